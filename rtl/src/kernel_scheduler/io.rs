@@ -1,0 +1,276 @@
+//! The scheduler's ports as Rust values: what a host runtime and a device exchange with it in one cycle.
+
+use crate::params::{Encoding, RETIRE_PORTS, SchedulerParams};
+use crate::port::{Layout, Slot, indexed};
+
+/// Most retire ports a scheduler can have.
+pub const MAX_RETIRE_PORTS: usize = *RETIRE_PORTS.end();
+
+/// One beat of the host channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostBeat {
+    /// `ids` encoding: up to eight upstream ids; the kernel enters the window with the beat that is `last`.
+    Ids {
+        /// The kernel's id; the same in all its beats, one more (mod 256) than the kernel before.
+        id: u8,
+        /// Upstream ids; lanes beyond those of the hardware must be `None`.
+        upstream: [Option<u8>; 8],
+        /// True on the kernel's last beat.
+        last: bool,
+    },
+    /// `mask` encoding: bit j (word j / 32, bit j % 32) is set where the kernel depends on the one sent j + 1 before it.
+    Mask {
+        /// The kernel's id, one more (mod 256) than the kernel before.
+        id: u8,
+        /// The mask, low word first; bits from M up must be zero.
+        upstream: [u32; 8],
+    },
+}
+
+/// Inputs of one cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedulerIn {
+    /// Reset, active low: true in normal operation.
+    pub rst_ni: bool,
+    /// What the host offers, if anything; to be held until it is taken.
+    pub host: Option<HostBeat>,
+    /// True where the device takes the offered kernel in this cycle.
+    pub disp_ready: bool,
+    /// Slots whose kernels retire, one per retire port; to be held until taken.
+    pub retire: [Option<u8>; MAX_RETIRE_PORTS],
+}
+
+impl SchedulerIn {
+    /// Nothing happens: no reset, no host, no retirement, dispatch not ready.
+    pub const IDLE: Self =
+        Self { rst_ni: true, host: None, disp_ready: false, retire: [None; MAX_RETIRE_PORTS] };
+
+    /// Reset asserted, all else idle.
+    pub const RESET: Self = Self { rst_ni: false, ..Self::IDLE };
+}
+
+/// A kernel offered for dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The kernel's id.
+    pub id: u8,
+    /// Its window slot: the tag under which it retires.
+    pub slot: u8,
+}
+
+/// Outputs of one cycle, read before the clock edge that ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SchedulerOut {
+    /// The host's beat is taken at the end of this cycle.
+    pub host_ready: bool,
+    /// The oldest kernel without unfinished upstream, held until taken.
+    pub offer: Option<Offer>,
+    /// Which retire ports are taken at the end of this cycle.
+    pub retire_ready: [bool; MAX_RETIRE_PORTS],
+    /// Kernels in the window.
+    pub occupancy: u8,
+    /// Id of the oldest kernel in the window.
+    pub oldest: Option<u8>,
+    /// The host waits because M newer kernels than the oldest unfinished one were sent.
+    pub stall_limit: bool,
+    /// The host waits because every slot is taken.
+    pub stall_full: bool,
+    /// The host waits because the window works on an insertion or a retirement.
+    pub stall_busy: bool,
+    /// The window walks its lists: its state changes without any input.
+    pub busy: bool,
+    /// A retire port named a slot whose kernel was not dispatched, or the same slot as a lower port; it was ignored.
+    pub retire_error: bool,
+}
+
+/// Translates between the typed form and the flat words of the `kernel_scheduler` block.
+#[derive(Clone, Debug)]
+pub struct SchedulerPorts {
+    inputs: usize,
+    outputs: usize,
+    rst_ni: Slot,
+    host_valid: Slot,
+    host_id: Slot,
+    host: HostSlots,
+    disp_ready: Slot,
+    retire: Vec<[Slot; 3]>,
+    host_ready: Slot,
+    disp_valid: Slot,
+    disp_id: Slot,
+    disp_slot: Slot,
+    occupancy: Slot,
+    oldest_valid: Slot,
+    oldest_id: Slot,
+    stall_limit: Slot,
+    stall_full: Slot,
+    stall_busy: Slot,
+    busy: Slot,
+    retire_error: Slot,
+}
+
+#[derive(Clone, Debug)]
+enum HostSlots {
+    Ids { last: Slot, lanes: Vec<[Slot; 2]> },
+    Mask { mask: Slot },
+}
+
+impl SchedulerPorts {
+    /// Finds every port of a scheduler with `params` in the two layouts. Errors name the port that is missing.
+    pub fn new(params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Result<Self, String> {
+        let input = |name: &str| inputs.slot(name).ok_or_else(|| format!("input {name} is missing"));
+        let output = |name: &str| outputs.slot(name).ok_or_else(|| format!("output {name} is missing"));
+        let host = match params.upstream().encoding() {
+            Encoding::Ids { lanes } => HostSlots::Ids {
+                last: input("host_last_i")?,
+                lanes: (0..lanes)
+                    .map(|k| {
+                        Ok([input(&indexed("host_up_valid_i", k))?, input(&indexed("host_up_id_i", k))?])
+                    })
+                    .collect::<Result<_, String>>()?,
+            },
+            Encoding::Mask => HostSlots::Mask { mask: input("host_up_i")? },
+        };
+        let retire = (0..params.window().retire_ports())
+            .map(|r| {
+                Ok([
+                    input(&indexed("ret_valid_i", r))?,
+                    input(&indexed("ret_slot_i", r))?,
+                    output(&indexed("ret_ready_o", r))?,
+                ])
+            })
+            .collect::<Result<_, String>>()?;
+        Ok(Self {
+            inputs: inputs.words(),
+            outputs: outputs.words(),
+            rst_ni: input("rst_ni")?,
+            host_valid: input("host_valid_i")?,
+            host_id: input("host_id_i")?,
+            host,
+            disp_ready: input("disp_ready_i")?,
+            retire,
+            host_ready: output("host_ready_o")?,
+            disp_valid: output("disp_valid_o")?,
+            disp_id: output("disp_id_o")?,
+            disp_slot: output("disp_slot_o")?,
+            occupancy: output("occupancy_o")?,
+            oldest_valid: output("oldest_valid_o")?,
+            oldest_id: output("oldest_id_o")?,
+            stall_limit: output("stall_limit_o")?,
+            stall_full: output("stall_full_o")?,
+            stall_busy: output("stall_busy_o")?,
+            busy: output("busy_o")?,
+            retire_error: output("ret_err_o")?,
+        })
+    }
+
+    /// Words of the inputs of a cycle.
+    pub fn input_words(&self) -> usize {
+        self.inputs
+    }
+
+    /// Words of the outputs of a cycle.
+    pub fn output_words(&self) -> usize {
+        self.outputs
+    }
+
+    /// Writes the inputs of a cycle. A beat of the other encoding is offered as if it had no upstream.
+    pub fn pack(&self, input: &SchedulerIn, words: &mut [u32]) {
+        words.fill(0);
+        self.rst_ni.set(words, u128::from(input.rst_ni));
+        self.host_valid.set(words, u128::from(input.host.is_some()));
+        self.disp_ready.set(words, u128::from(input.disp_ready));
+        for (slots, retire) in self.retire.iter().zip(input.retire) {
+            slots[0].set(words, u128::from(retire.is_some()));
+            slots[1].set(words, u128::from(retire.unwrap_or(0)));
+        }
+        match input.host {
+            Some(HostBeat::Ids { id, upstream, last }) => {
+                self.host_id.set(words, u128::from(id));
+                if let HostSlots::Ids { last: last_slot, lanes } = &self.host {
+                    last_slot.set(words, u128::from(last));
+                    for (lane, up) in lanes.iter().zip(upstream) {
+                        lane[0].set(words, u128::from(up.is_some()));
+                        lane[1].set(words, u128::from(up.unwrap_or(0)));
+                    }
+                }
+            }
+            Some(HostBeat::Mask { id, upstream }) => {
+                self.host_id.set(words, u128::from(id));
+                if let HostSlots::Mask { mask } = &self.host {
+                    mask.copy_from(words, &upstream);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Reads the inputs of a cycle back.
+    pub fn unpack_inputs(&self, words: &[u32]) -> SchedulerIn {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let id = self.host_id.get(words) as u8;
+        let host = bit(self.host_valid).then(|| match &self.host {
+            HostSlots::Ids { last, lanes } => {
+                let mut upstream = [None; 8];
+                for (up, lane) in upstream.iter_mut().zip(lanes) {
+                    *up = bit(lane[0]).then(|| lane[1].get(words) as u8);
+                }
+                HostBeat::Ids { id, upstream, last: bit(*last) }
+            }
+            HostSlots::Mask { mask } => {
+                let mut upstream = [0; 8];
+                for (to, from) in upstream.iter_mut().zip(mask.slice(words)) {
+                    *to = *from;
+                }
+                HostBeat::Mask { id, upstream }
+            }
+        });
+        let mut retire = [None; MAX_RETIRE_PORTS];
+        for (to, slots) in retire.iter_mut().zip(&self.retire) {
+            *to = bit(slots[0]).then(|| slots[1].get(words) as u8);
+        }
+        SchedulerIn { rst_ni: bit(self.rst_ni), host, disp_ready: bit(self.disp_ready), retire }
+    }
+
+    /// Reads the outputs of a cycle.
+    pub fn unpack(&self, words: &[u32]) -> SchedulerOut {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let byte = |slot: Slot| slot.get(words) as u8;
+        let mut retire_ready = [false; MAX_RETIRE_PORTS];
+        for (to, slots) in retire_ready.iter_mut().zip(&self.retire) {
+            *to = bit(slots[2]);
+        }
+        SchedulerOut {
+            host_ready: bit(self.host_ready),
+            offer: bit(self.disp_valid).then(|| Offer { id: byte(self.disp_id), slot: byte(self.disp_slot) }),
+            retire_ready,
+            occupancy: byte(self.occupancy),
+            oldest: bit(self.oldest_valid).then(|| byte(self.oldest_id)),
+            stall_limit: bit(self.stall_limit),
+            stall_full: bit(self.stall_full),
+            stall_busy: bit(self.stall_busy),
+            busy: bit(self.busy),
+            retire_error: bit(self.retire_error),
+        }
+    }
+
+    /// Writes the outputs of a cycle.
+    pub fn pack_outputs(&self, out: &SchedulerOut, words: &mut [u32]) {
+        words.fill(0);
+        let mut put = |slot: Slot, value: u8| slot.set(words, u128::from(value));
+        put(self.host_ready, out.host_ready.into());
+        put(self.disp_valid, out.offer.is_some().into());
+        put(self.disp_id, out.offer.map_or(0, |o| o.id));
+        put(self.disp_slot, out.offer.map_or(0, |o| o.slot));
+        for (slots, ready) in self.retire.iter().zip(out.retire_ready) {
+            put(slots[2], ready.into());
+        }
+        put(self.occupancy, out.occupancy);
+        put(self.oldest_valid, out.oldest.is_some().into());
+        put(self.oldest_id, out.oldest.unwrap_or(0));
+        put(self.stall_limit, out.stall_limit.into());
+        put(self.stall_full, out.stall_full.into());
+        put(self.stall_busy, out.stall_busy.into());
+        put(self.busy, out.busy.into());
+        put(self.retire_error, out.retire_error.into());
+    }
+}

@@ -1,0 +1,25 @@
+//! The one interface of everything that can stand for a block: golden model, rust-hdl simulation, Verilated Verilog.
+
+use crate::port::Port;
+use thiserror::Error;
+
+/// A simulation that cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cycle {cycle}: {message}")]
+pub struct CycleError {
+    /// Cycle in which it happened, counted from 0 by the simulation that failed.
+    pub cycle: u64,
+    /// What happened: a combinational loop that does not settle, a failed assertion, a `$stop`.
+    pub message: String,
+}
+
+/// Something that behaves like a block, cycle by cycle.
+///
+/// A cycle is: the inputs are applied, the outputs settle and are read, then the clock rises. `cycle` does all three.
+pub trait CycleModel: Send {
+    /// The block's ports in the order of its declaration.
+    fn ports(&self) -> Vec<Port>;
+
+    /// One clock cycle over the flat words of [`crate::port::Layout`]; `outputs` is overwritten.
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError>;
+}
