@@ -1,1 +1,2 @@
-//! Placeholder
+//! Verilog emitter, file lists, metadata; the synthesis flow and its reports.
+pub mod emit;

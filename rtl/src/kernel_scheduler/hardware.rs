@@ -47,13 +47,12 @@ fn info(params: SchedulerParams) -> Info {
     }
 }
 
-/// One scheduler: what all of them share, and between the braces what belongs to the encoding.
+/// One scheduler. `host` and `lane` are the host's ports that only this encoding has; `state` the ports that its upstream
+/// load module needs for its state, if it has any.
 macro_rules! scheduler {
     (
-        $me:ident, $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $window:ty, $upstream:ty, $lanes:pat,
-        new $new:expr,
-        host { $($host:ident: $host_type:ty = $host_new:expr),* }
-        update { $($update:tt)* }
+        $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $window:ty, $upstream:ty, new $new:expr,
+        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* } state { $($state:ident),* }
     ) => {
         $(#[$doc])*
         #[derive(LogicBlock)]
@@ -70,8 +69,12 @@ macro_rules! scheduler {
             /// The kernel's id.
             pub host_id_i: Signal<In, Bits<ID_BITS>>,
             $(
-                /// What the kernel waits for.
-                pub $host: $host_type,
+                /// Belongs to the encoding.
+                pub $host: Signal<In, $host_type>,
+            )*
+            $(
+                /// Belongs to the encoding, one for each id of a beat.
+                pub $lane: Vec<Signal<In, $lane_type>>,
             )*
             /// A kernel is offered.
             pub disp_valid_o: Signal<Out, Bit>,
@@ -118,8 +121,6 @@ macro_rules! scheduler {
                     Encoding::Ids { lanes } => lanes,
                     Encoding::Mask => 0,
                 };
-                let $lanes = lanes;
-                let upstream = params.upstream();
                 Self {
                     info: info(params),
                     clk_i: Signal::default(),
@@ -127,7 +128,8 @@ macro_rules! scheduler {
                     host_valid_i: Signal::default(),
                     host_ready_o: Signal::default(),
                     host_id_i: Signal::default(),
-                    $($host: $host_new,)*
+                    $($host: Signal::default(),)*
+                    $($lane: bank(lanes),)*
                     disp_valid_o: Signal::default(),
                     disp_ready_i: Signal::default(),
                     disp_id_o: Signal::default(),
@@ -143,7 +145,7 @@ macro_rules! scheduler {
                     stall_full_o: Signal::default(),
                     stall_busy_o: Signal::default(),
                     busy_o: Signal::default(),
-                    upstream: $new(upstream),
+                    upstream: $new(params.upstream(), lanes),
                     window: <$window>::new(params.window()),
                     waiting: Signal::default(),
                     _retire_ports: r,
@@ -154,50 +156,54 @@ macro_rules! scheduler {
 
         impl<$($generics)*> Logic for $block<$($args)*> {
             #[hdl_gen]
-            fn update(&mut $me) {
-                $($update)*
-                $me.window.clk_i.next = $me.clk_i.val();
-                $me.window.rst_ni.next = $me.rst_ni.val();
+            fn update(&mut self) {
+                $(self.upstream.$state.next = self.$state.val();)*
+                $(self.upstream.$host.next = self.$host.val();)*
+                for _k in 0..self._lanes {
+                    $(self.upstream.$lane[_k].next = self.$lane[_k].val();)*
+                }
+                self.window.clk_i.next = self.clk_i.val();
+                self.window.rst_ni.next = self.rst_ni.val();
 
-                $me.upstream.host_valid_i.next = $me.host_valid_i.val();
-                $me.upstream.host_id_i.next = $me.host_id_i.val();
-                $me.host_ready_o.next = $me.upstream.host_ready_o.val();
+                self.upstream.host_valid_i.next = self.host_valid_i.val();
+                self.upstream.host_id_i.next = self.host_id_i.val();
+                self.host_ready_o.next = self.upstream.host_ready_o.val();
 
-                $me.window.ins_valid_i.next = $me.upstream.ins_valid_o.val();
-                $me.window.ins_id_i.next = $me.upstream.ins_id_o.val();
-                $me.window.ins_up_i.next = $me.upstream.ins_up_o.val();
-                $me.upstream.ins_ready_i.next = $me.window.ins_ready_o.val();
-                $me.upstream.slot_live_i.next = $me.window.slot_live_o.val();
+                self.window.ins_valid_i.next = self.upstream.ins_valid_o.val();
+                self.window.ins_id_i.next = self.upstream.ins_id_o.val();
+                self.window.ins_up_i.next = self.upstream.ins_up_o.val();
+                self.upstream.ins_ready_i.next = self.window.ins_ready_o.val();
+                self.upstream.slot_live_i.next = self.window.slot_live_o.val();
                 for s in 0..N {
-                    $me.upstream.slot_id_i[s].next = $me.window.slot_id_o[s].val();
+                    self.upstream.slot_id_i[s].next = self.window.slot_id_o[s].val();
                 }
-                $me.upstream.oldest_valid_i.next = $me.window.oldest_valid_o.val();
-                $me.upstream.oldest_id_i.next = $me.window.oldest_id_o.val();
+                self.upstream.oldest_valid_i.next = self.window.oldest_valid_o.val();
+                self.upstream.oldest_id_i.next = self.window.oldest_id_o.val();
 
-                $me.window.disp_ready_i.next = $me.disp_ready_i.val();
-                $me.disp_valid_o.next = $me.window.disp_valid_o.val();
-                $me.disp_id_o.next = $me.window.disp_id_o.val();
-                $me.disp_slot_o.next = $me.window.disp_slot_o.val();
-                for r in 0..$me._retire_ports {
-                    $me.window.ret_valid_i[r].next = $me.ret_valid_i[r].val();
-                    $me.window.ret_slot_i[r].next = $me.ret_slot_i[r].val();
-                    $me.ret_ready_o[r].next = $me.window.ret_ready_o[r].val();
+                self.window.disp_ready_i.next = self.disp_ready_i.val();
+                self.disp_valid_o.next = self.window.disp_valid_o.val();
+                self.disp_id_o.next = self.window.disp_id_o.val();
+                self.disp_slot_o.next = self.window.disp_slot_o.val();
+                for r in 0..self._retire_ports {
+                    self.window.ret_valid_i[r].next = self.ret_valid_i[r].val();
+                    self.window.ret_slot_i[r].next = self.ret_slot_i[r].val();
+                    self.ret_ready_o[r].next = self.window.ret_ready_o[r].val();
                 }
-                $me.ret_err_o.next = $me.window.ret_err_o.val();
+                self.ret_err_o.next = self.window.ret_err_o.val();
 
-                $me.occupancy_o.next = $me.window.occupancy_o.val();
-                $me.oldest_valid_o.next = $me.window.oldest_valid_o.val();
-                $me.oldest_id_o.next = $me.window.oldest_id_o.val();
-                $me.waiting.next = $me.upstream.ins_valid_o.val() & (!$me.window.ins_ready_o.val());
-                $me.stall_limit_o.next = $me.upstream.stall_limit_o.val();
-                $me.stall_full_o.next = $me.waiting.val() & $me.window.full_o.val();
-                $me.stall_busy_o.next = $me.waiting.val() & (!$me.window.full_o.val());
-                $me.busy_o.next = $me.window.busy_o.val();
+                self.occupancy_o.next = self.window.occupancy_o.val();
+                self.oldest_valid_o.next = self.window.oldest_valid_o.val();
+                self.oldest_id_o.next = self.window.oldest_id_o.val();
+                self.waiting.next = self.upstream.ins_valid_o.val() & (!self.window.ins_ready_o.val());
+                self.stall_limit_o.next = self.upstream.stall_limit_o.val();
+                self.stall_full_o.next = self.waiting.val() & self.window.full_o.val();
+                self.stall_busy_o.next = self.waiting.val() & (!self.window.full_o.val());
+                self.busy_o.next = self.window.busy_o.val();
             }
         }
 
         $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
-            clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* disp_valid_o disp_ready_i disp_id_o disp_slot_o
+            clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* disp_valid_o disp_ready_i disp_id_o disp_slot_o
             ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
             stall_full_o stall_busy_o busy_o);
     };
@@ -207,23 +213,10 @@ macro_rules! scheduler {
 macro_rules! ids_scheduler {
     ($block:ident, $window:ident, $doc:literal) => {
         scheduler! {
-            self, #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN],
-            $window<N, LN>, UpstreamLoadIds<N>, lanes,
-            new |params| UpstreamLoadIds::new(params, lanes),
-            host {
-                host_last_i: Signal<In, Bit> = Signal::default(),
-                host_up_valid_i: Vec<Signal<In, Bit>> = bank(lanes),
-                host_up_id_i: Vec<Signal<In, Bits<ID_BITS>>> = bank(lanes)
-            }
-            update {
-                self.upstream.clk_i.next = self.clk_i.val();
-                self.upstream.rst_ni.next = self.rst_ni.val();
-                self.upstream.host_last_i.next = self.host_last_i.val();
-                for k in 0..self._lanes {
-                    self.upstream.host_up_valid_i[k].next = self.host_up_valid_i[k].val();
-                    self.upstream.host_up_id_i[k].next = self.host_up_id_i[k].val();
-                }
-            }
+            #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN], $window<N, LN>, UpstreamLoadIds<N>,
+            new UpstreamLoadIds::new,
+            host { host_last_i: Bit } lane { host_up_valid_i: Bit, host_up_id_i: Bits<ID_BITS> }
+            state { clk_i, rst_ni }
         }
     };
 }
@@ -232,11 +225,9 @@ macro_rules! ids_scheduler {
 macro_rules! mask_scheduler {
     ($block:ident, $window:ident, $doc:literal) => {
         scheduler! {
-            self, #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M],
-            $window<N, LN>, UpstreamLoadMask<N, M>, _,
-            new UpstreamLoadMask::new,
-            host { host_up_i: Signal<In, Bits<M>> = Signal::default() }
-            update { self.upstream.host_up_i.next = self.host_up_i.val(); }
+            #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M],
+            $window<N, LN>, UpstreamLoadMask<N, M>, new |params, _| UpstreamLoadMask::new(params),
+            host { host_up_i: Bits<M> } lane {} state {}
         }
     };
 }

@@ -1,5 +1,6 @@
 //! What both windows share: their ports and what these mean.
 
+pub mod model;
 mod slots;
 
 pub use slots::WindowSlots;

@@ -2,7 +2,7 @@
 
 use crate::info::{Info, PortDoc};
 use crate::params::ID_BITS;
-use crate::parts::{FindFirst, OldestFirst, PayloadRegister, Register, bank, number, numbers};
+use crate::parts::{FindFirst, OldestFirst, Register, bank, number, numbers};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -72,7 +72,7 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     /// The offer that was not taken in the cycle before: it stays, whatever becomes ready.
     held: Register<Bits<N>>,
     count: Register<Bits<8>>,
-    ids: Vec<PayloadRegister<Bits<ID_BITS>>>,
+    ids: Vec<Register<Bits<ID_BITS>>>,
     free: FindFirst<N>,
     age: OldestFirst<N>,
     insert: Signal<Local, Bits<N>>,
@@ -190,6 +190,7 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
         self.oldest_id.next = self.no_id.val();
         for i in 0..N {
             self.ids[i].clk_i.next = self.clk_i.val();
+            self.ids[i].rst_ni.next = self.rst_ni.val();
             if self.insert.val().get_bit(i) {
                 self.ids[i].d_i.next = self.ins_id_i.val();
             } else {
