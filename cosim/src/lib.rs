@@ -1,1 +1,3 @@
-//! Placeholder
+//! Co-simulation.
+pub mod lockstep;
+pub mod stimulus;
