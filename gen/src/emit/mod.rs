@@ -1,7 +1,7 @@
 //! The Verilog emitter: rust-hdl's own data structures in, readable Verilog-2005 out.
 //!
-//! Three steps, one file each: [`tree`] probes a block into a tree of modules; [`lower`] turns a module's `update` into
-//! sized expressions over resolved names, and refuses what it does not know; [`print`] writes it down.
+//! Three steps, one file each: `tree` probes a block into a tree of modules; `lower` turns a module's `update` into
+//! sized expressions over resolved names, and refuses what it does not know; `print` writes it down.
 //!
 //! Invariants: every expression has in Verilog exactly the width that it has in rust-hdl (extensions and cuts are written out,
 //! literals are sized); every binary expression is parenthesised as the tree says; order of assignment within an `update` is
