@@ -141,6 +141,7 @@ fn volume(dims: [u32; 3]) -> u64 {
 
 /// One line of a trace after the header.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all events are kernels: a box would only cost")]
 pub enum Event {
     /// A separate execution begins.
     Run {
