@@ -355,6 +355,13 @@ fn an_index_that_does_not_count_up() {
 }
 
 #[test]
+fn a_missing_index_counts_all_the_same() {
+    let missing = KERNEL.replace(r#""i":0,"#, "");
+    let next = KERNEL.replace(r#""i":0"#, r#""i":1"#);
+    assert_eq!(said(body(&[&missing, &next])), "t:2: field `i`: it is missing; add a non-negative integer");
+}
+
+#[test]
 fn several_errors_come_together_up_to_20() {
     let bad = KERNEL.replace("[2,1,1]", "[0,1,1]");
     let errors = read(body(&["[]", &bad, "7"])).unwrap_err();
@@ -449,6 +456,19 @@ fn real_traces_are_stable_after_the_first_write() {
         assert_eq!(again, trace);
         assert_eq!(written(&again, Compression::Plain), first);
         assert_eq!(read(written(&trace, Compression::Zstd)).unwrap(), trace);
+    }
+}
+
+#[test]
+fn no_flipped_bit_in_a_compressed_trace_goes_unnoticed() {
+    let trace = Trace::load(workload("alexnet-b1")).unwrap();
+    let good = written(&trace, Compression::Zstd);
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        if let Ok(read) = read(&bad) {
+            assert_eq!(read, trace, "byte {at}");
+        }
     }
 }
 
