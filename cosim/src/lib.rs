@@ -1,3 +1,3 @@
-//! Co-simulation.
-pub mod lockstep;
-pub mod stimulus;
+//! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement.
+
+pub mod block_stimulus;

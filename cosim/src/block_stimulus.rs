@@ -3,7 +3,7 @@
 //! A stimulus goes through phases (idle, back to back, stalled, full, bursty), obeys valid/ready where the block's page
 //! demands it, retires what was dispatched, and now and then does what the page calls an error or a reset.
 
-use crate::lockstep::{Rng, Stimulus};
+use crate::stimulus::{Rng, Stimulus};
 use std::collections::BTreeSet;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::kernel_scheduler::io::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerPorts};
@@ -52,14 +52,19 @@ impl Phase {
     }
 }
 
+/// True `part` times in `whole`.
+fn chance(rng: &mut Rng, part: u64, whole: u64) -> bool {
+    rng.below(whole) < part
+}
+
 /// Reset for the first two cycles, and once in a while after.
 fn reset(rng: &mut Rng, cycle: u64) -> bool {
     cycle < 2 || rng.below(5000) == 0
 }
 
 fn random_bits(rng: &mut Rng, n: usize) -> u128 {
-    let all = (u128::from(rng.next()) << 64) | u128::from(rng.next());
-    let sparse = (u128::from(rng.next()) << 64) | u128::from(rng.next());
+    let all = (u128::from(rng.next_u64()) << 64) | u128::from(rng.next_u64());
+    let sparse = (u128::from(rng.next_u64()) << 64) | u128::from(rng.next_u64());
     let bits = match rng.below(4) {
         0 => all,
         1 => all & sparse,
@@ -89,11 +94,11 @@ impl Stimulus for Picker {
         let ordered = self.inputs.slot("push_i").is_some();
         let mask = if ordered { self.pushed } else { u128::MAX };
         set("rst_ni", (!reset(rng, cycle)).into());
-        set("ack_i", rng.chance(phase.consumer, 16).into());
-        let asks = rng.chance(phase.producer.max(1), 16);
+        set("ack_i", chance(rng, phase.consumer, 16).into());
+        let asks = chance(rng, phase.producer.max(1), 16);
         set("req_i", if asks { random_bits(rng, self.n) & mask } else { 0 });
         set("occ_i", random_bits(rng, self.n) & mask);
-        let push = if rng.chance(phase.finisher, 16) { 1 << rng.below(self.n as u64) } else { 0 };
+        let push = if chance(rng, phase.finisher, 16) { 1 << rng.below(self.n as u64) } else { 0 };
         set("push_i", push);
         self.pushed |= push;
     }
@@ -131,7 +136,7 @@ impl Device {
     /// New retirements for the ports that are free.
     fn retire(&mut self, rng: &mut Rng, rate: u64) -> [Option<u8>; MAX_RETIRE_PORTS] {
         for i in 0..self.ports.len() {
-            if self.ports[i].is_some() || !rng.chance(rate, 16) {
+            if self.ports[i].is_some() || !chance(rng, rate, 16) {
                 continue;
             }
             if rng.below(300) == 0 {
@@ -211,10 +216,10 @@ impl Stimulus for Window {
         let phase = self.phase.next(rng);
         let rst_ni = !reset(rng, cycle);
         let retire = self.device.retire(rng, phase.finisher);
-        let disp_ready = rng.chance(phase.consumer, 16);
+        let disp_ready = chance(rng, phase.consumer, 16);
         let mut given = WindowIn { rst_ni, insert: None, disp_ready, retire };
         let live = self.model.outputs(&given).live;
-        if self.waiting.is_none() && rng.chance(phase.producer, 16) {
+        if self.waiting.is_none() && chance(rng, phase.producer, 16) {
             let bits = random_bits(rng, self.params.slots());
             let upstream = live.iter().copied().filter(|s| bits >> s & 1 == 1).collect();
             self.waiting = Some((self.id, upstream));
@@ -261,12 +266,12 @@ impl Stimulus for Upstream {
         let rng = &mut self.rng;
         let n = self.params.slots();
         if self.ids.len() != n {
-            self.ids = (0..n).map(|_| rng.next() as u8).collect();
+            self.ids = (0..n).map(|_| rng.next_u64() as u8).collect();
         }
         // Now and then a slot gets another id, as after an insertion.
-        if rng.chance(1, 4) {
+        if chance(rng, 1, 4) {
             let slot = rng.below(n as u64) as usize;
-            self.ids[slot] = rng.next() as u8;
+            self.ids[slot] = rng.next_u64() as u8;
         }
         let mut set = |name: &str, value: u128| {
             if let Some(slot) = self.inputs.slot(name) {
@@ -274,26 +279,26 @@ impl Stimulus for Upstream {
             }
         };
         let some_id = |rng: &mut Rng| match rng.below(3) {
-            0 => rng.next() as u8,
+            0 => rng.next_u64() as u8,
             _ => self.ids[rng.below(n as u64) as usize],
         };
         set("rst_ni", (!reset(rng, cycle)).into());
-        set("host_valid_i", rng.chance(3, 4).into());
-        set("host_last_i", rng.chance(1, 2).into());
-        set("ins_ready_i", rng.chance(3, 4).into());
+        set("host_valid_i", chance(rng, 3, 4).into());
+        set("host_last_i", chance(rng, 1, 2).into());
+        set("ins_ready_i", chance(rng, 3, 4).into());
         set("slot_live_i", random_bits(rng, n));
-        set("oldest_valid_i", rng.chance(3, 4).into());
-        let oldest = rng.next() as u8;
+        set("oldest_valid_i", chance(rng, 3, 4).into());
+        let oldest = rng.next_u64() as u8;
         set("oldest_id_i", oldest.into());
         // Near the limit as often as anywhere.
         let far = match rng.below(2) {
-            0 => rng.next() as u8,
+            0 => rng.next_u64() as u8,
             _ => (self.params.scheduled() as u64 + rng.below(5)).wrapping_sub(2) as u8,
         };
         set("host_id_i", oldest.wrapping_add(far).into());
         if let Encoding::Ids { lanes } = self.params.encoding() {
             for k in 0..lanes {
-                set(&indexed("host_up_valid_i", k), rng.chance(1, 2).into());
+                set(&indexed("host_up_valid_i", k), chance(rng, 1, 2).into());
                 let id = some_id(rng);
                 set(&indexed("host_up_id_i", k), id.into());
             }
@@ -302,7 +307,7 @@ impl Stimulus for Upstream {
             set(&indexed("slot_id_i", slot), (*id).into());
         }
         if let Some(slot) = self.inputs.slot("host_up_i") {
-            let mask: Vec<u32> = (0..8).map(|_| (rng.next() & rng.next()) as u32).collect();
+            let mask: Vec<u32> = (0..8).map(|_| (rng.next_u64() & rng.next_u64()) as u32).collect();
             slot.copy_from(inputs, &mask);
         }
     }
@@ -347,7 +352,7 @@ impl Scheduler {
         if reach > 0 {
             for _ in 0..self.rng.below(12) {
                 let near = self.rng.below(reach.min(8));
-                back.insert(if self.rng.chance(3, 4) { near } else { self.rng.below(reach) });
+                back.insert(if chance(&mut self.rng, 3, 4) { near } else { self.rng.below(reach) });
             }
         }
         self.sent += 1;
@@ -393,11 +398,11 @@ impl Stimulus for Scheduler {
         if self.beats.is_empty() {
             self.beats = self.kernel();
         }
-        self.offered = self.offered || self.rng.chance(phase.producer, 16);
+        self.offered = self.offered || chance(&mut self.rng, phase.producer, 16);
         let given = SchedulerIn {
             rst_ni: !reset(&mut self.rng, cycle),
             host: if self.offered { self.beats.last().copied() } else { None },
-            disp_ready: self.rng.chance(phase.consumer, 16),
+            disp_ready: chance(&mut self.rng, phase.consumer, 16),
             retire: self.device.retire(&mut self.rng, phase.finisher),
         };
         self.ports.pack(&given, inputs);
