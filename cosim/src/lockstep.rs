@@ -255,7 +255,10 @@ impl Lockstep {
 impl fmt::Debug for Lockstep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.members.iter().map(|m| m.name.as_str()).collect();
-        f.debug_struct("Lockstep").field("members", &names).field("cycle", &self.cycle).finish_non_exhaustive()
+        f.debug_struct("Lockstep")
+            .field("members", &names)
+            .field("cycle", &self.cycle)
+            .finish_non_exhaustive()
     }
 }
 
@@ -265,7 +268,9 @@ fn port_differences(first: &[Port], second: &[Port]) -> Vec<String> {
     let listed = |ports: &[Port]| ports.iter().filter(|p| p.name != CLOCK).map(key).collect::<Vec<_>>();
     let (first, second) = (listed(first), listed(second));
     let mut problems = Vec::new();
-    let show = |(name, direction, width): &(String, Direction, u32)| format!("`{name}` ({direction:?}, {width} bits)");
+    let show = |(name, direction, width): &(String, Direction, u32)| {
+        format!("`{name}` ({direction:?}, {width} bits)")
+    };
     for (these, those, who) in [(&first, &second, "first"), (&second, &first, "second")] {
         for port in these {
             if !those.contains(port) {
@@ -315,10 +320,17 @@ impl fmt::Display for Failure {
         write!(f, "last cycles (ports that are not zero):")?;
         for step in &self.last {
             let list = |ports: &[(String, String)]| {
-                let shown: Vec<String> = ports.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let shown: Vec<String> =
+                    ports.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 if shown.is_empty() { "-".to_string() } else { shown.join(" ") }
             };
-            write!(f, "\n  {:>8}  in  {}\n            out {}", step.cycle, list(&step.inputs), list(&step.outputs))?;
+            write!(
+                f,
+                "\n  {:>8}  in  {}\n            out {}",
+                step.cycle,
+                list(&step.inputs),
+                list(&step.outputs)
+            )?;
         }
         if let Some(replay) = &self.replay {
             write!(f, "\nreplay: {replay}")?;

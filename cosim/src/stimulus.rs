@@ -122,7 +122,10 @@ impl ChannelStimulus {
 }
 
 fn is_valid_input(port: &Port) -> bool {
-    port.direction == Direction::Input && port.width == 1 && !port.channel.is_empty() && has_word(&port.name, "valid")
+    port.direction == Direction::Input
+        && port.width == 1
+        && !port.channel.is_empty()
+        && has_word(&port.name, "valid")
 }
 
 /// Whether one of the words between underscores is `word`.
@@ -154,8 +157,11 @@ impl RandomStimulus {
         let inputs = Layout::new(ports, Direction::Input);
         let channels = ChannelStimulus::of(ports);
         let in_channel = |slot: Slot| channels.iter().any(|c| c.valid == slot || c.payload.contains(&slot));
-        let others =
-            inputs.iter().filter(|(name, slot)| *name != RESET && !in_channel(*slot)).map(|(_, slot)| slot).collect();
+        let others = inputs
+            .iter()
+            .filter(|(name, slot)| *name != RESET && !in_channel(*slot))
+            .map(|(_, slot)| slot)
+            .collect();
         let reset = inputs.slot(RESET);
         Self { seed, rng: Rng::new(seed), reset, others, busy: 50, channels, reset_every: 5_000 }
     }

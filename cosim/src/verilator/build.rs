@@ -134,8 +134,12 @@ fn check(spec: &BuildSpec) -> Result<(), BuildError> {
         {
             return wrong(format!("`{}` is not a plain port name", port.name));
         }
-        if port.width == 0 || (port.name == CLOCK && (port.width != 1 || port.direction != Direction::Input)) {
-            return wrong(format!("port `{}` cannot be {} bits, {:?}", port.name, port.width, port.direction));
+        if port.width == 0 || (port.name == CLOCK && (port.width != 1 || port.direction != Direction::Input))
+        {
+            return wrong(format!(
+                "port `{}` cannot be {} bits, {:?}",
+                port.name, port.width, port.direction
+            ));
         }
         if spec.ports[..i].iter().any(|other| other.name == port.name) {
             return wrong(format!("there are two ports `{}`", port.name));
@@ -245,7 +249,8 @@ impl Builder<'_> {
         let mut cxx = Command::new(&self.tools.cxx.path);
         cxx.args(["-E", "-x", "c++", "-o", "zlib.i", "zlib_probe.cpp"]);
         self.write("zlib_probe.cpp", "#include <zlib.h>\n")?;
-        self.run("looking for zlib", cxx).map_err(|_| BuildError::Zlib { install: install_command("zlib1g-dev") })
+        self.run("looking for zlib", cxx)
+            .map_err(|_| BuildError::Zlib { install: install_command("zlib1g-dev") })
     }
 
     fn compile(&self, unit: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
@@ -318,7 +323,8 @@ impl Builder<'_> {
 
 /// The lines that matter, from the first error on, at most forty.
 fn complaints(text: &str) -> String {
-    let is_error = |line: &str| line.contains("%Error") || line.contains("error:") || line.contains("undefined");
+    let is_error =
+        |line: &str| line.contains("%Error") || line.contains("error:") || line.contains("undefined");
     let start = text.lines().position(is_error).unwrap_or(0);
     let lines: Vec<&str> = text.lines().skip(start).take(40).collect();
     lines.join("\n").trim().to_string()

@@ -30,7 +30,9 @@ pub struct Cache {
 #[derive(Debug, Error)]
 pub enum CacheError {
     /// No variable says where it is.
-    #[error("nothing says where to keep builds: set WINDLASS_CACHE to a directory (XDG_CACHE_HOME and HOME are not set either)")]
+    #[error(
+        "nothing says where to keep builds: set WINDLASS_CACHE to a directory (XDG_CACHE_HOME and HOME are not set either)"
+    )]
     NoPlace,
     /// It cannot be read or written: read-only, full, or not a directory.
     #[error("the build cache cannot {what} `{}`: {source}\n  free some space there, or set WINDLASS_CACHE to a directory that can be written", path.display())]
@@ -141,7 +143,11 @@ impl Cache {
         if let (Ok(Some(now)), Some(known)) = (&now, &known)
             && known.same_program(now)
         {
-            return Ok(SeenTool { path: known.path.clone(), version_line: known.version_line.clone(), unusable: None });
+            return Ok(SeenTool {
+                path: known.path.clone(),
+                version_line: known.version_line.clone(),
+                unusable: None,
+            });
         }
         match (tools::find(tool), known) {
             (Ok(Found { path, version_line, .. }), _) => {

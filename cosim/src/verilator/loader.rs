@@ -31,7 +31,8 @@ impl Functions {
     pub(super) fn load(path: &Path) -> Result<Self, String> {
         // SAFETY: the file is the output of our build of our shim (the cache checked its hash), whose initialisers only
         // construct Verilator's own static objects.
-        let library = unsafe { libloading::Library::new::<&OsStr>(path.as_os_str()) }.map_err(|e| e.to_string())?;
+        let library =
+            unsafe { libloading::Library::new::<&OsStr>(path.as_os_str()) }.map_err(|e| e.to_string())?;
         // SAFETY: the types are those of the functions in shim_tail.cpp, and the text of the shim is part of the library's
         // cache key, so that the file is never of another version. The pointers stay valid: the library is never unloaded.
         let functions = unsafe {
@@ -62,7 +63,11 @@ unsafe impl Send for Handle {}
 
 impl Handle {
     /// Makes a model whose uninitialised state comes from `seed`; `wave` is file, first cycle and cycle after the last.
-    pub(super) fn create(functions: Functions, seed: i32, wave: Option<(&CStr, u64, u64)>) -> Result<Self, String> {
+    pub(super) fn create(
+        functions: Functions,
+        seed: i32,
+        wave: Option<(&CStr, u64, u64)>,
+    ) -> Result<Self, String> {
         let (path, from, to) = wave.map_or((ptr::null(), 0, 0), |(path, from, to)| (path.as_ptr(), from, to));
         let guard = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: `path` is null or a C string that outlives the call, which copies it.
@@ -79,7 +84,13 @@ impl Handle {
     /// Runs `n` cycles and returns how many were done; fewer than `n` if the simulation stopped.
     ///
     /// The slices must hold `n` times the words of a cycle that the library was built for.
-    pub(super) fn run(&mut self, n: usize, words: (usize, usize), inputs: &[u32], outputs: &mut [u32]) -> u64 {
+    pub(super) fn run(
+        &mut self,
+        n: usize,
+        words: (usize, usize),
+        inputs: &[u32],
+        outputs: &mut [u32],
+    ) -> u64 {
         assert_eq!(Some(inputs.len()), n.checked_mul(words.0), "the caller checks the lengths");
         assert_eq!(Some(outputs.len()), n.checked_mul(words.1), "the caller checks the lengths");
         // SAFETY: the handle lives (destroyed only by drop), the slices are as long as `n` cycles need (just asserted, with

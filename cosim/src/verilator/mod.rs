@@ -113,7 +113,9 @@ pub enum BuildError {
         problems: Vec<String>,
     },
     /// Waveforms in FST format need zlib.
-    #[error("FST waveforms need the headers of zlib, and the C++ compiler finds no <zlib.h>\n  install them: {install}\n  or write a .vcd file, which needs nothing")]
+    #[error(
+        "FST waveforms need the headers of zlib, and the C++ compiler finds no <zlib.h>\n  install them: {install}\n  or write a .vcd file, which needs nothing"
+    )]
     Zlib {
         /// The command that installs them.
         install: String,

@@ -55,11 +55,9 @@ fn apply(text: &mut String, name: &str, slot: Slot) {
     };
     let _ = match width {
         0..=32 => writeln!(text, "    m.{name} = in[{word}]{top};"),
-        33..=64 => writeln!(
-            text,
-            "    m.{name} = static_cast<uint64_t>(in[{}]{top}) << 32 | in[{word}];",
-            word + 1
-        ),
+        33..=64 => {
+            writeln!(text, "    m.{name} = static_cast<uint64_t>(in[{}]{top}) << 32 | in[{word}];", word + 1)
+        }
         _ => {
             let last = slot.words() - 1;
             writeln!(
@@ -80,11 +78,7 @@ fn read(text: &mut String, name: &str, slot: Slot) {
             "    out[{word}] = static_cast<uint32_t>(m.{name});\n    out[{}] = static_cast<uint32_t>(m.{name} >> 32);",
             word + 1
         ),
-        _ => writeln!(
-            text,
-            "    for (int i = 0; i < {}; ++i) out[{word} + i] = m.{name}[i];",
-            slot.words()
-        ),
+        _ => writeln!(text, "    for (int i = 0; i < {}; ++i) out[{word} + i] = m.{name}[i];", slot.words()),
     };
 }
 
@@ -130,7 +124,9 @@ fn direction_text(direction: Direction) -> &'static str {
 fn header_ports(header: &str) -> Vec<(&str, Option<Direction>, u32)> {
     let mut ports = Vec::new();
     for line in header.lines() {
-        let Some((kind, rest)) = line.trim().strip_prefix("VL_").and_then(|l| l.split_once('(')) else { continue };
+        let Some((kind, rest)) = line.trim().strip_prefix("VL_").and_then(|l| l.split_once('(')) else {
+            continue;
+        };
         let direction = match kind.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'W') {
             "IN" => Some(Direction::Input),
             "OUT" => Some(Direction::Output),
