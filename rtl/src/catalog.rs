@@ -123,38 +123,40 @@ macro_rules! with_mask {
     };
 }
 
-/// Runs `$body` with `$block` bound to the hardware of `$spec`, whatever its type.
+/// Runs `$body` with `$block` bound to a function that makes the hardware of `$spec`, whatever its type.
+///
+/// A function, not the hardware: otherwise the frame of the caller would hold every block at every size.
 macro_rules! with_hardware {
     ($spec:expr, |$block:ident| $body:expr) => {
         match $spec {
             BlockSpec::FindFirst { n } => with_slots!(n, |N, LN| {
-                let $block = FindFirst::<N>::default();
+                let $block = || FindFirst::<N>::default();
                 $body
             }),
             BlockSpec::RoundRobin { n } => with_slots!(n, |N, LN| {
-                let $block = RoundRobin::<N>::default();
+                let $block = || RoundRobin::<N>::default();
                 $body
             }),
             BlockSpec::OldestFirst { n } => with_slots!(n, |N, LN| {
-                let $block = OldestFirst::<N>::default();
+                let $block = || OldestFirst::<N>::default();
                 $body
             }),
             BlockSpec::Window { kind: WindowKind::Matrix, params } => with_slots!(params.slots(), |N, LN| {
-                let $block = WindowMatrix::<N, LN>::new(params);
+                let $block = || WindowMatrix::<N, LN>::new(params);
                 $body
             }),
             BlockSpec::Window { kind: WindowKind::List, params } => with_slots!(params.slots(), |N, LN| {
-                let $block = WindowList::<N, LN>::new(params);
+                let $block = || WindowList::<N, LN>::new(params);
                 $body
             }),
             BlockSpec::UpstreamLoad(params) => with_slots!(params.slots(), |N, LN| {
                 match params.encoding() {
                     Encoding::Ids { lanes } => {
-                        let $block = UpstreamLoadIds::<N>::new(params, lanes);
+                        let $block = || UpstreamLoadIds::<N>::new(params, lanes);
                         $body
                     }
                     Encoding::Mask => with_mask!(params.scheduled(), |M| {
-                        let $block = UpstreamLoadMask::<N, M>::new(params);
+                        let $block = || UpstreamLoadMask::<N, M>::new(params);
                         $body
                     }),
                 }
@@ -162,19 +164,19 @@ macro_rules! with_hardware {
             BlockSpec::KernelScheduler(params) => with_slots!(params.window().slots(), |N, LN| {
                 match (params.kind(), params.upstream().encoding()) {
                     (WindowKind::Matrix, Encoding::Ids { .. }) => {
-                        let $block = MatrixIdsScheduler::<N, LN>::new(params);
+                        let $block = || MatrixIdsScheduler::<N, LN>::new(params);
                         $body
                     }
                     (WindowKind::List, Encoding::Ids { .. }) => {
-                        let $block = ListIdsScheduler::<N, LN>::new(params);
+                        let $block = || ListIdsScheduler::<N, LN>::new(params);
                         $body
                     }
                     (WindowKind::Matrix, Encoding::Mask) => with_mask!(params.upstream().scheduled(), |M| {
-                        let $block = MatrixMaskScheduler::<N, LN, M>::new(params);
+                        let $block = || MatrixMaskScheduler::<N, LN, M>::new(params);
                         $body
                     }),
                     (WindowKind::List, Encoding::Mask) => with_mask!(params.upstream().scheduled(), |M| {
-                        let $block = ListMaskScheduler::<N, LN, M>::new(params);
+                        let $block = || ListMaskScheduler::<N, LN, M>::new(params);
                         $body
                     }),
                 }
@@ -249,21 +251,17 @@ impl BlockSpec {
 
     /// The hardware, connected, for the emitter.
     pub fn hardware(self) -> Box<dyn Block> {
-        with_hardware!(self, |block| {
-            let mut block = block;
-            block.connect_all();
-            Box::new(block)
-        })
+        with_hardware!(self, |block| connected(block))
     }
 
     /// The hardware in rust-hdl's simulator.
     pub fn simulation(self) -> Box<dyn CycleModel> {
-        with_hardware!(self, |block| Box::new(RustHdlSim::new(block)))
+        with_hardware!(self, |block| simulated(block))
     }
 
     /// The ports, the clock included, in the order of the hardware.
     pub fn ports(self) -> Vec<Port> {
-        with_hardware!(self, |block| block.ports())
+        with_hardware!(self, |block| ports_of(block))
     }
 
     /// The golden model.
@@ -285,4 +283,21 @@ impl BlockSpec {
         };
         model.unwrap_or_else(|message| unreachable!("the hardware's own ports: {message}"))
     }
+}
+
+#[inline(never)]
+fn connected<B: Block + 'static>(new: impl FnOnce() -> B) -> Box<dyn Block> {
+    let mut block = Box::new(new());
+    block.connect_all();
+    block
+}
+
+#[inline(never)]
+fn simulated<B: FlatPorts + 'static>(new: impl FnOnce() -> B) -> Box<dyn CycleModel> {
+    Box::new(RustHdlSim::new(new()))
+}
+
+#[inline(never)]
+fn ports_of<B: FlatPorts>(new: impl FnOnce() -> B) -> Vec<Port> {
+    new().ports()
 }

@@ -56,11 +56,11 @@ pub struct Operators<const W: usize> {
     pub bit_o: Signal<Out, Bit>,
 }
 named! { [const W: usize] Operators<W>, "operators", "w" W;
-    a_i b_i s_i t_i u_i add_o sub_o and_o or_o xor_o not_o shl_o shr_o shl1_o shr1_o plus1_o carry_o eq_o ne_o lt_o le_o
-    gt_o ge_o lt2_o all_o any_o parity_o both_o either_o bit_o }
+a_i b_i s_i t_i u_i add_o sub_o and_o or_o xor_o not_o shl_o shr_o shl1_o shr1_o plus1_o carry_o eq_o ne_o lt_o le_o
+gt_o ge_o lt2_o all_o any_o parity_o both_o either_o bit_o }
 flat_ports! { impl [const W: usize] for Operators<W>: -
-    a_i b_i s_i t_i u_i add_o sub_o and_o or_o xor_o not_o shl_o shr_o shl1_o shr1_o plus1_o carry_o eq_o ne_o lt_o le_o
-    gt_o ge_o lt2_o all_o any_o parity_o both_o either_o bit_o }
+a_i b_i s_i t_i u_i add_o sub_o and_o or_o xor_o not_o shl_o shr_o shl1_o shr1_o plus1_o carry_o eq_o ne_o lt_o le_o
+gt_o ge_o lt2_o all_o any_o parity_o both_o either_o bit_o }
 
 impl<const W: usize> Logic for Operators<W> {
     #[hdl_gen]
@@ -117,11 +117,11 @@ pub struct Precedence<const W: usize> {
     pub borrow_o: Signal<Out, Bit>,
 }
 named! { [const W: usize] Precedence<W>, "precedence", "w" W;
-    a_i b_i c_i s_i masked_o and_or_o or_and_o left_o right_o wraps_o average_o round_o not_sum_o negative_o any_and_o not_any_o
-    mixed_o borrow_o }
+a_i b_i c_i s_i masked_o and_or_o or_and_o left_o right_o wraps_o average_o round_o not_sum_o negative_o any_and_o not_any_o
+mixed_o borrow_o }
 flat_ports! { impl [const W: usize] for Precedence<W>: -
-    a_i b_i c_i s_i masked_o and_or_o or_and_o left_o right_o wraps_o average_o round_o not_sum_o negative_o any_and_o not_any_o
-    mixed_o borrow_o }
+a_i b_i c_i s_i masked_o and_or_o or_and_o left_o right_o wraps_o average_o round_o not_sum_o negative_o any_and_o not_any_o
+mixed_o borrow_o }
 
 impl<const W: usize> Logic for Precedence<W> {
     #[hdl_gen]
@@ -194,7 +194,7 @@ impl<const W: usize, const I: usize> Default for Bits_<W, I> {
     }
 }
 flat_ports! { impl [const W: usize, const I: usize] for Bits_<W, I>: -
-    a_i b_i i_i v_i low_o at_o sum_at_o two_o past_o two_at_o sum_two_o set0_o set_at_o reverse_o }
+a_i b_i i_i v_i low_o at_o sum_at_o two_o past_o two_at_o sum_two_o set0_o set_at_o reverse_o }
 
 impl<const W: usize, const I: usize> Logic for Bits_<W, I> {
     #[hdl_gen]

@@ -87,6 +87,12 @@ impl<'a> Lowering<'a> {
         let mut symbols = BTreeMap::new();
         let mut variants = HashMap::new();
         let mut errors = Vec::new();
+        // An enumeration may be known only from the register that holds it.
+        for atom in node.atoms.iter().chain(node.children.values().flat_map(|c| &c.atoms)) {
+            for (value, variant) in atom.variants.iter().enumerate() {
+                variants.insert(variant.replace("::", "$"), (atom.width, value));
+            }
+        }
         for atom in &node.atoms {
             let class = match atom.kind {
                 AtomKind::InputParameter => Class::Input,
@@ -99,9 +105,6 @@ impl<'a> Lowering<'a> {
                     continue;
                 }
             };
-            for (value, variant) in atom.variants.iter().enumerate() {
-                variants.insert(variant.replace("::", "$"), (atom.width, value));
-            }
             symbols.insert(atom.key.clone(), Symbol { class, width: atom.width, signed: atom.signed });
         }
         for (name, child) in &node.children {
