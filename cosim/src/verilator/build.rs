@@ -1,6 +1,6 @@
 //! From Verilog to a shared library: verilate, compile, link; each result cached.
 
-use super::cache::{Cache, CacheError, Key, SeenTool, io_error};
+use super::cache::{Cache, Key, SeenTool, io_error};
 use super::{BuildError, BuildSpec, Optimise, shim};
 use crate::wave::WaveFormat;
 use std::fs;
@@ -294,7 +294,7 @@ impl Builder<'_> {
 
     fn read(&self, name: &str) -> Result<String, BuildError> {
         let path = self.work.join(name);
-        Ok(fs::read_to_string(&path).map_err(io_error("read", &path)).map_err(CacheError::from)?)
+        Ok(fs::read_to_string(&path).map_err(io_error("read", &path))?)
     }
 
     fn run(&self, step: &str, command: Command) -> Result<(), BuildError> {
