@@ -198,7 +198,7 @@ impl Profile {
     pub fn check(&self, file: &str) -> Result<(), ProfileError> {
         let fields: [(&'static str, u64, u64, &'static str); 15] = [
             ("sms", self.sms.into(), 1024, "1..=1024"),
-            ("clock_mhz", self.clock_mhz.into(), 100_000, "1..=100000"),
+            ("clock_mhz", self.clock_mhz.into(), 10_000, "1..=10000"),
             ("memory_bytes_per_s", self.memory_bytes_per_s, 1 << 50, "1..=2^50"),
             ("cta_floor_ns", self.cta_floor_ns, 1 << 30, "1..=2^30"),
             ("sm.ctas", self.sm.ctas.into(), 1024, "1..=1024"),
@@ -234,8 +234,8 @@ impl Profile {
             .or_else(|| {
                 latencies
                     .into_iter()
-                    .find(|(_, value)| *value > 1 << 40)
-                    .map(|(field, value)| (field, value, "0..=2^40"))
+                    .find(|(_, value)| *value > 1_000_000_000)
+                    .map(|(field, value)| (field, value, "at most 1000000000"))
             });
         match wrong {
             None => Ok(()),

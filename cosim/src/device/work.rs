@@ -7,8 +7,11 @@ use windlass_runtime::ktrace::{Kernel, KernelType};
 /// Work units that a pipe does in one cycle: divisible by every number up to 16, so that sharing loses next to nothing.
 pub const UNITS_PER_CYCLE: u64 = 720_720;
 
-/// Longest work of one CTA in units: well over an hour of any GPU.
-const MAX_WORK: u128 = 1 << 62;
+/// Longest life of one CTA in cycles: minutes of any GPU.
+const MAX_CYCLES: u64 = 1 << 40;
+
+/// Largest grid in CTAs: placed one per cycle, and simulated one by one.
+const MAX_CTAS: u64 = 1 << 28;
 
 /// What an SM has and a CTA needs, in the order of [`RESOURCES`].
 pub type Resources = [u32; 5];
@@ -36,6 +39,16 @@ pub enum DeviceError {
         available: u64,
         /// The profile's name.
         profile: String,
+    },
+    /// The grid is beyond what the model simulates.
+    #[error("kernel {kernel} `{name}`: {ctas} CTAs, at most {MAX_CTAS} are simulated; check its `grid`")]
+    TooManyCtas {
+        /// Position in the stream, from 0.
+        kernel: usize,
+        /// Its name.
+        name: String,
+        /// CTAs of its grid.
+        ctas: u64,
     },
     /// A CTA's work is beyond what the model counts.
     #[error(
@@ -75,6 +88,9 @@ impl CtaWork {
     pub fn new(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Self, DeviceError> {
         let needs = needs(profile, kernel, position)?;
         let ctas = kernel.ctas().max(1);
+        if ctas > MAX_CTAS {
+            return Err(DeviceError::TooManyCtas { kernel: position, name: kernel.name.clone(), ctas });
+        }
         let roofline = roofline(profile, kernel, ctas);
         let (work, floor) = match kernel.dur_ns {
             None => (roofline, profile.cycles(profile.cta_floor_ns)),
@@ -92,8 +108,8 @@ impl CtaWork {
                 (roofline.min(bound), cycles / waves)
             }
         };
-        if work > MAX_WORK {
-            let cycles = saturate(work / u128::from(UNITS_PER_CYCLE));
+        let cycles = floor.max(saturate(work / u128::from(UNITS_PER_CYCLE)));
+        if cycles > MAX_CYCLES {
             return Err(DeviceError::TooLong { kernel: position, name: kernel.name.clone(), cycles });
         }
         Ok(Self { kind: kernel.kind, ctas, needs, work: work as u64, floor: floor.max(1) })
