@@ -1,10 +1,11 @@
-//! Reads a trace line by line, in memory that does not grow with the file.
+//! Reads a trace line by line. Memory grows with the live allocations, not with the file.
 
 use super::{
     ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, KtraceError, KtraceErrors, KtraceWarning, Problem,
     Segment, VERSION,
 };
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -72,6 +73,8 @@ pub struct Reader<R: BufRead> {
     next_index: u64,
     kernels: u64,
     run_input: Option<Value>,
+    /// Bytes of each allocation that was not freed yet, by address.
+    live: HashMap<u64, u64>,
     done: bool,
 }
 
@@ -119,6 +122,7 @@ impl<R: BufRead> Reader<R> {
             next_index: 0,
             kernels: 0,
             run_input: None,
+            live: HashMap::new(),
             done: false,
         };
         match reader.read_header() {
@@ -255,8 +259,16 @@ impl<R: BufRead> Reader<R> {
                 Event::Run { run: fields.integer("run")? }
             }
             "k" => Event::Kernel(self.kernel(&fields)?),
-            "alloc" => Event::Alloc(fields.allocation()?),
-            "free" => Event::Free(fields.allocation()?),
+            "alloc" => {
+                let segment = fields.allocation(None)?;
+                self.live.insert(segment.addr, segment.bytes);
+                Event::Alloc(segment)
+            }
+            "free" => {
+                // Recorders often leave out the size of what they free: the allocation says it.
+                let bytes = self.live.remove(&fields.integer("a")?);
+                Event::Free(fields.allocation(bytes)?)
+            }
             "sync" => Event::Sync { why: fields.string("why")? },
             _ => return Ok(None),
         }))
@@ -476,8 +488,13 @@ impl<'a> Fields<'a> {
         Ok(segments)
     }
 
-    fn allocation(&self) -> Result<Segment, Fault> {
-        let segment = Segment { addr: self.integer("a")?, bytes: self.integer("n")? };
+    /// A pool allocation; `bytes` is its size where the line does not say it.
+    fn allocation(&self, bytes: Option<u64>) -> Result<Segment, Fault> {
+        let bytes = match bytes.filter(|_| self.present("n").is_none()) {
+            Some(bytes) => bytes,
+            None => self.integer("n")?,
+        };
+        let segment = Segment { addr: self.integer("a")?, bytes };
         check_segment(segment, || "a".to_owned())?;
         Ok(segment)
     }
