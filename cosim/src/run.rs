@@ -27,6 +27,8 @@ pub struct CoSimulation {
     pub scheduler: SchedulerParams,
     /// Packets that the queue to the hardware holds, for `window`; at least 1.
     pub fifo_depth: usize,
+    /// `window`: the host pays a driver launch for every packet, instead of writing into a user-mode queue.
+    pub driver_launch: bool,
     /// Slots W of the software window, for `streams`; at least 1.
     pub software_slots: usize,
     /// CUDA streams, and host threads, for `streams`; at least 1.
@@ -49,6 +51,7 @@ impl CoSimulation {
             policies: Policy::ALL.to_vec(),
             scheduler,
             fifo_depth: 64,
+            driver_launch: false,
             software_slots: scheduler.window().slots(),
             streams: 8,
             poll_events: false,
@@ -65,6 +68,8 @@ impl CoSimulation {
     pub fn run(&self, stream: &Stream, engine: &mut dyn SchedulerEngine) -> Result<Outcome, SimError> {
         let serial = self.run_policy(Policy::Serial, stream, engine)?;
         let base = serial.report.cycles;
+        let mut machine = Machine::new(&self.profile, stream, "serial without overhead")?;
+        let in_order = self.simulate(&mut SerialHost::free(), &mut machine)?.cycles;
         let mut serial = Some(serial);
         let mut policies = Vec::new();
         let mut recordings = Vec::new();
@@ -77,6 +82,7 @@ impl CoSimulation {
                 }
             };
             ran.report.speedup = base as f64 / ran.report.cycles.max(1) as f64;
+            ran.report.overlap_speedup = in_order as f64 / ran.report.cycles.max(1) as f64;
             policies.push(ran.report);
             recordings.push(ran.recording);
         }
@@ -107,6 +113,7 @@ impl CoSimulation {
                         Encoding::Mask => None,
                     },
                     fifo_depth: self.fifo_depth,
+                    driver_launch: self.driver_launch,
                 },
                 software_slots: self.software_slots,
                 streams: self.streams,
@@ -156,6 +163,7 @@ impl CoSimulation {
                 let options = WindowOptions {
                     params: self.scheduler,
                     fifo_depth: self.fifo_depth,
+                    driver_launch: self.driver_launch,
                     rule: self.rule,
                     step: self.step,
                 };
@@ -174,6 +182,7 @@ impl CoSimulation {
                 cycles: simulated.cycles,
                 micros: self.profile.micros(simulated.cycles),
                 speedup: 1.0,
+                overlap_speedup: 1.0,
                 occupancy: machine.device.occupancy(simulated.cycles),
                 visited_cycles: simulated.visited,
                 window,
@@ -241,6 +250,8 @@ pub struct SchedulerReport {
     pub lanes: Option<usize>,
     /// Packets that the queue to the hardware holds.
     pub fifo_depth: usize,
+    /// The host pays a driver launch for every packet.
+    pub driver_launch: bool,
 }
 
 /// One policy's numbers.
@@ -254,6 +265,9 @@ pub struct PolicyReport {
     pub micros: f64,
     /// Time of `serial` over this.
     pub speedup: f64,
+    /// Time of the same kernels one after the other with no overhead at all, over this: the gain that is overlap alone.
+    /// Below 1 where overheads eat it up.
+    pub overlap_speedup: f64,
     /// How full the SMs were.
     pub occupancy: Occupancy,
     /// Cycles that the simulation visited; time jumped over the others.
@@ -297,7 +311,7 @@ impl RunReport {
         let s = &self.scheduler;
         let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}, engine {}; streams: {} slots, {} streams\n\n",
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, engine {}; streams: {} slots, {} streams\n\n",
             self.trace,
             self.kernels,
             self.ctas,
@@ -311,12 +325,14 @@ impl RunReport {
             s.scheduled,
             s.encoding,
             s.fifo_depth,
+            if s.driver_launch { " with driver launches" } else { "" },
             s.engine,
             self.software_slots,
             self.streams,
         );
         let mut rows = vec![
-            ["policy", "cycles", "time [us]", "speed-up", "SMs busy", "CTA slots", "warps"].map(String::from),
+            ["policy", "cycles", "time [us]", "speed-up", "by overlap", "SMs busy", "CTA slots", "warps"]
+                .map(String::from),
         ];
         for p in &self.policies {
             rows.push([
@@ -324,6 +340,7 @@ impl RunReport {
                 p.cycles.to_string(),
                 format!("{:.1}", p.micros),
                 format!("{:.2}", p.speedup),
+                format!("{:.2}", p.overlap_speedup),
                 percent(p.occupancy.sms),
                 percent(p.occupancy.cta_slots),
                 percent(p.occupancy.warps),

@@ -21,6 +21,8 @@ pub(crate) struct WindowOptions {
     pub params: SchedulerParams,
     /// Packets that the queue between host and device holds, those on their way included.
     pub fifo_depth: usize,
+    /// A driver launch instead of a packet in a user-mode queue.
+    pub driver_launch: bool,
     pub rule: HazardRule,
     /// Simulate the scheduler in every cycle.
     pub step: bool,
@@ -119,12 +121,13 @@ impl<'e> WindowHost<'e> {
             Encoding::Mask => host::Encoding::Mask,
         };
         let costs = &profile.host;
+        let packet_ns = if options.driver_launch { costs.launch_ns } else { costs.packet_ns };
         Ok(Self {
             engine,
             options,
             host: HostSide {
                 list: ScheduledList::new(upstream.scheduled(), encoding, options.rule)?,
-                check_and_packet: profile.cycles(costs.hazard_check_ns) + profile.cycles(costs.packet_ns),
+                check_and_packet: profile.cycles(costs.hazard_check_ns) + profile.cycles(packet_ns),
                 transfer: profile.cycles(costs.transfer_ns),
                 notice: profile.cycles(costs.notice_ns),
                 synchronise: profile.cycles(costs.synchronise_ns),
