@@ -103,9 +103,11 @@ impl CtaWork {
                     .map(|(have, need)| have.checked_div(need).unwrap_or(u32::MAX))
                     .min()
                     .unwrap_or(1);
-                let waves = per_sm.div_ceil(resident.max(1).into());
-                let bound = u128::from(cycles) * u128::from(UNITS_PER_CYCLE) / u128::from(per_sm);
-                (roofline.min(bound), cycles / waves)
+                // At least one fits on an empty SM.
+                let resident = per_sm.min(resident.max(1).into());
+                let floor = cycles / per_sm.div_ceil(resident);
+                let bound = u128::from(floor) * u128::from(UNITS_PER_CYCLE) / u128::from(resident);
+                (roofline.min(bound), floor)
             }
         };
         let cycles = floor.max(saturate(work / u128::from(UNITS_PER_CYCLE)));
