@@ -326,7 +326,9 @@ fn jumps_are_exact_on_a_real_stream_with_both_windows_and_encodings() {
 
 #[test]
 fn ids_wrap() {
-    let cosim = cosim(SchedulerParams::new(WindowKind::Matrix, 128, 4, 255, Encoding::Mask).expect("params"));
+    let mut cosim =
+        cosim(SchedulerParams::new(WindowKind::Matrix, 128, 4, 255, Encoding::Mask).expect("params"));
+    cosim.profile.host = HostLatencies::FREE;
     let kernels = (0..1000).map(|i| kernel("k", 2, &[i % 37], &[i % 53 + 37])).collect();
     let outcome = run(&cosim, &stream(kernels));
     let window = of(&outcome, Policy::Window).0.window.expect("window");
