@@ -170,8 +170,10 @@ impl CoSimulation {
                 let mut host = WindowHost::new(&self.profile, stream.kernels().len(), options, engine)?;
                 let simulated = self.simulate(&mut host, &mut machine)?;
                 let cycles = host.simulated();
-                let (meter, trace) = host.into_measurements(simulated.cycles);
-                window = Some((meter.report(cycles, simulated.cycles), trace));
+                // The last wait of the host is not the scheduler's.
+                let end = machine.now() + 1;
+                let (meter, trace) = host.into_measurements(end);
+                window = Some((meter.report(cycles, end), trace));
                 simulated
             }
         };

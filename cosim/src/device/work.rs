@@ -135,7 +135,7 @@ fn needs(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Resource
         profile: profile.name.clone(),
     };
     let threads = kernel.block.iter().fold(1u64, |product, d| product.saturating_mul((*d).into()));
-    if threads > sm.threads_per_cta.into() {
+    if threads > u64::from(sm.threads_per_cta) {
         return Err(error("threads per CTA", threads, sm.threads_per_cta));
     }
     let warps = threads.div_ceil(32);
@@ -146,7 +146,7 @@ fn needs(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Resource
     let mut needs = [0; 5];
     let wanted = [1, warps, threads, registers, smem];
     for (i, (need, have)) in wanted.into_iter().zip(limits(profile)).enumerate() {
-        if need > have.into() {
+        if need > u64::from(have) {
             return Err(error(RESOURCES[i], need, have));
         }
         needs[i] = need as u32;

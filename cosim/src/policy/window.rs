@@ -11,7 +11,8 @@ use crate::device::Completion;
 use crate::latency::{Cycle, WindowMeter};
 use crate::profile::Profile;
 use std::collections::VecDeque;
-use windlass_rtl::kernel_scheduler::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerOut};
+use windlass_rtl::kernel_scheduler::io::MAX_RETIRE_PORTS;
+use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut};
 use windlass_rtl::params::{Encoding, SchedulerParams};
 use windlass_runtime::host::{self, HazardRule, ScheduledList, Upstream};
 
