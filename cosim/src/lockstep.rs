@@ -164,37 +164,41 @@ impl Lockstep {
 
     /// Runs `cycles` more cycles, up to the first difference.
     pub fn run(&mut self, stimulus: &mut dyn Stimulus, cycles: u64) -> Result<Summary, LockstepError> {
-        let reset = self.inputs.slot(RESET);
         for _ in 0..cycles {
-            let cycle = self.cycle;
-            stimulus.next(cycle, &self.members[0].outputs, &mut self.input_words);
-            let mut stopped = None;
-            for (i, member) in self.members.iter_mut().enumerate() {
-                if let Err(error) = member.model.cycle(&self.input_words, &mut member.outputs) {
-                    stopped = Some((i, error));
-                    break;
-                }
-            }
-            self.remember(cycle);
-            if let Some((i, error)) = stopped {
-                let model = self.members[i].name.clone();
-                let failure = self.failure(stimulus.seed());
-                return Err(LockstepError::Stopped(Box::new(Stopped { model, error, failure })));
-            }
-            if self.reset_seen {
-                let (first, others) = self.members.split_at(1);
-                if others.iter().any(|m| m.outputs != first[0].outputs) {
-                    return Err(LockstepError::Difference(Box::new(self.difference(stimulus.seed()))));
-                }
-                self.compared += 1;
-            }
-            self.reset_seen |= reset.is_some_and(|slot| slot.get(&self.input_words) == 0);
-            self.cycle += 1;
+            stimulus.next(self.cycle, &self.members[0].outputs, &mut self.input_words);
+            self.advance(stimulus.seed())?;
         }
         if self.compared == 0 && self.cycle > 0 {
             return Err(LockstepError::NothingCompared { cycles: self.cycle });
         }
         Ok(Summary { cycles: self.cycle, compared: self.compared })
+    }
+
+    /// One cycle of every member with the inputs that are set.
+    fn advance(&mut self, seed: Option<u64>) -> Result<(), LockstepError> {
+        let mut stopped = None;
+        for (i, member) in self.members.iter_mut().enumerate() {
+            if let Err(error) = member.model.cycle(&self.input_words, &mut member.outputs) {
+                stopped = Some((i, error));
+                break;
+            }
+        }
+        self.remember(self.cycle);
+        if let Some((i, error)) = stopped {
+            let model = self.members[i].name.clone();
+            let failure = self.failure(seed);
+            return Err(LockstepError::Stopped(Box::new(Stopped { model, error, failure })));
+        }
+        if self.reset_seen {
+            let (first, others) = self.members.split_at(1);
+            if others.iter().any(|m| m.outputs != first[0].outputs) {
+                return Err(LockstepError::Difference(Box::new(self.difference(seed))));
+            }
+            self.compared += 1;
+        }
+        self.reset_seen |= self.inputs.slot(RESET).is_some_and(|slot| slot.get(&self.input_words) == 0);
+        self.cycle += 1;
+        Ok(())
     }
 
     fn remember(&mut self, cycle: u64) {
@@ -249,6 +253,21 @@ impl Lockstep {
                 .replace("{cycles}", &self.cycle.saturating_add(1).to_string())
         });
         Failure { seed, last, replay }
+    }
+}
+
+/// Several models that stand for one: a difference between them is the error. The outputs are those of the first.
+impl CycleModel for Lockstep {
+    fn ports(&self) -> Vec<Port> {
+        self.members[0].model.ports()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        self.input_words.copy_from_slice(inputs);
+        let cycle = self.cycle;
+        self.advance(None).map_err(|e| CycleError { cycle, message: e.to_string() })?;
+        outputs.copy_from_slice(&self.members[0].outputs);
+        Ok(())
     }
 }
 
