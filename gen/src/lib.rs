@@ -1,2 +1,4 @@
 //! Placeholder
+pub mod cache;
+pub mod report;
 pub mod tools;

@@ -352,8 +352,10 @@ fn parse_version(line: &str) -> Option<Vec<u32>> {
             continue;
         }
         let word = word.trim_start_matches(['v', 'V']);
-        let digits: &str = &word[..word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len())];
-        let numbers: Option<Vec<u32>> = digits.trim_end_matches('.').split('.').map(|n| n.parse().ok()).collect();
+        let digits: &str =
+            &word[..word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len())];
+        let numbers: Option<Vec<u32>> =
+            digits.trim_end_matches('.').split('.').map(|n| n.parse().ok()).collect();
         match numbers {
             Some(numbers) if numbers.len() > 1 => return Some(numbers),
             _ => {}
