@@ -1,0 +1,538 @@
+//! What a Liberty file says about cells: area, storage, and which one is the two-input NAND that gate equivalents count in.
+//!
+//! Timing and power are parsed over and dropped; Yosys reads those itself. The reader takes what libraries in the field
+//! contain: missing semicolons at line ends, comments anywhere, continued lines.
+
+use crate::tools;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The Debian package that the default library comes from.
+pub const DEFAULT_PACKAGE: &str = "qflow-tech-osu018";
+
+/// Folders in which that package, or a qflow built by hand, puts the default library.
+const DEFAULT_FOLDERS: [&str; 2] = ["/usr/share/qflow/tech/osu018", "/usr/local/share/qflow/tech/osu018"];
+
+/// Groups inside each other, deeper than any library goes; it bounds the recursion on a broken file.
+const MAX_DEPTH: usize = 64;
+
+/// A standard-cell library.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Library {
+    /// Its name, from `library (...)`.
+    pub name: String,
+    /// Operating conditions, process, voltage and temperature, e.g. `typical, 1.8 V, 25 °C`.
+    pub corner: String,
+    /// Its cells, by name.
+    pub cells: BTreeMap<String, Cell>,
+}
+
+/// A cell of a [`Library`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// The `area` attribute, in the library's own unit; none if the file does not say.
+    pub area: Option<f64>,
+    /// It has an `ff` or `ff_bank` group.
+    pub flip_flop: bool,
+    /// It has a `latch` or `latch_bank` group.
+    pub latch: bool,
+    /// Its input pins.
+    pub inputs: Vec<String>,
+    /// Its output pins, with their `function` where one is given.
+    pub outputs: Vec<(String, Option<String>)>,
+}
+
+/// A Liberty file that cannot be used.
+#[derive(Debug, Error)]
+pub enum LibertyError {
+    /// No library was named and the default one is not installed.
+    #[error("no standard-cell library: the default one (osu018) is in none of {}\n  install it: {install}\n  or name another with --liberty FILE", looked_in.join(", "))]
+    NotInstalled {
+        /// Folders that were searched.
+        looked_in: Vec<String>,
+        /// The command that installs the default library.
+        install: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the Liberty file `{}`: {source}\n  name another with --liberty FILE, or use the default library: {install}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+        /// The command that installs the default library.
+        install: String,
+    },
+    /// The text is not Liberty.
+    #[error("`{}`, line {line}: not a Liberty file: {what}\n  name a text .lib file with --liberty (compressed and .db files must be converted first)", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// Nothing to count gate equivalents in.
+    #[error("`{}`: the library `{library}` has no two-input NAND with an area, and gate equivalents are counted in it\n  name a complete standard-cell library with --liberty", path.display())]
+    NoNand2 {
+        /// The file.
+        path: PathBuf,
+        /// The library's name.
+        library: String,
+    },
+}
+
+/// The default library's Liberty file, found where the package puts it.
+pub fn default_path() -> Result<PathBuf, LibertyError> {
+    default_path_in(&DEFAULT_FOLDERS)
+}
+
+fn default_path_in(folders: &[&str]) -> Result<PathBuf, LibertyError> {
+    for folder in folders {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        files.retain(|p| p.extension().is_some_and(|e| e == "lib"));
+        files.sort();
+        if let Some(first) = files.into_iter().next() {
+            return Ok(first);
+        }
+    }
+    Err(LibertyError::NotInstalled {
+        looked_in: folders.iter().map(|f| f.to_string()).collect(),
+        install: tools::install_command(DEFAULT_PACKAGE),
+    })
+}
+
+/// The text of the Liberty file at `path`.
+pub(super) fn read(path: &Path) -> Result<String, LibertyError> {
+    // Some libraries have Latin-1 in their comments; nothing that is used here is outside ASCII.
+    std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|source| {
+        LibertyError::Read {
+            path: path.to_path_buf(),
+            source,
+            install: tools::install_command(DEFAULT_PACKAGE),
+        }
+    })
+}
+
+impl Library {
+    /// Reads and parses the file at `path`.
+    pub fn load(path: &Path) -> Result<Self, LibertyError> {
+        Self::parse(&read(path)?, path)
+    }
+
+    /// Parses `text`; `path` is for messages.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, LibertyError> {
+        let syntax = |(line, what)| LibertyError::Syntax { path: path.to_path_buf(), line, what };
+        let text = without_comments(text);
+        let mut parser = Parser { text: text.as_bytes(), at: 0, line: 1 };
+        let top = parser.file().map_err(syntax)?;
+        let cells: BTreeMap<String, Cell> =
+            top.groups.iter().filter(|g| g.kind == "cell").map(|g| (g.name.clone(), cell(g))).collect();
+        if cells.is_empty() {
+            return Err(syntax((parser.line, "it has no cells".into())));
+        }
+        Ok(Self { corner: corner(&top), name: top.name, cells })
+    }
+
+    /// The smallest two-input NAND and its area. By function, not by name: names are each foundry's own.
+    pub fn nand2(&self) -> Option<(&str, f64)> {
+        self.cells
+            .iter()
+            .filter(|(_, cell)| is_nand2(cell))
+            .filter_map(|(name, cell)| Some((name.as_str(), cell.area.filter(|a| *a > 0.0)?)))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Area of the smallest flip-flop.
+    pub fn smallest_flip_flop(&self) -> Option<f64> {
+        let flip_flops = self.cells.values().filter(|cell| cell.flip_flop);
+        flip_flops.filter_map(|cell| cell.area.filter(|a| *a > 0.0)).min_by(f64::total_cmp)
+    }
+}
+
+fn cell(group: &Group) -> Cell {
+    let has = |kinds: &[&str]| group.groups.iter().any(|g| kinds.contains(&g.kind.as_str()));
+    let mut cell = Cell {
+        area: group.attribute("area").and_then(|a| a.parse().ok()),
+        flip_flop: has(&["ff", "ff_bank"]),
+        latch: has(&["latch", "latch_bank"]),
+        ..Cell::default()
+    };
+    for pin in group.groups.iter().filter(|g| g.kind == "pin") {
+        match pin.attribute("direction") {
+            Some("input") => cell.inputs.push(pin.name.clone()),
+            Some("output") => {
+                cell.outputs.push((pin.name.clone(), pin.attribute("function").map(String::from)))
+            }
+            _ => {}
+        }
+    }
+    cell
+}
+
+fn corner(top: &Group) -> String {
+    let mut parts = Vec::new();
+    parts.extend(top.attribute("default_operating_conditions").map(String::from));
+    for (name, unit) in [("nom_voltage", " V"), ("nom_temperature", " °C")] {
+        parts.extend(top.attribute(name).map(|value| format!("{value}{unit}")));
+    }
+    if parts.is_empty() { "not stated".into() } else { parts.join(", ") }
+}
+
+fn is_nand2(cell: &Cell) -> bool {
+    let ([a, b], [(_, Some(function))]) = (cell.inputs.as_slice(), cell.outputs.as_slice()) else {
+        return false;
+    };
+    !cell.flip_flop
+        && !cell.latch
+        && [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(va, vb)| {
+            let value = |pin: &str| if pin == a { Some(va) } else { (pin == b).then_some(vb) };
+            evaluate(function, &value) == Some(!(va && vb))
+        })
+}
+
+/// The value of a Liberty function; none if it is not one, or names an unknown pin.
+fn evaluate(function: &str, value: &dyn Fn(&str) -> Option<bool>) -> Option<bool> {
+    let mut e = Expression { text: function.as_bytes(), at: 0, value };
+    let result = e.or(0)?;
+    e.peek().is_none().then_some(result)
+}
+
+/// Liberty's operators, tightest first: `!` and `'`, `^`, `*` `&` and nothing at all, `+` and `|`.
+struct Expression<'a> {
+    text: &'a [u8],
+    at: usize,
+    value: &'a dyn Fn(&str) -> Option<bool>,
+}
+
+impl Expression<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn or(&mut self, depth: usize) -> Option<bool> {
+        let mut result = self.and(depth)?;
+        while matches!(self.peek(), Some(b'+' | b'|')) {
+            self.at += 1;
+            result |= self.and(depth)?;
+        }
+        Some(result)
+    }
+
+    fn and(&mut self, depth: usize) -> Option<bool> {
+        let mut result = self.xor(depth)?;
+        loop {
+            match self.peek() {
+                Some(b'*' | b'&') => self.at += 1,
+                Some(b'!' | b'(') => {}
+                Some(c) if c.is_ascii_alphanumeric() || c == b'_' => {}
+                _ => return Some(result),
+            }
+            result &= self.xor(depth)?;
+        }
+    }
+
+    fn xor(&mut self, depth: usize) -> Option<bool> {
+        let mut result = self.factor(depth)?;
+        while self.peek() == Some(b'^') {
+            self.at += 1;
+            result ^= self.factor(depth)?;
+        }
+        Some(result)
+    }
+
+    fn factor(&mut self, depth: usize) -> Option<bool> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let mut result = match self.peek()? {
+            b'!' => {
+                self.at += 1;
+                !self.factor(depth + 1)?
+            }
+            b'(' => {
+                self.at += 1;
+                let inner = self.or(depth + 1)?;
+                if self.peek()? != b')' {
+                    return None;
+                }
+                self.at += 1;
+                inner
+            }
+            _ => {
+                let start = self.at;
+                while self.text.get(self.at).is_some_and(|c| c.is_ascii_alphanumeric() || b"_[]".contains(c))
+                {
+                    self.at += 1;
+                }
+                match std::str::from_utf8(&self.text[start..self.at]).ok()? {
+                    "0" => false,
+                    "1" => true,
+                    pin => (self.value)(pin)?,
+                }
+            }
+        };
+        while self.peek() == Some(b'\'') {
+            self.at += 1;
+            result = !result;
+        }
+        Some(result)
+    }
+}
+
+/// `kind (name) { attribute : value; groups }`; attributes with parentheses (tables, units) are dropped.
+#[derive(Debug, Default)]
+struct Group {
+    kind: String,
+    name: String,
+    attributes: Vec<(String, String)>,
+    groups: Vec<Group>,
+}
+
+impl Group {
+    fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The text with each comment turned into blanks, so that lines keep their numbers.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut quoted = false;
+    while let Some(c) = rest.chars().next() {
+        if !quoted && rest.starts_with("/*") {
+            let end = rest.find("*/").map_or(rest.len(), |at| at + 2);
+            out.extend(rest[..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            rest = &rest[end..];
+            continue;
+        }
+        quoted ^= c == '"';
+        out.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: usize,
+}
+
+type Syntax = (usize, String);
+
+impl Parser<'_> {
+    fn fail<T>(&self, what: impl Into<String>) -> Result<T, Syntax> {
+        Err((self.line, what.into()))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let c = self.peek()?;
+        self.at += 1;
+        self.line += usize::from(c == b'\n');
+        Some(c)
+    }
+
+    fn skip(&mut self, also: &[u8]) {
+        while self.peek().is_some_and(|c| c.is_ascii_whitespace() || c == b'\\' || also.contains(&c)) {
+            self.next();
+        }
+    }
+
+    fn file(&mut self) -> Result<Group, Syntax> {
+        self.skip(b"\xEF\xBB\xBF");
+        let mut outer = Group::default();
+        self.statement(&mut outer, 0)?;
+        match outer.groups.pop() {
+            Some(library) if library.kind == "library" => Ok(library),
+            _ => self.fail("it does not begin with `library (...) {`"),
+        }
+    }
+
+    /// One attribute or group, into `parent`.
+    fn statement(&mut self, parent: &mut Group, depth: usize) -> Result<(), Syntax> {
+        if depth > MAX_DEPTH {
+            return self.fail("groups are nested too deeply");
+        }
+        let start = self.at;
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || b"_.-[]".contains(&c)) {
+            self.next();
+        }
+        let name = String::from_utf8_lossy(&self.text[start..self.at]).into_owned();
+        if name.is_empty() {
+            return self.fail("a name was expected");
+        }
+        self.skip(b"");
+        match self.next() {
+            Some(b':') => {
+                let value = self.raw(|c| matches!(c, b';' | b'\n' | b'}'));
+                parent.attributes.push((name, unquoted(&value)));
+            }
+            Some(b'(') => {
+                let argument = self.raw(|c| c == b')');
+                if self.next().is_none() {
+                    return self.fail(format!("`{name} (` is not closed"));
+                }
+                self.skip(b"");
+                if self.peek() != Some(b'{') {
+                    return Ok(());
+                }
+                self.next();
+                let mut group = Group { kind: name, name: unquoted(&argument), ..Group::default() };
+                loop {
+                    self.skip(b";");
+                    match self.peek() {
+                        Some(b'}') => break,
+                        Some(_) => self.statement(&mut group, depth + 1)?,
+                        None => return self.fail(format!("`{} ({})` is not closed", group.kind, group.name)),
+                    }
+                }
+                self.next();
+                parent.groups.push(group);
+            }
+            _ => return self.fail(format!("`{name}` is followed by neither `:` nor `(`")),
+        }
+        Ok(())
+    }
+
+    /// Text up to an unquoted character that ends it, which stays unread.
+    fn raw(&mut self, ends: impl Fn(u8) -> bool) -> String {
+        let start = self.at;
+        let mut quoted = false;
+        while let Some(c) = self.peek() {
+            if !quoted && ends(c) {
+                break;
+            }
+            quoted ^= c == b'"';
+            if c == b'\\' {
+                self.next();
+            }
+            self.next();
+        }
+        String::from_utf8_lossy(&self.text[start..self.at]).into_owned()
+    }
+}
+
+fn unquoted(text: &str) -> String {
+    text.trim().trim_matches('"').trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINI: &str = r#"
+/* a comment with " and { */
+library ("mini") {
+  nom_voltage : 1.2; nom_temperature : 25
+  default_operating_conditions : typ;
+  capacitive_load_unit (1,pf);
+  lu_table_template (t) { index_1 ("0, 1, \
+     2"); }
+  cell (ND2X4) { area : 9.5; pin (A) { direction : input; } pin (B) { direction : input; }
+    pin (Z) { direction : output; function : "A' + B'"; timing () { values ("1, 2", \
+      "3, 4"); } } }
+  cell ("ND2X1") { area : 4 /* um2 */;
+    pin (A) { direction : "input" } pin (B) { direction : input }
+    pin (Z) { direction : output; function : "!(A B)" } }
+  cell (NR2) { area : 1; pin (A) { direction : input; } pin (B) { direction : input; }
+    pin (Z) { direction : output; function : "(A+B)'"; } }
+  cell (DFF) { area : 20; ff (IQ, IQN) { clocked_on : "CK"; next_state : "D"; }
+    pin (D) { direction : input; } pin (CK) { direction : input; clock : true; }
+    pin (Q) { direction : output; function : "IQ"; } }
+  cell (DLAT) { latch (IQ, IQN) { enable : "G"; data_in : "D"; } }
+}
+"#;
+
+    fn parse(text: &str) -> Result<Library, LibertyError> {
+        Library::parse(text, Path::new("mini.lib"))
+    }
+
+    #[test]
+    fn cells_and_corner() {
+        let library = parse(MINI).unwrap();
+        assert_eq!(library.name, "mini");
+        assert_eq!(library.corner, "typ, 1.2 V, 25 °C");
+        assert_eq!(library.cells.keys().collect::<Vec<_>>(), ["DFF", "DLAT", "ND2X1", "ND2X4", "NR2"]);
+        assert_eq!(library.cells["DFF"].area, Some(20.0));
+        assert!(library.cells["DFF"].flip_flop && !library.cells["DFF"].latch);
+        assert!(library.cells["DLAT"].latch && !library.cells["DLAT"].flip_flop);
+        assert_eq!(library.cells["DLAT"].area, None);
+    }
+
+    #[test]
+    fn the_smallest_nand_is_found_by_function() {
+        assert_eq!(parse(MINI).unwrap().nand2(), Some(("ND2X1", 4.0)));
+    }
+
+    #[test]
+    fn functions() {
+        let value = |pin: &str| match pin {
+            "T" => Some(true),
+            "F" => Some(false),
+            _ => None,
+        };
+        for (text, result) in [
+            ("T F", Some(false)),
+            ("T*T&T", Some(true)),
+            ("F + T F", Some(false)),
+            ("F | T ^ T T", Some(false)),
+            ("!F'", Some(false)),
+            ("(T)'", Some(false)),
+            ("!(F F)", Some(true)),
+            ("1 0'", Some(true)),
+            ("X", None),
+            ("(T", None),
+            ("T)", None),
+            ("", None),
+        ] {
+            assert_eq!(evaluate(text, &value), result, "{text}");
+        }
+        assert_eq!(evaluate(&"(".repeat(100_000), &value), None);
+        assert_eq!(evaluate(&"!".repeat(100_000), &value), None);
+    }
+
+    #[test]
+    fn what_is_not_liberty_is_refused_with_its_line() {
+        for (text, line) in [
+            ("", 1),
+            ("module m; endmodule", 1),
+            ("library (x) {\n  cell (A) {\n    area : 1;\n", 4),
+            ("library (x) {\n  = \n}", 2),
+            ("library (x) {\n}\n", 2),
+            ("library (x", 1),
+            ("lib (x) { }", 1),
+        ] {
+            match parse(text) {
+                Err(LibertyError::Syntax { line: found, .. }) => assert_eq!(found, line, "{text:?}"),
+                other => panic!("{text:?}: {other:?}"),
+            }
+        }
+        assert!(matches!(parse(&"library (x) {".repeat(10_000)), Err(LibertyError::Syntax { .. })));
+    }
+
+    #[test]
+    fn a_missing_library_says_how_to_get_it() {
+        let error = default_path_in(&["/nonexistent/tech"]).unwrap_err().to_string();
+        assert!(
+            error.contains("sudo apt-get install qflow-tech-osu018") && error.contains("--liberty"),
+            "{error}"
+        );
+        let error = Library::load(Path::new("/nonexistent/x.lib")).unwrap_err().to_string();
+        assert!(
+            error.contains("sudo apt-get install qflow-tech-osu018") && error.contains("/nonexistent/x.lib"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,448 @@
+//! One report, three forms: text for a terminal, JSON for programs, Markdown for documents. The same report gives the same bytes.
+
+use super::area::AreaReport;
+use super::paper::{self, Comparison};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+/// Goes up when a field of [`Report`] changes its meaning or goes away.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What stands beside every area, so that nobody takes it for a measurement of silicon.
+pub const AREA_LABEL: &str = "estimate after synthesis, before layout";
+
+/// A form of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Aligned tables.
+    Text,
+    /// One object with `format_version`.
+    Json,
+    /// Headings and pipe tables.
+    Markdown,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            "md" | "markdown" => Ok(Self::Markdown),
+            _ => Err(format!("`{name}` is not a report format: text, json and md are")),
+        }
+    }
+}
+
+/// Designs, what each costs, and what they gain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Version of Windlass.
+    pub windlass: String,
+    /// [`AREA_LABEL`].
+    pub area_label: String,
+    /// Where the paper's figures come from.
+    pub paper_source: String,
+    /// The designs, in the order in which they were asked for.
+    pub designs: Vec<Design>,
+    /// Speed-ups, one table per workload and GPU.
+    pub speedups: Vec<Speedups>,
+}
+
+impl Report {
+    /// A report of these designs.
+    pub fn new(windlass: impl Into<String>, designs: Vec<Design>, speedups: Vec<Speedups>) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            windlass: windlass.into(),
+            area_label: AREA_LABEL.into(),
+            paper_source: paper::SOURCE.into(),
+            designs,
+            speedups,
+        }
+    }
+}
+
+/// One design.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// Short name, unique in the report, e.g. `matrix`.
+    pub name: String,
+    /// Name of its top module.
+    pub top: String,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// Area, where it was asked for.
+    pub area: Option<AreaReport>,
+    /// Latencies in cycles, as co-simulation measured them.
+    pub latencies: Vec<Latency>,
+    /// Storage and area beside the paper's: [`paper::compare`].
+    pub paper: Vec<Comparison>,
+}
+
+/// A parameter of a design.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Parameter {
+    /// `name = value`.
+    pub fn new(name: impl Into<String>, value: impl ToString) -> Self {
+        Self { name: name.into(), value: value.to_string() }
+    }
+}
+
+/// Cycles from one handshake to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// What it is called, e.g. `insert`.
+    pub name: String,
+    /// From where to where, in words.
+    pub between: String,
+    /// What was measured; none if it never happened in the run.
+    pub cycles: Option<Spread>,
+    /// The paper's number of cycles, where it has one.
+    pub paper: Option<f64>,
+    /// Median less the paper's number.
+    pub difference: Option<f64>,
+}
+
+impl Latency {
+    /// With the difference worked out.
+    pub fn new(
+        name: impl Into<String>,
+        between: impl Into<String>,
+        cycles: Option<Spread>,
+        paper: Option<f64>,
+    ) -> Self {
+        let difference = cycles.zip(paper).map(|(c, p)| c.median - p);
+        Self { name: name.into(), between: between.into(), cycles, paper, difference }
+    }
+}
+
+/// How a number of cycles is spread over a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// How often it was measured.
+    pub samples: u64,
+    /// The least.
+    pub min: u64,
+    /// The middle one.
+    pub median: f64,
+    /// 99 of 100 are not above it.
+    pub p99: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+/// Speed-ups on one workload and one GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Speedups {
+    /// The workload.
+    pub workload: String,
+    /// The GPU's profile.
+    pub gpu: String,
+    /// Kernels in the workload.
+    pub kernels: u64,
+    /// One row per policy, and for the window one per design.
+    pub rows: Vec<Speedup>,
+}
+
+/// A policy's result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Speedup {
+    /// The policy.
+    pub policy: String,
+    /// The [`Design::name`] that decided, for the policy `window`.
+    pub design: Option<String>,
+    /// Time of the whole workload in µs.
+    pub time_us: f64,
+    /// Time of `serial` over this one.
+    pub speedup: f64,
+    /// Part of the GPU's CTA slots that were busy on average, 0 to 1.
+    pub occupancy: Option<f64>,
+}
+
+/// The report in the given form; ends with a line feed.
+pub fn render(report: &Report, format: Format) -> Result<String, serde_json::Error> {
+    Ok(match format {
+        Format::Json => serde_json::to_string_pretty(report)? + "\n",
+        Format::Text => print(&document(report), false),
+        Format::Markdown => print(&document(report), true),
+    })
+}
+
+/// What text and Markdown are made of.
+enum Item {
+    Heading(usize, String),
+    Line(String),
+    Table(Table),
+}
+
+/// The first column is left-aligned, and so is the last one of a `notes` table; numbers are right-aligned.
+struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    notes: bool,
+}
+
+impl Table {
+    fn new(header: &[&str], notes: bool) -> Self {
+        Self { header: header.iter().map(|h| h.to_string()).collect(), rows: Vec::new(), notes }
+    }
+
+    fn is_left(&self, column: usize) -> bool {
+        column == 0 || (self.notes && column + 1 == self.header.len())
+    }
+}
+
+const NONE: &str = "-";
+
+fn document(report: &Report) -> Vec<Item> {
+    let mut items = vec![Item::Heading(1, format!("Windlass {} report", report.windlass))];
+    for design in &report.designs {
+        design_items(report, design, &mut items);
+    }
+    for table in &report.speedups {
+        items.push(Item::Heading(
+            2,
+            format!("Speed-up on {} ({} kernels), {}", table.workload, table.kernels, table.gpu),
+        ));
+        items.push(Item::Table(speedup_table(table)));
+    }
+    if report.designs.len() > 1 {
+        items.push(Item::Heading(2, "All designs".into()));
+        items.push(Item::Table(summary_table(report)));
+    }
+    items
+}
+
+fn design_items(report: &Report, design: &Design, items: &mut Vec<Item>) {
+    items.push(Item::Heading(2, format!("Design {}: {}", design.name, design.top)));
+    let parameters: Vec<String> =
+        design.parameters.iter().map(|p| format!("{} = {}", p.name, p.value)).collect();
+    if !parameters.is_empty() {
+        items.push(Item::Line(parameters.join(", ")));
+    }
+    if let Some(area) = &design.area {
+        items.push(Item::Heading(3, format!("Area ({})", report.area_label)));
+        items.push(Item::Line(format!(
+            "{}; library {} ({}); 1 GE = {} = {} µm²; hierarchy kept",
+            area.tool, area.library, area.corner, area.gate, area.gate_um2
+        )));
+        let steps: Vec<&str> = area.script.lines().filter(|l| !l.starts_with("read_verilog")).collect();
+        items.push(Item::Line(format!("flow: {}", steps.join("; "))));
+        items.push(Item::Table(area_table(area)));
+    }
+    if !design.latencies.is_empty() {
+        items.push(Item::Heading(3, "Latency in cycles (measured by co-simulation)".into()));
+        items.push(Item::Table(latency_table(&design.latencies)));
+    }
+    if !design.paper.is_empty() {
+        items.push(Item::Heading(3, "Beside the paper".into()));
+        items.push(Item::Line(format!("{}; estimates by its authors", report.paper_source)));
+        items.push(Item::Table(paper_table(&design.paper)));
+    }
+}
+
+fn area_table(area: &AreaReport) -> Table {
+    let header = [
+        "module",
+        "count",
+        "cells",
+        "flip-flops",
+        "µm²",
+        "GE",
+        "count x µm²",
+        "share",
+        "with submodules µm²",
+        "GE",
+    ];
+    let mut table = Table::new(&header, false);
+    let all = area.total();
+    for m in &area.modules {
+        let times = m.own.area_um2 * m.instances as f64;
+        let share = if all.area_um2 > 0.0 { 100.0 * times / all.area_um2 } else { 0.0 };
+        table.rows.push(vec![
+            m.module.clone(),
+            m.instances.to_string(),
+            m.own.cells.to_string(),
+            m.own.flip_flops.to_string(),
+            one(m.own.area_um2),
+            one(m.own.gate_equivalents),
+            one(times),
+            format!("{share:.1} %"),
+            one(m.total.area_um2),
+            one(m.total.gate_equivalents),
+        ]);
+    }
+    table.rows.push(vec![
+        "total".into(),
+        String::new(),
+        all.cells.to_string(),
+        all.flip_flops.to_string(),
+        one(all.area_um2),
+        one(all.gate_equivalents),
+        one(all.area_um2),
+        "100.0 %".into(),
+        one(all.area_um2),
+        one(all.gate_equivalents),
+    ]);
+    table
+}
+
+fn latency_table(latencies: &[Latency]) -> Table {
+    let header = ["latency", "samples", "min", "median", "p99", "max", "paper", "difference", "from, to"];
+    let mut table = Table::new(&header, true);
+    for l in latencies {
+        let of = |f: &dyn Fn(&Spread) -> String| l.cycles.as_ref().map_or(NONE.into(), f);
+        table.rows.push(vec![
+            l.name.clone(),
+            l.cycles.map_or("0".into(), |c| c.samples.to_string()),
+            of(&|c| c.min.to_string()),
+            of(&|c| c.median.to_string()),
+            of(&|c| c.p99.to_string()),
+            of(&|c| c.max.to_string()),
+            l.paper.map_or(NONE.into(), |p| p.to_string()),
+            l.difference.map_or(NONE.into(), signed),
+            l.between.clone(),
+        ]);
+    }
+    table
+}
+
+fn paper_table(rows: &[Comparison]) -> Table {
+    let header =
+        ["quantity", "unit", "paper", "ours", "difference", "in %", "how the paper's number comes about"];
+    let mut table = Table::new(&header, true);
+    for row in rows {
+        table.rows.push(vec![
+            row.quantity.clone(),
+            row.unit.clone(),
+            row.paper.to_string(),
+            row.measured.to_string(),
+            signed(row.difference),
+            row.percent.map_or(NONE.into(), signed),
+            row.note.clone(),
+        ]);
+    }
+    table
+}
+
+fn speedup_table(speedups: &Speedups) -> Table {
+    let mut table = Table::new(&["policy", "time µs", "speed-up", "occupancy"], false);
+    for row in &speedups.rows {
+        table.rows.push(vec![
+            row.design.as_ref().map_or(row.policy.clone(), |design| format!("{} ({design})", row.policy)),
+            one(row.time_us),
+            format!("{:.2}", row.speedup),
+            row.occupancy.map_or(NONE.into(), |o| format!("{:.1} %", 100.0 * o)),
+        ]);
+    }
+    table
+}
+
+/// One row per design: what it costs, each latency's median, and what it gains on each workload.
+fn summary_table(report: &Report) -> Table {
+    let mut latencies: Vec<&str> = Vec::new();
+    for latency in report.designs.iter().flat_map(|d| &d.latencies) {
+        if !latencies.contains(&latency.name.as_str()) {
+            latencies.push(&latency.name);
+        }
+    }
+    let mut table = Table::new(&["design", "flip-flops", "µm²", "GE"], false);
+    table.header.extend(latencies.iter().map(|name| format!("{name} (median cycles)")));
+    table.header.extend(report.speedups.iter().map(|s| format!("speed-up {}", s.workload)));
+    for design in &report.designs {
+        let total = design.area.as_ref().map(AreaReport::total);
+        let mut row = vec![design.name.clone()];
+        row.push(total.map_or(NONE.into(), |t| t.flip_flops.to_string()));
+        row.push(total.map_or(NONE.into(), |t| one(t.area_um2)));
+        row.push(total.map_or(NONE.into(), |t| one(t.gate_equivalents)));
+        row.extend(latencies.iter().map(|name| {
+            let latency = design.latencies.iter().find(|l| l.name == *name);
+            latency.and_then(|l| l.cycles).map_or(NONE.into(), |c| c.median.to_string())
+        }));
+        row.extend(report.speedups.iter().map(|s| {
+            let mine = s.rows.iter().find(|r| r.design.as_deref() == Some(design.name.as_str()));
+            mine.map_or(NONE.into(), |r| format!("{:.2}", r.speedup))
+        }));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn one(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn signed(value: f64) -> String {
+    if value == 0.0 { "0".into() } else { format!("{value:+}") }
+}
+
+fn print(items: &[Item], markdown: bool) -> String {
+    let mut out = String::new();
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = match item {
+            Item::Heading(level, text) if markdown => writeln!(out, "{} {text}", "#".repeat(*level)),
+            Item::Heading(level, text) => {
+                let rule = if *level == 1 { "=" } else { "-" };
+                let under =
+                    if *level <= 2 { rule.repeat(text.chars().count()) + "\n" } else { String::new() };
+                write!(out, "{text}\n{under}")
+            }
+            Item::Line(text) => writeln!(out, "{text}"),
+            Item::Table(table) => write!(out, "{}", print_table(table, markdown)),
+        };
+    }
+    out
+}
+
+fn print_table(table: &Table, markdown: bool) -> String {
+    let cell = |text: &str| if markdown { text.replace('|', "\\|") } else { text.to_string() };
+    let width = |text: &str| cell(text).chars().count();
+    let widths: Vec<usize> = (0..table.header.len())
+        .map(|c| {
+            let all = table.rows.iter().filter_map(|row| row.get(c)).chain([&table.header[c]]);
+            all.map(|text| width(text)).max().unwrap_or(0).max(3)
+        })
+        .collect();
+    let line = |row: &[String]| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(c, (text, w))| {
+            let pad = " ".repeat(w - width(text));
+            if table.is_left(c) { cell(text) + &pad } else { pad + &cell(text) }
+        });
+        let cells: Vec<String> = cells.collect();
+        if markdown {
+            format!("| {} |\n", cells.join(" | "))
+        } else {
+            format!("{}\n", cells.join("  ").trim_end())
+        }
+    };
+    let rule: Vec<String> = widths
+        .iter()
+        .enumerate()
+        .map(|(c, w)| {
+            let right = markdown && !table.is_left(c);
+            if right { "-".repeat(w - 1) + ":" } else { "-".repeat(*w) }
+        })
+        .collect();
+    let mut out = line(&table.header);
+    out += &if markdown { format!("| {} |\n", rule.join(" | ")) } else { format!("{}\n", rule.join("  ")) };
+    for row in &table.rows {
+        out += &line(row);
+    }
+    out
+}

@@ -1,0 +1,143 @@
+//! The report's three forms.
+
+use std::collections::BTreeMap;
+use windlass_gen::report::area::{Amount, AreaReport, ModuleArea};
+use windlass_gen::report::paper;
+use windlass_gen::report::render::{
+    Design, Format, Latency, Parameter, Report, Speedup, Speedups, Spread, render,
+};
+
+fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
+    let sequential_um2 = flip_flops as f64 * 96.0;
+    Amount { cells, flip_flops, area_um2, sequential_um2, gate_equivalents: area_um2 / 24.0 }
+}
+
+fn area() -> AreaReport {
+    let (row, window) = (amount(50, 32, 6000.0), amount(100, 64, 12000.0));
+    let module = |module: &str, instances, own, total| ModuleArea {
+        module: module.into(),
+        instances,
+        own,
+        total,
+        cells: BTreeMap::new(),
+        children: BTreeMap::new(),
+    };
+    AreaReport {
+        top: "window".into(),
+        tool: "Yosys 0.23".into(),
+        library: "osu018_stdcells".into(),
+        corner: "typical, 1.8 V, 25 °C".into(),
+        gate: "NAND2X1".into(),
+        gate_um2: 24.0,
+        flip_flop_um2: Some(96.0),
+        script: "read_verilog window.v\nsynth -top window -noabc\nopt_clean\n".into(),
+        modules: vec![
+            module("window", 1, window, amount(100 + 32 * 50, 64 + 32 * 32, 12000.0 + 32.0 * 6000.0)),
+            module("row|x", 32, row, row),
+        ],
+    }
+}
+
+fn report() -> Report {
+    let area = area();
+    let spread = |median| Some(Spread { samples: 7, min: 1, median, p99: 2, max: 3 });
+    let design = |name: &str, median| Design {
+        name: name.into(),
+        top: "window".into(),
+        parameters: vec![Parameter::new("slots", 32), Parameter::new("encoding", "ids")],
+        latencies: vec![
+            Latency::new("insert", "host valid to window", spread(median), Some(paper::insert_cycles(32))),
+            Latency::new("retire to dispatch", "retire to offer", None, Some(paper::update_cycles(32))),
+        ],
+        paper: paper::compare(32, &area.total(), &area),
+        area: Some(area.clone()),
+    };
+    let row = |policy: &str, design: Option<&str>, time_us, speedup| Speedup {
+        policy: policy.into(),
+        design: design.map(String::from),
+        time_us,
+        speedup,
+        occupancy: design.map(|_| 0.5),
+    };
+    let speedups = Speedups {
+        workload: "brax".into(),
+        gpu: "RTX 3060".into(),
+        kernels: 10,
+        rows: vec![row("serial", None, 100.0, 1.0), row("window", Some("matrix"), 40.0, 2.5)],
+    };
+    Report::new("0.1.0", vec![design("matrix", 1.0), design("list", 32.5)], vec![speedups])
+}
+
+#[test]
+fn the_differences_are_worked_out() {
+    let report = report();
+    let [matrix, list] = &report.designs[..] else { panic!() };
+    assert_eq!(matrix.latencies[0].difference, Some(-31.0));
+    assert_eq!(list.latencies[0].difference, Some(0.5));
+    assert_eq!(list.latencies[1].difference, None);
+    // 32 x 31 x 8 bits against 64 + 32 x 32 flip-flops.
+    assert_eq!((matrix.paper[0].paper, matrix.paper[0].measured), (7936.0, 1088.0));
+    assert_eq!((matrix.paper[0].difference, matrix.paper[0].percent), (-6848.0, Some(-86.3)));
+    assert!(matrix.paper[0].note.contains("992 bytes"));
+    assert_eq!(matrix.paper[1].paper, 7936.0 * 96.0);
+}
+
+#[test]
+fn json_is_one_object_that_reads_back() {
+    let text = render(&report(), Format::Json).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["format_version"], 1);
+    assert_eq!(value["area_label"], "estimate after synthesis, before layout");
+    assert_eq!(value["designs"][0]["area"]["modules"][1]["own"]["flip_flops"], 32);
+    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
+}
+
+#[test]
+fn the_same_report_gives_the_same_bytes() {
+    for format in [Format::Text, Format::Json, Format::Markdown] {
+        let text = render(&report(), format).unwrap();
+        assert_eq!(text, render(&report(), format).unwrap());
+        assert!(text.ends_with('\n') && !text.ends_with("\n\n"));
+        assert!(text.lines().all(|l| l == l.trim_end()), "{text}");
+    }
+}
+
+#[test]
+fn text_is_aligned_and_labelled() {
+    let text = render(&report(), Format::Text).unwrap();
+    assert!(text.contains("Area (estimate after synthesis, before layout)"), "{text}");
+    assert!(
+        text.contains("Yosys 0.23; library osu018_stdcells (typical, 1.8 V, 25 °C); 1 GE = NAND2X1 = 24 µm²")
+    );
+    assert!(text.contains("flow: synth -top window -noabc; opt_clean"));
+    let lines: Vec<&str> = text.lines().collect();
+    let header = lines.iter().position(|l| l.starts_with("module ")).unwrap();
+    let width = lines[header + 1].chars().count();
+    for line in &lines[header..header + 5] {
+        assert_eq!(line.chars().count(), width, "{line}\n{text}");
+    }
+    assert!(lines[header + 3].starts_with("row|x") && lines[header + 3].contains("94.1 %"), "{text}");
+    assert!(lines[header + 4].starts_with("total") && lines[header + 4].contains("204000.0"), "{text}");
+    let last = lines.last().unwrap();
+    assert!(last.starts_with("list") && last.ends_with('-'), "{last}");
+}
+
+#[test]
+fn markdown_tables_have_as_many_columns_as_their_header() {
+    let text = render(&report(), Format::Markdown).unwrap();
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    let lines: Vec<&str> = text.lines().collect();
+    for (above, line) in lines.iter().zip(&lines[1..]) {
+        if above.starts_with('|') && line.starts_with('|') {
+            assert_eq!(columns(above), columns(line), "{above}\n{line}");
+        }
+    }
+    assert!(text.contains("| row\\|x"));
+    assert!(text.starts_with("# Windlass 0.1.0 report\n"));
+}
+
+#[test]
+fn formats_by_name() {
+    assert_eq!("md".parse(), Ok(Format::Markdown));
+    assert!("html".parse::<Format>().unwrap_err().contains("text, json and md"));
+}
