@@ -109,7 +109,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
             designs.push(design(name, params, measured, library.as_deref(), &ran.scheduler.engine)?);
         }
     }
-    let report = Report::new(concat!("windlass ", env!("CARGO_PKG_VERSION")), designs, vec![speedups]);
+    let report = Report::new(env!("CARGO_PKG_VERSION"), designs, vec![speedups]);
     let format = match args.format {
         FormatArg::Json => Format::Json,
         FormatArg::Text if args.json => Format::Json,

@@ -319,10 +319,7 @@ fn key(design: &[(String, String)], others: &[&str]) -> String {
 }
 
 /// Cells by type, by module, as Yosys counts them.
-#[derive(Debug, Deserialize)]
-struct Statistics {
-    modules: BTreeMap<String, ModuleStatistics>,
-}
+type Statistics = BTreeMap<String, ModuleStatistics>;
 
 #[derive(Debug, Deserialize)]
 struct ModuleStatistics {
@@ -380,10 +377,13 @@ fn synthesize(job: &Job) -> Result<BTreeMap<String, BTreeMap<String, u64>>, Area
     }
     let statistics = |what: String| AreaError::Statistics { tool: job.yosys.version_line.clone(), what };
     let bytes = fs::read(work.path().join("stat.json")).map_err(|e| statistics(e.to_string()))?;
-    let counted: Statistics = serde_json::from_slice(&bytes).map_err(|e| statistics(e.to_string()))?;
+    // Yosys 0.23 prints the module tree, which is no JSON, behind the object `modules`: only that object is read.
+    let text = String::from_utf8_lossy(&bytes);
+    let modules = text.split_once("\"modules\":").ok_or_else(|| statistics("no `modules` in it".into()))?.1;
+    let counted = Statistics::deserialize(&mut serde_json::Deserializer::from_str(modules))
+        .map_err(|e| statistics(e.to_string()))?;
     let plain = |name: String| name.strip_prefix('\\').map(String::from).unwrap_or(name);
     Ok(counted
-        .modules
         .into_iter()
         .map(|(name, m)| (plain(name), m.num_cells_by_type.into_iter().map(|(t, n)| (plain(t), n)).collect()))
         .collect())
