@@ -1,2 +1,56 @@
-//! The `windlass` command.
-fn main() {}
+//! The `windlass` command: one file per subcommand, each thin.
+//!
+//! Exit status: 0 done, 1 checked and found wrong, 2 could not run. Results go to stdout, talk to stderr.
+
+mod gen_command;
+mod options;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Generates, co-simulates and measures out-of-order kernel scheduling hardware for GPUs.
+#[derive(Parser)]
+#[command(version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a block as synthesizable Verilog
+    Gen(gen_command::GenArgs),
+}
+
+/// How a command that ran ended.
+pub enum Outcome {
+    /// Done.
+    Done,
+    /// What was checked is wrong.
+    Wrong,
+}
+
+/// Anything that stops a command: it could not run.
+pub type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Gen(args) => gen_command::run(&args),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Wrong) => ExitCode::from(1),
+        Err(error) => {
+            // A closed pipe (`windlass ... | head`) is no error.
+            if error
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+            {
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,1 +1,13 @@
-//! Placeholder
+//! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement.
+
+pub mod block_stimulus;
+pub mod device;
+pub mod latency;
+pub mod lockstep;
+pub mod policy;
+pub mod profile;
+pub mod run;
+pub mod stimulus;
+pub mod timeline;
+pub mod verilator;
+pub mod wave;

@@ -1,22 +1,21 @@
 //! Kernel scheduling hardware in rust-hdl, and beside each block its plain-Rust golden model.
+//!
+//! No files, no processes, no printing. A block is a folder: the hardware (`hardware.rs`), the golden model (`model.rs`), its page
+//! (`README.md`, shown here as the module's documentation). Parameters of all blocks are in [`params`], because the blocks share
+//! them. [`catalog`] knows every block by name.
+//!
+//! Rules that hold in the whole library: one clock, rising edge; synchronous, active-low reset; lowRISC suffixes (`_i`, `_o`); on a
+//! channel, valid never waits for ready, the payload is stable while valid waits, and a transfer happens where both are high.
+
+pub mod catalog;
+pub mod flat;
+pub mod info;
+pub mod kernel_scheduler;
 pub mod model;
 pub mod params;
+pub mod parts;
 pub mod port;
-/// Scheduling window as a dependency matrix.
-pub mod window_matrix {
-    pub mod model;
-}
-/// Scheduling window as ACE draws it.
-pub mod window_list {
-    pub mod model;
-}
-/// Upstream load module.
-pub mod upstream_load {
-    pub mod model;
-}
-/// Upstream load module and window together.
-pub mod kernel_scheduler {
-    pub mod io;
-    pub mod model;
-    pub use io::*;
-}
+pub mod upstream_load;
+pub mod window;
+pub mod window_list;
+pub mod window_matrix;

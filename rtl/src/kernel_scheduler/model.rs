@@ -1,48 +1,25 @@
 //! Golden model of `kernel_scheduler`: the two blocks' models, joined as the hardware joins them.
 
-use super::io::{SchedulerIn, SchedulerOut};
-use crate::params::{SchedulerParams, WindowKind};
+use super::io::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
+use crate::model::{CycleError, CycleModel};
+use crate::params::{Encoding, SchedulerParams};
+use crate::port::{Direction, Layout, Port};
 use crate::upstream_load::model::{UpstreamLoadModel, WindowView};
-use crate::window_list::model::WindowListModel;
-use crate::window_matrix::model::{WindowIn, WindowMatrixModel, WindowOut};
-
-#[derive(Clone, Debug)]
-enum Window {
-    Matrix(WindowMatrixModel),
-    List(WindowListModel),
-}
-
-impl Window {
-    fn outputs(&self, input: &WindowIn) -> WindowOut {
-        match self {
-            Self::Matrix(w) => w.outputs(input),
-            Self::List(w) => w.outputs(input),
-        }
-    }
-
-    fn cycle(&mut self, input: &WindowIn) -> WindowOut {
-        match self {
-            Self::Matrix(w) => w.cycle(input),
-            Self::List(w) => w.cycle(input),
-        }
-    }
-}
+use crate::window::model::{WindowIn, WindowModel};
 
 /// The model: one step per clock.
 #[derive(Clone, Debug)]
 pub struct SchedulerModel {
-    window: Window,
+    params: SchedulerParams,
+    window: WindowModel,
     upstream: UpstreamLoadModel,
 }
 
 impl SchedulerModel {
     /// An empty scheduler.
     pub fn new(params: SchedulerParams) -> Self {
-        let window = match params.kind() {
-            WindowKind::Matrix => Window::Matrix(WindowMatrixModel::new(params.window())),
-            WindowKind::List => Window::List(WindowListModel::new(params.window())),
-        };
-        Self { window, upstream: UpstreamLoadModel::new(params.upstream()) }
+        let window = WindowModel::new(params.kind(), params.window());
+        Self { params, window, upstream: UpstreamLoadModel::new(params.upstream()) }
     }
 
     /// One cycle: the outputs for `input`, then the clock edge.
@@ -56,9 +33,15 @@ impl SchedulerModel {
         let seen = self.window.outputs(&to_window);
         let view =
             WindowView { live: seen.live, ids: seen.ids, oldest: seen.oldest, ins_ready: seen.ins_ready };
-        let load = self.upstream.cycle(input.rst_ni, input.host, &view);
-        let waiting = load.insert.is_some() && !seen.ins_ready;
-        to_window.insert = load.insert;
+        // An idle host's ports are zero.
+        let beat = input.host.unwrap_or(match self.params.upstream().encoding() {
+            Encoding::Ids { .. } => HostBeat::Ids { id: 0, upstream: [None; 8], last: false },
+            Encoding::Mask => HostBeat::Mask { id: 0, upstream: [0; 8] },
+        });
+        let load = self.upstream.cycle(input.rst_ni, beat, input.host.is_some(), &view);
+        let waiting = load.ins_valid && !seen.ins_ready;
+        let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
+        to_window.insert = load.ins_valid.then_some((id, load.slots));
         let out = self.window.cycle(&to_window);
         SchedulerOut {
             host_ready: load.host_ready,
@@ -72,5 +55,34 @@ impl SchedulerModel {
             busy: out.busy,
             retire_error: out.retire_error,
         }
+    }
+}
+
+/// The model behind flat words.
+pub struct FlatScheduler {
+    model: SchedulerModel,
+    ports: Vec<Port>,
+    io: SchedulerPorts,
+}
+
+impl FlatScheduler {
+    /// The model with `params`, behind the hardware's `ports`.
+    pub fn new(params: SchedulerParams, ports: Vec<Port>) -> Result<Self, String> {
+        let inputs = Layout::new(&ports, Direction::Input);
+        let outputs = Layout::new(&ports, Direction::Output);
+        let io = SchedulerPorts::new(params, &inputs, &outputs)?;
+        Ok(Self { model: SchedulerModel::new(params), ports, io })
+    }
+}
+
+impl CycleModel for FlatScheduler {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        let out = self.model.cycle(&self.io.unpack_inputs(inputs));
+        self.io.pack_outputs(&out, outputs);
+        Ok(())
     }
 }

@@ -1,7 +1,10 @@
 //! Golden model of `upstream_load`: turns what the host believes into the slots a kernel really waits for.
 
 use crate::kernel_scheduler::io::HostBeat;
-use crate::params::UpstreamParams;
+use crate::model::{CycleError, CycleModel};
+use crate::params::{Encoding, UpstreamParams};
+use crate::port::{Direction, Layout, Port, Slot};
+use crate::window::model::{find, find_all, get_set, put_set};
 use std::collections::BTreeSet;
 
 /// What the window tells the upstream load module in one cycle.
@@ -20,10 +23,12 @@ pub struct WindowView {
 /// Outputs of one cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamOut {
-    /// The host's beat is taken.
+    /// The beat would be taken.
     pub host_ready: bool,
-    /// The insertion offered to the window.
-    pub insert: Option<(u8, BTreeSet<usize>)>,
+    /// The kernel is offered to the window.
+    pub ins_valid: bool,
+    /// The live slots that it waits for, as far as this beat and those before it say.
+    pub slots: BTreeSet<usize>,
     /// The beat waits because M newer kernels than the oldest unfinished one were sent.
     pub stall_limit: bool,
 }
@@ -42,46 +47,25 @@ impl UpstreamLoadModel {
         Self { params, gathered: BTreeSet::new() }
     }
 
-    /// The outputs that follow from the state and the inputs; changes nothing.
-    pub fn outputs(&self, host: Option<HostBeat>, view: &WindowView) -> UpstreamOut {
-        let Some(beat) = host else {
-            // Without a beat `host_ready_o` is what it would be for an `ids` beat of id 0 that is not the last,
-            // or a mask for id 0: the model says it the way the ports do.
-            let blocked = self.blocked(0, view);
-            let last = self.params.encoding() == crate::params::Encoding::Mask;
-            return UpstreamOut {
-                host_ready: !blocked && (!last || view.ins_ready),
-                ..UpstreamOut::default()
-            };
-        };
+    /// One cycle with what stands on the host's ports, `valid` or not: the outputs, then the clock edge.
+    pub fn cycle(&mut self, rst_ni: bool, beat: HostBeat, valid: bool, view: &WindowView) -> UpstreamOut {
         let (id, last) = match beat {
             HostBeat::Ids { id, last, .. } => (id, last),
             HostBeat::Mask { id, .. } => (id, true),
         };
-        if self.blocked(id, view) {
-            return UpstreamOut { stall_limit: true, ..UpstreamOut::default() };
-        }
-        UpstreamOut {
-            host_ready: !last || view.ins_ready,
-            insert: last.then(|| (id, self.slots(beat, view))),
-            stall_limit: false,
-        }
-    }
-
-    /// One cycle: the outputs, then the clock edge.
-    pub fn cycle(&mut self, rst_ni: bool, host: Option<HostBeat>, view: &WindowView) -> UpstreamOut {
-        let out = self.outputs(host, view);
-        if !rst_ni {
-            self.gathered.clear();
-        } else if let (true, Some(beat)) = (out.host_ready, host) {
-            if out.insert.is_some() {
-                self.gathered.clear();
-            } else {
-                self.gathered = self.slots(beat, view);
-            }
-        } else {
-            self.gathered.retain(|slot| view.live.contains(slot));
-        }
+        let blocked = self.blocked(id, view);
+        let out = UpstreamOut {
+            host_ready: !blocked && (!last || view.ins_ready),
+            ins_valid: valid && last && !blocked,
+            slots: self.slots(beat, view),
+            stall_limit: valid && blocked,
+        };
+        self.gathered = match (valid && out.host_ready, last) {
+            _ if !rst_ni => BTreeSet::new(),
+            (true, true) => BTreeSet::new(),
+            (true, false) => out.slots.clone(),
+            (false, _) => self.gathered.intersection(&view.live).copied().collect(),
+        };
         out
     }
 
@@ -103,5 +87,104 @@ impl UpstreamLoadModel {
             }
         };
         view.live.iter().copied().filter(|&s| self.gathered.contains(&s) || named(view.ids[s])).collect()
+    }
+}
+
+/// The model behind flat words.
+pub struct FlatUpstreamLoad {
+    model: UpstreamLoadModel,
+    ports: Vec<Port>,
+    outputs: Layout,
+    rst_ni: Option<Slot>,
+    host: [Slot; 2],
+    beat: BeatSlots,
+    view: [Slot; 4],
+    slot_id: Vec<Slot>,
+}
+
+enum BeatSlots {
+    Ids { last: Slot, valid: Vec<Slot>, id: Vec<Slot> },
+    Mask(Slot),
+}
+
+impl FlatUpstreamLoad {
+    /// The model with `params`, behind the hardware's `ports`.
+    pub fn new(params: UpstreamParams, ports: Vec<Port>) -> Result<Self, String> {
+        let inputs = Layout::new(&ports, Direction::Input);
+        let outputs = Layout::new(&ports, Direction::Output);
+        let beat = match params.encoding() {
+            Encoding::Ids { lanes } => BeatSlots::Ids {
+                last: find(&inputs, "host_last_i")?,
+                valid: find_all(&inputs, "host_up_valid_i", lanes)?,
+                id: find_all(&inputs, "host_up_id_i", lanes)?,
+            },
+            Encoding::Mask => BeatSlots::Mask(find(&inputs, "host_up_i")?),
+        };
+        Ok(Self {
+            model: UpstreamLoadModel::new(params),
+            rst_ni: inputs.slot("rst_ni"),
+            host: [find(&inputs, "host_valid_i")?, find(&inputs, "host_id_i")?],
+            beat,
+            view: [
+                find(&inputs, "ins_ready_i")?,
+                find(&inputs, "slot_live_i")?,
+                find(&inputs, "oldest_valid_i")?,
+                find(&inputs, "oldest_id_i")?,
+            ],
+            slot_id: find_all(&inputs, "slot_id_i", params.slots())?,
+            ports,
+            outputs,
+        })
+    }
+}
+
+impl CycleModel for FlatUpstreamLoad {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, words: &[u32], out_words: &mut [u32]) -> Result<(), CycleError> {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let byte = |slot: Slot| slot.get(words) as u8;
+        let id = byte(self.host[1]);
+        let beat = match &self.beat {
+            BeatSlots::Ids { last, valid, id: ids } => {
+                let mut upstream = [None; 8];
+                for ((to, valid), id) in upstream.iter_mut().zip(valid).zip(ids) {
+                    *to = bit(*valid).then(|| byte(*id));
+                }
+                HostBeat::Ids { id, upstream, last: bit(*last) }
+            }
+            BeatSlots::Mask(mask) => {
+                let mut upstream = [0; 8];
+                for (to, from) in upstream.iter_mut().zip(mask.slice(words)) {
+                    *to = *from;
+                }
+                HostBeat::Mask { id, upstream }
+            }
+        };
+        let [ins_ready, live, oldest_valid, oldest_id] = self.view;
+        let view = WindowView {
+            live: get_set(live, words),
+            ids: self.slot_id.iter().map(|s| byte(*s)).collect(),
+            oldest: bit(oldest_valid).then(|| byte(oldest_id)),
+            ins_ready: bit(ins_ready),
+        };
+        let valid = bit(self.host[0]);
+        let rst_ni = self.rst_ni.is_none_or(bit);
+        let out = self.model.cycle(rst_ni, beat, valid, &view);
+
+        let fault = |message| CycleError { cycle: 0, message };
+        out_words.fill(0);
+        put_set(find(&self.outputs, "ins_up_o").map_err(fault)?, out_words, &out.slots);
+        for (name, value) in [
+            ("host_ready_o", u128::from(out.host_ready)),
+            ("ins_valid_o", out.ins_valid.into()),
+            ("ins_id_o", id.into()),
+            ("stall_limit_o", out.stall_limit.into()),
+        ] {
+            find(&self.outputs, name).map_err(fault)?.set(out_words, value);
+        }
+        Ok(())
     }
 }

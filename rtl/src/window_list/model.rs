@@ -2,7 +2,7 @@
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
 use crate::params::WindowParams;
-use crate::window_matrix::model::{WindowIn, WindowOut};
+use crate::window::model::{WindowIn, WindowOut};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl WindowListModel {
     pub fn cycle(&mut self, input: &WindowIn) -> WindowOut {
         let out = self.outputs(input);
         if !input.rst_ni {
-            *self = Self { ids: self.ids.clone(), ..Self::new(self.params) };
+            *self = Self::new(self.params);
             return out;
         }
         let offered = self.offered();

@@ -2,45 +2,8 @@
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
 use crate::params::WindowParams;
+use crate::window::model::{WindowIn, WindowOut};
 use std::collections::BTreeSet;
-
-/// Inputs of a window in one cycle; the same for both kinds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowIn {
-    /// Reset, active low.
-    pub rst_ni: bool,
-    /// The kernel to insert and the slots it waits for, all of which must be live.
-    pub insert: Option<(u8, BTreeSet<usize>)>,
-    /// The offered kernel is taken.
-    pub disp_ready: bool,
-    /// Slots whose kernels retire.
-    pub retire: [Option<u8>; MAX_RETIRE_PORTS],
-}
-
-/// Outputs of a window in one cycle; the same for both kinds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowOut {
-    /// The insertion is taken.
-    pub ins_ready: bool,
-    /// The offered kernel.
-    pub offer: Option<Offer>,
-    /// The retirement at each port is taken.
-    pub retire_ready: [bool; MAX_RETIRE_PORTS],
-    /// A retirement was ignored.
-    pub retire_error: bool,
-    /// Slots in use, those that retire in this cycle left out.
-    pub live: BTreeSet<usize>,
-    /// Id last written to each slot.
-    pub ids: Vec<u8>,
-    /// Slots in use.
-    pub occupancy: usize,
-    /// Id of the oldest kernel.
-    pub oldest: Option<u8>,
-    /// No slot is free.
-    pub full: bool,
-    /// An insertion or a retirement is being worked on.
-    pub busy: bool,
-}
 
 #[derive(Clone, Debug)]
 struct Kernel {
@@ -90,7 +53,7 @@ impl WindowMatrixModel {
     pub fn cycle(&mut self, input: &WindowIn) -> WindowOut {
         let out = self.outputs(input);
         if !input.rst_ni {
-            *self = Self { ids: self.ids.clone(), ..Self::new(self.params) };
+            *self = Self::new(self.params);
             return out;
         }
         let offered = self.offered();

@@ -1,6 +1,52 @@
 //! ktrace 1: a kernel stream, one JSON object per line (see docs/ktrace.md).
 
+mod error;
+mod read;
+mod write;
+
+pub use error::{KtraceError, KtraceErrors, KtraceWarning, Problem};
+pub use read::{MAX_LINE_BYTES, Reader, Run, Trace};
+pub use write::{Compression, Writer};
+
 use serde::{Deserialize, Serialize};
+
+/// The only version of the format so far, the `ktrace` key of the first line.
+pub const VERSION: u64 = 1;
+
+/// No segment may end past this address: beyond it a JSON number is no longer exact everywhere.
+pub const ADDRESS_LIMIT: u64 = 1 << 53;
+
+/// The GPU that a trace was recorded on or compiled for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Gpu {
+    /// Its name, or `assumed`.
+    pub name: String,
+    /// Streaming multiprocessors, at least 1, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sms: Option<u32>,
+}
+
+/// The first line of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Header {
+    /// What was recorded.
+    pub name: String,
+    /// How it was recorded.
+    pub source: String,
+    /// The program that wrote the trace, with its version.
+    pub producer: String,
+    /// The GPU it is meant for.
+    pub gpu: Gpu,
+    /// The recorded program's parameters, whatever they are.
+    pub params: serde_json::Value,
+    /// Kernels in all runs together, as the producer counted them.
+    pub kernels: u64,
+    /// First address in use and one past the last, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<[u64; 2]>,
+    /// Remarks for people.
+    pub notes: String,
+}
 
 /// A byte range that a kernel reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +60,7 @@ pub struct Segment {
 impl Segment {
     /// One past the last address.
     pub fn end(self) -> u64 {
-        self.addr + self.bytes
+        self.addr.saturating_add(self.bytes)
     }
 
     /// The bytes that both have, if any.
@@ -73,24 +119,29 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// CTAs of the grid.
+    /// CTAs of the grid; `u64::MAX` where the product does not fit.
     pub fn ctas(&self) -> u64 {
-        self.grid.iter().map(|d| u64::from(*d)).product()
+        volume(self.grid)
     }
 
-    /// Threads of a CTA.
+    /// Threads of a CTA; `u64::MAX` where the product does not fit.
     pub fn threads(&self) -> u64 {
-        self.block.iter().map(|d| u64::from(*d)).product()
+        volume(self.block)
     }
 
     /// Bytes of all its segments.
     pub fn bytes(&self) -> u64 {
-        self.reads.iter().chain(&self.writes).map(|s| s.bytes).sum()
+        self.reads.iter().chain(&self.writes).fold(0, |sum, s| sum.saturating_add(s.bytes))
     }
+}
+
+fn volume(dims: [u32; 3]) -> u64 {
+    dims.iter().fold(1, |product, d| product.saturating_mul(u64::from(*d)))
 }
 
 /// One line of a trace after the header.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all events are kernels: a box would only cost")]
 pub enum Event {
     /// A separate execution begins.
     Run {

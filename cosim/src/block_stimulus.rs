@@ -1,0 +1,417 @@
+//! Random but legal inputs for every block: what a host, a device or a neighbour would do, at its worst.
+//!
+//! A stimulus goes through phases (idle, back to back, stalled, full, bursty), obeys valid/ready where the block's page
+//! demands it, retires what was dispatched, and now and then does what the page calls an error or a reset.
+
+use crate::stimulus::{Rng, Stimulus};
+use std::collections::BTreeSet;
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::kernel_scheduler::io::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerPorts};
+use windlass_rtl::params::{Encoding, SchedulerParams, UpstreamParams, WindowKind, WindowParams};
+use windlass_rtl::port::{Direction, Layout, Slot, indexed};
+use windlass_rtl::window::model::{WindowIn, WindowModel};
+
+/// The stimulus for a block.
+pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
+    let ports = spec.ports();
+    let inputs = Layout::new(&ports, Direction::Input);
+    let outputs = Layout::new(&ports, Direction::Output);
+    let rng = Rng::new(seed);
+    match spec {
+        BlockSpec::FindFirst { n } | BlockSpec::RoundRobin { n } | BlockSpec::OldestFirst { n } => {
+            Box::new(Picker { rng, n, inputs, pushed: 0, phase: Phase::default() })
+        }
+        BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
+        BlockSpec::UpstreamLoad(params) => Box::new(Upstream { rng, params, inputs, ids: Vec::new() }),
+        BlockSpec::KernelScheduler(params) => Box::new(Scheduler::new(rng, params, &inputs, &outputs)),
+    }
+}
+
+/// How busy each side is for a while, in 1/16.
+#[derive(Clone, Copy, Default)]
+struct Phase {
+    left: u64,
+    producer: u64,
+    consumer: u64,
+    finisher: u64,
+}
+
+impl Phase {
+    fn next(&mut self, rng: &mut Rng) -> Self {
+        if self.left == 0 {
+            let rate = |rng: &mut Rng| [0, 1, 4, 8, 15, 16][rng.below(6) as usize];
+            *self = Self {
+                left: 1 + rng.below(200),
+                producer: rate(rng),
+                consumer: rate(rng),
+                finisher: rate(rng),
+            };
+        }
+        self.left -= 1;
+        *self
+    }
+}
+
+/// True `part` times in `whole`.
+fn chance(rng: &mut Rng, part: u64, whole: u64) -> bool {
+    rng.below(whole) < part
+}
+
+/// Reset for the first two cycles, and once in a while after.
+fn reset(rng: &mut Rng, cycle: u64) -> bool {
+    cycle < 2 || rng.below(5000) == 0
+}
+
+fn random_bits(rng: &mut Rng, n: usize) -> u128 {
+    let all = (u128::from(rng.next_u64()) << 64) | u128::from(rng.next_u64());
+    let sparse = (u128::from(rng.next_u64()) << 64) | u128::from(rng.next_u64());
+    let bits = match rng.below(4) {
+        0 => all,
+        1 => all & sparse,
+        2 => all | sparse,
+        _ => 1 << rng.below(n as u64),
+    };
+    bits & (u128::MAX >> (128 - n))
+}
+
+struct Picker {
+    rng: Rng,
+    n: usize,
+    inputs: Layout,
+    pushed: u128,
+    phase: Phase,
+}
+
+impl Stimulus for Picker {
+    fn next(&mut self, cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+        let rng = &mut self.rng;
+        let phase = self.phase.next(rng);
+        let mut set = |name: &str, value: u128| {
+            if let Some(slot) = self.inputs.slot(name) {
+                slot.set(inputs, value);
+            }
+        };
+        let ordered = self.inputs.slot("push_i").is_some();
+        let mask = if ordered { self.pushed } else { u128::MAX };
+        set("rst_ni", (!reset(rng, cycle)).into());
+        set("ack_i", chance(rng, phase.consumer, 16).into());
+        let asks = chance(rng, phase.producer.max(1), 16);
+        set("req_i", if asks { random_bits(rng, self.n) & mask } else { 0 });
+        set("occ_i", random_bits(rng, self.n) & mask);
+        let push = if chance(rng, phase.finisher, 16) { 1 << rng.below(self.n as u64) } else { 0 };
+        set("push_i", push);
+        self.pushed |= push;
+    }
+}
+
+/// The device's side of a window or a scheduler: takes offers, finishes kernels, retires them.
+struct Device {
+    /// Slots whose kernels run.
+    running: Vec<u8>,
+    /// What stands on the retire ports, and whether it is a legal retirement.
+    ports: Vec<Option<(u8, bool)>>,
+    slots: usize,
+}
+
+impl Device {
+    fn new(slots: usize, retire_ports: usize) -> Self {
+        Self { running: Vec::new(), ports: vec![None; retire_ports], slots }
+    }
+
+    fn clear(&mut self) {
+        self.running.clear();
+        self.ports.fill(None);
+    }
+
+    /// What the last cycle's transfers did.
+    fn seen(&mut self, taken: Option<u8>, retire_ready: &[bool]) {
+        for (port, ready) in self.ports.iter_mut().zip(retire_ready) {
+            if *ready {
+                *port = None;
+            }
+        }
+        self.running.extend(taken);
+    }
+
+    /// New retirements for the ports that are free.
+    fn retire(&mut self, rng: &mut Rng, rate: u64) -> [Option<u8>; MAX_RETIRE_PORTS] {
+        for i in 0..self.ports.len() {
+            if self.ports[i].is_some() || !chance(rng, rate, 16) {
+                continue;
+            }
+            if rng.below(300) == 0 {
+                // An error: a slot that may be empty, not dispatched, retired at another port, or beyond the window.
+                let slot = rng.below(self.slots.next_power_of_two() as u64) as u8;
+                if !self.running.contains(&slot) {
+                    self.ports[i] = Some((slot, false));
+                }
+            } else if !self.running.is_empty() {
+                let pick = rng.below(self.running.len() as u64) as usize;
+                self.ports[i] = Some((self.running.swap_remove(pick), true));
+            }
+        }
+        let mut retire = [None; MAX_RETIRE_PORTS];
+        for (to, port) in retire.iter_mut().zip(&self.ports) {
+            *to = port.map(|(slot, _)| slot);
+        }
+        retire
+    }
+}
+
+struct Window {
+    rng: Rng,
+    inputs: Layout,
+    outputs: Layout,
+    /// Says which slots are live in the cycle that is being made up: an insertion may name only those.
+    model: WindowModel,
+    given: WindowIn,
+    device: Device,
+    id: u8,
+    waiting: Option<(u8, BTreeSet<usize>)>,
+    phase: Phase,
+    kind: WindowKind,
+    params: WindowParams,
+    ret: Vec<[Slot; 2]>,
+}
+
+impl Window {
+    fn new(rng: Rng, kind: WindowKind, params: WindowParams, inputs: Layout, outputs: Layout) -> Self {
+        let ret = (0..params.retire_ports())
+            .filter_map(|r| {
+                Some([inputs.slot(&indexed("ret_valid_i", r))?, inputs.slot(&indexed("ret_slot_i", r))?])
+            })
+            .collect();
+        Self {
+            rng,
+            model: WindowModel::new(kind, params),
+            given: WindowIn::default(),
+            device: Device::new(params.slots(), params.retire_ports()),
+            id: 0,
+            waiting: None,
+            phase: Phase::default(),
+            kind,
+            params,
+            inputs,
+            outputs,
+            ret,
+        }
+    }
+}
+
+impl Stimulus for Window {
+    fn next(&mut self, cycle: u64, last: &[u32], inputs: &mut [u32]) {
+        let out = |name: &str| self.outputs.slot(name).map_or(0, |slot| slot.get(last));
+        if cycle > 0 {
+            let offer = out("disp_valid_o") != 0;
+            let taken = (offer && self.given.disp_ready).then(|| out("disp_slot_o") as u8);
+            let ready: Vec<bool> =
+                (0..self.params.retire_ports()).map(|r| out(&indexed("ret_ready_o", r)) != 0).collect();
+            self.device.seen(taken, &ready);
+            if out("ins_ready_o") != 0 {
+                self.waiting = None;
+            }
+            self.model.cycle(&self.given);
+        }
+        let rng = &mut self.rng;
+        let phase = self.phase.next(rng);
+        let rst_ni = !reset(rng, cycle);
+        let retire = self.device.retire(rng, phase.finisher);
+        let disp_ready = chance(rng, phase.consumer, 16);
+        let mut given = WindowIn { rst_ni, insert: None, disp_ready, retire };
+        let live = self.model.outputs(&given).live;
+        if self.waiting.is_none() && chance(rng, phase.producer, 16) {
+            let bits = random_bits(rng, self.params.slots());
+            let upstream = live.iter().copied().filter(|s| bits >> s & 1 == 1).collect();
+            self.waiting = Some((self.id, upstream));
+            self.id = self.id.wrapping_add(1);
+        }
+        if let Some((_, upstream)) = &mut self.waiting {
+            upstream.retain(|slot| live.contains(slot));
+        }
+        given.insert = self.waiting.clone();
+
+        let mut set = |name: &str, value: u128| {
+            if let Some(slot) = self.inputs.slot(name) {
+                slot.set(inputs, value);
+            }
+        };
+        set("rst_ni", rst_ni.into());
+        set("disp_ready_i", disp_ready.into());
+        set("ins_valid_i", given.insert.is_some().into());
+        let (id, upstream) = given.insert.clone().unwrap_or_default();
+        set("ins_id_i", id.into());
+        set("ins_up_i", upstream.iter().fold(0, |bits, s| bits | 1 << s));
+        for (slots, retire) in self.ret.iter().zip(retire) {
+            slots[0].set(inputs, retire.is_some().into());
+            slots[1].set(inputs, retire.unwrap_or(0).into());
+        }
+        if !rst_ni {
+            self.device.clear();
+            self.waiting = None;
+            self.model = WindowModel::new(self.kind, self.params);
+        }
+        self.given = given;
+    }
+}
+
+struct Upstream {
+    rng: Rng,
+    params: UpstreamParams,
+    inputs: Layout,
+    ids: Vec<u8>,
+}
+
+impl Stimulus for Upstream {
+    fn next(&mut self, cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+        let rng = &mut self.rng;
+        let n = self.params.slots();
+        if self.ids.len() != n {
+            self.ids = (0..n).map(|_| rng.next_u64() as u8).collect();
+        }
+        // Now and then a slot gets another id, as after an insertion.
+        if chance(rng, 1, 4) {
+            let slot = rng.below(n as u64) as usize;
+            self.ids[slot] = rng.next_u64() as u8;
+        }
+        let mut set = |name: &str, value: u128| {
+            if let Some(slot) = self.inputs.slot(name) {
+                slot.set(inputs, value);
+            }
+        };
+        let some_id = |rng: &mut Rng| match rng.below(3) {
+            0 => rng.next_u64() as u8,
+            _ => self.ids[rng.below(n as u64) as usize],
+        };
+        set("rst_ni", (!reset(rng, cycle)).into());
+        set("host_valid_i", chance(rng, 3, 4).into());
+        set("host_last_i", chance(rng, 1, 2).into());
+        set("ins_ready_i", chance(rng, 3, 4).into());
+        set("slot_live_i", random_bits(rng, n));
+        set("oldest_valid_i", chance(rng, 3, 4).into());
+        let oldest = rng.next_u64() as u8;
+        set("oldest_id_i", oldest.into());
+        // Near the limit as often as anywhere.
+        let far = match rng.below(2) {
+            0 => rng.next_u64() as u8,
+            _ => (self.params.scheduled() as u64 + rng.below(5)).wrapping_sub(2) as u8,
+        };
+        set("host_id_i", oldest.wrapping_add(far).into());
+        if let Encoding::Ids { lanes } = self.params.encoding() {
+            for k in 0..lanes {
+                set(&indexed("host_up_valid_i", k), chance(rng, 1, 2).into());
+                let id = some_id(rng);
+                set(&indexed("host_up_id_i", k), id.into());
+            }
+        }
+        for (slot, id) in self.ids.iter().enumerate() {
+            set(&indexed("slot_id_i", slot), (*id).into());
+        }
+        if let Some(slot) = self.inputs.slot("host_up_i") {
+            let mask: Vec<u32> = (0..8).map(|_| (rng.next_u64() & rng.next_u64()) as u32).collect();
+            slot.copy_from(inputs, &mask);
+        }
+    }
+}
+
+/// A host that sends kernels with random upstream among the last M, and a device that finishes them in any order.
+struct Scheduler {
+    rng: Rng,
+    params: SchedulerParams,
+    ports: SchedulerPorts,
+    device: Device,
+    phase: Phase,
+    given: SchedulerIn,
+    sent: u64,
+    /// Beats of the kernel that is being sent, last one first.
+    beats: Vec<HostBeat>,
+    offered: bool,
+}
+
+impl Scheduler {
+    fn new(rng: Rng, params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Self {
+        let ports = SchedulerPorts::new(params, inputs, outputs)
+            .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
+        Self {
+            rng,
+            params,
+            ports,
+            device: Device::new(params.window().slots(), params.window().retire_ports()),
+            phase: Phase::default(),
+            given: SchedulerIn::RESET,
+            sent: 0,
+            beats: Vec::new(),
+            offered: false,
+        }
+    }
+
+    /// A kernel that waits for some of the last M, most often near ones.
+    fn kernel(&mut self) -> Vec<HostBeat> {
+        let id = self.sent as u8;
+        let reach = self.sent.min(self.params.upstream().scheduled() as u64);
+        let mut back = BTreeSet::new();
+        if reach > 0 {
+            for _ in 0..self.rng.below(12) {
+                let near = self.rng.below(reach.min(8));
+                back.insert(if chance(&mut self.rng, 3, 4) { near } else { self.rng.below(reach) });
+            }
+        }
+        self.sent += 1;
+        match self.params.upstream().encoding() {
+            Encoding::Mask => {
+                let mut upstream = [0; 8];
+                for j in back {
+                    upstream[j as usize / 32] |= 1 << (j % 32);
+                }
+                vec![HostBeat::Mask { id, upstream }]
+            }
+            Encoding::Ids { lanes } => {
+                let ids: Vec<u8> = back.iter().map(|j| id.wrapping_sub(1).wrapping_sub(*j as u8)).collect();
+                let chunks: Vec<&[u8]> = if ids.is_empty() { vec![&[]] } else { ids.chunks(lanes).collect() };
+                let count = chunks.len();
+                let beat = |(i, chunk): (usize, &&[u8])| {
+                    let mut upstream = [None; 8];
+                    for (to, id) in upstream.iter_mut().zip(chunk.iter()) {
+                        *to = Some(*id);
+                    }
+                    HostBeat::Ids { id, upstream, last: i + 1 == count }
+                };
+                let mut beats: Vec<HostBeat> = chunks.iter().enumerate().map(beat).collect();
+                beats.reverse();
+                beats
+            }
+        }
+    }
+}
+
+impl Stimulus for Scheduler {
+    fn next(&mut self, cycle: u64, last: &[u32], inputs: &mut [u32]) {
+        if cycle > 0 {
+            let out = self.ports.unpack(last);
+            let taken = out.offer.filter(|_| self.given.disp_ready).map(|o| o.slot);
+            self.device.seen(taken, &out.retire_ready);
+            if out.host_ready && self.offered {
+                self.beats.pop();
+                self.offered = false;
+            }
+        }
+        let phase = self.phase.next(&mut self.rng);
+        if self.beats.is_empty() {
+            self.beats = self.kernel();
+        }
+        self.offered = self.offered || chance(&mut self.rng, phase.producer, 16);
+        let given = SchedulerIn {
+            rst_ni: !reset(&mut self.rng, cycle),
+            host: if self.offered { self.beats.last().copied() } else { None },
+            disp_ready: chance(&mut self.rng, phase.consumer, 16),
+            retire: self.device.retire(&mut self.rng, phase.finisher),
+        };
+        self.ports.pack(&given, inputs);
+        if !given.rst_ni {
+            self.device.clear();
+            self.beats.clear();
+            self.offered = false;
+            self.sent = 0;
+        }
+        self.given = given;
+    }
+}

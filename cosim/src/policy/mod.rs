@@ -1,0 +1,229 @@
+//! Policies: who decides when a kernel starts. Each drives the same device model, under the same order checker.
+
+mod engine;
+mod graph;
+mod machine;
+mod serial;
+mod stream;
+mod streams;
+mod window;
+
+use crate::device::{Completion, DeviceError};
+pub use engine::{FlatEngine, ModelEngine, SchedulerEngine};
+pub(crate) use graph::{GraphCosts, GraphHost};
+pub(crate) use machine::{Machine, Simulated, simulate};
+pub(crate) use serial::SerialHost;
+pub use stream::Stream;
+pub(crate) use streams::StreamsHost;
+use thiserror::Error;
+use windlass_rtl::model::CycleError;
+use windlass_runtime::host::HostError;
+use windlass_runtime::window::WindowError;
+pub use window::{SlotSpan, WindowTrace};
+pub(crate) use window::{WindowHost, WindowOptions};
+
+/// Who decides the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// One stream: each kernel waits for the one before; the host launches ahead.
+    Serial,
+    /// ACE-SW: a window in host software over several CUDA streams.
+    Streams,
+    /// A CUDA graph, built for every run.
+    Graph,
+    /// The scheduling hardware.
+    Window,
+    /// Unlimited window, no overhead: the bound.
+    Ideal,
+}
+
+impl Policy {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 5] = [Self::Serial, Self::Streams, Self::Graph, Self::Window, Self::Ideal];
+
+    /// The name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::Streams => "streams",
+            Self::Graph => "graph",
+            Self::Window => "window",
+            Self::Ideal => "ideal",
+        }
+    }
+
+    /// The policy of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+}
+
+/// Why a simulation ended early. `Kernels` are named as `17 `gemm``: position in the stream, then name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SimError {
+    /// A kernel started before one that it depends on had ended.
+    #[error(
+        "cycle {cycle}: {policy} dispatched kernel {kernel} before kernel {upstream} had ended: {hazard}"
+    )]
+    OutOfOrder {
+        /// When.
+        cycle: u64,
+        /// Under which policy.
+        policy: &'static str,
+        /// The kernel that started too early.
+        kernel: String,
+        /// The kernel that it depends on.
+        upstream: String,
+        /// One hazard between them.
+        hazard: String,
+    },
+    /// A kernel started twice.
+    #[error("cycle {cycle}: {policy} dispatched kernel {kernel} a second time")]
+    DispatchedTwice {
+        /// When.
+        cycle: u64,
+        /// Under which policy.
+        policy: &'static str,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The scheduler offered an id that no kernel in the window has.
+    #[error("cycle {cycle}: {engine} offered id {id} in slot {slot}, but no kernel in flight has that id")]
+    NotInFlight {
+        /// When.
+        cycle: u64,
+        /// The scheduler.
+        engine: String,
+        /// The id.
+        id: u8,
+        /// The slot.
+        slot: u8,
+    },
+    /// The scheduler offered a slot that does not exist or belongs to another dispatched kernel.
+    #[error("cycle {cycle}: {engine} offered kernel {kernel} in slot {slot}, which {why}")]
+    WrongSlot {
+        /// When.
+        cycle: u64,
+        /// The scheduler.
+        engine: String,
+        /// The kernel.
+        kernel: String,
+        /// The slot.
+        slot: u8,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The scheduler took a kernel whose id an unfinished one still has.
+    #[error(
+        "cycle {cycle}: {engine} took kernel {kernel} while kernel {other} with the same id is unfinished"
+    )]
+    IdInUse {
+        /// When.
+        cycle: u64,
+        /// The scheduler.
+        engine: String,
+        /// The kernel it took.
+        kernel: String,
+        /// The unfinished one.
+        other: String,
+    },
+    /// The scheduler did not know the slot of a kernel that ended.
+    #[error("cycle {cycle}: {engine} refused to retire {kernels}: it does not know such a dispatched kernel")]
+    RetireRefused {
+        /// When.
+        cycle: u64,
+        /// The scheduler.
+        engine: String,
+        /// The kernels on the retire ports, with their slots.
+        kernels: String,
+    },
+    /// Nothing will ever happen again, and kernels are left.
+    #[error("cycle {cycle}: {policy} is stuck: {left} kernels never finish, the first is {first}; {state}")]
+    Deadlock {
+        /// When.
+        cycle: u64,
+        /// Under which policy.
+        policy: &'static str,
+        /// How many kernels have not ended.
+        left: usize,
+        /// The first of them.
+        first: String,
+        /// What the host, the scheduler and the device wait for.
+        state: String,
+    },
+    /// The scheduler's simulation failed, or two of them disagreed.
+    #[error("cycle {cycle}: {engine}: {error}")]
+    Engine {
+        /// Cycle of the co-simulation; the error's own counts only simulated cycles.
+        cycle: u64,
+        /// The scheduler.
+        engine: String,
+        /// What happened.
+        error: CycleError,
+    },
+    /// The device cannot run a kernel.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// An option of the host that cannot be.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The software window was used against its rules: a bug of this crate.
+    #[error("software window: {0}; please report this")]
+    SoftwareWindow(#[from] WindowError),
+    /// An option that cannot be.
+    #[error("{option} = {got}; {remedy}")]
+    Option {
+        /// Its name as on the command line.
+        option: &'static str,
+        /// What was asked.
+        got: usize,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The stream is too long to be simulated.
+    #[error("{kernels} kernels in one stream; at most {}, split the trace", u32::MAX)]
+    TooManyKernels {
+        /// How many.
+        kernels: usize,
+    },
+}
+
+impl SimError {
+    /// True where a scheduler was checked and found wrong; false where the simulation could not be run.
+    pub fn is_wrong(&self) -> bool {
+        !matches!(
+            self,
+            Self::Device(_)
+                | Self::Host(_)
+                | Self::SoftwareWindow(_)
+                | Self::Option { .. }
+                | Self::TooManyKernels { .. }
+        )
+    }
+}
+
+/// The host side of a policy.
+pub(crate) trait Host {
+    /// Acts in the machine's present cycle, in which `done` completed.
+    fn cycle(&mut self, done: &[Completion], machine: &mut Machine<'_>) -> Result<(), SimError>;
+
+    /// The next cycle after `now` in which it acts by the clock alone.
+    fn next_event(&self, now: u64) -> Option<u64>;
+
+    /// True where it must see the very next cycle, whatever happens: a scheduler at work.
+    fn busy(&self) -> bool {
+        false
+    }
+
+    /// Counts what moved; only a change matters.
+    fn transfers(&self) -> u64 {
+        0
+    }
+
+    /// The cycle at which the host knows that everything has ended, as soon as that is certain.
+    fn finished_at(&self) -> Option<u64>;
+
+    /// What it waits for, in words.
+    fn state(&self) -> String;
+}

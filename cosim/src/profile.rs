@@ -1,0 +1,262 @@
+//! Device profiles: what a GPU has per SM, how fast its pipes are, and what its host costs.
+//!
+//! A profile is a TOML file; six are embedded. Where each number comes from is a comment in the file.
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use thiserror::Error;
+
+/// The embedded profiles: name and text.
+const EMBEDDED: [(&str, &str); 6] = [
+    ("rtx3060", include_str!("../profiles/rtx3060.toml")),
+    ("rtx3070", include_str!("../profiles/rtx3070.toml")),
+    ("rtx4090", include_str!("../profiles/rtx4090.toml")),
+    ("a100", include_str!("../profiles/a100.toml")),
+    ("h100", include_str!("../profiles/h100.toml")),
+    ("h200", include_str!("../profiles/h200.toml")),
+];
+
+/// Why there is no profile.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProfileError {
+    /// Neither an embedded profile nor a file.
+    #[error("there is no profile `{name}`; embedded: {possible}; or give the path of a TOML file")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The embedded profiles.
+        possible: String,
+    },
+    /// The file could not be read.
+    #[error("{file}: {message}; embedded profiles: {possible}")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        message: String,
+        /// The embedded profiles.
+        possible: String,
+    },
+    /// The file is not a profile: syntax, a missing, unknown or mistyped field.
+    #[error("{file}: {message}")]
+    Parse {
+        /// The file.
+        file: String,
+        /// Line, column, field and what is wrong.
+        message: String,
+    },
+    /// A field's value makes no sense.
+    #[error("{file}: `{field}` = {value}, but must be {expected}")]
+    Field {
+        /// The file, or the profile's name.
+        file: String,
+        /// The field, with its table.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What would work.
+        expected: &'static str,
+    },
+}
+
+/// A GPU and its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Name as on the command line.
+    pub name: String,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// SM clock in MHz; the scheduler runs on it too.
+    pub clock_mhz: u32,
+    /// Memory bandwidth in bytes per second.
+    pub memory_bytes_per_s: u64,
+    /// The least time that any CTA takes, in nanoseconds.
+    pub cta_floor_ns: u64,
+    /// What one SM has.
+    pub sm: SmLimits,
+    /// What one SM does.
+    pub pipes: Pipes,
+    /// What the host costs.
+    pub host: HostLatencies,
+}
+
+/// What one SM has for its resident CTAs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SmLimits {
+    /// CTAs.
+    pub ctas: u32,
+    /// Warps of 32 threads.
+    pub warps: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Threads of one CTA, at most.
+    pub threads_per_cta: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Registers are given to a warp in multiples of this.
+    pub register_unit: u32,
+    /// Registers per thread where the trace does not say.
+    pub default_registers: u32,
+    /// Shared memory in bytes.
+    pub smem_bytes: u32,
+    /// Shared memory is given to a CTA in multiples of this many bytes.
+    pub smem_unit: u32,
+    /// Bytes of shared memory that each CTA takes beyond its own.
+    pub smem_reserved: u32,
+}
+
+/// Throughput of one SM's pipes, in floating-point operations per clock (two per multiply-add).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipes {
+    /// Ordinary lanes.
+    pub simt_flop_per_clk: u32,
+    /// Matrix units.
+    pub tensor_flop_per_clk: u32,
+}
+
+/// What the host costs, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLatencies {
+    /// Host time of one kernel launch through the driver.
+    pub launch_ns: u64,
+    /// End of a kernel to the return of the host's synchronisation.
+    pub synchronise_ns: u64,
+    /// End of a kernel to a host thread that polls its event.
+    pub event_wait_ns: u64,
+    /// End of a kernel to the start of the next in its stream.
+    pub stream_gap_ns: u64,
+    /// Host time to build and instantiate one graph node.
+    pub graph_node_ns: u64,
+    /// Launch of a graph to the start of its first kernels.
+    pub graph_launch_ns: u64,
+    /// End of a kernel to the start of one that depends on it in a graph.
+    pub graph_edge_ns: u64,
+    /// Host time to find one kernel's upstream.
+    pub hazard_check_ns: u64,
+    /// Host time to write one launch packet for the scheduling hardware.
+    pub packet_ns: u64,
+    /// A packet's way from host to device.
+    pub transfer_ns: u64,
+    /// A completion's way from device to host.
+    pub notice_ns: u64,
+}
+
+impl HostLatencies {
+    /// A host that costs nothing.
+    pub const FREE: Self = Self {
+        launch_ns: 0,
+        synchronise_ns: 0,
+        event_wait_ns: 0,
+        stream_gap_ns: 0,
+        graph_node_ns: 0,
+        graph_launch_ns: 0,
+        graph_edge_ns: 0,
+        hazard_check_ns: 0,
+        packet_ns: 0,
+        transfer_ns: 0,
+        notice_ns: 0,
+    };
+}
+
+impl Profile {
+    /// Names of the embedded profiles, small to large.
+    pub fn names() -> Vec<&'static str> {
+        EMBEDDED.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The embedded profile of that name, or else the file at that path.
+    pub fn load(name_or_path: &str) -> Result<Self, ProfileError> {
+        if let Some((name, text)) = EMBEDDED.iter().find(|(name, _)| *name == name_or_path) {
+            return Self::parse(text, name);
+        }
+        let possible = Self::names().join(", ");
+        let path = Path::new(name_or_path);
+        if !name_or_path.ends_with(".toml") && !path.exists() {
+            return Err(ProfileError::Unknown { name: name_or_path.into(), possible });
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| ProfileError::Read {
+            file: name_or_path.into(),
+            message: error.to_string(),
+            possible,
+        })?;
+        Self::parse(&text, name_or_path)
+    }
+
+    /// Reads and checks a profile; `file` is what errors call it.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
+        let profile: Self = toml::from_str(text)
+            .map_err(|error| ProfileError::Parse { file: file.into(), message: error.to_string() })?;
+        profile.check(file)?;
+        Ok(profile)
+    }
+
+    /// Checks every field whose value could not work; `file` is what errors call the profile.
+    pub fn check(&self, file: &str) -> Result<(), ProfileError> {
+        let fields: [(&'static str, u64, u64, &'static str); 15] = [
+            ("sms", self.sms.into(), 1024, "1..=1024"),
+            ("clock_mhz", self.clock_mhz.into(), 10_000, "1..=10000"),
+            ("memory_bytes_per_s", self.memory_bytes_per_s, 1 << 50, "1..=2^50"),
+            ("cta_floor_ns", self.cta_floor_ns, 1 << 30, "1..=2^30"),
+            ("sm.ctas", self.sm.ctas.into(), 1024, "1..=1024"),
+            ("sm.warps", self.sm.warps.into(), 1 << 20, "1..=2^20"),
+            ("sm.threads", self.sm.threads.into(), 1 << 20, "1..=2^20"),
+            ("sm.threads_per_cta", self.sm.threads_per_cta.into(), 1 << 20, "1..=2^20"),
+            ("sm.registers", self.sm.registers.into(), 1 << 30, "1..=2^30"),
+            ("sm.register_unit", self.sm.register_unit.into(), 1 << 20, "1..=2^20"),
+            ("sm.default_registers", self.sm.default_registers.into(), 1024, "1..=1024"),
+            ("sm.smem_bytes", self.sm.smem_bytes.into(), 1 << 30, "1..=2^30"),
+            ("sm.smem_unit", self.sm.smem_unit.into(), 1 << 20, "1..=2^20"),
+            ("pipes.simt_flop_per_clk", self.pipes.simt_flop_per_clk.into(), 1 << 20, "1..=2^20"),
+            ("pipes.tensor_flop_per_clk", self.pipes.tensor_flop_per_clk.into(), 1 << 20, "1..=2^20"),
+        ];
+        let host = &self.host;
+        let latencies: [(&'static str, u64); 11] = [
+            ("host.launch_ns", host.launch_ns),
+            ("host.synchronise_ns", host.synchronise_ns),
+            ("host.event_wait_ns", host.event_wait_ns),
+            ("host.stream_gap_ns", host.stream_gap_ns),
+            ("host.graph_node_ns", host.graph_node_ns),
+            ("host.graph_launch_ns", host.graph_launch_ns),
+            ("host.graph_edge_ns", host.graph_edge_ns),
+            ("host.hazard_check_ns", host.hazard_check_ns),
+            ("host.packet_ns", host.packet_ns),
+            ("host.transfer_ns", host.transfer_ns),
+            ("host.notice_ns", host.notice_ns),
+        ];
+        let wrong = fields
+            .into_iter()
+            .find(|(_, value, max, _)| *value == 0 || value > max)
+            .map(|(field, value, _, expected)| (field, value, expected))
+            .or_else(|| {
+                latencies
+                    .into_iter()
+                    .find(|(_, value)| *value > 1_000_000_000)
+                    .map(|(field, value)| (field, value, "at most 1000000000"))
+            });
+        match wrong {
+            None => Ok(()),
+            Some((field, value, expected)) => {
+                Err(ProfileError::Field { file: file.into(), field, value, expected })
+            }
+        }
+    }
+
+    /// SM clock cycles in `ns` nanoseconds, rounded up.
+    pub fn cycles(&self, ns: u64) -> u64 {
+        saturate((u128::from(ns) * u128::from(self.clock_mhz)).div_ceil(1000))
+    }
+
+    /// Microseconds in `cycles`.
+    pub fn micros(&self, cycles: u64) -> f64 {
+        cycles as f64 / f64::from(self.clock_mhz)
+    }
+}
+
+/// The value, or the largest `u64` where it is larger.
+pub(crate) fn saturate(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,363 @@
+//! From Verilog to a shared library: verilate, compile, link; each result cached.
+
+use super::cache::{Cache, Key, SeenTool, io_error};
+use super::{BuildError, BuildSpec, Optimise, shim};
+use crate::wave::WaveFormat;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use windlass_gen::tools::{Tool, install_command};
+use windlass_rtl::port::{CLOCK, Direction};
+
+/// Raised when a change of this file changes what is built without changing any text that is part of the key.
+const FORMAT: &str = "1";
+
+const LIBRARY: &str = "model.so";
+
+/// Define the three ways in which Verilator would end the process, and nothing that it shares with other libraries.
+const CXX_FLAGS: &[&str] = &[
+    "-std=gnu++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-DVL_USER_STOP",
+    "-DVL_USER_FATAL",
+    "-DVL_USER_FINISH",
+    "-DVL_TIME_CONTEXT",
+    "-DVM_COVERAGE=0",
+    "-DVM_SC=0",
+    "-w",
+];
+
+/// State that the design does not initialise is random, per instance (see `InstanceOptions::seed`).
+const VERILATOR_FLAGS: &[&str] = &[
+    "--cc",
+    "-O3",
+    "--no-timing",
+    "--x-initial",
+    "unique",
+    "--x-assign",
+    "unique",
+    // Warnings are the business of the lint step, not of each simulation.
+    "-Wno-fatal",
+    "-Wno-lint",
+    "-Wno-style",
+];
+
+/// A library in the cache.
+pub(super) struct Artefact {
+    pub path: PathBuf,
+    pub key: String,
+    pub built: bool,
+    pub verilator: String,
+}
+
+/// The two tools, as known.
+struct Tools {
+    verilator: SeenTool,
+    cxx: SeenTool,
+}
+
+impl Tools {
+    /// They must run now, not only have run once.
+    fn usable(&self) -> Result<(), BuildError> {
+        match [&self.verilator, &self.cxx].into_iter().find_map(|t| t.unusable.clone()) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn cxx_flags(&self, trace: Option<WaveFormat>) -> Vec<String> {
+        let mut flags: Vec<String> = CXX_FLAGS.iter().map(ToString::to_string).collect();
+        if !self.cxx.version_line.contains("clang") {
+            flags.push("-fno-gnu-unique".into());
+        }
+        flags.push(format!("-DVM_TRACE={}", u8::from(trace.is_some())));
+        flags.push(format!("-DVM_TRACE_VCD={}", u8::from(trace == Some(WaveFormat::Vcd))));
+        flags.push(format!("-DVM_TRACE_FST={}", u8::from(trace == Some(WaveFormat::Fst))));
+        flags
+    }
+}
+
+/// The library for `spec`, from the cache or built.
+pub(super) fn library(spec: &BuildSpec, cache: &Cache) -> Result<Artefact, BuildError> {
+    check(spec)?;
+    let tools = Tools { verilator: cache.tool(Tool::Verilator)?, cxx: cache.tool(Tool::Cxx)? };
+    let shim = shim::source(&spec.ports, spec.trace);
+    let verilator_args = verilator_args(spec);
+    let cxx_flags = tools.cxx_flags(spec.trace);
+    let mut key = Key::default();
+    key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS);
+    key.add(&tools.verilator.version_line).add(&tools.cxx.version_line);
+    key.add(&shim).add(shim::PRINT_HEADER).add(format!("{:?}", spec.optimise));
+    verilator_args.iter().chain(&cxx_flags).for_each(|arg| {
+        key.add(arg);
+    });
+    for (name, text) in &spec.sources {
+        key.add(name).add(text);
+    }
+    // The shim shows neither the clock's width nor the widths' exact place in words; the list does.
+    for port in &spec.ports {
+        key.add(&port.name).add(format!("{:?} {}", port.direction, port.width));
+    }
+    let key = key.finish();
+    let (dir, built) = cache.get_or_build("models", &key, |result, work| {
+        tools.usable()?;
+        Builder { spec, cache, tools: &tools, cxx_flags, work, result }.build(&shim, &verilator_args)
+    })?;
+    Ok(Artefact { path: dir.join(LIBRARY), key, built, verilator: tools.verilator.version_line })
+}
+
+/// What can be known to be wrong without running anything.
+fn check(spec: &BuildSpec) -> Result<(), BuildError> {
+    let wrong = |problem: String| Err(BuildError::Spec { top: spec.top.clone(), problem });
+    if spec.top.is_empty() || spec.top.starts_with('-') {
+        return wrong("the top module has no usable name".into());
+    }
+    if spec.sources.is_empty() {
+        return wrong("it has no Verilog files".into());
+    }
+    for (i, (name, _)) in spec.sources.iter().enumerate() {
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        if !plain || name.starts_with(['-', '.']) || name.is_empty() {
+            return wrong(format!("`{name}` is not a plain file name"));
+        }
+        if spec.sources[..i].iter().any(|(other, _)| other == name) {
+            return wrong(format!("there are two files `{name}`"));
+        }
+    }
+    for (i, port) in spec.ports.iter().enumerate() {
+        if !port.name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            || !port.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            return wrong(format!("`{}` is not a plain port name", port.name));
+        }
+        if port.width == 0 || (port.name == CLOCK && (port.width != 1 || port.direction != Direction::Input))
+        {
+            return wrong(format!(
+                "port `{}` cannot be {} bits, {:?}",
+                port.name, port.width, port.direction
+            ));
+        }
+        if spec.ports[..i].iter().any(|other| other.name == port.name) {
+            return wrong(format!("there are two ports `{}`", port.name));
+        }
+    }
+    Ok(())
+}
+
+fn verilator_args(spec: &BuildSpec) -> Vec<String> {
+    let mut args: Vec<String> = VERILATOR_FLAGS.iter().map(ToString::to_string).collect();
+    args.extend(["--prefix", shim::PREFIX, "--top-module", &spec.top].map(String::from));
+    if spec.assertions {
+        args.push("--assert".into());
+    }
+    match spec.trace {
+        None => {}
+        Some(WaveFormat::Vcd) => args.push("--trace".into()),
+        Some(WaveFormat::Fst) => args.push("--trace-fst".into()),
+    }
+    args.extend(spec.verilator_args.iter().cloned());
+    args
+}
+
+struct Builder<'a> {
+    spec: &'a BuildSpec,
+    cache: &'a Cache,
+    tools: &'a Tools,
+    cxx_flags: Vec<String>,
+    work: &'a Path,
+    result: &'a Path,
+}
+
+impl Builder<'_> {
+    fn build(&self, shim: &str, verilator_args: &[String]) -> Result<(), BuildError> {
+        let include = self.include_dir()?;
+        self.write("windlass_print.h", shim::PRINT_HEADER)?;
+        self.write("shim.cpp", shim)?;
+        for (name, text) in &self.spec.sources {
+            self.write(name, text)?;
+        }
+        if self.spec.trace == Some(WaveFormat::Fst) {
+            self.check_zlib()?;
+        }
+        let mut verilate = Command::new(&self.tools.verilator.path);
+        verilate.args(verilator_args).args(["-Mdir", "."]);
+        verilate.args(self.spec.sources.iter().map(|(name, _)| name));
+        self.run("Verilator", verilate)?;
+
+        let header = self.read(&format!("{}.h", shim::PREFIX))?;
+        let problems = shim::compare_with_header(&self.spec.ports, &header);
+        if !problems.is_empty() {
+            return Err(BuildError::Ports { top: self.spec.top.clone(), problems });
+        }
+
+        let classes = self.read(&format!("{}_classes.mk", shim::PREFIX))?;
+        // Unity files: one compiler run reads Verilator's headers once. What runs every cycle, with the shim, apart from
+        // what runs once.
+        let fast = unity(&classes, &["VM_CLASSES_FAST", "VM_SUPPORT_FAST"]) + "#include \"shim.cpp\"\n";
+        self.write("fast.cpp", &fast)?;
+        self.write("slow.cpp", &unity(&classes, &["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"]))?;
+        let runtime = names(&classes, &["VM_GLOBAL_FAST", "VM_GLOBAL_SLOW"]);
+        let level = match self.spec.optimise {
+            Optimise::Tests => "-O1",
+            Optimise::Long => "-O2",
+        };
+        let objects = thread::scope(|scope| {
+            let fast = scope.spawn(|| self.compile("fast", level, &include));
+            let others = scope.spawn(|| {
+                let mut objects = vec![self.compile("slow", "-O0", &include)?];
+                for name in &runtime {
+                    objects.push(self.runtime_object(name, &include)?);
+                }
+                Ok::<_, BuildError>(objects)
+            });
+            let join = |panicked| BuildError::Step {
+                top: self.spec.top.clone(),
+                step: "compiling".into(),
+                message: format!("a thread panicked: {panicked:?}"),
+            };
+            let mut objects = vec![fast.join().map_err(join)??];
+            objects.extend(others.join().map_err(join)??);
+            Ok::<_, BuildError>(objects)
+        })?;
+
+        let library = self.result.join(LIBRARY);
+        let mut link = Command::new(&self.tools.cxx.path);
+        link.args(["-shared", "-pthread", "-o"]).arg(&library).args(objects);
+        if !cfg!(target_os = "macos") {
+            // Two libraries have the same names in them: each must find its own.
+            link.args(["-Wl,-Bsymbolic", "-Wl,--no-undefined"]);
+        }
+        if self.spec.trace == Some(WaveFormat::Fst) {
+            link.arg("-lz");
+        }
+        self.run("linking with the C++ compiler", link)
+    }
+
+    /// Verilator's own headers and runtime.
+    fn include_dir(&self) -> Result<PathBuf, BuildError> {
+        let mut ask = Command::new(&self.tools.verilator.path);
+        ask.args(["--getenv", "VERILATOR_ROOT"]);
+        let root = self.output("asking Verilator for VERILATOR_ROOT", ask)?;
+        Ok(Path::new(root.trim()).join("include"))
+    }
+
+    fn check_zlib(&self) -> Result<(), BuildError> {
+        let mut cxx = Command::new(&self.tools.cxx.path);
+        cxx.args(["-E", "-x", "c++", "-o", "zlib.i", "zlib_probe.cpp"]);
+        self.write("zlib_probe.cpp", "#include <zlib.h>\n")?;
+        self.run("looking for zlib", cxx)
+            .map_err(|_| BuildError::Zlib { install: install_command("zlib1g-dev") })
+    }
+
+    fn compile(&self, unit: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
+        let object = self.work.join(format!("{unit}.o"));
+        let mut cxx = self.cxx(level, include);
+        cxx.arg(format!("{unit}.cpp")).arg("-o").arg(&object);
+        self.run("compiling with the C++ compiler", cxx)?;
+        Ok(object)
+    }
+
+    /// One object of Verilator's runtime: the same for every model, so compiled once.
+    fn runtime_object(&self, name: &str, include: &Path) -> Result<PathBuf, BuildError> {
+        let mut key = Key::default();
+        key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS).add(name);
+        key.add(&self.tools.verilator.version_line).add(&self.tools.cxx.version_line);
+        key.add(shim::PRINT_HEADER);
+        self.cxx_flags.iter().for_each(|flag| {
+            key.add(flag);
+        });
+        let object = format!("{name}.o");
+        let (dir, _) = self.cache.get_or_build("runtime", &key.finish(), |result, _| {
+            let mut cxx = self.cxx("-O2", include);
+            cxx.arg(include.join(format!("{name}.cpp"))).arg("-o").arg(result.join(&object));
+            self.run("compiling Verilator's runtime with the C++ compiler", cxx)
+        })?;
+        Ok(dir.join(object))
+    }
+
+    fn cxx(&self, level: &str, include: &Path) -> Command {
+        let mut cxx = Command::new(&self.tools.cxx.path);
+        cxx.arg(level).args(&self.cxx_flags).args(["-I", ".", "-include", "windlass_print.h"]);
+        cxx.arg("-I").arg(include).arg("-I").arg(include.join("vltstd")).arg("-c");
+        cxx
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), BuildError> {
+        let path = self.work.join(name);
+        let mut file = fs::File::create(&path).map_err(io_error("write", &path))?;
+        Ok(file.write_all(text.as_bytes()).map_err(io_error("write", &path))?)
+    }
+
+    fn read(&self, name: &str) -> Result<String, BuildError> {
+        let path = self.work.join(name);
+        Ok(fs::read_to_string(&path).map_err(io_error("read", &path))?)
+    }
+
+    fn run(&self, step: &str, command: Command) -> Result<(), BuildError> {
+        self.output(step, command).map(drop)
+    }
+
+    /// What the command printed, or an error with what it complained of.
+    fn output(&self, step: &str, mut command: Command) -> Result<String, BuildError> {
+        let failed =
+            |message| BuildError::Step { top: self.spec.top.clone(), step: step.to_string(), message };
+        let output = command
+            .current_dir(self.work)
+            .stdin(Stdio::null())
+            // Messages are searched for errors, so they must be in English.
+            .env("LC_ALL", "C")
+            .output()
+            .map_err(|e| failed(format!("{}: {e}", command.get_program().display())))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let mut text = String::from_utf8_lossy(&output.stderr).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stdout));
+        Err(failed(format!("{}\n{}", output.status, complaints(&text))))
+    }
+}
+
+/// The lines that matter, from the first error on, at most forty.
+fn complaints(text: &str) -> String {
+    let is_error =
+        |line: &str| line.contains("%Error") || line.contains("error:") || line.contains("undefined");
+    let start = text.lines().position(is_error).unwrap_or(0);
+    let lines: Vec<&str> = text.lines().skip(start).take(40).collect();
+    lines.join("\n").trim().to_string()
+}
+
+/// The words assigned to `variables` in Verilator's list of classes: lines `NAME += \`, then one indented word each.
+fn names(classes: &str, variables: &[&str]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut take = false;
+    for line in classes.lines() {
+        if let Some((variable, _)) = line.split_once("+=") {
+            take = variables.contains(&variable.trim());
+        } else if line.starts_with([' ', '\t']) && take {
+            names.extend(line.trim().trim_end_matches('\\').split_whitespace().map(str::to_string));
+        } else {
+            take = false;
+        }
+    }
+    names
+}
+
+fn unity(classes: &str, variables: &[&str]) -> String {
+    names(classes, variables).iter().map(|name| format!("#include \"{name}.cpp\"\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_lists_are_read() {
+        let text = "VM_CLASSES_FAST += \\\n\tVdut \\\n\tVdut__0 \\\n\n# Slow\nVM_CLASSES_SLOW += \\\n\tVdut__Slow \\\n\n";
+        assert_eq!(names(text, &["VM_CLASSES_FAST"]), ["Vdut", "Vdut__0"]);
+        assert_eq!(unity(text, &["VM_CLASSES_SLOW"]), "#include \"Vdut__Slow.cpp\"\n");
+    }
+}

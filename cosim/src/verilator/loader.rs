@@ -1,0 +1,125 @@
+//! Loads a compiled library and calls it: the only unsafe code of this crate.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, PoisonError};
+
+type Create = unsafe extern "C" fn(c_int, *const c_char, u64, u64) -> *mut c_void;
+type Run = unsafe extern "C" fn(*mut c_void, u64, *const u32, *mut u32) -> u64;
+type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+type Call = unsafe extern "C" fn(*mut c_void);
+
+/// The functions of a loaded library, looked up once.
+///
+/// Libraries are never unloaded: C++ with thread-local objects does not survive that, and they are small.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Functions {
+    create: Create,
+    run: Run,
+    error: Error,
+    close_wave: Call,
+    destroy: Call,
+}
+
+/// Verilator keeps the seed of its random numbers per thread and tells threads of a new one through a global, so that two
+/// constructions at the same time would not be repeatable.
+static CREATING: Mutex<()> = Mutex::new(());
+
+impl Functions {
+    /// Loads the library at `path`, which the cache has found to be what our own build made.
+    pub(super) fn load(path: &Path) -> Result<Self, String> {
+        // SAFETY: the file is the output of our build of our shim (the cache checked its hash), whose initialisers only
+        // construct Verilator's own static objects.
+        let library =
+            unsafe { libloading::Library::new::<&OsStr>(path.as_os_str()) }.map_err(|e| e.to_string())?;
+        // SAFETY: the types are those of the functions in shim_tail.cpp, and the text of the shim is part of the library's
+        // cache key, so that the file is never of another version. The pointers stay valid: the library is never unloaded.
+        let functions = unsafe {
+            let get = |e: libloading::Error| e.to_string();
+            Self {
+                create: *library.get::<Create>(b"windlass_create\0").map_err(get)?,
+                run: *library.get::<Run>(b"windlass_run\0").map_err(get)?,
+                error: *library.get::<Error>(b"windlass_error\0").map_err(get)?,
+                close_wave: *library.get::<Call>(b"windlass_close_wave\0").map_err(get)?,
+                destroy: *library.get::<Call>(b"windlass_destroy\0").map_err(get)?,
+            }
+        };
+        std::mem::forget(library);
+        Ok(functions)
+    }
+}
+
+/// A living model.
+#[derive(Debug)]
+pub(super) struct Handle {
+    raw: NonNull<c_void>,
+    functions: Functions,
+}
+
+// SAFETY: an instance has its own VerilatedContext and shares nothing that is written without a lock; each call into it
+// first makes its context the thread's. `&mut self` in `run` keeps two threads from being in it at once.
+unsafe impl Send for Handle {}
+
+impl Handle {
+    /// Makes a model whose uninitialised state comes from `seed`; `wave` is file, first cycle and cycle after the last.
+    pub(super) fn create(
+        functions: Functions,
+        seed: i32,
+        wave: Option<(&CStr, u64, u64)>,
+    ) -> Result<Self, String> {
+        let (path, from, to) = wave.map_or((ptr::null(), 0, 0), |(path, from, to)| (path.as_ptr(), from, to));
+        let guard = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: `path` is null or a C string that outlives the call, which copies it.
+        let raw = unsafe { (functions.create)(seed, path, from, to) };
+        drop(guard);
+        let raw = NonNull::new(raw).ok_or_else(|| "out of memory".to_string())?;
+        let handle = Self { raw, functions };
+        match handle.error() {
+            None => Ok(handle),
+            Some(message) => Err(message),
+        }
+    }
+
+    /// Runs `n` cycles and returns how many were done; fewer than `n` if the simulation stopped.
+    ///
+    /// The slices must hold `n` times the words of a cycle that the library was built for.
+    pub(super) fn run(
+        &mut self,
+        n: usize,
+        words: (usize, usize),
+        inputs: &[u32],
+        outputs: &mut [u32],
+    ) -> u64 {
+        assert_eq!(Some(inputs.len()), n.checked_mul(words.0), "the caller checks the lengths");
+        assert_eq!(Some(outputs.len()), n.checked_mul(words.1), "the caller checks the lengths");
+        // SAFETY: the handle lives (destroyed only by drop), the slices are as long as `n` cycles need (just asserted, with
+        // the words per cycle of the ports that the shim was generated from), and no exception leaves the function.
+        unsafe { (self.functions.run)(self.raw.as_ptr(), n as u64, inputs.as_ptr(), outputs.as_mut_ptr()) }
+    }
+
+    /// Why the simulation stopped, if it did.
+    pub(super) fn error(&self) -> Option<String> {
+        // SAFETY: the handle lives; the string belongs to it and is copied before anything else can change it.
+        let text = unsafe { CStr::from_ptr((self.functions.error)(self.raw.as_ptr())) };
+        (!text.is_empty()).then(|| text.to_string_lossy().into_owned())
+    }
+
+    /// Writes the rest of the waveform and closes it.
+    pub(super) fn close_wave(&mut self) {
+        // SAFETY: the handle lives, and no exception leaves the function.
+        unsafe { (self.functions.close_wave)(self.raw.as_ptr()) }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from `create` and is destroyed once, here.
+        unsafe { (self.functions.destroy)(self.raw.as_ptr()) }
+    }
+}
+
+/// `path` as a C string, if it has no zero byte.
+pub(super) fn c_path(path: &Path) -> Option<CString> {
+    CString::new(path.as_os_str().as_encoded_bytes()).ok()
+}

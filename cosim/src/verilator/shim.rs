@@ -1,0 +1,174 @@
+//! The C++ between the flat words of a cycle and the ports of the Verilated model, written from the list of ports.
+
+use crate::wave::WaveFormat;
+use std::fmt::Write as _;
+use windlass_rtl::port::{CLOCK, Direction, Layout, Port, Slot};
+
+/// Prefix of every name that Verilator makes.
+pub(super) const PREFIX: &str = "Vdut";
+
+/// Included before everything else, in the model and in Verilator's runtime: printing goes through us.
+pub(super) const PRINT_HEADER: &str = "\
+#pragma once
+extern \"C\" int windlass_print(const char* format, ...) __attribute__((format(printf, 1, 2), visibility(\"hidden\")));
+#define VL_PRINTF windlass_print
+";
+
+/// The parts of the shim that do not depend on the ports, before and after those that do.
+const HEAD: &str = include_str!("shim_head.cpp");
+const TAIL: &str = include_str!("shim_tail.cpp");
+
+/// The whole shim for these ports.
+pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>) -> String {
+    let mut text = String::new();
+    let (header, class) = match trace {
+        None => ("", "void"),
+        Some(WaveFormat::Vcd) => ("#include \"verilated_vcd_c.h\"\n", "VerilatedVcdC"),
+        Some(WaveFormat::Fst) => ("#include \"verilated_fst_c.h\"\n", "VerilatedFstC"),
+    };
+    let traced = u8::from(trace.is_some());
+    let clocked = ports.iter().any(|p| p.name == CLOCK);
+    let inputs = Layout::new(ports, Direction::Input);
+    let outputs = Layout::new(ports, Direction::Output);
+    // Writing to a String cannot fail.
+    let _ = write!(text, "#include \"{PREFIX}.h\"\n{header}#define WINDLASS_TRACE {traced}\n");
+    let _ = writeln!(text, "using Model = {PREFIX};\nusing Trace = {class};\n{HEAD}");
+    let _ = writeln!(text, "constexpr uint64_t kInputWords = {};", inputs.words());
+    let _ = writeln!(text, "constexpr uint64_t kOutputWords = {};\n", outputs.words());
+    text.push_str("inline void set_clock(Model& m, int level) {\n");
+    text.push_str(if clocked { "    m.clk_i = level;\n" } else { "    (void)m; (void)level;\n" });
+    let _ = writeln!(text, "}}\nconstexpr bool kClocked = {clocked};\n");
+    text.push_str("inline void apply(Model& m, const uint32_t* in) {\n    (void)m; (void)in;\n");
+    inputs.iter().for_each(|(name, slot)| apply(&mut text, name, slot));
+    text.push_str("}\n\ninline void read(const Model& m, uint32_t* out) {\n    (void)m; (void)out;\n");
+    outputs.iter().for_each(|(name, slot)| read(&mut text, name, slot));
+    let _ = write!(text, "}}\n\n}}  // namespace\n\n{TAIL}");
+    text
+}
+
+/// Bits above the width are dropped: Verilator trusts that they are zero.
+fn apply(text: &mut String, name: &str, slot: Slot) {
+    let Slot { word, width } = slot;
+    let top = match width % 32 {
+        0 => String::new(),
+        rest => format!(" & 0x{:x}u", (1_u32 << rest) - 1),
+    };
+    let _ = match width {
+        0..=32 => writeln!(text, "    m.{name} = in[{word}]{top};"),
+        33..=64 => {
+            writeln!(text, "    m.{name} = static_cast<uint64_t>(in[{}]{top}) << 32 | in[{word}];", word + 1)
+        }
+        _ => {
+            let last = slot.words() - 1;
+            writeln!(
+                text,
+                "    for (int i = 0; i < {last}; ++i) m.{name}[i] = in[{word} + i];\n    m.{name}[{last}] = in[{}]{top};",
+                word + last
+            )
+        }
+    };
+}
+
+fn read(text: &mut String, name: &str, slot: Slot) {
+    let Slot { word, width } = slot;
+    let _ = match width {
+        0..=32 => writeln!(text, "    out[{word}] = m.{name};"),
+        33..=64 => writeln!(
+            text,
+            "    out[{word}] = static_cast<uint32_t>(m.{name});\n    out[{}] = static_cast<uint32_t>(m.{name} >> 32);",
+            word + 1
+        ),
+        _ => writeln!(text, "    for (int i = 0; i < {}; ++i) out[{word} + i] = m.{name}[i];", slot.words()),
+    };
+}
+
+/// What is wrong with `ports`, one line per port, when held against the header that Verilator wrote.
+///
+/// A port of the wrong width would not be noticed by the C++ compiler: values would silently be cut.
+pub(super) fn compare_with_header(ports: &[Port], header: &str) -> Vec<String> {
+    let real = header_ports(header);
+    let mut wrong = Vec::new();
+    for port in ports {
+        match real.iter().find(|(name, ..)| *name == port.name) {
+            None => wrong.push(format!("`{}` is not a port of the Verilog module", port.name)),
+            Some(&(_, direction, width)) => {
+                if direction != Some(port.direction) {
+                    let is = direction.map_or("an inout", |d| direction_text(d));
+                    wrong.push(format!("`{}` is {is} in the Verilog module", port.name));
+                }
+                if width != port.width {
+                    wrong.push(format!(
+                        "`{}` is {width} bits wide in the Verilog module, not {}",
+                        port.name, port.width
+                    ));
+                }
+            }
+        }
+    }
+    for (name, ..) in &real {
+        if !ports.iter().any(|p| p.name == *name) {
+            wrong.push(format!("the Verilog module has a port `{name}` that is not in the list"));
+        }
+    }
+    wrong
+}
+
+fn direction_text(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Input => "an input",
+        Direction::Output => "an output",
+    }
+}
+
+/// The ports in a Verilated header: lines such as `VL_INW(&a_i,64,0,3);`.
+fn header_ports(header: &str) -> Vec<(&str, Option<Direction>, u32)> {
+    let mut ports = Vec::new();
+    for line in header.lines() {
+        let Some((kind, rest)) = line.trim().strip_prefix("VL_").and_then(|l| l.split_once('(')) else {
+            continue;
+        };
+        let direction = match kind.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'W') {
+            "IN" => Some(Direction::Input),
+            "OUT" => Some(Direction::Output),
+            "INOUT" => None,
+            _ => continue,
+        };
+        let mut fields = rest.trim_end_matches([')', ';']).split(',').map(str::trim);
+        let (Some(name), Some(Ok(msb)), Some(Ok(lsb))) =
+            (fields.next(), fields.next().map(str::parse::<u32>), fields.next().map(str::parse::<u32>))
+        else {
+            continue;
+        };
+        ports.push((name.trim_start_matches('&'), direction, msb.abs_diff(lsb) + 1));
+    }
+    ports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(name: &str, direction: Direction, width: u32) -> Port {
+        Port { name: name.into(), direction, width, channel: String::new(), doc: String::new() }
+    }
+
+    #[test]
+    fn ports_that_differ_from_the_header_are_all_named() {
+        let header = "    VL_IN8(&clk_i,0,0);\n    VL_INW(&a_i,64,0,3);\n    VL_OUT16(&b_o,8,0);\n    VL_OUT(&d_o,31,0);\n";
+        let ports = [
+            port("clk_i", Direction::Input, 1),
+            port("a_i", Direction::Input, 64),
+            port("b_o", Direction::Input, 9),
+            port("c_o", Direction::Output, 1),
+        ];
+        assert_eq!(
+            compare_with_header(&ports, header),
+            [
+                "`a_i` is 65 bits wide in the Verilog module, not 64",
+                "`b_o` is an output in the Verilog module",
+                "`c_o` is not a port of the Verilog module",
+                "the Verilog module has a port `d_o` that is not in the list",
+            ]
+        );
+    }
+}

@@ -1,0 +1,215 @@
+namespace {
+
+std::string place(const char* file, int line) {
+    if (!file || !file[0]) return "";
+    return std::string(" at ") + file + ":" + std::to_string(line);
+}
+
+struct Instance {
+    VerilatedContext context;  // before the model: destroyed after it
+    std::unique_ptr<Model> model;
+#if WINDLASS_TRACE
+    std::unique_ptr<Trace> trace;
+    std::string wave_path;
+    uint64_t wave_from = 0;
+    uint64_t wave_to = 0;
+#endif
+    uint64_t cycle = 0;
+    std::string output;
+    std::string error;
+};
+
+// While it lives, this thread runs `instance`.
+struct Running {
+    Instance& instance;
+    explicit Running(Instance& i) : instance(i) {
+        // Only where it changes: the setter also writes a global, which threads would fight over.
+        if (Verilated::threadContextp() != &i.context) Verilated::threadContextp(&i.context);
+        t_output = &i.output;
+    }
+    ~Running() {
+        t_output = nullptr;
+        if (!instance.output.empty()) {
+            std::fwrite(instance.output.data(), 1, instance.output.size(), stderr);
+            instance.output.clear();
+        }
+    }
+};
+
+// The design's own last words are a better message than "$stop": "%Error: a.v:3: Assertion failed in top: full".
+std::string message(Instance& i, const char* what) {
+    static const char kError[] = "%Error: ";
+    const size_t at = i.output.rfind(kError);
+    if (at == std::string::npos) return what;
+    const size_t from = at + sizeof kError - 1;
+    const size_t end = i.output.find('\n', from);
+    std::string said = i.output.substr(from, end == std::string::npos ? end : end - from);
+    const size_t line = i.output.rfind('\n', at);
+    i.output.erase(line == std::string::npos ? 0 : line + 1);
+    return said;
+}
+
+#if WINDLASS_TRACE
+inline void dump(Instance& i, uint64_t time) {
+    if (!i.trace || i.cycle < i.wave_from || i.cycle >= i.wave_to) return;
+    if (!i.trace->isOpen()) {
+        i.trace->open(i.wave_path.c_str());
+        if (!i.trace->isOpen()) throw Stopped("the waveform file " + i.wave_path + " cannot be written");
+    }
+    i.trace->dump(time);
+}
+
+void close_wave(Instance& i) {
+    if (i.trace) i.trace->close();
+    i.trace.reset();
+}
+#else
+inline void dump(Instance&, uint64_t) {}
+void close_wave(Instance&) {}
+#endif
+
+inline void cycle(Instance& i, Model& m, const uint32_t* in, uint32_t* out) {
+    const uint64_t time = 2 * i.cycle;
+    i.context.time(time);
+    apply(m, in);
+    set_clock(m, 0);
+    m.eval();
+    dump(i, time);
+    read(m, out);
+    if (kClocked) {
+        i.context.time(time + 1);
+        set_clock(m, 1);
+        m.eval();
+        dump(i, time + 1);
+    }
+    ++i.cycle;
+#if WINDLASS_TRACE
+    if (i.cycle == i.wave_to) close_wave(i);
+#endif
+}
+
+}  // namespace
+
+extern "C" int windlass_print(const char* format, ...) {
+    char small[512];
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    const int size = std::vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    std::string text(small, size < 0 ? 0 : std::min<size_t>(size, sizeof small - 1));
+    if (size >= static_cast<int>(sizeof small)) {
+        text.resize(size + 1);
+        std::vsnprintf(&text[0], text.size(), format, again);
+        text.resize(size);
+    }
+    va_end(again);
+    if (!t_output || t_output->size() > 65536) {
+        if (t_output) {
+            std::fwrite(t_output->data(), 1, t_output->size(), stderr);
+            t_output->clear();
+        }
+        std::fwrite(text.data(), 1, text.size(), stderr);
+    } else {
+        *t_output += text;
+    }
+    return size;
+}
+
+void vl_finish(const char* file, int line, const char*) { throw Stopped("$finish" + place(file, line)); }
+void vl_stop(const char* file, int line, const char*) { throw Stopped("$stop" + place(file, line)); }
+void vl_fatal(const char* file, int line, const char*, const char* what) {
+    throw Stopped(std::string(what ? what : "fatal error") + place(file, line));
+}
+
+#define WINDLASS_EXPORT extern "C" __attribute__((visibility("default")))
+
+// Never null but for a lack of memory; `windlass_error` tells whether the instance can be used.
+WINDLASS_EXPORT void* windlass_create(int seed, const char* wave, uint64_t from, uint64_t to) noexcept {
+    std::unique_ptr<Instance> i;
+    try {
+        i.reset(new Instance);
+    } catch (...) {
+        return nullptr;
+    }
+    Running running(*i);
+    try {
+        i->context.randReset(2);
+        i->context.randSeed(seed);
+#if WINDLASS_TRACE
+        i->context.traceEverOn(wave != nullptr);
+#endif
+        i->model.reset(new Model(&i->context));
+#if WINDLASS_TRACE
+        if (wave) {
+            i->wave_path = wave;
+            i->wave_from = from;
+            i->wave_to = to;
+            i->trace.reset(new Trace);
+            i->model->trace(i->trace.get(), 99);
+        }
+#else
+        (void)wave;
+        (void)from;
+        (void)to;
+#endif
+    } catch (const std::exception& e) {
+        i->error = message(*i, e.what());
+        if (i->error.empty()) i->error = "the model cannot be made";
+    } catch (...) {
+        i->error = "the model cannot be made";
+    }
+    return i.release();
+}
+
+// Returns the number of cycles done; fewer than `n` if the simulation stopped, and then `windlass_error` says why.
+WINDLASS_EXPORT uint64_t windlass_run(void* handle, uint64_t n, const uint32_t* in, uint32_t* out) noexcept {
+    Instance& i = *static_cast<Instance*>(handle);
+    if (!i.error.empty()) return 0;
+    Running running(i);
+    const uint64_t start = i.cycle;
+    try {
+        Model& m = *i.model;
+        for (uint64_t k = 0; k < n; ++k, in += kInputWords, out += kOutputWords) cycle(i, m, in, out);
+    } catch (const std::exception& e) {
+        i.error = message(i, e.what());
+        if (i.error.empty()) i.error = "the simulation stopped";
+    } catch (...) {
+        i.error = "the simulation stopped";
+    }
+    if (!i.error.empty()) {
+        try {
+            close_wave(i);
+        } catch (...) {
+        }
+    }
+    return i.cycle - start;
+}
+
+WINDLASS_EXPORT const char* windlass_error(void* handle) noexcept {
+    return static_cast<Instance*>(handle)->error.c_str();
+}
+
+WINDLASS_EXPORT void windlass_close_wave(void* handle) noexcept {
+    Instance& i = *static_cast<Instance*>(handle);
+    Running running(i);
+    try {
+        close_wave(i);
+    } catch (...) {
+    }
+}
+
+WINDLASS_EXPORT void windlass_destroy(void* handle) noexcept {
+    Instance* i = static_cast<Instance*>(handle);
+    {
+        Running running(*i);
+        try {
+            close_wave(*i);
+            i->model.reset();
+        } catch (...) {
+        }
+    }
+    Verilated::threadContextp(nullptr);
+    delete i;
+}

@@ -1,0 +1,60 @@
+//! Kernels and streams for the device tests.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use windlass_cosim::policy::Stream;
+use windlass_cosim::profile::Profile;
+use windlass_cosim::run::CoSimulation;
+use windlass_rtl::params::{Encoding, SchedulerParams, WindowKind};
+use windlass_runtime::ktrace::{Kernel, KernelType, Segment, Trace};
+
+/// A kernel of 128 threads per CTA that reads and writes blocks of 256 bytes by number.
+pub fn kernel(name: &str, ctas: u32, reads: &[u64], writes: &[u64]) -> Kernel {
+    let segments =
+        |blocks: &[u64]| blocks.iter().map(|b| Segment { addr: 4096 + b * 256, bytes: 256 }).collect();
+    Kernel {
+        index: 0,
+        name: name.into(),
+        op: "test".into(),
+        kind: KernelType::Simt,
+        grid: [ctas, 1, 1],
+        block: [128, 1, 1],
+        smem: 0,
+        regs: Some(32),
+        flops: 0,
+        mnk: None,
+        reads: segments(reads),
+        writes: segments(writes),
+        dur_ns: None,
+        stream: 0,
+        est: Vec::new(),
+    }
+}
+
+/// The profile of the shipped traces.
+pub fn profile() -> Profile {
+    Profile::load("rtx3070").expect("embedded")
+}
+
+/// A scheduler of that many slots, with masks over 64 kernels.
+pub fn scheduler(kind: WindowKind, slots: usize) -> SchedulerParams {
+    SchedulerParams::new(kind, slots, 2, 64, Encoding::Mask).expect("compiled in")
+}
+
+/// A co-simulation that records.
+pub fn cosim(scheduler: SchedulerParams) -> CoSimulation {
+    let mut cosim = CoSimulation::new(profile(), scheduler);
+    cosim.record = true;
+    cosim
+}
+
+/// One section.
+pub fn stream(kernels: Vec<Kernel>) -> Stream {
+    Stream::from_sections("test", vec![kernels]).expect("short")
+}
+
+/// The first `kernels` kernels of a shipped trace.
+pub fn shipped(name: &str, kernels: usize) -> Stream {
+    let path = format!("{}/../workloads/{name}.ktrace.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let trace = Trace::load(path).expect("shipped trace");
+    stream(trace.kernels().take(kernels).cloned().collect())
+}

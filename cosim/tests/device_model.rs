@@ -1,0 +1,279 @@
+//! The device alone: SM limits, sharing, dispatch order, jumps; and the profiles.
+
+mod common;
+
+use common::{kernel, profile};
+use proptest::prelude::*;
+use windlass_cosim::device::dispatcher::Dispatcher;
+use windlass_cosim::device::work::UNITS_PER_CYCLE;
+use windlass_cosim::device::{Completion, CtaWork, Device, DeviceError};
+use windlass_cosim::profile::{Profile, ProfileError};
+use windlass_runtime::ktrace::KernelType;
+
+/// A CTA of `cycles` cycles of pipe work that takes `warps` warps and nothing else of note.
+fn work(kind: KernelType, ctas: u64, cycles: u64, warps: u32) -> CtaWork {
+    CtaWork { kind, ctas, needs: [1, warps, warps * 32, 0, 0], work: cycles * UNITS_PER_CYCLE, floor: 1 }
+}
+
+fn one_sm() -> Profile {
+    Profile { sms: 1, ..profile() }
+}
+
+/// Offers the kernels in order, as soon as the device takes them; jumps. Completions by kernel.
+fn run(profile: &Profile, works: Vec<CtaWork>) -> (Vec<u64>, Device) {
+    let n = works.len();
+    let mut device = Device::new(profile, works);
+    device.record();
+    let mut ends = vec![0; n];
+    let mut next = 0;
+    loop {
+        if next < n && device.offer(next) {
+            next += 1;
+        }
+        match device.next_event() {
+            Some(cycle) => device.advance(cycle),
+            None => return (ends, device),
+        }
+        for Completion { kernel, cycle } in device.take_completions() {
+            ends[kernel] = cycle;
+        }
+    }
+}
+
+#[test]
+fn a_kernel_offered_in_cycle_0_runs_from_cycle_1() {
+    let (ends, device) = run(&one_sm(), vec![work(KernelType::Simt, 1, 100, 1)]);
+    assert_eq!((device.spans()[0].start, device.spans()[0].end), (1, 101));
+    assert_eq!(ends, [101]);
+}
+
+#[test]
+fn independent_kernels_overlap_on_different_sms() {
+    let (ends, _) =
+        run(&profile(), vec![work(KernelType::Simt, 1, 100, 1), work(KernelType::Simt, 1, 100, 1)]);
+    assert_eq!(ends, [101, 102]);
+}
+
+#[test]
+fn two_ctas_of_one_type_on_one_sm_run_at_half_the_rate() {
+    // The first is alone for one cycle. Then each has half: 99 cycles of work take 198, and the second's last is alone again.
+    let (ends, _) =
+        run(&one_sm(), vec![work(KernelType::Simt, 1, 100, 1), work(KernelType::Simt, 1, 100, 1)]);
+    assert_eq!(ends, [1 + 1 + 198, 1 + 200]);
+}
+
+#[test]
+fn different_types_do_not_slow_each_other() {
+    let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
+    let (ends, _) = run(&one_sm(), kinds.map(|kind| work(kind, 1, 100, 1)).to_vec());
+    assert_eq!(ends, [101, 102, 103]);
+}
+
+#[test]
+fn the_floor_is_not_shared() {
+    let light = CtaWork { work: UNITS_PER_CYCLE, floor: 1000, ..work(KernelType::Simt, 8, 1, 1) };
+    let (ends, _) = run(&one_sm(), vec![light]);
+    assert_eq!(ends, [1 + 7 + 1000]);
+}
+
+#[test]
+fn an_sm_holds_no_more_than_its_limits() {
+    for (warps, resident) in [(1, 16), (4, 12), (16, 3), (48, 1)] {
+        let (_, device) = run(&one_sm(), vec![work(KernelType::Simt, 40, 500, warps)]);
+        let spans = device.spans();
+        let most =
+            spans.iter().map(|a| spans.iter().filter(|b| b.start <= a.start && a.start < b.end).count());
+        assert_eq!(most.max(), Some(resident), "{warps} warps per CTA");
+    }
+}
+
+#[test]
+fn the_next_kernel_fills_up_behind_one_whose_ctas_are_all_placed() {
+    let (_, device) =
+        run(&one_sm(), vec![work(KernelType::Simt, 4, 500, 1), work(KernelType::Simt, 4, 500, 1)]);
+    let mut starts: Vec<(u64, u32)> = device.spans().iter().map(|s| (s.start, s.kernel)).collect();
+    starts.sort_unstable();
+    let kernels: Vec<u32> = starts.iter().map(|(_, kernel)| *kernel).collect();
+    assert_eq!(starts.iter().map(|(start, _)| *start).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(kernels, [0, 0, 0, 0, 1, 1, 1, 1]);
+}
+
+#[test]
+fn the_head_of_line_blocks_smaller_kernels_behind_it() {
+    let large = work(KernelType::Simt, 2, 500, 48);
+    let (_, device) = run(&one_sm(), vec![large, work(KernelType::Tensor, 1, 10, 1)]);
+    let small = device.spans().iter().find(|s| s.kernel == 1).expect("ran");
+    assert!(small.start > 500, "started in cycle {}", small.start);
+}
+
+#[test]
+fn the_dispatcher_goes_round() {
+    let mut dispatcher = Dispatcher::new(4);
+    dispatcher.take(7, 6);
+    let mut sms = Vec::new();
+    while let Some(placed) = dispatcher.place(|sm| sm != 2) {
+        assert_eq!(placed.kernel, 7);
+        assert_eq!(placed.last, sms.len() == 5);
+        sms.push(placed.sm);
+    }
+    assert_eq!(sms, [0, 1, 3, 0, 1, 3]);
+    assert!(dispatcher.head().is_none());
+}
+
+#[test]
+fn resources_return_and_are_counted() {
+    let (ends, device) = run(&profile(), vec![work(KernelType::Simt, 1000, 50, 3)]);
+    assert!(device.resident().iter().all(|ctas| *ctas == 0));
+    assert_eq!((device.placed(), device.ctas_left(0)), (1000, 0));
+    let occupancy = device.occupancy(ends[0]);
+    assert!(occupancy.sms > 0.9 && occupancy.sms <= 1.0, "{occupancy:?}");
+}
+
+#[test]
+fn needs_are_rounded_to_the_allocation_units() {
+    let mut k = kernel("k", 1, &[], &[]);
+    (k.block, k.regs, k.smem) = ([33, 1, 1], Some(33), 1);
+    let work = CtaWork::new(&profile(), &k, 0).expect("fits");
+    // 2 warps of 33 * 32 = 1056 registers, rounded to 1280; 1 KB and one byte of shared memory, rounded to 128.
+    assert_eq!(work.needs, [1, 2, 33, 2560, 1152]);
+}
+
+#[test]
+fn a_cta_that_fits_nowhere_names_kernel_and_resource() {
+    let mut k = kernel("huge", 1, &[], &[]);
+    k.smem = 200_000;
+    let error = CtaWork::new(&profile(), &k, 5).expect_err("too large").to_string();
+    assert!(error.contains("kernel 5 `huge`") && error.contains("shared memory"), "{error}");
+    k.smem = 0;
+    k.regs = Some(255);
+    k.block = [1024, 1, 1];
+    let error = CtaWork::new(&profile(), &k, 5).expect_err("too large").to_string();
+    assert!(error.contains("registers"), "{error}");
+    k.block = [u32::MAX; 3];
+    let error = CtaWork::new(&profile(), &k, 5).expect_err("too large").to_string();
+    assert!(error.contains("threads per CTA"), "{error}");
+    k.block = [32, 1, 1];
+    k.grid = [u32::MAX; 3];
+    assert!(matches!(CtaWork::new(&profile(), &k, 5), Err(DeviceError::TooManyCtas { .. })));
+    k.grid = [1; 3];
+    k.dur_ns = Some(u64::MAX);
+    assert!(matches!(CtaWork::new(&profile(), &k, 5), Err(DeviceError::TooLong { .. })));
+}
+
+#[test]
+fn the_roofline_takes_the_larger_of_flops_and_bytes() {
+    let profile = profile();
+    let mut k = kernel("k", 10, &[], &[]);
+    k.flops = 10 * 256 * 7000;
+    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 7000 * UNITS_PER_CYCLE);
+    k.kind = KernelType::Tensor;
+    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 3500 * UNITS_PER_CYCLE);
+    k.kind = KernelType::Copy;
+    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 0);
+    // All SMs together move 448 GB/s: 448 bytes in a nanosecond, 1.725 cycles.
+    k.grid = [46, 1, 1];
+    k.reads = vec![windlass_runtime::ktrace::Segment { addr: 0, bytes: 448_000 }];
+    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 1725 * UNITS_PER_CYCLE);
+}
+
+#[test]
+fn a_measured_kernel_alone_takes_its_duration() {
+    let profile = profile();
+    for (ctas, flops) in [(1, 0), (46, 1 << 30), (47, 0), (300, 1 << 20), (2000, 1 << 34), (5000, 0)] {
+        let mut k = kernel("k", ctas, &[0], &[1]);
+        (k.dur_ns, k.flops) = (Some(100_000), flops);
+        let work = CtaWork::new(&profile, &k, 0).expect("fits");
+        let (ends, _) = run(&profile, vec![work]);
+        let wanted = profile.cycles(100_000);
+        // Placing takes a cycle per CTA; beyond that, one percent.
+        let (least, most) = (wanted - wanted / 100, wanted + u64::from(ctas) + wanted / 100);
+        assert!((least..=most).contains(&ends[0]), "{ctas} CTAs: {} instead of {wanted}", ends[0]);
+    }
+}
+
+proptest! {
+    /// Stepping cycle by cycle and jumping from event to event see the same CTAs at the same times.
+    #[test]
+    fn stepping_and_jumping_are_the_same(
+        kernels in prop::collection::vec((0..3usize, 1..120u64, 0..4000u64, 1..9u32, 1..900u64), 1..12),
+        sms in 1..6u32,
+    ) {
+        let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
+        let profile = Profile { sms, ..profile() };
+        let works: Vec<CtaWork> = kernels
+            .iter()
+            .map(|(kind, ctas, tenths, warps, floor)| CtaWork {
+                work: tenths * (UNITS_PER_CYCLE / 10) + tenths % 7,
+                floor: *floor,
+                ..work(kinds[*kind], *ctas, 0, *warps)
+            })
+            .collect();
+        let (ends, jumped) = run(&profile, works.clone());
+        let mut device = Device::new(&profile, works.clone());
+        device.record();
+        let mut next = 0;
+        let mut stepped = vec![0; works.len()];
+        while device.now() < jumped.now() {
+            if next < works.len() && device.offer(next) {
+                next += 1;
+            }
+            device.step();
+            for Completion { kernel, cycle } in device.take_completions() {
+                stepped[kernel] = cycle;
+            }
+        }
+        prop_assert_eq!(stepped, ends);
+        prop_assert_eq!(device.spans(), jumped.spans());
+        prop_assert_eq!(device.occupancy(device.now()), jumped.occupancy(jumped.now()));
+        prop_assert_eq!(device.placed(), works.iter().map(|w| w.ctas).sum::<u64>());
+        prop_assert_eq!(device.next_event(), None);
+    }
+}
+
+#[test]
+fn every_embedded_profile_loads_under_its_name() {
+    for name in Profile::names() {
+        let profile = Profile::load(name).expect("embedded");
+        assert_eq!(profile.name, name);
+        assert_eq!(profile.sm.threads, profile.sm.warps * 32);
+    }
+    assert_eq!(Profile::names().len(), 6);
+}
+
+#[test]
+fn an_unknown_profile_lists_the_possible_ones() {
+    let error = Profile::load("rtx9999").expect_err("unknown").to_string();
+    assert!(
+        error.contains("rtx9999") && error.contains("rtx3060, rtx3070, rtx4090, a100, h100, h200"),
+        "{error}"
+    );
+    let error = Profile::load("missing.toml").expect_err("missing").to_string();
+    assert!(error.contains("missing.toml"), "{error}");
+}
+
+#[test]
+fn a_profile_error_names_file_and_field() {
+    let text = include_str!("../profiles/rtx3070.toml");
+    let check = |from: &str, to: &str, expected: &[&str]| {
+        assert!(text.contains(from), "{from}");
+        let error = Profile::parse(&text.replacen(from, to, 1), "mine.toml").expect_err(to).to_string();
+        for part in expected {
+            assert!(error.contains(part), "{error}");
+        }
+    };
+    check("sms = 46", "sms = 0", &["mine.toml", "`sms` = 0", "1..=1024"]);
+    check("sms = 46", "", &["mine.toml", "missing field `sms`"]);
+    check("sms = 46", "sms = \"many\"", &["mine.toml", "sms", "line"]);
+    check("warps = 48", "warp = 48", &["mine.toml", "unknown field `warp`"]);
+    check("launch_ns = 2500", "launch_ns = 99999999999", &["host.launch_ns", "at most"]);
+    check("[sm]", "[sm", &["mine.toml", "line"]);
+    let zero = Profile::parse(&text.replacen("clock_mhz = 1725", "clock_mhz = 0", 1), "x");
+    assert!(matches!(zero, Err(ProfileError::Field { field: "clock_mhz", .. })));
+}
+
+#[test]
+fn nanoseconds_become_cycles_rounded_up() {
+    let profile = profile();
+    assert_eq!([0, 1, 1000].map(|ns| profile.cycles(ns)), [0, 2, 1725]);
+    assert!((profile.micros(1725) - 1.0).abs() < 1e-12);
+}

@@ -1,0 +1,699 @@
+//! From a block's `update` to sized logic: names resolved, loops unrolled, widths made explicit, order checked.
+
+use super::EmitError;
+use super::ir::{Expr, Logic, Stmt};
+use super::tree::Node;
+use rust_hdl::core::ast::{
+    VerilogBlock, VerilogBlockOrConditional, VerilogExpression, VerilogMatch, VerilogOp, VerilogOpUnary,
+    VerilogStatement,
+};
+use rust_hdl::core::atom::AtomKind;
+use rust_hdl::prelude::Verilog;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    Input,
+    Output,
+    Local,
+    Constant(String),
+    ChildInput,
+    ChildOutput,
+}
+
+/// A name with its width.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    pub class: Class,
+    pub width: u32,
+    signed: bool,
+}
+
+/// A module ready to be printed.
+pub struct Lowered {
+    pub symbols: BTreeMap<String, Symbol>,
+    pub logic: Vec<Logic>,
+    /// The body, where the block brings its own.
+    pub custom: Option<String>,
+}
+
+/// Lowers one block; all that is wrong with it comes back together.
+pub fn lower(node: &Node) -> Result<Lowered, Vec<EmitError>> {
+    let mut lowering = Lowering::new(node);
+    let block = match &node.hdl {
+        Verilog::Combinatorial(block) => block,
+        Verilog::Custom(text) => {
+            let custom = Some(text.clone());
+            return Ok(Lowered { symbols: lowering.symbols, logic: Vec::new(), custom });
+        }
+        _ => {
+            lowering.error(
+                "has no Verilog: its `update` lacks #[hdl_gen], and it brings no text of its own".into(),
+            );
+            return Err(lowering.errors);
+        }
+    };
+    let mut stmts = Vec::new();
+    lowering.block(block, &mut stmts);
+    lowering.check_assignments(&stmts);
+    if !lowering.errors.is_empty() {
+        return Err(lowering.errors);
+    }
+    let logic = group(stmts, &lowering.symbols);
+    Ok(Lowered { symbols: lowering.symbols, logic, custom: None })
+}
+
+/// An expression whose width may still be open: an integer literal, or a loop index.
+enum Value {
+    Sized(Expr),
+    Loose(u128),
+}
+
+type Lower<T> = Result<T, String>;
+
+struct Lowering<'a> {
+    node: &'a Node,
+    symbols: BTreeMap<String, Symbol>,
+    variants: HashMap<String, (u32, usize)>,
+    loops: Vec<(String, usize)>,
+    hoisted: Vec<Stmt>,
+    hoist_count: usize,
+    errors: Vec<EmitError>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(node: &'a Node) -> Self {
+        let mut symbols = BTreeMap::new();
+        let mut variants = HashMap::new();
+        let mut errors = Vec::new();
+        // An enumeration may be known only from the register that holds it.
+        for atom in node.atoms.iter().chain(node.children.values().flat_map(|c| &c.atoms)) {
+            for (value, variant) in atom.variants.iter().enumerate() {
+                variants.insert(variant.replace("::", "$"), (atom.width, value));
+            }
+        }
+        for atom in &node.atoms {
+            let class = match atom.kind {
+                AtomKind::InputParameter => Class::Input,
+                AtomKind::OutputParameter => Class::Output,
+                AtomKind::LocalSignal => Class::Local,
+                AtomKind::Constant => Class::Constant(atom.value.clone()),
+                other => {
+                    let what = format!("{}: signals of kind {other:?} are not supported", atom.key);
+                    errors.push(EmitError { block: node.info.module.clone(), what });
+                    continue;
+                }
+            };
+            symbols.insert(atom.key.clone(), Symbol { class, width: atom.width, signed: atom.signed });
+        }
+        for (name, child) in &node.children {
+            for atom in &child.atoms {
+                let class = match atom.kind {
+                    AtomKind::InputParameter => Class::ChildInput,
+                    AtomKind::OutputParameter => Class::ChildOutput,
+                    _ => continue,
+                };
+                let symbol = Symbol { class, width: atom.width, signed: atom.signed };
+                symbols.insert(format!("{name}.{}", atom.key), symbol);
+            }
+        }
+        let (loops, hoisted) = (Vec::new(), Vec::new());
+        Self { node, symbols, variants, loops, hoisted, hoist_count: 0, errors }
+    }
+
+    fn error(&mut self, what: String) {
+        let error = EmitError { block: self.node.info.module.clone(), what };
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    // ---- statements
+
+    fn block(&mut self, block: &VerilogBlock, out: &mut Vec<Stmt>) {
+        for statement in block {
+            let lowered = self.statement(statement, out);
+            if let Err(what) = lowered {
+                self.hoisted.clear();
+                self.error(what);
+            }
+        }
+    }
+
+    /// The hoisted parts of a statement's expressions come right before it.
+    fn push(&mut self, stmt: Stmt, out: &mut Vec<Stmt>) {
+        out.append(&mut self.hoisted);
+        out.push(stmt);
+    }
+
+    fn statement(&mut self, statement: &VerilogStatement, out: &mut Vec<Stmt>) -> Lower<()> {
+        match statement {
+            VerilogStatement::Assignment(target, value) => {
+                let VerilogExpression::Signal(name) = target else {
+                    return Err("assigns to something that is not a signal".into());
+                };
+                let (target, width) = self.target(name)?;
+                if let VerilogExpression::IndexReplace(base, index, bit) = value
+                    && let VerilogExpression::Signal(base) = &**base
+                    && self.resolve(base)? == target
+                    && let Value::Loose(index) = self.value(index)?
+                {
+                    if index >= u128::from(width) {
+                        return Err(format!("{target}: bit {index} of {width}"));
+                    }
+                    let bit = self.sized(bit, 1)?;
+                    self.push(Stmt::SetBit(target, index as u32, bit), out);
+                    return Ok(());
+                }
+                let value = self.sized(value, width).map_err(|e| format!("{target}: {e}"))?;
+                self.push(Stmt::Assign(target, value), out);
+            }
+            VerilogStatement::If(conditional) => {
+                let test = self.sized(&conditional.test, 1)?;
+                let hoisted = std::mem::take(&mut self.hoisted);
+                let (mut then, mut otherwise) = (Vec::new(), Vec::new());
+                self.block(&conditional.then, &mut then);
+                match &conditional.otherwise {
+                    VerilogBlockOrConditional::Block(block) => self.block(block, &mut otherwise),
+                    VerilogBlockOrConditional::Conditional(next) => self.statement(next, &mut otherwise)?,
+                    VerilogBlockOrConditional::None => {}
+                }
+                self.hoisted = hoisted;
+                self.push(Stmt::If(test, then, otherwise), out);
+            }
+            VerilogStatement::Match(selection) => self.selection(selection, out)?,
+            VerilogStatement::Loop(l) => {
+                for i in l.from.as_usize()..l.to.as_usize() {
+                    self.loops.push((l.index.clone(), i));
+                    self.block(&l.block, out);
+                    self.loops.pop();
+                }
+            }
+            VerilogStatement::Macro(block) => self.block(block, out),
+            VerilogStatement::Comment(_) => {}
+            VerilogStatement::Link(_) => return Err("interfaces (`join`, `link`) are not supported".into()),
+            VerilogStatement::SliceAssignment { .. } => {
+                return Err("assignment to a field of a struct is not supported".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn selection(&mut self, selection: &VerilogMatch, out: &mut Vec<Stmt>) -> Lower<()> {
+        let Value::Sized(test) = self.value(&selection.test)? else {
+            return Err("match on a literal".into());
+        };
+        let hoisted = std::mem::take(&mut self.hoisted);
+        let (mut cases, mut default) = (Vec::new(), Vec::new());
+        for case in &selection.cases {
+            let mut block = Vec::new();
+            self.block(&case.block, &mut block);
+            let condition = case.condition.replace("::", "$");
+            if condition == "default" {
+                default = block;
+            } else {
+                let value = match self.variants.get(&condition) {
+                    Some((_, value)) => *value as u128,
+                    None => condition.parse().map_err(|_| format!("match arm `{condition}` is unknown"))?,
+                };
+                cases.push((literal(value, test.width())?, block));
+            }
+        }
+        self.hoisted = hoisted;
+        self.push(Stmt::Case(test, cases, default), out);
+        Ok(())
+    }
+
+    // ---- names
+
+    /// `rows[i]$up_i$next` with i = 3 becomes `rows[3].up_i`.
+    fn resolve(&self, name: &str) -> Lower<String> {
+        let name = name.trim_start_matches('.').trim_end_matches("$next").trim_end_matches(".next");
+        let mut key = String::new();
+        for part in name.split('$') {
+            if !key.is_empty() {
+                key.push('.');
+            }
+            let mut rest = part;
+            while let Some((stem, tail)) = rest.split_once('[') {
+                let (index, tail) =
+                    tail.split_once(']').ok_or_else(|| format!("`{name}`: unbalanced brackets"))?;
+                key.push_str(&format!("{stem}[{}]", self.index(index)?));
+                rest = tail;
+            }
+            key.push_str(rest);
+        }
+        Ok(key)
+    }
+
+    /// A sum or difference of loop indexes and numbers.
+    fn index(&self, text: &str) -> Lower<usize> {
+        let text: String = text.chars().filter(|c| !c.is_whitespace() && !"()".contains(*c)).collect();
+        let mut total = 0i64;
+        let mut rest = text.as_str();
+        let mut sign = 1;
+        while !rest.is_empty() {
+            let end = rest.find(['+', '-']).unwrap_or(rest.len());
+            let term = &rest[..end];
+            let value = match self.loops.iter().rev().find(|(name, _)| name == term) {
+                Some((_, value)) => *value as i64,
+                None => term
+                    .trim_end_matches("usize")
+                    .parse::<i64>()
+                    .map_err(|_| format!("index `{text}` is not made of loop indexes and numbers"))?,
+            };
+            total += sign * value;
+            sign = if rest[end..].starts_with('-') { -1 } else { 1 };
+            rest = rest.get(end + 1..).unwrap_or("");
+        }
+        usize::try_from(total).map_err(|_| format!("index `{text}` is negative"))
+    }
+
+    fn target(&mut self, name: &str) -> Lower<(String, u32)> {
+        let key = self.resolve(name)?;
+        let symbol = self.symbols.get(&key).ok_or_else(|| format!("there is no signal `{key}`"))?;
+        match symbol.class {
+            Class::Output | Class::Local | Class::ChildInput => Ok((key, symbol.width)),
+            _ => Err(format!("{key} may not be assigned")),
+        }
+    }
+
+    // ---- expressions
+
+    fn sized(&mut self, expression: &VerilogExpression, width: u32) -> Lower<Expr> {
+        match self.value(expression)? {
+            Value::Loose(value) => literal(value, width),
+            Value::Sized(expr) if expr.width() == width => Ok(expr),
+            Value::Sized(expr) => {
+                Err(format!("{} bits where {width} are wanted; say which with `bit_cast`", expr.width()))
+            }
+        }
+    }
+
+    fn value(&mut self, expression: &VerilogExpression) -> Lower<Value> {
+        Ok(Value::Sized(match expression {
+            VerilogExpression::Signal(name) => return self.signal(name),
+            VerilogExpression::Literal(l) => {
+                let text = format!("{l:x}");
+                let (bits, digits) = text.split_once("'h").ok_or("a literal without digits")?;
+                let value = u128::from_str_radix(digits, 16).map_err(|_| format!("literal {text}"))?;
+                if bits != "1" {
+                    return Ok(Value::Loose(value));
+                }
+                literal(value, 1)?
+            }
+            VerilogExpression::Paren(inner) => return self.value(inner),
+            VerilogExpression::Cast(inner, width) => {
+                let width = *width as u32;
+                match self.value(inner)? {
+                    Value::Loose(value) => literal(value, width)?,
+                    Value::Sized(expr) => self.resize(expr, width),
+                }
+            }
+            VerilogExpression::Binary(a, op, b) => return self.binary(a, op, b),
+            VerilogExpression::Unary(op, inner) => {
+                let Value::Sized(inner) = self.value(inner)? else {
+                    return Err("an operator on a literal without width".into());
+                };
+                let inner = Box::new(inner);
+                match op {
+                    VerilogOpUnary::Not => Expr::Not(inner),
+                    VerilogOpUnary::All => Expr::Reduce("&", inner),
+                    VerilogOpUnary::Any => Expr::Reduce("|", inner),
+                    VerilogOpUnary::Xor => Expr::Reduce("^", inner),
+                    VerilogOpUnary::Neg => {
+                        return Err("negation is for signed values, which are not supported".into());
+                    }
+                }
+            }
+            VerilogExpression::Index(base, index) => {
+                let base = self.sized_any(base)?;
+                let index = self.value(index)?;
+                let width = base.width();
+                let index = match index {
+                    Value::Loose(value) if value >= u128::from(width) => {
+                        return Err(format!("bit {value} of {width}"));
+                    }
+                    Value::Loose(value) => literal(value, index_bits(width))?,
+                    Value::Sized(expr) if expr.width() > index_bits(width) => {
+                        return Err(format!(
+                            "an index of {} bits into {width}: cut it with `bit_cast`, so that it cannot miss",
+                            expr.width()
+                        ));
+                    }
+                    Value::Sized(expr) => self.resize(expr, index_bits(width)),
+                };
+                if width == 1 { base } else { Expr::Bit(self.named(base), Box::new(index)) }
+            }
+            VerilogExpression::Slice(base, width, offset) => {
+                let base = self.sized_any(base)?;
+                let width = *width as u32;
+                match self.value(offset)? {
+                    Value::Loose(offset) => {
+                        let whole = base.width();
+                        let offset = u32::try_from(offset).unwrap_or(u32::MAX).min(whole);
+                        let have = width.min(whole - offset);
+                        if have == 0 {
+                            Expr::zero(width)
+                        } else {
+                            let part = self.slice(base, offset, have);
+                            self.resize(part, width)
+                        }
+                    }
+                    Value::Sized(offset) => {
+                        let shifted = Expr::Shift(">>", Box::new(base), Box::new(offset));
+                        self.resize(shifted, width)
+                    }
+                }
+            }
+            VerilogExpression::IndexReplace(base, index, bit) => {
+                let base = self.sized_any(base)?;
+                let width = base.width();
+                let index = match self.value(index)? {
+                    Value::Loose(value) if value >= u128::from(width) => {
+                        return Err(format!("bit {value} of {width}"));
+                    }
+                    Value::Loose(value) => literal(value, index_bits(width))?,
+                    Value::Sized(expr) => expr,
+                };
+                let bit = self.sized(bit, 1)?;
+                let at = |value: Expr| Expr::Shift("<<", Box::new(value), Box::new(index.clone()));
+                let hole = Expr::Not(Box::new(at(literal(1, width)?)));
+                let patch = at(self.resize(bit, width));
+                let kept = Expr::Binary("&", Box::new(base), Box::new(hole));
+                Expr::Binary("|", Box::new(kept), Box::new(patch))
+            }
+            VerilogExpression::Signed(_) | VerilogExpression::Unsigned(_) => {
+                return Err("signed values are not supported".into());
+            }
+        }))
+    }
+
+    fn sized_any(&mut self, expression: &VerilogExpression) -> Lower<Expr> {
+        match self.value(expression)? {
+            Value::Sized(expr) => Ok(expr),
+            Value::Loose(_) => Err("a literal without width where bits are taken from it".into()),
+        }
+    }
+
+    fn signal(&mut self, name: &str) -> Lower<Value> {
+        if let Some((_, value)) = self.loops.iter().rev().find(|(index, _)| index == name) {
+            return Ok(Value::Loose(*value as u128));
+        }
+        if let Some((width, value)) = self.variants.get(name) {
+            return literal(*value as u128, *width).map(Value::Sized);
+        }
+        let key = self.resolve(name)?;
+        let symbol = self.symbols.get(&key).ok_or_else(|| format!("there is no signal `{key}`"))?;
+        if symbol.signed {
+            return Err(format!("{key} is signed; signed values are not supported"));
+        }
+        Ok(Value::Sized(match &symbol.class {
+            Class::Constant(digits) => Expr::Literal(symbol.width, digits.clone()),
+            Class::ChildInput => {
+                return Err(format!(
+                    "reads back {key}, the input of a sub-block: rust-hdl and Verilog differ there; gather it in a local signal"
+                ));
+            }
+            _ => Expr::Signal(key, symbol.width),
+        }))
+    }
+
+    fn binary(&mut self, a: &VerilogExpression, op: &VerilogOp, b: &VerilogExpression) -> Lower<Value> {
+        let (a, b) = (self.value(a)?, self.value(b)?);
+        if let VerilogOp::Shl | VerilogOp::Shr = op {
+            let op = if let VerilogOp::Shl = op { "<<" } else { ">>" };
+            let Value::Sized(a) = a else { return Err("a shift of a literal without width".into()) };
+            let b = match b {
+                Value::Sized(b) => b,
+                Value::Loose(b) => literal(b, 128 - (b | 1).leading_zeros())?,
+            };
+            return Ok(Value::Sized(Expr::Shift(op, Box::new(a), Box::new(b))));
+        }
+        let (a, b) = match (a, b) {
+            (Value::Sized(a), Value::Sized(b)) if a.width() == b.width() => (a, b),
+            // rust-hdl adds a bool to a number.
+            (Value::Sized(a), Value::Sized(b)) if b.width() == 1 && matches!(op, VerilogOp::Add) => {
+                let b = self.resize(b, a.width());
+                (a, b)
+            }
+            (Value::Sized(a), Value::Sized(b)) => {
+                return Err(format!("{op:?} of {} bits and {} bits", a.width(), b.width()));
+            }
+            (Value::Sized(a), Value::Loose(b)) => {
+                let b = literal(b, a.width())?;
+                (a, b)
+            }
+            (Value::Loose(a), Value::Sized(b)) => (literal(a, b.width())?, b),
+            (Value::Loose(a), Value::Loose(b)) => {
+                let folded = match op {
+                    VerilogOp::Add => a.checked_add(b),
+                    VerilogOp::Sub => a.checked_sub(b),
+                    VerilogOp::Mul => a.checked_mul(b),
+                    _ => None,
+                };
+                return folded.map(Value::Loose).ok_or_else(|| format!("{op:?} of two literals"));
+            }
+        };
+        let (a, b) = (Box::new(a), Box::new(b));
+        Ok(Value::Sized(match op {
+            VerilogOp::Add => Expr::Binary("+", a, b),
+            VerilogOp::Sub => Expr::Binary("-", a, b),
+            VerilogOp::BitAnd => Expr::Binary("&", a, b),
+            VerilogOp::BitOr => Expr::Binary("|", a, b),
+            VerilogOp::BitXor => Expr::Binary("^", a, b),
+            VerilogOp::LogicalAnd => Expr::Test("&&", a, b),
+            VerilogOp::LogicalOr => Expr::Test("||", a, b),
+            VerilogOp::Eq => Expr::Test("==", a, b),
+            VerilogOp::Ne => Expr::Test("!=", a, b),
+            VerilogOp::Lt => Expr::Test("<", a, b),
+            VerilogOp::Le => Expr::Test("<=", a, b),
+            VerilogOp::Gt => Expr::Test(">", a, b),
+            VerilogOp::Ge => Expr::Test(">=", a, b),
+            VerilogOp::Mul => {
+                return Err("multiplication is for signed values, which are not supported".into());
+            }
+            VerilogOp::Shl | VerilogOp::Shr => return Err("a shift".into()),
+        }))
+    }
+
+    fn resize(&mut self, expr: Expr, width: u32) -> Expr {
+        let have = expr.width();
+        match have.cmp(&width) {
+            std::cmp::Ordering::Equal => expr,
+            std::cmp::Ordering::Less => Expr::Concat(vec![Expr::zero(width - have), expr]),
+            std::cmp::Ordering::Greater => self.slice(expr, 0, width),
+        }
+    }
+
+    fn slice(&mut self, expr: Expr, lo: u32, width: u32) -> Expr {
+        let whole = expr.width();
+        if lo == 0 && width == whole { expr } else { Expr::Slice(self.named(expr), lo, width, whole) }
+    }
+
+    /// Verilog takes bits from names only: anything else gets one.
+    fn named(&mut self, expr: Expr) -> String {
+        if let Expr::Signal(key, _) = expr {
+            return key;
+        }
+        let key = format!("part_{}_unused_bits", self.hoist_count);
+        self.hoist_count += 1;
+        self.symbols.insert(key.clone(), Symbol { class: Class::Local, width: expr.width(), signed: false });
+        self.hoisted.push(Stmt::Assign(key.clone(), expr));
+        key
+    }
+
+    // ---- order
+
+    /// Every signal is assigned on every path, and before it is read.
+    fn check_assignments(&mut self, stmts: &[Stmt]) {
+        let mut assigned = BTreeSet::new();
+        let mut problems = Vec::new();
+        self.walk(stmts, &mut assigned, &mut problems);
+        for (key, symbol) in &self.symbols {
+            if matches!(symbol.class, Class::Output | Class::Local | Class::ChildInput)
+                && !assigned.contains(key)
+            {
+                problems.push(format!("{key} is not assigned on every path: a latch"));
+            }
+        }
+        problems.into_iter().for_each(|p| self.error(p));
+    }
+
+    fn walk(&self, stmts: &[Stmt], assigned: &mut BTreeSet<String>, problems: &mut Vec<String>) {
+        let check = |expr: &Expr, assigned: &BTreeSet<String>, problems: &mut Vec<String>| {
+            expr.reads(&mut |key| {
+                let written = matches!(self.symbols[key].class, Class::Output | Class::Local);
+                if written && !assigned.contains(key) {
+                    problems.push(format!("{key} is read before it is assigned"));
+                }
+            });
+        };
+        for stmt in stmts {
+            match stmt {
+                Stmt::Assign(target, value) => {
+                    check(value, assigned, problems);
+                    assigned.insert(target.clone());
+                }
+                Stmt::SetBit(target, _, value) => {
+                    check(value, assigned, problems);
+                    if !assigned.contains(target) {
+                        problems.push(format!("{target}: a bit is set before the whole is assigned"));
+                    }
+                }
+                Stmt::If(test, then, otherwise) => {
+                    check(test, assigned, problems);
+                    let mut other = assigned.clone();
+                    self.walk(then, assigned, problems);
+                    self.walk(otherwise, &mut other, problems);
+                    assigned.retain(|key| other.contains(key));
+                }
+                Stmt::Case(test, cases, default) => {
+                    check(test, assigned, problems);
+                    let before = assigned.clone();
+                    self.walk(default, assigned, problems);
+                    let covered = cases.len() as u128 >= 1u128 << test.width().min(100);
+                    for (i, (_, block)) in cases.iter().enumerate() {
+                        let mut other = before.clone();
+                        self.walk(block, &mut other, problems);
+                        if i == 0 && covered && default.is_empty() {
+                            *assigned = other;
+                        } else {
+                            assigned.retain(|key| other.contains(key));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn index_bits(width: u32) -> u32 {
+    (width.max(2) - 1).ilog2() + 1
+}
+
+fn literal(value: u128, width: u32) -> Lower<Expr> {
+    if width < 128 && value >> width != 0 {
+        return Err(format!("{value} does not fit into {width} bits"));
+    }
+    Ok(Expr::Literal(width, format!("{value:x}")))
+}
+
+/// Cuts the statements into pieces of logic, each as small as the order of assignments allows.
+fn group(stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Vec<Logic> {
+    let mut last_write: HashMap<String, usize> = HashMap::new();
+    for (p, stmt) in stmts.iter().enumerate() {
+        stmt.writes(&mut |key| {
+            last_write.insert(key.to_string(), p);
+        });
+    }
+    // Statements belong together if they write the same signal, or if one reads what the other changes again.
+    let mut groups = Groups::new(stmts.len());
+    let mut writer: HashMap<String, usize> = HashMap::new();
+    for (p, stmt) in stmts.iter().enumerate() {
+        stmt.writes(&mut |key| {
+            let first = *writer.entry(key.to_string()).or_insert(p);
+            groups.join(p, first);
+        });
+    }
+    for (p, stmt) in stmts.iter().enumerate() {
+        stmt.reads(&mut |key| {
+            if let (Some(last), Some(first)) = (last_write.get(key), writer.get(key))
+                && *last > p
+            {
+                groups.join(p, *first);
+            }
+        });
+    }
+    let mut pieces: BTreeMap<usize, Vec<Stmt>> = BTreeMap::new();
+    for (p, stmt) in stmts.into_iter().enumerate() {
+        pieces.entry(groups.root(p)).or_default().push(stmt);
+    }
+    pieces.into_values().map(|piece| simplify(piece, symbols)).collect()
+}
+
+/// A piece of one target, written without conditions, is a continuous assignment; the rest is a process.
+fn simplify(stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Logic {
+    let mut targets = Vec::new();
+    for stmt in &stmts {
+        stmt.writes(&mut |key| {
+            if !targets.iter().any(|t| t == key) {
+                targets.push(key.to_string());
+            }
+        });
+    }
+    if let [target] = targets.as_slice() {
+        let value = match stmts.as_slice() {
+            [stmt] => one(stmt),
+            [Stmt::Assign(_, first), Stmt::If(test, then, otherwise)] if otherwise.is_empty() => {
+                match &then[..] {
+                    [Stmt::Assign(_, value)] => Some(Expr::Mux(
+                        Box::new(test.clone()),
+                        Box::new(value.clone()),
+                        Box::new(first.clone()),
+                    )),
+                    _ => None,
+                }
+            }
+            [Stmt::Assign(..), bits @ ..] => all_bits(bits, symbols[target].width),
+            _ => None,
+        };
+        if let Some(value) = value {
+            let mut reads_itself = false;
+            value.reads(&mut |key| reads_itself |= key == target);
+            if !reads_itself {
+                return Logic::Assign(target.clone(), value);
+            }
+        }
+    }
+    Logic::Process(targets, stmts)
+}
+
+fn one(stmt: &Stmt) -> Option<Expr> {
+    match stmt {
+        Stmt::Assign(_, value) => Some(value.clone()),
+        Stmt::If(test, then, otherwise) => match (&then[..], &otherwise[..]) {
+            ([Stmt::Assign(a, then)], [Stmt::Assign(b, otherwise)]) if a == b => {
+                Some(Expr::Mux(Box::new(test.clone()), Box::new(then.clone()), Box::new(otherwise.clone())))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Every bit set once: a concatenation.
+fn all_bits(stmts: &[Stmt], width: u32) -> Option<Expr> {
+    let mut bits: BTreeMap<u32, Expr> = BTreeMap::new();
+    for stmt in stmts {
+        let Stmt::SetBit(_, index, value) = stmt else { return None };
+        if bits.insert(*index, value.clone()).is_some() {
+            return None;
+        }
+    }
+    (bits.len() == width as usize).then(|| Expr::Concat(bits.into_values().rev().collect()))
+}
+
+/// Union-find over statement positions; a set's root is its lowest member.
+struct Groups(Vec<usize>);
+
+impl Groups {
+    fn new(n: usize) -> Self {
+        Self((0..n).collect())
+    }
+    fn root(&mut self, p: usize) -> usize {
+        let up = self.0[p];
+        if up == p {
+            return p;
+        }
+        let root = self.root(up);
+        self.0[p] = root;
+        root
+    }
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        let (low, high) = (a.min(b), a.max(b));
+        self.0[high] = low;
+    }
+}

@@ -1,0 +1,418 @@
+//! Sized logic as Verilog-2005 text.
+
+use super::Module;
+use super::ir::{Expr, Logic, Stmt};
+use super::lower::{Class, Lowered};
+use super::tree::Node;
+use rust_hdl::core::atom::AtomKind;
+use std::collections::{BTreeMap, BTreeSet};
+use windlass_rtl::port::{Direction, Port, indexed};
+
+/// `rows[3].up_i` becomes `rows_3_up_i`, `ret_slot_i[2]` becomes `ret_slot_2_i`.
+fn verilog_name(key: &str) -> String {
+    let part = |part: &str| match part.split_once('[') {
+        Some((stem, index)) => match index.trim_end_matches(']').parse() {
+            Ok(index) => indexed(stem, index),
+            Err(_) => part.replace(['[', ']'], "_"),
+        },
+        None => part.to_string(),
+    };
+    key.split('.').map(part).collect::<Vec<_>>().join("_")
+}
+
+/// Registers read `valid_q` and `valid_d`, not `valid_q_o` and `valid_d_i`.
+fn register_name(key: &str) -> String {
+    let name = verilog_name(key);
+    name.strip_suffix("_o").or_else(|| name.strip_suffix("_i")).unwrap_or(&name).to_string()
+}
+
+struct Printer<'a> {
+    node: &'a Node,
+    lowered: &'a Lowered,
+    names: BTreeMap<String, String>,
+    /// Expressions that stand in a port connection, or a register's clock and reset, and are not declared.
+    inlined: BTreeMap<String, Expr>,
+    text: String,
+}
+
+/// Prints one module.
+pub fn print(node: &Node, lowered: Lowered) -> Module {
+    let ports = ports(node);
+    let mut printer = Printer::new(node, &lowered);
+    printer.module(&ports);
+    let instances = node
+        .order
+        .iter()
+        .filter(|key| !node.children[*key].is_register())
+        .map(|key| (format!("u_{}", verilog_name(key)), node.children[key].info.module.clone()))
+        .collect();
+    Module {
+        name: node.info.module.clone(),
+        text: printer.text,
+        params: node.info.params.clone(),
+        ports,
+        instances,
+        source: node.info.source.clone(),
+    }
+}
+
+fn ports(node: &Node) -> Vec<Port> {
+    let mut ports = Vec::new();
+    for atom in &node.atoms {
+        let direction = match atom.kind {
+            AtomKind::InputParameter => Direction::Input,
+            AtomKind::OutputParameter => Direction::Output,
+            _ => continue,
+        };
+        let stem = atom.key.split('[').next().unwrap_or(&atom.key);
+        let described = node.info.ports.iter().find(|(name, ..)| name == stem);
+        let (channel, doc) = match (described, stem) {
+            (Some((_, channel, doc)), _) => (channel.clone(), doc.clone()),
+            (None, "clk_i") => (String::new(), "clock, rising edge".into()),
+            (None, "rst_ni") => (String::new(), "reset, synchronous, active low".into()),
+            (None, _) => Default::default(),
+        };
+        ports.push(Port { name: verilog_name(&atom.key), direction, width: atom.width, channel, doc });
+    }
+    ports
+}
+
+fn range(width: u32) -> String {
+    if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
+}
+
+impl<'a> Printer<'a> {
+    fn new(node: &'a Node, lowered: &'a Lowered) -> Self {
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        for key in lowered.symbols.keys() {
+            let register = key.rsplit_once('.').is_some_and(|(c, _)| node.children[c].is_register());
+            names.insert(key.clone(), if register { register_name(key) } else { verilog_name(key) });
+        }
+        let mut printer = Self { node, lowered, names, inlined: BTreeMap::new(), text: String::new() };
+        printer.inline_connections();
+        printer
+    }
+
+    /// Simple drivers of sub-blocks' inputs go into the port connection; a sub-block's output that is an output of the
+    /// module is connected to it.
+    fn inline_connections(&mut self) {
+        let mut renamed = BTreeSet::new();
+        for logic in &self.lowered.logic {
+            let Logic::Assign(target, value) = logic else { continue };
+            match &self.lowered.symbols[target].class {
+                Class::ChildInput if value.is_simple() && !target.ends_with(".d_i") => {
+                    self.inlined.insert(target.clone(), value.clone());
+                }
+                Class::Output => {
+                    if let Expr::Signal(source, _) = value
+                        && self.lowered.symbols[source].class == Class::ChildOutput
+                        && !self.in_register(source)
+                        && renamed.insert(source.clone())
+                    {
+                        self.names.insert(source.clone(), verilog_name(target));
+                        self.inlined.insert(target.clone(), value.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn in_register(&self, key: &str) -> bool {
+        key.rsplit_once('.').is_some_and(|(child, _)| self.node.children[child].is_register())
+    }
+
+    fn line(&mut self, depth: usize, line: &str) {
+        for _ in 0..depth {
+            self.text.push_str("  ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn module(&mut self, ports: &[Port]) {
+        let name = self.node.info.module.clone();
+        self.line(0, &format!("module {name} ("));
+        let width = ports.iter().map(|p| range(p.width).len() + p.name.len()).max().unwrap_or(0) + 1;
+        for (i, port) in ports.iter().enumerate() {
+            let direction = if port.direction == Direction::Input { "input  wire" } else { "output wire" };
+            let comma = if i + 1 == ports.len() { "" } else { "," };
+            let declared = format!("{}{}{comma}", range(port.width), port.name);
+            let line = if port.doc.is_empty() {
+                format!("{direction} {declared}")
+            } else {
+                format!("{direction} {declared:<width$} // {}", port.doc)
+            };
+            self.line(1, &line);
+        }
+        self.line(0, ");");
+        if let Some(custom) = &self.lowered.custom {
+            self.text.push('\n');
+            for line in custom.clone().lines() {
+                if line.is_empty() { self.text.push('\n') } else { self.line(1, line) }
+            }
+        } else {
+            self.declarations();
+            self.logic();
+            self.registers();
+            self.instances();
+        }
+        self.line(0, "endmodule");
+    }
+
+    fn is_process_target(&self, key: &str) -> bool {
+        self.lowered.logic.iter().any(|l| matches!(l, Logic::Process(t, _) if t.iter().any(|t| t == key)))
+    }
+
+    fn declarations(&mut self) {
+        let mut read = BTreeSet::new();
+        for logic in &self.lowered.logic {
+            let mut see = |key: &str| {
+                read.insert(key.to_string());
+            };
+            match logic {
+                Logic::Assign(_, value) => value.reads(&mut see),
+                Logic::Process(_, stmts) => stmts.iter().for_each(|s| s.reads(&mut see)),
+            }
+        }
+        let processed: BTreeSet<&String> = self
+            .lowered
+            .logic
+            .iter()
+            .filter_map(|l| if let Logic::Process(targets, _) = l { Some(targets) } else { None })
+            .flatten()
+            .collect();
+        let mut lines = Vec::new();
+        for (key, symbol) in &self.lowered.symbols {
+            let kind = match &symbol.class {
+                Class::Input | Class::Constant(_) => continue,
+                // An output written in a process is an assignment from a reg of its own.
+                Class::Output if processed.contains(key) => "reg ",
+                Class::Output => continue,
+                Class::Local | Class::ChildInput if self.inlined.contains_key(key) => continue,
+                Class::Local | Class::ChildInput if processed.contains(key) => "reg ",
+                Class::Local | Class::ChildInput => "wire",
+                Class::ChildOutput if self.in_register(key) => "reg ",
+                Class::ChildOutput => {
+                    let name = &self.names[key];
+                    if *name != verilog_name(key) {
+                        continue; // it is an output of the module
+                    }
+                    if !read.contains(key) {
+                        let name = format!("{name}_unused");
+                        lines.push(format!("wire {}{name};", range(symbol.width)));
+                        self.names.insert(key.clone(), name);
+                        continue;
+                    }
+                    "wire"
+                }
+            };
+            let name = match symbol.class {
+                Class::Output => format!("{}_comb", self.names[key]),
+                _ => self.names[key].clone(),
+            };
+            lines.push(format!("{kind} {}{name};", range(symbol.width)));
+        }
+        if !lines.is_empty() {
+            self.text.push('\n');
+        }
+        for line in lines {
+            self.line(1, &line);
+        }
+        let outputs: Vec<String> = self
+            .lowered
+            .symbols
+            .iter()
+            .filter(|(key, s)| s.class == Class::Output && self.is_process_target(key))
+            .map(|(key, _)| key.clone())
+            .collect();
+        if !outputs.is_empty() {
+            self.text.push('\n');
+        }
+        for key in outputs {
+            let port = self.names[&key].clone();
+            let comb = format!("{port}_comb");
+            self.line(1, &format!("assign {port} = {comb};"));
+            self.names.insert(key, comb);
+        }
+    }
+
+    fn logic(&mut self) {
+        let lowered = self.lowered;
+        let mut in_assigns = false;
+        for logic in &lowered.logic {
+            match logic {
+                Logic::Assign(target, _) if self.inlined.contains_key(target) => {}
+                Logic::Assign(target, value) => {
+                    if !in_assigns {
+                        self.text.push('\n');
+                    }
+                    in_assigns = true;
+                    let line = format!("assign {} = {};", self.names[target], self.top(value));
+                    self.line(1, &line);
+                }
+                Logic::Process(_, stmts) => {
+                    in_assigns = false;
+                    self.text.push('\n');
+                    self.line(1, "always @(*) begin");
+                    self.stmts(2, stmts);
+                    self.line(1, "end");
+                }
+            }
+        }
+    }
+
+    fn stmts(&mut self, depth: usize, stmts: &[Stmt]) {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Assign(target, value) => {
+                    let line = format!("{} = {};", self.names[target], self.top(value));
+                    self.line(depth, &line);
+                }
+                Stmt::SetBit(target, index, value) => {
+                    let bit = if self.lowered.symbols[target].width == 1 {
+                        String::new()
+                    } else {
+                        format!("[{index}]")
+                    };
+                    let line = format!("{}{bit} = {};", self.names[target], self.top(value));
+                    self.line(depth, &line);
+                }
+                Stmt::If(test, then, otherwise) => {
+                    let test = self.top(test);
+                    self.line(depth, &format!("if ({test}) begin"));
+                    self.stmts(depth + 1, then);
+                    if !otherwise.is_empty() {
+                        self.line(depth, "end else begin");
+                        self.stmts(depth + 1, otherwise);
+                    }
+                    self.line(depth, "end");
+                }
+                Stmt::Case(test, cases, default) => {
+                    let test = self.top(test);
+                    self.line(depth, &format!("case ({test})"));
+                    for (value, block) in cases {
+                        let value = self.top(value);
+                        self.line(depth + 1, &format!("{value}: begin"));
+                        self.stmts(depth + 2, block);
+                        self.line(depth + 1, "end");
+                    }
+                    self.line(depth + 1, "default: begin");
+                    self.stmts(depth + 2, default);
+                    self.line(depth + 1, "end");
+                    self.line(depth, "endcase");
+                }
+            }
+        }
+    }
+
+    /// Registers with the same clock and reset share a process.
+    fn registers(&mut self) {
+        let mut processes: BTreeMap<(String, Option<String>), Vec<String>> = BTreeMap::new();
+        for key in &self.node.order {
+            let child = &self.node.children[key];
+            if !child.is_register() {
+                continue;
+            }
+            let clock = self.driver(&format!("{key}.clk_i"));
+            let reset = child.atom("rst_ni").map(|_| self.driver(&format!("{key}.rst_ni")));
+            processes.entry((clock, reset)).or_default().push(key.clone());
+        }
+        for ((clock, reset), registers) in processes {
+            let load = |printer: &mut Self, depth| {
+                for key in &registers {
+                    let line = format!("{}_q <= {}_d;", verilog_name(key), verilog_name(key));
+                    printer.line(depth, &line);
+                }
+            };
+            self.text.push('\n');
+            self.line(1, &format!("always @(posedge {clock}) begin"));
+            match reset {
+                Some(reset) => {
+                    self.line(2, &format!("if (!{reset}) begin"));
+                    for key in &registers {
+                        let width = self.lowered.symbols[&format!("{key}.q_o")].width;
+                        let line = format!("{}_q <= {width}'h0;", verilog_name(key));
+                        self.line(3, &line);
+                    }
+                    self.line(2, "end else begin");
+                    load(self, 3);
+                    self.line(2, "end");
+                }
+                None => load(self, 2),
+            }
+            self.line(1, "end");
+        }
+    }
+
+    fn driver(&self, key: &str) -> String {
+        match self.inlined.get(key) {
+            Some(expr) => self.top(expr),
+            None => self.names[key].clone(),
+        }
+    }
+
+    fn instances(&mut self) {
+        for key in &self.node.order {
+            let child = &self.node.children[key];
+            if child.is_register() {
+                continue;
+            }
+            self.text.push('\n');
+            self.line(1, &format!("{} u_{} (", child.info.module, verilog_name(key)));
+            let ports: Vec<_> = child
+                .atoms
+                .iter()
+                .filter(|a| matches!(a.kind, AtomKind::InputParameter | AtomKind::OutputParameter))
+                .collect();
+            for (i, atom) in ports.iter().enumerate() {
+                let comma = if i + 1 == ports.len() { "" } else { "," };
+                let connected = self.driver(&format!("{key}.{}", atom.key));
+                self.line(2, &format!(".{}({connected}){comma}", verilog_name(&atom.key)));
+            }
+            self.line(1, ");");
+        }
+    }
+
+    /// An expression that needs no parentheses around it.
+    fn top(&self, expr: &Expr) -> String {
+        let text = self.expr(expr);
+        match expr {
+            Expr::Binary(..)
+            | Expr::Test(..)
+            | Expr::Shift(..)
+            | Expr::Mux(..)
+            | Expr::Not(..)
+            | Expr::Reduce(..) => text[1..text.len() - 1].to_string(),
+            _ => text,
+        }
+    }
+
+    fn expr(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Literal(width, digits) => format!("{width}'h{digits}"),
+            Expr::Signal(key, _) => self.names[key].clone(),
+            Expr::Binary(op, a, b) | Expr::Test(op, a, b) | Expr::Shift(op, a, b) => {
+                format!("({} {op} {})", self.expr(a), self.expr(b))
+            }
+            Expr::Not(a) => format!("(~{})", self.expr(a)),
+            Expr::Reduce(op, a) => format!("({op}{})", self.expr(a)),
+            Expr::Bit(key, index) => match &**index {
+                Expr::Literal(_, digits) => {
+                    let index = u32::from_str_radix(digits, 16).unwrap_or(0);
+                    format!("{}[{index}]", self.names[key])
+                }
+                index => format!("{}[{}]", self.names[key], self.top(index)),
+            },
+            Expr::Slice(key, lo, width, _) if *width == 1 => format!("{}[{lo}]", self.names[key]),
+            Expr::Slice(key, lo, width, _) => format!("{}[{}:{lo}]", self.names[key], lo + width - 1),
+            Expr::Concat(parts) => {
+                let parts: Vec<String> = parts.iter().map(|p| self.top(p)).collect();
+                format!("{{{}}}", parts.join(", "))
+            }
+            Expr::Mux(test, a, b) => {
+                format!("({} ? {} : {})", self.expr(test), self.expr(a), self.expr(b))
+            }
+        }
+    }
+}

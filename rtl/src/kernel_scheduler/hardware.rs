@@ -1,0 +1,238 @@
+//! The hardware of `kernel_scheduler`: rust-hdl wants concrete sub-blocks, so there is one struct per pair of a window and
+//! an encoding, all written by one macro.
+
+use crate::info::{Info, PortDoc};
+use crate::params::{Encoding, ID_BITS, SchedulerParams};
+use crate::parts::bank;
+use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
+use crate::window_list::WindowList;
+use crate::window_matrix::WindowMatrix;
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("host_valid_i", "host", "a beat is offered"),
+    ("host_ready_o", "host", "it is taken at the end of this cycle"),
+    ("host_id_i", "host", "the kernel's id, one more than that of the kernel before"),
+    ("host_last_i", "host", "the kernel's last beat"),
+    ("host_up_valid_i", "host", "the lane holds an upstream id"),
+    ("host_up_id_i", "host", "an upstream id"),
+    ("host_up_i", "host", "bit j: waits for the kernel sent j + 1 before"),
+    ("disp_valid_o", "disp", "a kernel without unfinished upstream is offered, the oldest first"),
+    ("disp_ready_i", "disp", "it is taken at the end of this cycle"),
+    ("disp_id_o", "disp", "its id"),
+    ("disp_slot_o", "disp", "its slot: the tag under which it retires"),
+    ("ret_valid_i", "ret", "a dispatched kernel has finished"),
+    ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
+    ("ret_slot_i", "ret", "its slot"),
+    ("ret_err_o", "", "a port named a slot that cannot retire; ignored"),
+    ("occupancy_o", "", "kernels in the window"),
+    ("oldest_valid_o", "", "the window is not empty"),
+    ("oldest_id_o", "", "id of the oldest kernel in the window"),
+    ("stall_limit_o", "", "the host waits: M newer kernels than the oldest unfinished one were sent"),
+    ("stall_full_o", "", "the host waits: every slot is taken"),
+    ("stall_busy_o", "", "the host waits: the window works on an insertion or a retirement"),
+    ("busy_o", "", "the window works on an insertion or a retirement"),
+];
+
+fn info(params: SchedulerParams) -> Info {
+    let upstream = params.upstream();
+    let kind = format!("kernel_scheduler_{}_{}", params.kind().name(), upstream.encoding().name());
+    let info = Info::module(&kind, "ACE (Durvasula et al., PACT 2024), section 4.3", PORTS)
+        .param("SLOTS", "n", params.window().slots())
+        .param("RETIRE_PORTS", "r", params.window().retire_ports())
+        .param("SCHEDULED", "m", upstream.scheduled());
+    match upstream.encoding() {
+        Encoding::Ids { lanes } => info.param("LANES", "k", lanes),
+        Encoding::Mask => info,
+    }
+}
+
+/// One scheduler. `host` and `lane` are the host's ports that only this encoding has; `state` the ports that its upstream
+/// load module needs for its state, if it has any.
+macro_rules! scheduler {
+    (
+        $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $window:ty, $upstream:ty, new $new:expr,
+        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* } state { $($state:ident),* }
+    ) => {
+        $(#[$doc])*
+        #[derive(LogicBlock)]
+        pub struct $block<$($generics)*> {
+            info: Info,
+            /// Clock.
+            pub clk_i: Signal<In, Clock>,
+            /// Reset.
+            pub rst_ni: Signal<In, Bit>,
+            /// A beat is offered.
+            pub host_valid_i: Signal<In, Bit>,
+            /// It is taken.
+            pub host_ready_o: Signal<Out, Bit>,
+            /// The kernel's id.
+            pub host_id_i: Signal<In, Bits<ID_BITS>>,
+            $(
+                /// Belongs to the encoding.
+                pub $host: Signal<In, $host_type>,
+            )*
+            $(
+                /// Belongs to the encoding, one for each id of a beat.
+                pub $lane: Vec<Signal<In, $lane_type>>,
+            )*
+            /// A kernel is offered.
+            pub disp_valid_o: Signal<Out, Bit>,
+            /// It is taken.
+            pub disp_ready_i: Signal<In, Bit>,
+            /// Its id.
+            pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
+            /// Its slot.
+            pub disp_slot_o: Signal<Out, Bits<LN>>,
+            /// A kernel has finished.
+            pub ret_valid_i: Vec<Signal<In, Bit>>,
+            /// Its retirement is taken.
+            pub ret_ready_o: Vec<Signal<Out, Bit>>,
+            /// Its slot.
+            pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
+            /// A retirement is ignored.
+            pub ret_err_o: Signal<Out, Bit>,
+            /// Kernels in the window.
+            pub occupancy_o: Signal<Out, Bits<8>>,
+            /// Not empty.
+            pub oldest_valid_o: Signal<Out, Bit>,
+            /// Id of the oldest kernel.
+            pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
+            /// The host waits for the oldest kernel.
+            pub stall_limit_o: Signal<Out, Bit>,
+            /// The host waits for a slot.
+            pub stall_full_o: Signal<Out, Bit>,
+            /// The host waits for the window.
+            pub stall_busy_o: Signal<Out, Bit>,
+            /// The window works on something.
+            pub busy_o: Signal<Out, Bit>,
+            upstream: $upstream,
+            window: $window,
+            waiting: Signal<Local, Bit>,
+            _retire_ports: usize,
+            _lanes: usize,
+        }
+
+        impl<$($generics)*> $block<$($args)*> {
+            /// The scheduler with `params`, whose sizes must be those of the type.
+            pub fn new(params: SchedulerParams) -> Self {
+                let r = params.window().retire_ports();
+                let lanes = match params.upstream().encoding() {
+                    Encoding::Ids { lanes } => lanes,
+                    Encoding::Mask => 0,
+                };
+                Self {
+                    info: info(params),
+                    clk_i: Signal::default(),
+                    rst_ni: Signal::default(),
+                    host_valid_i: Signal::default(),
+                    host_ready_o: Signal::default(),
+                    host_id_i: Signal::default(),
+                    $($host: Signal::default(),)*
+                    $($lane: bank(lanes),)*
+                    disp_valid_o: Signal::default(),
+                    disp_ready_i: Signal::default(),
+                    disp_id_o: Signal::default(),
+                    disp_slot_o: Signal::default(),
+                    ret_valid_i: bank(r),
+                    ret_ready_o: bank(r),
+                    ret_slot_i: bank(r),
+                    ret_err_o: Signal::default(),
+                    occupancy_o: Signal::default(),
+                    oldest_valid_o: Signal::default(),
+                    oldest_id_o: Signal::default(),
+                    stall_limit_o: Signal::default(),
+                    stall_full_o: Signal::default(),
+                    stall_busy_o: Signal::default(),
+                    busy_o: Signal::default(),
+                    upstream: $new(params.upstream(), lanes),
+                    window: <$window>::new(params.window()),
+                    waiting: Signal::default(),
+                    _retire_ports: r,
+                    _lanes: lanes,
+                }
+            }
+        }
+
+        impl<$($generics)*> Logic for $block<$($args)*> {
+            #[hdl_gen]
+            fn update(&mut self) {
+                $(self.upstream.$state.next = self.$state.val();)*
+                $(self.upstream.$host.next = self.$host.val();)*
+                for _k in 0..self._lanes {
+                    $(self.upstream.$lane[_k].next = self.$lane[_k].val();)*
+                }
+                self.window.clk_i.next = self.clk_i.val();
+                self.window.rst_ni.next = self.rst_ni.val();
+
+                self.upstream.host_valid_i.next = self.host_valid_i.val();
+                self.upstream.host_id_i.next = self.host_id_i.val();
+                self.host_ready_o.next = self.upstream.host_ready_o.val();
+
+                self.window.ins_valid_i.next = self.upstream.ins_valid_o.val();
+                self.window.ins_id_i.next = self.upstream.ins_id_o.val();
+                self.window.ins_up_i.next = self.upstream.ins_up_o.val();
+                self.upstream.ins_ready_i.next = self.window.ins_ready_o.val();
+                self.upstream.slot_live_i.next = self.window.slot_live_o.val();
+                for s in 0..N {
+                    self.upstream.slot_id_i[s].next = self.window.slot_id_o[s].val();
+                }
+                self.upstream.oldest_valid_i.next = self.window.oldest_valid_o.val();
+                self.upstream.oldest_id_i.next = self.window.oldest_id_o.val();
+
+                self.window.disp_ready_i.next = self.disp_ready_i.val();
+                self.disp_valid_o.next = self.window.disp_valid_o.val();
+                self.disp_id_o.next = self.window.disp_id_o.val();
+                self.disp_slot_o.next = self.window.disp_slot_o.val();
+                for r in 0..self._retire_ports {
+                    self.window.ret_valid_i[r].next = self.ret_valid_i[r].val();
+                    self.window.ret_slot_i[r].next = self.ret_slot_i[r].val();
+                    self.ret_ready_o[r].next = self.window.ret_ready_o[r].val();
+                }
+                self.ret_err_o.next = self.window.ret_err_o.val();
+
+                self.occupancy_o.next = self.window.occupancy_o.val();
+                self.oldest_valid_o.next = self.window.oldest_valid_o.val();
+                self.oldest_id_o.next = self.window.oldest_id_o.val();
+                self.waiting.next = self.upstream.ins_valid_o.val() & (!self.window.ins_ready_o.val());
+                self.stall_limit_o.next = self.upstream.stall_limit_o.val();
+                self.stall_full_o.next = self.waiting.val() & self.window.full_o.val();
+                self.stall_busy_o.next = self.waiting.val() & (!self.window.full_o.val());
+                self.busy_o.next = self.window.busy_o.val();
+            }
+        }
+
+        $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
+            clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* disp_valid_o disp_ready_i disp_id_o disp_slot_o
+            ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
+            stall_full_o stall_busy_o busy_o);
+    };
+}
+
+/// A scheduler with the `ids` encoding.
+macro_rules! ids_scheduler {
+    ($block:ident, $window:ident, $doc:literal) => {
+        scheduler! {
+            #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN], $window<N, LN>, UpstreamLoadIds<N>,
+            new UpstreamLoadIds::new,
+            host { host_last_i: Bit } lane { host_up_valid_i: Bit, host_up_id_i: Bits<ID_BITS> }
+            state { clk_i, rst_ni }
+        }
+    };
+}
+
+/// A scheduler with the `mask` encoding.
+macro_rules! mask_scheduler {
+    ($block:ident, $window:ident, $doc:literal) => {
+        scheduler! {
+            #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M],
+            $window<N, LN>, UpstreamLoadMask<N, M>, new |params, _| UpstreamLoadMask::new(params),
+            host { host_up_i: Bits<M> } lane {} state {}
+        }
+    };
+}
+
+ids_scheduler!(MatrixIdsScheduler, WindowMatrix, "Matrix window, upstream as ids.");
+ids_scheduler!(ListIdsScheduler, WindowList, "List window, upstream as ids.");
+mask_scheduler!(MatrixMaskScheduler, WindowMatrix, "Matrix window, upstream as a mask.");
+mask_scheduler!(ListMaskScheduler, WindowList, "List window, upstream as a mask.");

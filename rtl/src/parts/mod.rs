@@ -1,0 +1,17 @@
+//! The small parts that the blocks are built from.
+
+mod find_first;
+mod number;
+mod oldest_first;
+mod register;
+mod register_file;
+mod round_robin;
+
+pub use find_first::FindFirst;
+pub use number::{bank, number, numbers};
+pub use oldest_first::OldestFirst;
+pub use register::{PayloadRegister, Register};
+pub use register_file::RegisterFile;
+pub use round_robin::RoundRobin;
+
+pub mod models;

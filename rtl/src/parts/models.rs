@@ -1,0 +1,90 @@
+//! Golden models of the pickers.
+
+use crate::model::{CycleError, CycleModel};
+use crate::port::{Direction, Layout, Port};
+
+/// What a picker's model does in one cycle: the named inputs' values in, the named outputs' values out.
+type Step = Box<dyn FnMut(&dyn Fn(&str) -> u128) -> Vec<(&'static str, u128)> + Send>;
+
+/// A small model written as one closure over named ports.
+pub struct PartModel {
+    ports: Vec<Port>,
+    inputs: Layout,
+    outputs: Layout,
+    step: Step,
+}
+
+impl CycleModel for PartModel {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        let layout = &self.inputs;
+        let values = (self.step)(&|name| layout.slot(name).map_or(0, |slot| slot.get(inputs)));
+        outputs.fill(0);
+        for (name, value) in values {
+            let slot = self
+                .outputs
+                .slot(name)
+                .ok_or_else(|| CycleError { cycle: 0, message: format!("port {name} is missing") })?;
+            slot.set(outputs, value);
+        }
+        Ok(())
+    }
+}
+
+impl PartModel {
+    fn new(ports: Vec<Port>, step: Step) -> Self {
+        let inputs = Layout::new(&ports, Direction::Input);
+        let outputs = Layout::new(&ports, Direction::Output);
+        Self { ports, inputs, outputs, step }
+    }
+
+    /// `find_first`: counts up from request 0.
+    pub fn find_first(n: usize, ports: Vec<Port>) -> Self {
+        Self::new(ports, Box::new(move |get| vec![("gnt_o", one_hot(first(get("req_i"), 0..n)))]))
+    }
+
+    /// `round_robin`: counts up from the request after the one served last.
+    pub fn round_robin(n: usize, ports: Vec<Port>) -> Self {
+        let mut start = 0;
+        Self::new(
+            ports,
+            Box::new(move |get| {
+                let pick = first(get("req_i"), (start..n).chain(0..start));
+                if get("rst_ni") == 0 {
+                    start = 0;
+                } else if let (Some(pick), 1) = (pick, get("ack_i")) {
+                    start = (pick + 1) % n;
+                }
+                vec![("gnt_o", one_hot(pick))]
+            }),
+        )
+    }
+
+    /// `oldest_first`: a list of slots in the order in which they were pushed last.
+    pub fn oldest_first(n: usize, ports: Vec<Port>) -> Self {
+        let mut order: Vec<usize> = Vec::new();
+        Self::new(
+            ports,
+            Box::new(move |get| {
+                let pick = |name| one_hot(first(get(name), order.iter().copied()));
+                let answer = vec![("gnt_o", pick("req_i")), ("head_o", pick("occ_i"))];
+                if let Some(pushed) = first(get("push_i"), 0..n) {
+                    order.retain(|slot| *slot != pushed);
+                    order.push(pushed);
+                }
+                answer
+            }),
+        )
+    }
+}
+
+fn first(bits: u128, mut order: impl Iterator<Item = usize>) -> Option<usize> {
+    order.find(|i| bits >> i & 1 == 1)
+}
+
+fn one_hot(index: Option<usize>) -> u128 {
+    index.map_or(0, |i| 1 << i)
+}

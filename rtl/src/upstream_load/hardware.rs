@@ -1,0 +1,262 @@
+//! The hardware of `upstream_load`, one block per encoding.
+
+use crate::info::{Info, PortDoc};
+use crate::params::{ID_BITS, UpstreamParams};
+use crate::parts::{Register, bank, number};
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("host_valid_i", "host", "a beat is offered"),
+    ("host_ready_o", "host", "it is taken at the end of this cycle"),
+    ("host_id_i", "host", "the kernel's id, one more than that of the kernel before"),
+    ("host_last_i", "host", "the kernel's last beat"),
+    ("host_up_valid_i", "host", "the lane holds an upstream id"),
+    ("host_up_id_i", "host", "an upstream id"),
+    ("host_up_i", "host", "bit j: waits for the kernel sent j + 1 before"),
+    ("ins_valid_o", "ins", "a kernel is to be inserted"),
+    ("ins_ready_i", "ins", "the window takes it"),
+    ("ins_id_o", "ins", "its id"),
+    ("ins_up_o", "ins", "live slots it waits for; a bit falls where its slot retires meanwhile"),
+    ("slot_live_i", "", "slots in use, those that retire in this cycle left out"),
+    ("slot_id_i", "", "id in the slot"),
+    ("oldest_valid_i", "", "the window is not empty"),
+    ("oldest_id_i", "", "id of the oldest unfinished kernel"),
+    ("stall_limit_o", "", "the beat waits: M newer kernels than the oldest unfinished one were sent"),
+];
+
+fn info(kind: &str, params: UpstreamParams) -> Info {
+    Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3", PORTS)
+        .param("SLOTS", "n", params.slots())
+        .param("SCHEDULED", "m", params.scheduled())
+}
+
+/// The `ids` form: see the module's page.
+#[derive(LogicBlock)]
+pub struct UpstreamLoadIds<const N: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// A beat is offered.
+    pub host_valid_i: Signal<In, Bit>,
+    /// It is taken.
+    pub host_ready_o: Signal<Out, Bit>,
+    /// The kernel's id.
+    pub host_id_i: Signal<In, Bits<ID_BITS>>,
+    /// The kernel's last beat.
+    pub host_last_i: Signal<In, Bit>,
+    /// The lane holds an id.
+    pub host_up_valid_i: Vec<Signal<In, Bit>>,
+    /// An upstream id.
+    pub host_up_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// A kernel is to be inserted.
+    pub ins_valid_o: Signal<Out, Bit>,
+    /// It is.
+    pub ins_ready_i: Signal<In, Bit>,
+    /// Its id.
+    pub ins_id_o: Signal<Out, Bits<ID_BITS>>,
+    /// Slots it waits for.
+    pub ins_up_o: Signal<Out, Bits<N>>,
+    /// Slots in use that do not retire now.
+    pub slot_live_i: Signal<In, Bits<N>>,
+    /// Id in each slot.
+    pub slot_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// The window is not empty.
+    pub oldest_valid_i: Signal<In, Bit>,
+    /// Id of the oldest kernel.
+    pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
+    /// The beat waits for the oldest kernel.
+    pub stall_limit_o: Signal<Out, Bit>,
+    /// Slots named by the kernel's earlier beats.
+    gathered: Register<Bits<N>>,
+    named: Signal<Local, Bits<N>>,
+    wanted: Signal<Local, Bits<N>>,
+    newer: Signal<Local, Bits<ID_BITS>>,
+    blocked: Signal<Local, Bit>,
+    ready: Signal<Local, Bit>,
+    zero: Constant<Bits<N>>,
+    one: Constant<Bits<ID_BITS>>,
+    /// M.
+    limit: Constant<Bits<ID_BITS>>,
+    _lanes: usize,
+}
+
+impl<const N: usize> UpstreamLoadIds<N> {
+    /// The `ids` form with `lanes` ids per beat; `params` must say `N` slots.
+    pub fn new(params: UpstreamParams, lanes: usize) -> Self {
+        debug_assert_eq!(params.slots(), N);
+        Self {
+            info: info("upstream_load_ids", params).param("LANES", "k", lanes),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            host_valid_i: Signal::default(),
+            host_ready_o: Signal::default(),
+            host_id_i: Signal::default(),
+            host_last_i: Signal::default(),
+            host_up_valid_i: bank(lanes),
+            host_up_id_i: bank(lanes),
+            ins_valid_o: Signal::default(),
+            ins_ready_i: Signal::default(),
+            ins_id_o: Signal::default(),
+            ins_up_o: Signal::default(),
+            slot_live_i: Signal::default(),
+            slot_id_i: bank(N),
+            oldest_valid_i: Signal::default(),
+            oldest_id_i: Signal::default(),
+            stall_limit_o: Signal::default(),
+            gathered: Register::default(),
+            named: Signal::default(),
+            wanted: Signal::default(),
+            newer: Signal::default(),
+            blocked: Signal::default(),
+            ready: Signal::default(),
+            zero: number(0),
+            one: number(1),
+            limit: number(params.scheduled() as u128),
+            _lanes: lanes,
+        }
+    }
+}
+
+impl<const N: usize> Logic for UpstreamLoadIds<N> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.gathered.clk_i.next = self.clk_i.val();
+        self.gathered.rst_ni.next = self.rst_ni.val();
+
+        // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+        self.newer.next = (self.host_id_i.val() - self.oldest_id_i.val()) - self.one.val();
+        self.blocked.next = self.oldest_valid_i.val() & (self.newer.val() >= self.limit.val());
+        self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
+        self.ins_id_o.next = self.host_id_i.val();
+
+        // Which slots hold a named id; a slot that is not live does not count, nor one that retires now.
+        self.named.next = self.gathered.q_o.val();
+        for s in 0..N {
+            for k in 0..self._lanes {
+                if self.host_up_valid_i[k].val() & (self.host_up_id_i[k].val() == self.slot_id_i[s].val()) {
+                    self.named.next = self.named.val().replace_bit(s, true);
+                }
+            }
+        }
+        self.wanted.next = self.named.val() & self.slot_live_i.val();
+        self.ins_up_o.next = self.wanted.val();
+        self.ins_valid_o.next = self.host_valid_i.val() & self.host_last_i.val() & (!self.blocked.val());
+        self.ready.next = (!self.blocked.val()) & (self.ins_ready_i.val() | (!self.host_last_i.val()));
+        self.host_ready_o.next = self.ready.val();
+
+        self.gathered.d_i.next = self.gathered.q_o.val() & self.slot_live_i.val();
+        if self.host_valid_i.val() & self.ready.val() {
+            if self.host_last_i.val() {
+                self.gathered.d_i.next = self.zero.val();
+            } else {
+                self.gathered.d_i.next = self.wanted.val();
+            }
+        }
+    }
+}
+
+crate::flat_ports!(impl [const N: usize] for UpstreamLoadIds<N>:
+    clk_i rst_ni host_valid_i host_ready_o host_id_i host_last_i host_up_valid_i host_up_id_i ins_valid_o ins_ready_i
+    ins_id_o ins_up_o slot_live_i slot_id_i oldest_valid_i oldest_id_i stall_limit_o);
+
+/// The `mask` form: see the module's page.
+#[derive(LogicBlock)]
+pub struct UpstreamLoadMask<const N: usize, const M: usize> {
+    info: Info,
+    /// A beat is offered.
+    pub host_valid_i: Signal<In, Bit>,
+    /// It is taken.
+    pub host_ready_o: Signal<Out, Bit>,
+    /// The kernel's id.
+    pub host_id_i: Signal<In, Bits<ID_BITS>>,
+    /// Bit j: waits for the kernel sent j + 1 before.
+    pub host_up_i: Signal<In, Bits<M>>,
+    /// A kernel is to be inserted.
+    pub ins_valid_o: Signal<Out, Bit>,
+    /// It is.
+    pub ins_ready_i: Signal<In, Bit>,
+    /// Its id.
+    pub ins_id_o: Signal<Out, Bits<ID_BITS>>,
+    /// Slots it waits for.
+    pub ins_up_o: Signal<Out, Bits<N>>,
+    /// Slots in use that do not retire now.
+    pub slot_live_i: Signal<In, Bits<N>>,
+    /// Id in each slot.
+    pub slot_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// The window is not empty.
+    pub oldest_valid_i: Signal<In, Bit>,
+    /// Id of the oldest kernel.
+    pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
+    /// The beat waits for the oldest kernel.
+    pub stall_limit_o: Signal<Out, Bit>,
+    /// The mask, so wide that any distance of two ids is an index.
+    wide: Signal<Local, Bits<256>>,
+    distance: Vec<Signal<Local, Bits<ID_BITS>>>,
+    named: Signal<Local, Bits<N>>,
+    newer: Signal<Local, Bits<ID_BITS>>,
+    blocked: Signal<Local, Bit>,
+    zero: Constant<Bits<N>>,
+    one: Constant<Bits<ID_BITS>>,
+    /// M.
+    limit: Constant<Bits<ID_BITS>>,
+}
+
+impl<const N: usize, const M: usize> UpstreamLoadMask<N, M> {
+    /// The `mask` form; `params` must say `N` slots and a list of `M`.
+    pub fn new(params: UpstreamParams) -> Self {
+        debug_assert_eq!((params.slots(), params.scheduled()), (N, M));
+        Self {
+            info: info("upstream_load_mask", params),
+            host_valid_i: Signal::default(),
+            host_ready_o: Signal::default(),
+            host_id_i: Signal::default(),
+            host_up_i: Signal::default(),
+            ins_valid_o: Signal::default(),
+            ins_ready_i: Signal::default(),
+            ins_id_o: Signal::default(),
+            ins_up_o: Signal::default(),
+            slot_live_i: Signal::default(),
+            slot_id_i: bank(N),
+            oldest_valid_i: Signal::default(),
+            oldest_id_i: Signal::default(),
+            stall_limit_o: Signal::default(),
+            wide: Signal::default(),
+            distance: bank(N),
+            named: Signal::default(),
+            newer: Signal::default(),
+            blocked: Signal::default(),
+            zero: number(0),
+            one: number(1),
+            limit: number(params.scheduled() as u128),
+        }
+    }
+}
+
+impl<const N: usize, const M: usize> Logic for UpstreamLoadMask<N, M> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+        self.newer.next = (self.host_id_i.val() - self.oldest_id_i.val()) - self.one.val();
+        self.blocked.next = self.oldest_valid_i.val() & (self.newer.val() >= self.limit.val());
+        self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
+        self.ins_id_o.next = self.host_id_i.val();
+
+        // The kernel in slot s was sent distance + 1 before this one.
+        self.wide.next = bit_cast::<256, M>(self.host_up_i.val());
+        self.named.next = self.zero.val();
+        for s in 0..N {
+            self.distance[s].next = (self.host_id_i.val() - self.slot_id_i[s].val()) - self.one.val();
+            self.named.next =
+                self.named.val().replace_bit(s, self.wide.val().get_bit(self.distance[s].val().index()));
+        }
+        self.ins_up_o.next = self.named.val() & self.slot_live_i.val();
+        self.ins_valid_o.next = self.host_valid_i.val() & (!self.blocked.val());
+        self.host_ready_o.next = self.ins_ready_i.val() & (!self.blocked.val());
+    }
+}
+
+crate::flat_ports!(impl [const N: usize, const M: usize] for UpstreamLoadMask<N, M>:
+    - host_valid_i host_ready_o host_id_i host_up_i ins_valid_o ins_ready_i ins_id_o ins_up_o slot_live_i slot_id_i
+    oldest_valid_i oldest_id_i stall_limit_o);

@@ -1,0 +1,355 @@
+//! The hardware of `window_list`.
+
+use crate::info::Info;
+use crate::params::{ID_BITS, WindowParams};
+use crate::parts::{PayloadRegister, Register, RegisterFile, bank, number};
+use crate::window::WindowSlots;
+use rust_hdl::prelude::*;
+
+/// The list of one slot: up to `N - 1` upstream ids, one looked at per cycle.
+#[derive(LogicBlock)]
+pub struct SlotList<const N: usize, const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// Append `id_i` at `append_at_i`.
+    pub append_i: Signal<In, Bit>,
+    /// Where to append.
+    pub append_at_i: Signal<In, Bits<LN>>,
+    /// The id to append.
+    pub id_i: Signal<In, Bits<ID_BITS>>,
+    /// Clear the entry at `clear_at_i` where it holds `retired_i`.
+    pub clear_i: Signal<In, Bit>,
+    /// Which entry to look at.
+    pub clear_at_i: Signal<In, Bits<LN>>,
+    /// The id that has retired.
+    pub retired_i: Signal<In, Bits<ID_BITS>>,
+    /// The list is not empty.
+    pub waiting_o: Signal<Out, Bit>,
+    used: Register<Bits<N>>,
+    entries: RegisterFile<ID_BITS, LN>,
+    one: Constant<Bits<N>>,
+}
+
+impl<const N: usize, const LN: usize> Default for SlotList<N, LN> {
+    fn default() -> Self {
+        Self {
+            info: Info::module(
+                "window_list_slot",
+                "",
+                &[
+                    ("append_i", "", "append id_i at append_at_i"),
+                    ("append_at_i", "", "where to append"),
+                    ("id_i", "", "the id to append"),
+                    ("clear_i", "", "clear the entry at clear_at_i where it holds retired_i"),
+                    ("clear_at_i", "", "which entry to look at"),
+                    ("retired_i", "", "the id that has retired"),
+                    ("waiting_o", "", "the list is not empty"),
+                ],
+            )
+            .param("SLOTS", "n", N),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            append_i: Signal::default(),
+            append_at_i: Signal::default(),
+            id_i: Signal::default(),
+            clear_i: Signal::default(),
+            clear_at_i: Signal::default(),
+            retired_i: Signal::default(),
+            waiting_o: Signal::default(),
+            used: Register::default(),
+            entries: RegisterFile::new(N - 1),
+            one: number(1),
+        }
+    }
+}
+
+impl<const N: usize, const LN: usize> Logic for SlotList<N, LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.used.clk_i.next = self.clk_i.val();
+        self.used.rst_ni.next = self.rst_ni.val();
+        self.entries.clk_i.next = self.clk_i.val();
+        self.entries.we_i.next = self.append_i.val();
+        self.entries.waddr_i.next = self.append_at_i.val();
+        self.entries.wdata_i.next = self.id_i.val();
+        self.entries.raddr_i.next = self.clear_at_i.val();
+        self.used.d_i.next = self.used.q_o.val();
+        if self.append_i.val() {
+            self.used.d_i.next = self.used.q_o.val() | (self.one.val() << self.append_at_i.val());
+        }
+        if self.clear_i.val() & (self.entries.rdata_o.val() == self.retired_i.val()) {
+            self.used.d_i.next = self.used.q_o.val() & (!(self.one.val() << self.clear_at_i.val()));
+        }
+        self.waiting_o.next = self.used.q_o.val().any();
+    }
+}
+
+/// The window: see the module's page.
+#[derive(LogicBlock)]
+pub struct WindowList<const N: usize, const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// A kernel is to be inserted.
+    pub ins_valid_i: Signal<In, Bit>,
+    /// It is, at the end of this cycle.
+    pub ins_ready_o: Signal<Out, Bit>,
+    /// Its id.
+    pub ins_id_i: Signal<In, Bits<ID_BITS>>,
+    /// Slots it waits for.
+    pub ins_up_i: Signal<In, Bits<N>>,
+    /// A kernel is offered.
+    pub disp_valid_o: Signal<Out, Bit>,
+    /// It is taken.
+    pub disp_ready_i: Signal<In, Bit>,
+    /// Its id.
+    pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
+    /// Its slot.
+    pub disp_slot_o: Signal<Out, Bits<LN>>,
+    /// A kernel has finished.
+    pub ret_valid_i: Vec<Signal<In, Bit>>,
+    /// Its retirement is taken.
+    pub ret_ready_o: Vec<Signal<Out, Bit>>,
+    /// Its slot.
+    pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
+    /// A retirement is ignored.
+    pub ret_err_o: Signal<Out, Bit>,
+    /// Slots in use that do not retire now.
+    pub slot_live_o: Signal<Out, Bits<N>>,
+    /// Id in each slot.
+    pub slot_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+    /// Slots in use.
+    pub occupancy_o: Signal<Out, Bits<8>>,
+    /// Not empty.
+    pub oldest_valid_o: Signal<Out, Bit>,
+    /// Id of the oldest kernel.
+    pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
+    /// No slot is free.
+    pub full_o: Signal<Out, Bit>,
+    /// Something is being worked on.
+    pub busy_o: Signal<Out, Bit>,
+    slots: WindowSlots<N, LN>,
+    lists: Vec<SlotList<N, LN>>,
+    /// A list is being written; `target`, `upstream` and `append_at` go with it.
+    inserting: Register<Bit>,
+    /// Lists are being cleared of `retired`.
+    updating: Register<Bit>,
+    /// Position that the walk looks at next.
+    step: Register<Bits<LN>>,
+    target: PayloadRegister<Bits<N>>,
+    upstream: PayloadRegister<Bits<N>>,
+    append_at: PayloadRegister<Bits<LN>>,
+    retired: PayloadRegister<Bits<ID_BITS>>,
+    idle: Signal<Local, Bit>,
+    ret_any: Signal<Local, Bit>,
+    ret_hot: Signal<Local, Bits<N>>,
+    ret_id: Signal<Local, Bits<ID_BITS>>,
+    ins_ready: Signal<Local, Bit>,
+    insert: Signal<Local, Bit>,
+    now_step: Signal<Local, Bits<LN>>,
+    now_target: Signal<Local, Bits<N>>,
+    now_upstream: Signal<Local, Bits<N>>,
+    now_append_at: Signal<Local, Bits<LN>>,
+    now_retired: Signal<Local, Bits<ID_BITS>>,
+    now_inserting: Signal<Local, Bit>,
+    now_updating: Signal<Local, Bit>,
+    step_hot: Signal<Local, Bits<N>>,
+    append: Signal<Local, Bit>,
+    append_id: Signal<Local, Bits<ID_BITS>>,
+    waiting: Signal<Local, Bits<N>>,
+    zero: Constant<Bits<N>>,
+    one: Constant<Bits<N>>,
+    no_id: Constant<Bits<ID_BITS>>,
+    first: Constant<Bits<LN>>,
+    one_step: Constant<Bits<LN>>,
+    last_insert: Constant<Bits<LN>>,
+    last_update: Constant<Bits<LN>>,
+    _retire_ports: usize,
+}
+
+impl<const N: usize, const LN: usize> WindowList<N, LN> {
+    /// A window of `N` slots; `params` must say the same `N`.
+    pub fn new(params: WindowParams) -> Self {
+        debug_assert_eq!(params.slots(), N);
+        let r = params.retire_ports();
+        Self {
+            info: crate::window::info("window_list", params),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            ins_valid_i: Signal::default(),
+            ins_ready_o: Signal::default(),
+            ins_id_i: Signal::default(),
+            ins_up_i: Signal::default(),
+            disp_valid_o: Signal::default(),
+            disp_ready_i: Signal::default(),
+            disp_id_o: Signal::default(),
+            disp_slot_o: Signal::default(),
+            ret_valid_i: bank(r),
+            ret_ready_o: bank(r),
+            ret_slot_i: bank(r),
+            ret_err_o: Signal::default(),
+            slot_live_o: Signal::default(),
+            slot_id_o: bank(N),
+            occupancy_o: Signal::default(),
+            oldest_valid_o: Signal::default(),
+            oldest_id_o: Signal::default(),
+            full_o: Signal::default(),
+            busy_o: Signal::default(),
+            slots: WindowSlots::new(1),
+            lists: bank(N),
+            inserting: Register::default(),
+            updating: Register::default(),
+            step: Register::default(),
+            target: PayloadRegister::default(),
+            upstream: PayloadRegister::default(),
+            append_at: PayloadRegister::default(),
+            retired: PayloadRegister::default(),
+            idle: Signal::default(),
+            ret_any: Signal::default(),
+            ret_hot: Signal::default(),
+            ret_id: Signal::default(),
+            ins_ready: Signal::default(),
+            insert: Signal::default(),
+            now_step: Signal::default(),
+            now_target: Signal::default(),
+            now_upstream: Signal::default(),
+            now_append_at: Signal::default(),
+            now_retired: Signal::default(),
+            now_inserting: Signal::default(),
+            now_updating: Signal::default(),
+            step_hot: Signal::default(),
+            append: Signal::default(),
+            append_id: Signal::default(),
+            waiting: Signal::default(),
+            zero: number(0),
+            one: number(1),
+            no_id: number(0),
+            first: number(0),
+            one_step: number(1),
+            last_insert: number(N as u128 - 1),
+            last_update: number(N as u128 - 2),
+            _retire_ports: r,
+        }
+    }
+}
+
+impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.slots.clk_i.next = self.clk_i.val();
+        self.slots.rst_ni.next = self.rst_ni.val();
+        self.inserting.clk_i.next = self.clk_i.val();
+        self.inserting.rst_ni.next = self.rst_ni.val();
+        self.updating.clk_i.next = self.clk_i.val();
+        self.updating.rst_ni.next = self.rst_ni.val();
+        self.step.clk_i.next = self.clk_i.val();
+        self.step.rst_ni.next = self.rst_ni.val();
+        self.target.clk_i.next = self.clk_i.val();
+        self.upstream.clk_i.next = self.clk_i.val();
+        self.append_at.clk_i.next = self.clk_i.val();
+        self.retired.clk_i.next = self.clk_i.val();
+
+        // One retirement or one insertion at a time; retirements first, the lowest port first.
+        self.idle.next = !(self.inserting.q_o.val() | self.updating.q_o.val());
+        self.ret_any.next = false;
+        self.ret_hot.next = self.zero.val();
+        for r in 0..self._retire_ports {
+            self.ret_ready_o[r].next = self.idle.val() & (!self.ret_any.val());
+            if self.idle.val() & self.ret_valid_i[r].val() & (!self.ret_any.val()) {
+                self.ret_hot.next =
+                    (self.one.val() << self.ret_slot_i[r].val()) & self.slots.dispatched_o.val();
+            }
+            self.ret_any.next = self.ret_any.val() | self.ret_valid_i[r].val();
+        }
+        self.ret_err_o.next = self.idle.val() & self.ret_any.val() & (!self.ret_hot.val().any());
+        self.slots.retire_i.next = self.ret_hot.val();
+        self.slots.retired_i[0].next = self.ret_hot.val().any();
+        self.slot_live_o.next = self.slots.valid_o.val() & (!self.ret_hot.val());
+        self.ret_id.next = self.no_id.val();
+        for i in 0..N {
+            if self.ret_hot.val().get_bit(i) {
+                self.ret_id.next = self.ret_id.val() | self.slots.slot_id_o[i].val();
+            }
+        }
+
+        self.ins_ready.next = self.idle.val() & (!self.ret_any.val()) & (!self.slots.full_o.val());
+        self.ins_ready_o.next = self.ins_ready.val();
+        self.insert.next = self.ins_valid_i.val() & self.ins_ready.val();
+        self.slots.ins_i.next = self.insert.val();
+        self.slots.ins_id_i.next = self.ins_id_i.val();
+        self.busy_o.next = !self.idle.val();
+
+        // The walk: what begins in this cycle works on its first position at once.
+        self.now_inserting.next = self.inserting.q_o.val() | self.insert.val();
+        self.now_updating.next = self.updating.q_o.val() | self.ret_hot.val().any();
+        if self.idle.val() {
+            self.now_step.next = self.first.val();
+            self.now_target.next = self.slots.ins_slot_o.val();
+            self.now_upstream.next = self.ins_up_i.val();
+            self.now_append_at.next = self.first.val();
+            self.now_retired.next = self.ret_id.val();
+        } else {
+            self.now_step.next = self.step.q_o.val();
+            self.now_target.next = self.target.q_o.val();
+            self.now_upstream.next = self.upstream.q_o.val();
+            self.now_append_at.next = self.append_at.q_o.val();
+            self.now_retired.next = self.retired.q_o.val();
+        }
+        self.step_hot.next = self.one.val() << self.now_step.val();
+        self.append_id.next = self.no_id.val();
+        for i in 0..N {
+            if self.step_hot.val().get_bit(i) {
+                self.append_id.next = self.append_id.val() | self.slots.slot_id_o[i].val();
+            }
+        }
+        self.append.next = self.now_inserting.val() & (self.now_upstream.val() & self.step_hot.val()).any();
+        self.inserting.d_i.next = self.now_inserting.val() & (self.now_step.val() != self.last_insert.val());
+        self.updating.d_i.next = self.now_updating.val() & (self.now_step.val() != self.last_update.val());
+        self.step.d_i.next = self.now_step.val() + self.one_step.val();
+        self.target.d_i.next = self.now_target.val();
+        self.upstream.d_i.next = self.now_upstream.val();
+        if self.append.val() {
+            self.append_at.d_i.next = self.now_append_at.val() + self.one_step.val();
+        } else {
+            self.append_at.d_i.next = self.now_append_at.val();
+        }
+        self.retired.d_i.next = self.now_retired.val();
+
+        // A kernel whose list is being written may not be offered yet.
+        if self.inserting.q_o.val() {
+            self.waiting.next = self.target.q_o.val();
+        } else {
+            self.waiting.next = self.zero.val();
+        }
+        for i in 0..N {
+            self.lists[i].clk_i.next = self.clk_i.val();
+            self.lists[i].rst_ni.next = self.rst_ni.val();
+            self.lists[i].append_i.next = self.append.val() & self.now_target.val().get_bit(i);
+            self.lists[i].append_at_i.next = self.now_append_at.val();
+            self.lists[i].id_i.next = self.append_id.val();
+            self.lists[i].clear_i.next = self.now_updating.val();
+            self.lists[i].clear_at_i.next = self.now_step.val();
+            self.lists[i].retired_i.next = self.now_retired.val();
+            if self.lists[i].waiting_o.val() {
+                self.waiting.next = self.waiting.val().replace_bit(i, true);
+            }
+            self.slot_id_o[i].next = self.slots.slot_id_o[i].val();
+        }
+        self.slots.waiting_i.next = self.waiting.val();
+        self.slots.disp_ready_i.next = self.disp_ready_i.val();
+        self.disp_valid_o.next = self.slots.disp_valid_o.val();
+        self.disp_id_o.next = self.slots.disp_id_o.val();
+        self.disp_slot_o.next = self.slots.disp_slot_o.val();
+        self.full_o.next = self.slots.full_o.val();
+        self.occupancy_o.next = self.slots.occupancy_o.val();
+        self.oldest_valid_o.next = self.slots.oldest_valid_o.val();
+        self.oldest_id_o.next = self.slots.oldest_id_o.val();
+    }
+}
+
+crate::window_ports!(WindowList);

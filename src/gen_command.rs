@@ -1,0 +1,63 @@
+//! `windlass gen`: a block as Verilog, with file list, FuseSoC core and metadata.
+
+use crate::options::{HardwareArgs, WindowArg};
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::io::Write;
+use std::path::PathBuf;
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::BLOCKS;
+
+/// Arguments of `windlass gen`.
+#[derive(Args)]
+pub struct GenArgs {
+    /// The block; `windlass gen --list` names all of them
+    #[arg(long, default_value = "kernel_scheduler")]
+    block: String,
+    /// The window of a kernel_scheduler
+    #[arg(long, value_enum, default_value = "matrix")]
+    window: WindowArg,
+    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    slots: usize,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    /// Where to write
+    #[arg(long, default_value = "build/gen", value_name = "DIR")]
+    out: PathBuf,
+    /// Name the blocks and write nothing
+    #[arg(long)]
+    list: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    if args.list {
+        for block in BLOCKS {
+            writeln!(stdout, "{block}")?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let spec = args.hardware.block(&args.block, args.window, args.slots)?;
+    let design = emit::emit(&*spec.hardware())?;
+    let written = output::write(&design, &args.out)?;
+    if args.json {
+        let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
+        let object = serde_json::json!({
+            "format_version": output::METADATA_VERSION,
+            "top": design.top().name,
+            "files": files,
+        });
+        writeln!(stdout, "{object}")?;
+    } else {
+        writeln!(stdout, "{} ({} modules)", design.top().name, design.modules.len())?;
+        for path in written {
+            writeln!(stdout, "  {}", path.display())?;
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,613 @@
+//! Reads a trace line by line. Memory grows with the live allocations, not with the file.
+
+use super::{
+    ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, KtraceError, KtraceErrors, KtraceWarning, Problem,
+    Segment, VERSION,
+};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::path::Path;
+
+/// The longest line that is read or written, in bytes without its newline: 16 MiB.
+pub const MAX_LINE_BYTES: u64 = 16 << 20;
+
+/// As many errors as [`Trace::load`] reports at once.
+const MAX_ERRORS: usize = 20;
+
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+type Object = Map<String, Value>;
+
+/// The field, where one is to blame, and what is wrong; the reader adds file and line.
+pub(super) type Fault = (Option<String>, Problem);
+
+/// The bytes looked at for the magic number go back in front of the rest.
+type Rewound<R> = Chain<Cursor<Vec<u8>>, R>;
+
+enum Input<R: BufRead> {
+    Plain(Rewound<R>),
+    Zstd(BufReader<zstd::Decoder<'static, Rewound<R>>>),
+}
+
+impl<R: BufRead> Input<R> {
+    fn new(mut raw: R) -> io::Result<Self> {
+        let mut head = Vec::new();
+        raw.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
+        let zstd = head.len() > 1 && ZSTD_MAGIC.starts_with(&head); // also a file cut inside its magic number
+        let rewound = Cursor::new(head).chain(raw);
+        Ok(if zstd {
+            Self::Zstd(BufReader::new(zstd::Decoder::with_buffer(rewound)?))
+        } else {
+            Self::Plain(rewound)
+        })
+    }
+
+    fn reader(&mut self) -> &mut dyn BufRead {
+        match self {
+            Self::Plain(r) => r,
+            Self::Zstd(r) => r,
+        }
+    }
+
+    fn problem(&self, error: io::Error) -> Problem {
+        match (self, error.kind()) {
+            (Self::Zstd(_), ErrorKind::UnexpectedEof) => Problem::TruncatedZstd,
+            (Self::Zstd(_), ErrorKind::Other) => Problem::CorruptZstd(error.to_string()),
+            _ => Problem::Io(error),
+        }
+    }
+}
+
+/// A streaming reader: an iterator over `(line, event)`, lines counted from 1.
+///
+/// A faulty line is an `Err`, and reading goes on behind it; it ends after an error of the file itself
+/// (I/O, a truncated or damaged zstd stream). `run` lines are events too; see [`Reader::run_input`].
+pub struct Reader<R: BufRead> {
+    input: Input<R>,
+    file: String,
+    header: Header,
+    warnings: Vec<KtraceWarning>,
+    line: Line,
+    next_index: u64,
+    kernels: u64,
+    run_input: Option<Value>,
+    /// Bytes of each allocation that was not freed yet, by address.
+    live: HashMap<u64, u64>,
+    done: bool,
+}
+
+/// The line being worked on.
+#[derive(Default)]
+struct Line {
+    number: u64,
+    text: Vec<u8>,
+    /// It was read already, to see whether anything follows a blank line.
+    waiting: bool,
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a plain or zstd-compressed trace, told apart by content, and reads its header.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or its first line is no valid `trace` line.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, KtraceError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => Self::new(BufReader::new(file), name),
+            Err(e) => Err(KtraceError { file: name, line: 0, field: None, problem: Problem::Io(e) }),
+        }
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads a trace from anywhere; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    /// Where the input cannot be read, or its first line is no valid `trace` line.
+    pub fn new(input: R, name: impl Into<String>) -> Result<Self, KtraceError> {
+        let file = name.into();
+        let input = match Input::new(input) {
+            Ok(input) => input,
+            Err(e) => return Err(KtraceError { file, line: 0, field: None, problem: Problem::Io(e) }),
+        };
+        let mut reader = Self {
+            input,
+            file,
+            header: Header::default(),
+            warnings: Vec::new(),
+            line: Line::default(),
+            next_index: 0,
+            kernels: 0,
+            run_input: None,
+            live: HashMap::new(),
+            done: false,
+        };
+        match reader.read_header() {
+            Ok(header) => reader.header = header,
+            Err(fault) => return Err(reader.located(fault)),
+        }
+        Ok(reader)
+    }
+
+    /// The first line.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What is odd but no error; complete once the iterator has ended.
+    pub fn warnings(&self) -> &[KtraceWarning] {
+        &self.warnings
+    }
+
+    /// The `input` of the `run` line that was read last.
+    pub fn run_input(&self) -> Option<&Value> {
+        self.run_input.as_ref()
+    }
+
+    fn located(&self, (field, problem): Fault) -> KtraceError {
+        KtraceError { file: self.file.clone(), line: self.line.number, field, problem }
+    }
+
+    /// Fetches the next line that is not blank; false at the end of the file.
+    fn next_line(&mut self) -> Result<bool, Problem> {
+        if std::mem::take(&mut self.line.waiting) {
+            self.line.number += 1;
+            return Ok(true);
+        }
+        let mut blank = false;
+        loop {
+            self.line.text.clear();
+            let number = self.line.number;
+            let reader = self.input.reader();
+            // One byte more for the newline: where that is another byte, the line is too long.
+            let read = reader.take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut self.line.text);
+            let ended = self.line.text.last() == Some(&b'\n');
+            self.line.number += 1;
+            match read {
+                Ok(0) => return Ok(false),
+                Ok(n) if n as u64 > MAX_LINE_BYTES && !ended => {
+                    // Behind the limit, only the end of the line is of interest.
+                    if let Err(e) = self.input.reader().skip_until(b'\n') {
+                        return Err(self.fatal(e));
+                    }
+                    return Err(Problem::LineTooLong);
+                }
+                Ok(_) => {}
+                Err(e) => return Err(self.fatal(e)),
+            }
+            if !self.line.text.trim_ascii().is_empty() {
+                if blank {
+                    self.line.waiting = true;
+                    self.line.number = number;
+                    return Err(Problem::BlankLine);
+                }
+                return Ok(true);
+            }
+            blank = true;
+        }
+    }
+
+    fn fatal(&mut self, error: io::Error) -> Problem {
+        self.done = true;
+        self.input.problem(error)
+    }
+
+    fn parse_line(&self) -> Result<Object, Problem> {
+        let text = std::str::from_utf8(&self.line.text)
+            .map_err(|e| Problem::NotUtf8 { column: e.valid_up_to() + 1 })?;
+        match serde_json::from_str(text) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(other) => Err(Problem::NotAnObject { found: type_name(&other) }),
+            Err(e) => {
+                // The parser sees one line at a time: its own line number would mislead.
+                let said = e.to_string();
+                let what = said.split(" at line ").next().unwrap_or_default();
+                Err(Problem::NotJson { detail: format!("{what} at column {}", e.column()) })
+            }
+        }
+    }
+
+    fn read_header(&mut self) -> Result<Header, Fault> {
+        let nothing = |found: &str| (None, Problem::NoTraceLine { found: found.to_owned() });
+        if !self.next_line().map_err(|p| (None, p))? {
+            return Err(nothing("the end of the file"));
+        }
+        let object = self.parse_line().map_err(|p| (None, p))?;
+        let fields = Fields::new(&object);
+        match fields.string("e")?.as_str() {
+            "trace" => {}
+            "k" => return Err((None, Problem::KernelBeforeTrace)),
+            other => return Err(nothing(&format!("a `{other}` line"))),
+        }
+        match fields.integer("ktrace")? {
+            VERSION => {}
+            found => return fields.fault("ktrace", Problem::UnknownVersion { found }),
+        }
+        let gpu = Fields { object: fields.required("gpu", "an object", Value::as_object)?, prefix: "gpu." };
+        let sms = gpu.small("sms", 1)?;
+        let span = match fields.present("span") {
+            None => None,
+            Some(value) => Some(array(value).map_or_else(
+                || fields.fault("span", wrong("[first address, one past the last]", value)),
+                Ok,
+            )?),
+        };
+        Ok(Header {
+            name: fields.string("name")?,
+            source: fields.string("source")?,
+            producer: fields.string("producer")?,
+            gpu: Gpu { name: gpu.string("name")?, sms },
+            params: fields.required("params", "an object", |v| v.is_object().then(|| v.clone()))?,
+            kernels: fields.integer("kernels")?,
+            span,
+            notes: fields.string("notes")?,
+        })
+    }
+
+    /// The event of the present line, or nothing where its kind is not known.
+    fn event(&mut self) -> Result<Option<Event>, Fault> {
+        let object = self.parse_line().map_err(|p| (None, p))?;
+        let fields = Fields::new(&object);
+        Ok(Some(match fields.string("e")?.as_str() {
+            "trace" => return Err((None, Problem::SecondTrace)),
+            "run" => {
+                self.next_index = 0;
+                self.run_input = fields.present("input").cloned();
+                Event::Run { run: fields.integer("run")? }
+            }
+            "k" => Event::Kernel(self.kernel(&fields)?),
+            "alloc" => {
+                let segment = fields.allocation(None)?;
+                self.live.insert(segment.addr, segment.bytes);
+                Event::Alloc(segment)
+            }
+            "free" => {
+                // Recorders often leave out the size of what they free: the allocation says it.
+                let bytes = self.live.remove(&fields.integer("a")?);
+                Event::Free(fields.allocation(bytes)?)
+            }
+            "sync" => Event::Sync { why: fields.string("why")? },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn kernel(&mut self, fields: &Fields<'_>) -> Result<Kernel, Fault> {
+        self.kernels += 1;
+        let expected = self.next_index;
+        // Set first, and to what the line says: one faulty line is one error, not one for each that follows.
+        self.next_index = expected + 1;
+        let index = fields.integer("i")?;
+        self.next_index = index.saturating_add(1);
+        let kernel = Kernel {
+            index,
+            name: fields.string("name")?,
+            op: fields.string("op")?,
+            kind: fields.kernel_type("type")?,
+            grid: fields.dims("grid")?,
+            block: fields.dims("block")?,
+            smem: fields.integer("smem")?,
+            regs: fields.small("regs", 0)?,
+            flops: fields.integer("flops")?,
+            mnk: match fields.present("mnk") {
+                None => None,
+                Some(v) => Some(
+                    array(v)
+                        .map_or_else(|| fields.fault("mnk", wrong("[M, N, K, batch] as integers", v)), Ok)?,
+                ),
+            },
+            reads: fields.segments("r")?,
+            writes: fields.segments("w")?,
+            dur_ns: fields.present("dur_ns").map(|_| fields.integer("dur_ns")).transpose()?,
+            stream: fields.small("stream", 0)?.unwrap_or(0),
+            est: fields.strings("est")?,
+        };
+        check_kernel(&kernel, expected)?;
+        Ok(kernel)
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<(u64, Event), KtraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.done {
+            match self.next_line() {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.done = true;
+                    let (stated, found) = (self.header.kernels, self.kernels);
+                    if stated != found {
+                        self.warnings.push(KtraceWarning::KernelCount {
+                            file: self.file.clone(),
+                            stated,
+                            found,
+                        });
+                    }
+                }
+                Err(problem) => return Some(Err(self.located((None, problem)))),
+            }
+            if self.done {
+                break;
+            }
+            match self.event() {
+                Ok(Some(event)) => return Some(Ok((self.line.number, event))),
+                Ok(None) => {}
+                Err(fault) => return Some(Err(self.located(fault))),
+            }
+        }
+        None
+    }
+}
+
+/// What neither reader nor writer lets pass, beyond types.
+pub(super) fn check_kernel(kernel: &Kernel, expected: u64) -> Result<(), Fault> {
+    if kernel.index != expected {
+        return Err((Some("i".to_owned()), Problem::IndexNotNext { expected, found: kernel.index }));
+    }
+    for (name, dims) in [("grid", kernel.grid), ("block", kernel.block)] {
+        if let Some(zero) = dims.iter().position(|d| *d == 0) {
+            return Err((Some(name.to_owned()), Problem::ZeroDimension { axis: axis(zero) }));
+        }
+    }
+    for (name, segments) in [("r", &kernel.reads), ("w", &kernel.writes)] {
+        for (i, segment) in segments.iter().enumerate() {
+            check_segment(*segment, || format!("{name}[{i}]"))?;
+        }
+    }
+    Ok(())
+}
+
+/// As [`check_kernel`], for a segment.
+pub(super) fn check_segment(segment: Segment, field: impl FnOnce() -> String) -> Result<(), Fault> {
+    let Segment { addr, bytes } = segment;
+    if addr >= ADDRESS_LIMIT || segment.end() > ADDRESS_LIMIT {
+        return Err((Some(field()), Problem::PastAddressLimit { addr, bytes }));
+    }
+    Ok(())
+}
+
+fn axis(position: usize) -> char {
+    ['x', 'y', 'z'].get(position).copied().unwrap_or('?')
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn wrong(expected: &'static str, found: &Value) -> Problem {
+    // A number is short and says more than its type; a list may be as long as the line.
+    let found = match found {
+        Value::Number(n) => n.to_string(),
+        other => type_name(other).to_owned(),
+    };
+    Problem::WrongType { expected, found }
+}
+
+/// A list of exactly `N` non-negative integers.
+fn array<const N: usize>(value: &Value) -> Option<[u64; N]> {
+    let numbers: Option<Vec<u64>> = value.as_array()?.iter().map(Value::as_u64).collect();
+    numbers?.try_into().ok()
+}
+
+/// The fields of one object, with errors that name them.
+struct Fields<'a> {
+    object: &'a Object,
+    /// What stands before a field's name in errors.
+    prefix: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    fn new(object: &'a Object) -> Self {
+        Self { object, prefix: "" }
+    }
+
+    fn fault<T>(&self, name: &str, problem: Problem) -> Result<T, Fault> {
+        Err((Some(format!("{}{name}", self.prefix)), problem))
+    }
+
+    /// The field, where it is there and not null.
+    fn present(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|v| !v.is_null())
+    }
+
+    fn required<T>(
+        &self,
+        name: &str,
+        expected: &'static str,
+        convert: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<T, Fault> {
+        match self.present(name) {
+            None => self.fault(name, Problem::Missing { expected }),
+            Some(value) => convert(value).map_or_else(|| self.fault(name, wrong(expected, value)), Ok),
+        }
+    }
+
+    fn string(&self, name: &str) -> Result<String, Fault> {
+        self.required(name, "a string", |v| v.as_str().map(str::to_owned))
+    }
+
+    fn integer(&self, name: &str) -> Result<u64, Fault> {
+        self.required(name, "a non-negative integer", Value::as_u64)
+    }
+
+    /// An optional number of 32 bits.
+    fn small(&self, name: &str, min: u64) -> Result<Option<u32>, Fault> {
+        if self.present(name).is_none() {
+            return Ok(None);
+        }
+        let value = self.integer(name)?;
+        match u32::try_from(value) {
+            Ok(small) if value >= min => Ok(Some(small)),
+            _ => self.fault(name, Problem::OutOfRange { value, min, max: u64::from(u32::MAX) }),
+        }
+    }
+
+    fn kernel_type(&self, name: &str) -> Result<KernelType, Fault> {
+        match self.string(name)?.as_str() {
+            "TENSOR" => Ok(KernelType::Tensor),
+            "SIMT" => Ok(KernelType::Simt),
+            "COPY" => Ok(KernelType::Copy),
+            other => self.fault(name, Problem::UnknownKernelType { found: other.to_owned() }),
+        }
+    }
+
+    fn dims(&self, name: &str) -> Result<[u32; 3], Fault> {
+        let wide: [u64; 3] = self.required(name, "[x, y, z] as three integers", array)?;
+        let mut dims = [0; 3];
+        for (i, (dim, value)) in dims.iter_mut().zip(wide).enumerate() {
+            *dim = match u32::try_from(value) {
+                Ok(dim) => dim,
+                Err(_) => return self.fault(name, Problem::DimensionTooLarge { axis: axis(i), value }),
+            };
+        }
+        Ok(dims)
+    }
+
+    fn segments(&self, name: &str) -> Result<Vec<Segment>, Fault> {
+        let list = self.required(name, "a list of [address, bytes]", Value::as_array)?;
+        let mut segments = Vec::with_capacity(list.len());
+        for (i, item) in list.iter().enumerate() {
+            match array(item) {
+                Some([addr, bytes]) => segments.push(Segment { addr, bytes }),
+                None => {
+                    let expected = "[address, bytes] as two non-negative integers";
+                    return self.fault(&format!("{name}[{i}]"), wrong(expected, item));
+                }
+            }
+        }
+        Ok(segments)
+    }
+
+    /// A pool allocation; `bytes` is its size where the line does not say it.
+    fn allocation(&self, bytes: Option<u64>) -> Result<Segment, Fault> {
+        let bytes = match bytes.filter(|_| self.present("n").is_none()) {
+            Some(bytes) => bytes,
+            None => self.integer("n")?,
+        };
+        let segment = Segment { addr: self.integer("a")?, bytes };
+        check_segment(segment, || "a".to_owned())?;
+        Ok(segment)
+    }
+
+    /// An optional list of strings.
+    fn strings(&self, name: &str) -> Result<Vec<String>, Fault> {
+        let expected = "a list of strings";
+        match self.present(name) {
+            None => Ok(Vec::new()),
+            Some(_) => self.required(name, expected, |v| {
+                v.as_array()?.iter().map(|s| s.as_str().map(str::to_owned)).collect()
+            }),
+        }
+    }
+}
+
+/// One execution of the recorded program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// Its number; 0 for events before any `run` line.
+    pub number: u64,
+    /// What it was given, where the trace says so.
+    pub input: Option<Value>,
+    /// Its events in program order, without [`Event::Run`].
+    pub events: Vec<Event>,
+}
+
+impl Run {
+    /// Its kernels in program order.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Kernel(kernel) => Some(kernel),
+            _ => None,
+        })
+    }
+
+    /// Its kernels in program order, cut where the host waits: no kernel of one part overlaps one of another.
+    /// Parts without kernels are left out.
+    pub fn parts(&self) -> Vec<Vec<&Kernel>> {
+        let mut parts = vec![Vec::new()];
+        for event in &self.events {
+            match event {
+                Event::Sync { .. } => parts.push(Vec::new()),
+                Event::Kernel(kernel) => {
+                    if let Some(part) = parts.last_mut() {
+                        part.push(kernel);
+                    }
+                }
+                _ => {}
+            }
+        }
+        parts.retain(|part| !part.is_empty());
+        parts
+    }
+}
+
+/// A whole trace in memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// The first line.
+    pub header: Header,
+    /// The executions in order.
+    pub runs: Vec<Run>,
+    /// What was odd.
+    pub warnings: Vec<KtraceWarning>,
+}
+
+impl Trace {
+    /// Reads a file, plain or zstd.
+    ///
+    /// # Errors
+    /// All that is wrong in it, up to 20 errors, as far as reading could go on.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, KtraceErrors> {
+        Self::read(Reader::open(path)?)
+    }
+
+    /// Reads what is left of `reader`.
+    ///
+    /// # Errors
+    /// As [`Trace::load`].
+    pub fn read<R: BufRead>(mut reader: Reader<R>) -> Result<Self, KtraceErrors> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut errors = Vec::new();
+        while let Some(item) = reader.next() {
+            match item {
+                Ok((_, Event::Run { run })) => {
+                    runs.push(Run { number: run, input: reader.run_input().cloned(), events: Vec::new() });
+                }
+                Ok((_, event)) => {
+                    if runs.is_empty() {
+                        runs.push(Run::default());
+                    }
+                    if let Some(run) = runs.last_mut() {
+                        run.events.push(event);
+                    }
+                }
+                Err(error) => {
+                    errors.push(error);
+                    if errors.len() == MAX_ERRORS {
+                        break;
+                    }
+                }
+            }
+        }
+        if errors.is_empty() {
+            Ok(Self { warnings: std::mem::take(&mut reader.warnings), header: reader.header, runs })
+        } else {
+            Err(KtraceErrors(errors))
+        }
+    }
+
+    /// Its kernels in program order, all runs together.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.runs.iter().flat_map(Run::kernels)
+    }
+}

@@ -1,0 +1,255 @@
+//! Writes a trace line by line, and nothing that the reader would not take.
+
+use super::read::{Fault, check_kernel, check_segment};
+use super::{
+    Event, Header, Kernel, KernelType, KtraceError, MAX_LINE_BYTES, Problem, Segment, Trace, VERSION,
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// How a trace is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Text.
+    #[default]
+    Plain,
+    /// zstd at its default level, with a checksum.
+    Zstd,
+}
+
+enum Output<W: Write> {
+    Plain(W),
+    Zstd(zstd::Encoder<'static, W>),
+}
+
+/// A streaming writer. [`Writer::finish`] must end it: a zstd stream is truncated without.
+///
+/// Each line has its fields in the order of the format's table; an optional field that says nothing is left out.
+pub struct Writer<W: Write> {
+    output: Output<W>,
+    file: String,
+    line: u64,
+    next_index: u64,
+    text: Vec<u8>,
+}
+
+/// Lines as they are written; the names are the format's.
+#[derive(Serialize)]
+#[serde(tag = "e", rename_all = "lowercase")]
+enum Line<'a> {
+    Trace {
+        ktrace: u64,
+        #[serde(flatten)]
+        header: &'a Header,
+    },
+    Run {
+        run: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<&'a Value>,
+    },
+    K {
+        i: u64,
+        name: &'a str,
+        op: &'a str,
+        #[serde(rename = "type")]
+        kind: KernelType,
+        grid: [u32; 3],
+        block: [u32; 3],
+        smem: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        regs: Option<u32>,
+        flops: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mnk: Option<[u64; 4]>,
+        r: Vec<[u64; 2]>,
+        w: Vec<[u64; 2]>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dur_ns: Option<u64>,
+        #[serde(skip_serializing_if = "is_zero")]
+        stream: u32,
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        est: &'a [String],
+    },
+    Alloc {
+        a: u64,
+        n: u64,
+    },
+    Free {
+        a: u64,
+        n: u64,
+    },
+    Sync {
+        why: &'a str,
+    },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(stream: &u32) -> bool {
+    *stream == 0
+}
+
+fn pairs(segments: &[Segment]) -> Vec<[u64; 2]> {
+    segments.iter().map(|s| [s.addr, s.bytes]).collect()
+}
+
+impl<'a> From<&'a Kernel> for Line<'a> {
+    fn from(kernel: &'a Kernel) -> Self {
+        Self::K {
+            i: kernel.index,
+            name: &kernel.name,
+            op: &kernel.op,
+            kind: kernel.kind,
+            grid: kernel.grid,
+            block: kernel.block,
+            smem: kernel.smem,
+            regs: kernel.regs,
+            flops: kernel.flops,
+            mnk: kernel.mnk,
+            r: pairs(&kernel.reads),
+            w: pairs(&kernel.writes),
+            dur_ns: kernel.dur_ns,
+            stream: kernel.stream,
+            est: &kernel.est,
+        }
+    }
+}
+
+impl Writer<BufWriter<File>> {
+    /// Creates `path`, or overwrites it, and writes the header.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn create(
+        path: impl AsRef<Path>,
+        header: &Header,
+        compression: Compression,
+    ) -> Result<Self, KtraceError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match File::create(path) {
+            Ok(file) => Self::new(BufWriter::new(file), name, header, compression),
+            Err(e) => Err(KtraceError { file: name, line: 0, field: None, problem: Problem::Io(e) }),
+        }
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes a trace to anything, beginning with the header; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    /// Where the output refuses, or the header is one that no reader would take.
+    pub fn new(
+        output: W,
+        name: impl Into<String>,
+        header: &Header,
+        compression: Compression,
+    ) -> Result<Self, KtraceError> {
+        let file = name.into();
+        let io_error = |e| KtraceError { file: file.clone(), line: 0, field: None, problem: Problem::Io(e) };
+        let output = match compression {
+            Compression::Plain => Output::Plain(output),
+            Compression::Zstd => {
+                let mut encoder = zstd::Encoder::new(output, 0).map_err(io_error)?;
+                encoder.include_checksum(true).map_err(io_error)?;
+                Output::Zstd(encoder)
+            }
+        };
+        let mut writer = Self { output, file, line: 0, next_index: 0, text: Vec::new() };
+        if header.gpu.sms == Some(0) {
+            let problem = Problem::OutOfRange { value: 0, min: 1, max: u64::from(u32::MAX) };
+            return Err(writer.located((Some("gpu.sms".to_owned()), problem)));
+        }
+        if !header.params.is_object() {
+            let problem = Problem::WrongType { expected: "an object", found: header.params.to_string() };
+            return Err(writer.located((Some("params".to_owned()), problem)));
+        }
+        writer.line(&Line::Trace { ktrace: VERSION, header })?;
+        Ok(writer)
+    }
+
+    /// Begins a run. `input` says what it was given; null counts as nothing.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn run(&mut self, run: u64, input: Option<&Value>) -> Result<(), KtraceError> {
+        self.next_index = 0;
+        self.line(&Line::Run { run, input: input.filter(|v| !v.is_null()) })
+    }
+
+    /// Writes one event.
+    ///
+    /// # Errors
+    /// Where the output refuses, or the event is one that no reader would take: then nothing is written.
+    pub fn event(&mut self, event: &Event) -> Result<(), KtraceError> {
+        let line = match event {
+            Event::Run { run } => return self.run(*run, None),
+            Event::Kernel(kernel) => {
+                check_kernel(kernel, self.next_index).map_err(|fault| self.located(fault))?;
+                Line::from(kernel)
+            }
+            Event::Alloc(Segment { addr, bytes }) => Line::Alloc { a: *addr, n: *bytes },
+            Event::Free(Segment { addr, bytes }) => Line::Free { a: *addr, n: *bytes },
+            Event::Sync { why } => Line::Sync { why },
+        };
+        if let Event::Alloc(segment) | Event::Free(segment) = event {
+            check_segment(*segment, || "a".to_owned()).map_err(|fault| self.located(fault))?;
+        }
+        self.line(&line)?;
+        self.next_index += u64::from(matches!(event, Event::Kernel(_)));
+        Ok(())
+    }
+
+    /// Writes the runs of a trace, each with its `run` line.
+    ///
+    /// # Errors
+    /// As [`Writer::event`].
+    pub fn trace(&mut self, trace: &Trace) -> Result<(), KtraceError> {
+        for run in &trace.runs {
+            self.run(run.number, run.input.as_ref())?;
+            run.events.iter().try_for_each(|event| self.event(event))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the stream and hands the output back, flushed.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn finish(self) -> Result<W, KtraceError> {
+        let finished = match self.output {
+            Output::Plain(w) => Ok(w),
+            Output::Zstd(encoder) => encoder.finish(),
+        };
+        finished.and_then(|mut w| w.flush().map(|()| w)).map_err(|e| KtraceError {
+            file: self.file,
+            line: self.line,
+            field: None,
+            problem: Problem::Io(e),
+        })
+    }
+
+    fn located(&self, (field, problem): Fault) -> KtraceError {
+        KtraceError { file: self.file.clone(), line: self.line + 1, field, problem }
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<(), KtraceError> {
+        self.text.clear();
+        if let Err(e) = serde_json::to_writer(&mut self.text, line) {
+            return Err(self.located((None, Problem::Io(io::Error::other(e)))));
+        }
+        if self.text.len() as u64 > MAX_LINE_BYTES {
+            return Err(self.located((None, Problem::LineTooLong)));
+        }
+        self.text.push(b'\n');
+        let written = match &mut self.output {
+            Output::Plain(w) => w.write_all(&self.text),
+            Output::Zstd(w) => w.write_all(&self.text),
+        };
+        written.map_err(|e| self.located((None, Problem::Io(e))))?;
+        self.line += 1;
+        Ok(())
+    }
+}

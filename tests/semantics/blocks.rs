@@ -1,0 +1,522 @@
+//! The small blocks.
+#![allow(missing_docs)]
+
+use rust_hdl::prelude::*;
+use windlass_rtl::flat_ports;
+use windlass_rtl::info::Info;
+use windlass_rtl::parts::{Register, bank, number};
+
+/// A block whose fields all have a default but for its name.
+macro_rules! named {
+    ([$($generics:tt)*] $block:ty, $name:literal $(, $tag:literal $value:expr)*; $($field:ident)*) => {
+        impl<$($generics)*> Default for $block {
+            fn default() -> Self {
+                Self {
+                    info: Info::module($name, "", &[])$(.param($tag, $tag, $value))*,
+                    $($field: Default::default(),)*
+                }
+            }
+        }
+    };
+}
+
+/// Every operator that rust-hdl has on unsigned values.
+#[derive(LogicBlock)]
+pub struct Operators<const W: usize> {
+    info: Info,
+    pub a_i: Signal<In, Bits<W>>,
+    pub b_i: Signal<In, Bits<W>>,
+    pub s_i: Signal<In, Bits<5>>,
+    pub t_i: Signal<In, Bit>,
+    pub u_i: Signal<In, Bit>,
+    pub add_o: Signal<Out, Bits<W>>,
+    pub sub_o: Signal<Out, Bits<W>>,
+    pub and_o: Signal<Out, Bits<W>>,
+    pub or_o: Signal<Out, Bits<W>>,
+    pub xor_o: Signal<Out, Bits<W>>,
+    pub not_o: Signal<Out, Bits<W>>,
+    pub shl_o: Signal<Out, Bits<W>>,
+    pub shr_o: Signal<Out, Bits<W>>,
+    pub shl1_o: Signal<Out, Bits<W>>,
+    pub shr1_o: Signal<Out, Bits<W>>,
+    pub plus1_o: Signal<Out, Bits<W>>,
+    pub carry_o: Signal<Out, Bits<W>>,
+    pub eq_o: Signal<Out, Bit>,
+    pub ne_o: Signal<Out, Bit>,
+    pub lt_o: Signal<Out, Bit>,
+    pub le_o: Signal<Out, Bit>,
+    pub gt_o: Signal<Out, Bit>,
+    pub ge_o: Signal<Out, Bit>,
+    pub lt2_o: Signal<Out, Bit>,
+    pub all_o: Signal<Out, Bit>,
+    pub any_o: Signal<Out, Bit>,
+    pub parity_o: Signal<Out, Bit>,
+    pub both_o: Signal<Out, Bit>,
+    pub either_o: Signal<Out, Bit>,
+    pub bit_o: Signal<Out, Bit>,
+}
+named! { [const W: usize] Operators<W>, "operators", "w" W;
+a_i b_i s_i t_i u_i add_o sub_o and_o or_o xor_o not_o shl_o shr_o shl1_o shr1_o plus1_o carry_o eq_o ne_o lt_o le_o
+gt_o ge_o lt2_o all_o any_o parity_o both_o either_o bit_o }
+flat_ports! { impl [const W: usize] for Operators<W>: -
+a_i b_i s_i t_i u_i add_o sub_o and_o or_o xor_o not_o shl_o shr_o shl1_o shr1_o plus1_o carry_o eq_o ne_o lt_o le_o
+gt_o ge_o lt2_o all_o any_o parity_o both_o either_o bit_o }
+
+impl<const W: usize> Logic for Operators<W> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.add_o.next = self.a_i.val() + self.b_i.val();
+        self.sub_o.next = self.a_i.val() - self.b_i.val();
+        self.and_o.next = self.a_i.val() & self.b_i.val();
+        self.or_o.next = self.a_i.val() | self.b_i.val();
+        self.xor_o.next = self.a_i.val() ^ self.b_i.val();
+        self.not_o.next = !self.a_i.val();
+        self.shl_o.next = self.a_i.val() << self.s_i.val();
+        self.shr_o.next = self.a_i.val() >> self.s_i.val();
+        self.shl1_o.next = self.a_i.val() << 1;
+        self.shr1_o.next = self.a_i.val() >> 1;
+        self.plus1_o.next = self.a_i.val() + 1;
+        self.carry_o.next = self.a_i.val() + self.t_i.val();
+        self.eq_o.next = self.a_i.val() == self.b_i.val();
+        self.ne_o.next = self.a_i.val() != self.b_i.val();
+        self.lt_o.next = self.a_i.val() < self.b_i.val();
+        self.le_o.next = self.a_i.val() <= self.b_i.val();
+        self.gt_o.next = self.a_i.val() > self.b_i.val();
+        self.ge_o.next = self.a_i.val() >= self.b_i.val();
+        self.lt2_o.next = self.a_i.val() < 2;
+        self.all_o.next = self.a_i.val().all();
+        self.any_o.next = self.a_i.val().any();
+        self.parity_o.next = self.a_i.val().xor();
+        self.both_o.next = self.t_i.val() && self.u_i.val();
+        self.either_o.next = self.t_i.val() || self.u_i.val();
+        self.bit_o.next = (self.t_i.val() ^ self.u_i.val()) | (self.t_i.val() & !self.u_i.val());
+    }
+}
+
+/// Where a lost parenthesis, or one bit more in the middle, changes the result.
+#[derive(LogicBlock)]
+pub struct Precedence<const W: usize> {
+    info: Info,
+    pub a_i: Signal<In, Bits<W>>,
+    pub b_i: Signal<In, Bits<W>>,
+    pub c_i: Signal<In, Bits<W>>,
+    pub s_i: Signal<In, Bits<3>>,
+    pub masked_o: Signal<Out, Bit>,
+    pub and_or_o: Signal<Out, Bits<W>>,
+    pub or_and_o: Signal<Out, Bits<W>>,
+    pub left_o: Signal<Out, Bits<W>>,
+    pub right_o: Signal<Out, Bits<W>>,
+    pub wraps_o: Signal<Out, Bit>,
+    pub average_o: Signal<Out, Bits<W>>,
+    pub round_o: Signal<Out, Bits<W>>,
+    pub not_sum_o: Signal<Out, Bits<W>>,
+    pub negative_o: Signal<Out, Bits<W>>,
+    pub any_and_o: Signal<Out, Bit>,
+    pub not_any_o: Signal<Out, Bit>,
+    pub mixed_o: Signal<Out, Bit>,
+    pub borrow_o: Signal<Out, Bit>,
+}
+named! { [const W: usize] Precedence<W>, "precedence", "w" W;
+a_i b_i c_i s_i masked_o and_or_o or_and_o left_o right_o wraps_o average_o round_o not_sum_o negative_o any_and_o not_any_o
+mixed_o borrow_o }
+flat_ports! { impl [const W: usize] for Precedence<W>: -
+a_i b_i c_i s_i masked_o and_or_o or_and_o left_o right_o wraps_o average_o round_o not_sum_o negative_o any_and_o not_any_o
+mixed_o borrow_o }
+
+impl<const W: usize> Logic for Precedence<W> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // In Verilog `a & b == c` is `a & (b == c)`; in Rust it is not.
+        self.masked_o.next = self.a_i.val() & self.b_i.val() == self.c_i.val();
+        self.and_or_o.next = self.a_i.val() & (self.b_i.val() | self.c_i.val());
+        self.or_and_o.next = (self.a_i.val() | self.b_i.val()) & self.c_i.val();
+        self.left_o.next = (self.a_i.val() - self.b_i.val()) - self.c_i.val();
+        self.right_o.next = self.a_i.val() - (self.b_i.val() - self.c_i.val());
+        // A carry must be lost where rust-hdl loses it, also in the middle of an expression.
+        self.wraps_o.next = (self.a_i.val() + self.b_i.val()) < self.a_i.val();
+        self.average_o.next = (self.a_i.val() + self.b_i.val()) >> 1;
+        self.round_o.next = (self.a_i.val() << self.s_i.val()) >> self.s_i.val();
+        self.not_sum_o.next = !(self.a_i.val() + self.b_i.val());
+        self.negative_o.next = (!self.a_i.val()) + 1;
+        self.any_and_o.next = (self.a_i.val() & self.b_i.val()).any() & self.c_i.val().all();
+        self.not_any_o.next = !(self.a_i.val() ^ self.b_i.val()).any();
+        self.mixed_o.next = (self.a_i.val() < self.b_i.val()) ^ (self.b_i.val() <= self.c_i.val());
+        self.borrow_o.next = (self.a_i.val() - self.b_i.val()) > (self.b_i.val() - self.a_i.val());
+    }
+}
+
+/// Taking and setting bits, by constants and by signals; `I` bits count up to `W - 1` at least.
+#[derive(LogicBlock)]
+pub struct Bits_<const W: usize, const I: usize> {
+    info: Info,
+    pub a_i: Signal<In, Bits<W>>,
+    pub b_i: Signal<In, Bits<W>>,
+    pub i_i: Signal<In, Bits<I>>,
+    pub v_i: Signal<In, Bit>,
+    pub low_o: Signal<Out, Bit>,
+    pub at_o: Signal<Out, Bit>,
+    pub sum_at_o: Signal<Out, Bit>,
+    pub two_o: Signal<Out, Bits<2>>,
+    pub past_o: Signal<Out, Bits<4>>,
+    pub two_at_o: Signal<Out, Bits<2>>,
+    pub sum_two_o: Signal<Out, Bits<2>>,
+    pub set0_o: Signal<Out, Bits<W>>,
+    pub set_at_o: Signal<Out, Bits<W>>,
+    pub reverse_o: Signal<Out, Bits<W>>,
+    safe: Signal<Local, Bits<I>>,
+    reverse: Signal<Local, Bits<W>>,
+    last: Constant<Bits<I>>,
+    zero: Constant<Bits<W>>,
+}
+impl<const W: usize, const I: usize> Default for Bits_<W, I> {
+    fn default() -> Self {
+        Self {
+            info: Info::module("bits", "", &[]).param("W", "w", W),
+            a_i: Default::default(),
+            b_i: Default::default(),
+            i_i: Default::default(),
+            v_i: Default::default(),
+            low_o: Default::default(),
+            at_o: Default::default(),
+            sum_at_o: Default::default(),
+            two_o: Default::default(),
+            past_o: Default::default(),
+            two_at_o: Default::default(),
+            sum_two_o: Default::default(),
+            set0_o: Default::default(),
+            set_at_o: Default::default(),
+            reverse_o: Default::default(),
+            safe: Default::default(),
+            reverse: Default::default(),
+            last: number(W as u128 - 1),
+            zero: number(0),
+        }
+    }
+}
+flat_ports! { impl [const W: usize, const I: usize] for Bits_<W, I>: -
+a_i b_i i_i v_i low_o at_o sum_at_o two_o past_o two_at_o sum_two_o set0_o set_at_o reverse_o }
+
+impl<const W: usize, const I: usize> Logic for Bits_<W, I> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // An index outside the width stops rust-hdl and is unknown in Verilog: neither is wanted here.
+        self.safe.next = self.i_i.val();
+        if self.i_i.val() > self.last.val() {
+            self.safe.next = self.last.val();
+        }
+        self.low_o.next = self.a_i.val().get_bit(0);
+        self.at_o.next = self.a_i.val().get_bit(self.safe.val().index());
+        self.sum_at_o.next = (self.a_i.val() + self.b_i.val()).get_bit(self.safe.val().index());
+        self.two_o.next = self.a_i.val().get_bits::<2>(0);
+        self.past_o.next = self.a_i.val().get_bits::<4>(1);
+        self.two_at_o.next = self.a_i.val().get_bits::<2>(self.safe.val().index());
+        self.sum_two_o.next = (self.a_i.val() ^ self.b_i.val()).get_bits::<2>(0);
+        self.set0_o.next = self.a_i.val().replace_bit(0, self.v_i.val());
+        self.set_at_o.next = self.a_i.val().replace_bit(self.safe.val().index(), self.v_i.val());
+        self.reverse.next = self.zero.val();
+        for i in 0..W {
+            self.reverse.next = self.reverse.val().replace_bit(i, self.a_i.val().get_bit(i) ^ self.v_i.val());
+        }
+        self.reverse_o.next = self.reverse.val();
+    }
+}
+
+/// Widening and cutting, of names and of expressions.
+#[derive(LogicBlock)]
+pub struct Casts<const A: usize, const B: usize> {
+    info: Info,
+    pub a_i: Signal<In, Bits<A>>,
+    pub c_i: Signal<In, Bits<A>>,
+    pub plain_o: Signal<Out, Bits<B>>,
+    pub sum_o: Signal<Out, Bits<B>>,
+    pub sum_of_o: Signal<Out, Bits<B>>,
+    pub less_o: Signal<Out, Bit>,
+}
+impl<const A: usize, const B: usize> Default for Casts<A, B> {
+    fn default() -> Self {
+        Self {
+            info: Info::module("casts", "", &[]).param("A", "a", A).param("B", "b", B),
+            a_i: Default::default(),
+            c_i: Default::default(),
+            plain_o: Default::default(),
+            sum_o: Default::default(),
+            sum_of_o: Default::default(),
+            less_o: Default::default(),
+        }
+    }
+}
+flat_ports! { impl [const A: usize, const B: usize] for Casts<A, B>: - a_i c_i plain_o sum_o sum_of_o less_o }
+
+impl<const A: usize, const B: usize> Logic for Casts<A, B> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.plain_o.next = bit_cast::<B, A>(self.a_i.val());
+        self.sum_o.next = bit_cast::<B, A>(self.a_i.val() + self.c_i.val());
+        self.sum_of_o.next = bit_cast::<B, A>(self.a_i.val()) + bit_cast::<B, A>(self.c_i.val());
+        self.less_o.next = bit_cast::<B, A>(self.a_i.val()) < bit_cast::<B, A>(self.c_i.val());
+    }
+}
+
+/// Signals that are assigned again and again, read in between, under nested conditions.
+#[derive(LogicBlock)]
+pub struct Order {
+    info: Info,
+    pub a_i: Signal<In, Bits<8>>,
+    pub b_i: Signal<In, Bits<8>>,
+    pub early_o: Signal<Out, Bits<8>>,
+    pub late_o: Signal<Out, Bits<8>>,
+    pub nested_o: Signal<Out, Bits<8>>,
+    pub count_o: Signal<Out, Bits<8>>,
+    sum: Signal<Local, Bits<8>>,
+    count: Signal<Local, Bits<8>>,
+}
+named! { [] Order, "order"; a_i b_i early_o late_o nested_o count_o sum count }
+flat_ports! { impl [] for Order: - a_i b_i early_o late_o nested_o count_o }
+
+impl Logic for Order {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.sum.next = self.a_i.val();
+        self.early_o.next = self.sum.val();
+        self.sum.next = self.sum.val() + self.b_i.val();
+        if self.sum.val().get_bit(7) {
+            self.sum.next = self.sum.val() ^ 0x55;
+        }
+        self.late_o.next = self.sum.val();
+        if self.a_i.val() == 3 {
+            self.nested_o.next = 1.into();
+        } else if self.a_i.val() < self.b_i.val() {
+            if self.b_i.val().get_bit(0) {
+                self.nested_o.next = self.a_i.val();
+            } else {
+                self.nested_o.next = self.sum.val();
+            }
+        } else {
+            self.nested_o.next = self.b_i.val();
+        }
+        self.count.next = 0.into();
+        for i in 0..8 {
+            if self.a_i.val().get_bit(i) {
+                self.count.next = self.count.val() + 1;
+            }
+        }
+        self.count_o.next = self.count.val();
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Debug, LogicState)]
+pub enum Step {
+    Idle,
+    Busy,
+    Done,
+}
+
+/// `match` over an enumeration in a register.
+#[derive(LogicBlock)]
+pub struct Machine {
+    info: Info,
+    pub clk_i: Signal<In, Clock>,
+    pub rst_ni: Signal<In, Bit>,
+    pub go_i: Signal<In, Bit>,
+    pub busy_o: Signal<Out, Bit>,
+    pub done_o: Signal<Out, Bit>,
+    step: Register<Step>,
+}
+named! { [] Machine, "machine"; clk_i rst_ni go_i busy_o done_o step }
+flat_ports! { impl [] for Machine: clk_i rst_ni go_i busy_o done_o }
+
+impl Logic for Machine {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.step.clk_i.next = self.clk_i.val();
+        self.step.rst_ni.next = self.rst_ni.val();
+        self.step.d_i.next = self.step.q_o.val();
+        self.busy_o.next = false;
+        match self.step.q_o.val() {
+            Step::Idle => {
+                if self.go_i.val() {
+                    self.step.d_i.next = Step::Busy;
+                }
+            }
+            Step::Busy => {
+                self.busy_o.next = true;
+                self.step.d_i.next = Step::Done;
+            }
+            Step::Done => {
+                self.step.d_i.next = Step::Idle;
+            }
+        }
+        self.done_o.next = self.step.q_o.val() == Step::Done;
+    }
+}
+
+/// One stage of [`Shifter`].
+#[derive(LogicBlock)]
+pub struct Stage {
+    info: Info,
+    pub clk_i: Signal<In, Clock>,
+    pub rst_ni: Signal<In, Bit>,
+    pub d_i: Signal<In, Bits<9>>,
+    pub q_o: Signal<Out, Bits<9>>,
+    value: Register<Bits<9>>,
+}
+named! { [] Stage, "stage"; clk_i rst_ni d_i q_o value }
+
+impl Logic for Stage {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.value.clk_i.next = self.clk_i.val();
+        self.value.rst_ni.next = self.rst_ni.val();
+        self.value.d_i.next = self.d_i.val() + 1;
+        self.q_o.next = self.value.q_o.val();
+    }
+}
+
+/// A bank of sub-blocks, one feeding the next; a bank of ports.
+#[derive(LogicBlock)]
+pub struct Shifter {
+    info: Info,
+    pub clk_i: Signal<In, Clock>,
+    pub rst_ni: Signal<In, Bit>,
+    pub d_i: Signal<In, Bits<9>>,
+    pub tap_o: Vec<Signal<Out, Bits<9>>>,
+    stages: Vec<Stage>,
+}
+impl Default for Shifter {
+    fn default() -> Self {
+        Self {
+            info: Info::module("shifter", "", &[]),
+            clk_i: Default::default(),
+            rst_ni: Default::default(),
+            d_i: Default::default(),
+            tap_o: bank(4),
+            stages: bank(4),
+        }
+    }
+}
+flat_ports! { impl [] for Shifter: clk_i rst_ni d_i tap_o }
+
+impl Logic for Shifter {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for i in 0..4 {
+            self.stages[i].clk_i.next = self.clk_i.val();
+            self.stages[i].rst_ni.next = self.rst_ni.val();
+            self.tap_o[i].next = self.stages[i].q_o.val();
+        }
+        self.stages[0].d_i.next = self.d_i.val();
+        for i in 1..4 {
+            self.stages[i].d_i.next = self.stages[i - 1].q_o.val();
+        }
+    }
+}
+
+// ---- what must be refused
+
+#[derive(LogicBlock)]
+pub struct Latch {
+    info: Info,
+    pub a_i: Signal<In, Bit>,
+    pub b_i: Signal<In, Bit>,
+    pub x_o: Signal<Out, Bit>,
+}
+named! { [] Latch, "latch"; a_i b_i x_o }
+impl Logic for Latch {
+    #[hdl_gen]
+    fn update(&mut self) {
+        if self.a_i.val() {
+            self.x_o.next = self.b_i.val();
+        }
+    }
+}
+
+#[derive(LogicBlock)]
+pub struct ReadsBeforeWrite {
+    info: Info,
+    pub a_i: Signal<In, Bit>,
+    pub x_o: Signal<Out, Bit>,
+    late: Signal<Local, Bit>,
+}
+named! { [] ReadsBeforeWrite, "reads_before_write"; a_i x_o late }
+impl Logic for ReadsBeforeWrite {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.x_o.next = self.late.val();
+        self.late.next = self.a_i.val();
+    }
+}
+
+#[derive(LogicBlock)]
+pub struct ReadsBack {
+    info: Info,
+    pub clk_i: Signal<In, Clock>,
+    pub rst_ni: Signal<In, Bit>,
+    pub a_i: Signal<In, Bits<9>>,
+    pub x_o: Signal<Out, Bits<9>>,
+    stage: Stage,
+}
+named! { [] ReadsBack, "reads_back"; clk_i rst_ni a_i x_o stage }
+impl Logic for ReadsBack {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.stage.clk_i.next = self.clk_i.val();
+        self.stage.rst_ni.next = self.rst_ni.val();
+        self.stage.d_i.next = self.a_i.val();
+        self.x_o.next = self.stage.d_i.val() ^ self.stage.q_o.val();
+    }
+}
+
+#[derive(LogicBlock)]
+pub struct HasSigned {
+    info: Info,
+    pub a_i: Signal<In, Signed<8>>,
+    pub x_o: Signal<Out, Signed<8>>,
+}
+named! { [] HasSigned, "has_signed"; a_i x_o }
+impl Logic for HasSigned {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.x_o.next = self.a_i.val();
+    }
+}
+
+#[derive(LogicBlock)]
+pub struct WideIndex {
+    info: Info,
+    pub a_i: Signal<In, Bits<4>>,
+    pub i_i: Signal<In, Bits<3>>,
+    pub x_o: Signal<Out, Bit>,
+}
+named! { [] WideIndex, "wide_index"; a_i i_i x_o }
+impl Logic for WideIndex {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.x_o.next = self.a_i.val().get_bit(self.i_i.val().index());
+    }
+}
+
+#[derive(LogicBlock)]
+pub struct BigLiteral {
+    info: Info,
+    pub a_i: Signal<In, Bits<4>>,
+    pub x_o: Signal<Out, Bit>,
+}
+named! { [] BigLiteral, "big_literal"; a_i x_o }
+impl Logic for BigLiteral {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.x_o.next = self.a_i.val() == 16;
+    }
+}
+
+#[derive(LogicBlock, Default)]
+pub struct Nameless {
+    pub a_i: Signal<In, Bit>,
+    pub x_o: Signal<Out, Bit>,
+}
+impl Logic for Nameless {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.x_o.next = self.a_i.val();
+    }
+}
