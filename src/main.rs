@@ -2,8 +2,13 @@
 //!
 //! Exit status: 0 done, 1 checked and found wrong, 2 could not run. Results go to stdout, talk to stderr.
 
+mod cosim_command;
+mod doctor_command;
 mod gen_command;
 mod options;
+mod report_command;
+mod trace_command;
+mod workload;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -20,6 +25,14 @@ struct Cli {
 enum Command {
     /// Write a block as synthesizable Verilog
     Gen(gen_command::GenArgs),
+    /// Run the generated scheduler against the host runtime and a device model, on kernel streams
+    Cosim(cosim_command::CosimArgs),
+    /// Report area, latencies and speed-ups of schedulers
+    Report(report_command::ReportArgs),
+    /// Say what is in a kernel stream, and bound what out-of-order launching can gain
+    Trace(trace_command::TraceArgs),
+    /// List the external tools: found or not, version, how to install
+    Doctor(doctor_command::DoctorArgs),
 }
 
 /// How a command that ran ended.
@@ -37,6 +50,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Gen(args) => gen_command::run(&args),
+        Command::Cosim(args) => cosim_command::run(&args),
+        Command::Report(args) => report_command::run(&args),
+        Command::Trace(args) => trace_command::run(&args),
+        Command::Doctor(args) => doctor_command::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -54,11 +54,7 @@ pub(super) fn io_error<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io
 impl Cache {
     /// `$WINDLASS_CACHE`, else `$XDG_CACHE_HOME/windlass`, else `~/.cache/windlass`. Nothing is created yet.
     pub fn from_env() -> Result<Self, CacheError> {
-        let var = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let root = var("WINDLASS_CACHE")
-            .or_else(|| Some(var("XDG_CACHE_HOME")?.join("windlass")))
-            .or_else(|| Some(var("HOME")?.join(".cache").join("windlass")));
-        root.map(Self::at).ok_or(CacheError::NoPlace)
+        windlass_gen::cache::root().map(Self::at).ok_or(CacheError::NoPlace)
     }
 
     /// The cache in the directory `root`, which is created when something is built.

@@ -1,0 +1,232 @@
+//! `windlass cosim`: the generated scheduler against the host runtime and a model of the device, on real kernel streams.
+
+use crate::options::{HardwareArgs, WindowArg};
+use crate::{Failure, Outcome, workload};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use windlass_cosim::engine::{EngineKind, EngineOptions, engine};
+use windlass_cosim::policy::{Policy, Stream};
+use windlass_cosim::profile::Profile;
+use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunReport};
+use windlass_cosim::timeline;
+use windlass_cosim::wave::Wave;
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::params::SchedulerParams;
+use windlass_runtime::host::HazardRule;
+
+/// `--engine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// The generated Verilog, under Verilator
+    Verilog,
+    /// The golden model; needs no Verilator
+    Model,
+    /// Both in lockstep: every port, every cycle
+    Both,
+}
+
+impl EngineArg {
+    /// As the library calls it.
+    pub fn kind(self) -> EngineKind {
+        match self {
+            Self::Verilog => EngineKind::Verilog,
+            Self::Model => EngineKind::Model,
+            Self::Both => EngineKind::Both,
+        }
+    }
+}
+
+/// Arguments of `windlass cosim`.
+#[derive(Args)]
+pub struct CosimArgs {
+    /// Traces (`.ktrace.jsonl`, plain or zstd); `brax-v1-ant-b256` is built in
+    #[arg(default_value = workload::BUILT_IN)]
+    files: Vec<String>,
+    /// The scheduling window
+    #[arg(long, value_enum, default_value = "matrix")]
+    window: WindowArg,
+    /// Window slots: 4, 8, 16, 24, 32, 48, 64, 96 or 128
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    slots: usize,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    /// What to compare, separated by commas; serial is always run, the others are measured against it
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "serial,streams,graph,window,ideal",
+        value_name = "POLICIES"
+    )]
+    policy: Vec<String>,
+    /// What decides under the policy `window`
+    #[arg(long, value_enum, default_value = "verilog")]
+    engine: EngineArg,
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
+    #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
+    gpu: String,
+    /// Packets that the queue to the hardware holds
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    fifo: usize,
+    /// Let the host of `window` pay a driver launch for every kernel, instead of writing into a user-mode queue
+    #[arg(long)]
+    driver_launch: bool,
+    /// Slots of the software window of `streams`; by default those of the hardware
+    #[arg(long, value_name = "N")]
+    software_slots: Option<usize>,
+    /// CUDA streams, and host threads, of `streams`
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    streams: usize,
+    /// Let the threads of `streams` poll events instead of synchronising with their stream
+    #[arg(long)]
+    poll_events: bool,
+    /// Find hazards as ACE's Algorithm 1 is printed; what it misses ends the run with status 1
+    #[arg(long)]
+    strict_algorithm1: bool,
+    /// Visit every cycle instead of jumping over idle stretches; the results are the same
+    #[arg(long)]
+    step: bool,
+    /// Seed of the state that the design does not initialise
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Write a waveform of the Verilog: FILE.vcd or FILE.fst
+    #[arg(long, value_name = "FILE")]
+    wave: Option<PathBuf>,
+    /// First cycle of the waveform, in cycles that the scheduler simulated (with --step: all)
+    #[arg(long, default_value_t = 0, requires = "wave", value_name = "CYCLE")]
+    from: u64,
+    /// Last cycle of the waveform
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
+    to: u64,
+    /// Write a timeline for Perfetto (ui.perfetto.dev): a row per SM and per window slot
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    format_version: u32,
+    runs: Vec<RunReport>,
+}
+
+/// The policies with these names.
+pub fn policies(names: &[String]) -> Result<Vec<Policy>, Failure> {
+    let possible = || Policy::ALL.map(Policy::name).join(", ");
+    names
+        .iter()
+        .map(|name| {
+            Policy::from_name(name).ok_or_else(|| {
+                format!("--policy: there is no policy `{name}`; possible: {}", possible()).into()
+            })
+        })
+        .collect()
+}
+
+/// The scheduler that the options describe.
+pub fn scheduler(
+    hardware: HardwareArgs,
+    window: WindowArg,
+    slots: usize,
+) -> Result<SchedulerParams, Failure> {
+    match hardware.block("kernel_scheduler", window, slots)? {
+        BlockSpec::KernelScheduler(params) => Ok(params),
+        other => Err(format!("{other:?} is no scheduler").into()),
+    }
+}
+
+/// The command line of this run, but for what a replay sets itself.
+fn replay(file: &str) -> String {
+    let mut words = vec!["windlass".to_string(), "cosim".to_string(), file.to_string()];
+    let mut args = std::env::args().skip(2);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--wave" | "--from" | "--to" | "--seed" | "--timeline" => drop(args.next()),
+            "--json" => {}
+            _ if arg.starts_with("--") => {
+                words.push(arg.clone());
+                // A flag without a value is followed by another flag or a file.
+                if !["--driver-launch", "--poll-events", "--strict-algorithm1", "--step"]
+                    .contains(&arg.as_str())
+                    && !arg.contains('=')
+                {
+                    words.extend(args.next());
+                }
+            }
+            _ => {}
+        }
+    }
+    words.join(" ")
+}
+
+/// Runs it.
+pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
+    if args.files.len() > 1 && (args.wave.is_some() || args.timeline.is_some()) {
+        return Err("--wave and --timeline hold one run: give one trace".into());
+    }
+    let params = scheduler(args.hardware, args.window, args.slots)?;
+    let mut simulation = CoSimulation::new(Profile::load(&args.gpu)?, params);
+    simulation.policies = policies(&args.policy)?;
+    simulation.fifo_depth = args.fifo;
+    simulation.driver_launch = args.driver_launch;
+    simulation.software_slots = args.software_slots.unwrap_or(args.slots);
+    simulation.streams = args.streams;
+    simulation.poll_events = args.poll_events;
+    simulation.step = args.step;
+    simulation.record = args.timeline.is_some();
+    if args.strict_algorithm1 {
+        simulation.rule = HazardRule::StrictAlgorithm1;
+    }
+    let wave = match &args.wave {
+        Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),
+        None => None,
+    };
+
+    let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new() };
+    let mut outcome = Outcome::Done;
+    let mut stdout = std::io::stdout().lock();
+    for file in &args.files {
+        let stream = Stream::new(&workload::load(file)?)?;
+        let options = EngineOptions {
+            seed: args.seed,
+            wave: wave.clone(),
+            replay: Some(format!(
+                "{} --seed {} --wave failure.vcd --from {{from}} --to {{to}}",
+                replay(file),
+                args.seed
+            )),
+        };
+        let mut engine = engine(args.engine.kind(), params, &options)?;
+        let result = match simulation.run(&stream, &mut *engine) {
+            Ok(result) => result,
+            Err(error) if error.is_wrong() => {
+                // Wrong, not broken: the other traces are still worth their run.
+                eprintln!("wrong: {file}: {error}");
+                outcome = Outcome::Wrong;
+                continue;
+            }
+            Err(error) => return Err(format!("{file}: {error}").into()),
+        };
+        if let Some(path) = &args.timeline {
+            let named = |e: std::io::Error| format!("{}: {e}", path.display());
+            let mut out = BufWriter::new(File::create(path).map_err(named)?);
+            timeline::write(&mut out, &stream, simulation.profile.clock_mhz, &result.recordings)
+                .map_err(named)?;
+            out.flush().map_err(named)?;
+        }
+        if args.json {
+            report.runs.push(result.report);
+        } else {
+            writeln!(stdout, "{}", result.report.table())?;
+        }
+    }
+    if args.json {
+        serde_json::to_writer(&mut stdout, &report)?;
+        writeln!(stdout)?;
+    }
+    Ok(outcome)
+}

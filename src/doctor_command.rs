@@ -1,0 +1,87 @@
+//! `windlass doctor`: which external tools are there, which are missing, how to get them.
+
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::io::Write;
+use windlass_gen::report::liberty;
+use windlass_gen::tools::{TABLE, find};
+
+/// Arguments of `windlass doctor`.
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+const FORMAT_VERSION: u32 = 1;
+
+/// Runs it: status 1 where something that a command needs is missing.
+pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    let mut missing = false;
+    let mut tools = Vec::new();
+    for info in TABLE {
+        let found = find(info.tool);
+        missing |= info.required && found.is_err();
+        let installs: Vec<String> = info
+            .install_everywhere()
+            .into_iter()
+            .map(|(system, command)| format!("{system}: {command}"))
+            .collect();
+        if args.json {
+            tools.push(serde_json::json!({
+                "name": info.name,
+                "purpose": info.purpose,
+                "required": info.required,
+                "minimum": info.minimum_text(),
+                "found": found.as_ref().ok().map(|f| f.path.display().to_string()),
+                "version": found.as_ref().ok().map(|f| f.version_line.clone()),
+                "error": found.as_ref().err().map(ToString::to_string),
+                "install": installs,
+            }));
+            continue;
+        }
+        match found {
+            Ok(found) => writeln!(
+                stdout,
+                "ok       {:<15} {} ({}), needs {}",
+                info.name,
+                found.version_line,
+                found.path.display(),
+                info.minimum_text()
+            )?,
+            Err(error) => {
+                let word = if info.required { "MISSING" } else { "optional" };
+                writeln!(
+                    stdout,
+                    "{word:<8} {:<15} needed to {}; needs {}",
+                    info.name,
+                    info.purpose,
+                    info.minimum_text()
+                )?;
+                writeln!(stdout, "           {}", error.to_string().replace('\n', "\n           "))?;
+                for install in installs {
+                    writeln!(stdout, "           {install}")?;
+                }
+            }
+        }
+    }
+    let library = liberty::default_path();
+    missing |= library.is_err();
+    if args.json {
+        let object = serde_json::json!({
+            "format_version": FORMAT_VERSION,
+            "tools": tools,
+            "cell_library": library.as_ref().ok().map(|p| p.display().to_string()),
+            "cell_library_error": library.as_ref().err().map(ToString::to_string),
+        });
+        writeln!(stdout, "{object}")?;
+    } else {
+        match library {
+            Ok(path) => writeln!(stdout, "ok       {:<15} {}", "cell library", path.display())?,
+            Err(error) => writeln!(stdout, "MISSING  {:<15} {error}", "cell library")?,
+        }
+    }
+    Ok(if missing { Outcome::Wrong } else { Outcome::Done })
+}

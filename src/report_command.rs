@@ -1,0 +1,216 @@
+//! `windlass report`: what schedulers cost and gain, in one document.
+
+use crate::cosim_command::{EngineArg, policies, scheduler};
+use crate::options::{HardwareArgs, WindowArg};
+use crate::{Failure, Outcome, workload};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use std::path::PathBuf;
+use windlass_cosim::engine::{EngineOptions, engine};
+use windlass_cosim::latency::{Distribution, WindowReport};
+use windlass_cosim::policy::{Policy, Stream};
+use windlass_cosim::profile::Profile;
+use windlass_cosim::run::{CoSimulation, PolicyReport};
+use windlass_gen::report::area::{AreaOptions, AreaReport, area};
+use windlass_gen::report::render::{Design, Latency, Parameter, Report, Speedup, Speedups, Spread};
+use windlass_gen::report::{Format, liberty, paper, render};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::params::{Encoding, SchedulerParams};
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Aligned tables
+    Text,
+    /// One JSON object
+    Json,
+    /// Markdown
+    Md,
+}
+
+/// Arguments of `windlass report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// The windows to compare, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
+    window: Vec<WindowArg>,
+    /// Window sizes, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "32", value_name = "N")]
+    slots: Vec<usize>,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    /// Trace for latencies and speed-ups; `brax-v1-ant-b256` is built in
+    #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE")]
+    trace: String,
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
+    #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
+    gpu: String,
+    /// What decides under the policy `window`
+    #[arg(long, value_enum, default_value = "verilog")]
+    engine: EngineArg,
+    /// Cell library; by default osu018 of Debian's qflow-tech-osu018
+    #[arg(long, value_name = "FILE.lib")]
+    liberty: Option<PathBuf>,
+    /// Leave out the area, and so Yosys
+    #[arg(long)]
+    no_area: bool,
+    /// Form of what is printed
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatArg,
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+    /// Also write report.txt, report.json and report.md into this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
+    let profile = Profile::load(&args.gpu)?;
+    let stream = Stream::new(&workload::load(&args.trace)?)?;
+    let library = match (&args.liberty, args.no_area) {
+        (_, true) => None,
+        (Some(path), false) => Some(path.clone()),
+        (None, false) => Some(liberty::default_path()?),
+    };
+    let mut designs = Vec::new();
+    let mut speedups = Speedups {
+        workload: stream.name().into(),
+        gpu: profile.name.clone(),
+        kernels: stream.kernels().len() as u64,
+        rows: Vec::new(),
+    };
+    // The policies that no hardware decides are the same for every design.
+    let mut others = policies(&["serial", "streams", "graph", "ideal"].map(String::from))?;
+    for &slots in &args.slots {
+        for &window in &args.window {
+            let params = scheduler(args.hardware, window, slots)?;
+            let name = if args.slots.len() == 1 {
+                params.kind().name().to_string()
+            } else {
+                format!("{} {slots}", params.kind().name())
+            };
+            let mut simulation = CoSimulation::new(profile.clone(), params);
+            simulation.policies = std::mem::take(&mut others);
+            simulation.policies.push(Policy::Window);
+            let mut engine = engine(args.engine.kind(), params, &EngineOptions::default())?;
+            let ran = match simulation.run(&stream, &mut *engine) {
+                Ok(ran) => ran.report,
+                Err(error) if error.is_wrong() => {
+                    eprintln!("wrong: {name}: {error}");
+                    return Ok(Outcome::Wrong);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let measured = ran.policies.iter().find_map(|p| p.window);
+            speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
+            designs.push(design(name, params, measured, library.as_deref(), &ran.scheduler.engine)?);
+        }
+    }
+    let report = Report::new(env!("CARGO_PKG_VERSION"), designs, vec![speedups]);
+    let format = match args.format {
+        FormatArg::Json => Format::Json,
+        FormatArg::Text if args.json => Format::Json,
+        FormatArg::Text => Format::Text,
+        FormatArg::Md => Format::Markdown,
+    };
+    std::io::stdout().lock().write_all(render(&report, format)?.as_bytes())?;
+    if let Some(directory) = &args.out {
+        std::fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+        for (name, format) in
+            [("report.txt", Format::Text), ("report.json", Format::Json), ("report.md", Format::Markdown)]
+        {
+            let path = directory.join(name);
+            std::fs::write(&path, render(&report, format)?)
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn speedup(policy: &PolicyReport, design: &str) -> Speedup {
+    Speedup {
+        policy: policy.policy.name().into(),
+        design: (policy.policy == Policy::Window).then(|| design.to_string()),
+        time_us: policy.micros,
+        speedup: policy.speedup,
+        occupancy: Some(policy.occupancy.cta_slots),
+    }
+}
+
+fn design(
+    name: String,
+    params: SchedulerParams,
+    measured: Option<WindowReport>,
+    library: Option<&std::path::Path>,
+    engine: &str,
+) -> Result<Design, Failure> {
+    let emitted = emit::emit(&*BlockSpec::KernelScheduler(params).hardware())?;
+    let files = output::verilog_files(&emitted);
+    let top = emitted.top().name.clone();
+    let slots = params.window().slots();
+    let upstream = params.upstream();
+    let mut parameters = vec![
+        Parameter::new("window", params.kind().name()),
+        Parameter::new("slots", slots),
+        Parameter::new("retire ports", params.window().retire_ports()),
+        Parameter::new("scheduled list", upstream.scheduled()),
+        Parameter::new("encoding", upstream.encoding().name()),
+        Parameter::new("latencies measured on", engine),
+    ];
+    if let Encoding::Ids { lanes } = upstream.encoding() {
+        parameters.insert(5, Parameter::new("ids per beat", lanes));
+    }
+    let area: Option<AreaReport> = match library {
+        Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
+        None => None,
+    };
+    let window_module = emitted
+        .modules
+        .iter()
+        .find(|m| m.name.starts_with(&format!("window_{}_n{slots}_r", params.kind().name())));
+    let paper = area
+        .as_ref()
+        .zip(window_module)
+        .and_then(|(area, module)| Some((area, area.modules.iter().find(|m| m.module == module.name)?)))
+        .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
+        .unwrap_or_default();
+    Ok(Design { name, top, parameters, area, latencies: latencies(params, measured), paper })
+}
+
+fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Latency> {
+    let Some(window) = measured else { return Vec::new() };
+    let slots = params.window().slots() as u32;
+    vec![
+        Latency::new(
+            "insert",
+            "last host beat to the offer of a kernel without upstream",
+            spread(&window.insert),
+            Some(paper::insert_cycles(slots)),
+        ),
+        Latency::new(
+            "retire to dispatch",
+            "retirement to the offer of a kernel that it frees",
+            spread(&window.retire_to_dispatch),
+            Some(paper::update_cycles(slots)),
+        ),
+        Latency::new(
+            "host to dispatch",
+            "first host beat to dispatch",
+            spread(&window.host_to_dispatch),
+            None,
+        ),
+    ]
+}
+
+fn spread(d: &Distribution) -> Option<Spread> {
+    (d.count > 0).then(|| Spread {
+        samples: d.count,
+        min: d.min,
+        median: d.median as f64,
+        p99: d.p99,
+        max: d.max,
+    })
+}

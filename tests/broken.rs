@@ -1,0 +1,134 @@
+//! Do the tests notice a broken design? Faults are put into the emitted Verilog, one at a time; lockstep must find each, and must
+//! name the cycle, the port, the seed and the way to see it again.
+
+use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::lockstep::{Lockstep, LockstepError};
+use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::params::{Encoding, WindowKind};
+
+/// Replaces `from` by `to` in the module whose name starts with `module`, and runs the result beside the golden model.
+fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
+    let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
+    let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
+    let mut files = output::verilog_files(&design);
+    let mut places = 0;
+    for (file, text) in &mut files {
+        if file.starts_with(module) {
+            places += text.matches(from).count();
+            *text = text.replacen(from, to, 1);
+        }
+    }
+    assert!(places > 0, "`{from}` is not in {module}: this test no longer breaks anything");
+
+    let top = design.top();
+    let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
+    let build = BuildSpec::new(&top.name, files, top.ports.clone());
+    let library = Verilated::build(&build, &cache).unwrap_or_else(|e| panic!("{e}"));
+    let verilated = library.instance(InstanceOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mut lockstep =
+        Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilated))])
+            .unwrap_or_else(|e| panic!("{e}"))
+            .replay("replay --from {from} --to {to}");
+    let error = lockstep.run(&mut *stimulus(spec, 1), 200_000).expect_err("the fault is not noticed");
+    let LockstepError::Difference(difference) = &error else { panic!("{error}") };
+    assert!(!difference.port.is_empty());
+    let text = error.to_string();
+    for word in ["cycle", &difference.port, "replay --from"] {
+        assert!(text.contains(word), "`{text}` does not say `{word}`");
+    }
+}
+
+fn scheduler(slots: usize) -> Request {
+    Request { slots, ..Request::default() }
+}
+
+#[test]
+fn a_dropped_dependency_is_noticed() {
+    // The row of one slot forgets what it waits for.
+    noticed(
+        "kernel_scheduler",
+        scheduler(8),
+        "window_matrix_row",
+        "insert_i ? up_i :",
+        "insert_i ? (up_i & 8'hfe) :",
+    );
+}
+
+#[test]
+fn a_dependency_that_survives_its_retirement_is_noticed() {
+    noticed("window_matrix", scheduler(8), "window_matrix_row", "(~retire_i)", "(~(retire_i & 8'h7f))");
+}
+
+#[test]
+fn a_dependency_on_a_kernel_that_retires_now_is_noticed() {
+    noticed(
+        "kernel_scheduler",
+        scheduler(8),
+        "window_matrix_n8",
+        "slots_valid_o & (~retiring)",
+        "slots_valid_o",
+    );
+}
+
+#[test]
+fn a_lost_precedence_is_noticed() {
+    // What rust-hdl's own printer makes of it: `&` binds less than `==`.
+    noticed(
+        "window_list",
+        Request { window: WindowKind::List, ..scheduler(4) },
+        "window_list_slot",
+        "clear_i & (entries_rdata_o == retired_i)",
+        "(clear_i & entries_rdata_o[0]) == retired_i[0]",
+    );
+}
+
+#[test]
+fn an_off_by_one_in_m_is_noticed() {
+    noticed(
+        "kernel_scheduler",
+        Request { scheduled: 8, ..scheduler(16) },
+        "upstream_load_ids",
+        "newer >= 8'h8",
+        "newer > 8'h8",
+    );
+    noticed(
+        "kernel_scheduler",
+        Request { scheduled: 8, encoding: Encoding::Mask, ..scheduler(16) },
+        "upstream_load_mask",
+        "newer >= 8'h8",
+        "newer >= 8'h7",
+    );
+}
+
+#[test]
+fn a_younger_kernel_that_goes_first_is_noticed() {
+    noticed("oldest_first", scheduler(8), "oldest_first", "(~(|(older_3 & req_i)))", "1'h1");
+}
+
+#[test]
+fn an_offer_that_moves_is_noticed() {
+    noticed("window_matrix", scheduler(8), "window_slots", "(|held_q) ? held_q : age_gnt_o", "age_gnt_o");
+}
+
+#[test]
+fn a_list_that_is_offered_while_it_is_written_is_noticed() {
+    noticed("window_list", scheduler(8), "window_list_n8", "waiting = target_q;", "waiting = 8'h0;");
+}
+
+#[test]
+fn a_kernel_retired_twice_is_noticed() {
+    noticed(
+        "window_matrix",
+        scheduler(8),
+        "window_matrix_n8",
+        "& (~retiring);\n      if (~(|ret_hot_1))",
+        ";\n      if (~(|ret_hot_1))",
+    );
+}
+
+#[test]
+fn state_without_reset_that_matters_is_noticed() {
+    noticed("window_matrix", scheduler(8), "window_slots", "valid_q <= 8'h0;", "valid_q <= valid_q;");
+}

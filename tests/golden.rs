@@ -1,0 +1,44 @@
+//! The emitted Verilog of the smallest designs is kept under tests/golden and reviewed like code.
+//!
+//! After a wanted change: `WINDLASS_BLESS=1 cargo test --test golden`, then read the diff.
+
+use std::path::PathBuf;
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::params::{Encoding, WindowKind};
+
+fn check(name: &str, request: Request) {
+    let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
+    let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
+    let again = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(output::files(&design), output::files(&again), "two runs give different bytes");
+
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{}.v", design.top().name));
+    let text = design.verilog();
+    if std::env::var_os("WINDLASS_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(kept == text, "{} differs; WINDLASS_BLESS=1 writes the new text", path.display());
+}
+
+#[test]
+fn pickers() {
+    for name in ["find_first", "round_robin", "oldest_first"] {
+        check(name, Request { slots: 4, ..Request::default() });
+    }
+}
+
+#[test]
+fn schedulers() {
+    for window in [WindowKind::Matrix, WindowKind::List] {
+        check("kernel_scheduler", Request { slots: 4, window, ..Request::default() });
+    }
+}
+
+#[test]
+fn upstream_load_with_masks() {
+    let encoding = Encoding::Mask;
+    check("upstream_load", Request { slots: 4, scheduled: 16, encoding, ..Request::default() });
+}
