@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# All tests, from nothing: set-up, format, lints, documentation, tests. `--long` adds the long ones (a million cycles of every
+# block and size in lockstep). CI runs exactly this.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+long=
+case "${1:-}" in
+  "") ;;
+  --long) long=1 ;;
+  *) echo "usage: ./test.sh [--long]" >&2; exit 2 ;;
+esac
+
+# shellcheck source=scripts/setup.sh
+source scripts/setup.sh
+
+times=()
+tier() { # name, command...
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  "$@"
+  times+=("$name $((SECONDS - start)) s")
+}
+
+tier "format" cargo fmt --all --check
+tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+tier "tests" cargo test --workspace --locked --quiet
+if [[ -n $long ]]; then
+  tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
+fi
+
+printf 'done: '
+printf '%s; ' "${times[@]}"
+echo "$SECONDS s in all"
