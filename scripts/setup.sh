@@ -34,6 +34,24 @@ if ! command -v cargo >/dev/null; then
   need /etc/ssl/certs/ca-certificates.crt ca-certificates "lets curl check whom it talks to"
 fi
 
+apt_install() { # packages...
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+  if [[ $(id -u) -ne 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+      say "Not root, and no sudo. As root: apt-get update && apt-get install $*"
+      exit 2
+    fi
+    apt=(sudo "${apt[@]}")
+  fi
+  say "installing: $*"
+  # Some other repository of this machine may be out of order; what matters is whether the install works.
+  "${apt[@]}" update || say "apt-get update failed; going on with the package lists that are here"
+  if ! "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null; then
+    say "apt-get could not install them; its message is above. By hand: sudo apt-get install $*"
+    exit 2
+  fi
+}
+
 if [[ ${#packages[@]} -gt 0 ]]; then
   if ! command -v apt-get >/dev/null; then
     say "This script installs on Debian and Ubuntu only. Here, install these yourself and run it again:"
@@ -42,27 +60,10 @@ if [[ ${#packages[@]} -gt 0 ]]; then
       *) say "  Fedora: sudo dnf install verilator yosys iverilog gcc gcc-c++ make zlib-devel"
          say "  Arch:   sudo pacman -S verilator yosys iverilog gcc make zlib" ;;
     esac
-    say "and osu018_stdcells.lib of qflow (http://opencircuitdesign.com/qflow) in /usr/share/qflow/tech/osu018,"
-    say "or name another cell library: windlass report --liberty FILE."
+    say "and osu018_stdcells.lib of qflow (http://opencircuitdesign.com/qflow) in /usr/share/qflow/tech/osu018."
     exit 2
   fi
-  as_root=()
-  if [[ $(id -u) -ne 0 ]]; then
-    if ! command -v sudo >/dev/null; then
-      say "Not root, and no sudo. As root: apt-get update && apt-get install ${packages[*]}"
-      exit 2
-    fi
-    as_root=(sudo)
-  fi
-  say "installing: ${packages[*]}"
-  # Variables do not pass through sudo by themselves.
-  apt=(${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq)
-  # Some other repository of this machine may be out of order; what matters is whether the install works.
-  "${apt[@]}" update || say "apt-get update failed; going on with the package lists that are here"
-  "${apt[@]}" install -y --no-install-recommends "${packages[@]}" >/dev/null || {
-    say "apt-get could not install them; see its message above. By hand: sudo apt-get install ${packages[*]}"
-    exit 2
-  }
+  apt_install "${packages[@]}"
 fi
 
 # Ubuntu 22.04 still has Verilator 4.
@@ -74,10 +75,15 @@ if ((10#$major < 5 || (10#$major == 5 && 10#$minor < 6))); then
   exit 2
 fi
 
-# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo.
+# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo. Debian 13 and Ubuntu 24.04 have rustup.
+if ! command -v cargo >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+  say "missing: rustup (fetches the Rust that rust-toolchain.toml names)"
+  apt_install rustup
+fi
+by_hand="  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain none"
 if ! command -v cargo >/dev/null; then
   say "missing: Rust. Install it with rustup, and run this again:"
-  say "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain none"
+  say "$by_hand"
   exit 2
 fi
 if ! command -v rustup >/dev/null; then
@@ -86,7 +92,7 @@ if ! command -v rustup >/dev/null; then
   oldest=$(sed -n 's/^channel = "1\.\([0-9]*\)\..*/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../rust-toolchain.toml")
   if ((${here:-0} < ${oldest:-0})); then
     say "Rust here is 1.${here:-?}, without rustup, and 1.$oldest is needed. Install rustup, and run this again:"
-    say "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain none"
+    say "$by_hand"
     exit 2
   fi
 fi
