@@ -1,22 +1,35 @@
 #!/usr/bin/env bash
 # Installs what Windlass needs and this machine lacks: on Debian and Ubuntu with apt, without asking. Says what and why first.
+<<<<<<< HEAD
 # Does nothing, in no time, when everything is there.
+=======
+# Does nothing, in no time, when everything is there. demo.sh and test.sh source it, so that a cargo it finds is on their PATH.
+>>>>>>> wt-report
 set -euo pipefail
 
 say() { printf '%s\n' "$*" >&2; }
 
 packages=()
+<<<<<<< HEAD
 need() { # command or file, Debian package, why
   if [[ $1 == /* ]]; then
     # A file, or a pattern of files.
     compgen -G "$1" >/dev/null && return
   else
     command -v "$1" >/dev/null && return
+=======
+need() { # command or absolute file, Debian package, why
+  if [[ $1 == /* ]]; then
+    [[ ! -e $1 ]] || return 0
+  else
+    ! command -v "$1" >/dev/null || return 0
+>>>>>>> wt-report
   fi
   say "missing: $2 ($3)"
   packages+=("$2")
 }
 
+<<<<<<< HEAD
 need verilator verilator "simulates the generated Verilog"
 need g++ g++ "compiles what Verilator writes"
 need yosys yosys "synthesizes the Verilog, for its area"
@@ -60,3 +73,86 @@ if ! command -v cargo >/dev/null; then
   say "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
   exit 2
 fi
+=======
+# rustup's usual place, for a shell that has not read its profile since.
+cargo_bin=${CARGO_HOME:-${HOME:-}/.cargo}/bin
+if ! command -v cargo >/dev/null && [[ -x $cargo_bin/cargo ]]; then PATH=$cargo_bin:$PATH; fi
+
+need "${VERILATOR:-verilator}" verilator "simulates the generated Verilog"
+need "${CXX:-g++}" g++ "compiles what Verilator writes"
+need cc gcc "links Rust programs; compiles zstd for the trace reader"
+need make make "builds the plain C++ loop that the benchmark compares with"
+need "${YOSYS:-yosys}" yosys "synthesizes the Verilog, for its area"
+need "${IVERILOG:-iverilog}" iverilog "reads the Verilog too, as a second opinion, in the tests"
+need /usr/share/qflow/tech/osu018/osu018_stdcells.lib qflow-tech-osu018 "the osu018 cell library, to measure area with"
+need /usr/include/zlib.h zlib1g-dev "compresses FST waveforms"
+if ! command -v cargo >/dev/null; then
+  # To install Rust at the end of this file.
+  need curl curl "fetches rustup"
+  need /etc/ssl/certs/ca-certificates.crt ca-certificates "lets curl check whom it talks to"
+fi
+
+apt_install() { # packages...
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq)
+  if [[ $(id -u) -ne 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+      say "Not root, and no sudo. As root: apt-get update && apt-get install $*"
+      exit 2
+    fi
+    apt=(sudo "${apt[@]}")
+  fi
+  say "installing: $*"
+  # Some other repository of this machine may be out of order; what matters is whether the install works.
+  "${apt[@]}" update || say "apt-get update failed; going on with the package lists that are here"
+  if ! "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null; then
+    say "apt-get could not install them; its message is above. By hand: sudo apt-get install $*"
+    exit 2
+  fi
+}
+
+if [[ ${#packages[@]} -gt 0 ]]; then
+  if ! command -v apt-get >/dev/null; then
+    say "This script installs on Debian and Ubuntu only. Here, install these yourself and run it again:"
+    case "$(uname -s)" in
+      Darwin) say "  brew install verilator yosys icarus-verilog gcc zlib" ;;
+      *) say "  Fedora: sudo dnf install verilator yosys iverilog gcc gcc-c++ make zlib-devel"
+         say "  Arch:   sudo pacman -S verilator yosys iverilog gcc make zlib" ;;
+    esac
+    say "and osu018_stdcells.lib of qflow (http://opencircuitdesign.com/qflow) in /usr/share/qflow/tech/osu018."
+    exit 2
+  fi
+  apt_install "${packages[@]}"
+fi
+
+# Ubuntu 22.04 still has Verilator 4.
+verilator_version=$("${VERILATOR:-verilator}" --version 2>/dev/null | sed -n 's/^Verilator \([0-9]*\)\.\([0-9]*\).*/\1 \2/p' || true)
+read -r major minor <<<"${verilator_version:-0 0}"
+if ((10#$major < 5 || (10#$major == 5 && 10#$minor < 6))); then
+  say "Verilator here is $major.$minor, and 5.006 is the oldest that works (Debian 12, Ubuntu 24.04 and later have it)."
+  say "Install a newer one and set VERILATOR to it."
+  exit 2
+fi
+
+# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo.
+rustup="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain none"
+if ! command -v cargo >/dev/null; then
+  say "missing: Rust (builds Windlass); installing rustup from rustup.rs into $cargo_bin"
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+    sh -s -- -y -q --profile minimal --default-toolchain none >/dev/null || {
+    say "That did not work. Install Rust with rustup, and run this again:"
+    say "  $rustup"
+    exit 2
+  }
+  PATH=$cargo_bin:$PATH
+fi
+if ! command -v rustup >/dev/null; then
+  # A distribution's own cargo ignores rust-toolchain.toml.
+  here=$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')
+  oldest=$(sed -n 's/^channel = "1\.\([0-9]*\)\..*/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../rust-toolchain.toml")
+  if ((${here:-0} < ${oldest:-0})); then
+    say "Rust here is 1.${here:-?}, without rustup, and 1.$oldest is needed. Install rustup, and run this again:"
+    say "$by_hand"
+    exit 2
+  fi
+fi
+>>>>>>> wt-report

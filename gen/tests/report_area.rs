@@ -89,6 +89,26 @@ fn totals_add_up_and_flip_flops_are_exact() {
 }
 
 #[test]
+fn modules_nested_three_deep_add_up() {
+    // Yosys 0.23 prints statistics of such designs that are no JSON.
+    let outer = "module outer (input clk_i, input rst_ni, input en_i, output [5:0] z_o);
+      wire [3:0] x, y;
+      wire [2:0] m;
+      pair only (.clk_i(clk_i), .rst_ni(rst_ni), .en_i(en_i), .at_i(z_o[1:0]), .d_i(z_o[4:2]),
+                 .x_o(x), .y_o(y), .m_o(m));
+      counter third (.clk_i(clk_i), .rst_ni(rst_ni), .en_i(en_i), .q_o(z_o[3:0]));
+      assign z_o[5:4] = {^x, ^{y, m}};
+    endmodule\n";
+    let cache = tempfile::tempdir().unwrap();
+    let design = files(&[("counter.v", COUNTER), ("pair.v", PAIR), ("outer.v", outer)]);
+    let report = area(&design, "outer", &osu018(), &options(cache.path())).unwrap();
+    let names: Vec<_> = report.modules.iter().map(|m| (m.module.as_str(), m.instances)).collect();
+    assert_eq!(names, [("outer", 1), ("counter", 3), ("pair", 1)]);
+    let sum: f64 = report.modules.iter().map(|m| m.own.area_um2 * m.instances as f64).sum();
+    assert_eq!((report.total().flip_flops, report.total().area_um2), (24, sum));
+}
+
+#[test]
 fn a_latch_is_an_error_that_names_the_signal() {
     let cache = tempfile::tempdir().unwrap();
     let error = area(&files(&[("latch.v", LATCH)]), "around", &osu018(), &options(cache.path())).unwrap_err();

@@ -4,7 +4,7 @@
 //! window when one retires. The kilobyte is an estimate by its authors, not a synthesis result, and there is no area in µm².
 //! Its size follows from the organisation: each of N slots keeps the ids of up to N-1 upstream kernels, 8 bits each.
 
-use super::area::{Amount, AreaReport};
+use super::area::{Amount, AreaReport, round4};
 use serde::{Deserialize, Serialize};
 
 /// Where the figures come from.
@@ -53,7 +53,8 @@ pub struct Comparison {
 
 impl Comparison {
     fn new(quantity: &str, unit: &str, paper: f64, measured: f64, note: String) -> Self {
-        let difference = measured - paper;
+        let paper = round4(paper);
+        let difference = round4(measured - paper);
         let percent = (paper != 0.0).then(|| (difference / paper * 1e3).round() / 10.0);
         Self { quantity: quantity.into(), unit: unit.into(), paper, measured, difference, percent, note }
     }

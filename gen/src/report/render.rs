@@ -250,6 +250,7 @@ fn design_items(report: &Report, design: &Design, items: &mut Vec<Item>) {
         items.push(Item::Heading(3, "Beside the paper".into()));
         items.push(Item::Line(format!("{}; estimates by its authors", report.paper_source)));
         items.push(Item::Table(paper_table(&design.paper)));
+        items.extend(design.paper.iter().map(|row| Item::Line(format!("{}: {}", row.quantity, row.note))));
     }
 }
 
@@ -320,18 +321,14 @@ fn latency_table(latencies: &[Latency]) -> Table {
 }
 
 fn paper_table(rows: &[Comparison]) -> Table {
-    let header =
-        ["quantity", "unit", "paper", "ours", "difference", "in %", "how the paper's number comes about"];
-    let mut table = Table::new(&header, true);
+    let mut table = Table::new(&["quantity", "paper", "ours", "difference", "in %"], false);
     for row in rows {
         table.rows.push(vec![
-            row.quantity.clone(),
-            row.unit.clone(),
-            row.paper.to_string(),
-            row.measured.to_string(),
+            format!("{}, {}", row.quantity, row.unit),
+            one(row.paper),
+            one(row.measured),
             signed(row.difference),
             row.percent.map_or(NONE.into(), signed),
-            row.note.clone(),
         ]);
     }
     table
@@ -385,7 +382,7 @@ fn one(value: f64) -> String {
 }
 
 fn signed(value: f64) -> String {
-    if value == 0.0 { "0".into() } else { format!("{value:+}") }
+    format!("{value:+.1}")
 }
 
 fn print(items: &[Item], markdown: bool) -> String {
