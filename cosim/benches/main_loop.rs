@@ -1,9 +1,8 @@
 //! How fast our engine runs a Verilated model, against a plain C++ main loop over the same model in the same run.
 //!
-//! `cargo bench -p windlass-cosim --bench main_loop`; with `-- FILE.v TOP PORTS.json` another design, where PORTS.json is a
-//! list of `{"name": .., "direction": "input" | "output", "width": ..}`. Both sides apply the same recorded inputs, read all
-//! outputs and hash them; the hashes must agree. Rounds alternate, time is the thread's own, and the median of the rounds'
-//! ratios is printed.
+//! `cargo bench -p windlass-cosim --bench main_loop`: the scheduler with 32 slots, with either window. Both sides apply the same
+//! recorded inputs, read all outputs and hash them; the hashes must agree. Rounds alternate, time is the thread's own, and the
+//! median of the rounds' ratios is printed.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -11,11 +10,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
-use windlass_cosim::stimulus::{RandomStimulus, Stimulus};
+use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Optimise, Verilated};
 use windlass_gen::tools::{Tool, find};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
-use windlass_rtl::port::{CLOCK, Direction, Layout, Port};
+use windlass_rtl::params::WindowKind;
+use windlass_rtl::port::{CLOCK, Direction, Layout};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -25,26 +27,23 @@ const ROUNDS: usize = 9;
 const SECONDS_PER_ROUND: f64 = 0.5;
 
 fn main() -> Result<()> {
-    // Cargo adds `--bench`.
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let spec = match args.as_slice() {
-        [] => scoreboard(),
-        [file, top, ports] => {
-            let name = Path::new(file).file_name().ok_or("no file name")?.to_string_lossy().into_owned();
-            BuildSpec::new(top, vec![(name, fs::read_to_string(file)?)], read_ports(ports)?)
-        }
-        _ => return Err("give no argument, or FILE.v TOP PORTS.json".into()),
-    };
-    measure(&spec)
+    for window in [WindowKind::Matrix, WindowKind::List] {
+        measure(BlockSpec::new("kernel_scheduler", Request { window, ..Request::default() })?)?;
+    }
+    Ok(())
 }
 
-/// Prints the speeds and their ratios for any design.
-fn measure(spec: &BuildSpec) -> Result<()> {
-    let spec = spec.clone().optimise(Optimise::Long).trace(None);
+/// Prints the speeds and their ratios for a block.
+fn measure(block: BlockSpec) -> Result<()> {
+    let design = emit::emit(&*block.hardware())?;
+    let top = design.top();
+    let spec = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone())
+        .optimise(Optimise::Long)
+        .trace(None);
     let library = Verilated::build(&spec, &Cache::from_env()?)?;
     let mut model = library.instance(InstanceOptions::default())?;
     let (iw, ow) = (library.input_words(), library.output_words());
-    let inputs = record(&mut model, &spec.ports, iw, ow)?;
+    let inputs = record(&mut model, block, iw, ow)?;
     let dir = tempfile::tempdir()?;
     let program = plain_main(&spec, &inputs, dir.path())?;
 
@@ -135,8 +134,8 @@ fn add(hash: u64, word: u32) -> u64 {
 }
 
 /// Inputs that the block itself reacted to, so that channels keep their rules; the first cycles are a reset.
-fn record(model: &mut Verilated, ports: &[Port], iw: usize, ow: usize) -> Result<Vec<u32>> {
-    let mut stimulus = RandomStimulus::new(ports, 1).reset_every(0);
+fn record(model: &mut Verilated, block: BlockSpec, iw: usize, ow: usize) -> Result<Vec<u32>> {
+    let mut stimulus = stimulus(block, 1);
     let (mut now, mut out, mut all) = (vec![0; iw], vec![0; ow], Vec::with_capacity(RECORDED * iw));
     for cycle in 0..RECORDED {
         stimulus.next(cycle as u64, &out, &mut now);
@@ -244,56 +243,4 @@ int main(int, char** argv) {{
         .into());
     }
     Ok(dir.join("obj/Vdut"))
-}
-
-fn read_ports(file: &str) -> Result<Vec<Port>> {
-    let list: Vec<serde_json::Value> = serde_json::from_str(&fs::read_to_string(file)?)?;
-    list.iter()
-        .map(|p| {
-            let text = |key| p.get(key).and_then(|v| v.as_str()).map(str::to_string);
-            let direction = if text("direction").as_deref() == Some("output") {
-                Direction::Output
-            } else {
-                Direction::Input
-            };
-            let width = p.get("width").and_then(|v| v.as_u64()).ok_or("a port without a width")? as u32;
-            let name = text("name").ok_or("a port without a name")?;
-            Ok(Port {
-                name,
-                direction,
-                width,
-                channel: text("channel").unwrap_or_default(),
-                doc: String::new(),
-            })
-        })
-        .collect()
-}
-
-fn scoreboard() -> BuildSpec {
-    let input = |name: &str, width, channel: &str| port(name, Direction::Input, width, channel);
-    let output = |name: &str, width, channel: &str| port(name, Direction::Output, width, channel);
-    let ports = vec![
-        input("clk_i", 1, ""),
-        input("rst_ni", 1, ""),
-        input("ins_valid_i", 1, "ins"),
-        output("ins_ready_o", 1, "ins"),
-        input("ins_mask_i", 32, "ins"),
-        input("ins_id_i", 8, "ins"),
-        output("ins_slot_o", 5, ""),
-        output("dis_valid_o", 1, ""),
-        input("dis_ready_i", 1, ""),
-        output("dis_slot_o", 5, ""),
-        output("dis_id_o", 8, ""),
-        input("ret_valid_i", 1, ""),
-        input("ret_slot_i", 5, ""),
-        output("busy_o", 32, ""),
-        output("blocked_o", 32, ""),
-        output("count_o", 6, ""),
-        output("cycles_o", 48, ""),
-    ];
-    BuildSpec::new("scoreboard", vec![("scoreboard.v".into(), include_str!("scoreboard.v").into())], ports)
-}
-
-fn port(name: &str, direction: Direction, width: u32, channel: &str) -> Port {
-    Port { name: name.into(), direction, width, channel: channel.into(), doc: String::new() }
 }

@@ -1,0 +1,235 @@
+//! The command as its users meet it: exit status, stdout, stderr, and files.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn windlass(args: &[&str]) -> Output {
+    run(args, &[])
+}
+
+fn run(args: &[&str], env: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).envs(env.iter().copied());
+    command.output().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Fails with this status, says these words on stderr, and nothing on stdout.
+fn fails(args: &[&str], status: i32, words: &[&str]) {
+    let output = windlass(args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{args:?}: {stderr}");
+    assert_eq!(stdout(&output), "", "{args:?}");
+    for word in words {
+        assert!(stderr.contains(word), "{args:?}: `{stderr}` does not say `{word}`");
+    }
+}
+
+fn succeeds(args: &[&str]) -> String {
+    let output = windlass(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    stdout(&output)
+}
+
+fn json(text: &str) -> serde_json::Value {
+    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!(value["format_version"], 1);
+    value
+}
+
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(directory).unwrap_or_else(|e| panic!("{e}"));
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let path = entry.unwrap_or_else(|e| panic!("{e}")).path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (name, std::fs::read(&path).unwrap_or_else(|e| panic!("{e}")))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn gen_writes_the_same_bytes_on_every_run() {
+    let directories = [tempfile::tempdir(), tempfile::tempdir()].map(|d| d.unwrap_or_else(|e| panic!("{e}")));
+    for directory in &directories {
+        let out = directory.path().to_string_lossy().into_owned();
+        succeeds(&["gen", "--block", "kernel_scheduler", "--window", "list", "--slots", "8", "--out", &out]);
+    }
+    let [a, b] = directories.map(|d| files(d.path()));
+    assert_eq!(a, b);
+    let top = "kernel_scheduler_list_ids_n8_r2_m128_k4";
+    for kind in ["v", "f", "core", "json"] {
+        assert!(a.iter().any(|(name, _)| *name == format!("{top}.{kind}")), "{top}.{kind} is missing");
+    }
+    let (_, metadata) = a.iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");
+    let metadata = json(&String::from_utf8_lossy(metadata));
+    assert_eq!(metadata["top"], top);
+    assert_eq!(metadata["parameters"]["SLOTS"], 8);
+    let ports = metadata["ports"].as_array().expect("an array");
+    let disp = ports.iter().find(|p| p["name"] == "disp_slot_o").expect("a port");
+    assert_eq!(
+        (&disp["width"], &disp["direction"], &disp["channel"]),
+        (&3.into(), &"output".into(), &"disp".into())
+    );
+}
+
+#[test]
+fn gen_says_what_is_possible() {
+    fails(
+        &["gen", "--slots", "12"],
+        2,
+        &["slots = 12 is not compiled in", "4, 8, 16, 24, 32, 48, 64, 96, 128"],
+    );
+    fails(
+        &["gen", "--encoding", "mask", "--scheduled", "20"],
+        2,
+        &["scheduled = 20", "8, 16, 32, 64, 128, 255"],
+    );
+    fails(&["gen", "--scheduled", "256"], 2, &["scheduled = 256 is outside 8..=255"]);
+    fails(&["gen", "--retire-ports", "5"], 2, &["retire-ports = 5 is outside 1..=4"]);
+    fails(&["gen", "--block", "windo"], 2, &["no block `windo`", "window_matrix, window_list"]);
+    fails(&["gen", "--slots", "4", "--out", "/proc/nowhere"], 2, &["/proc/nowhere", "--out"]);
+}
+
+#[test]
+fn gen_lists_its_blocks() {
+    assert_eq!(succeeds(&["gen", "--list"]).lines().count(), 7);
+}
+
+#[test]
+fn cosim_gives_the_same_table_with_every_engine() {
+    let table = |engine: &str| {
+        let text = succeeds(&["cosim", "--slots", "8", "--policy", "serial,window", "--engine", engine]);
+        // The line that names the engine differs, of course.
+        text.lines().filter(|l| !l.contains("engine")).map(String::from).collect::<Vec<_>>()
+    };
+    let model = table("model");
+    assert_eq!(model, table("verilog"));
+    assert_eq!(model, table("both"));
+    assert!(model.iter().any(|l| l.starts_with("window ")), "{model:?}");
+}
+
+#[test]
+fn cosim_does_not_care_whether_time_jumps() {
+    let report = |step: bool| {
+        let mut args = vec!["cosim", "--slots", "8", "--policy", "serial,window", "--json"];
+        args.extend(step.then_some("--step"));
+        let mut value = json(&succeeds(&args));
+        for policy in value["runs"][0]["policies"].as_array_mut().expect("an array") {
+            // How many cycles the simulation visited is what differs.
+            policy["visited_cycles"] = 0.into();
+            if policy["window"].is_object() {
+                policy["window"]["simulated_cycles"] = 0.into();
+                policy["window"]["skipped_cycles"] = 0.into();
+            }
+        }
+        value
+    };
+    assert_eq!(report(false), report(true));
+}
+
+#[test]
+fn cosim_works_without_verilator_on_the_model_only() {
+    let none = [("VERILATOR", "/nonexistent/verilator"), ("WINDLASS_CACHE", "/nonexistent/cache")];
+    assert!(run(&["cosim", "--engine", "model", "--policy", "window"], &none).status.success());
+    let output = run(&["cosim", "--policy", "window"], &none);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("--engine model"), "{stderr}");
+}
+
+#[test]
+fn cosim_exits_with_1_where_the_order_is_wrong() {
+    // Algorithm 1 as printed misses RAW; the order checker does not.
+    fails(
+        &["cosim", "--engine", "model", "--policy", "window", "--strict-algorithm1"],
+        1,
+        &["RAW", "before kernel"],
+    );
+}
+
+#[test]
+fn cosim_names_what_it_does_not_know() {
+    fails(
+        &["cosim", "--policy", "magic"],
+        2,
+        &["no policy `magic`", "serial, streams, graph, window, ideal"],
+    );
+    fails(&["cosim", "--gpu", "rtx9999"], 2, &["rtx9999", "rtx3070"]);
+    fails(&["cosim", "nowhere.ktrace.jsonl"], 2, &["nowhere.ktrace.jsonl"]);
+    fails(&["cosim", "--engine", "model", "--wave", "x.vcd"], 2, &["no waveform"]);
+    fails(&["cosim", "a", "b", "--timeline", "x.json"], 2, &["one trace"]);
+}
+
+#[test]
+fn cosim_writes_waveform_and_timeline() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+    let (vcd, fst, timeline) = (path("w.vcd"), path("w.fst"), path("t.json"));
+    let common = ["cosim", "workloads/alexnet-b1.ktrace.jsonl", "--slots", "4", "--policy", "window"];
+    succeeds(
+        &[&common[..], &["--wave", &vcd, "--from", "2", "--to", "40", "--timeline", &timeline]].concat(),
+    );
+    succeeds(&[&common[..], &["--wave", &fst]].concat());
+    let vcd = std::fs::read_to_string(vcd).unwrap_or_else(|e| panic!("{e}"));
+    assert!(vcd.contains("disp_valid_o"), "the waveform has the ports");
+    assert!(std::fs::metadata(fst).is_ok_and(|m| m.len() > 100));
+    let text = std::fs::read_to_string(timeline).unwrap_or_else(|e| panic!("{e}"));
+    let events: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        events["traceEvents"].as_array().is_some_and(|e| e.len() > 24),
+        "an event for each kernel at least"
+    );
+}
+
+#[test]
+fn report_has_area_latency_and_speed_up_in_three_forms() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let out = directory.path().to_string_lossy().into_owned();
+    let value = json(&succeeds(&["report", "--window", "matrix", "--slots", "8", "--json", "--out", &out]));
+    let design = &value["designs"][0];
+    let total = design["area"]["modules"][0]["total"]["area_um2"].as_f64().expect("an area");
+    let sum: f64 = design["area"]["modules"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|m| m["own"]["area_um2"].as_f64().unwrap_or(0.0) * m["instances"].as_f64().unwrap_or(0.0))
+        .sum();
+    assert!(total > 1000.0 && (total - sum).abs() < 1.0, "total {total}, sum of the modules {sum}");
+    assert_eq!(design["latencies"][0]["cycles"]["median"], 1.0);
+    assert!(value["speedups"][0]["rows"].as_array().is_some_and(|rows| rows.len() == 5));
+    let names: Vec<String> = files(directory.path()).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["report.json", "report.md", "report.txt"]);
+}
+
+#[test]
+fn trace_tells_what_is_in_a_stream() {
+    let text = succeeds(&["trace", "--strict-algorithm1"]);
+    for word in ["433 (0 TENSOR, 366 SIMT, 67 COPY)", "31721 pairs", "depth 276, width 8", "Algorithm 1"] {
+        assert!(text.contains(word), "`{text}` does not say `{word}`");
+    }
+    let value = json(&succeeds(&["trace", "workloads/alexnet-b1.ktrace.jsonl", "--json"]));
+    assert_eq!(value["traces"][0]["kernels"], 24);
+}
+
+#[test]
+fn trace_names_file_line_and_field() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("bad.ktrace.jsonl");
+    std::fs::write(&path, "{\"e\":\"trace\",\"ktrace\":1}\n").unwrap_or_else(|e| panic!("{e}"));
+    fails(&["trace", &path.to_string_lossy()], 2, &["bad.ktrace.jsonl:1", "field `gpu`", "add"]);
+}
+
+#[test]
+fn doctor_knows_every_tool() {
+    let value = json(&succeeds(&["doctor", "--json"]));
+    assert_eq!(value["tools"].as_array().map(Vec::len), Some(6));
+    let output = run(&["doctor"], &[("VERILATOR", "/nonexistent/verilator")]);
+    assert_eq!(output.status.code(), Some(1), "a missing tool is status 1");
+    assert!(stdout(&output).contains("apt-get install verilator"), "{}", stdout(&output));
+}
