@@ -5,7 +5,7 @@ use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use windlass_cosim::engine::{EngineKind, EngineOptions, engine};
 use windlass_cosim::policy::{Policy, Stream};
@@ -163,6 +163,13 @@ fn replay(file: &str) -> String {
     words.join(" ")
 }
 
+/// Says on a terminal what long work is at; elsewhere, nothing.
+fn progress(text: &str) {
+    if std::io::stderr().is_terminal() {
+        eprintln!("{text}");
+    }
+}
+
 /// Runs it.
 pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     if args.files.len() > 1 && (args.wave.is_some() || args.timeline.is_some()) {
@@ -189,7 +196,10 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new() };
     let mut outcome = Outcome::Done;
     let mut stdout = std::io::stdout().lock();
-    for file in &args.files {
+    for (i, file) in args.files.iter().enumerate() {
+        if args.files.len() > 1 {
+            progress(&format!("[{}/{}] {file}", i + 1, args.files.len()));
+        }
         let stream = Stream::new(&workload::load(file)?)?;
         let options = EngineOptions {
             seed: args.seed,

@@ -1,10 +1,13 @@
 //! Golden model, rust-hdl's simulation and Verilated Verilog, side by side: the same random inputs, every port, every cycle.
 //!
-//! `WINDLASS_SEED` sets the seed; `WINDLASS_LONG=1` runs a million cycles of each block and size (`./test.sh --long`).
+//! `WINDLASS_SEED` sets the seed; `WINDLASS_LONG=1` runs a million cycles of each block and size (`./test.sh --long`);
+//! `WINDLASS_WAVE=FROM-TO` writes the Verilog's waveform of these cycles to `target/lockstep-BLOCK-nN.vcd`. A failure prints the
+//! command that sets them all.
 
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::lockstep::Lockstep;
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
+use windlass_cosim::wave::Wave;
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
@@ -18,13 +21,24 @@ fn long() -> bool {
     std::env::var_os("WINDLASS_LONG").is_some()
 }
 
+/// The waveform that `WINDLASS_WAVE` asks for.
+fn wave(spec: BlockSpec) -> Option<Wave> {
+    let cycles = std::env::var("WINDLASS_WAVE").ok()?;
+    let (from, to) = cycles.split_once('-').expect("WINDLASS_WAVE=FROM-TO");
+    let number = |text: &str| text.parse().expect("WINDLASS_WAVE=FROM-TO, two numbers");
+    let path = format!("target/lockstep-{}-n{}.vcd", spec.name(), spec.slots());
+    Some(Wave::new(path).and_then(|w| w.window(number(from), number(to))).unwrap_or_else(|e| panic!("{e}")))
+}
+
 fn verilated(spec: BlockSpec) -> Box<dyn CycleModel> {
     let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
     let top = design.top();
     let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
-    let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone());
+    let wave = wave(spec);
+    let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone())
+        .trace(wave.as_ref().map(Wave::format));
     let library = Verilated::build(&build, &cache).unwrap_or_else(|e| panic!("{e}"));
-    let options = InstanceOptions { seed: seed(), wave: None };
+    let options = InstanceOptions { seed: seed(), wave };
     Box::new(library.instance(options).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -33,9 +47,10 @@ fn run(spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>, cycles: u64
     let mut all = vec![("model".to_string(), spec.model())];
     all.extend(members);
     let started = std::time::Instant::now();
-    let mut lockstep = Lockstep::new(all)
-        .unwrap_or_else(|e| panic!("{e}"))
-        .replay(format!("WINDLASS_SEED={{seed}} cargo test --test lockstep {}", spec.name()));
+    let mut lockstep = Lockstep::new(all).unwrap_or_else(|e| panic!("{e}")).replay(format!(
+        "WINDLASS_SEED={{seed}} WINDLASS_WAVE={{from}}-{{to}} cargo test --test lockstep {}",
+        spec.name()
+    ));
     let mut stimulus = stimulus(spec, seed());
     let summary = lockstep.run(&mut *stimulus, cycles).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
     println!(

@@ -5,7 +5,7 @@ mod blocks;
 
 use blocks::*;
 use rust_hdl::prelude::Block;
-use windlass_cosim::lockstep::Lockstep;
+use windlass_cosim::lockstep::{Lockstep, LockstepError, Summary};
 use windlass_cosim::stimulus::RandomStimulus;
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
 use windlass_gen::{emit, output};
@@ -17,12 +17,22 @@ fn seed() -> u64 {
 }
 
 fn check<B: FlatPorts + 'static>(cycles: u64, new: impl Fn() -> B) {
+    compare(cycles, new, |text| text).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Runs the block and its Verilog, after `change`, side by side.
+fn compare<B: FlatPorts + 'static>(
+    cycles: u64,
+    new: impl Fn() -> B,
+    change: impl Fn(String) -> String,
+) -> Result<Summary, LockstepError> {
     let mut block = new();
     block.connect_all();
     let design = emit::emit(&block).unwrap_or_else(|e| panic!("{e}"));
     let top = design.top();
+    let files = output::verilog_files(&design).into_iter().map(|(name, text)| (name, change(text)));
     let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
-    let spec = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone());
+    let spec = BuildSpec::new(&top.name, files.collect(), top.ports.clone());
     let library = Verilated::build(&spec, &cache).unwrap_or_else(|e| panic!("{e}"));
     let options = InstanceOptions { seed: seed(), wave: None };
     let verilated = library.instance(options).unwrap_or_else(|e| panic!("{e}"));
@@ -32,7 +42,7 @@ fn check<B: FlatPorts + 'static>(cycles: u64, new: impl Fn() -> B) {
     ])
     .unwrap_or_else(|e| panic!("{e}"));
     let mut stimulus = RandomStimulus::new(&top.ports, seed());
-    lockstep.run(&mut stimulus, cycles).unwrap_or_else(|e| panic!("{}: {e}", top.name));
+    lockstep.run(&mut stimulus, cycles)
 }
 
 /// One test per width: 1 and 2, around 8, around rust-hdl's change of representation at 32, around 64, and 128.
@@ -59,6 +69,24 @@ at_widths! {
     operators_at_64_bits: 64 6;
     operators_at_65_bits: 65 7;
     operators_at_128_bits: 128 7;
+}
+
+/// What rust-hdl's own printer does: no parentheses, 32-bit literals. These very tests must notice.
+#[test]
+fn an_emitter_that_loses_precedence_or_width_is_noticed() {
+    for (from, to) in [
+        ("(a_i & b_i) == c_i", "a_i & b_i == c_i"),
+        ("(a_i - b_i) - c_i", "a_i - (b_i - c_i)"),
+        ("(a_i + b_i) < a_i", "(a_i + b_i + 32'h0) < a_i"),
+        ("(~a_i) + 8'h1", "~(a_i + 8'h1)"),
+    ] {
+        let broken = |text: String| {
+            assert!(text.contains(from), "`{from}` is not in the Verilog: {text}");
+            text.replace(from, to)
+        };
+        let result = compare(3000, Precedence::<8>::default, broken);
+        assert!(matches!(result, Err(LockstepError::Difference(_))), "{from}: {result:?}");
+    }
 }
 
 #[test]
