@@ -29,7 +29,7 @@ need "${IVERILOG:-iverilog}" iverilog "reads the Verilog too, as a second opinio
 need /usr/share/qflow/tech/osu018/osu018_stdcells.lib qflow-tech-osu018 "the osu018 cell library, to measure area with"
 need /usr/include/zlib.h zlib1g-dev "compresses FST waveforms"
 if ! command -v cargo >/dev/null; then
-  # For the command at the end of this file.
+  # To install Rust at the end of this file.
   need curl curl "fetches rustup"
   need /etc/ssl/certs/ca-certificates.crt ca-certificates "lets curl check whom it talks to"
 fi
@@ -75,16 +75,17 @@ if ((10#$major < 5 || (10#$major == 5 && 10#$minor < 6))); then
   exit 2
 fi
 
-# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo. Debian 13 and Ubuntu 24.04 have rustup.
-if ! command -v cargo >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
-  say "missing: rustup (fetches the Rust that rust-toolchain.toml names)"
-  apt_install rustup
-fi
-by_hand="  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain none"
+# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo.
+rustup="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain none"
 if ! command -v cargo >/dev/null; then
-  say "missing: Rust. Install it with rustup, and run this again:"
-  say "$by_hand"
-  exit 2
+  say "missing: Rust (builds Windlass); installing rustup from rustup.rs into $cargo_bin"
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+    sh -s -- -y -q --profile minimal --default-toolchain none >/dev/null || {
+    say "That did not work. Install Rust with rustup, and run this again:"
+    say "  $rustup"
+    exit 2
+  }
+  PATH=$cargo_bin:$PATH
 fi
 if ! command -v rustup >/dev/null; then
   # A distribution's own cargo ignores rust-toolchain.toml.

@@ -206,7 +206,7 @@ fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Lat
 }
 
 fn spread(d: &Distribution) -> Option<Spread> {
-    (d.count > 0).then(|| Spread {
+    (d.count > 0).then_some(Spread {
         samples: d.count,
         min: d.min,
         median: d.median as f64,
