@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 source scripts/setup.sh
 
 cargo build --release --locked --quiet
-windlass=target/release/windlass
+windlass=${CARGO_TARGET_DIR:-target}/release/windlass
 trace=workloads/brax-v1-ant-b256.ktrace.jsonl
 out=build/demo
 mkdir -p "$out"

@@ -93,7 +93,7 @@ if ! command -v rustup >/dev/null; then
   oldest=$(sed -n 's/^channel = "1\.\([0-9]*\)\..*/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../rust-toolchain.toml")
   if ((${here:-0} < ${oldest:-0})); then
     say "Rust here is 1.${here:-?}, without rustup, and 1.$oldest is needed. Install rustup, and run this again:"
-    say "$by_hand"
+    say "  $rustup"
     exit 2
   fi
 fi
