@@ -1,4 +1,20 @@
 //! Verilog emitter, file lists, metadata; the synthesis flow and its reports; the table of external tools.
+//!
+//! ```
+//! use windlass_gen::{emit, output};
+//! use windlass_rtl::catalog::{BlockSpec, Request};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let spec = BlockSpec::new("window_matrix", Request { slots: 8, ..Request::default() })?;
+//! let design = emit::emit(&*spec.hardware())?;
+//! assert_eq!(design.top().name, "window_matrix_n8_r2");
+//! # let directory = tempfile::tempdir()?;
+//! # let directory = directory.path();
+//! let files = output::write(&design, directory)?;
+//! # assert!(files.len() > 4);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod cache;
 pub mod emit;

@@ -37,13 +37,102 @@ pub(crate) fn info(kind: &str, params: WindowParams) -> Info {
         .param("RETIRE_PORTS", "r", params.retire_ports())
 }
 
-/// The ports of a window, in order.
-#[macro_export]
-macro_rules! window_ports {
-    ($block:ident) => {
+/// A window: the ports that every kind has, the private fields between the braces, the constructor. `$r` is the number of retire
+/// ports, for the initial values.
+macro_rules! window {
+    (
+        $(#[$doc:meta])* $block:ident = $kind:literal, |$r:ident| {
+            $($(#[$field_doc:meta])* $field:ident: $field_type:ty = $init:expr,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(LogicBlock)]
+        pub struct $block<const N: usize, const LN: usize> {
+            info: Info,
+            /// Clock.
+            pub clk_i: Signal<In, Clock>,
+            /// Reset.
+            pub rst_ni: Signal<In, Bit>,
+            /// A kernel is to be inserted.
+            pub ins_valid_i: Signal<In, Bit>,
+            /// It is, at the end of this cycle.
+            pub ins_ready_o: Signal<Out, Bit>,
+            /// Its id.
+            pub ins_id_i: Signal<In, Bits<ID_BITS>>,
+            /// Slots it waits for.
+            pub ins_up_i: Signal<In, Bits<N>>,
+            /// A kernel is offered.
+            pub disp_valid_o: Signal<Out, Bit>,
+            /// It is taken.
+            pub disp_ready_i: Signal<In, Bit>,
+            /// Its id.
+            pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
+            /// Its slot.
+            pub disp_slot_o: Signal<Out, Bits<LN>>,
+            /// A kernel has finished.
+            pub ret_valid_i: Vec<Signal<In, Bit>>,
+            /// Its retirement is taken.
+            pub ret_ready_o: Vec<Signal<Out, Bit>>,
+            /// Its slot.
+            pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
+            /// A retirement is ignored.
+            pub ret_err_o: Signal<Out, Bit>,
+            /// Slots in use that do not retire now.
+            pub slot_live_o: Signal<Out, Bits<N>>,
+            /// Id in each slot.
+            pub slot_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+            /// Slots in use.
+            pub occupancy_o: Signal<Out, Bits<8>>,
+            /// Not empty.
+            pub oldest_valid_o: Signal<Out, Bit>,
+            /// Id of the oldest kernel.
+            pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
+            /// No slot is free.
+            pub full_o: Signal<Out, Bit>,
+            /// Something is being worked on.
+            pub busy_o: Signal<Out, Bit>,
+            $($(#[$field_doc])* $field: $field_type,)*
+            _retire_ports: usize,
+        }
+
+        impl<const N: usize, const LN: usize> $block<N, LN> {
+            /// A window of `N` slots; `params` must say the same `N`.
+            pub fn new(params: WindowParams) -> Self {
+                debug_assert_eq!(params.slots(), N);
+                let $r = params.retire_ports();
+                Self {
+                    info: $crate::window::info($kind, params),
+                    clk_i: Signal::default(),
+                    rst_ni: Signal::default(),
+                    ins_valid_i: Signal::default(),
+                    ins_ready_o: Signal::default(),
+                    ins_id_i: Signal::default(),
+                    ins_up_i: Signal::default(),
+                    disp_valid_o: Signal::default(),
+                    disp_ready_i: Signal::default(),
+                    disp_id_o: Signal::default(),
+                    disp_slot_o: Signal::default(),
+                    ret_valid_i: bank($r),
+                    ret_ready_o: bank($r),
+                    ret_slot_i: bank($r),
+                    ret_err_o: Signal::default(),
+                    slot_live_o: Signal::default(),
+                    slot_id_o: bank(N),
+                    occupancy_o: Signal::default(),
+                    oldest_valid_o: Signal::default(),
+                    oldest_id_o: Signal::default(),
+                    full_o: Signal::default(),
+                    busy_o: Signal::default(),
+                    $($field: $init,)*
+                    _retire_ports: $r,
+                }
+            }
+        }
+
         $crate::flat_ports!(impl [const N: usize, const LN: usize] for $block<N, LN>:
             clk_i rst_ni ins_valid_i ins_ready_o ins_id_i ins_up_i disp_valid_o disp_ready_i disp_id_o disp_slot_o
             ret_valid_i ret_ready_o ret_slot_i ret_err_o slot_live_o slot_id_o occupancy_o oldest_valid_o oldest_id_o
             full_o busy_o);
     };
 }
+pub(crate) use window;

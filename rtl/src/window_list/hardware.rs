@@ -3,7 +3,7 @@
 use crate::info::Info;
 use crate::params::{ID_BITS, WindowParams};
 use crate::parts::{PayloadRegister, Register, RegisterFile, bank, number};
-use crate::window::WindowSlots;
+use crate::window::{WindowSlots, window};
 use rust_hdl::prelude::*;
 
 /// The list of one slot: up to `N - 1` upstream ids, one looked at per cycle.
@@ -87,154 +87,45 @@ impl<const N: usize, const LN: usize> Logic for SlotList<N, LN> {
     }
 }
 
-/// The window: see the module's page.
-#[derive(LogicBlock)]
-pub struct WindowList<const N: usize, const LN: usize> {
-    info: Info,
-    /// Clock.
-    pub clk_i: Signal<In, Clock>,
-    /// Reset.
-    pub rst_ni: Signal<In, Bit>,
-    /// A kernel is to be inserted.
-    pub ins_valid_i: Signal<In, Bit>,
-    /// It is, at the end of this cycle.
-    pub ins_ready_o: Signal<Out, Bit>,
-    /// Its id.
-    pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-    /// Slots it waits for.
-    pub ins_up_i: Signal<In, Bits<N>>,
-    /// A kernel is offered.
-    pub disp_valid_o: Signal<Out, Bit>,
-    /// It is taken.
-    pub disp_ready_i: Signal<In, Bit>,
-    /// Its id.
-    pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Its slot.
-    pub disp_slot_o: Signal<Out, Bits<LN>>,
-    /// A kernel has finished.
-    pub ret_valid_i: Vec<Signal<In, Bit>>,
-    /// Its retirement is taken.
-    pub ret_ready_o: Vec<Signal<Out, Bit>>,
-    /// Its slot.
-    pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
-    /// A retirement is ignored.
-    pub ret_err_o: Signal<Out, Bit>,
-    /// Slots in use that do not retire now.
-    pub slot_live_o: Signal<Out, Bits<N>>,
-    /// Id in each slot.
-    pub slot_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-    /// Slots in use.
-    pub occupancy_o: Signal<Out, Bits<8>>,
-    /// Not empty.
-    pub oldest_valid_o: Signal<Out, Bit>,
-    /// Id of the oldest kernel.
-    pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// No slot is free.
-    pub full_o: Signal<Out, Bit>,
-    /// Something is being worked on.
-    pub busy_o: Signal<Out, Bit>,
-    slots: WindowSlots<N, LN>,
-    lists: Vec<SlotList<N, LN>>,
-    /// A list is being written; `target`, `upstream` and `append_at` go with it.
-    inserting: Register<Bit>,
-    /// Lists are being cleared of `retired`.
-    updating: Register<Bit>,
-    /// Position that the walk looks at next.
-    step: Register<Bits<LN>>,
-    target: PayloadRegister<Bits<N>>,
-    upstream: PayloadRegister<Bits<N>>,
-    append_at: PayloadRegister<Bits<LN>>,
-    retired: PayloadRegister<Bits<ID_BITS>>,
-    idle: Signal<Local, Bit>,
-    ret_any: Signal<Local, Bit>,
-    ret_hot: Signal<Local, Bits<N>>,
-    ret_id: Signal<Local, Bits<ID_BITS>>,
-    ins_ready: Signal<Local, Bit>,
-    insert: Signal<Local, Bit>,
-    now_step: Signal<Local, Bits<LN>>,
-    now_target: Signal<Local, Bits<N>>,
-    now_upstream: Signal<Local, Bits<N>>,
-    now_append_at: Signal<Local, Bits<LN>>,
-    now_retired: Signal<Local, Bits<ID_BITS>>,
-    now_inserting: Signal<Local, Bit>,
-    now_updating: Signal<Local, Bit>,
-    step_hot: Signal<Local, Bits<N>>,
-    append: Signal<Local, Bit>,
-    append_id: Signal<Local, Bits<ID_BITS>>,
-    waiting: Signal<Local, Bits<N>>,
-    zero: Constant<Bits<N>>,
-    one: Constant<Bits<N>>,
-    no_id: Constant<Bits<ID_BITS>>,
-    first: Constant<Bits<LN>>,
-    one_step: Constant<Bits<LN>>,
-    last_insert: Constant<Bits<LN>>,
-    last_update: Constant<Bits<LN>>,
-    _retire_ports: usize,
-}
-
-impl<const N: usize, const LN: usize> WindowList<N, LN> {
-    /// A window of `N` slots; `params` must say the same `N`.
-    pub fn new(params: WindowParams) -> Self {
-        debug_assert_eq!(params.slots(), N);
-        let r = params.retire_ports();
-        Self {
-            info: crate::window::info("window_list", params),
-            clk_i: Signal::default(),
-            rst_ni: Signal::default(),
-            ins_valid_i: Signal::default(),
-            ins_ready_o: Signal::default(),
-            ins_id_i: Signal::default(),
-            ins_up_i: Signal::default(),
-            disp_valid_o: Signal::default(),
-            disp_ready_i: Signal::default(),
-            disp_id_o: Signal::default(),
-            disp_slot_o: Signal::default(),
-            ret_valid_i: bank(r),
-            ret_ready_o: bank(r),
-            ret_slot_i: bank(r),
-            ret_err_o: Signal::default(),
-            slot_live_o: Signal::default(),
-            slot_id_o: bank(N),
-            occupancy_o: Signal::default(),
-            oldest_valid_o: Signal::default(),
-            oldest_id_o: Signal::default(),
-            full_o: Signal::default(),
-            busy_o: Signal::default(),
-            slots: WindowSlots::new(1),
-            lists: bank(N),
-            inserting: Register::default(),
-            updating: Register::default(),
-            step: Register::default(),
-            target: PayloadRegister::default(),
-            upstream: PayloadRegister::default(),
-            append_at: PayloadRegister::default(),
-            retired: PayloadRegister::default(),
-            idle: Signal::default(),
-            ret_any: Signal::default(),
-            ret_hot: Signal::default(),
-            ret_id: Signal::default(),
-            ins_ready: Signal::default(),
-            insert: Signal::default(),
-            now_step: Signal::default(),
-            now_target: Signal::default(),
-            now_upstream: Signal::default(),
-            now_append_at: Signal::default(),
-            now_retired: Signal::default(),
-            now_inserting: Signal::default(),
-            now_updating: Signal::default(),
-            step_hot: Signal::default(),
-            append: Signal::default(),
-            append_id: Signal::default(),
-            waiting: Signal::default(),
-            zero: number(0),
-            one: number(1),
-            no_id: number(0),
-            first: number(0),
-            one_step: number(1),
-            last_insert: number(N as u128 - 1),
-            last_update: number(N as u128 - 2),
-            _retire_ports: r,
-        }
+window! {
+    /// The window: see the module's page.
+    WindowList = "window_list", |r| {
+        slots: WindowSlots<N, LN> = WindowSlots::new(1),
+        lists: Vec<SlotList<N, LN>> = bank(N),
+        /// A list is being written; `target`, `upstream` and `append_at` go with it.
+        inserting: Register<Bit> = Register::default(),
+        /// Lists are being cleared of `retired`.
+        updating: Register<Bit> = Register::default(),
+        /// Position that the walk looks at next.
+        step: Register<Bits<LN>> = Register::default(),
+        target: PayloadRegister<Bits<N>> = PayloadRegister::default(),
+        upstream: PayloadRegister<Bits<N>> = PayloadRegister::default(),
+        append_at: PayloadRegister<Bits<LN>> = PayloadRegister::default(),
+        retired: PayloadRegister<Bits<ID_BITS>> = PayloadRegister::default(),
+        idle: Signal<Local, Bit> = Signal::default(),
+        ret_any: Signal<Local, Bit> = Signal::default(),
+        ret_hot: Signal<Local, Bits<N>> = Signal::default(),
+        ret_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        ins_ready: Signal<Local, Bit> = Signal::default(),
+        insert: Signal<Local, Bit> = Signal::default(),
+        now_step: Signal<Local, Bits<LN>> = Signal::default(),
+        now_target: Signal<Local, Bits<N>> = Signal::default(),
+        now_upstream: Signal<Local, Bits<N>> = Signal::default(),
+        now_append_at: Signal<Local, Bits<LN>> = Signal::default(),
+        now_retired: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        now_inserting: Signal<Local, Bit> = Signal::default(),
+        now_updating: Signal<Local, Bit> = Signal::default(),
+        step_hot: Signal<Local, Bits<N>> = Signal::default(),
+        append: Signal<Local, Bit> = Signal::default(),
+        append_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        waiting: Signal<Local, Bits<N>> = Signal::default(),
+        zero: Constant<Bits<N>> = number(0),
+        one: Constant<Bits<N>> = number(1),
+        no_id: Constant<Bits<ID_BITS>> = number(0),
+        first: Constant<Bits<LN>> = number(0),
+        one_step: Constant<Bits<LN>> = number(1),
+        last_insert: Constant<Bits<LN>> = number(N as u128 - 1),
+        last_update: Constant<Bits<LN>> = number(N as u128 - 2),
     }
 }
 
@@ -351,5 +242,3 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
         self.oldest_id_o.next = self.slots.oldest_id_o.val();
     }
 }
-
-crate::window_ports!(WindowList);

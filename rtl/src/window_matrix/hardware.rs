@@ -3,7 +3,7 @@
 use crate::info::Info;
 use crate::params::{ID_BITS, WindowParams};
 use crate::parts::{PayloadRegister, bank, number};
-use crate::window::WindowSlots;
+use crate::window::{WindowSlots, window};
 use rust_hdl::prelude::*;
 
 /// One row of the dependency matrix: which slots the kernel in this slot still waits for.
@@ -60,103 +60,18 @@ impl<const N: usize> Logic for MatrixRow<N> {
     }
 }
 
-/// The window: see the module's page.
-#[derive(LogicBlock)]
-pub struct WindowMatrix<const N: usize, const LN: usize> {
-    info: Info,
-    /// Clock.
-    pub clk_i: Signal<In, Clock>,
-    /// Reset.
-    pub rst_ni: Signal<In, Bit>,
-    /// A kernel is to be inserted.
-    pub ins_valid_i: Signal<In, Bit>,
-    /// It is, at the end of this cycle.
-    pub ins_ready_o: Signal<Out, Bit>,
-    /// Its id.
-    pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-    /// Slots it waits for.
-    pub ins_up_i: Signal<In, Bits<N>>,
-    /// A kernel is offered.
-    pub disp_valid_o: Signal<Out, Bit>,
-    /// It is taken.
-    pub disp_ready_i: Signal<In, Bit>,
-    /// Its id.
-    pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Its slot.
-    pub disp_slot_o: Signal<Out, Bits<LN>>,
-    /// A kernel has finished.
-    pub ret_valid_i: Vec<Signal<In, Bit>>,
-    /// Its retirement is taken.
-    pub ret_ready_o: Vec<Signal<Out, Bit>>,
-    /// Its slot.
-    pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
-    /// A retirement is ignored.
-    pub ret_err_o: Signal<Out, Bit>,
-    /// Slots in use that do not retire now.
-    pub slot_live_o: Signal<Out, Bits<N>>,
-    /// Id in each slot.
-    pub slot_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-    /// Slots in use.
-    pub occupancy_o: Signal<Out, Bits<8>>,
-    /// Not empty.
-    pub oldest_valid_o: Signal<Out, Bit>,
-    /// Id of the oldest kernel.
-    pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// No slot is free.
-    pub full_o: Signal<Out, Bit>,
-    /// Something is being worked on.
-    pub busy_o: Signal<Out, Bit>,
-    slots: WindowSlots<N, LN>,
-    rows: Vec<MatrixRow<N>>,
-    ret_hot: Vec<Signal<Local, Bits<N>>>,
-    retiring: Signal<Local, Bits<N>>,
-    ret_err: Signal<Local, Bit>,
-    insert: Signal<Local, Bit>,
-    waiting: Signal<Local, Bits<N>>,
-    zero: Constant<Bits<N>>,
-    one: Constant<Bits<N>>,
-    _retire_ports: usize,
-}
-
-impl<const N: usize, const LN: usize> WindowMatrix<N, LN> {
-    /// A window of `N` slots; `params` must say the same `N`.
-    pub fn new(params: WindowParams) -> Self {
-        debug_assert_eq!(params.slots(), N);
-        let r = params.retire_ports();
-        Self {
-            info: crate::window::info("window_matrix", params),
-            clk_i: Signal::default(),
-            rst_ni: Signal::default(),
-            ins_valid_i: Signal::default(),
-            ins_ready_o: Signal::default(),
-            ins_id_i: Signal::default(),
-            ins_up_i: Signal::default(),
-            disp_valid_o: Signal::default(),
-            disp_ready_i: Signal::default(),
-            disp_id_o: Signal::default(),
-            disp_slot_o: Signal::default(),
-            ret_valid_i: bank(r),
-            ret_ready_o: bank(r),
-            ret_slot_i: bank(r),
-            ret_err_o: Signal::default(),
-            slot_live_o: Signal::default(),
-            slot_id_o: bank(N),
-            occupancy_o: Signal::default(),
-            oldest_valid_o: Signal::default(),
-            oldest_id_o: Signal::default(),
-            full_o: Signal::default(),
-            busy_o: Signal::default(),
-            slots: WindowSlots::new(r),
-            rows: bank(N),
-            ret_hot: bank(r),
-            retiring: Signal::default(),
-            ret_err: Signal::default(),
-            insert: Signal::default(),
-            waiting: Signal::default(),
-            zero: number(0),
-            one: number(1),
-            _retire_ports: r,
-        }
+window! {
+    /// The window: see the module's page.
+    WindowMatrix = "window_matrix", |r| {
+        slots: WindowSlots<N, LN> = WindowSlots::new(r),
+        rows: Vec<MatrixRow<N>> = bank(N),
+        ret_hot: Vec<Signal<Local, Bits<N>>> = bank(r),
+        retiring: Signal<Local, Bits<N>> = Signal::default(),
+        ret_err: Signal<Local, Bit> = Signal::default(),
+        insert: Signal<Local, Bit> = Signal::default(),
+        waiting: Signal<Local, Bits<N>> = Signal::default(),
+        zero: Constant<Bits<N>> = number(0),
+        one: Constant<Bits<N>> = number(1),
     }
 }
 
@@ -213,5 +128,3 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.oldest_id_o.next = self.slots.oldest_id_o.val();
     }
 }
-
-crate::window_ports!(WindowMatrix);
