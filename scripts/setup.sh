@@ -75,7 +75,11 @@ if ((10#$major < 5 || (10#$major == 5 && 10#$minor < 6))); then
   exit 2
 fi
 
-# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo.
+# Rust: rust-toolchain.toml says which; rustup fetches it on the first call of cargo. Debian 13 and Ubuntu 24.04 have rustup.
+if ! command -v cargo >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+  say "missing: rustup (fetches the Rust that rust-toolchain.toml names)"
+  apt_install rustup
+fi
 rustup="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --default-toolchain none"
 if ! command -v cargo >/dev/null; then
   say "missing: Rust (builds Windlass); installing rustup from rustup.rs into $cargo_bin"
