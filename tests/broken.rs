@@ -6,7 +6,7 @@ use windlass_cosim::lockstep::{Lockstep, LockstepError};
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BlockSpec, Request};
-use windlass_rtl::params::{Encoding, WindowKind};
+use windlass_rtl::params::Encoding;
 
 /// Replaces `from` by `to` in the module whose name starts with `module`, and runs the result beside the golden model.
 fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
@@ -74,13 +74,13 @@ fn a_dependency_on_a_kernel_that_retires_now_is_noticed() {
 
 #[test]
 fn a_lost_precedence_is_noticed() {
-    // What rust-hdl's own printer makes of it: `&` binds less than `==`.
+    // Without the parentheses `&` binds tighter than `|`. (tests/semantics does the same to every kind of operator.)
     noticed(
-        "window_list",
-        Request { window: WindowKind::List, ..scheduler(4) },
-        "window_list_slot",
-        "clear_i & (entries_rdata_o == retired_i)",
-        "(clear_i & entries_rdata_o[0]) == retired_i[0]",
+        "kernel_scheduler",
+        scheduler(8),
+        "upstream_load_ids",
+        "(~blocked) & (ins_ready_i | (~host_last_i))",
+        "~blocked & ins_ready_i | ~host_last_i",
     );
 }
 

@@ -1,8 +1,8 @@
 //! Golden model, rust-hdl's simulation and Verilated Verilog, side by side: the same random inputs, every port, every cycle.
 //!
 //! `WINDLASS_SEED` sets the seed; `WINDLASS_LONG=1` runs a million cycles of each block and size (`./test.sh --long`);
-//! `WINDLASS_WAVE=FROM-TO` writes the Verilog's waveform of these cycles to `target/lockstep-BLOCK-nN.vcd`. A failure prints the
-//! command that sets them all.
+//! `WINDLASS_WAVE=FROM-TO` writes the Verilog's waveform of these cycles beside the build, and says where. A failure prints
+//! the command that sets them all.
 
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::lockstep::Lockstep;
@@ -11,7 +11,7 @@ use windlass_cosim::wave::Wave;
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
-use windlass_rtl::params::{Encoding, WindowKind};
+use windlass_rtl::params::{Encoding, SCHEDULED_MASK, WINDOW_SLOTS, WindowKind};
 
 fn seed() -> u64 {
     std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_120)
@@ -21,12 +21,19 @@ fn long() -> bool {
     std::env::var_os("WINDLASS_LONG").is_some()
 }
 
+/// The module's name, which says every parameter.
+fn module(spec: BlockSpec) -> String {
+    emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}")).top().name.clone()
+}
+
 /// The waveform that `WINDLASS_WAVE` asks for.
 fn wave(spec: BlockSpec) -> Option<Wave> {
     let cycles = std::env::var("WINDLASS_WAVE").ok()?;
     let (from, to) = cycles.split_once('-').expect("WINDLASS_WAVE=FROM-TO");
     let number = |text: &str| text.parse().expect("WINDLASS_WAVE=FROM-TO, two numbers");
-    let path = format!("target/lockstep-{}-n{}.vcd", spec.name(), spec.slots());
+    // A directory that every build has, whatever CARGO_TARGET_DIR says.
+    let path = format!("{}/lockstep-{}.vcd", env!("CARGO_TARGET_TMPDIR"), module(spec));
+    eprintln!("waveform: {path}");
     Some(Wave::new(path).and_then(|w| w.window(number(from), number(to))).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -43,123 +50,146 @@ fn verilated(spec: BlockSpec) -> Box<dyn CycleModel> {
 }
 
 /// Runs `members` against the golden model; prints what a failure needs to be repeated.
-fn run(spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>, cycles: u64) {
+fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>, cycles: u64) {
     let mut all = vec![("model".to_string(), spec.model())];
+    let with: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
     all.extend(members);
     let started = std::time::Instant::now();
+    let long = if long() { " WINDLASS_LONG=1" } else { "" };
     let mut lockstep = Lockstep::new(all).unwrap_or_else(|e| panic!("{e}")).replay(format!(
-        "WINDLASS_SEED={{seed}} WINDLASS_WAVE={{from}}-{{to}} cargo test --test lockstep {}",
-        spec.name()
+        "WINDLASS_SEED={{seed}}{long} WINDLASS_WAVE={{from}}-{{to}} cargo test --test lockstep -- --exact {test}"
     ));
     let mut stimulus = stimulus(spec, seed());
     let summary = lockstep.run(&mut *stimulus, cycles).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
     println!(
-        "{} N={}: {} cycles, seed {}, {:.1} s",
-        spec.name(),
-        spec.slots(),
+        "{:<45} with {:<20} {:>8} cycles, seed {}, {:.1} s",
+        module(spec),
+        with.join(" and "),
         summary.cycles,
         seed(),
         started.elapsed().as_secs_f64()
     );
 }
 
-/// All three where rust-hdl's simulator, the slowest, can take part; model and Verilog for the rest of the million.
-fn check(name: &str, request: Request, cycles: [u64; 2]) {
+/// Rust-hdl's simulator is the slowest, the more so the larger the state: all three for as long as it can take part, then model
+/// and Verilog alone, in the long run for a million cycles.
+fn check(test: &str, name: &str, request: Request) {
     let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
-    let [three, two] = cycles;
+    let [three, two] = match (long(), spec.slots()) {
+        (false, ..=8) => [20_000, 100_000],
+        (false, ..=32) => [1_000, 20_000],
+        (false, _) => [50, 2_000],
+        (true, ..=8) => [1_000_000, 1_000_000],
+        (true, ..=32) => [50_000, 1_000_000],
+        (true, _) => [1_000, 1_000_000],
+    };
     let hdl = ("rust-hdl".to_string(), spec.simulation());
-    run(spec, vec![hdl, ("verilog".to_string(), verilated(spec))], three);
-    run(spec, vec![("verilog".to_string(), verilated(spec))], two);
+    run(test, spec, vec![hdl, ("verilog".to_string(), verilated(spec))], three);
+    run(test, spec, vec![("verilog".to_string(), verilated(spec))], two);
 }
 
-fn sizes(name: &str, request: Request) {
-    for slots in [4, 8, 24, 32, 128] {
-        // Cycles with rust-hdl's simulator, and without: the first shrink with the size of the state.
-        let cycles = match (long(), slots) {
-            (false, 4 | 8) => [20_000, 100_000],
-            (false, 24 | 32) => [1_000, 20_000],
-            (false, _) => [50, 2_000],
-            (true, 4 | 8) => [1_000_000, 1_000_000],
-            (true, 24 | 32) => [100_000, 1_000_000],
-            (true, _) => [2_000, 1_000_000],
-        };
-        check(name, Request { slots, ..request }, cycles);
+/// At several sizes; in the long run at all.
+fn sizes(test: &str, name: &str, request: Request) {
+    for slots in WINDOW_SLOTS {
+        if long() || [4, 8, 24, 128].contains(&slots) {
+            check(test, name, Request { slots, ..request });
+        }
     }
+}
+
+fn with(change: impl FnOnce(&mut Request)) -> Request {
+    let mut request = Request { slots: 8, ..Request::default() };
+    change(&mut request);
+    request
 }
 
 #[test]
 fn find_first() {
-    sizes("find_first", Request::default());
+    sizes("find_first", "find_first", Request::default());
 }
 
 #[test]
 fn round_robin() {
-    sizes("round_robin", Request::default());
+    sizes("round_robin", "round_robin", Request::default());
 }
 
 #[test]
 fn oldest_first() {
-    sizes("oldest_first", Request::default());
+    sizes("oldest_first", "oldest_first", Request::default());
 }
 
 #[test]
 fn window_matrix() {
-    sizes("window_matrix", Request::default());
+    sizes("window_matrix", "window_matrix", Request::default());
 }
 
 #[test]
-fn window_matrix_with_1_and_4_retire_ports() {
-    for retire_ports in [1, 4] {
-        check("window_matrix", Request { slots: 8, retire_ports, ..Request::default() }, [5_000, 100_000]);
+fn windows_with_other_retire_ports() {
+    for retire_ports in [1, 3, 4] {
+        for name in ["window_matrix", "window_list"] {
+            check("windows_with_other_retire_ports", name, with(|r| r.retire_ports = retire_ports));
+        }
     }
 }
 
 #[test]
 fn window_list() {
-    sizes("window_list", Request::default());
+    sizes("window_list", "window_list", Request::default());
 }
 
 #[test]
 fn upstream_load_ids() {
-    sizes("upstream_load", Request::default());
+    sizes("upstream_load_ids", "upstream_load", Request::default());
 }
 
 #[test]
 fn upstream_load_mask() {
-    for scheduled in [8, 64, 255] {
-        let request = Request { slots: 8, scheduled, encoding: Encoding::Mask, ..Request::default() };
-        check("upstream_load", request, [5_000, 100_000]);
+    for scheduled in SCHEDULED_MASK {
+        let request = with(|r| (r.scheduled, r.encoding) = (scheduled, Encoding::Mask));
+        check("upstream_load_mask", "upstream_load", request);
     }
 }
 
 #[test]
 fn kernel_scheduler_matrix() {
-    sizes("kernel_scheduler", Request::default());
+    sizes("kernel_scheduler_matrix", "kernel_scheduler", Request::default());
 }
 
 #[test]
 fn kernel_scheduler_list() {
-    sizes("kernel_scheduler", Request { window: WindowKind::List, ..Request::default() });
+    let request = Request { window: WindowKind::List, ..Request::default() };
+    sizes("kernel_scheduler_list", "kernel_scheduler", request);
 }
 
 #[test]
 fn kernel_scheduler_where_the_limit_is_near() {
     for scheduled in [8, 9, 255] {
-        check("kernel_scheduler", Request { slots: 8, scheduled, ..Request::default() }, [5_000, 100_000]);
+        let request = with(|r| r.scheduled = scheduled);
+        check("kernel_scheduler_where_the_limit_is_near", "kernel_scheduler", request);
+    }
+}
+
+#[test]
+fn kernel_scheduler_with_other_lanes() {
+    for lanes in [1, 3, 8] {
+        let request = with(|r| r.encoding = Encoding::Ids { lanes });
+        check("kernel_scheduler_with_other_lanes", "kernel_scheduler", request);
     }
 }
 
 #[test]
 fn kernel_scheduler_with_masks() {
     for (window, scheduled) in [(WindowKind::Matrix, 8), (WindowKind::Matrix, 255), (WindowKind::List, 64)] {
-        let encoding = Encoding::Mask;
-        let request = Request { slots: 8, window, scheduled, encoding, ..Request::default() };
-        check("kernel_scheduler", request, [5_000, 100_000]);
+        let request = with(|r| (r.window, r.scheduled, r.encoding) = (window, scheduled, Encoding::Mask));
+        check("kernel_scheduler_with_masks", "kernel_scheduler", request);
     }
 }
 
-/// Every block of the catalog is in one of the tests above.
+/// Every block of the catalog is named in one of the tests above.
 #[test]
 fn no_block_is_left_out() {
-    assert_eq!(BLOCKS.len(), 7, "a new block needs a lockstep test here");
+    let tests = include_str!("lockstep.rs");
+    for name in BLOCKS {
+        assert!(tests.contains(&format!("\"{name}\"")), "{name} needs a lockstep test here");
+    }
 }
