@@ -82,7 +82,8 @@ pub struct CosimArgs {
     /// Let the threads of `streams` poll events instead of synchronising with their stream
     #[arg(long)]
     poll_events: bool,
-    /// Find hazards as ACE's Algorithm 1 is printed; what it misses ends the run with status 1
+    /// Let the hosts of streams, graph and window find hazards as ACE's Algorithm 1 is printed: where that lets a kernel start too
+    /// early, the run ends with status 1 (serial and ideal do not use it)
     #[arg(long)]
     strict_algorithm1: bool,
     /// Visit every cycle instead of jumping over idle stretches; the results are the same
@@ -112,6 +113,14 @@ pub struct CosimArgs {
 struct Report {
     format_version: u32,
     runs: Vec<RunReport>,
+    /// Runs that ended because something was found wrong.
+    wrong: Vec<Wrong>,
+}
+
+#[derive(Serialize)]
+struct Wrong {
+    trace: String,
+    message: String,
 }
 
 /// The policies with these names.
@@ -133,31 +142,29 @@ pub fn scheduler(
     window: WindowArg,
     slots: usize,
 ) -> Result<SchedulerParams, Failure> {
-    match hardware.block("kernel_scheduler", window, slots)? {
+    match hardware.block("kernel_scheduler", Some(window), slots)? {
         BlockSpec::KernelScheduler(params) => Ok(params),
         other => Err(format!("{other:?} is no scheduler").into()),
     }
 }
 
-/// The command line of this run, but for what a replay sets itself.
-fn replay(file: &str) -> String {
-    let mut words = vec!["windlass".to_string(), "cosim".to_string(), file.to_string()];
+/// The command line of this run on one of its files, without what a replay sets itself.
+fn replay(file: &str, files: &[String]) -> String {
+    const SET_BY_REPLAY: [&str; 5] = ["--wave", "--from", "--to", "--seed", "--timeline"];
+    let quoted = |word: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:".contains(c);
+        if word.chars().all(plain) { word.to_string() } else { format!("'{word}'") }
+    };
+    let mut words = vec!["windlass cosim".to_string(), quoted(file)];
     let mut args = std::env::args().skip(2);
     while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--wave" | "--from" | "--to" | "--seed" | "--timeline" => drop(args.next()),
-            "--json" => {}
-            _ if arg.starts_with("--") => {
-                words.push(arg.clone());
-                // A flag without a value is followed by another flag or a file.
-                if !["--driver-launch", "--poll-events", "--strict-algorithm1", "--step"]
-                    .contains(&arg.as_str())
-                    && !arg.contains('=')
-                {
-                    words.extend(args.next());
-                }
+        let name = arg.split('=').next().unwrap_or(&arg);
+        if SET_BY_REPLAY.contains(&name) {
+            if !arg.contains('=') {
+                args.next();
             }
-            _ => {}
+        } else if arg != "--json" && !files.contains(&arg) {
+            words.push(quoted(&arg));
         }
     }
     words.join(" ")
@@ -188,12 +195,18 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;
     }
+    let decides = simulation.policies.contains(&Policy::Window);
+    if args.wave.is_some() && !decides {
+        return Err("--wave shows the scheduler at work: add `window` to --policy".into());
+    }
+    // What no engine decides needs no Verilator.
+    let kind = if decides { args.engine.kind() } else { EngineKind::Model };
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),
         None => None,
     };
 
-    let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new() };
+    let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new(), wrong: Vec::new() };
     let mut outcome = Outcome::Done;
     let mut stdout = std::io::stdout().lock();
     for (i, file) in args.files.iter().enumerate() {
@@ -206,24 +219,30 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
             wave: wave.clone(),
             replay: Some(format!(
                 "{} --seed {} --wave failure.vcd --from {{from}} --to {{to}}",
-                replay(file),
+                replay(file, &args.files),
                 args.seed
             )),
         };
-        let mut engine = engine(args.engine.kind(), params, &options)?;
+        // Before the run: a path that cannot be written must not cost its results.
+        let timeline = match &args.timeline {
+            Some(path) => Some((path, File::create(path).map_err(|e| format!("{}: {e}", path.display()))?)),
+            None => None,
+        };
+        let mut engine = engine(kind, params, &options)?;
         let result = match simulation.run(&stream, &mut *engine) {
             Ok(result) => result,
             Err(error) if error.is_wrong() => {
                 // Wrong, not broken: the other traces are still worth their run.
                 eprintln!("wrong: {file}: {error}");
+                report.wrong.push(Wrong { trace: stream.name().into(), message: error.to_string() });
                 outcome = Outcome::Wrong;
                 continue;
             }
             Err(error) => return Err(format!("{file}: {error}").into()),
         };
-        if let Some(path) = &args.timeline {
+        if let Some((path, file)) = timeline {
             let named = |e: std::io::Error| format!("{}: {e}", path.display());
-            let mut out = BufWriter::new(File::create(path).map_err(named)?);
+            let mut out = BufWriter::new(file);
             timeline::write(&mut out, &stream, simulation.profile.clock_mhz, &result.recordings)
                 .map_err(named)?;
             out.flush().map_err(named)?;

@@ -14,9 +14,9 @@ pub struct GenArgs {
     /// The block; `windlass gen --list` names all of them
     #[arg(long, default_value = "kernel_scheduler")]
     block: String,
-    /// The window of a kernel_scheduler
-    #[arg(long, value_enum, default_value = "matrix")]
-    window: WindowArg,
+    /// The window of a kernel_scheduler [default: matrix]
+    #[arg(long, value_enum)]
+    window: Option<WindowArg>,
     /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128
     #[arg(long, default_value_t = 32, value_name = "N")]
     slots: usize,
@@ -37,8 +37,11 @@ pub struct GenArgs {
 pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
     if args.list {
-        for block in BLOCKS {
-            writeln!(stdout, "{block}")?;
+        if args.json {
+            let object = serde_json::json!({"format_version": output::METADATA_VERSION, "blocks": BLOCKS});
+            writeln!(stdout, "{object}")?;
+        } else {
+            writeln!(stdout, "{}", BLOCKS.join("\n"))?;
         }
         return Ok(Outcome::Done);
     }

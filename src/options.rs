@@ -1,7 +1,7 @@
 //! Options that several subcommands have.
 
 use clap::{Args, ValueEnum};
-use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::catalog::{BlockSpec, Request, parameters};
 use windlass_rtl::params::{Encoding, ParamError, WindowKind};
 
 /// `--window`.
@@ -31,40 +31,53 @@ pub enum EncodingArg {
     Mask,
 }
 
-/// Parameters of the hardware, but for the window's kind and size.
+/// Parameters of the hardware, but for the window's kind and size. A block refuses those that it does not have.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct HardwareArgs {
-    /// Kernels that can retire in one cycle
-    #[arg(long, default_value_t = 2, value_name = "1..4")]
-    pub retire_ports: usize,
-    /// Length M of the host's scheduled list
-    #[arg(long, default_value_t = 128, value_name = "M")]
-    pub scheduled: usize,
-    /// How the host says what a kernel waits for
-    #[arg(long, value_enum, default_value = "ids")]
-    pub encoding: EncodingArg,
-    /// Upstream ids per beat (encoding `ids`)
-    #[arg(long, default_value_t = 4, value_name = "1..8")]
-    pub lanes: usize,
+    /// Kernels that can retire in one cycle [default: 2]
+    #[arg(long, value_name = "1..4")]
+    retire_ports: Option<usize>,
+    /// Length M of the host's scheduled list [default: 128]
+    #[arg(long, value_name = "M")]
+    scheduled: Option<usize>,
+    /// How the host says what a kernel waits for [default: ids]
+    #[arg(long, value_enum)]
+    encoding: Option<EncodingArg>,
+    /// Upstream ids per beat, encoding `ids` [default: 4]
+    #[arg(long, value_name = "1..8")]
+    lanes: Option<usize>,
 }
 
 impl HardwareArgs {
-    /// What to ask the catalog for.
-    pub fn request(self, window: WindowArg, slots: usize) -> Request {
-        Request {
-            slots,
-            window: window.into(),
-            retire_ports: self.retire_ports,
-            scheduled: self.scheduled,
-            encoding: match self.encoding {
-                EncodingArg::Ids => Encoding::Ids { lanes: self.lanes },
-                EncodingArg::Mask => Encoding::Mask,
-            },
+    /// The block called `name`; `window` only if the user named one.
+    pub fn block(self, name: &str, window: Option<WindowArg>, slots: usize) -> Result<BlockSpec, ParamError> {
+        let default = Request::default();
+        let encoding = match (self.encoding, self.lanes) {
+            (Some(EncodingArg::Mask), _) => Encoding::Mask,
+            (_, Some(lanes)) => Encoding::Ids { lanes },
+            (_, None) => default.encoding,
+        };
+        let possible = parameters(name, encoding)?;
+        for (parameter, given) in [
+            ("window", window.is_some()),
+            ("retire-ports", self.retire_ports.is_some()),
+            ("scheduled", self.scheduled.is_some()),
+            ("encoding", self.encoding.is_some()),
+            ("lanes", self.lanes.is_some()),
+        ] {
+            if given && !possible.contains(&parameter) {
+                let with = if encoding == Encoding::Mask { " with encoding mask" } else { "" };
+                let block = format!("block `{name}`{with}");
+                return Err(ParamError::NoSuchParameter { block, parameter, possible: possible.join(", ") });
+            }
         }
-    }
-
-    /// The block called `name`.
-    pub fn block(self, name: &str, window: WindowArg, slots: usize) -> Result<BlockSpec, ParamError> {
-        BlockSpec::new(name, self.request(window, slots))
+        let request = Request {
+            slots,
+            window: window.map_or(default.window, WindowKind::from),
+            retire_ports: self.retire_ports.unwrap_or(default.retire_ports),
+            scheduled: self.scheduled.unwrap_or(default.scheduled),
+            encoding,
+        };
+        BlockSpec::new(name, request)
     }
 }

@@ -84,8 +84,11 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     };
     // The policies that no hardware decides are the same for every design.
     let mut others = policies(&["serial", "streams", "graph", "ideal"].map(String::from))?;
-    for &slots in &args.slots {
-        for &window in &args.window {
+    if let Some(directory) = &args.out {
+        std::fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+    }
+    for slots in distinct(&args.slots) {
+        for window in distinct(&args.window) {
             let params = scheduler(args.hardware, window, slots)?;
             let name = if args.slots.len() == 1 {
                 params.kind().name().to_string()
@@ -118,7 +121,6 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     };
     std::io::stdout().lock().write_all(render(&report, format)?.as_bytes())?;
     if let Some(directory) = &args.out {
-        std::fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
         for (name, format) in
             [("report.txt", Format::Text), ("report.json", Format::Json), ("report.md", Format::Markdown)]
         {
@@ -128,6 +130,17 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// The values without repetitions, in their order.
+fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(value) {
+            distinct.push(*value);
+        }
+    }
+    distinct
 }
 
 fn speedup(policy: &PolicyReport, design: &str) -> Speedup {

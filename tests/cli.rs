@@ -97,8 +97,20 @@ fn gen_says_what_is_possible() {
 }
 
 #[test]
+fn gen_refuses_what_the_block_does_not_have() {
+    fails(
+        &["gen", "--block", "window_matrix", "--window", "list"],
+        2,
+        &["no parameter window", "slots, retire-ports"],
+    );
+    fails(&["gen", "--block", "find_first", "--retire-ports", "2"], 2, &["no parameter retire-ports"]);
+    fails(&["cosim", "--encoding", "mask", "--lanes", "4"], 2, &["encoding mask has no parameter lanes"]);
+}
+
+#[test]
 fn gen_lists_its_blocks() {
     assert_eq!(succeeds(&["gen", "--list"]).lines().count(), 7);
+    assert_eq!(json(&succeeds(&["gen", "--list", "--json"]))["blocks"].as_array().map(Vec::len), Some(7));
 }
 
 #[test]
@@ -137,6 +149,10 @@ fn cosim_does_not_care_whether_time_jumps() {
 fn cosim_works_without_verilator_on_the_model_only() {
     let none = [("VERILATOR", "/nonexistent/verilator"), ("WINDLASS_CACHE", "/nonexistent/cache")];
     assert!(run(&["cosim", "--engine", "model", "--policy", "window"], &none).status.success());
+    assert!(
+        run(&["cosim", "--policy", "serial,ideal"], &none).status.success(),
+        "no scheduler decides there"
+    );
     let output = run(&["cosim", "--policy", "window"], &none);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
@@ -164,6 +180,13 @@ fn cosim_names_what_it_does_not_know() {
     fails(&["cosim", "nowhere.ktrace.jsonl"], 2, &["nowhere.ktrace.jsonl"]);
     fails(&["cosim", "--engine", "model", "--wave", "x.vcd"], 2, &["no waveform"]);
     fails(&["cosim", "a", "b", "--timeline", "x.json"], 2, &["one trace"]);
+    fails(&["cosim", "--policy", "serial", "--wave", "x.vcd"], 2, &["add `window`"]);
+    fails(&["cosim", "--policy", "streams", "--streams", "1000000"], 2, &["choose 1 to 1024"]);
+    fails(
+        &["cosim", "--policy", "serial", "--timeline", "/proc/nowhere/t.json"],
+        2,
+        &["/proc/nowhere/t.json"],
+    );
 }
 
 #[test]

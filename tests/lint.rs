@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::params::{Encoding, WindowKind};
 
 /// Runs a tool in `directory`; anything that it prints, or a failure, comes back as text.
 fn complaints(directory: &Path, program: &str, args: &[&str]) -> Option<String> {
@@ -45,7 +46,14 @@ fn lint(spec: BlockSpec) -> Vec<String> {
 
 #[test]
 fn every_block_at_every_size_is_lint_clean() {
-    let specs = BlockSpec::all();
+    let mut specs = BlockSpec::all();
+    for window in [WindowKind::Matrix, WindowKind::List] {
+        for (retire_ports, scheduled, lanes) in [(1, 8, 1), (3, 100, 3), (4, 255, 8)] {
+            let encoding = Encoding::Ids { lanes };
+            let request = Request { slots: 4, window, retire_ports, scheduled, encoding };
+            specs.push(BlockSpec::new("kernel_scheduler", request).expect("in range"));
+        }
+    }
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

@@ -18,8 +18,8 @@ pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     let outputs = Layout::new(&ports, Direction::Output);
     let rng = Rng::new(seed);
     match spec {
-        BlockSpec::FindFirst { n } | BlockSpec::RoundRobin { n } | BlockSpec::OldestFirst { n } => {
-            Box::new(Picker { rng, n, inputs, pushed: 0, phase: Phase::default() })
+        BlockSpec::FindFirst(params) | BlockSpec::RoundRobin(params) | BlockSpec::OldestFirst(params) => {
+            Box::new(Picker { rng, n: params.requests(), inputs, pushed: 0, phase: Phase::default() })
         }
         BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
         BlockSpec::UpstreamLoad(params) => Box::new(Upstream { rng, params, inputs, ids: Vec::new() }),

@@ -16,6 +16,9 @@ use windlass_runtime::host::HazardRule;
 /// Version of [`RunReport`]'s serialised form.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// Most streams, and most slots of the software window: beyond that the model only gets slow.
+pub const MAX_STREAMS: usize = 1024;
+
 /// Options of a co-simulation.
 #[derive(Clone, Debug)]
 pub struct CoSimulation {
@@ -138,11 +141,8 @@ impl CoSimulation {
             Policy::Serial => self.simulate(&mut SerialHost::new(&self.profile), &mut machine)?,
             Policy::Streams => {
                 let option = |option, got| {
-                    NonZeroUsize::new(got).ok_or(SimError::Option {
-                        option,
-                        got,
-                        remedy: "choose at least 1",
-                    })
+                    let checked = NonZeroUsize::new(got).filter(|got| got.get() <= MAX_STREAMS);
+                    checked.ok_or(SimError::Option { option, got, remedy: "choose 1 to 1024" })
                 };
                 let slots = option("software-slots", self.software_slots)?;
                 let streams = option("streams", self.streams)?;

@@ -7,8 +7,8 @@ use crate::kernel_scheduler::model::FlatScheduler;
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
 use crate::model::CycleModel;
 use crate::params::{
-    Encoding, ParamError, SCHEDULED_MASK, SchedulerParams, UpstreamParams, WINDOW_SLOTS, WindowKind,
-    WindowParams, compiled_in,
+    Encoding, ParamError, PickerParams, SCHEDULED_MASK, SchedulerParams, UpstreamParams, WINDOW_SLOTS,
+    WindowKind, WindowParams,
 };
 use crate::parts::models::PartModel;
 use crate::parts::{FindFirst, OldestFirst, RoundRobin};
@@ -31,24 +31,37 @@ pub const BLOCKS: [&str; 7] = [
     "kernel_scheduler",
 ];
 
+/// The parameters that the block called `name` has, as on the command line.
+///
+/// With the `mask` encoding there are no lanes.
+pub fn parameters(name: &str, encoding: Encoding) -> Result<Vec<&'static str>, ParamError> {
+    let upstream: &[&str] = match encoding {
+        Encoding::Ids { .. } => &["scheduled", "encoding", "lanes"],
+        Encoding::Mask => &["scheduled", "encoding"],
+    };
+    let mut all = vec!["slots"];
+    match name {
+        "find_first" | "round_robin" | "oldest_first" => {}
+        "window_matrix" | "window_list" => all.push("retire-ports"),
+        "upstream_load" => all.extend(upstream),
+        "kernel_scheduler" => {
+            all.extend(["window", "retire-ports"]);
+            all.extend(upstream);
+        }
+        _ => return Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
+    }
+    Ok(all)
+}
+
 /// A block with its parameters: what can be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockSpec {
-    /// Find-first over `n` requests.
-    FindFirst {
-        /// Requests.
-        n: usize,
-    },
-    /// Round-robin picker over `n` requests.
-    RoundRobin {
-        /// Requests.
-        n: usize,
-    },
-    /// Oldest-first picker over `n` slots.
-    OldestFirst {
-        /// Slots.
-        n: usize,
-    },
+    /// Find-first.
+    FindFirst(PickerParams),
+    /// Round-robin picker.
+    RoundRobin(PickerParams),
+    /// Oldest-first picker.
+    OldestFirst(PickerParams),
     /// A scheduling window.
     Window {
         /// Matrix or list.
@@ -129,15 +142,15 @@ macro_rules! with_mask {
 macro_rules! with_hardware {
     ($spec:expr, |$block:ident| $body:expr) => {
         match $spec {
-            BlockSpec::FindFirst { n } => with_slots!(n, |N, LN| {
+            BlockSpec::FindFirst(params) => with_slots!(params.requests(), |N, LN| {
                 let $block = || FindFirst::<N>::default();
                 $body
             }),
-            BlockSpec::RoundRobin { n } => with_slots!(n, |N, LN| {
+            BlockSpec::RoundRobin(params) => with_slots!(params.requests(), |N, LN| {
                 let $block = || RoundRobin::<N>::default();
                 $body
             }),
-            BlockSpec::OldestFirst { n } => with_slots!(n, |N, LN| {
+            BlockSpec::OldestFirst(params) => with_slots!(params.requests(), |N, LN| {
                 let $block = || OldestFirst::<N>::default();
                 $body
             }),
@@ -189,11 +202,11 @@ impl BlockSpec {
     /// The block called `name`, with the parameters of `request` that it has.
     pub fn new(name: &str, request: Request) -> Result<Self, ParamError> {
         let Request { slots, window, retire_ports, scheduled, encoding } = request;
-        let picker = |n: usize| compiled_in("slots", n, &WINDOW_SLOTS).map(|()| n);
+        let picker = || PickerParams::new(slots);
         match name {
-            "find_first" => picker(slots).map(|n| Self::FindFirst { n }),
-            "round_robin" => picker(slots).map(|n| Self::RoundRobin { n }),
-            "oldest_first" => picker(slots).map(|n| Self::OldestFirst { n }),
+            "find_first" => picker().map(Self::FindFirst),
+            "round_robin" => picker().map(Self::RoundRobin),
+            "oldest_first" => picker().map(Self::OldestFirst),
             "window_matrix" => {
                 Ok(Self::Window { kind: WindowKind::Matrix, params: WindowParams::new(slots, retire_ports)? })
             }
@@ -229,9 +242,9 @@ impl BlockSpec {
     /// The block's name.
     pub fn name(self) -> &'static str {
         match self {
-            Self::FindFirst { .. } => "find_first",
-            Self::RoundRobin { .. } => "round_robin",
-            Self::OldestFirst { .. } => "oldest_first",
+            Self::FindFirst(_) => "find_first",
+            Self::RoundRobin(_) => "round_robin",
+            Self::OldestFirst(_) => "oldest_first",
             Self::Window { kind: WindowKind::Matrix, .. } => "window_matrix",
             Self::Window { kind: WindowKind::List, .. } => "window_list",
             Self::UpstreamLoad(_) => "upstream_load",
@@ -242,7 +255,7 @@ impl BlockSpec {
     /// Window slots, or requests of a picker.
     pub fn slots(self) -> usize {
         match self {
-            Self::FindFirst { n } | Self::RoundRobin { n } | Self::OldestFirst { n } => n,
+            Self::FindFirst(p) | Self::RoundRobin(p) | Self::OldestFirst(p) => p.requests(),
             Self::Window { params, .. } => params.slots(),
             Self::UpstreamLoad(params) => params.slots(),
             Self::KernelScheduler(params) => params.window().slots(),
@@ -268,9 +281,9 @@ impl BlockSpec {
     pub fn model(self) -> Box<dyn CycleModel> {
         let ports = self.ports();
         let model: Result<Box<dyn CycleModel>, String> = match self {
-            Self::FindFirst { n } => Ok(Box::new(PartModel::find_first(n, ports))),
-            Self::RoundRobin { n } => Ok(Box::new(PartModel::round_robin(n, ports))),
-            Self::OldestFirst { n } => Ok(Box::new(PartModel::oldest_first(n, ports))),
+            Self::FindFirst(params) => Ok(Box::new(PartModel::find_first(params.requests(), ports))),
+            Self::RoundRobin(params) => Ok(Box::new(PartModel::round_robin(params.requests(), ports))),
+            Self::OldestFirst(params) => Ok(Box::new(PartModel::oldest_first(params.requests(), ports))),
             Self::Window { kind, params } => {
                 FlatWindow::new(kind, params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
             }

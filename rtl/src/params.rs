@@ -46,7 +46,7 @@ pub enum ParamError {
         max: usize,
     },
     /// The block has no such parameter.
-    #[error("block `{block}` has no parameter {parameter}; it has: {possible}")]
+    #[error("{block} has no parameter {parameter}; it has: {possible}")]
     NoSuchParameter {
         /// The block.
         block: String,
@@ -103,6 +103,23 @@ impl Encoding {
             Self::Ids { .. } => "ids",
             Self::Mask => "mask",
         }
+    }
+}
+
+/// Parameter of a picker: how many requests it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PickerParams(usize);
+
+impl PickerParams {
+    /// Checks `requests` against [`WINDOW_SLOTS`].
+    pub fn new(requests: usize) -> Result<Self, ParamError> {
+        compiled_in("slots", requests, &WINDOW_SLOTS)?;
+        Ok(Self(requests))
+    }
+
+    /// Number of requests.
+    pub fn requests(self) -> usize {
+        self.0
     }
 }
 

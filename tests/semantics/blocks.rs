@@ -4,7 +4,7 @@
 use rust_hdl::prelude::*;
 use windlass_rtl::flat_ports;
 use windlass_rtl::info::Info;
-use windlass_rtl::parts::{Register, bank, number};
+use windlass_rtl::parts::{PayloadRegister, Register, RegisterFile, bank, number, numbers};
 
 /// A block whose fields all have a default but for its name.
 macro_rules! named {
@@ -26,7 +26,7 @@ pub struct Operators<const W: usize> {
     info: Info,
     pub a_i: Signal<In, Bits<W>>,
     pub b_i: Signal<In, Bits<W>>,
-    pub s_i: Signal<In, Bits<5>>,
+    pub s_i: Signal<In, Bits<7>>,
     pub t_i: Signal<In, Bit>,
     pub u_i: Signal<In, Bit>,
     pub add_o: Signal<Out, Bits<W>>,
@@ -408,6 +408,105 @@ impl Logic for Shifter {
         for i in 1..4 {
             self.stages[i].d_i.next = self.stages[i - 1].q_o.val();
         }
+    }
+}
+
+/// Registers with and without reset, and a memory; what was never written is masked, as its rule is.
+#[derive(LogicBlock)]
+pub struct Storage {
+    info: Info,
+    pub clk_i: Signal<In, Clock>,
+    pub rst_ni: Signal<In, Bit>,
+    pub d_i: Signal<In, Bits<9>>,
+    pub we_i: Signal<In, Bit>,
+    pub waddr_i: Signal<In, Bits<3>>,
+    pub raddr_i: Signal<In, Bits<3>>,
+    pub reset_o: Signal<Out, Bits<9>>,
+    pub payload_o: Signal<Out, Bits<9>>,
+    pub word_o: Signal<Out, Bits<9>>,
+    pub chosen_o: Signal<Out, Bits<9>>,
+    with_reset: Register<Bits<9>>,
+    written: Register<Bit>,
+    payload: PayloadRegister<Bits<9>>,
+    used: Register<Bits<8>>,
+    memory: RegisterFile<9, 3>,
+    chosen: Signal<Local, Bits<9>>,
+    zero: Constant<Bits<9>>,
+    one: Constant<Bits<8>>,
+    table: Vec<Constant<Bits<9>>>,
+}
+impl Default for Storage {
+    fn default() -> Self {
+        Self {
+            info: Info::module("storage", "", &[]),
+            clk_i: Default::default(),
+            rst_ni: Default::default(),
+            d_i: Default::default(),
+            we_i: Default::default(),
+            waddr_i: Default::default(),
+            raddr_i: Default::default(),
+            reset_o: Default::default(),
+            payload_o: Default::default(),
+            word_o: Default::default(),
+            chosen_o: Default::default(),
+            with_reset: Default::default(),
+            written: Default::default(),
+            payload: Default::default(),
+            used: Default::default(),
+            memory: RegisterFile::new(8),
+            chosen: Default::default(),
+            zero: number(0),
+            one: number(1),
+            table: numbers(8, |i| 37 * i as u128),
+        }
+    }
+}
+flat_ports! { impl [] for Storage: clk_i rst_ni d_i we_i waddr_i raddr_i reset_o payload_o word_o chosen_o }
+
+impl Logic for Storage {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.with_reset.clk_i.next = self.clk_i.val();
+        self.with_reset.rst_ni.next = self.rst_ni.val();
+        self.with_reset.d_i.next = self.d_i.val();
+        self.reset_o.next = self.with_reset.q_o.val();
+
+        self.written.clk_i.next = self.clk_i.val();
+        self.written.rst_ni.next = self.rst_ni.val();
+        self.written.d_i.next = true;
+        self.payload.clk_i.next = self.clk_i.val();
+        self.payload.d_i.next = self.d_i.val();
+        if self.written.q_o.val() {
+            self.payload_o.next = self.payload.q_o.val();
+        } else {
+            self.payload_o.next = self.zero.val();
+        }
+
+        self.used.clk_i.next = self.clk_i.val();
+        self.used.rst_ni.next = self.rst_ni.val();
+        self.memory.clk_i.next = self.clk_i.val();
+        self.memory.we_i.next = self.we_i.val();
+        self.memory.waddr_i.next = self.waddr_i.val();
+        self.memory.wdata_i.next = self.d_i.val();
+        self.memory.raddr_i.next = self.raddr_i.val();
+        if self.we_i.val() {
+            self.used.d_i.next = self.used.q_o.val() | (self.one.val() << self.waddr_i.val());
+        } else {
+            self.used.d_i.next = self.used.q_o.val();
+        }
+        if self.used.q_o.val().get_bit(self.raddr_i.val().index()) {
+            self.word_o.next = self.memory.rdata_o.val();
+        } else {
+            self.word_o.next = self.zero.val();
+        }
+
+        self.chosen.next = self.zero.val();
+        for i in 0..8 {
+            if (self.one.val() << self.raddr_i.val()).get_bit(i) {
+                self.chosen.next = self.table[i].val();
+            }
+        }
+        self.chosen_o.next = self.chosen.val();
     }
 }
 

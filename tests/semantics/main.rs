@@ -45,7 +45,7 @@ fn compare<B: FlatPorts + 'static>(
     lockstep.run(&mut stimulus, cycles)
 }
 
-/// One test per width: 1 and 2, around 8, around rust-hdl's change of representation at 32, around 64, and 128.
+/// One test per width: 2, around 8, around rust-hdl's change of representation at 32, around 64, 128 and 256.
 macro_rules! at_widths {
     ($($name:ident: $width:literal $index:literal;)*) => {
         $(
@@ -69,6 +69,7 @@ at_widths! {
     operators_at_64_bits: 64 6;
     operators_at_65_bits: 65 7;
     operators_at_128_bits: 128 7;
+    operators_at_256_bits: 256 8;
 }
 
 /// What rust-hdl's own printer does: no parentheses, 32-bit literals. These very tests must notice.
@@ -97,6 +98,8 @@ fn casts_between_widths() {
     check(3000, Casts::<40, 8>::default);
     check(3000, Casts::<8, 40>::default);
     check(3000, Casts::<70, 33>::default);
+    check(3000, Casts::<255, 256>::default);
+    check(3000, Casts::<256, 8>::default);
 }
 
 #[test]
@@ -112,6 +115,11 @@ fn state_machine_with_enum() {
 #[test]
 fn banks_of_blocks_and_registers() {
     check(5000, Shifter::default);
+}
+
+#[test]
+fn registers_and_memories() {
+    check(20_000, Storage::default);
 }
 
 /// What the emitter must refuse, with the words that it must use.
