@@ -3,14 +3,18 @@
 
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::lockstep::{Lockstep, LockstepError};
+use windlass_cosim::policy::{FlatEngine, Policy, SimError, Stream};
+use windlass_cosim::profile::Profile;
+use windlass_cosim::run::CoSimulation;
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::Encoding;
+use windlass_runtime::ktrace::Trace;
 
-/// Replaces `from` by `to` in the module whose name starts with `module`, and runs the result beside the golden model.
-fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
-    let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
+/// The block's Verilog with `from` replaced by `to` in the module whose name starts with `module`.
+fn broken(spec: BlockSpec, module: &str, from: &str, to: &str) -> Verilated {
     let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
     let mut files = output::verilog_files(&design);
     let mut places = 0;
@@ -26,17 +30,55 @@ fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
     let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
     let build = BuildSpec::new(&top.name, files, top.ports.clone());
     let library = Verilated::build(&build, &cache).unwrap_or_else(|e| panic!("{e}"));
-    let verilated = library.instance(InstanceOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    let mut lockstep =
-        Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilated))])
-            .unwrap_or_else(|e| panic!("{e}"))
-            .replay("replay --from {from} --to {to}");
+    library.instance(InstanceOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn beside_the_model(spec: BlockSpec, verilated: Verilated) -> Lockstep {
+    Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilated))])
+        .unwrap_or_else(|e| panic!("{e}"))
+        .replay("replay --from {from} --to {to}")
+}
+
+/// Breaks the block, and runs it beside its golden model.
+fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
+    let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
+    let mut lockstep = beside_the_model(spec, broken(spec, module, from, to));
     let error = lockstep.run(&mut *stimulus(spec, 1), 200_000).expect_err("the fault is not noticed");
     let LockstepError::Difference(difference) = &error else { panic!("{error}") };
     assert!(!difference.port.is_empty());
     let text = error.to_string();
     for word in ["cycle", &difference.port, "replay --from"] {
         assert!(text.contains(word), "`{text}` does not say `{word}`");
+    }
+}
+
+/// Runs a real stream through a scheduler that forgets dependencies on slot 0.
+fn co_simulate(lockstep: bool) -> SimError {
+    let spec = BlockSpec::new("kernel_scheduler", scheduler(8)).unwrap_or_else(|e| panic!("{e}"));
+    let BlockSpec::KernelScheduler(params) = spec else { panic!("{spec:?}") };
+    let verilated = broken(spec, "window_matrix_row", "insert_i ? up_i :", "insert_i ? (up_i & 8'hfe) :");
+    let model: Box<dyn CycleModel> =
+        if lockstep { Box::new(beside_the_model(spec, verilated)) } else { Box::new(verilated) };
+    let mut engine = FlatEngine::new("broken", params, model).unwrap_or_else(|e| panic!("{e}"));
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/brax-v1-ant-b256.ktrace.jsonl");
+    let stream = Stream::new(&Trace::load(trace).unwrap_or_else(|e| panic!("{e}"))).expect("a stream");
+    let mut simulation = CoSimulation::new(Profile::load("rtx3070").expect("it is built in"), params);
+    simulation.policies = vec![Policy::Window];
+    simulation.run(&stream, &mut engine).expect_err("the fault is not noticed")
+}
+
+#[test]
+fn a_co_simulation_notices_a_wrong_order_without_a_model() {
+    let error = co_simulate(false);
+    assert!(matches!(error, SimError::OutOfOrder { .. }) && error.is_wrong(), "{error}");
+}
+
+#[test]
+fn a_co_simulation_in_lockstep_says_where_the_two_part() {
+    let error = co_simulate(true);
+    assert!(matches!(error, SimError::Engine { .. }) && error.is_wrong(), "{error}");
+    for word in ["cycle", "disp_", "replay --from"] {
+        assert!(error.to_string().contains(word), "`{error}` does not say `{word}`");
     }
 }
 
