@@ -44,7 +44,7 @@ pub enum EngineError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The Verilog could not be built.
-    #[error("{0}\n  without Verilator, `--engine model` runs the golden model instead")]
+    #[error("{0}{hint}", hint = without_tool(.0))]
     Build(#[from] BuildError),
     /// The library could not be started.
     #[error(transparent)]
@@ -58,6 +58,13 @@ pub enum EngineError {
     /// A waveform was asked for without Verilog.
     #[error("the golden model has no waveform; use --engine verilog or both")]
     NoWave,
+}
+
+fn without_tool(error: &BuildError) -> &'static str {
+    match error {
+        BuildError::Tool(_) => "\n  without it, `--engine model` runs the golden model instead",
+        _ => "",
+    }
 }
 
 /// Makes the engine `kind` for a scheduler with `params`.

@@ -84,8 +84,10 @@ impl CoSimulation {
                     self.run_policy(policy, stream, engine)?
                 }
             };
-            ran.report.speedup = base as f64 / ran.report.cycles.max(1) as f64;
-            ran.report.overlap_speedup = in_order as f64 / ran.report.cycles.max(1) as f64;
+            // A stream without kernels takes no time, and is no faster for it.
+            let ratio =
+                |time: u64| if time == 0 { 1.0 } else { time as f64 / ran.report.cycles.max(1) as f64 };
+            (ran.report.speedup, ran.report.overlap_speedup) = (ratio(base), ratio(in_order));
             policies.push(ran.report);
             recordings.push(ran.recording);
         }

@@ -172,6 +172,21 @@ struct Builder<'a> {
     result: &'a Path,
 }
 
+/// A library that FST waveforms need.
+struct FstLibrary {
+    header: &'static str,
+    flag: &'static str,
+    package: &'static str,
+}
+
+const ZLIB: FstLibrary = FstLibrary { header: "zlib.h", flag: "-lz", package: "zlib1g-dev" };
+const LZ4: FstLibrary = FstLibrary { header: "lz4.h", flag: "-llz4", package: "liblz4-dev" };
+
+/// Newer Verilators (5.052 does) write FST with code of their own, which needs lz4 as well.
+fn fst_libraries(include: &Path) -> &'static [FstLibrary] {
+    if include.join("fstcpp").is_dir() { &[LZ4, ZLIB] } else { &[ZLIB] }
+}
+
 impl Builder<'_> {
     fn build(&self, shim: &str, verilator_args: &[String]) -> Result<(), BuildError> {
         let include = self.include_dir()?;
@@ -180,8 +195,9 @@ impl Builder<'_> {
         for (name, text) in &self.spec.sources {
             self.write(name, text)?;
         }
-        if self.spec.trace == Some(WaveFormat::Fst) {
-            self.check_zlib()?;
+        let fst = if self.spec.trace == Some(WaveFormat::Fst) { fst_libraries(&include) } else { &[] };
+        for library in fst {
+            self.check_header(library)?;
         }
         let mut verilate = Command::new(&self.tools.verilator.path);
         verilate.args(verilator_args).args(["-Mdir", "."]);
@@ -231,9 +247,7 @@ impl Builder<'_> {
             // Two libraries have the same names in them: each must find its own.
             link.args(["-Wl,-Bsymbolic", "-Wl,--no-undefined"]);
         }
-        if self.spec.trace == Some(WaveFormat::Fst) {
-            link.arg("-lz");
-        }
+        link.args(fst.iter().map(|library| library.flag));
         self.run("linking with the C++ compiler", link)
     }
 
@@ -245,12 +259,14 @@ impl Builder<'_> {
         Ok(Path::new(root.trim()).join("include"))
     }
 
-    fn check_zlib(&self) -> Result<(), BuildError> {
+    fn check_header(&self, library: &FstLibrary) -> Result<(), BuildError> {
         let mut cxx = Command::new(&self.tools.cxx.path);
-        cxx.args(["-E", "-x", "c++", "-o", "zlib.i", "zlib_probe.cpp"]);
-        self.write("zlib_probe.cpp", "#include <zlib.h>\n")?;
-        self.run("looking for zlib", cxx)
-            .map_err(|_| BuildError::Zlib { install: install_command("zlib1g-dev") })
+        cxx.args(["-E", "-x", "c++", "-o", "probe.i", "probe.cpp"]);
+        self.write("probe.cpp", &format!("#include <{}>\n", library.header))?;
+        self.run("looking for a header", cxx).map_err(|_| BuildError::Header {
+            header: library.header,
+            install: install_command(library.package),
+        })
     }
 
     fn compile(&self, unit: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {

@@ -112,12 +112,14 @@ pub enum BuildError {
         /// Every difference.
         problems: Vec<String>,
     },
-    /// Waveforms in FST format need zlib.
+    /// Waveforms in FST format need a library's headers.
     #[error(
-        "FST waveforms need the headers of zlib, and the C++ compiler finds no <zlib.h>\n  install them: {install}\n  or write a .vcd file, which needs nothing"
+        "FST waveforms need <{header}>, and the C++ compiler does not find it\n  install it: {install}\n  or write a .vcd file, which needs nothing"
     )]
-    Zlib {
-        /// The command that installs them.
+    Header {
+        /// The header.
+        header: &'static str,
+        /// The command that installs it.
         install: String,
     },
     /// A step of the build failed.
