@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests, from nothing: set-up, format, lints, documentation, tests. `--long` adds the long ones (a million cycles of every
-# block and size in lockstep). CI runs exactly this.
+# All tests, from nothing: set-up, format, lints, documentation, tests. `--long` adds the long ones (a million cycles in
+# lockstep of every block at every window size). CI runs exactly this.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

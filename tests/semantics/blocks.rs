@@ -4,7 +4,9 @@
 use rust_hdl::prelude::*;
 use windlass_rtl::flat_ports;
 use windlass_rtl::info::Info;
+use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::parts::{PayloadRegister, Register, RegisterFile, bank, number, numbers};
+use windlass_rtl::port::{Direction as PortDirection, Layout, Port};
 
 /// A block whose fields all have a default but for its name.
 macro_rules! named {
@@ -507,6 +509,57 @@ impl Logic for Storage {
             }
         }
         self.chosen_o.next = self.chosen.val();
+    }
+}
+
+/// The golden model of [`Storage`].
+pub struct StorageModel {
+    ports: Vec<Port>,
+    inputs: Layout,
+    outputs: Layout,
+    with_reset: u128,
+    payload: Option<u128>,
+    memory: [Option<u128>; 8],
+    /// Without reset, the payload register keeps what it was given; only the knowledge that it was is lost.
+    written: bool,
+}
+
+impl StorageModel {
+    pub fn new(ports: Vec<Port>) -> Self {
+        let inputs = Layout::new(&ports, PortDirection::Input);
+        let outputs = Layout::new(&ports, PortDirection::Output);
+        Self { ports, inputs, outputs, with_reset: 0, payload: None, memory: [None; 8], written: false }
+    }
+}
+
+impl CycleModel for StorageModel {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        let get = |name: &str| self.inputs.slot(name).expect("a port").get(inputs);
+        let (rst_ni, d, we) = (get("rst_ni") != 0, get("d_i"), get("we_i") != 0);
+        let (waddr, raddr) = (get("waddr_i") as usize, get("raddr_i") as usize);
+        for (name, value) in [
+            ("reset_o", self.with_reset),
+            ("payload_o", self.payload.filter(|_| self.written).unwrap_or(0)),
+            ("word_o", self.memory[raddr].unwrap_or(0)),
+            ("chosen_o", 37 * raddr as u128),
+        ] {
+            self.outputs.slot(name).expect("a port").set(outputs, value);
+        }
+        self.with_reset = if rst_ni { d } else { 0 };
+        self.payload = Some(d);
+        self.written = rst_ni;
+        if we {
+            self.memory[waddr] = Some(d);
+        }
+        if !rst_ni {
+            // What marks a word as written is reset.
+            self.memory = [None; 8];
+        }
+        Ok(())
     }
 }
 

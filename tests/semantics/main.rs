@@ -120,6 +120,16 @@ fn banks_of_blocks_and_registers() {
 #[test]
 fn registers_and_memories() {
     check(20_000, Storage::default);
+
+    // And the parts' golden model: what registers with and without reset, memories and sized constants are, in plain Rust.
+    let block = Storage::default();
+    let mut lockstep = Lockstep::new(vec![
+        ("model".into(), Box::new(StorageModel::new(block.ports()))),
+        ("rust-hdl".into(), Box::new(RustHdlSim::new(block))),
+    ])
+    .unwrap_or_else(|e| panic!("{e}"));
+    let mut stimulus = RandomStimulus::new(&Storage::default().ports(), seed());
+    lockstep.run(&mut stimulus, 20_000).unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// What the emitter must refuse, with the words that it must use.
