@@ -2,12 +2,12 @@
 //! name the cycle, the port, the seed and the way to see it again.
 
 use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::{Lockstep, LockstepError};
 use windlass_cosim::policy::{FlatEngine, Policy, SimError, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::CoSimulation;
-use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
-use windlass_gen::{emit, output};
+use windlass_cosim::verilator::{BuildSpec, InstanceOptions, Verilated};
 use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::Encoding;
@@ -15,21 +15,18 @@ use windlass_runtime::ktrace::Trace;
 
 /// The block's Verilog with `from` replaced by `to` in the module whose name starts with `module`.
 fn broken(spec: BlockSpec, module: &str, from: &str, to: &str) -> Verilated {
-    let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
-    let mut files = output::verilog_files(&design);
-    let mut places = 0;
-    for (file, text) in &mut files {
-        if file.starts_with(module) {
-            places += text.matches(from).count();
-            *text = text.replacen(from, to, 1);
+    let change = |mut build: BuildSpec| {
+        let mut places = 0;
+        for (file, text) in &mut build.sources {
+            if file.starts_with(module) {
+                places += text.matches(from).count();
+                *text = text.replacen(from, to, 1);
+            }
         }
-    }
-    assert!(places > 0, "`{from}` is not in {module}: this test no longer breaks anything");
-
-    let top = design.top();
-    let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
-    let build = BuildSpec::new(&top.name, files, top.ports.clone());
-    let library = Verilated::build(&build, &cache).unwrap_or_else(|e| panic!("{e}"));
+        assert!(places > 0, "`{from}` is not in {module}: this test no longer breaks anything");
+        build
+    };
+    let library = library(spec, change).unwrap_or_else(|e| panic!("{e}"));
     library.instance(InstanceOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -5,10 +5,11 @@
 //! the command that sets them all.
 
 use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::Lockstep;
-use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
+use windlass_cosim::verilator::InstanceOptions;
 use windlass_cosim::wave::Wave;
-use windlass_gen::{emit, output};
+use windlass_gen::emit;
 use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::{Encoding, SCHEDULED_MASK, WINDOW_SLOTS, WindowKind};
@@ -38,13 +39,9 @@ fn wave(spec: BlockSpec) -> Option<Wave> {
 }
 
 fn verilated(spec: BlockSpec) -> Box<dyn CycleModel> {
-    let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
-    let top = design.top();
-    let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
     let wave = wave(spec);
-    let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone())
-        .trace(wave.as_ref().map(Wave::format));
-    let library = Verilated::build(&build, &cache).unwrap_or_else(|e| panic!("{e}"));
+    let format = wave.as_ref().map(Wave::format);
+    let library = library(spec, |build| build.trace(format)).unwrap_or_else(|e| panic!("{e}"));
     let options = InstanceOptions { seed: seed(), wave };
     Box::new(library.instance(options).unwrap_or_else(|e| panic!("{e}")))
 }

@@ -1,7 +1,7 @@
 //! The cycle counts that the blocks' pages promise, measured.
 
-use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
-use windlass_gen::{emit, output};
+use windlass_cosim::engine::library;
+use windlass_cosim::verilator::InstanceOptions;
 use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
@@ -23,11 +23,7 @@ impl Scheduler {
         let model: Box<dyn CycleModel> = if window == WindowKind::List && slots > 32 {
             spec.model()
         } else {
-            let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
-            let top = design.top();
-            let cache = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
-            let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone());
-            let library = Verilated::build(&build, &cache).unwrap_or_else(|e| panic!("{e}"));
+            let library = library(spec, |build| build).unwrap_or_else(|e| panic!("{e}"));
             Box::new(library.instance(InstanceOptions::default()).unwrap_or_else(|e| panic!("{e}")))
         };
         let all = model.ports();

@@ -3,7 +3,7 @@
 use crate::lockstep::{Lockstep, LockstepError};
 use crate::policy::{FlatEngine, ModelEngine, SchedulerEngine};
 use crate::verilator::{
-    BuildError, BuildSpec, Cache, CacheError, InstanceError, InstanceOptions, Optimise, Verilated,
+    BuildError, BuildSpec, Cache, CacheError, InstanceError, InstanceOptions, Library, Optimise, Verilated,
 };
 use crate::wave::Wave;
 use thiserror::Error;
@@ -67,6 +67,17 @@ fn without_tool(error: &BuildError) -> &'static str {
     }
 }
 
+/// Emits `block`, builds its Verilog as `adjust` says, and loads it.
+pub fn library(
+    block: BlockSpec,
+    adjust: impl FnOnce(BuildSpec) -> BuildSpec,
+) -> Result<Library, EngineError> {
+    let design = emit::emit(&*block.hardware())?;
+    let top = design.top();
+    let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone());
+    Ok(Verilated::build(&adjust(build), &Cache::from_env()?)?)
+}
+
 /// Makes the engine `kind` for a scheduler with `params`.
 pub fn engine(
     kind: EngineKind,
@@ -80,12 +91,8 @@ pub fn engine(
         return Ok(Box::new(ModelEngine::new(params)));
     }
     let spec = BlockSpec::KernelScheduler(params);
-    let design = emit::emit(&*spec.hardware())?;
-    let top = design.top();
-    let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone())
-        .optimise(Optimise::Long)
-        .trace(options.wave.as_ref().map(Wave::format));
-    let library = Verilated::build(&build, &Cache::from_env()?)?;
+    let trace = options.wave.as_ref().map(Wave::format);
+    let library = library(spec, |build| build.optimise(Optimise::Long).trace(trace))?;
     let verilated = library.instance(InstanceOptions { seed: options.seed, wave: options.wave.clone() })?;
     let version = library.verilator_version();
     let flat = if kind == EngineKind::Verilog {
