@@ -20,6 +20,24 @@ pub const SCHEDULED: std::ops::RangeInclusive<usize> = 8..=255;
 /// Length M of the scheduled list with the `mask` encoding, where it is the width of the mask and so must be compiled in.
 pub const SCHEDULED_MASK: [usize; 6] = [8, 16, 32, 64, 128, 255];
 
+/// SMs that a dispatcher can have.
+pub const SM_COUNTS: std::ops::RangeInclusive<usize> = 1..=192;
+
+/// Slices of an SM array: in each cycle one of them is looked at, so that each SM is looked at every third cycle.
+pub const SLICES: usize = 3;
+
+/// SMs at which the tests and measurements are made: those of real GPUs, small to large.
+pub const SM_SIZES: [usize; 10] = [8, 16, 28, 46, 64, 108, 128, 132, 144, 192];
+
+/// Channels on which CTA completions come in; channel p is that of the SMs s with s mod 4 = p.
+pub const DONE_PORTS: usize = 4;
+
+/// SM partitions.
+pub const PARTITIONS: usize = 8;
+
+/// Kernels of one type whose CTAs are placed at the same time.
+pub const ACTIVE_KERNELS: [usize; 3] = [1, 2, 4];
+
 /// A parameter that cannot be built, with what can.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParamError {
@@ -229,6 +247,219 @@ impl SchedulerParams {
     /// The upstream load module's parameters.
     pub fn upstream(self) -> UpstreamParams {
         self.upstream
+    }
+}
+
+/// What one SM has: hardware counts it in these units, and so must whoever writes launch packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SmLimits {
+    ctas: u16,
+    warps: u16,
+    registers: u16,
+    smem: u16,
+}
+
+impl SmLimits {
+    /// Limits of an SM of compute capability 9.0: 32 CTAs, 64 warps, 256 units of 256 registers, 1824 units of 128 bytes.
+    pub const H100: Self = Self { ctas: 32, warps: 64, registers: 256, smem: 1824 };
+
+    /// CTA slots (1 to 32), warps (1 to 64), register units (1 to 256), shared memory units (1 to 2047).
+    pub fn new(ctas: usize, warps: usize, registers: usize, smem: usize) -> Result<Self, ParamError> {
+        in_range("sm-ctas", ctas, 1..=32)?;
+        in_range("sm-warps", warps, 1..=64)?;
+        in_range("sm-registers", registers, 1..=256)?;
+        in_range("sm-smem", smem, 1..=2047)?;
+        Ok(Self { ctas: ctas as u16, warps: warps as u16, registers: registers as u16, smem: smem as u16 })
+    }
+
+    /// CTA slots.
+    pub fn ctas(self) -> u16 {
+        self.ctas
+    }
+
+    /// Warps.
+    pub fn warps(self) -> u16 {
+        self.warps
+    }
+
+    /// Register units.
+    pub fn registers(self) -> u16 {
+        self.registers
+    }
+
+    /// Shared memory units.
+    pub fn smem(self) -> u16 {
+        self.smem
+    }
+}
+
+/// An array of SMs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SmParams {
+    sms: usize,
+    limits: SmLimits,
+}
+
+impl SmParams {
+    /// Checks `sms` against [`SM_COUNTS`].
+    pub fn new(sms: usize, limits: SmLimits) -> Result<Self, ParamError> {
+        in_range("sms", sms, SM_COUNTS)?;
+        Ok(Self { sms, limits })
+    }
+
+    /// Number S of SMs.
+    pub fn sms(self) -> usize {
+        self.sms
+    }
+
+    /// What each has.
+    pub fn limits(self) -> SmLimits {
+        self.limits
+    }
+
+    /// SMs that are looked at in one cycle: the largest slice.
+    pub fn lanes(self) -> usize {
+        self.sms.div_ceil(SLICES)
+    }
+}
+
+/// How CTAs are given to SMs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ArbiterKind {
+    /// Today's: one arbiter, one kernel at a time, head of line.
+    Single,
+    /// Kitsune's: one arbiter per CTA type.
+    Typed {
+        /// Kernels of one type whose CTAs are placed at the same time.
+        active: usize,
+    },
+}
+
+impl ArbiterKind {
+    /// The name on the command line and in module names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Typed { .. } => "typed",
+        }
+    }
+
+    /// CTA channels, and queues of kernels: one, or one per type.
+    pub fn channels(self) -> usize {
+        match self {
+            Self::Single => 1,
+            Self::Typed { .. } => 2,
+        }
+    }
+
+    /// Kernels per channel whose CTAs are placed at the same time.
+    pub fn active(self) -> usize {
+        match self {
+            Self::Single => 1,
+            Self::Typed { active } => active,
+        }
+    }
+}
+
+/// Parameters of a CTA arbiter, or of arbiter and SM array together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DispatchParams {
+    arbiter: ArbiterKind,
+    slots: usize,
+    sms: SmParams,
+}
+
+impl DispatchParams {
+    /// Checks the number of active kernels against [`ACTIVE_KERNELS`] and `slots` against [`WINDOW_SLOTS`].
+    pub fn new(arbiter: ArbiterKind, slots: usize, sms: SmParams) -> Result<Self, ParamError> {
+        if let ArbiterKind::Typed { active } = arbiter {
+            compiled_in("active", active, &ACTIVE_KERNELS)?;
+        }
+        compiled_in("slots", slots, &WINDOW_SLOTS)?;
+        Ok(Self { arbiter, slots, sms })
+    }
+
+    /// Single or typed.
+    pub fn arbiter(self) -> ArbiterKind {
+        self.arbiter
+    }
+
+    /// Number N of window slots, for slot numbers.
+    pub fn slots(self) -> usize {
+        self.slots
+    }
+
+    /// The SM array.
+    pub fn sms(self) -> SmParams {
+        self.sms
+    }
+}
+
+/// Parameters of the table of kernels in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TableParams {
+    slots: usize,
+    retire_ports: usize,
+    queues: usize,
+}
+
+impl TableParams {
+    /// Checks `slots` against [`WINDOW_SLOTS`], `retire_ports` against [`RETIRE_PORTS`]; one queue for all types, or one for each.
+    pub fn new(slots: usize, retire_ports: usize, queues: usize) -> Result<Self, ParamError> {
+        compiled_in("slots", slots, &WINDOW_SLOTS)?;
+        in_range("retire-ports", retire_ports, RETIRE_PORTS)?;
+        in_range("queues", queues, 1..=2)?;
+        Ok(Self { slots, retire_ports, queues })
+    }
+
+    /// Number N of entries.
+    pub fn slots(self) -> usize {
+        self.slots
+    }
+
+    /// Number R of retire ports.
+    pub fn retire_ports(self) -> usize {
+        self.retire_ports
+    }
+
+    /// Queues of kernels: one for all types, or one for each.
+    pub fn queues(self) -> usize {
+        self.queues
+    }
+}
+
+/// Parameters of the whole front end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrontEndParams {
+    scheduler: SchedulerParams,
+    dispatch: DispatchParams,
+}
+
+impl FrontEndParams {
+    /// A front end of `scheduler` and a dispatcher for as many slots.
+    pub fn new(scheduler: SchedulerParams, arbiter: ArbiterKind, sms: SmParams) -> Result<Self, ParamError> {
+        let dispatch = DispatchParams::new(arbiter, scheduler.window().slots(), sms)?;
+        Ok(Self { scheduler, dispatch })
+    }
+
+    /// Upstream load and window.
+    pub fn scheduler(self) -> SchedulerParams {
+        self.scheduler
+    }
+
+    /// Arbiter and SM array.
+    pub fn dispatch(self) -> DispatchParams {
+        self.dispatch
+    }
+
+    /// The kernel table between them.
+    pub fn table(self) -> TableParams {
+        let window = self.scheduler.window();
+        TableParams {
+            slots: window.slots(),
+            retire_ports: window.retire_ports(),
+            queues: self.dispatch.arbiter.channels(),
+        }
     }
 }
 
