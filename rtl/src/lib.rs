@@ -8,13 +8,19 @@
 //! channel, valid never waits for ready, the payload is stable while valid waits, and a transfer happens where both are high.
 
 pub mod catalog;
+pub mod cta_arbiter_single;
+pub mod cta_arbiter_typed;
 pub mod flat;
+pub mod front_end;
 pub mod info;
 pub mod kernel_scheduler;
+pub mod kernel_table;
 pub mod model;
 pub mod params;
 pub mod parts;
 pub mod port;
+pub mod sm_occupancy;
+pub mod sm_partitions;
 pub mod upstream_load;
 pub mod window;
 pub mod window_list;

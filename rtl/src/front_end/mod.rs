@@ -1,7 +1,13 @@
 #![doc = include_str!("README.md")]
 
+mod counters;
+mod dispatch;
+mod hardware;
 pub mod io;
 
+pub use counters::{COUNT_BITS, Counters, SumCounter};
+pub use dispatch::CtaDispatch;
+pub use hardware::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 pub use io::{
     Counter, CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, MAX_CTA_CHANNELS, PartitionWrite,
 };

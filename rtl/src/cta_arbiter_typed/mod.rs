@@ -1,0 +1,9 @@
+#![doc = include_str!("README.md")]
+
+mod channel;
+mod hardware;
+mod lanes;
+
+pub use channel::{ActiveKernel, CtaChannel};
+pub use hardware::CtaArbiter;
+pub use lanes::{LaneGrant, LanePicker};

@@ -1,0 +1,5 @@
+#![doc = include_str!("README.md")]
+
+mod hardware;
+
+pub use hardware::{PartitionGroup, SmPartitions};
