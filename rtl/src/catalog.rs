@@ -10,8 +10,9 @@ use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsSche
 use crate::kernel_table::KernelTable;
 use crate::model::CycleModel;
 use crate::params::{
-    ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams, SCHEDULED_MASK, SM_SIZES,
-    SchedulerParams, SmLimits, SmParams, TableParams, UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
+    ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
+    SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams, TableParams, UpstreamParams, WINDOW_SLOTS,
+    WindowKind, WindowParams,
 };
 use crate::parts::models::PartModel;
 use crate::parts::{FindFirst, OldestFirst, RoundRobin};

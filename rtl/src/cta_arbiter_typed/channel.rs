@@ -504,10 +504,8 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.entry[k].regs_i.next = self.kern_regs_i.val();
             self.entry[k].smem_i.next = self.kern_smem_i.val();
             self.entry[k].place_i.next = self.placed.val().get_bit(k);
-            self.finished.next = self
-                .finished
-                .val()
-                .replace_bit(k, self.placed.val().get_bit(k) & self.entry[k].last_o.val());
+            self.finished.next =
+                self.finished.val().replace_bit(k, self.placed.val().get_bit(k) & self.entry[k].last_o.val());
             if self.selected.val().get_bit(k) & (!self.incoming.val()) {
                 self.warps.next = self.warps.val() | self.entry[k].warps_o.val();
                 self.regs.next = self.regs.val() | self.entry[k].regs_o.val();

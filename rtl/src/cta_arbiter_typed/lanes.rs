@@ -96,8 +96,8 @@ pub struct LanePicker {
     mask_c: Vec<Register<Bits<8>>>,
     any: Signal<Local, Bit>,
     any_masked: Signal<Local, Bit>,
-    before: Signal<Local, Bit>,
-    before_masked: Signal<Local, Bit>,
+    lower: Signal<Local, Bit>,
+    lower_masked: Signal<Local, Bit>,
     earlier: Vec<Signal<Local, Bit>>,
     gnt: Vec<Signal<Local, Bits<8>>>,
     zero: Constant<Bits<8>>,
@@ -124,8 +124,8 @@ impl LanePicker {
             mask_c: bank(groups),
             any: Signal::default(),
             any_masked: Signal::default(),
-            before: Signal::default(),
-            before_masked: Signal::default(),
+            lower: Signal::default(),
+            lower_masked: Signal::default(),
             earlier: bank(groups),
             gnt: bank(groups),
             zero: number(0),
@@ -139,8 +139,8 @@ impl LanePicker {
 impl Logic for LanePicker {
     #[hdl_gen]
     fn update(&mut self) {
-        self.before.next = false;
-        self.before_masked.next = false;
+        self.lower.next = false;
+        self.lower_masked.next = false;
         self.any.next = false;
         self.any_masked.next = false;
         for g in 0..self._groups {
@@ -161,21 +161,21 @@ impl Logic for LanePicker {
             self.gnt[g].next = self.zero.val();
             if self.go_i.val() {
                 if self.any_masked.val() {
-                    self.earlier[g].next = self.before_masked.val();
-                    if !self.before_masked.val() {
+                    self.earlier[g].next = self.lower_masked.val();
+                    if !self.lower_masked.val() {
                         self.gnt[g].next = self.group[g].first_masked_o.val();
                     }
                 } else {
-                    self.earlier[g].next = self.before.val();
-                    if !self.before.val() {
+                    self.earlier[g].next = self.lower.val();
+                    if !self.lower.val() {
                         self.gnt[g].next = self.group[g].first_o.val();
                     }
                 }
             } else {
                 self.earlier[g].next = false;
             }
-            self.before.next = self.before.val() | self.group[g].any_o.val();
-            self.before_masked.next = self.before_masked.val() | self.group[g].any_masked_o.val();
+            self.lower.next = self.lower.val() | self.group[g].any_o.val();
+            self.lower_masked.next = self.lower_masked.val() | self.group[g].any_masked_o.val();
             self.gnt_o[g].next = self.gnt[g].val();
 
             // The pointer goes to the lane after the one that was picked.
@@ -184,8 +184,7 @@ impl Logic for LanePicker {
                 if self.earlier[g].val() {
                     self.mask_u[g].d_i.next = self.all.val();
                 } else {
-                    self.mask_u[g].d_i.next =
-                        !((self.gnt[g].val() - self.one.val()) | self.gnt[g].val());
+                    self.mask_u[g].d_i.next = !((self.gnt[g].val() - self.one.val()) | self.gnt[g].val());
                 }
             }
             self.mask_c[g].d_i.next = self.mask_u[g].q_o.val();

@@ -26,8 +26,12 @@ pub struct SumCounter<const W: usize> {
 impl<const W: usize> Default for SumCounter<W> {
     fn default() -> Self {
         Self {
-            info: Info::module("sum_counter", "", &[("by_i", "", "is added"), ("count_o", "", "the sum so far")])
-                .param("WIDTH", "w", W),
+            info: Info::module(
+                "sum_counter",
+                "",
+                &[("by_i", "", "is added"), ("count_o", "", "the sum so far")],
+            )
+            .param("WIDTH", "w", W),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             by_i: Signal::default(),
@@ -134,9 +138,11 @@ impl Counters {
     pub fn new(channels: usize, retire_ports: usize) -> Self {
         let at = |counter: Counter| counter as u128;
         Self {
-            info: Info::module("front_end_counters", "", PORTS)
-                .param("CHANNELS", "c", channels)
-                .param("RETIRE_PORTS", "r", retire_ports),
+            info: Info::module("front_end_counters", "", PORTS).param("CHANNELS", "c", channels).param(
+                "RETIRE_PORTS",
+                "r",
+                retire_ports,
+            ),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             occupancy_i: Signal::default(),

@@ -9,5 +9,6 @@ pub use counters::{COUNT_BITS, Counters, SumCounter};
 pub use dispatch::CtaDispatch;
 pub use hardware::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 pub use io::{
-    Counter, CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, MAX_CTA_CHANNELS, PartitionWrite,
+    Counter, CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, MAX_CTA_CHANNELS,
+    PartitionWrite,
 };

@@ -130,7 +130,8 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     done_smem: Vec<Signal<Local, Bits<11>>>,
     done_err: Signal<Local, Bit>,
     ended: Signal<Local, Bits<N>>,
-    claimed: Signal<Local, Bits<N>>,
+    any_held: Signal<Local, Bits<N>>,
+    claimed: Vec<Signal<Local, Bits<N>>>,
     offer: Vec<Signal<Local, Bits<N>>>,
     ret_slot: Vec<Signal<Local, Bits<LN>>>,
     retired: Signal<Local, Bits<N>>,
@@ -214,7 +215,8 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             done_smem: bank(DONE_PORTS),
             done_err: Signal::default(),
             ended: Signal::default(),
-            claimed: Signal::default(),
+            any_held: Signal::default(),
+            claimed: bank(r + 1),
             offer: bank(r),
             ret_slot: bank(r),
             retired: Signal::default(),
@@ -355,21 +357,22 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         self.done_err_o.next = self.done_err.val();
 
         // Retirement: what a port holds, else the lowest slot that no other port has.
-        self.claimed.next = self.zero.val();
+        self.any_held.next = self.zero.val();
         for r in 0..self._retire_ports {
-            self.claimed.next = self.claimed.val() | self.held[r].q_o.val();
+            self.any_held.next = self.any_held.val() | self.held[r].q_o.val();
         }
+        self.claimed[0].next = self.any_held.val();
         self.retired.next = self.zero.val();
         for r in 0..self._retire_ports {
             self.held[r].clk_i.next = self.clk_i.val();
             self.held[r].rst_ni.next = self.rst_ni.val();
-            self.first[r].req_i.next = self.running.q_o.val() & self.ended.val() & (!self.claimed.val());
+            self.first[r].req_i.next = self.running.q_o.val() & self.ended.val() & (!self.claimed[r].val());
             if self.held[r].q_o.val().any() {
                 self.offer[r].next = self.held[r].q_o.val();
             } else {
                 self.offer[r].next = self.first[r].gnt_o.val();
             }
-            self.claimed.next = self.claimed.val() | self.offer[r].val();
+            self.claimed[r + 1].next = self.claimed[r].val() | self.offer[r].val();
             self.ret_valid_o[r].next = self.offer[r].val().any();
             if self.ret_ready_i[r].val() {
                 self.held[r].d_i.next = self.zero.val();

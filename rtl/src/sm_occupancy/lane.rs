@@ -315,9 +315,8 @@ impl Logic for SmLane {
         }
 
         // Stage U: charge, or give back.
-        self.taken.next = self.free_valid_i.val()
-            & (self.free_sm_i.val() == self.number_u_i.val())
-            & (!self.charged.val());
+        self.taken.next =
+            self.free_valid_i.val() & (self.free_sm_i.val() == self.number_u_i.val()) & (!self.charged.val());
         self.taken_o.next = self.taken.val();
         self.ctas.free_valid_i.next = self.taken.val();
         self.warps.free_valid_i.next = self.taken.val();

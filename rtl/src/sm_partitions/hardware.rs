@@ -118,8 +118,7 @@ impl Logic for PartitionGroup {
             self.at_p[b].clk_i.next = self.clk_i.val();
             self.at_u[b].clk_i.next = self.clk_i.val();
             for r in 0..self._requesters {
-                self.allow[r].next = self
-                    .allow[r]
+                self.allow[r].next = self.allow[r]
                     .val()
                     .replace_bit(b, (self.at_c[b].q_o.val() & self.part_hot_i[r].val()).any());
             }
