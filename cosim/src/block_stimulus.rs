@@ -9,7 +9,7 @@ use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::kernel_scheduler::io::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerPorts};
 use windlass_rtl::params::{Encoding, SchedulerParams, UpstreamParams, WindowKind, WindowParams};
 use windlass_rtl::port::{Direction, Layout, Slot, indexed};
-use windlass_rtl::window::model::{WindowIn, WindowModel};
+use windlass_rtl::window::model::{SlotSet, WindowIn, WindowModel};
 
 /// The stimulus for a block.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
@@ -168,7 +168,7 @@ struct Window {
     given: WindowIn,
     device: Device,
     id: u8,
-    waiting: Option<(u8, BTreeSet<usize>)>,
+    waiting: Option<(u8, SlotSet)>,
     phase: Phase,
     kind: WindowKind,
     params: WindowParams,
@@ -221,15 +221,13 @@ impl Stimulus for Window {
         let mut given = WindowIn { rst_ni, insert: None, disp_ready, retire };
         let live = self.model.outputs(&given).live;
         if self.waiting.is_none() && chance(rng, phase.producer, 16) {
-            let bits = random_bits(rng, self.params.slots());
-            let upstream = live.iter().copied().filter(|s| bits >> s & 1 == 1).collect();
-            self.waiting = Some((self.id, upstream));
+            self.waiting = Some((self.id, live & random_bits(rng, self.params.slots())));
             self.id = self.id.wrapping_add(1);
         }
         if let Some((_, upstream)) = &mut self.waiting {
-            upstream.retain(|slot| live.contains(slot));
+            *upstream &= live;
         }
-        given.insert = self.waiting.clone();
+        given.insert = self.waiting;
 
         let mut set = |name: &str, value: u128| {
             if let Some(slot) = self.inputs.slot(name) {
@@ -239,9 +237,9 @@ impl Stimulus for Window {
         set("rst_ni", rst_ni.into());
         set("disp_ready_i", disp_ready.into());
         set("ins_valid_i", given.insert.is_some().into());
-        let (id, upstream) = given.insert.clone().unwrap_or_default();
+        let (id, upstream) = given.insert.unwrap_or_default();
         set("ins_id_i", id.into());
-        set("ins_up_i", upstream.iter().fold(0, |bits, s| bits | 1 << s));
+        set("ins_up_i", upstream);
         for (slots, retire) in self.ret.iter().zip(retire) {
             slots[0].set(inputs, retire.is_some().into());
             slots[1].set(inputs, retire.unwrap_or(0).into());

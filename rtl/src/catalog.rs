@@ -3,11 +3,14 @@
 //! Sizes are const generics in rust-hdl; this is the one place that turns a size known at run time into a type.
 
 use crate::cta_arbiter_typed::CtaArbiter;
+use crate::cta_arbiter_typed::model::FlatArbiter;
 use crate::flat::{FlatPorts, RustHdlSim};
+use crate::front_end::model::FlatFrontEnd;
 use crate::front_end::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 use crate::kernel_scheduler::model::FlatScheduler;
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
 use crate::kernel_table::KernelTable;
+use crate::kernel_table::model::FlatTable;
 use crate::model::CycleModel;
 use crate::params::{
     ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
@@ -18,7 +21,9 @@ use crate::parts::models::PartModel;
 use crate::parts::{FindFirst, OldestFirst, RoundRobin};
 use crate::port::Port;
 use crate::sm_occupancy::SmOccupancy;
+use crate::sm_occupancy::model::FlatOccupancy;
 use crate::sm_partitions::SmPartitions;
+use crate::sm_partitions::model::FlatPartitions;
 use crate::upstream_load::model::FlatUpstreamLoad;
 use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
 use crate::window::model::FlatWindow;
@@ -421,7 +426,21 @@ impl BlockSpec {
             Self::KernelScheduler(params) => {
                 FlatScheduler::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
             }
-            _ => Err("MODELS".into()),
+            Self::KernelTable(params) => {
+                FlatTable::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::SmOccupancy { params, requesters } => {
+                FlatOccupancy::new(params, requesters, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::SmPartitions { params, requesters } => {
+                FlatPartitions::new(params, requesters, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::CtaArbiter(params) => {
+                FlatArbiter::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::FrontEnd(params) => {
+                FlatFrontEnd::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
         };
         model.unwrap_or_else(|message| unreachable!("the hardware's own ports: {message}"))
     }

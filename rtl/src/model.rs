@@ -23,3 +23,18 @@ pub trait CycleModel: Send {
     /// One clock cycle over the flat words of [`crate::port::Layout`]; `outputs` is overwritten.
     fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError>;
 }
+
+/// The bits that are set, lowest first: models keep sets of slots and lanes as masks, so that a cycle allocates nothing.
+pub fn ones(mask: impl Into<u128>) -> impl Iterator<Item = usize> {
+    let mut rest = mask.into();
+    std::iter::from_fn(move || {
+        let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+        rest &= rest - 1;
+        Some(bit)
+    })
+}
+
+/// The mask of `bit`, or of none.
+pub(crate) fn one_hot(bit: Option<usize>) -> u128 {
+    bit.map_or(0, |bit| 1 << bit)
+}

@@ -3,6 +3,7 @@
 mod channel;
 mod hardware;
 mod lanes;
+pub mod model;
 
 pub use channel::{ActiveKernel, CtaChannel};
 pub use hardware::CtaArbiter;

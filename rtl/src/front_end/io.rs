@@ -1,7 +1,12 @@
 //! The front end's ports as Rust values: what a host runtime and a GPU's SMs exchange with it in one cycle.
 
+use crate::cta_arbiter_typed::model::CtaPorts;
+use crate::kernel_scheduler::io::{HostPorts, StatusPorts};
 use crate::kernel_scheduler::{HostBeat, SchedulerOut};
-use crate::params::{DONE_PORTS, RETIRE_PORTS};
+use crate::kernel_table::model::LaunchPorts;
+use crate::params::{DONE_PORTS, FrontEndParams, RETIRE_PORTS};
+use crate::port::{Layout, Slot, indexed};
+use crate::window::model::{find, find_all};
 
 /// Most CTA channels a front end can have.
 pub const MAX_CTA_CHANNELS: usize = 2;
@@ -14,6 +19,18 @@ pub enum CtaType {
     Simt,
     /// Matrix units.
     Tensor,
+}
+
+impl CtaType {
+    /// The type that a port's bit names.
+    pub fn of_bit(bit: bool) -> Self {
+        if bit { Self::Tensor } else { Self::Simt }
+    }
+
+    /// The bit that names it: high for [`Tensor`](Self::Tensor).
+    pub fn bit(self) -> bool {
+        self == Self::Tensor
+    }
 }
 
 /// What one CTA takes on its SM beside a CTA slot, in the units of [`crate::params::SmLimits`]; warps and registers are at least 1,
@@ -61,7 +78,7 @@ pub struct PartitionWrite {
     pub mask: u32,
 }
 
-/// Inputs of one cycle. What is offered on a channel is to be held until it is taken.
+/// Inputs of one cycle. What is offered on a channel is to be held until it is taken; ports of a channel without offer are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontEndIn {
     /// Reset, active low: true in normal operation.
@@ -112,7 +129,7 @@ pub struct CtaOut {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontEndOut {
     /// The scheduler's: the host's beat is taken, stalls, fill. `offer` is the kernel that is dispatched in this cycle (the table takes
-    /// every offer); `retire_ready` is not a port of the front end and false.
+    /// every offer); `retire_ready` is not a port of the front end and false, nor is `inserted`, which the golden model alone fills in.
     pub scheduler: SchedulerOut,
     /// What is on the CTA channels.
     pub cta: [Option<CtaOut>; MAX_CTA_CHANNELS],
@@ -176,4 +193,175 @@ impl Counter {
         Self::CtaWait1,
         Self::Retired,
     ];
+}
+
+/// Translates between the typed form and the flat words of the `front_end` block.
+#[derive(Clone, Debug)]
+pub struct FrontEndPorts {
+    inputs: usize,
+    outputs: usize,
+    rst_ni: Slot,
+    host: HostPorts,
+    launch: LaunchPorts,
+    cta: Vec<(CtaPorts, Slot)>,
+    done: Vec<DonePorts>,
+    done_err: Slot,
+    partition: [Slot; 4],
+    partition_ready: Slot,
+    status: StatusPorts,
+    retired: Vec<[Slot; 2]>,
+    count_sel: Slot,
+    count: Slot,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DonePorts {
+    valid: Slot,
+    ready: Slot,
+    sm: Slot,
+    slot: Slot,
+}
+
+impl FrontEndPorts {
+    /// Finds every port of a front end with `params` in the two layouts. Errors name the port that is missing.
+    pub fn new(params: FrontEndParams, inputs: &Layout, outputs: &Layout) -> Result<Self, String> {
+        let cta = |c| {
+            let out = CtaPorts::new(outputs, |field| indexed(&format!("cta_{field}_o"), c))?;
+            Ok((out, find(inputs, &indexed("cta_ready_i", c))?))
+        };
+        let done = |p| {
+            Ok(DonePorts {
+                valid: find(inputs, &indexed("done_valid_i", p))?,
+                ready: find(outputs, &indexed("done_ready_o", p))?,
+                sm: find(inputs, &indexed("done_sm_i", p))?,
+                slot: find(inputs, &indexed("done_slot_i", p))?,
+            })
+        };
+        let retire_ports = params.scheduler().window().retire_ports();
+        Ok(Self {
+            inputs: inputs.words(),
+            outputs: outputs.words(),
+            rst_ni: find(inputs, "rst_ni")?,
+            host: HostPorts::new(params.scheduler().upstream(), inputs)?,
+            launch: LaunchPorts::new(inputs, |field| format!("host_{field}_i"))?,
+            cta: (0..params.dispatch().arbiter().channels()).map(cta).collect::<Result<_, String>>()?,
+            done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
+            done_err: find(outputs, "done_err_o")?,
+            partition: [
+                find(inputs, "part_valid_i")?,
+                find(inputs, "part_id_i")?,
+                find(inputs, "part_word_i")?,
+                find(inputs, "part_mask_i")?,
+            ],
+            partition_ready: find(outputs, "part_ready_o")?,
+            status: StatusPorts::new(outputs)?,
+            retired: find_all(outputs, "ret_valid_o", retire_ports)?
+                .into_iter()
+                .zip(find_all(outputs, "ret_slot_o", retire_ports)?)
+                .map(<[Slot; 2]>::from)
+                .collect(),
+            count_sel: find(inputs, "count_sel_i")?,
+            count: find(outputs, "count_o")?,
+        })
+    }
+
+    /// Words of the inputs of a cycle.
+    pub fn input_words(&self) -> usize {
+        self.inputs
+    }
+
+    /// Words of the outputs of a cycle.
+    pub fn output_words(&self) -> usize {
+        self.outputs
+    }
+
+    /// Writes the inputs of a cycle. A beat of the other encoding is offered as if it had no upstream.
+    pub fn pack(&self, input: &FrontEndIn, words: &mut [u32]) {
+        words.fill(0);
+        self.rst_ni.set(words, input.rst_ni.into());
+        self.host.pack(input.host.map(|(beat, _)| beat), words);
+        if let Some((_, launch)) = &input.host {
+            self.launch.set(words, launch);
+        }
+        for ((_, slot), ready) in self.cta.iter().zip(input.cta_ready) {
+            slot.set(words, ready.into());
+        }
+        for (ports, done) in self.done.iter().zip(input.done) {
+            ports.valid.set(words, done.is_some().into());
+            ports.sm.set(words, done.map_or(0, |d| d.sm).into());
+            ports.slot.set(words, done.map_or(0, |d| d.slot).into());
+        }
+        if let Some(PartitionWrite { partition, word, mask }) = input.partition {
+            for (slot, value) in self.partition.iter().zip([1, partition.into(), word.into(), mask]) {
+                slot.set(words, value.into());
+            }
+        }
+        self.count_sel.set(words, input.counter.into());
+    }
+
+    /// Reads the inputs of a cycle back.
+    pub fn unpack_inputs(&self, words: &[u32]) -> FrontEndIn {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let byte = |slot: Slot| slot.get(words) as u8;
+        let [valid, partition, word, mask] = self.partition;
+        let mut input = FrontEndIn {
+            rst_ni: bit(self.rst_ni),
+            host: self.host.unpack(words).map(|beat| (beat, self.launch.get(words))),
+            partition: bit(valid).then(|| PartitionWrite {
+                partition: byte(partition),
+                word: byte(word),
+                mask: mask.get(words) as u32,
+            }),
+            counter: byte(self.count_sel),
+            ..FrontEndIn::IDLE
+        };
+        for (ready, (_, slot)) in input.cta_ready.iter_mut().zip(&self.cta) {
+            *ready = bit(*slot);
+        }
+        for (done, ports) in input.done.iter_mut().zip(&self.done) {
+            *done = bit(ports.valid).then(|| CtaDone { sm: byte(ports.sm), slot: byte(ports.slot) });
+        }
+        input
+    }
+
+    /// Reads the outputs of a cycle.
+    pub fn unpack(&self, words: &[u32]) -> FrontEndOut {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let mut out = FrontEndOut {
+            scheduler: self.status.unpack(words),
+            done_error: bit(self.done_err),
+            partition_ready: bit(self.partition_ready),
+            count: self.count.get(words) as u64,
+            ..FrontEndOut::default()
+        };
+        for (cta, (ports, _)) in out.cta.iter_mut().zip(&self.cta) {
+            *cta = ports.get(words);
+        }
+        for (ready, ports) in out.done_ready.iter_mut().zip(&self.done) {
+            *ready = bit(ports.ready);
+        }
+        for (retired, slots) in out.retired.iter_mut().zip(&self.retired) {
+            *retired = bit(slots[0]).then(|| slots[1].get(words) as u8);
+        }
+        out
+    }
+
+    /// Writes the outputs of a cycle.
+    pub fn pack_outputs(&self, out: &FrontEndOut, words: &mut [u32]) {
+        words.fill(0);
+        self.status.pack(&out.scheduler, words);
+        for ((ports, _), cta) in self.cta.iter().zip(out.cta) {
+            ports.set(words, cta);
+        }
+        for (ports, ready) in self.done.iter().zip(out.done_ready) {
+            ports.ready.set(words, ready.into());
+        }
+        for (slots, retired) in self.retired.iter().zip(out.retired) {
+            slots[0].set(words, retired.is_some().into());
+            slots[1].set(words, retired.unwrap_or(0).into());
+        }
+        self.done_err.set(words, out.done_error.into());
+        self.partition_ready.set(words, out.partition_ready.into());
+        self.count.set(words, out.count.into());
+    }
 }

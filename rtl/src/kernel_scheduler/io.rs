@@ -1,7 +1,9 @@
 //! The scheduler's ports as Rust values: what a host runtime and a device exchange with it in one cycle.
 
-use crate::params::{Encoding, RETIRE_PORTS, SchedulerParams};
+use crate::model::one_hot;
+use crate::params::{Encoding, RETIRE_PORTS, SchedulerParams, UpstreamParams};
 use crate::port::{Layout, Slot, indexed};
+use crate::window::model::{find, find_all};
 
 /// Most retire ports a scheduler can have.
 pub const MAX_RETIRE_PORTS: usize = *RETIRE_PORTS.end();
@@ -65,6 +67,8 @@ pub struct SchedulerOut {
     pub host_ready: bool,
     /// The oldest kernel without unfinished upstream, held until taken.
     pub offer: Option<Offer>,
+    /// The slot of the kernel that enters the window at the end of this cycle.
+    pub inserted: Option<u8>,
     /// Which retire ports are taken at the end of this cycle.
     pub retire_ready: [bool; MAX_RETIRE_PORTS],
     /// Kernels in the window.
@@ -83,17 +87,82 @@ pub struct SchedulerOut {
     pub retire_error: bool,
 }
 
-/// Translates between the typed form and the flat words of the `kernel_scheduler` block.
+/// The host channel's ports, which the front end has too.
 #[derive(Clone, Debug)]
-pub struct SchedulerPorts {
-    inputs: usize,
-    outputs: usize,
-    rst_ni: Slot,
-    host_valid: Slot,
-    host_id: Slot,
-    host: HostSlots,
-    disp_ready: Slot,
-    retire: Vec<[Slot; 3]>,
+pub(crate) struct HostPorts {
+    valid: Slot,
+    id: Slot,
+    beat: BeatPorts,
+}
+
+#[derive(Clone, Debug)]
+enum BeatPorts {
+    Ids { last: Slot, lanes: Vec<[Slot; 2]> },
+    Mask(Slot),
+}
+
+impl HostPorts {
+    pub(crate) fn new(params: UpstreamParams, inputs: &Layout) -> Result<Self, String> {
+        let beat = match params.encoding() {
+            Encoding::Ids { lanes } => BeatPorts::Ids {
+                last: find(inputs, "host_last_i")?,
+                lanes: find_all(inputs, "host_up_valid_i", lanes)?
+                    .into_iter()
+                    .zip(find_all(inputs, "host_up_id_i", lanes)?)
+                    .map(<[Slot; 2]>::from)
+                    .collect(),
+            },
+            Encoding::Mask => BeatPorts::Mask(find(inputs, "host_up_i")?),
+        };
+        Ok(Self { valid: find(inputs, "host_valid_i")?, id: find(inputs, "host_id_i")?, beat })
+    }
+
+    /// Writes what the host offers into `words`, which are zero. A beat of the other encoding is offered as if it had no upstream.
+    pub(crate) fn pack(&self, host: Option<HostBeat>, words: &mut [u32]) {
+        self.valid.set(words, u128::from(host.is_some()));
+        match (host, &self.beat) {
+            (Some(HostBeat::Ids { upstream, last, .. }), BeatPorts::Ids { last: last_slot, lanes }) => {
+                last_slot.set(words, u128::from(last));
+                for (lane, up) in lanes.iter().zip(upstream) {
+                    lane[0].set(words, u128::from(up.is_some()));
+                    lane[1].set(words, u128::from(up.unwrap_or(0)));
+                }
+            }
+            (Some(HostBeat::Mask { upstream, .. }), BeatPorts::Mask(mask)) => {
+                mask.copy_from(words, &upstream)
+            }
+            _ => {}
+        }
+        if let Some(HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = host {
+            self.id.set(words, u128::from(id));
+        }
+    }
+
+    pub(crate) fn unpack(&self, words: &[u32]) -> Option<HostBeat> {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let id = self.id.get(words) as u8;
+        bit(self.valid).then(|| match &self.beat {
+            BeatPorts::Ids { last, lanes } => {
+                let mut upstream = [None; 8];
+                for (up, lane) in upstream.iter_mut().zip(lanes) {
+                    *up = bit(lane[0]).then(|| lane[1].get(words) as u8);
+                }
+                HostBeat::Ids { id, upstream, last: bit(*last) }
+            }
+            BeatPorts::Mask(mask) => {
+                let mut upstream = [0; 8];
+                for (to, from) in upstream.iter_mut().zip(mask.slice(words)) {
+                    *to = *from;
+                }
+                HostBeat::Mask { id, upstream }
+            }
+        })
+    }
+}
+
+/// The scheduler's outputs that are the front end's too.
+#[derive(Clone, Debug)]
+pub(crate) struct StatusPorts {
     host_ready: Slot,
     disp_valid: Slot,
     disp_id: Slot,
@@ -108,46 +177,10 @@ pub struct SchedulerPorts {
     retire_error: Slot,
 }
 
-#[derive(Clone, Debug)]
-enum HostSlots {
-    Ids { last: Slot, lanes: Vec<[Slot; 2]> },
-    Mask { mask: Slot },
-}
-
-impl SchedulerPorts {
-    /// Finds every port of a scheduler with `params` in the two layouts. Errors name the port that is missing.
-    pub fn new(params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Result<Self, String> {
-        let input = |name: &str| inputs.slot(name).ok_or_else(|| format!("input {name} is missing"));
-        let output = |name: &str| outputs.slot(name).ok_or_else(|| format!("output {name} is missing"));
-        let host = match params.upstream().encoding() {
-            Encoding::Ids { lanes } => HostSlots::Ids {
-                last: input("host_last_i")?,
-                lanes: (0..lanes)
-                    .map(|k| {
-                        Ok([input(&indexed("host_up_valid_i", k))?, input(&indexed("host_up_id_i", k))?])
-                    })
-                    .collect::<Result<_, String>>()?,
-            },
-            Encoding::Mask => HostSlots::Mask { mask: input("host_up_i")? },
-        };
-        let retire = (0..params.window().retire_ports())
-            .map(|r| {
-                Ok([
-                    input(&indexed("ret_valid_i", r))?,
-                    input(&indexed("ret_slot_i", r))?,
-                    output(&indexed("ret_ready_o", r))?,
-                ])
-            })
-            .collect::<Result<_, String>>()?;
+impl StatusPorts {
+    pub(crate) fn new(outputs: &Layout) -> Result<Self, String> {
+        let output = |name| find(outputs, name);
         Ok(Self {
-            inputs: inputs.words(),
-            outputs: outputs.words(),
-            rst_ni: input("rst_ni")?,
-            host_valid: input("host_valid_i")?,
-            host_id: input("host_id_i")?,
-            host,
-            disp_ready: input("disp_ready_i")?,
-            retire,
             host_ready: output("host_ready_o")?,
             disp_valid: output("disp_valid_o")?,
             disp_id: output("disp_id_o")?,
@@ -160,6 +193,80 @@ impl SchedulerPorts {
             stall_busy: output("stall_busy_o")?,
             busy: output("busy_o")?,
             retire_error: output("ret_err_o")?,
+        })
+    }
+
+    /// Reads all but `retire_ready` and `inserted`.
+    pub(crate) fn unpack(&self, words: &[u32]) -> SchedulerOut {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let byte = |slot: Slot| slot.get(words) as u8;
+        SchedulerOut {
+            host_ready: bit(self.host_ready),
+            offer: bit(self.disp_valid).then(|| Offer { id: byte(self.disp_id), slot: byte(self.disp_slot) }),
+            inserted: None,
+            retire_ready: [false; MAX_RETIRE_PORTS],
+            occupancy: byte(self.occupancy),
+            oldest: bit(self.oldest_valid).then(|| byte(self.oldest_id)),
+            stall_limit: bit(self.stall_limit),
+            stall_full: bit(self.stall_full),
+            stall_busy: bit(self.stall_busy),
+            busy: bit(self.busy),
+            retire_error: bit(self.retire_error),
+        }
+    }
+
+    /// Writes all but `retire_ready` and `inserted`.
+    pub(crate) fn pack(&self, out: &SchedulerOut, words: &mut [u32]) {
+        let mut put = |slot: Slot, value: u8| slot.set(words, u128::from(value));
+        put(self.host_ready, out.host_ready.into());
+        put(self.disp_valid, out.offer.is_some().into());
+        put(self.disp_id, out.offer.map_or(0, |o| o.id));
+        put(self.disp_slot, out.offer.map_or(0, |o| o.slot));
+        put(self.occupancy, out.occupancy);
+        put(self.oldest_valid, out.oldest.is_some().into());
+        put(self.oldest_id, out.oldest.unwrap_or(0));
+        put(self.stall_limit, out.stall_limit.into());
+        put(self.stall_full, out.stall_full.into());
+        put(self.stall_busy, out.stall_busy.into());
+        put(self.busy, out.busy.into());
+        put(self.retire_error, out.retire_error.into());
+    }
+}
+
+/// Translates between the typed form and the flat words of the `kernel_scheduler` block.
+#[derive(Clone, Debug)]
+pub struct SchedulerPorts {
+    inputs: usize,
+    outputs: usize,
+    rst_ni: Slot,
+    host: HostPorts,
+    disp_ready: Slot,
+    retire: Vec<[Slot; 3]>,
+    status: StatusPorts,
+    ins_slot: Option<Slot>,
+}
+
+impl SchedulerPorts {
+    /// Finds every port of a scheduler with `params` in the two layouts. Errors name the port that is missing.
+    pub fn new(params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Result<Self, String> {
+        let retire = (0..params.window().retire_ports())
+            .map(|r| {
+                Ok([
+                    find(inputs, &indexed("ret_valid_i", r))?,
+                    find(inputs, &indexed("ret_slot_i", r))?,
+                    find(outputs, &indexed("ret_ready_o", r))?,
+                ])
+            })
+            .collect::<Result<_, String>>()?;
+        Ok(Self {
+            inputs: inputs.words(),
+            outputs: outputs.words(),
+            rst_ni: find(inputs, "rst_ni")?,
+            host: HostPorts::new(params.upstream(), inputs)?,
+            disp_ready: find(inputs, "disp_ready_i")?,
+            retire,
+            status: StatusPorts::new(outputs)?,
+            ins_slot: outputs.slot("ins_slot_o"),
         })
     }
 
@@ -177,100 +284,49 @@ impl SchedulerPorts {
     pub fn pack(&self, input: &SchedulerIn, words: &mut [u32]) {
         words.fill(0);
         self.rst_ni.set(words, u128::from(input.rst_ni));
-        self.host_valid.set(words, u128::from(input.host.is_some()));
+        self.host.pack(input.host, words);
         self.disp_ready.set(words, u128::from(input.disp_ready));
         for (slots, retire) in self.retire.iter().zip(input.retire) {
             slots[0].set(words, u128::from(retire.is_some()));
             slots[1].set(words, u128::from(retire.unwrap_or(0)));
-        }
-        match input.host {
-            Some(HostBeat::Ids { id, upstream, last }) => {
-                self.host_id.set(words, u128::from(id));
-                if let HostSlots::Ids { last: last_slot, lanes } = &self.host {
-                    last_slot.set(words, u128::from(last));
-                    for (lane, up) in lanes.iter().zip(upstream) {
-                        lane[0].set(words, u128::from(up.is_some()));
-                        lane[1].set(words, u128::from(up.unwrap_or(0)));
-                    }
-                }
-            }
-            Some(HostBeat::Mask { id, upstream }) => {
-                self.host_id.set(words, u128::from(id));
-                if let HostSlots::Mask { mask } = &self.host {
-                    mask.copy_from(words, &upstream);
-                }
-            }
-            None => {}
         }
     }
 
     /// Reads the inputs of a cycle back.
     pub fn unpack_inputs(&self, words: &[u32]) -> SchedulerIn {
         let bit = |slot: Slot| slot.get(words) != 0;
-        let id = self.host_id.get(words) as u8;
-        let host = bit(self.host_valid).then(|| match &self.host {
-            HostSlots::Ids { last, lanes } => {
-                let mut upstream = [None; 8];
-                for (up, lane) in upstream.iter_mut().zip(lanes) {
-                    *up = bit(lane[0]).then(|| lane[1].get(words) as u8);
-                }
-                HostBeat::Ids { id, upstream, last: bit(*last) }
-            }
-            HostSlots::Mask { mask } => {
-                let mut upstream = [0; 8];
-                for (to, from) in upstream.iter_mut().zip(mask.slice(words)) {
-                    *to = *from;
-                }
-                HostBeat::Mask { id, upstream }
-            }
-        });
         let mut retire = [None; MAX_RETIRE_PORTS];
         for (to, slots) in retire.iter_mut().zip(&self.retire) {
             *to = bit(slots[0]).then(|| slots[1].get(words) as u8);
         }
-        SchedulerIn { rst_ni: bit(self.rst_ni), host, disp_ready: bit(self.disp_ready), retire }
+        SchedulerIn {
+            rst_ni: bit(self.rst_ni),
+            host: self.host.unpack(words),
+            disp_ready: bit(self.disp_ready),
+            retire,
+        }
     }
 
     /// Reads the outputs of a cycle.
     pub fn unpack(&self, words: &[u32]) -> SchedulerOut {
-        let bit = |slot: Slot| slot.get(words) != 0;
-        let byte = |slot: Slot| slot.get(words) as u8;
-        let mut retire_ready = [false; MAX_RETIRE_PORTS];
-        for (to, slots) in retire_ready.iter_mut().zip(&self.retire) {
-            *to = bit(slots[2]);
+        let mut out = self.status.unpack(words);
+        for (to, slots) in out.retire_ready.iter_mut().zip(&self.retire) {
+            *to = slots[2].get(words) != 0;
         }
-        SchedulerOut {
-            host_ready: bit(self.host_ready),
-            offer: bit(self.disp_valid).then(|| Offer { id: byte(self.disp_id), slot: byte(self.disp_slot) }),
-            retire_ready,
-            occupancy: byte(self.occupancy),
-            oldest: bit(self.oldest_valid).then(|| byte(self.oldest_id)),
-            stall_limit: bit(self.stall_limit),
-            stall_full: bit(self.stall_full),
-            stall_busy: bit(self.stall_busy),
-            busy: bit(self.busy),
-            retire_error: bit(self.retire_error),
-        }
+        let inserted = self.ins_slot.map_or(0, |slot| slot.get(words));
+        out.inserted = (inserted != 0).then(|| inserted.trailing_zeros() as u8);
+        out
     }
 
     /// Writes the outputs of a cycle.
     pub fn pack_outputs(&self, out: &SchedulerOut, words: &mut [u32]) {
         words.fill(0);
-        let mut put = |slot: Slot, value: u8| slot.set(words, u128::from(value));
-        put(self.host_ready, out.host_ready.into());
-        put(self.disp_valid, out.offer.is_some().into());
-        put(self.disp_id, out.offer.map_or(0, |o| o.id));
-        put(self.disp_slot, out.offer.map_or(0, |o| o.slot));
+        self.status.pack(out, words);
         for (slots, ready) in self.retire.iter().zip(out.retire_ready) {
-            put(slots[2], ready.into());
+            slots[2].set(words, ready.into());
         }
-        put(self.occupancy, out.occupancy);
-        put(self.oldest_valid, out.oldest.is_some().into());
-        put(self.oldest_id, out.oldest.unwrap_or(0));
-        put(self.stall_limit, out.stall_limit.into());
-        put(self.stall_full, out.stall_full.into());
-        put(self.stall_busy, out.stall_busy.into());
-        put(self.busy, out.busy.into());
-        put(self.retire_error, out.retire_error.into());
+        if let Some(slot) = self.ins_slot {
+            slot.set(words, one_hot(out.inserted.map(usize::from)));
+        }
     }
 }

@@ -22,6 +22,11 @@ impl SchedulerModel {
         Self { params, window, upstream: UpstreamLoadModel::new(params.upstream()) }
     }
 
+    /// No kernel is in the window.
+    pub fn is_empty(&self) -> bool {
+        self.window.outputs(&WindowIn::default()).occupancy == 0
+    }
+
     /// One cycle: the outputs for `input`, then the clock edge.
     pub fn cycle(&mut self, input: &SchedulerIn) -> SchedulerOut {
         let mut to_window = WindowIn {
@@ -31,8 +36,12 @@ impl SchedulerModel {
             retire: input.retire,
         };
         let seen = self.window.outputs(&to_window);
-        let view =
-            WindowView { live: seen.live, ids: seen.ids, oldest: seen.oldest, ins_ready: seen.ins_ready };
+        let view = WindowView {
+            live: seen.live,
+            ids: self.window.ids(),
+            oldest: seen.oldest,
+            ins_ready: seen.ins_ready,
+        };
         // An idle host's ports are zero.
         let beat = input.host.unwrap_or(match self.params.upstream().encoding() {
             Encoding::Ids { .. } => HostBeat::Ids { id: 0, upstream: [None; 8], last: false },
@@ -46,6 +55,7 @@ impl SchedulerModel {
         SchedulerOut {
             host_ready: load.host_ready,
             offer: out.offer,
+            inserted: out.ins_slot.map(|slot| slot as u8),
             retire_ready: out.retire_ready,
             occupancy: out.occupancy as u8,
             oldest: out.oldest,

@@ -2,6 +2,7 @@
 
 mod entry;
 mod hardware;
+pub mod model;
 mod queue;
 
 pub use entry::KernelEntry;

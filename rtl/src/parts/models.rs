@@ -1,6 +1,6 @@
 //! Golden models of the pickers.
 
-use crate::model::{CycleError, CycleModel};
+use crate::model::{CycleError, CycleModel, one_hot};
 use crate::port::{Direction, Layout, Port};
 
 /// What a picker's model does in one cycle: the named inputs' values in, the named outputs' values out.
@@ -83,8 +83,4 @@ impl PartModel {
 
 fn first(bits: u128, mut order: impl Iterator<Item = usize>) -> Option<usize> {
     order.find(|i| bits >> i & 1 == 1)
-}
-
-fn one_hot(index: Option<usize>) -> u128 {
-    index.map_or(0, |i| 1 << i)
 }

@@ -4,6 +4,7 @@ mod field;
 mod free_port;
 mod hardware;
 mod lane;
+pub mod model;
 mod needs;
 mod phase;
 

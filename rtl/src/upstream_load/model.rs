@@ -1,19 +1,18 @@
 //! Golden model of `upstream_load`: turns what the host believes into the slots a kernel really waits for.
 
 use crate::kernel_scheduler::io::HostBeat;
-use crate::model::{CycleError, CycleModel};
+use crate::model::{CycleError, CycleModel, one_hot, ones};
 use crate::params::{Encoding, UpstreamParams};
 use crate::port::{Direction, Layout, Port, Slot};
-use crate::window::model::{find, find_all, get_set, put_set};
-use std::collections::BTreeSet;
+use crate::window::model::{SlotSet, find, find_all};
 
 /// What the window tells the upstream load module in one cycle.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowView {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowView<'a> {
     /// Slots in use, those that retire in this cycle left out.
-    pub live: BTreeSet<usize>,
+    pub live: SlotSet,
     /// Id in each slot.
-    pub ids: Vec<u8>,
+    pub ids: &'a [u8],
     /// Id of the oldest unfinished kernel.
     pub oldest: Option<u8>,
     /// The window takes an insertion in this cycle.
@@ -21,14 +20,14 @@ pub struct WindowView {
 }
 
 /// Outputs of one cycle.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamOut {
     /// The beat would be taken.
     pub host_ready: bool,
     /// The kernel is offered to the window.
     pub ins_valid: bool,
     /// The live slots that it waits for, as far as this beat and those before it say.
-    pub slots: BTreeSet<usize>,
+    pub slots: SlotSet,
     /// The beat waits because M newer kernels than the oldest unfinished one were sent.
     pub stall_limit: bool,
 }
@@ -38,13 +37,13 @@ pub struct UpstreamOut {
 pub struct UpstreamLoadModel {
     params: UpstreamParams,
     /// Slots named by the beats of the present kernel that came before this one.
-    gathered: BTreeSet<usize>,
+    gathered: SlotSet,
 }
 
 impl UpstreamLoadModel {
     /// No beat taken yet.
     pub fn new(params: UpstreamParams) -> Self {
-        Self { params, gathered: BTreeSet::new() }
+        Self { params, gathered: 0 }
     }
 
     /// One cycle with what stands on the host's ports, `valid` or not: the outputs, then the clock edge.
@@ -61,10 +60,10 @@ impl UpstreamLoadModel {
             stall_limit: valid && blocked,
         };
         self.gathered = match (valid && out.host_ready, last) {
-            _ if !rst_ni => BTreeSet::new(),
-            (true, true) => BTreeSet::new(),
-            (true, false) => out.slots.clone(),
-            (false, _) => self.gathered.intersection(&view.live).copied().collect(),
+            _ if !rst_ni => 0,
+            (true, true) => 0,
+            (true, false) => out.slots,
+            (false, _) => self.gathered & view.live,
         };
         out
     }
@@ -78,7 +77,7 @@ impl UpstreamLoadModel {
     }
 
     /// The live slots that the kernel waits for, as far as this beat and those before it say.
-    fn slots(&self, beat: HostBeat, view: &WindowView) -> BTreeSet<usize> {
+    fn slots(&self, beat: HostBeat, view: &WindowView) -> SlotSet {
         let named = |kernel: u8| match beat {
             HostBeat::Ids { upstream, .. } => upstream.contains(&Some(kernel)),
             HostBeat::Mask { id, upstream } => {
@@ -86,7 +85,8 @@ impl UpstreamLoadModel {
                 j < self.params.scheduled() && upstream[j / 32] >> (j % 32) & 1 == 1
             }
         };
-        view.live.iter().copied().filter(|&s| self.gathered.contains(&s) || named(view.ids[s])).collect()
+        let named = ones(view.live).filter(|&s| named(view.ids[s]));
+        named.fold(view.live & self.gathered, |set, s| set | one_hot(Some(s)))
     }
 }
 
@@ -164,9 +164,10 @@ impl CycleModel for FlatUpstreamLoad {
             }
         };
         let [ins_ready, live, oldest_valid, oldest_id] = self.view;
+        let ids: Vec<u8> = self.slot_id.iter().map(|s| byte(*s)).collect();
         let view = WindowView {
-            live: get_set(live, words),
-            ids: self.slot_id.iter().map(|s| byte(*s)).collect(),
+            live: live.get(words),
+            ids: &ids,
             oldest: bit(oldest_valid).then(|| byte(oldest_id)),
             ins_ready: bit(ins_ready),
         };
@@ -176,11 +177,11 @@ impl CycleModel for FlatUpstreamLoad {
 
         let fault = |message| CycleError { cycle: 0, message };
         out_words.fill(0);
-        put_set(find(&self.outputs, "ins_up_o").map_err(fault)?, out_words, &out.slots);
         for (name, value) in [
             ("host_ready_o", u128::from(out.host_ready)),
             ("ins_valid_o", out.ins_valid.into()),
             ("ins_id_o", id.into()),
+            ("ins_up_o", out.slots),
             ("stall_limit_o", out.stall_limit.into()),
         ] {
             find(&self.outputs, name).map_err(fault)?.set(out_words, value);

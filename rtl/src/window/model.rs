@@ -1,20 +1,22 @@
 //! What the golden models of both windows have in common: their inputs and outputs, typed and as flat words.
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
-use crate::model::{CycleError, CycleModel};
+use crate::model::{CycleError, CycleModel, one_hot};
 use crate::params::{WindowKind, WindowParams};
 use crate::port::{Direction, Layout, Port, Slot, indexed};
 use crate::window_list::model::WindowListModel;
 use crate::window_matrix::model::WindowMatrixModel;
-use std::collections::BTreeSet;
+
+/// A set of slots: bit s is slot s.
+pub type SlotSet = u128;
 
 /// Inputs of a window in one cycle; the same for both kinds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowIn {
     /// Reset, active low.
     pub rst_ni: bool,
     /// The kernel to insert and the slots it waits for, all of which must be live.
-    pub insert: Option<(u8, BTreeSet<usize>)>,
+    pub insert: Option<(u8, SlotSet)>,
     /// The offered kernel is taken.
     pub disp_ready: bool,
     /// Slots whose kernels retire.
@@ -22,10 +24,12 @@ pub struct WindowIn {
 }
 
 /// Outputs of a window in one cycle; the same for both kinds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowOut {
     /// The insertion is taken.
     pub ins_ready: bool,
+    /// The slot that the kernel gets which is inserted in this cycle.
+    pub ins_slot: Option<usize>,
     /// The offered kernel.
     pub offer: Option<Offer>,
     /// The retirement at each port is taken.
@@ -33,9 +37,7 @@ pub struct WindowOut {
     /// A retirement was ignored.
     pub retire_error: bool,
     /// Slots in use, those that retire in this cycle left out.
-    pub live: BTreeSet<usize>,
-    /// Id last written to each slot.
-    pub ids: Vec<u8>,
+    pub live: SlotSet,
     /// Slots in use.
     pub occupancy: usize,
     /// Id of the oldest kernel.
@@ -64,6 +66,14 @@ impl WindowModel {
         }
     }
 
+    /// Id last written to each slot: an output that follows from the state alone.
+    pub fn ids(&self) -> &[u8] {
+        match self {
+            Self::Matrix(w) => w.ids(),
+            Self::List(w) => w.ids(),
+        }
+    }
+
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &WindowIn) -> WindowOut {
         match self {
@@ -89,17 +99,6 @@ pub(crate) fn find(layout: &Layout, name: &str) -> Result<Slot, String> {
 /// The same for an array of `count` ports.
 pub(crate) fn find_all(layout: &Layout, name: &str, count: usize) -> Result<Vec<Slot>, String> {
     (0..count).map(|i| find(layout, &indexed(name, i))).collect()
-}
-
-/// A set of slots as a port's bits.
-pub(crate) fn put_set(slot: Slot, words: &mut [u32], set: &BTreeSet<usize>) {
-    slot.set(words, set.iter().fold(0, |bits, s| bits | 1 << s));
-}
-
-/// A port's bits as a set of slots.
-pub(crate) fn get_set(slot: Slot, words: &[u32]) -> BTreeSet<usize> {
-    let bits = slot.get(words);
-    (0..slot.width as usize).filter(|s| bits >> s & 1 == 1).collect()
 }
 
 /// A window's model behind flat words.
@@ -147,24 +146,27 @@ impl CycleModel for FlatWindow {
             *to = (valid.get(words) != 0).then(|| slot.get(words) as u8);
         }
         let insert = if bit("ins_valid_i")? {
-            Some((input("ins_id_i")?.get(words) as u8, get_set(input("ins_up_i")?, words)))
+            Some((input("ins_id_i")?.get(words) as u8, input("ins_up_i")?.get(words)))
         } else {
             None
         };
         let given = WindowIn { rst_ni: bit("rst_ni")?, insert, disp_ready: bit("disp_ready_i")?, retire };
-        let out = self.model.cycle(&given);
 
         out_words.fill(0);
+        for (slot, id) in self.slot_id.iter().zip(self.model.ids()) {
+            slot.set(out_words, (*id).into());
+        }
+        let out = self.model.cycle(&given);
         for (slot, ready) in self.ret_ready.iter().zip(out.retire_ready) {
             slot.set(out_words, ready.into());
         }
-        for (slot, id) in self.slot_id.iter().zip(&out.ids) {
-            slot.set(out_words, (*id).into());
-        }
         let output = |name| find(&self.outputs, name).map_err(fault);
-        put_set(output("slot_live_o")?, out_words, &out.live);
+        if let Some(slot) = self.outputs.slot("ins_slot_o") {
+            slot.set(out_words, one_hot(out.ins_slot));
+        }
         for (name, value) in [
             ("ins_ready_o", u128::from(out.ins_ready)),
+            ("slot_live_o", out.live),
             ("disp_valid_o", out.offer.is_some().into()),
             ("disp_id_o", out.offer.map_or(0, |o| o.id).into()),
             ("disp_slot_o", out.offer.map_or(0, |o| o.slot).into()),

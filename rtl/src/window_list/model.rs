@@ -1,9 +1,9 @@
 //! Golden model of `window_list`: each slot keeps a list of upstream ids, walked one entry per cycle.
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
+use crate::model::one_hot;
 use crate::params::WindowParams;
-use crate::window::model::{WindowIn, WindowOut};
-use std::collections::BTreeSet;
+use crate::window::model::{SlotSet, WindowIn, WindowOut};
 
 #[derive(Clone, Debug)]
 struct Kernel {
@@ -14,13 +14,13 @@ struct Kernel {
 }
 
 /// What the window is in the middle of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
     Idle,
     /// The kernel in `slot` gets its list: positions from `step` on are still to be looked at.
     Insert {
         slot: usize,
-        upstream: BTreeSet<usize>,
+        upstream: SlotSet,
         step: usize,
     },
     /// `id` has retired: entries from `step` on are still to be cleared, in all slots at once.
@@ -48,6 +48,11 @@ impl WindowListModel {
         Self { params, slots: vec![None; n], ids: vec![0; n], held: None, inserted: 0, walk: Walk::Idle }
     }
 
+    /// Id last written to each slot.
+    pub fn ids(&self) -> &[u8] {
+        &self.ids
+    }
+
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &WindowIn) -> WindowOut {
         let idle = self.walk == Walk::Idle;
@@ -58,16 +63,18 @@ impl WindowListModel {
             *ready = idle && first.is_none_or(|f| port <= f);
         }
         let taken = self.retired(input);
-        let used: BTreeSet<usize> = (0..self.slots.len()).filter(|&s| self.slots[s].is_some()).collect();
-        let full = used.len() == self.slots.len();
+        let used = self.used();
+        let occupancy = used.count_ones() as usize;
+        let full = occupancy == self.slots.len();
+        let ins_ready = idle && !full && first.is_none();
         WindowOut {
-            ins_ready: idle && !full && first.is_none(),
+            ins_ready,
+            ins_slot: input.insert.filter(|_| ins_ready).and_then(|_| self.free()),
             offer: self.offered().map(|s| Offer { id: self.ids[s], slot: s as u8 }),
             retire_ready,
             retire_error: idle && first.is_some() && taken.is_none(),
-            live: used.iter().copied().filter(|s| Some(*s) != taken).collect(),
-            ids: self.ids.clone(),
-            occupancy: used.len(),
+            live: used & !one_hot(taken),
+            occupancy,
             oldest: self.oldest(|_, _| true).map(|s| self.ids[s]),
             full,
             busy: !idle,
@@ -83,7 +90,6 @@ impl WindowListModel {
         }
         let offered = self.offered();
         let retired = self.retired(input);
-        let free = self.slots.iter().position(Option::is_none);
 
         self.held = offered;
         if let Some(slot) = offered
@@ -97,11 +103,11 @@ impl WindowListModel {
         if let Some(slot) = retired {
             self.slots[slot] = None;
             self.walk = Walk::Update { id: self.ids[slot], step: 0 };
-        } else if let (true, Some((id, upstream)), Some(slot)) = (out.ins_ready, &input.insert, free) {
+        } else if let (Some((id, upstream)), Some(slot)) = (input.insert, out.ins_slot) {
             self.inserted += 1;
-            self.ids[slot] = *id;
+            self.ids[slot] = id;
             self.slots[slot] = Some(Kernel { age: self.inserted, upstream: Vec::new(), dispatched: false });
-            self.walk = Walk::Insert { slot, upstream: upstream.clone(), step: 0 };
+            self.walk = Walk::Insert { slot, upstream, step: 0 };
         }
         self.step();
         out
@@ -113,7 +119,7 @@ impl WindowListModel {
         match &mut self.walk {
             Walk::Idle => {}
             Walk::Insert { slot, upstream, step } => {
-                if upstream.contains(step)
+                if *upstream >> *step & 1 == 1
                     && let Some(kernel) = &mut self.slots[*slot]
                 {
                     kernel.upstream.push(Some(self.ids[*step]));
@@ -137,6 +143,15 @@ impl WindowListModel {
                 }
             }
         }
+    }
+
+    fn used(&self) -> SlotSet {
+        self.slots.iter().enumerate().fold(0, |set, (s, kernel)| set | SlotSet::from(kernel.is_some()) << s)
+    }
+
+    /// The lowest slot that is free.
+    fn free(&self) -> Option<usize> {
+        self.slots.iter().position(Option::is_none)
     }
 
     fn offered(&self) -> Option<usize> {

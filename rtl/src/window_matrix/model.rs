@@ -1,14 +1,14 @@
 //! Golden model of `window_matrix`: kernels in slots, each with the set of slots it waits for.
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
+use crate::model::ones;
 use crate::params::WindowParams;
-use crate::window::model::{WindowIn, WindowOut};
-use std::collections::BTreeSet;
+use crate::window::model::{SlotSet, WindowIn, WindowOut};
 
 #[derive(Clone, Debug)]
 struct Kernel {
     age: u64,
-    upstream: BTreeSet<usize>,
+    upstream: SlotSet,
     dispatched: bool,
 }
 
@@ -29,22 +29,29 @@ impl WindowMatrixModel {
         Self { params, slots: vec![None; n], ids: vec![0; n], held: None, inserted: 0 }
     }
 
+    /// Id last written to each slot.
+    pub fn ids(&self) -> &[u8] {
+        &self.ids
+    }
+
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &WindowIn) -> WindowOut {
         let (retiring, retire_error) = self.retiring(input);
         let mut retire_ready = [false; MAX_RETIRE_PORTS];
         retire_ready[..self.params.retire_ports()].fill(true);
-        let used: BTreeSet<usize> = (0..self.slots.len()).filter(|&s| self.slots[s].is_some()).collect();
+        let used = self.used();
+        let occupancy = used.count_ones() as usize;
+        let full = occupancy == self.slots.len();
         WindowOut {
-            ins_ready: used.len() < self.slots.len(),
+            ins_ready: !full,
+            ins_slot: input.insert.and_then(|_| self.free()),
             offer: self.offered().map(|s| Offer { id: self.ids[s], slot: s as u8 }),
             retire_ready,
             retire_error,
-            live: used.difference(&retiring).copied().collect(),
-            ids: self.ids.clone(),
-            occupancy: used.len(),
+            live: used & !retiring,
+            occupancy,
             oldest: self.oldest(|_| true).map(|s| self.ids[s]),
-            full: used.len() == self.slots.len(),
+            full,
             busy: false,
         }
     }
@@ -57,13 +64,10 @@ impl WindowMatrixModel {
             return out;
         }
         let offered = self.offered();
-        let free = self.slots.iter().position(Option::is_none);
         let (retiring, _) = self.retiring(input);
-        for &slot in &retiring {
-            self.slots[slot] = None;
-        }
+        ones(retiring).for_each(|slot| self.slots[slot] = None);
         for kernel in self.slots.iter_mut().flatten() {
-            kernel.upstream.retain(|slot| !retiring.contains(slot));
+            kernel.upstream &= !retiring;
         }
         self.held = offered;
         if let Some(slot) = offered
@@ -74,18 +78,26 @@ impl WindowMatrixModel {
                 kernel.dispatched = true;
             }
         }
-        if let (Some((id, upstream)), Some(slot)) = (&input.insert, free) {
+        if let (Some((id, upstream)), Some(slot)) = (input.insert, out.ins_slot) {
             self.inserted += 1;
-            self.ids[slot] = *id;
-            self.slots[slot] =
-                Some(Kernel { age: self.inserted, upstream: upstream.clone(), dispatched: false });
+            self.ids[slot] = id;
+            self.slots[slot] = Some(Kernel { age: self.inserted, upstream, dispatched: false });
         }
         out
     }
 
+    fn used(&self) -> SlotSet {
+        self.slots.iter().enumerate().fold(0, |set, (s, kernel)| set | SlotSet::from(kernel.is_some()) << s)
+    }
+
+    /// The lowest slot that is free.
+    fn free(&self) -> Option<usize> {
+        self.slots.iter().position(Option::is_none)
+    }
+
     /// The slot on offer: the one held from the cycle before, else the oldest that is ready.
     fn offered(&self) -> Option<usize> {
-        self.held.or_else(|| self.oldest(|kernel| !kernel.dispatched && kernel.upstream.is_empty()))
+        self.held.or_else(|| self.oldest(|kernel| !kernel.dispatched && kernel.upstream == 0))
     }
 
     fn oldest(&self, wanted: impl Fn(&Kernel) -> bool) -> Option<usize> {
@@ -98,12 +110,16 @@ impl WindowMatrixModel {
     }
 
     /// The slots that retire in this cycle, and whether any port asked for what cannot retire.
-    fn retiring(&self, input: &WindowIn) -> (BTreeSet<usize>, bool) {
-        let mut retiring = BTreeSet::new();
+    fn retiring(&self, input: &WindowIn) -> (SlotSet, bool) {
+        let mut retiring = 0;
         let mut error = false;
         for slot in input.retire.iter().flatten().map(|s| usize::from(*s)) {
             let dispatched = self.slots.get(slot).is_some_and(|k| k.as_ref().is_some_and(|k| k.dispatched));
-            error |= !dispatched || !retiring.insert(slot);
+            if dispatched && retiring >> slot & 1 == 0 {
+                retiring |= 1 << slot;
+            } else {
+                error = true;
+            }
         }
         (retiring, error)
     }

@@ -1,0 +1,438 @@
+//! Golden model of both CTA arbiters: one or two channels, each of which gives CTAs of up to four kernels to SMs.
+
+use crate::front_end::io::{CtaNeeds, CtaOut, CtaType, Launch};
+use crate::kernel_table::model::{Kernel, KernelPorts};
+use crate::model::{CycleError, CycleModel};
+use crate::params::{DispatchParams, SLICES};
+use crate::port::{Direction, Layout, Port, Slot};
+use crate::sm_occupancy::model::{LETTERS, LanePorts, NeedPorts, Phase};
+use crate::window::model::find;
+
+/// Most kernels that a channel can be at.
+const MAX_ACTIVE: usize = 4;
+
+/// Cycles in which a kernel is looked at before another one is: one turn of the SMs, counted from 0.
+const STAY: usize = SLICES - 1;
+
+/// Inputs of a channel in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelIn {
+    /// Reset, active low.
+    pub rst_ni: bool,
+    /// A kernel comes.
+    pub kernel: Option<Kernel>,
+    /// Lanes where the CTA of two cycles before fits.
+    pub fit: u64,
+    /// Number of the SM that `place` of this cycle names.
+    pub sm: u8,
+    /// The CTA on the channel is taken.
+    pub cta_ready: bool,
+}
+
+/// The CTA that is to be looked at next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// What it needs.
+    pub needs: CtaNeeds,
+    /// Its kernel's partition.
+    pub partition: u8,
+}
+
+/// Outputs of a channel in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelOut {
+    /// The kernel is taken.
+    pub kernel_ready: bool,
+    /// The CTA that is to be looked at next.
+    pub need: Option<Need>,
+    /// The lane that gets a CTA: one bit or none.
+    pub place: u64,
+    /// The CTA that goes to an SM.
+    pub cta: Option<CtaOut>,
+    /// A CTA was looked at, and no lane had room.
+    pub no_room: bool,
+}
+
+/// A kernel whose CTAs are being placed; free where none is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    kernel: Kernel,
+    left: u32,
+    index: u32,
+}
+
+/// What a cycle selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Selection {
+    entry: usize,
+    stay: usize,
+    need: Need,
+}
+
+/// The model of one channel: one step per clock.
+#[derive(Clone, Debug)]
+pub struct ChannelModel {
+    active: usize,
+    lanes: usize,
+    phase: Phase,
+    entries: [Entry; MAX_ACTIVE],
+    at: usize,
+    stay: usize,
+    /// Entries that were selected one and two cycles before.
+    selected: [Option<usize>; 2],
+    /// The lane of each slice from which on the next search goes.
+    pointers: [usize; SLICES],
+    held: Option<CtaOut>,
+}
+
+impl ChannelModel {
+    /// A channel that places CTAs of `active` kernels at a time on SMs in `lanes` lanes.
+    pub fn new(active: usize, lanes: usize) -> Self {
+        debug_assert!((1..=MAX_ACTIVE).contains(&active));
+        Self {
+            active,
+            lanes,
+            phase: Phase::default(),
+            entries: [Entry::default(); MAX_ACTIVE],
+            at: 0,
+            stay: 0,
+            selected: [None; 2],
+            pointers: [0; SLICES],
+            held: None,
+        }
+    }
+
+    /// The channels of an arbiter.
+    pub fn of(params: DispatchParams) -> Vec<Self> {
+        let channel = Self::new(params.arbiter().active(), params.sms().lanes());
+        vec![channel; params.arbiter().channels()]
+    }
+
+    /// No kernel has CTAs left, none is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_none() && self.entries.iter().all(|entry| entry.left == 0)
+    }
+
+    /// A kernel would be taken.
+    pub fn kernel_ready(&self) -> bool {
+        self.free().is_some()
+    }
+
+    /// The CTA that is to be looked at next, where `kernel` stands on the kernel channel.
+    pub fn need(&self, kernel: Option<&Kernel>) -> Option<Need> {
+        self.select(kernel).map(|selection| selection.need)
+    }
+
+    /// The lane that gets a CTA, one bit or none, where it fits in the lanes of `fit`.
+    pub fn place(&self, fit: u64) -> u64 {
+        if self.arrived().is_none() {
+            return 0;
+        }
+        let from = fit & (u64::MAX << self.pointers[self.phase.placed()]);
+        let lanes = if from == 0 { fit } else { from };
+        lanes & lanes.wrapping_neg()
+    }
+
+    /// The outputs that follow from the state and from `input`; changes nothing.
+    pub fn outputs(&self, input: &ChannelIn) -> ChannelOut {
+        let place = self.place(input.fit);
+        let placed = self.arrived().filter(|_| place != 0).map(|entry| {
+            let Entry { kernel: Kernel { slot, id, launch }, index, .. } = self.entries[entry];
+            CtaOut { sm: input.sm, slot, id, index, kind: launch.kind }
+        });
+        ChannelOut {
+            kernel_ready: self.kernel_ready(),
+            need: self.need(input.kernel.as_ref()),
+            place,
+            cta: self.held.or(placed),
+            no_room: self.arrived().is_some() && place == 0,
+        }
+    }
+
+    /// One cycle: the outputs, then the clock edge.
+    pub fn cycle(&mut self, input: &ChannelIn) -> ChannelOut {
+        let out = self.outputs(input);
+        if !input.rst_ni {
+            *self = Self::new(self.active, self.lanes);
+            return out;
+        }
+        let selection = self.select(input.kernel.as_ref());
+        let comes = self.free().filter(|_| input.kernel.is_some());
+        if let (Some(entry), true) = (self.arrived(), out.place != 0) {
+            self.entries[entry].left -= 1;
+            self.entries[entry].index = self.entries[entry].index.wrapping_add(1);
+            let lane = out.place.trailing_zeros() as usize;
+            self.pointers[self.phase.placed()] = (lane + 1) % self.lanes;
+        }
+        self.held = out.cta.filter(|_| !input.cta_ready);
+        self.selected = [selection.map(|s| s.entry), self.selected[0].filter(|entry| Some(*entry) != comes)];
+        if let Some(Selection { entry, stay, .. }) = selection {
+            (self.at, self.stay) = (entry, stay);
+        }
+        if let (Some(entry), Some(kernel)) = (comes, input.kernel) {
+            self.entries[entry] = Entry { kernel, left: kernel.launch.grid, index: 0 };
+        }
+        self.phase.step();
+        out
+    }
+
+    /// The lowest free entry.
+    fn free(&self) -> Option<usize> {
+        self.entries[..self.active].iter().position(|entry| entry.left == 0)
+    }
+
+    fn select(&self, kernel: Option<&Kernel>) -> Option<Selection> {
+        let taken = |entry: &usize| self.entries[*entry].left > 0;
+        let need = |launch: Launch| Need { needs: launch.needs, partition: launch.partition };
+        let select =
+            |entry: usize, stay| Selection { entry, stay, need: need(self.entries[entry].kernel.launch) };
+        let other = (1..self.active).map(|step| (self.at + step) % self.active).find(taken);
+        if taken(&self.at) && (self.stay < STAY || other.is_none()) {
+            Some(select(self.at, (self.stay + 1).min(STAY)))
+        } else if let Some(other) = other {
+            Some(select(other, 0))
+        } else {
+            let (entry, kernel) = self.free().zip(kernel)?;
+            Some(Selection { entry, stay: 0, need: need(kernel.launch) })
+        }
+    }
+
+    /// The entry that was selected two cycles before, where a CTA of it may be placed.
+    fn arrived(&self) -> Option<usize> {
+        self.selected[1].filter(|entry| self.held.is_none() && self.entries[*entry].left > 0)
+    }
+}
+
+/// The model of an arbiter of either kind behind flat words.
+pub struct FlatArbiter {
+    channels: Vec<(ChannelModel, ChannelPorts)>,
+    ports: Vec<Port>,
+    rst_ni: Slot,
+}
+
+struct ChannelPorts {
+    kern_valid: Slot,
+    kern_ready: Slot,
+    kernel: KernelPorts,
+    need_valid: Slot,
+    needs: NeedPorts,
+    need_part: Slot,
+    fit: LanePorts,
+    place: LanePorts,
+    sm: Slot,
+    cta_ready: Slot,
+    cta: CtaPorts,
+    no_room: Slot,
+}
+
+/// The outputs of a CTA channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CtaPorts {
+    valid: Slot,
+    sm: Slot,
+    slot: Slot,
+    id: Slot,
+    index: Slot,
+    kind: Slot,
+}
+
+impl CtaPorts {
+    /// `name` gives each port's name.
+    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, String> {
+        let slot = |field| find(layout, &name(field));
+        Ok(Self {
+            valid: slot("valid")?,
+            sm: slot("sm")?,
+            slot: slot("slot")?,
+            id: slot("id")?,
+            index: slot("index")?,
+            kind: slot("type")?,
+        })
+    }
+
+    pub(crate) fn get(&self, words: &[u32]) -> Option<CtaOut> {
+        let byte = |slot: Slot| slot.get(words) as u8;
+        (self.valid.get(words) != 0).then(|| CtaOut {
+            sm: byte(self.sm),
+            slot: byte(self.slot),
+            id: byte(self.id),
+            index: self.index.get(words) as u32,
+            kind: CtaType::of_bit(self.kind.get(words) != 0),
+        })
+    }
+
+    pub(crate) fn set(&self, words: &mut [u32], cta: Option<CtaOut>) {
+        self.valid.set(words, cta.is_some().into());
+        let cta = cta.unwrap_or_default();
+        self.sm.set(words, cta.sm.into());
+        self.slot.set(words, cta.slot.into());
+        self.id.set(words, cta.id.into());
+        self.index.set(words, cta.index.into());
+        self.kind.set(words, cta.kind.bit().into());
+    }
+}
+
+impl FlatArbiter {
+    /// The model with `params`, behind the hardware's `ports`.
+    pub fn new(params: DispatchParams, ports: Vec<Port>) -> Result<Self, String> {
+        let inputs = Layout::new(&ports, Direction::Input);
+        let outputs = Layout::new(&ports, Direction::Output);
+        let lanes = params.sms().lanes();
+        let channel = |(model, (c, letter)): (ChannelModel, (usize, char))| {
+            let input = |name: &str| find(&inputs, &format!("{name}_{c}_i"));
+            let output = |name: &str| find(&outputs, &format!("{name}_{c}_o"));
+            let io = ChannelPorts {
+                kern_valid: input("kern_valid")?,
+                kern_ready: output("kern_ready")?,
+                kernel: KernelPorts::new(&inputs, |field| format!("kern_{field}_{c}_i"))?,
+                need_valid: output("need_valid")?,
+                needs: NeedPorts::new(&outputs, |resource| format!("need_{resource}_{c}_o"))?,
+                need_part: output("need_part")?,
+                fit: LanePorts::new(&inputs, &format!("fit_{letter}_i"), lanes)?,
+                place: LanePorts::new(&outputs, &format!("place_{letter}_o"), lanes)?,
+                sm: input("sm")?,
+                cta_ready: input("cta_ready")?,
+                cta: CtaPorts::new(&outputs, |field| format!("cta_{field}_{c}_o"))?,
+                no_room: output("no_room")?,
+            };
+            Ok((model, io))
+        };
+        let channels = ChannelModel::of(params).into_iter().zip(LETTERS.into_iter().enumerate());
+        Ok(Self {
+            channels: channels.map(channel).collect::<Result<_, String>>()?,
+            rst_ni: find(&inputs, "rst_ni")?,
+            ports,
+        })
+    }
+}
+
+impl CycleModel for FlatArbiter {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, words: &[u32], out_words: &mut [u32]) -> Result<(), CycleError> {
+        let bit = |slot: Slot| slot.get(words) != 0;
+        out_words.fill(0);
+        for (model, io) in &mut self.channels {
+            let out = model.cycle(&ChannelIn {
+                rst_ni: bit(self.rst_ni),
+                kernel: bit(io.kern_valid).then(|| io.kernel.get(words)),
+                fit: io.fit.get(words),
+                sm: io.sm.get(words) as u8,
+                cta_ready: bit(io.cta_ready),
+            });
+            io.kern_ready.set(out_words, out.kernel_ready.into());
+            io.need_valid.set(out_words, out.need.is_some().into());
+            let need = out.need.unwrap_or_default();
+            io.needs.set(out_words, need.needs);
+            io.need_part.set(out_words, need.partition.into());
+            io.place.set(out_words, out.place);
+            io.cta.set(out_words, out.cta);
+            io.no_room.set(out_words, out.no_room.into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(slot: u8, grid: u32) -> Kernel {
+        let needs = CtaNeeds { warps: u16::from(slot) + 1, registers: 1, smem: 0 };
+        Kernel { slot, id: slot + 100, launch: Launch { grid, needs, ..Launch::default() } }
+    }
+
+    const IDLE: ChannelIn = ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, sm: 0, cta_ready: true };
+
+    /// The CTA that goes out in each cycle: slot and index.
+    fn run(channel: &mut ChannelModel, kernels: &[Kernel], cycles: usize) -> Vec<Option<(u8, u32)>> {
+        let mut waiting = kernels.iter().copied().peekable();
+        (0..cycles)
+            .map(|_| {
+                let out = channel.cycle(&ChannelIn { kernel: waiting.peek().copied(), ..IDLE });
+                waiting.next_if(|_| out.kernel_ready);
+                out.cta.map(|cta| (cta.slot, cta.index))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_first_cta_goes_out_after_two_cycles_and_then_one_per_cycle() {
+        let mut channel = ChannelModel::new(1, 4);
+        let ctas = run(&mut channel, &[kernel(1, 3), kernel(2, 1)], 9);
+        // Last CTA of a kernel to the first of the next: 3.
+        let want = [None, None, Some((1, 0)), Some((1, 1)), Some((1, 2)), None, None, Some((2, 0)), None];
+        assert_eq!(ctas, want);
+        assert!(channel.is_empty());
+    }
+
+    #[test]
+    fn a_comer_is_needed_at_once_with_its_own_fields() {
+        let mut channel = ChannelModel::new(2, 4);
+        let out = channel.cycle(&ChannelIn { kernel: Some(kernel(6, 9)), ..IDLE });
+        assert_eq!(out.need.map(|need| need.needs.warps), Some(7));
+        // A second one comes into the other entry, while the first is looked at for its turn.
+        let warps: Vec<Option<u16>> = (0..5)
+            .map(|cycle| {
+                let kernel = (cycle == 0).then(|| kernel(8, 9));
+                channel.cycle(&ChannelIn { kernel, fit: 0, ..IDLE }).need.map(|need| need.needs.warps)
+            })
+            .collect();
+        assert_eq!(warps, [Some(7), Some(7), Some(9), Some(9), Some(9)]);
+    }
+
+    #[test]
+    fn active_kernels_take_turns_of_three_cycles() {
+        let mut channel = ChannelModel::new(4, 4);
+        let ctas = run(&mut channel, &[kernel(0, 90), kernel(1, 90), kernel(2, 90)], 20);
+        let slots: Vec<u8> = ctas[2..].iter().flatten().map(|(slot, _)| *slot).collect();
+        assert_eq!(slots, [0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn a_cta_that_is_not_taken_is_held_and_stops_the_next() {
+        let mut channel = ChannelModel::new(1, 4);
+        run(&mut channel, &[kernel(1, 9)], 2);
+        let mut cycle = |cta_ready, sm| {
+            let out = channel.cycle(&ChannelIn { cta_ready, sm, ..IDLE });
+            (out.cta.map(|cta| (cta.sm, cta.index)), out.place != 0, out.no_room)
+        };
+        assert_eq!(cycle(false, 5), (Some((5, 0)), true, false));
+        assert_eq!(cycle(false, 0), (Some((5, 0)), false, false));
+        assert_eq!(cycle(true, 0), (Some((5, 0)), false, false));
+        assert_eq!(cycle(true, 8), (Some((8, 1)), true, false));
+    }
+
+    #[test]
+    fn lanes_are_served_in_turn_with_a_pointer_per_slice() {
+        let mut channel = ChannelModel::new(1, 3);
+        run(&mut channel, &[kernel(1, 99)], 2);
+        let mut place = |fit| channel.cycle(&ChannelIn { fit, ..IDLE }).place;
+        let places: Vec<u64> = (0..9).map(|_| place(0b111)).collect();
+        assert_eq!(places, [1, 1, 1, 2, 2, 2, 4, 4, 4]);
+        assert_eq!([place(0b100), place(0b010), place(0b011)], [4, 2, 1]);
+        assert_eq!([place(0b110), place(0b011), place(0b011)], [2, 1, 2]);
+    }
+
+    #[test]
+    fn no_room_is_only_the_lack_of_a_lane() {
+        let mut channel = ChannelModel::new(1, 3);
+        let mut no_room = |kernel, fit| channel.cycle(&ChannelIn { kernel, fit, ..IDLE }).no_room;
+        assert!(!no_room(Some(kernel(1, 1)), 0));
+        assert!(!no_room(None, 0));
+        assert!(no_room(None, 0));
+        assert!(!no_room(None, 1));
+        assert!(!no_room(None, 0));
+    }
+
+    #[test]
+    fn a_selection_is_dropped_where_another_kernel_comes_into_its_entry() {
+        let mut channel = ChannelModel::new(1, 4);
+        // Selected in cycles 0, 1 and 2; the last CTA is placed in 2; the next kernel comes in 3.
+        run(&mut channel, &[kernel(1, 1)], 3);
+        let ctas = run(&mut channel, &[kernel(2, 5)], 4);
+        assert_eq!(ctas, [None, None, Some((2, 0)), Some((2, 1))]);
+    }
+}
