@@ -1,6 +1,6 @@
 //! `windlass cosim`: the generated scheduler against the host runtime and a model of the device, on real kernel streams.
 
-use crate::options::{HardwareArgs, WindowArg};
+use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -142,7 +142,7 @@ pub fn scheduler(
     window: WindowArg,
     slots: usize,
 ) -> Result<SchedulerParams, Failure> {
-    match hardware.block("kernel_scheduler", Some(window), slots)? {
+    match hardware.block("kernel_scheduler", Some(window), Some(slots), DispatchArgs::default())? {
         BlockSpec::KernelScheduler(params) => Ok(params),
         other => Err(format!("{other:?} is no scheduler").into()),
     }

@@ -5,6 +5,7 @@
 mod cosim_command;
 mod doctor_command;
 mod gen_command;
+mod mix_command;
 mod options;
 mod report_command;
 mod trace_command;
@@ -31,6 +32,8 @@ enum Command {
     Report(report_command::ReportArgs),
     /// Say what is in a kernel stream, and bound what out-of-order launching can gain
     Trace(trace_command::TraceArgs),
+    /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
+    Mix(mix_command::MixArgs),
     /// List the external tools: found or not, version, how to install
     Doctor(doctor_command::DoctorArgs),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Cosim(args) => cosim_command::run(&args),
         Command::Report(args) => report_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),
+        Command::Mix(args) => mix_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
     };
     match result {

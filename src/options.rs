@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use windlass_rtl::catalog::{BlockSpec, Request, parameters};
-use windlass_rtl::params::{Encoding, ParamError, WindowKind};
+use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, WindowKind};
 
 /// `--window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,6 +31,62 @@ pub enum EncodingArg {
     Mask,
 }
 
+/// `--arbiter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArbiterArg {
+    /// One kernel after the other, head of line: today's
+    Single,
+    /// One arbiter per CTA type: Kitsune's
+    Typed,
+}
+
+/// Parameters of the CTA dispatcher. A block refuses those that it does not have.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct DispatchArgs {
+    /// SMs, 1 to 192 [default: 132]
+    #[arg(long, value_name = "S")]
+    pub sms: Option<usize>,
+    /// How CTAs are given to SMs [default: typed]
+    #[arg(long, value_enum)]
+    pub arbiter: Option<ArbiterArg>,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
+    #[arg(long, value_name = "K")]
+    pub active: Option<usize>,
+    /// CTA slots of an SM, 1 to 32 [default: 32]
+    #[arg(long, value_name = "N")]
+    pub sm_ctas: Option<usize>,
+    /// Warps of an SM, 1 to 64 [default: 64]
+    #[arg(long, value_name = "N")]
+    pub sm_warps: Option<usize>,
+    /// Registers of an SM in allocation units, 1 to 256 [default: 256]
+    #[arg(long, value_name = "UNITS")]
+    pub sm_registers: Option<usize>,
+    /// Shared memory of an SM in allocation units, 1 to 2047 [default: 1824]
+    #[arg(long, value_name = "UNITS")]
+    pub sm_smem: Option<usize>,
+}
+
+impl DispatchArgs {
+    /// The arbiter, where the user named one or its size.
+    pub fn arbiter(self) -> ArbiterKind {
+        match (self.arbiter, self.active) {
+            (Some(ArbiterArg::Single), _) => ArbiterKind::Single,
+            (_, Some(active)) => ArbiterKind::Typed { active },
+            (_, None) => Request::default().arbiter,
+        }
+    }
+
+    fn limits(self) -> Result<SmLimits, ParamError> {
+        let default = SmLimits::H100;
+        SmLimits::new(
+            self.sm_ctas.unwrap_or(default.ctas().into()),
+            self.sm_warps.unwrap_or(default.warps().into()),
+            self.sm_registers.unwrap_or(default.registers().into()),
+            self.sm_smem.unwrap_or(default.smem().into()),
+        )
+    }
+}
+
 /// Parameters of the hardware, but for the window's kind and size. A block refuses those that it does not have.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct HardwareArgs {
@@ -49,8 +105,14 @@ pub struct HardwareArgs {
 }
 
 impl HardwareArgs {
-    /// The block called `name`; `window` only if the user named one.
-    pub fn block(self, name: &str, window: Option<WindowArg>, slots: usize) -> Result<BlockSpec, ParamError> {
+    /// The block called `name`; `window` and `slots` only if the user named them.
+    pub fn block(
+        self,
+        name: &str,
+        window: Option<WindowArg>,
+        slots: Option<usize>,
+        dispatch: DispatchArgs,
+    ) -> Result<BlockSpec, ParamError> {
         let default = Request::default();
         let encoding = match (self.encoding, self.lanes) {
             (Some(EncodingArg::Mask), _) => Encoding::Mask,
@@ -59,11 +121,19 @@ impl HardwareArgs {
         };
         let possible = parameters(name, encoding)?;
         for (parameter, given) in [
+            ("slots", slots.is_some()),
             ("window", window.is_some()),
             ("retire-ports", self.retire_ports.is_some()),
             ("scheduled", self.scheduled.is_some()),
             ("encoding", self.encoding.is_some()),
             ("lanes", self.lanes.is_some()),
+            ("sms", dispatch.sms.is_some()),
+            ("arbiter", dispatch.arbiter.is_some()),
+            ("active", dispatch.active.is_some()),
+            ("sm-ctas", dispatch.sm_ctas.is_some()),
+            ("sm-warps", dispatch.sm_warps.is_some()),
+            ("sm-registers", dispatch.sm_registers.is_some()),
+            ("sm-smem", dispatch.sm_smem.is_some()),
         ] {
             if given && !possible.contains(&parameter) {
                 let with = if encoding == Encoding::Mask { " with encoding mask" } else { "" };
@@ -72,11 +142,14 @@ impl HardwareArgs {
             }
         }
         let request = Request {
-            slots,
+            slots: slots.unwrap_or(default.slots),
             window: window.map_or(default.window, WindowKind::from),
             retire_ports: self.retire_ports.unwrap_or(default.retire_ports),
             scheduled: self.scheduled.unwrap_or(default.scheduled),
             encoding,
+            sms: dispatch.sms.unwrap_or(default.sms),
+            limits: dispatch.limits()?,
+            arbiter: dispatch.arbiter(),
         };
         BlockSpec::new(name, request)
     }

@@ -1,7 +1,7 @@
 //! `windlass report`: what schedulers cost and gain, in one document.
 
 use crate::cosim_command::{EngineArg, policies, scheduler};
-use crate::options::{HardwareArgs, WindowArg};
+use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;

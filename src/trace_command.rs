@@ -11,7 +11,7 @@ use windlass_runtime::ktrace::Trace;
 /// Arguments of `windlass trace`.
 #[derive(Args)]
 pub struct TraceArgs {
-    /// Traces (`.ktrace.jsonl`, plain or zstd); `brax-v1-ant-b256` is built in
+    /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// Also say which hazards ACE's Algorithm 1, as printed, would miss

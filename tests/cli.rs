@@ -249,6 +249,41 @@ fn trace_names_file_line_and_field() {
 }
 
 #[test]
+fn mix_makes_the_traces_that_are_built_in() {
+    for shape in ["pipeline", "reduction", "fork"] {
+        let file = format!("workloads/mix-{shape}.ktrace.jsonl");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&file);
+        let shipped = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{file}: {e}"));
+        assert!(succeeds(&["mix", shape]) == shipped, "if wanted: windlass mix {shape} --out {file}");
+        let value = json(&succeeds(&["trace", "--json", &format!("mix-{shape}")]));
+        assert_eq!(value["traces"][0]["name"], format!("mix-{shape}"));
+    }
+}
+
+#[test]
+fn mix_writes_a_file_that_says_how_it_was_made() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("m.ktrace.jsonl");
+    let out = path.to_string_lossy();
+    let args = ["mix", "fork", "--stages", "2", "--tiles", "3", "--ctas", "8"];
+    let said = succeeds(&[&args[..], &["--out", &out]].concat());
+    assert!(said.contains("mix-fork-s2-t3-c8 (15 kernels)"), "{said}");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(text, succeeds(&args));
+    let notes = ["synthetic", "Figure 2 of Kitsune", "windlass mix fork --stages 2 --tiles 3 --ctas 8"];
+    assert!(notes.iter().all(|words| text.lines().next().is_some_and(|l| l.contains(words))), "{text}");
+    assert_eq!(json(&succeeds(&["trace", &out, "--json"]))["traces"][0]["kernels"], 15);
+}
+
+#[test]
+fn mix_says_what_is_possible() {
+    fails(&["mix", "pipeline", "--stages", "65"], 2, &["stages = 65 is outside 2..=64 for a pipeline"]);
+    fails(&["mix", "fork", "--ctas", "46"], 2, &["ctas = 46", "choose 44 or 48"]);
+    fails(&["mix", "ring"], 2, &["ring", "pipeline, reduction, fork"]);
+    fails(&["mix", "fork", "--out", "/proc/nowhere/m"], 2, &["/proc/nowhere/m", "--out"]);
+}
+
+#[test]
 fn doctor_knows_every_tool() {
     let value = json(&succeeds(&["doctor", "--json"]));
     assert_eq!(value["tools"].as_array().map(Vec::len), Some(6));

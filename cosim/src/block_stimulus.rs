@@ -28,6 +28,7 @@ pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
         BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
         BlockSpec::UpstreamLoad(params) => Box::new(Upstream { rng, params, inputs, ids: Vec::new() }),
         BlockSpec::KernelScheduler(params) => Box::new(Scheduler::new(rng, params, &inputs, &outputs)),
+        _ => todo!("STIMULUS"),
     }
 }
 

@@ -2,17 +2,28 @@
 //!
 //! Sizes are const generics in rust-hdl; this is the one place that turns a size known at run time into a type.
 
+use crate::cta_arbiter_typed::CtaArbiter;
+use crate::cta_arbiter_typed::model::FlatArbiter;
 use crate::flat::{FlatPorts, RustHdlSim};
+use crate::front_end::model::FlatFrontEnd;
+use crate::front_end::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 use crate::kernel_scheduler::model::FlatScheduler;
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
+use crate::kernel_table::KernelTable;
+use crate::kernel_table::model::FlatTable;
 use crate::model::CycleModel;
 use crate::params::{
-    Encoding, ParamError, PickerParams, SCHEDULED_MASK, SchedulerParams, UpstreamParams, WINDOW_SLOTS,
+    ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
+    SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams, TableParams, UpstreamParams, WINDOW_SLOTS,
     WindowKind, WindowParams,
 };
 use crate::parts::models::PartModel;
 use crate::parts::{FindFirst, OldestFirst, RoundRobin};
 use crate::port::Port;
+use crate::sm_occupancy::SmOccupancy;
+use crate::sm_occupancy::model::FlatOccupancy;
+use crate::sm_partitions::SmPartitions;
+use crate::sm_partitions::model::FlatPartitions;
 use crate::upstream_load::model::FlatUpstreamLoad;
 use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
 use crate::window::model::FlatWindow;
@@ -21,7 +32,7 @@ use crate::window_matrix::WindowMatrix;
 use rust_hdl::prelude::Block;
 
 /// Names of all blocks, as `windlass gen --block` takes them.
-pub const BLOCKS: [&str; 7] = [
+pub const BLOCKS: [&str; 13] = [
     "find_first",
     "round_robin",
     "oldest_first",
@@ -29,6 +40,12 @@ pub const BLOCKS: [&str; 7] = [
     "window_list",
     "upstream_load",
     "kernel_scheduler",
+    "kernel_table",
+    "sm_occupancy",
+    "sm_partitions",
+    "cta_arbiter_single",
+    "cta_arbiter_typed",
+    "front_end",
 ];
 
 /// The parameters that the block called `name` has, as on the command line.
@@ -39,18 +56,21 @@ pub fn parameters(name: &str, encoding: Encoding) -> Result<Vec<&'static str>, P
         Encoding::Ids { .. } => &["scheduled", "encoding", "lanes"],
         Encoding::Mask => &["scheduled", "encoding"],
     };
-    let mut all = vec!["slots"];
-    match name {
-        "find_first" | "round_robin" | "oldest_first" => {}
-        "window_matrix" | "window_list" => all.push("retire-ports"),
-        "upstream_load" => all.extend(upstream),
-        "kernel_scheduler" => {
-            all.extend(["window", "retire-ports"]);
-            all.extend(upstream);
-        }
+    let scheduler = [&["slots", "window", "retire-ports"], upstream].concat();
+    let limits = ["sm-ctas", "sm-warps", "sm-registers", "sm-smem"];
+    Ok(match name {
+        "find_first" | "round_robin" | "oldest_first" => vec!["slots"],
+        "window_matrix" | "window_list" => vec!["slots", "retire-ports"],
+        "upstream_load" => [&["slots"], upstream].concat(),
+        "kernel_scheduler" => scheduler,
+        "kernel_table" => vec!["slots", "retire-ports", "arbiter"],
+        "sm_occupancy" => [&["sms", "arbiter"][..], &limits].concat(),
+        "sm_partitions" => vec!["sms", "arbiter"],
+        "cta_arbiter_single" => vec!["slots", "sms"],
+        "cta_arbiter_typed" => vec!["slots", "sms", "active"],
+        "front_end" => [&scheduler[..], &["sms", "arbiter", "active"], &limits].concat(),
         _ => return Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
-    }
-    Ok(all)
+    })
 }
 
 /// A block with its parameters: what can be built.
@@ -73,6 +93,26 @@ pub enum BlockSpec {
     UpstreamLoad(UpstreamParams),
     /// Both.
     KernelScheduler(SchedulerParams),
+    /// The table of kernels in flight.
+    KernelTable(TableParams),
+    /// The SM array.
+    SmOccupancy {
+        /// Its SMs.
+        params: SmParams,
+        /// Kinds of CTA that are looked at in one cycle, 1 or 2.
+        requesters: usize,
+    },
+    /// The partitions of an SM array.
+    SmPartitions {
+        /// Its SMs.
+        params: SmParams,
+        /// Kinds of CTA that are looked at in one cycle, 1 or 2.
+        requesters: usize,
+    },
+    /// A CTA arbiter, single or typed.
+    CtaArbiter(DispatchParams),
+    /// All of it.
+    FrontEnd(FrontEndParams),
 }
 
 /// What one asks for by name; every parameter has a default.
@@ -88,6 +128,12 @@ pub struct Request {
     pub scheduled: usize,
     /// How the host says what a kernel waits for.
     pub encoding: Encoding,
+    /// SMs.
+    pub sms: usize,
+    /// What each of them has.
+    pub limits: SmLimits,
+    /// How CTAs are given to them; for the blocks of the SM array: whether one kind of CTA is looked at in a cycle, or two.
+    pub arbiter: ArbiterKind,
 }
 
 impl Default for Request {
@@ -98,6 +144,9 @@ impl Default for Request {
             retire_ports: 2,
             scheduled: 128,
             encoding: Encoding::Ids { lanes: 4 },
+            sms: 132,
+            limits: SmLimits::H100,
+            arbiter: ArbiterKind::Typed { active: 2 },
         }
     }
 }
@@ -110,6 +159,7 @@ macro_rules! with_slots {
     (@ $slots:expr, $n:ident, $ln:ident, $body:expr, $($size:literal $bits:literal),*) => {
         match $slots {
             $($size => {
+                #[allow(dead_code)]
                 const $n: usize = $size;
                 #[allow(dead_code)]
                 const $ln: usize = $bits;
@@ -194,6 +244,46 @@ macro_rules! with_hardware {
                     }),
                 }
             }),
+            BlockSpec::KernelTable(params) => with_slots!(params.slots(), |N, LN| {
+                let $block = || KernelTable::<N, LN>::new(params);
+                $body
+            }),
+            BlockSpec::SmOccupancy { params, requesters } => {
+                let $block = || SmOccupancy::new(params, requesters);
+                $body
+            }
+            BlockSpec::SmPartitions { params, requesters } => {
+                let $block = || SmPartitions::new(params, requesters);
+                $body
+            }
+            BlockSpec::CtaArbiter(params) => with_slots!(params.slots(), |N, LN| {
+                let $block = || CtaArbiter::<LN>::new(params);
+                $body
+            }),
+            BlockSpec::FrontEnd(params) => with_slots!(params.dispatch().slots(), |N, LN| {
+                match (params.scheduler().kind(), params.scheduler().upstream().encoding()) {
+                    (WindowKind::Matrix, Encoding::Ids { .. }) => {
+                        let $block = || MatrixIdsFrontEnd::<N, LN>::new(params);
+                        $body
+                    }
+                    (WindowKind::List, Encoding::Ids { .. }) => {
+                        let $block = || ListIdsFrontEnd::<N, LN>::new(params);
+                        $body
+                    }
+                    (WindowKind::Matrix, Encoding::Mask) => {
+                        with_mask!(params.scheduler().upstream().scheduled(), |M| {
+                            let $block = || MatrixMaskFrontEnd::<N, LN, M>::new(params);
+                            $body
+                        })
+                    }
+                    (WindowKind::List, Encoding::Mask) => {
+                        with_mask!(params.scheduler().upstream().scheduled(), |M| {
+                            let $block = || ListMaskFrontEnd::<N, LN, M>::new(params);
+                            $body
+                        })
+                    }
+                }
+            }),
         }
     };
 }
@@ -201,8 +291,11 @@ macro_rules! with_hardware {
 impl BlockSpec {
     /// The block called `name`, with the parameters of `request` that it has.
     pub fn new(name: &str, request: Request) -> Result<Self, ParamError> {
-        let Request { slots, window, retire_ports, scheduled, encoding } = request;
+        let Request { slots, window, retire_ports, scheduled, encoding, sms, limits, arbiter } = request;
         let picker = || PickerParams::new(slots);
+        let scheduler = || SchedulerParams::new(window, slots, retire_ports, scheduled, encoding);
+        let sms = || SmParams::new(sms, limits);
+        let requesters = arbiter.channels();
         match name {
             "find_first" => picker().map(Self::FindFirst),
             "round_robin" => picker().map(Self::RoundRobin),
@@ -214,23 +307,51 @@ impl BlockSpec {
                 Ok(Self::Window { kind: WindowKind::List, params: WindowParams::new(slots, retire_ports)? })
             }
             "upstream_load" => UpstreamParams::new(slots, scheduled, encoding).map(Self::UpstreamLoad),
-            "kernel_scheduler" => SchedulerParams::new(window, slots, retire_ports, scheduled, encoding)
-                .map(Self::KernelScheduler),
+            "kernel_scheduler" => scheduler().map(Self::KernelScheduler),
+            "kernel_table" => TableParams::new(slots, retire_ports, requesters).map(Self::KernelTable),
+            "sm_occupancy" => Ok(Self::SmOccupancy { params: sms()?, requesters }),
+            "sm_partitions" => Ok(Self::SmPartitions { params: sms()?, requesters }),
+            "cta_arbiter_single" => {
+                DispatchParams::new(ArbiterKind::Single, slots, sms()?).map(Self::CtaArbiter)
+            }
+            "cta_arbiter_typed" => {
+                let active = if let ArbiterKind::Typed { active } = arbiter { active } else { 1 };
+                DispatchParams::new(ArbiterKind::Typed { active }, slots, sms()?).map(Self::CtaArbiter)
+            }
+            "front_end" => FrontEndParams::new(scheduler()?, arbiter, sms()?).map(Self::FrontEnd),
             _ => Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
         }
     }
 
-    /// Every block at every window size: `ids` with 4 lanes and M = 128, every mask, retire ports as by default.
+    /// Every block at every window size and at every number of SMs of [`SM_SIZES`]: `ids` with 4 lanes and M = 128, every mask, every
+    /// arbiter, retire ports as by default. The front end, which is made of the others, at each of these sizes with the other small.
     pub fn all() -> Vec<Self> {
+        let small = Request { slots: 8, sms: 8, ..Request::default() };
+        let mut requests = Vec::new();
+        let arbiters = || {
+            let typed = ACTIVE_KERNELS.map(|active| ArbiterKind::Typed { active });
+            std::iter::once(ArbiterKind::Single).chain(typed)
+        };
+        for arbiter in arbiters() {
+            requests.extend(WINDOW_SLOTS.map(|slots| Request { slots, arbiter, ..small }));
+            requests.extend(SM_SIZES.map(|sms| Request { sms, arbiter, ..small }));
+        }
+        for slots in WINDOW_SLOTS {
+            requests.push(Request { slots, window: WindowKind::List, ..small });
+        }
         let mut all = Vec::new();
+        for request in requests {
+            all.extend(BLOCKS.iter().filter_map(|name| Self::new(name, request).ok()));
+        }
         for slots in WINDOW_SLOTS {
             for window in [WindowKind::Matrix, WindowKind::List] {
-                let ids = Request { slots, window, ..Request::default() };
-                all.extend(BLOCKS.iter().filter_map(|name| Self::new(name, ids).ok()));
                 for scheduled in SCHEDULED_MASK {
-                    let mask = Request { scheduled, encoding: Encoding::Mask, ..ids };
+                    let mask = Request { slots, window, scheduled, encoding: Encoding::Mask, ..small };
                     all.extend(Self::new("upstream_load", mask));
                     all.extend(Self::new("kernel_scheduler", mask));
+                    if slots == 8 {
+                        all.extend(Self::new("front_end", mask));
+                    }
                 }
             }
         }
@@ -249,16 +370,28 @@ impl BlockSpec {
             Self::Window { kind: WindowKind::List, .. } => "window_list",
             Self::UpstreamLoad(_) => "upstream_load",
             Self::KernelScheduler(_) => "kernel_scheduler",
+            Self::KernelTable(_) => "kernel_table",
+            Self::SmOccupancy { .. } => "sm_occupancy",
+            Self::SmPartitions { .. } => "sm_partitions",
+            Self::CtaArbiter(params) => match params.arbiter() {
+                ArbiterKind::Single => "cta_arbiter_single",
+                ArbiterKind::Typed { .. } => "cta_arbiter_typed",
+            },
+            Self::FrontEnd(_) => "front_end",
         }
     }
 
-    /// Window slots, or requests of a picker.
-    pub fn slots(self) -> usize {
+    /// Window slots, or requests of a picker, or SMs where there are more of them: how large a simulation is.
+    pub fn size(self) -> usize {
         match self {
             Self::FindFirst(p) | Self::RoundRobin(p) | Self::OldestFirst(p) => p.requests(),
             Self::Window { params, .. } => params.slots(),
             Self::UpstreamLoad(params) => params.slots(),
             Self::KernelScheduler(params) => params.window().slots(),
+            Self::KernelTable(params) => params.slots(),
+            Self::SmOccupancy { params, .. } | Self::SmPartitions { params, .. } => params.sms(),
+            Self::CtaArbiter(params) => params.slots().max(params.sms().sms()),
+            Self::FrontEnd(params) => params.dispatch().slots().max(params.dispatch().sms().sms()),
         }
     }
 
@@ -292,6 +425,21 @@ impl BlockSpec {
             }
             Self::KernelScheduler(params) => {
                 FlatScheduler::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::KernelTable(params) => {
+                FlatTable::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::SmOccupancy { params, requesters } => {
+                FlatOccupancy::new(params, requesters, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::SmPartitions { params, requesters } => {
+                FlatPartitions::new(params, requesters, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::CtaArbiter(params) => {
+                FlatArbiter::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+            }
+            Self::FrontEnd(params) => {
+                FlatFrontEnd::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
             }
         };
         model.unwrap_or_else(|message| unreachable!("the hardware's own ports: {message}"))

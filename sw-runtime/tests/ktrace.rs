@@ -6,8 +6,8 @@
 use proptest::prelude::*;
 use std::io::{BufReader, Read};
 use windlass_runtime::ktrace::{
-    Compression, Event, Gpu, Header, Kernel, KernelType, KtraceErrors, MAX_LINE_BYTES, Problem, Reader,
-    Segment, Trace, Writer,
+    Compression, Event, Gpu, Header, Kernel, KernelType, KtraceErrors, MAX_LINE_BYTES, PARTITIONS, Problem,
+    Reader, Segment, Trace, Writer,
 };
 
 const HEAD: &str = concat!(
@@ -291,6 +291,17 @@ fn every_field_of_another_type() {
         ),
         (r#""smem":0"#, r#""smem":0,"dur_ns":"1""#, format!("field `dur_ns`: it is a string; {integer}")),
         (r#""smem":0"#, r#""smem":0,"stream":[]"#, format!("field `stream`: it is a list; {integer}")),
+        (r#""smem":0"#, r#""smem":0,"part":"0""#, format!("field `part`: it is a string; {integer}")),
+        (
+            r#""smem":0"#,
+            r#""smem":0,"part":8"#,
+            "field `part`: 8 is outside 0..=7; write a number in that range".to_owned(),
+        ),
+        (
+            r#""smem":0"#,
+            r#""smem":0,"part":256"#,
+            "field `part`: 256 is outside 0..=7; write a number in that range".to_owned(),
+        ),
         (
             r#""smem":0"#,
             r#""smem":0,"est":[1]"#,
@@ -487,6 +498,23 @@ fn the_writer_makes_files_that_load() {
 }
 
 #[test]
+fn a_partition_is_kept_and_none_is_not_written() {
+    let text = |kernel: &str| {
+        let trace = read(body(&[kernel])).unwrap();
+        let mut writer = Writer::new(Vec::new(), "t", &trace.header, Compression::Plain).unwrap();
+        writer.trace(&trace).unwrap();
+        (trace.kernels().next().unwrap().part, String::from_utf8(writer.finish().unwrap()).unwrap())
+    };
+    for part in 0..PARTITIONS {
+        let (read, written) = text(&KERNEL.replace(r#""smem":0"#, &format!(r#""smem":0,"part":{part}"#)));
+        assert_eq!(read, Some(part));
+        assert!(written.contains(&format!(r#""w":[[8,8]],"part":{part}}}"#)), "{written}");
+    }
+    let (read, written) = text(KERNEL);
+    assert!(read.is_none() && !written.contains("part"), "{written}");
+}
+
+#[test]
 fn the_writer_refuses_what_the_reader_rejects() {
     let good = read(body(&[KERNEL])).unwrap();
     let kernel = good.kernels().next().unwrap();
@@ -500,6 +528,10 @@ fn the_writer_refuses_what_the_reader_rejects() {
         (
             Event::Kernel(Kernel { index: 5, ..kernel.clone() }),
             "out:2: field `i`: 5 where 0 is next; number the kernels of each run from 0 without gaps",
+        ),
+        (
+            Event::Kernel(Kernel { part: Some(PARTITIONS), ..kernel.clone() }),
+            "out:2: field `part`: 8 is outside 0..=7; write a number in that range",
         ),
         (
             Event::Free(beyond),
@@ -538,12 +570,17 @@ fn kernel() -> impl Strategy<Value = Kernel> {
     (
         (any::<String>(), any::<String>(), kind, dims(), dims(), any::<u64>()),
         (any::<Option<u32>>(), any::<u64>(), any::<Option<[u64; 4]>>(), segments(), segments()),
-        (any::<Option<u64>>(), any::<u32>(), prop::collection::vec(any::<String>(), 0..3)),
+        (
+            any::<Option<u64>>(),
+            any::<u32>(),
+            prop::option::of(0..PARTITIONS),
+            prop::collection::vec(any::<String>(), 0..3),
+        ),
     )
         .prop_map(|(a, b, c)| {
             let (name, op, kind, grid, block, smem) = a;
             let (regs, flops, mnk, reads, writes) = b;
-            let (dur_ns, stream, est) = c;
+            let (dur_ns, stream, part, est) = c;
             Kernel {
                 index: 0,
                 name,
@@ -559,6 +596,7 @@ fn kernel() -> impl Strategy<Value = Kernel> {
                 writes,
                 dur_ns,
                 stream,
+                part,
                 est,
             }
         })

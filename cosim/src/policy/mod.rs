@@ -181,6 +181,19 @@ pub enum SimError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Traces that run side by side need more memory than there are addresses.
+    #[error(
+        "trace `{trace}` spans {bytes} bytes, which reach past 2^53 from {addr} on, behind the traces before it; \
+         subtract a common base from their addresses, or run fewer traces side by side"
+    )]
+    PastAddressLimit {
+        /// The trace that does not fit.
+        trace: String,
+        /// From its first address to its last.
+        bytes: u64,
+        /// Where it would begin.
+        addr: u64,
+    },
     /// The stream is too long to be simulated.
     #[error("{kernels} kernels in one stream; at most {}, split the trace", u32::MAX)]
     TooManyKernels {
@@ -198,6 +211,7 @@ impl SimError {
                 | Self::Host(_)
                 | Self::SoftwareWindow(_)
                 | Self::Option { .. }
+                | Self::PastAddressLimit { .. }
                 | Self::TooManyKernels { .. }
         )
     }

@@ -4,7 +4,10 @@ use super::SimError;
 use std::ops::Range;
 use windlass_runtime::graph::{DependencyGraph, Rule};
 use windlass_runtime::host::HazardRule;
-use windlass_runtime::ktrace::{Kernel, Trace};
+use windlass_runtime::ktrace::{ADDRESS_LIMIT, Kernel, PARTITIONS, Segment, Trace};
+
+/// Relocated traces begin on a page, with the offset in it that they had: alignments stay what they were.
+const PAGE: u64 = 4096;
 
 /// The kernels of a trace in program order, cut into sections between which the host waits.
 #[derive(Clone, Debug)]
@@ -13,14 +16,53 @@ pub struct Stream {
     kernels: Vec<Kernel>,
     sections: Vec<Range<usize>>,
     upstream: Vec<Vec<u32>>,
+    /// Names of the traces that it is made of; one where they do not run side by side.
+    traces: Vec<String>,
+    /// The trace of each kernel; empty where there is one.
+    origins: Vec<usize>,
 }
 
 impl Stream {
     /// All runs of a trace. A new run and a `sync` event begin a new section.
     pub fn new(trace: &Trace) -> Result<Self, SimError> {
-        let parts = trace.runs.iter().flat_map(|run| run.parts());
-        let parts = parts.map(|part| part.into_iter().cloned().collect()).collect();
-        Self::from_sections(&trace.header.name, parts)
+        Self::from_sections(&trace.header.name, sections(trace))
+    }
+
+    /// Several traces at once, each with the SM partition that its CTAs may use, whatever partition its kernels name.
+    ///
+    /// Kernels alternate between the traces that have some left, in program order of each. One host thread drives all of them:
+    /// the k-th sections of all make up the k-th section here, so that its k-th wait is for every trace. Each trace after the
+    /// first moves behind the memory of those before it, so that hazards are those within each trace.
+    ///
+    /// # Errors
+    /// A partition that does not exist, memory that reaches past [`ADDRESS_LIMIT`], too many kernels.
+    pub fn side_by_side(traces: &[(&Trace, u8)]) -> Result<Self, SimError> {
+        // Of each kernel its place in its own section, and its trace.
+        let mut merged: Vec<Vec<(usize, usize, Kernel)>> = Vec::new();
+        let mut free = 0; // one past the last address that the traces before use
+        for (origin, (trace, partition)) in traces.iter().enumerate() {
+            if *partition >= PARTITIONS {
+                let (option, got) = ("partition", usize::from(*partition));
+                return Err(SimError::Option { option, got, remedy: "choose 0 to 7" });
+            }
+            let memory = Relocation::new(trace, free, origin > 0)?;
+            free = memory.end;
+            for (k, section) in sections(trace).into_iter().enumerate() {
+                if merged.len() == k {
+                    merged.push(Vec::new());
+                }
+                merged[k].extend(section.into_iter().enumerate().map(|(place, mut kernel)| {
+                    kernel.part = Some(*partition);
+                    kernel.reads.iter_mut().chain(&mut kernel.writes).for_each(|s| memory.relocate(s));
+                    (place, origin, kernel)
+                }));
+            }
+        }
+        merged.iter_mut().for_each(|section| section.sort_by_key(|(place, origin, _)| (*place, *origin)));
+        let origins = merged.iter().flatten().map(|(_, origin, _)| *origin).collect();
+        let parts = merged.into_iter().map(|s| s.into_iter().map(|(.., kernel)| kernel).collect()).collect();
+        let names: Vec<String> = traces.iter().map(|(trace, _)| trace.header.name.clone()).collect();
+        Ok(Self { traces: names.clone(), origins, ..Self::from_sections(&names.join(" + "), parts)? })
     }
 
     /// A stream of these sections; empty ones are left out.
@@ -33,7 +75,14 @@ impl Stream {
                 kernels.extend(part);
             }
         }
-        let mut stream = Self { name: name.into(), kernels, sections, upstream: Vec::new() };
+        let mut stream = Self {
+            name: name.into(),
+            kernels,
+            sections,
+            upstream: Vec::new(),
+            traces: vec![name.into()],
+            origins: Vec::new(),
+        };
         stream.upstream = stream.upstream_by(HazardRule::Exact)?;
         Ok(stream)
     }
@@ -46,6 +95,16 @@ impl Stream {
     /// All kernels; their positions here are what reports and errors count in.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
+    }
+
+    /// The names of the traces that run side by side in it, in the order given; else its own name alone.
+    pub fn traces(&self) -> &[String] {
+        &self.traces
+    }
+
+    /// The trace that kernel `k` is from, as a position in [`Self::traces`]; 0 where no traces run side by side.
+    pub fn origin(&self, k: usize) -> usize {
+        self.origins.get(k).copied().unwrap_or(0)
     }
 
     /// The sections, in order: ranges of positions.
@@ -81,5 +140,38 @@ impl Stream {
     /// A kernel in an error or a timeline: position and name.
     pub fn label(&self, k: usize) -> String {
         format!("{k} `{}`", self.kernels.get(k).map_or("?", |kernel| kernel.name.as_str()))
+    }
+}
+
+/// The kernels of a trace, cut where the host waits; a new run is such a place.
+fn sections(trace: &Trace) -> Vec<Vec<Kernel>> {
+    let parts = trace.runs.iter().flat_map(|run| run.parts());
+    parts.map(|part| part.into_iter().cloned().collect()).collect()
+}
+
+/// Where a trace's memory goes.
+struct Relocation {
+    /// Its first address, before and after.
+    from: u64,
+    to: u64,
+    /// One past its last address, after.
+    end: u64,
+}
+
+impl Relocation {
+    /// Behind `free`, or where it is.
+    fn new(trace: &Trace, free: u64, moves: bool) -> Result<Self, SimError> {
+        let segments = || trace.kernels().flat_map(|k| k.reads.iter().chain(&k.writes));
+        let from = segments().map(|s| s.addr).min().unwrap_or(0);
+        let bytes = segments().map(|s| s.end()).max().unwrap_or(0) - from;
+        let to = if moves { free.next_multiple_of(PAGE) + from % PAGE } else { from };
+        match to.checked_add(bytes) {
+            Some(end) if end <= ADDRESS_LIMIT => Ok(Self { from, to, end }),
+            _ => Err(SimError::PastAddressLimit { trace: trace.header.name.clone(), bytes, addr: to }),
+        }
+    }
+
+    fn relocate(&self, segment: &mut Segment) {
+        segment.addr = segment.addr - self.from + self.to;
     }
 }

@@ -26,6 +26,7 @@ pub fn kernel(name: &str, ctas: u32, reads: &[u64], writes: &[u64]) -> Kernel {
         writes: segments(writes),
         dur_ns: None,
         stream: 0,
+        part: None,
         est: Vec::new(),
     }
 }

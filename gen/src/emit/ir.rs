@@ -45,23 +45,34 @@ impl Expr {
 
     /// Calls `see` with every signal that the expression reads.
     pub fn reads(&self, see: &mut dyn FnMut(&str)) {
+        self.bits(&mut |key, _| see(key));
+    }
+
+    /// Calls `see` with every signal that the expression reads and the bits it reads of it: the lowest and how many; `None` for all.
+    pub fn bits(&self, see: &mut dyn FnMut(&str, Option<(u32, u32)>)) {
         match self {
-            Self::Literal(..) => {}
-            Self::Signal(key, _) | Self::Slice(key, ..) => see(key),
+            Self::Slice(key, lo, width, _) => see(key, Some((*lo, *width))),
             Self::Bit(key, index) => {
-                see(key);
-                index.reads(see);
+                match &**index {
+                    Self::Literal(_, digits) => {
+                        see(key, u32::from_str_radix(digits, 16).ok().map(|bit| (bit, 1)));
+                    }
+                    _ => see(key, None),
+                }
+                index.bits(see);
             }
+            Self::Literal(..) => {}
+            Self::Signal(key, _) => see(key, None),
             Self::Binary(_, a, b) | Self::Test(_, a, b) | Self::Shift(_, a, b) => {
-                a.reads(see);
-                b.reads(see);
+                a.bits(see);
+                b.bits(see);
             }
-            Self::Not(a) | Self::Reduce(_, a) => a.reads(see),
-            Self::Concat(parts) => parts.iter().for_each(|p| p.reads(see)),
+            Self::Not(a) | Self::Reduce(_, a) => a.bits(see),
+            Self::Concat(parts) => parts.iter().for_each(|p| p.bits(see)),
             Self::Mux(t, a, b) => {
-                t.reads(see);
-                a.reads(see);
-                b.reads(see);
+                t.bits(see);
+                a.bits(see);
+                b.bits(see);
             }
         }
     }
@@ -105,6 +116,21 @@ impl Stmt {
             Self::Case(test, cases, default) => {
                 test.reads(see);
                 cases.iter().flat_map(|(_, block)| block).chain(default).for_each(|s| s.reads(see));
+            }
+        }
+    }
+
+    /// As [`Expr::bits`], of all its expressions.
+    pub fn bits(&self, see: &mut dyn FnMut(&str, Option<(u32, u32)>)) {
+        match self {
+            Self::Assign(_, value) | Self::SetBit(_, _, value) => value.bits(see),
+            Self::If(test, then, otherwise) => {
+                test.bits(see);
+                then.iter().chain(otherwise).for_each(|s| s.bits(see));
+            }
+            Self::Case(test, cases, default) => {
+                test.bits(see);
+                cases.iter().flat_map(|(_, block)| block).chain(default).for_each(|s| s.bits(see));
             }
         }
     }

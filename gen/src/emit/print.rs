@@ -153,6 +153,7 @@ impl<'a> Printer<'a> {
             }
         } else {
             self.declarations();
+            self.unused();
             self.logic();
             self.registers();
             self.instances();
@@ -234,6 +235,52 @@ impl<'a> Printer<'a> {
             let comb = format!("{port}_comb");
             self.line(1, &format!("assign {port} = {comb};"));
             self.names.insert(key, comb);
+        }
+    }
+
+    /// Gathers what the module does not read, so that lints can stay strict: a lane that is not there, a sum's last bit.
+    fn unused(&mut self) {
+        let mut read: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
+        for (key, symbol) in &self.lowered.symbols {
+            let declared = match symbol.class {
+                Class::Input => true,
+                Class::Local => !self.inlined.contains_key(key),
+                // An output of a sub-block that is not read at all says so in its name.
+                Class::ChildOutput => !self.in_register(key) && !self.names[key].ends_with("_unused"),
+                _ => false,
+            };
+            if declared {
+                read.insert(key, vec![false; symbol.width as usize]);
+            }
+        }
+        let mut see = |key: &str, bits: Option<(u32, u32)>| {
+            if let Some(read) = read.get_mut(key) {
+                let (lo, width) = bits.unwrap_or((0, read.len() as u32));
+                read.iter_mut().skip(lo as usize).take(width as usize).for_each(|bit| *bit = true);
+            }
+        };
+        for logic in &self.lowered.logic {
+            match logic {
+                Logic::Assign(_, value) => value.bits(&mut see),
+                Logic::Process(_, stmts) => stmts.iter().for_each(|s| s.bits(&mut see)),
+            }
+        }
+        let mut parts = Vec::new();
+        for (key, read) in read {
+            let name = &self.names[key];
+            let mut bit = 0;
+            while let Some(from) = (bit..read.len()).find(|b| !read[*b]) {
+                bit = (from..read.len()).find(|b| read[*b]).unwrap_or(read.len());
+                parts.push(match (from, bit) {
+                    (0, to) if to == read.len() => name.clone(),
+                    (from, to) if to == from + 1 => format!("{name}[{from}]"),
+                    (from, to) => format!("{name}[{}:{from}]", to - 1),
+                });
+            }
+        }
+        if !parts.is_empty() {
+            self.text.push('\n');
+            self.line(1, &format!("wire unused = &{{1'b0, {}}};", parts.join(", ")));
         }
     }
 

@@ -1,1 +1,3 @@
 #![doc = include_str!("README.md")]
+
+pub use crate::cta_arbiter_typed::CtaArbiter;

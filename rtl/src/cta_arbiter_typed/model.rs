@@ -278,7 +278,7 @@ impl FlatArbiter {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let lanes = params.sms().lanes();
-        let channel = |(model, c): (ChannelModel, char)| {
+        let channel = |(model, (c, letter)): (ChannelModel, (usize, char))| {
             let input = |name: &str| find(&inputs, &format!("{name}_{c}_i"));
             let output = |name: &str| find(&outputs, &format!("{name}_{c}_o"));
             let io = ChannelPorts {
@@ -288,8 +288,8 @@ impl FlatArbiter {
                 need_valid: output("need_valid")?,
                 needs: NeedPorts::new(&outputs, |resource| format!("need_{resource}_{c}_o"))?,
                 need_part: output("need_part")?,
-                fit: LanePorts::new(&inputs, &format!("fit_{c}_i"), lanes)?,
-                place: LanePorts::new(&outputs, &format!("place_{c}_o"), lanes)?,
+                fit: LanePorts::new(&inputs, &format!("fit_{letter}_i"), lanes)?,
+                place: LanePorts::new(&outputs, &format!("place_{letter}_o"), lanes)?,
                 sm: input("sm")?,
                 cta_ready: input("cta_ready")?,
                 cta: CtaPorts::new(&outputs, |field| format!("cta_{field}_{c}_o"))?,
@@ -297,7 +297,7 @@ impl FlatArbiter {
             };
             Ok((model, io))
         };
-        let channels = ChannelModel::of(params).into_iter().zip(LETTERS);
+        let channels = ChannelModel::of(params).into_iter().zip(LETTERS.into_iter().enumerate());
         Ok(Self {
             channels: channels.map(channel).collect::<Result<_, String>>()?,
             rst_ni: find(&inputs, "rst_ni")?,

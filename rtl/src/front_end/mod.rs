@@ -1,8 +1,14 @@
 #![doc = include_str!("README.md")]
 
+mod counters;
+mod dispatch;
+mod hardware;
 pub mod io;
 pub mod model;
 
+pub use counters::{COUNT_BITS, Counters, SumCounter};
+pub use dispatch::CtaDispatch;
+pub use hardware::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 pub use io::{
     Counter, CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch,
     MAX_CTA_CHANNELS, PartitionWrite,

@@ -21,6 +21,7 @@ const PORTS: &[PortDoc] = &[
     ("disp_ready_i", "disp", "it is taken at the end of this cycle"),
     ("disp_id_o", "disp", "its id"),
     ("disp_slot_o", "disp", "its slot: the tag under which it retires"),
+    ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
     ("ret_valid_i", "ret", "a dispatched kernel has finished"),
     ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
     ("ret_slot_i", "ret", "its slot"),
@@ -84,6 +85,8 @@ macro_rules! scheduler {
             pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
             /// Its slot.
             pub disp_slot_o: Signal<Out, Bits<LN>>,
+            /// The slot of the kernel that is inserted.
+            pub ins_slot_o: Signal<Out, Bits<N>>,
             /// A kernel has finished.
             pub ret_valid_i: Vec<Signal<In, Bit>>,
             /// Its retirement is taken.
@@ -134,6 +137,7 @@ macro_rules! scheduler {
                     disp_ready_i: Signal::default(),
                     disp_id_o: Signal::default(),
                     disp_slot_o: Signal::default(),
+                    ins_slot_o: Signal::default(),
                     ret_valid_i: bank(r),
                     ret_ready_o: bank(r),
                     ret_slot_i: bank(r),
@@ -184,6 +188,7 @@ macro_rules! scheduler {
                 self.disp_valid_o.next = self.window.disp_valid_o.val();
                 self.disp_id_o.next = self.window.disp_id_o.val();
                 self.disp_slot_o.next = self.window.disp_slot_o.val();
+                self.ins_slot_o.next = self.window.ins_slot_o.val();
                 for r in 0..self._retire_ports {
                     self.window.ret_valid_i[r].next = self.ret_valid_i[r].val();
                     self.window.ret_slot_i[r].next = self.ret_slot_i[r].val();
@@ -204,7 +209,7 @@ macro_rules! scheduler {
 
         $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
             clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* disp_valid_o disp_ready_i disp_id_o disp_slot_o
-            ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
+            ins_slot_o ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
             stall_full_o stall_busy_o busy_o);
     };
 }

@@ -8,7 +8,7 @@ mod register_file;
 mod round_robin;
 
 pub use find_first::FindFirst;
-pub use number::{bank, number, numbers};
+pub use number::{bank, number, numbers, table};
 pub use oldest_first::OldestFirst;
 pub use register::{PayloadRegister, Register};
 pub use register_file::RegisterFile;

@@ -364,13 +364,13 @@ impl OccupancyPorts {
         outputs: &Layout,
     ) -> Result<Self, String> {
         let lanes = params.lanes();
-        let requester = |r: &char| {
+        let requester = |(r, letter): (usize, &char)| {
             Ok(RequesterPorts {
                 valid: find(inputs, &format!("need_valid_{r}_i"))?,
                 needs: NeedPorts::new(inputs, |resource| format!("need_{resource}_{r}_i"))?,
-                allow: LanePorts::new(inputs, &format!("allow_{r}_i"), lanes)?,
-                place: LanePorts::new(inputs, &format!("place_{r}_i"), lanes)?,
-                fit: LanePorts::new(outputs, &format!("fit_{r}_o"), lanes)?,
+                allow: LanePorts::new(inputs, &format!("allow_{letter}_i"), lanes)?,
+                place: LanePorts::new(inputs, &format!("place_{letter}_i"), lanes)?,
+                fit: LanePorts::new(outputs, &format!("fit_{letter}_o"), lanes)?,
                 sm: find(outputs, &format!("sm_{r}_o"))?,
             })
         };
@@ -384,7 +384,11 @@ impl OccupancyPorts {
         };
         Ok(Self {
             rst_ni: find(inputs, "rst_ni")?,
-            requesters: LETTERS[..requesters].iter().map(requester).collect::<Result<_, String>>()?,
+            requesters: LETTERS[..requesters]
+                .iter()
+                .enumerate()
+                .map(requester)
+                .collect::<Result<_, String>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
         })
     }

@@ -1,3 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod hardware;
 pub mod model;
+
+pub use hardware::{PartitionGroup, SmPartitions};

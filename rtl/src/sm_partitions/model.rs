@@ -104,14 +104,18 @@ impl FlatPartitions {
     pub fn new(params: SmParams, requesters: usize, ports: Vec<Port>) -> Result<Self, String> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
-        let requester = |r: &char| {
+        let requester = |(r, letter): (usize, &char)| {
             let part = find(&inputs, &format!("part_{r}_i"))?;
-            Ok((part, LanePorts::new(&outputs, &format!("allow_{r}_o"), params.lanes())?))
+            Ok((part, LanePorts::new(&outputs, &format!("allow_{letter}_o"), params.lanes())?))
         };
         Ok(Self {
             model: PartitionsModel::new(params),
             rst_ni: find(&inputs, "rst_ni")?,
-            requesters: LETTERS[..requesters].iter().map(requester).collect::<Result<_, String>>()?,
+            requesters: LETTERS[..requesters]
+                .iter()
+                .enumerate()
+                .map(requester)
+                .collect::<Result<_, String>>()?,
             write: [
                 find(&inputs, "write_valid_i")?,
                 find(&inputs, "write_part_i")?,

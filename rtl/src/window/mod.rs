@@ -13,6 +13,7 @@ const PORTS: &[PortDoc] = &[
     ("ins_ready_o", "ins", "it is inserted at the end of this cycle"),
     ("ins_id_i", "ins", "its id"),
     ("ins_up_i", "ins", "slots it waits for; only slots of slot_live_o"),
+    ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
     ("disp_valid_o", "disp", "a kernel without unfinished upstream is offered, the oldest first"),
     ("disp_ready_i", "disp", "it is taken at the end of this cycle"),
     ("disp_id_o", "disp", "its id"),
@@ -61,6 +62,8 @@ macro_rules! window {
             pub ins_id_i: Signal<In, Bits<ID_BITS>>,
             /// Slots it waits for.
             pub ins_up_i: Signal<In, Bits<N>>,
+            /// The slot of the kernel that is inserted.
+            pub ins_slot_o: Signal<Out, Bits<N>>,
             /// A kernel is offered.
             pub disp_valid_o: Signal<Out, Bit>,
             /// It is taken.
@@ -108,6 +111,7 @@ macro_rules! window {
                     ins_ready_o: Signal::default(),
                     ins_id_i: Signal::default(),
                     ins_up_i: Signal::default(),
+                    ins_slot_o: Signal::default(),
                     disp_valid_o: Signal::default(),
                     disp_ready_i: Signal::default(),
                     disp_id_o: Signal::default(),
@@ -130,7 +134,7 @@ macro_rules! window {
         }
 
         $crate::flat_ports!(impl [const N: usize, const LN: usize] for $block<N, LN>:
-            clk_i rst_ni ins_valid_i ins_ready_o ins_id_i ins_up_i disp_valid_o disp_ready_i disp_id_o disp_slot_o
+            clk_i rst_ni ins_valid_i ins_ready_o ins_id_i ins_up_i ins_slot_o disp_valid_o disp_ready_i disp_id_o disp_slot_o
             ret_valid_i ret_ready_o ret_slot_i ret_err_o slot_live_o slot_id_o occupancy_o oldest_valid_o oldest_id_o
             full_o busy_o);
     };

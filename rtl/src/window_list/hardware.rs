@@ -173,6 +173,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
         self.insert.next = self.ins_valid_i.val() & self.ins_ready.val();
         self.slots.ins_i.next = self.insert.val();
         self.slots.ins_id_i.next = self.ins_id_i.val();
+        self.ins_slot_o.next = self.slots.ins_slot_o.val();
         self.busy_o.next = !self.idle.val();
 
         // The walk: what begins in this cycle works on its first position at once.

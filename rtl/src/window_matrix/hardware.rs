@@ -106,6 +106,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.insert.next = self.ins_valid_i.val() & (!self.slots.full_o.val());
         self.slots.ins_i.next = self.insert.val();
         self.slots.ins_id_i.next = self.ins_id_i.val();
+        self.ins_slot_o.next = self.slots.ins_slot_o.val();
         self.busy_o.next = false;
 
         self.waiting.next = self.zero.val();

@@ -16,6 +16,9 @@ pub const VERSION: u64 = 1;
 /// No segment may end past this address: beyond it a JSON number is no longer exact everywhere.
 pub const ADDRESS_LIMIT: u64 = 1 << 53;
 
+/// SM partitions that a kernel's `part` can name, from 0.
+pub const PARTITIONS: u8 = 8;
+
 /// The GPU that a trace was recorded on or compiled for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Gpu {
@@ -114,6 +117,8 @@ pub struct Kernel {
     pub dur_ns: Option<u64>,
     /// Stream it was launched on.
     pub stream: u32,
+    /// SM partition that its CTAs may use, below [`PARTITIONS`]; `None` where the trace restricts nothing.
+    pub part: Option<u8>,
     /// Names of the fields that are estimates.
     pub est: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! Reads a trace line by line. Memory grows with the live allocations, not with the file.
 
 use super::{
-    ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, KtraceError, KtraceErrors, KtraceWarning, Problem,
-    Segment, VERSION,
+    ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, KtraceError, KtraceErrors, KtraceWarning,
+    PARTITIONS, Problem, Segment, VERSION,
 };
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -15,6 +15,10 @@ pub const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// As many errors as [`Trace::load`] reports at once.
 const MAX_ERRORS: usize = 20;
+
+const U32_MAX: u64 = u32::MAX as u64;
+
+const PART_MAX: u64 = PARTITIONS as u64 - 1;
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -227,7 +231,7 @@ impl<R: BufRead> Reader<R> {
             found => return fields.fault("ktrace", Problem::UnknownVersion { found }),
         }
         let gpu = Fields { object: fields.required("gpu", "an object", Value::as_object)?, prefix: "gpu." };
-        let sms = gpu.small("sms", 1)?;
+        let sms = gpu.small("sms", 1, U32_MAX)?;
         let span = match fields.present("span") {
             None => None,
             Some(value) => Some(array(value).map_or_else(
@@ -289,7 +293,7 @@ impl<R: BufRead> Reader<R> {
             grid: fields.dims("grid")?,
             block: fields.dims("block")?,
             smem: fields.integer("smem")?,
-            regs: fields.small("regs", 0)?,
+            regs: fields.small("regs", 0, U32_MAX)?,
             flops: fields.integer("flops")?,
             mnk: match fields.present("mnk") {
                 None => None,
@@ -301,7 +305,8 @@ impl<R: BufRead> Reader<R> {
             reads: fields.segments("r")?,
             writes: fields.segments("w")?,
             dur_ns: fields.present("dur_ns").map(|_| fields.integer("dur_ns")).transpose()?,
-            stream: fields.small("stream", 0)?.unwrap_or(0),
+            stream: fields.small("stream", 0, U32_MAX)?.unwrap_or(0),
+            part: fields.small("part", 0, PART_MAX)?,
             est: fields.strings("est")?,
         };
         check_kernel(&kernel, expected)?;
@@ -351,6 +356,14 @@ pub(super) fn check_kernel(kernel: &Kernel, expected: u64) -> Result<(), Fault> 
         if let Some(zero) = dims.iter().position(|d| *d == 0) {
             return Err((Some(name.to_owned()), Problem::ZeroDimension { axis: axis(zero) }));
         }
+    }
+    if let Some(part) = kernel.part
+        && part >= PARTITIONS
+    {
+        return Err((
+            Some("part".to_owned()),
+            Problem::OutOfRange { value: part.into(), min: 0, max: PART_MAX },
+        ));
     }
     for (name, segments) in [("r", &kernel.reads), ("w", &kernel.writes)] {
         for (i, segment) in segments.iter().enumerate() {
@@ -440,15 +453,15 @@ impl<'a> Fields<'a> {
         self.required(name, "a non-negative integer", Value::as_u64)
     }
 
-    /// An optional number of 32 bits.
-    fn small(&self, name: &str, min: u64) -> Result<Option<u32>, Fault> {
+    /// An optional number in `min..=max`, which fits in `T`.
+    fn small<T: TryFrom<u64>>(&self, name: &str, min: u64, max: u64) -> Result<Option<T>, Fault> {
         if self.present(name).is_none() {
             return Ok(None);
         }
         let value = self.integer(name)?;
-        match u32::try_from(value) {
-            Ok(small) if value >= min => Ok(Some(small)),
-            _ => self.fault(name, Problem::OutOfRange { value, min, max: u64::from(u32::MAX) }),
+        match T::try_from(value) {
+            Ok(small) if (min..=max).contains(&value) => Ok(Some(small)),
+            _ => self.fault(name, Problem::OutOfRange { value, min, max }),
         }
     }
 

@@ -70,6 +70,8 @@ enum Line<'a> {
         dur_ns: Option<u64>,
         #[serde(skip_serializing_if = "is_zero")]
         stream: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        part: Option<u8>,
         #[serde(skip_serializing_if = "<[String]>::is_empty")]
         est: &'a [String],
     },
@@ -112,6 +114,7 @@ impl<'a> From<&'a Kernel> for Line<'a> {
             w: pairs(&kernel.writes),
             dur_ns: kernel.dur_ns,
             stream: kernel.stream,
+            part: kernel.part,
             est: &kernel.est,
         }
     }

@@ -23,6 +23,7 @@ pub fn kernel(reads: &[(u64, u64)], writes: &[(u64, u64)]) -> Kernel {
         writes: segments(writes),
         dur_ns: None,
         stream: 0,
+        part: None,
         est: Vec::new(),
     }
 }

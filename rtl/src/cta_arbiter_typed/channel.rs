@@ -1,0 +1,569 @@
+//! One channel of a CTA arbiter: up to four kernels of one type, one CTA per cycle.
+
+use super::lanes::LanePicker;
+use crate::info::{Info, PortDoc};
+use crate::params::{ID_BITS, SmParams};
+use crate::parts::{FindFirst, PayloadRegister, Register, bank, number};
+use crate::sm_occupancy::groups;
+use rust_hdl::prelude::*;
+
+/// Ports of a channel; the arbiter's are the same, one set per channel.
+pub const PORTS: &[PortDoc] = &[
+    ("kern_valid_i", "kern", "a kernel comes"),
+    ("kern_ready_o", "kern", "it is taken at the end of this cycle"),
+    ("kern_slot_i", "kern", "its window slot"),
+    ("kern_id_i", "kern", "its id"),
+    ("kern_grid_i", "kern", "CTAs of its grid, at least 1"),
+    ("kern_type_i", "kern", "1: TENSOR"),
+    ("kern_part_i", "kern", "its SM partition"),
+    ("kern_warps_i", "kern", "warps that each CTA needs"),
+    ("kern_regs_i", "kern", "register units that each CTA needs"),
+    ("kern_smem_i", "kern", "shared memory units that each CTA needs"),
+    ("need_valid_o", "", "there is a CTA to be looked at next"),
+    ("need_warps_o", "", "warps it needs"),
+    ("need_regs_o", "", "register units it needs"),
+    ("need_smem_o", "", "shared memory units it needs"),
+    ("need_part_o", "", "its partition"),
+    ("fit_i", "", "lanes where the CTA of two cycles before fits"),
+    ("fit_a_i", "", "channel 0: lanes where the CTA of two cycles before fits"),
+    ("fit_b_i", "", "channel 1: lanes where the CTA of two cycles before fits"),
+    ("place_o", "", "one-hot or zero: the lane that gets it"),
+    ("place_a_o", "", "channel 0: one-hot or zero, the lane that gets it"),
+    ("place_b_o", "", "channel 1: one-hot or zero, the lane that gets it"),
+    ("sm_i", "", "number of its SM"),
+    ("cta_valid_o", "cta", "a CTA goes to an SM"),
+    ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
+    ("cta_sm_o", "cta", "the SM"),
+    ("cta_slot_o", "cta", "its kernel's window slot"),
+    ("cta_id_o", "cta", "its kernel's id"),
+    ("cta_index_o", "cta", "its number in the grid, from 0"),
+    ("cta_type_o", "cta", "1: TENSOR"),
+    ("no_room_o", "", "a CTA was looked at in this cycle and no lane had room"),
+];
+
+/// One kernel whose CTAs are being placed.
+#[derive(LogicBlock)]
+pub struct ActiveKernel<const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// A kernel comes into this entry.
+    pub load_i: Signal<In, Bit>,
+    /// Its slot.
+    pub slot_i: Signal<In, Bits<LN>>,
+    /// Its id.
+    pub id_i: Signal<In, Bits<ID_BITS>>,
+    /// Its CTAs.
+    pub grid_i: Signal<In, Bits<32>>,
+    /// Its type.
+    pub type_i: Signal<In, Bit>,
+    /// Its partition.
+    pub part_i: Signal<In, Bits<3>>,
+    /// Warps of a CTA.
+    pub warps_i: Signal<In, Bits<7>>,
+    /// Register units of a CTA.
+    pub regs_i: Signal<In, Bits<9>>,
+    /// Shared memory units of a CTA.
+    pub smem_i: Signal<In, Bits<11>>,
+    /// A CTA is placed.
+    pub place_i: Signal<In, Bit>,
+    /// There is exactly one left to place.
+    pub last_o: Signal<Out, Bit>,
+    /// Number of the next CTA.
+    pub index_o: Signal<Out, Bits<32>>,
+    /// The kernel's slot.
+    pub slot_o: Signal<Out, Bits<LN>>,
+    /// Its id.
+    pub id_o: Signal<Out, Bits<ID_BITS>>,
+    /// Its type.
+    pub type_o: Signal<Out, Bit>,
+    /// Its partition.
+    pub part_o: Signal<Out, Bits<3>>,
+    /// Warps of a CTA.
+    pub warps_o: Signal<Out, Bits<7>>,
+    /// Register units of a CTA.
+    pub regs_o: Signal<Out, Bits<9>>,
+    /// Shared memory units of a CTA.
+    pub smem_o: Signal<Out, Bits<11>>,
+    left: PayloadRegister<Bits<32>>,
+    index: PayloadRegister<Bits<32>>,
+    slot: PayloadRegister<Bits<LN>>,
+    id: PayloadRegister<Bits<ID_BITS>>,
+    kind: PayloadRegister<Bit>,
+    part: PayloadRegister<Bits<3>>,
+    warps: PayloadRegister<Bits<7>>,
+    regs: PayloadRegister<Bits<9>>,
+    smem: PayloadRegister<Bits<11>>,
+    zero: Constant<Bits<32>>,
+    one: Constant<Bits<32>>,
+}
+
+impl<const LN: usize> Default for ActiveKernel<LN> {
+    fn default() -> Self {
+        Self {
+            info: Info::module("active_kernel", "", &[]).param("SLOT_BITS", "b", LN),
+            clk_i: Signal::default(),
+            load_i: Signal::default(),
+            slot_i: Signal::default(),
+            id_i: Signal::default(),
+            grid_i: Signal::default(),
+            type_i: Signal::default(),
+            part_i: Signal::default(),
+            warps_i: Signal::default(),
+            regs_i: Signal::default(),
+            smem_i: Signal::default(),
+            place_i: Signal::default(),
+            last_o: Signal::default(),
+            index_o: Signal::default(),
+            slot_o: Signal::default(),
+            id_o: Signal::default(),
+            type_o: Signal::default(),
+            part_o: Signal::default(),
+            warps_o: Signal::default(),
+            regs_o: Signal::default(),
+            smem_o: Signal::default(),
+            left: PayloadRegister::default(),
+            index: PayloadRegister::default(),
+            slot: PayloadRegister::default(),
+            id: PayloadRegister::default(),
+            kind: PayloadRegister::default(),
+            part: PayloadRegister::default(),
+            warps: PayloadRegister::default(),
+            regs: PayloadRegister::default(),
+            smem: PayloadRegister::default(),
+            zero: number(0),
+            one: number(1),
+        }
+    }
+}
+
+impl<const LN: usize> Logic for ActiveKernel<LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.left.clk_i.next = self.clk_i.val();
+        self.index.clk_i.next = self.clk_i.val();
+        self.slot.clk_i.next = self.clk_i.val();
+        self.id.clk_i.next = self.clk_i.val();
+        self.kind.clk_i.next = self.clk_i.val();
+        self.part.clk_i.next = self.clk_i.val();
+        self.warps.clk_i.next = self.clk_i.val();
+        self.regs.clk_i.next = self.clk_i.val();
+        self.smem.clk_i.next = self.clk_i.val();
+        if self.load_i.val() {
+            self.left.d_i.next = self.grid_i.val();
+            self.index.d_i.next = self.zero.val();
+            self.slot.d_i.next = self.slot_i.val();
+            self.id.d_i.next = self.id_i.val();
+            self.kind.d_i.next = self.type_i.val();
+            self.part.d_i.next = self.part_i.val();
+            self.warps.d_i.next = self.warps_i.val();
+            self.regs.d_i.next = self.regs_i.val();
+            self.smem.d_i.next = self.smem_i.val();
+        } else {
+            if self.place_i.val() {
+                self.left.d_i.next = self.left.q_o.val() - self.one.val();
+                self.index.d_i.next = self.index.q_o.val() + self.one.val();
+            } else {
+                self.left.d_i.next = self.left.q_o.val();
+                self.index.d_i.next = self.index.q_o.val();
+            }
+            self.slot.d_i.next = self.slot.q_o.val();
+            self.id.d_i.next = self.id.q_o.val();
+            self.kind.d_i.next = self.kind.q_o.val();
+            self.part.d_i.next = self.part.q_o.val();
+            self.warps.d_i.next = self.warps.q_o.val();
+            self.regs.d_i.next = self.regs.q_o.val();
+            self.smem.d_i.next = self.smem.q_o.val();
+        }
+        self.last_o.next = self.left.q_o.val() == self.one.val();
+        self.index_o.next = self.index.q_o.val();
+        self.slot_o.next = self.slot.q_o.val();
+        self.id_o.next = self.id.q_o.val();
+        self.type_o.next = self.kind.q_o.val();
+        self.part_o.next = self.part.q_o.val();
+        self.warps_o.next = self.warps.q_o.val();
+        self.regs_o.next = self.regs.q_o.val();
+        self.smem_o.next = self.smem.q_o.val();
+    }
+}
+
+/// A channel: see the module's page.
+#[derive(LogicBlock)]
+pub struct CtaChannel<const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// A kernel comes.
+    pub kern_valid_i: Signal<In, Bit>,
+    /// It is taken.
+    pub kern_ready_o: Signal<Out, Bit>,
+    /// Its slot.
+    pub kern_slot_i: Signal<In, Bits<LN>>,
+    /// Its id.
+    pub kern_id_i: Signal<In, Bits<ID_BITS>>,
+    /// Its CTAs.
+    pub kern_grid_i: Signal<In, Bits<32>>,
+    /// Its type.
+    pub kern_type_i: Signal<In, Bit>,
+    /// Its partition.
+    pub kern_part_i: Signal<In, Bits<3>>,
+    /// Warps of a CTA.
+    pub kern_warps_i: Signal<In, Bits<7>>,
+    /// Register units of a CTA.
+    pub kern_regs_i: Signal<In, Bits<9>>,
+    /// Shared memory units of a CTA.
+    pub kern_smem_i: Signal<In, Bits<11>>,
+    /// There is a CTA to be looked at.
+    pub need_valid_o: Signal<Out, Bit>,
+    /// Warps it needs.
+    pub need_warps_o: Signal<Out, Bits<7>>,
+    /// Register units it needs.
+    pub need_regs_o: Signal<Out, Bits<9>>,
+    /// Shared memory units it needs.
+    pub need_smem_o: Signal<Out, Bits<11>>,
+    /// Its partition.
+    pub need_part_o: Signal<Out, Bits<3>>,
+    /// Lanes that have room.
+    pub fit_i: Vec<Signal<In, Bits<8>>>,
+    /// The lane that gets it.
+    pub place_o: Vec<Signal<Out, Bits<8>>>,
+    /// Number of its SM.
+    pub sm_i: Signal<In, Bits<8>>,
+    /// A CTA goes to an SM.
+    pub cta_valid_o: Signal<Out, Bit>,
+    /// It is taken.
+    pub cta_ready_i: Signal<In, Bit>,
+    /// Its SM.
+    pub cta_sm_o: Signal<Out, Bits<8>>,
+    /// Its kernel's slot.
+    pub cta_slot_o: Signal<Out, Bits<LN>>,
+    /// Its kernel's id.
+    pub cta_id_o: Signal<Out, Bits<ID_BITS>>,
+    /// Its number.
+    pub cta_index_o: Signal<Out, Bits<32>>,
+    /// Its type.
+    pub cta_type_o: Signal<Out, Bit>,
+    /// No lane had room.
+    pub no_room_o: Signal<Out, Bit>,
+    entry: Vec<ActiveKernel<LN>>,
+    picker: LanePicker,
+    first_free: FindFirst<4>,
+    next_other: FindFirst<4>,
+    first_other: FindFirst<4>,
+    /// Entries that hold a kernel.
+    active: Register<Bits<4>>,
+    /// The entry that was selected last, and for how many cycles more than one.
+    at: Register<Bits<4>>,
+    stay: Register<Bits<2>>,
+    /// Selections whose needs are at stages C and P.
+    sel_c: Register<Bits<4>>,
+    sel_p: Register<Bits<4>>,
+    held: Register<Bit>,
+    held_sm: PayloadRegister<Bits<8>>,
+    held_slot: PayloadRegister<Bits<LN>>,
+    held_id: PayloadRegister<Bits<ID_BITS>>,
+    held_index: PayloadRegister<Bits<32>>,
+    held_type: PayloadRegister<Bit>,
+    load: Signal<Local, Bits<4>>,
+    others: Signal<Local, Bits<4>>,
+    other: Signal<Local, Bits<4>>,
+    again: Signal<Local, Bit>,
+    selected: Signal<Local, Bits<4>>,
+    incoming: Signal<Local, Bit>,
+    looks: Signal<Local, Bits<4>>,
+    go: Signal<Local, Bit>,
+    placed: Signal<Local, Bits<4>>,
+    finished: Signal<Local, Bits<4>>,
+    warps: Signal<Local, Bits<7>>,
+    regs: Signal<Local, Bits<9>>,
+    smem: Signal<Local, Bits<11>>,
+    part: Signal<Local, Bits<3>>,
+    slot: Signal<Local, Bits<LN>>,
+    id: Signal<Local, Bits<ID_BITS>>,
+    index: Signal<Local, Bits<32>>,
+    kind: Signal<Local, Bit>,
+    sm: Signal<Local, Bits<8>>,
+    none: Constant<Bits<4>>,
+    one: Constant<Bits<4>>,
+    possible: Constant<Bits<4>>,
+    no_stay: Constant<Bits<2>>,
+    one_stay: Constant<Bits<2>>,
+    full_stay: Constant<Bits<2>>,
+    no_warps: Constant<Bits<7>>,
+    no_regs: Constant<Bits<9>>,
+    no_smem: Constant<Bits<11>>,
+    no_part: Constant<Bits<3>>,
+    no_slot: Constant<Bits<LN>>,
+    no_id: Constant<Bits<ID_BITS>>,
+    no_index: Constant<Bits<32>>,
+    no_sm: Constant<Bits<8>>,
+    _entries: usize,
+    _groups: usize,
+}
+
+impl<const LN: usize> CtaChannel<LN> {
+    /// A channel for `active` kernels on this SM array.
+    pub fn new(sms: SmParams, active: usize) -> Self {
+        let groups = groups(sms);
+        Self {
+            info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2", PORTS)
+                .param("SLOT_BITS", "b", LN)
+                .param("LANES", "l", sms.lanes())
+                .param("ACTIVE", "k", active),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            kern_valid_i: Signal::default(),
+            kern_ready_o: Signal::default(),
+            kern_slot_i: Signal::default(),
+            kern_id_i: Signal::default(),
+            kern_grid_i: Signal::default(),
+            kern_type_i: Signal::default(),
+            kern_part_i: Signal::default(),
+            kern_warps_i: Signal::default(),
+            kern_regs_i: Signal::default(),
+            kern_smem_i: Signal::default(),
+            need_valid_o: Signal::default(),
+            need_warps_o: Signal::default(),
+            need_regs_o: Signal::default(),
+            need_smem_o: Signal::default(),
+            need_part_o: Signal::default(),
+            fit_i: bank(groups),
+            place_o: bank(groups),
+            sm_i: Signal::default(),
+            cta_valid_o: Signal::default(),
+            cta_ready_i: Signal::default(),
+            cta_sm_o: Signal::default(),
+            cta_slot_o: Signal::default(),
+            cta_id_o: Signal::default(),
+            cta_index_o: Signal::default(),
+            cta_type_o: Signal::default(),
+            no_room_o: Signal::default(),
+            entry: bank(active),
+            picker: LanePicker::new(sms),
+            first_free: FindFirst::default(),
+            next_other: FindFirst::default(),
+            first_other: FindFirst::default(),
+            active: Register::default(),
+            at: Register::default(),
+            stay: Register::default(),
+            sel_c: Register::default(),
+            sel_p: Register::default(),
+            held: Register::default(),
+            held_sm: PayloadRegister::default(),
+            held_slot: PayloadRegister::default(),
+            held_id: PayloadRegister::default(),
+            held_index: PayloadRegister::default(),
+            held_type: PayloadRegister::default(),
+            load: Signal::default(),
+            others: Signal::default(),
+            other: Signal::default(),
+            again: Signal::default(),
+            selected: Signal::default(),
+            incoming: Signal::default(),
+            looks: Signal::default(),
+            go: Signal::default(),
+            placed: Signal::default(),
+            finished: Signal::default(),
+            warps: Signal::default(),
+            regs: Signal::default(),
+            smem: Signal::default(),
+            part: Signal::default(),
+            slot: Signal::default(),
+            id: Signal::default(),
+            index: Signal::default(),
+            kind: Signal::default(),
+            sm: Signal::default(),
+            none: number(0),
+            one: number(1),
+            possible: number((1 << active) - 1),
+            no_stay: number(0),
+            one_stay: number(1),
+            full_stay: number(2),
+            no_warps: number(0),
+            no_regs: number(0),
+            no_smem: number(0),
+            no_part: number(0),
+            no_slot: number(0),
+            no_id: number(0),
+            no_index: number(0),
+            no_sm: number(0),
+            _entries: active,
+            _groups: groups,
+        }
+    }
+}
+
+impl<const LN: usize> Logic for CtaChannel<LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.active.clk_i.next = self.clk_i.val();
+        self.active.rst_ni.next = self.rst_ni.val();
+        self.at.clk_i.next = self.clk_i.val();
+        self.at.rst_ni.next = self.rst_ni.val();
+        self.stay.clk_i.next = self.clk_i.val();
+        self.stay.rst_ni.next = self.rst_ni.val();
+        self.sel_c.clk_i.next = self.clk_i.val();
+        self.sel_c.rst_ni.next = self.rst_ni.val();
+        self.sel_p.clk_i.next = self.clk_i.val();
+        self.sel_p.rst_ni.next = self.rst_ni.val();
+        self.held.clk_i.next = self.clk_i.val();
+        self.held.rst_ni.next = self.rst_ni.val();
+        self.held_sm.clk_i.next = self.clk_i.val();
+        self.held_slot.clk_i.next = self.clk_i.val();
+        self.held_id.clk_i.next = self.clk_i.val();
+        self.held_index.clk_i.next = self.clk_i.val();
+        self.held_type.clk_i.next = self.clk_i.val();
+        self.picker.clk_i.next = self.clk_i.val();
+        self.picker.rst_ni.next = self.rst_ni.val();
+
+        // A kernel comes into the lowest free entry.
+        self.first_free.req_i.next = self.possible.val() & (!self.active.q_o.val());
+        self.kern_ready_o.next = self.first_free.gnt_o.val().any();
+        if self.kern_valid_i.val() {
+            self.load.next = self.first_free.gnt_o.val();
+        } else {
+            self.load.next = self.none.val();
+        }
+
+        // Which kernel is looked at next: each for a whole turn, then the next one.
+        self.others.next = self.active.q_o.val() & (!self.at.q_o.val());
+        self.next_other.req_i.next =
+            self.others.val() & (!((self.at.q_o.val() - self.one.val()) | self.at.q_o.val()));
+        self.first_other.req_i.next = self.others.val();
+        if self.next_other.gnt_o.val().any() {
+            self.other.next = self.next_other.gnt_o.val();
+        } else {
+            self.other.next = self.first_other.gnt_o.val();
+        }
+        self.again.next = (self.active.q_o.val() & self.at.q_o.val()).any()
+            & ((self.stay.q_o.val() != self.full_stay.val()) | (!self.others.val().any()));
+        self.incoming.next = false;
+        self.stay.d_i.next = self.no_stay.val();
+        if self.again.val() {
+            self.selected.next = self.at.q_o.val();
+            if self.stay.q_o.val() == self.full_stay.val() {
+                self.stay.d_i.next = self.full_stay.val();
+            } else {
+                self.stay.d_i.next = self.stay.q_o.val() + self.one_stay.val();
+            }
+        } else {
+            if self.others.val().any() {
+                self.selected.next = self.other.val();
+            } else {
+                self.selected.next = self.load.val();
+                self.incoming.next = self.load.val().any();
+                if !self.load.val().any() {
+                    self.stay.d_i.next = self.stay.q_o.val();
+                }
+            }
+        }
+        if self.selected.val().any() {
+            self.at.d_i.next = self.selected.val();
+        } else {
+            self.at.d_i.next = self.at.q_o.val();
+        }
+        self.sel_c.d_i.next = self.selected.val();
+        // What was selected for the kernel that was here before says nothing of the one that comes.
+        self.sel_p.d_i.next = self.sel_c.q_o.val() & (!self.load.val());
+
+        // Two cycles later: place it.
+        self.looks.next = self.sel_p.q_o.val() & self.active.q_o.val();
+        self.go.next = self.looks.val().any() & (!self.held.q_o.val());
+        self.picker.go_i.next = self.go.val();
+        for g in 0..self._groups {
+            self.picker.req_i[g].next = self.fit_i[g].val();
+            self.place_o[g].next = self.picker.gnt_o[g].val();
+        }
+        self.no_room_o.next = self.go.val() & (!self.picker.any_o.val());
+        if self.picker.any_o.val() {
+            self.placed.next = self.looks.val();
+        } else {
+            self.placed.next = self.none.val();
+        }
+
+        self.warps.next = self.no_warps.val();
+        self.regs.next = self.no_regs.val();
+        self.smem.next = self.no_smem.val();
+        self.part.next = self.no_part.val();
+        self.slot.next = self.no_slot.val();
+        self.id.next = self.no_id.val();
+        self.index.next = self.no_index.val();
+        self.kind.next = false;
+        self.finished.next = self.none.val();
+        for k in 0..self._entries {
+            self.entry[k].clk_i.next = self.clk_i.val();
+            self.entry[k].load_i.next = self.load.val().get_bit(k);
+            self.entry[k].slot_i.next = self.kern_slot_i.val();
+            self.entry[k].id_i.next = self.kern_id_i.val();
+            self.entry[k].grid_i.next = self.kern_grid_i.val();
+            self.entry[k].type_i.next = self.kern_type_i.val();
+            self.entry[k].part_i.next = self.kern_part_i.val();
+            self.entry[k].warps_i.next = self.kern_warps_i.val();
+            self.entry[k].regs_i.next = self.kern_regs_i.val();
+            self.entry[k].smem_i.next = self.kern_smem_i.val();
+            self.entry[k].place_i.next = self.placed.val().get_bit(k);
+            self.finished.next =
+                self.finished.val().replace_bit(k, self.placed.val().get_bit(k) & self.entry[k].last_o.val());
+            if self.selected.val().get_bit(k) & (!self.incoming.val()) {
+                self.warps.next = self.warps.val() | self.entry[k].warps_o.val();
+                self.regs.next = self.regs.val() | self.entry[k].regs_o.val();
+                self.smem.next = self.smem.val() | self.entry[k].smem_o.val();
+                self.part.next = self.part.val() | self.entry[k].part_o.val();
+            }
+            if self.placed.val().get_bit(k) {
+                self.slot.next = self.slot.val() | self.entry[k].slot_o.val();
+                self.id.next = self.id.val() | self.entry[k].id_o.val();
+                self.index.next = self.index.val() | self.entry[k].index_o.val();
+                self.kind.next = self.kind.val() | self.entry[k].type_o.val();
+            }
+        }
+        self.active.d_i.next = (self.active.q_o.val() & (!self.finished.val())) | self.load.val();
+
+        self.need_valid_o.next = self.selected.val().any();
+        if self.incoming.val() {
+            self.need_warps_o.next = self.kern_warps_i.val();
+            self.need_regs_o.next = self.kern_regs_i.val();
+            self.need_smem_o.next = self.kern_smem_i.val();
+            self.need_part_o.next = self.kern_part_i.val();
+        } else {
+            self.need_warps_o.next = self.warps.val();
+            self.need_regs_o.next = self.regs.val();
+            self.need_smem_o.next = self.smem.val();
+            self.need_part_o.next = self.part.val();
+        }
+
+        // A CTA that is not taken is held, and nothing is placed until it is.
+        if self.picker.any_o.val() {
+            self.sm.next = self.sm_i.val();
+        } else {
+            self.sm.next = self.no_sm.val();
+        }
+        self.cta_valid_o.next = self.held.q_o.val() | self.picker.any_o.val();
+        self.held.d_i.next = (self.held.q_o.val() | self.picker.any_o.val()) & (!self.cta_ready_i.val());
+        if self.held.q_o.val() {
+            self.cta_sm_o.next = self.held_sm.q_o.val();
+            self.cta_slot_o.next = self.held_slot.q_o.val();
+            self.cta_id_o.next = self.held_id.q_o.val();
+            self.cta_index_o.next = self.held_index.q_o.val();
+            self.cta_type_o.next = self.held_type.q_o.val();
+            self.held_sm.d_i.next = self.held_sm.q_o.val();
+            self.held_slot.d_i.next = self.held_slot.q_o.val();
+            self.held_id.d_i.next = self.held_id.q_o.val();
+            self.held_index.d_i.next = self.held_index.q_o.val();
+            self.held_type.d_i.next = self.held_type.q_o.val();
+        } else {
+            self.cta_sm_o.next = self.sm.val();
+            self.cta_slot_o.next = self.slot.val();
+            self.cta_id_o.next = self.id.val();
+            self.cta_index_o.next = self.index.val();
+            self.cta_type_o.next = self.kind.val();
+            self.held_sm.d_i.next = self.sm.val();
+            self.held_slot.d_i.next = self.slot.val();
+            self.held_id.d_i.next = self.id.val();
+            self.held_index.d_i.next = self.index.val();
+            self.held_type.d_i.next = self.kind.val();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The hardware of both CTA arbiters: one channel, or two.
+
+use super::channel::{CtaChannel, PORTS};
+use crate::info::Info;
+use crate::params::{ArbiterKind, DispatchParams, ID_BITS};
+use crate::parts::bank;
+use crate::sm_occupancy::groups;
+use rust_hdl::prelude::*;
+
+/// `cta_arbiter_single` or `cta_arbiter_typed`: see the modules' pages. Channel 0 has the lane ports `a`, channel 1 `b`.
+#[derive(LogicBlock)]
+pub struct CtaArbiter<const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// A kernel comes.
+    pub kern_valid_i: Vec<Signal<In, Bit>>,
+    /// It is taken.
+    pub kern_ready_o: Vec<Signal<Out, Bit>>,
+    /// Its slot.
+    pub kern_slot_i: Vec<Signal<In, Bits<LN>>>,
+    /// Its id.
+    pub kern_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// Its CTAs.
+    pub kern_grid_i: Vec<Signal<In, Bits<32>>>,
+    /// Its type.
+    pub kern_type_i: Vec<Signal<In, Bit>>,
+    /// Its partition.
+    pub kern_part_i: Vec<Signal<In, Bits<3>>>,
+    /// Warps of a CTA.
+    pub kern_warps_i: Vec<Signal<In, Bits<7>>>,
+    /// Register units of a CTA.
+    pub kern_regs_i: Vec<Signal<In, Bits<9>>>,
+    /// Shared memory units of a CTA.
+    pub kern_smem_i: Vec<Signal<In, Bits<11>>>,
+    /// There is a CTA to be looked at.
+    pub need_valid_o: Vec<Signal<Out, Bit>>,
+    /// Warps it needs.
+    pub need_warps_o: Vec<Signal<Out, Bits<7>>>,
+    /// Register units it needs.
+    pub need_regs_o: Vec<Signal<Out, Bits<9>>>,
+    /// Shared memory units it needs.
+    pub need_smem_o: Vec<Signal<Out, Bits<11>>>,
+    /// Its partition.
+    pub need_part_o: Vec<Signal<Out, Bits<3>>>,
+    /// Lanes that have room for channel 0.
+    pub fit_a_i: Vec<Signal<In, Bits<8>>>,
+    /// Lanes that have room for channel 1.
+    pub fit_b_i: Vec<Signal<In, Bits<8>>>,
+    /// The lane that gets channel 0's CTA.
+    pub place_a_o: Vec<Signal<Out, Bits<8>>>,
+    /// The lane that gets channel 1's CTA.
+    pub place_b_o: Vec<Signal<Out, Bits<8>>>,
+    /// Number of its SM.
+    pub sm_i: Vec<Signal<In, Bits<8>>>,
+    /// A CTA goes to an SM.
+    pub cta_valid_o: Vec<Signal<Out, Bit>>,
+    /// It is taken.
+    pub cta_ready_i: Vec<Signal<In, Bit>>,
+    /// Its SM.
+    pub cta_sm_o: Vec<Signal<Out, Bits<8>>>,
+    /// Its kernel's slot.
+    pub cta_slot_o: Vec<Signal<Out, Bits<LN>>>,
+    /// Its kernel's id.
+    pub cta_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+    /// Its number.
+    pub cta_index_o: Vec<Signal<Out, Bits<32>>>,
+    /// Its type.
+    pub cta_type_o: Vec<Signal<Out, Bit>>,
+    /// No lane had room.
+    pub no_room_o: Vec<Signal<Out, Bit>>,
+    channel: Vec<CtaChannel<LN>>,
+    _channels: usize,
+    _groups: usize,
+    _groups_b: usize,
+}
+
+impl<const LN: usize> CtaArbiter<LN> {
+    /// The arbiter with `params`, whose slots must have numbers of `LN` bits.
+    pub fn new(params: DispatchParams) -> Self {
+        let (kind, sms) = (params.arbiter(), params.sms());
+        let channels = kind.channels();
+        let groups = groups(sms);
+        let groups_b = groups * (channels - 1);
+        let info = match kind {
+            ArbiterKind::Single => Info::module("cta_arbiter_single", "", PORTS),
+            ArbiterKind::Typed { .. } => {
+                Info::module("cta_arbiter_typed", "Kitsune (Davies et al., 2025), figure 2", PORTS)
+            }
+        };
+        let info = info.param("SLOTS", "n", params.slots()).param("SMS", "s", sms.sms());
+        let info = match kind {
+            ArbiterKind::Single => info,
+            ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),
+        };
+        Self {
+            info,
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            kern_valid_i: bank(channels),
+            kern_ready_o: bank(channels),
+            kern_slot_i: bank(channels),
+            kern_id_i: bank(channels),
+            kern_grid_i: bank(channels),
+            kern_type_i: bank(channels),
+            kern_part_i: bank(channels),
+            kern_warps_i: bank(channels),
+            kern_regs_i: bank(channels),
+            kern_smem_i: bank(channels),
+            need_valid_o: bank(channels),
+            need_warps_o: bank(channels),
+            need_regs_o: bank(channels),
+            need_smem_o: bank(channels),
+            need_part_o: bank(channels),
+            fit_a_i: bank(groups),
+            fit_b_i: bank(groups_b),
+            place_a_o: bank(groups),
+            place_b_o: bank(groups_b),
+            sm_i: bank(channels),
+            cta_valid_o: bank(channels),
+            cta_ready_i: bank(channels),
+            cta_sm_o: bank(channels),
+            cta_slot_o: bank(channels),
+            cta_id_o: bank(channels),
+            cta_index_o: bank(channels),
+            cta_type_o: bank(channels),
+            no_room_o: bank(channels),
+            channel: (0..channels).map(|_| CtaChannel::new(sms, kind.active())).collect(),
+            _channels: channels,
+            _groups: groups,
+            _groups_b: groups_b,
+        }
+    }
+}
+
+impl<const LN: usize> Logic for CtaArbiter<LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for c in 0..self._channels {
+            self.channel[c].clk_i.next = self.clk_i.val();
+            self.channel[c].rst_ni.next = self.rst_ni.val();
+            self.channel[c].kern_valid_i.next = self.kern_valid_i[c].val();
+            self.channel[c].kern_slot_i.next = self.kern_slot_i[c].val();
+            self.channel[c].kern_id_i.next = self.kern_id_i[c].val();
+            self.channel[c].kern_grid_i.next = self.kern_grid_i[c].val();
+            self.channel[c].kern_type_i.next = self.kern_type_i[c].val();
+            self.channel[c].kern_part_i.next = self.kern_part_i[c].val();
+            self.channel[c].kern_warps_i.next = self.kern_warps_i[c].val();
+            self.channel[c].kern_regs_i.next = self.kern_regs_i[c].val();
+            self.channel[c].kern_smem_i.next = self.kern_smem_i[c].val();
+            self.channel[c].sm_i.next = self.sm_i[c].val();
+            self.channel[c].cta_ready_i.next = self.cta_ready_i[c].val();
+            self.kern_ready_o[c].next = self.channel[c].kern_ready_o.val();
+            self.need_valid_o[c].next = self.channel[c].need_valid_o.val();
+            self.need_warps_o[c].next = self.channel[c].need_warps_o.val();
+            self.need_regs_o[c].next = self.channel[c].need_regs_o.val();
+            self.need_smem_o[c].next = self.channel[c].need_smem_o.val();
+            self.need_part_o[c].next = self.channel[c].need_part_o.val();
+            self.cta_valid_o[c].next = self.channel[c].cta_valid_o.val();
+            self.cta_sm_o[c].next = self.channel[c].cta_sm_o.val();
+            self.cta_slot_o[c].next = self.channel[c].cta_slot_o.val();
+            self.cta_id_o[c].next = self.channel[c].cta_id_o.val();
+            self.cta_index_o[c].next = self.channel[c].cta_index_o.val();
+            self.cta_type_o[c].next = self.channel[c].cta_type_o.val();
+            self.no_room_o[c].next = self.channel[c].no_room_o.val();
+        }
+        for g in 0..self._groups {
+            self.channel[0].fit_i[g].next = self.fit_a_i[g].val();
+            self.place_a_o[g].next = self.channel[0].place_o[g].val();
+        }
+        for g in 0..self._groups_b {
+            self.channel[1].fit_i[g].next = self.fit_b_i[g].val();
+            self.place_b_o[g].next = self.channel[1].place_o[g].val();
+        }
+    }
+}
+
+crate::flat_ports!(impl [const LN: usize] for CtaArbiter<LN>:
+    clk_i rst_ni kern_valid_i kern_ready_o kern_slot_i kern_id_i kern_grid_i kern_type_i kern_part_i kern_warps_i kern_regs_i
+    kern_smem_i need_valid_o need_warps_o need_regs_o need_smem_o need_part_o fit_a_i fit_b_i place_a_o place_b_o sm_i
+    cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o no_room_o);

@@ -1,0 +1,217 @@
+//! The dispatch part of the front end: arbiter and SM array.
+
+use crate::cta_arbiter_typed::CtaArbiter;
+use crate::info::{Info, PortDoc};
+use crate::params::{DONE_PORTS, DispatchParams, ID_BITS};
+use crate::parts::bank;
+use crate::sm_occupancy::{SmOccupancy, groups};
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("kern_valid_i", "kern", "a kernel comes"),
+    ("kern_ready_o", "kern", "it is taken at the end of this cycle"),
+    ("kern_slot_i", "kern", "its window slot"),
+    ("kern_id_i", "kern", "its id"),
+    ("kern_grid_i", "kern", "CTAs of its grid, at least 1"),
+    ("kern_type_i", "kern", "1: TENSOR"),
+    ("kern_part_i", "kern", "its SM partition"),
+    ("kern_warps_i", "kern", "warps that each CTA needs"),
+    ("kern_regs_i", "kern", "register units that each CTA needs"),
+    ("kern_smem_i", "kern", "shared memory units that each CTA needs"),
+    ("part_o", "", "partition of the CTA that is to be looked at next"),
+    ("allow_a_i", "", "channel 0: lanes that the CTA of the cycle before may use"),
+    ("allow_b_i", "", "channel 1: lanes that the CTA of the cycle before may use"),
+    ("cta_valid_o", "cta", "a CTA goes to an SM"),
+    ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
+    ("cta_sm_o", "cta", "the SM"),
+    ("cta_slot_o", "cta", "its kernel's window slot"),
+    ("cta_id_o", "cta", "its kernel's id"),
+    ("cta_index_o", "cta", "its number in the grid, from 0"),
+    ("cta_type_o", "cta", "1: TENSOR"),
+    ("no_room_o", "", "a CTA was looked at in this cycle and no lane had room"),
+    ("free_valid_i", "free", "a CTA has ended"),
+    ("free_ready_o", "free", "it is taken at the end of this cycle"),
+    ("free_sm_i", "free", "its SM: that number mod 4 is the port's"),
+    ("free_warps_i", "free", "warps it had"),
+    ("free_regs_i", "free", "register units it had"),
+    ("free_smem_i", "free", "shared memory units it had"),
+];
+
+/// `cta_arbiter_single` or `cta_arbiter_typed` with its `sm_occupancy`; ports are theirs.
+#[derive(LogicBlock)]
+pub struct CtaDispatch<const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// A kernel comes.
+    pub kern_valid_i: Vec<Signal<In, Bit>>,
+    /// It is taken.
+    pub kern_ready_o: Vec<Signal<Out, Bit>>,
+    /// Its slot.
+    pub kern_slot_i: Vec<Signal<In, Bits<LN>>>,
+    /// Its id.
+    pub kern_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// Its CTAs.
+    pub kern_grid_i: Vec<Signal<In, Bits<32>>>,
+    /// Its type.
+    pub kern_type_i: Vec<Signal<In, Bit>>,
+    /// Its partition.
+    pub kern_part_i: Vec<Signal<In, Bits<3>>>,
+    /// Warps of a CTA.
+    pub kern_warps_i: Vec<Signal<In, Bits<7>>>,
+    /// Register units of a CTA.
+    pub kern_regs_i: Vec<Signal<In, Bits<9>>>,
+    /// Shared memory units of a CTA.
+    pub kern_smem_i: Vec<Signal<In, Bits<11>>>,
+    /// Partition of the CTA that is looked at next.
+    pub part_o: Vec<Signal<Out, Bits<3>>>,
+    /// Lanes that channel 0 may use.
+    pub allow_a_i: Vec<Signal<In, Bits<8>>>,
+    /// Lanes that channel 1 may use.
+    pub allow_b_i: Vec<Signal<In, Bits<8>>>,
+    /// A CTA goes to an SM.
+    pub cta_valid_o: Vec<Signal<Out, Bit>>,
+    /// It is taken.
+    pub cta_ready_i: Vec<Signal<In, Bit>>,
+    /// Its SM.
+    pub cta_sm_o: Vec<Signal<Out, Bits<8>>>,
+    /// Its kernel's slot.
+    pub cta_slot_o: Vec<Signal<Out, Bits<LN>>>,
+    /// Its kernel's id.
+    pub cta_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+    /// Its number.
+    pub cta_index_o: Vec<Signal<Out, Bits<32>>>,
+    /// Its type.
+    pub cta_type_o: Vec<Signal<Out, Bit>>,
+    /// No lane had room.
+    pub no_room_o: Vec<Signal<Out, Bit>>,
+    /// A CTA has ended.
+    pub free_valid_i: Vec<Signal<In, Bit>>,
+    /// It is taken.
+    pub free_ready_o: Vec<Signal<Out, Bit>>,
+    /// Its SM.
+    pub free_sm_i: Vec<Signal<In, Bits<8>>>,
+    /// Warps it had.
+    pub free_warps_i: Vec<Signal<In, Bits<7>>>,
+    /// Register units it had.
+    pub free_regs_i: Vec<Signal<In, Bits<9>>>,
+    /// Shared memory units it had.
+    pub free_smem_i: Vec<Signal<In, Bits<11>>>,
+    arbiter: CtaArbiter<LN>,
+    sms: SmOccupancy,
+    _channels: usize,
+    _groups: usize,
+    _groups_b: usize,
+}
+
+impl<const LN: usize> CtaDispatch<LN> {
+    /// The dispatch part with `params`, whose slots must have numbers of `LN` bits.
+    pub fn new(params: DispatchParams) -> Self {
+        let channels = params.arbiter().channels();
+        let groups = groups(params.sms());
+        let groups_b = groups * (channels - 1);
+        let limits = params.sms().limits();
+        Self {
+            info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "", PORTS)
+                .param("SLOTS", "n", params.slots())
+                .param("SMS", "s", params.sms().sms())
+                .param("ACTIVE", "k", params.arbiter().active())
+                .param("CTAS", "c", limits.ctas().into())
+                .param("WARPS", "w", limits.warps().into())
+                .param("REGISTERS", "g", limits.registers().into())
+                .param("SMEM", "m", limits.smem().into()),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            kern_valid_i: bank(channels),
+            kern_ready_o: bank(channels),
+            kern_slot_i: bank(channels),
+            kern_id_i: bank(channels),
+            kern_grid_i: bank(channels),
+            kern_type_i: bank(channels),
+            kern_part_i: bank(channels),
+            kern_warps_i: bank(channels),
+            kern_regs_i: bank(channels),
+            kern_smem_i: bank(channels),
+            part_o: bank(channels),
+            allow_a_i: bank(groups),
+            allow_b_i: bank(groups_b),
+            cta_valid_o: bank(channels),
+            cta_ready_i: bank(channels),
+            cta_sm_o: bank(channels),
+            cta_slot_o: bank(channels),
+            cta_id_o: bank(channels),
+            cta_index_o: bank(channels),
+            cta_type_o: bank(channels),
+            no_room_o: bank(channels),
+            free_valid_i: bank(DONE_PORTS),
+            free_ready_o: bank(DONE_PORTS),
+            free_sm_i: bank(DONE_PORTS),
+            free_warps_i: bank(DONE_PORTS),
+            free_regs_i: bank(DONE_PORTS),
+            free_smem_i: bank(DONE_PORTS),
+            arbiter: CtaArbiter::new(params),
+            sms: SmOccupancy::new(params.sms(), channels),
+            _channels: channels,
+            _groups: groups,
+            _groups_b: groups_b,
+        }
+    }
+}
+
+impl<const LN: usize> Logic for CtaDispatch<LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.arbiter.clk_i.next = self.clk_i.val();
+        self.arbiter.rst_ni.next = self.rst_ni.val();
+        self.sms.clk_i.next = self.clk_i.val();
+        self.sms.rst_ni.next = self.rst_ni.val();
+        for c in 0..self._channels {
+            self.arbiter.kern_valid_i[c].next = self.kern_valid_i[c].val();
+            self.arbiter.kern_slot_i[c].next = self.kern_slot_i[c].val();
+            self.arbiter.kern_id_i[c].next = self.kern_id_i[c].val();
+            self.arbiter.kern_grid_i[c].next = self.kern_grid_i[c].val();
+            self.arbiter.kern_type_i[c].next = self.kern_type_i[c].val();
+            self.arbiter.kern_part_i[c].next = self.kern_part_i[c].val();
+            self.arbiter.kern_warps_i[c].next = self.kern_warps_i[c].val();
+            self.arbiter.kern_regs_i[c].next = self.kern_regs_i[c].val();
+            self.arbiter.kern_smem_i[c].next = self.kern_smem_i[c].val();
+            self.kern_ready_o[c].next = self.arbiter.kern_ready_o[c].val();
+
+            self.sms.need_valid_i[c].next = self.arbiter.need_valid_o[c].val();
+            self.sms.need_warps_i[c].next = self.arbiter.need_warps_o[c].val();
+            self.sms.need_regs_i[c].next = self.arbiter.need_regs_o[c].val();
+            self.sms.need_smem_i[c].next = self.arbiter.need_smem_o[c].val();
+            self.part_o[c].next = self.arbiter.need_part_o[c].val();
+            self.arbiter.sm_i[c].next = self.sms.sm_o[c].val();
+
+            self.arbiter.cta_ready_i[c].next = self.cta_ready_i[c].val();
+            self.cta_valid_o[c].next = self.arbiter.cta_valid_o[c].val();
+            self.cta_sm_o[c].next = self.arbiter.cta_sm_o[c].val();
+            self.cta_slot_o[c].next = self.arbiter.cta_slot_o[c].val();
+            self.cta_id_o[c].next = self.arbiter.cta_id_o[c].val();
+            self.cta_index_o[c].next = self.arbiter.cta_index_o[c].val();
+            self.cta_type_o[c].next = self.arbiter.cta_type_o[c].val();
+            self.no_room_o[c].next = self.arbiter.no_room_o[c].val();
+        }
+        for g in 0..self._groups {
+            self.sms.allow_a_i[g].next = self.allow_a_i[g].val();
+            self.arbiter.fit_a_i[g].next = self.sms.fit_a_o[g].val();
+            self.sms.place_a_i[g].next = self.arbiter.place_a_o[g].val();
+        }
+        for g in 0..self._groups_b {
+            self.sms.allow_b_i[g].next = self.allow_b_i[g].val();
+            self.arbiter.fit_b_i[g].next = self.sms.fit_b_o[g].val();
+            self.sms.place_b_i[g].next = self.arbiter.place_b_o[g].val();
+        }
+        for p in 0..4 {
+            self.sms.free_valid_i[p].next = self.free_valid_i[p].val();
+            self.sms.free_sm_i[p].next = self.free_sm_i[p].val();
+            self.sms.free_warps_i[p].next = self.free_warps_i[p].val();
+            self.sms.free_regs_i[p].next = self.free_regs_i[p].val();
+            self.sms.free_smem_i[p].next = self.free_smem_i[p].val();
+            self.free_ready_o[p].next = self.sms.free_ready_o[p].val();
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! The hardware of `front_end`: one struct per pair of a window and an encoding, as for `kernel_scheduler`, written by one macro.
+
+use super::counters::Counters;
+use super::dispatch::CtaDispatch;
+use crate::info::{Info, PortDoc};
+use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
+use crate::kernel_table::KernelTable;
+use crate::params::{DONE_PORTS, Encoding, FrontEndParams, ID_BITS};
+use crate::parts::bank;
+use crate::sm_occupancy::groups;
+use crate::sm_partitions::SmPartitions;
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("host_valid_i", "host", "a beat is offered"),
+    ("host_ready_o", "host", "it is taken at the end of this cycle"),
+    ("host_id_i", "host", "the kernel's id, one more than that of the kernel before"),
+    ("host_last_i", "host", "the kernel's last beat"),
+    ("host_up_valid_i", "host", "the lane holds an upstream id"),
+    ("host_up_id_i", "host", "an upstream id"),
+    ("host_up_i", "host", "bit j: waits for the kernel sent j + 1 before"),
+    ("host_grid_i", "host", "with the last beat: CTAs of the grid, at least 1"),
+    ("host_type_i", "host", "with the last beat: 1: TENSOR"),
+    ("host_part_i", "host", "with the last beat: SM partition"),
+    ("host_warps_i", "host", "with the last beat: warps that each CTA needs, at least 1"),
+    ("host_regs_i", "host", "with the last beat: register units that each CTA needs, at least 1"),
+    ("host_smem_i", "host", "with the last beat: shared memory units that each CTA needs"),
+    ("cta_valid_o", "cta", "a CTA goes to an SM"),
+    ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
+    ("cta_sm_o", "cta", "the SM"),
+    ("cta_slot_o", "cta", "its kernel's window slot: the tag under which it ends"),
+    ("cta_id_o", "cta", "its kernel's id"),
+    ("cta_index_o", "cta", "its number in the grid, from 0"),
+    ("cta_type_o", "cta", "1: TENSOR"),
+    ("done_valid_i", "done", "a CTA has ended"),
+    ("done_ready_o", "done", "it is taken at the end of this cycle"),
+    ("done_sm_i", "done", "its SM: that number mod 4 is the port's"),
+    ("done_slot_i", "done", "its kernel's window slot"),
+    ("done_err_o", "", "a completion names a slot without running CTAs"),
+    ("part_valid_i", "part", "32 SMs of a partition are rewritten"),
+    ("part_ready_o", "part", "they are, at the end of this cycle"),
+    ("part_id_i", "part", "the partition"),
+    ("part_word_i", "part", "which SMs: from 32 times this on"),
+    ("part_mask_i", "part", "bit b: SM 32 * word + b is in the partition"),
+    ("disp_valid_o", "", "a kernel goes from the window to the table"),
+    ("disp_id_o", "", "its id"),
+    ("disp_slot_o", "", "its slot"),
+    ("ret_valid_o", "", "a kernel retires at the end of this cycle"),
+    ("ret_slot_o", "", "its slot"),
+    ("ret_err_o", "", "the window refuses a retirement: never"),
+    ("occupancy_o", "", "kernels in the window"),
+    ("oldest_valid_o", "", "the window is not empty"),
+    ("oldest_id_o", "", "id of the oldest kernel in the window"),
+    ("stall_limit_o", "", "the host waits: M newer kernels than the oldest unfinished one were sent"),
+    ("stall_full_o", "", "the host waits: every slot is taken"),
+    ("stall_busy_o", "", "the host waits: the window works on an insertion or a retirement"),
+    ("busy_o", "", "the window works on an insertion or a retirement"),
+    ("count_sel_i", "", "number of the counter that is read"),
+    ("count_o", "", "its value"),
+];
+
+fn info(params: FrontEndParams) -> Info {
+    let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
+    let (upstream, limits) = (scheduler.upstream(), dispatch.sms().limits());
+    let kind = format!(
+        "front_end_{}_{}_{}",
+        scheduler.kind().name(),
+        upstream.encoding().name(),
+        dispatch.arbiter().name()
+    );
+    let source = "ACE (Durvasula et al., PACT 2024), section 4.3; Kitsune (Davies et al., 2025)";
+    let info = Info::module(&kind, source, PORTS)
+        .param("SLOTS", "n", scheduler.window().slots())
+        .param("RETIRE_PORTS", "r", scheduler.window().retire_ports())
+        .param("SCHEDULED", "m", upstream.scheduled());
+    let info = match upstream.encoding() {
+        Encoding::Ids { lanes } => info.param("LANES", "l", lanes),
+        Encoding::Mask => info,
+    };
+    info.param("SMS", "s", dispatch.sms().sms())
+        .param("ACTIVE", "k", dispatch.arbiter().active())
+        .param("CTAS", "c", limits.ctas().into())
+        .param("WARPS", "w", limits.warps().into())
+        .param("REGISTERS", "g", limits.registers().into())
+        .param("SMEM", "b", limits.smem().into())
+}
+
+/// One front end; `host` and `lane` are the host's ports that only this encoding has.
+macro_rules! front_end {
+    (
+        $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $scheduler:ty,
+        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* }
+    ) => {
+        $(#[$doc])*
+        #[derive(LogicBlock)]
+        pub struct $block<$($generics)*> {
+            info: Info,
+            /// Clock.
+            pub clk_i: Signal<In, Clock>,
+            /// Reset.
+            pub rst_ni: Signal<In, Bit>,
+            /// A beat is offered.
+            pub host_valid_i: Signal<In, Bit>,
+            /// It is taken.
+            pub host_ready_o: Signal<Out, Bit>,
+            /// The kernel's id.
+            pub host_id_i: Signal<In, Bits<ID_BITS>>,
+            $(
+                /// Belongs to the encoding.
+                pub $host: Signal<In, $host_type>,
+            )*
+            $(
+                /// Belongs to the encoding, one for each id of a beat.
+                pub $lane: Vec<Signal<In, $lane_type>>,
+            )*
+            /// CTAs of the grid.
+            pub host_grid_i: Signal<In, Bits<32>>,
+            /// Their type.
+            pub host_type_i: Signal<In, Bit>,
+            /// Their partition.
+            pub host_part_i: Signal<In, Bits<3>>,
+            /// Warps of each.
+            pub host_warps_i: Signal<In, Bits<7>>,
+            /// Register units of each.
+            pub host_regs_i: Signal<In, Bits<9>>,
+            /// Shared memory units of each.
+            pub host_smem_i: Signal<In, Bits<11>>,
+            /// A CTA goes to an SM.
+            pub cta_valid_o: Vec<Signal<Out, Bit>>,
+            /// It is taken.
+            pub cta_ready_i: Vec<Signal<In, Bit>>,
+            /// Its SM.
+            pub cta_sm_o: Vec<Signal<Out, Bits<8>>>,
+            /// Its kernel's slot.
+            pub cta_slot_o: Vec<Signal<Out, Bits<LN>>>,
+            /// Its kernel's id.
+            pub cta_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+            /// Its number.
+            pub cta_index_o: Vec<Signal<Out, Bits<32>>>,
+            /// Its type.
+            pub cta_type_o: Vec<Signal<Out, Bit>>,
+            /// A CTA has ended.
+            pub done_valid_i: Vec<Signal<In, Bit>>,
+            /// It is taken.
+            pub done_ready_o: Vec<Signal<Out, Bit>>,
+            /// Its SM.
+            pub done_sm_i: Vec<Signal<In, Bits<8>>>,
+            /// Its kernel's slot.
+            pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
+            /// A completion is ignored.
+            pub done_err_o: Signal<Out, Bit>,
+            /// A partition is rewritten.
+            pub part_valid_i: Signal<In, Bit>,
+            /// It is.
+            pub part_ready_o: Signal<Out, Bit>,
+            /// The partition.
+            pub part_id_i: Signal<In, Bits<3>>,
+            /// Which SMs.
+            pub part_word_i: Signal<In, Bits<3>>,
+            /// Their bits.
+            pub part_mask_i: Signal<In, Bits<32>>,
+            /// A kernel is dispatched.
+            pub disp_valid_o: Signal<Out, Bit>,
+            /// Its id.
+            pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
+            /// Its slot.
+            pub disp_slot_o: Signal<Out, Bits<LN>>,
+            /// A kernel retires.
+            pub ret_valid_o: Vec<Signal<Out, Bit>>,
+            /// Its slot.
+            pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
+            /// The window refuses a retirement.
+            pub ret_err_o: Signal<Out, Bit>,
+            /// Kernels in the window.
+            pub occupancy_o: Signal<Out, Bits<8>>,
+            /// Not empty.
+            pub oldest_valid_o: Signal<Out, Bit>,
+            /// Id of the oldest kernel.
+            pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
+            /// The host waits for the oldest kernel.
+            pub stall_limit_o: Signal<Out, Bit>,
+            /// The host waits for a slot.
+            pub stall_full_o: Signal<Out, Bit>,
+            /// The host waits for the window.
+            pub stall_busy_o: Signal<Out, Bit>,
+            /// The window works on something.
+            pub busy_o: Signal<Out, Bit>,
+            /// Which counter is read.
+            pub count_sel_i: Signal<In, Bits<4>>,
+            /// Its value.
+            pub count_o: Signal<Out, Bits<48>>,
+            scheduler: $scheduler,
+            table: KernelTable<N, LN>,
+            dispatch: CtaDispatch<LN>,
+            partitions: SmPartitions,
+            counters: Counters,
+            done: Vec<Signal<Local, Bit>>,
+            _retire_ports: usize,
+            _lanes: usize,
+            _channels: usize,
+            _groups: usize,
+            _groups_b: usize,
+        }
+
+        impl<$($generics)*> $block<$($args)*> {
+            /// The front end with `params`, whose sizes must be those of the type.
+            pub fn new(params: FrontEndParams) -> Self {
+                let r = params.scheduler().window().retire_ports();
+                let channels = params.dispatch().arbiter().channels();
+                let sms = params.dispatch().sms();
+                let groups = groups(sms);
+                let lanes = match params.scheduler().upstream().encoding() {
+                    Encoding::Ids { lanes } => lanes,
+                    Encoding::Mask => 0,
+                };
+                Self {
+                    info: info(params),
+                    clk_i: Signal::default(),
+                    rst_ni: Signal::default(),
+                    host_valid_i: Signal::default(),
+                    host_ready_o: Signal::default(),
+                    host_id_i: Signal::default(),
+                    $($host: Signal::default(),)*
+                    $($lane: bank(lanes),)*
+                    host_grid_i: Signal::default(),
+                    host_type_i: Signal::default(),
+                    host_part_i: Signal::default(),
+                    host_warps_i: Signal::default(),
+                    host_regs_i: Signal::default(),
+                    host_smem_i: Signal::default(),
+                    cta_valid_o: bank(channels),
+                    cta_ready_i: bank(channels),
+                    cta_sm_o: bank(channels),
+                    cta_slot_o: bank(channels),
+                    cta_id_o: bank(channels),
+                    cta_index_o: bank(channels),
+                    cta_type_o: bank(channels),
+                    done_valid_i: bank(DONE_PORTS),
+                    done_ready_o: bank(DONE_PORTS),
+                    done_sm_i: bank(DONE_PORTS),
+                    done_slot_i: bank(DONE_PORTS),
+                    done_err_o: Signal::default(),
+                    part_valid_i: Signal::default(),
+                    part_ready_o: Signal::default(),
+                    part_id_i: Signal::default(),
+                    part_word_i: Signal::default(),
+                    part_mask_i: Signal::default(),
+                    disp_valid_o: Signal::default(),
+                    disp_id_o: Signal::default(),
+                    disp_slot_o: Signal::default(),
+                    ret_valid_o: bank(r),
+                    ret_slot_o: bank(r),
+                    ret_err_o: Signal::default(),
+                    occupancy_o: Signal::default(),
+                    oldest_valid_o: Signal::default(),
+                    oldest_id_o: Signal::default(),
+                    stall_limit_o: Signal::default(),
+                    stall_full_o: Signal::default(),
+                    stall_busy_o: Signal::default(),
+                    busy_o: Signal::default(),
+                    count_sel_i: Signal::default(),
+                    count_o: Signal::default(),
+                    scheduler: <$scheduler>::new(params.scheduler()),
+                    table: KernelTable::new(params.table()),
+                    dispatch: CtaDispatch::new(params.dispatch()),
+                    partitions: SmPartitions::new(sms, channels),
+                    counters: Counters::new(channels, r),
+                    done: bank(DONE_PORTS),
+                    _retire_ports: r,
+                    _lanes: lanes,
+                    _channels: channels,
+                    _groups: groups,
+                    _groups_b: groups * (channels - 1),
+                }
+            }
+        }
+
+        impl<$($generics)*> Logic for $block<$($args)*> {
+            #[hdl_gen]
+            fn update(&mut self) {
+                self.scheduler.clk_i.next = self.clk_i.val();
+                self.scheduler.rst_ni.next = self.rst_ni.val();
+                self.table.clk_i.next = self.clk_i.val();
+                self.table.rst_ni.next = self.rst_ni.val();
+                self.dispatch.clk_i.next = self.clk_i.val();
+                self.dispatch.rst_ni.next = self.rst_ni.val();
+                self.partitions.clk_i.next = self.clk_i.val();
+                self.partitions.rst_ni.next = self.rst_ni.val();
+                self.counters.clk_i.next = self.clk_i.val();
+                self.counters.rst_ni.next = self.rst_ni.val();
+
+                // Host to window; the rest of the packet goes to the table.
+                $(self.scheduler.$host.next = self.$host.val();)*
+                for _k in 0..self._lanes {
+                    $(self.scheduler.$lane[_k].next = self.$lane[_k].val();)*
+                }
+                self.scheduler.host_valid_i.next = self.host_valid_i.val();
+                self.scheduler.host_id_i.next = self.host_id_i.val();
+                self.host_ready_o.next = self.scheduler.host_ready_o.val();
+                self.table.ins_slot_i.next = self.scheduler.ins_slot_o.val();
+                self.table.ins_id_i.next = self.host_id_i.val();
+                self.table.ins_grid_i.next = self.host_grid_i.val();
+                self.table.ins_type_i.next = self.host_type_i.val();
+                self.table.ins_part_i.next = self.host_part_i.val();
+                self.table.ins_warps_i.next = self.host_warps_i.val();
+                self.table.ins_regs_i.next = self.host_regs_i.val();
+                self.table.ins_smem_i.next = self.host_smem_i.val();
+
+                // Window to table to arbiter.
+                self.scheduler.disp_ready_i.next = true;
+                self.table.disp_valid_i.next = self.scheduler.disp_valid_o.val();
+                self.table.disp_slot_i.next = self.scheduler.disp_slot_o.val();
+                for c in 0..self._channels {
+                    self.dispatch.kern_valid_i[c].next = self.table.next_valid_o[c].val();
+                    self.dispatch.kern_slot_i[c].next = self.table.next_slot_o[c].val();
+                    self.dispatch.kern_id_i[c].next = self.table.next_id_o[c].val();
+                    self.dispatch.kern_grid_i[c].next = self.table.next_grid_o[c].val();
+                    self.dispatch.kern_type_i[c].next = self.table.next_type_o[c].val();
+                    self.dispatch.kern_part_i[c].next = self.table.next_part_o[c].val();
+                    self.dispatch.kern_warps_i[c].next = self.table.next_warps_o[c].val();
+                    self.dispatch.kern_regs_i[c].next = self.table.next_regs_o[c].val();
+                    self.dispatch.kern_smem_i[c].next = self.table.next_smem_o[c].val();
+                    self.table.next_ready_i[c].next = self.dispatch.kern_ready_o[c].val();
+                    self.partitions.part_i[c].next = self.dispatch.part_o[c].val();
+                    self.dispatch.cta_ready_i[c].next = self.cta_ready_i[c].val();
+                    self.cta_valid_o[c].next = self.dispatch.cta_valid_o[c].val();
+                    self.cta_sm_o[c].next = self.dispatch.cta_sm_o[c].val();
+                    self.cta_slot_o[c].next = self.dispatch.cta_slot_o[c].val();
+                    self.cta_id_o[c].next = self.dispatch.cta_id_o[c].val();
+                    self.cta_index_o[c].next = self.dispatch.cta_index_o[c].val();
+                    self.cta_type_o[c].next = self.dispatch.cta_type_o[c].val();
+                    self.counters.taken_i[c].next =
+                        self.dispatch.cta_valid_o[c].val() & self.cta_ready_i[c].val();
+                    self.counters.type_i[c].next = self.dispatch.cta_type_o[c].val();
+                    self.counters.waits_i[c].next =
+                        self.dispatch.cta_valid_o[c].val() & (!self.cta_ready_i[c].val());
+                    self.counters.no_room_i[c].next = self.dispatch.no_room_o[c].val();
+                }
+                for g in 0..self._groups {
+                    self.dispatch.allow_a_i[g].next = self.partitions.allow_a_o[g].val();
+                }
+                for g in 0..self._groups_b {
+                    self.dispatch.allow_b_i[g].next = self.partitions.allow_b_o[g].val();
+                }
+                self.partitions.write_valid_i.next = self.part_valid_i.val();
+                self.partitions.write_part_i.next = self.part_id_i.val();
+                self.partitions.write_word_i.next = self.part_word_i.val();
+                self.partitions.write_mask_i.next = self.part_mask_i.val();
+                self.part_ready_o.next = self.partitions.write_ready_o.val();
+
+                // Completions to the SM array and, where it takes them, to the table; kernels back to the window.
+                for p in 0..4 {
+                    self.dispatch.free_valid_i[p].next = self.done_valid_i[p].val();
+                    self.dispatch.free_sm_i[p].next = self.done_sm_i[p].val();
+                    self.dispatch.free_warps_i[p].next = self.table.done_warps_o[p].val();
+                    self.dispatch.free_regs_i[p].next = self.table.done_regs_o[p].val();
+                    self.dispatch.free_smem_i[p].next = self.table.done_smem_o[p].val();
+                    self.done[p].next = self.done_valid_i[p].val() & self.dispatch.free_ready_o[p].val();
+                    self.done_ready_o[p].next = self.dispatch.free_ready_o[p].val();
+                    self.table.done_valid_i[p].next = self.done[p].val();
+                    self.table.done_slot_i[p].next = self.done_slot_i[p].val();
+                    self.counters.done_i[p].next = self.done[p].val();
+                }
+                self.done_err_o.next = self.table.done_err_o.val();
+                for r in 0..self._retire_ports {
+                    self.scheduler.ret_valid_i[r].next = self.table.ret_valid_o[r].val();
+                    self.scheduler.ret_slot_i[r].next = self.table.ret_slot_o[r].val();
+                    self.table.ret_ready_i[r].next = self.scheduler.ret_ready_o[r].val();
+                    self.ret_valid_o[r].next =
+                        self.table.ret_valid_o[r].val() & self.scheduler.ret_ready_o[r].val();
+                    self.ret_slot_o[r].next = self.table.ret_slot_o[r].val();
+                    self.counters.retired_i[r].next =
+                        self.table.ret_valid_o[r].val() & self.scheduler.ret_ready_o[r].val();
+                }
+
+                // For observation.
+                self.disp_valid_o.next = self.scheduler.disp_valid_o.val();
+                self.disp_id_o.next = self.scheduler.disp_id_o.val();
+                self.disp_slot_o.next = self.scheduler.disp_slot_o.val();
+                self.ret_err_o.next = self.scheduler.ret_err_o.val();
+                self.occupancy_o.next = self.scheduler.occupancy_o.val();
+                self.oldest_valid_o.next = self.scheduler.oldest_valid_o.val();
+                self.oldest_id_o.next = self.scheduler.oldest_id_o.val();
+                self.stall_limit_o.next = self.scheduler.stall_limit_o.val();
+                self.stall_full_o.next = self.scheduler.stall_full_o.val();
+                self.stall_busy_o.next = self.scheduler.stall_busy_o.val();
+                self.busy_o.next = self.scheduler.busy_o.val();
+                self.counters.occupancy_i.next = self.scheduler.occupancy_o.val();
+                self.counters.stall_limit_i.next = self.scheduler.stall_limit_o.val();
+                self.counters.stall_full_i.next = self.scheduler.stall_full_o.val();
+                self.counters.stall_busy_i.next = self.scheduler.stall_busy_o.val();
+                self.counters.sel_i.next = self.count_sel_i.val();
+                self.count_o.next = self.counters.count_o.val();
+            }
+        }
+
+        $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
+            clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* host_grid_i host_type_i host_part_i host_warps_i
+            host_regs_i host_smem_i cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o done_valid_i
+            done_ready_o done_sm_i done_slot_i done_err_o part_valid_i part_ready_o part_id_i part_word_i part_mask_i
+            disp_valid_o disp_id_o disp_slot_o ret_valid_o ret_slot_o ret_err_o occupancy_o oldest_valid_o oldest_id_o
+            stall_limit_o stall_full_o stall_busy_o busy_o count_sel_i count_o);
+    };
+}
+
+/// A front end with the `ids` encoding.
+macro_rules! ids_front_end {
+    ($block:ident, $scheduler:ident, $doc:literal) => {
+        front_end! {
+            #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN], $scheduler<N, LN>,
+            host { host_last_i: Bit } lane { host_up_valid_i: Bit, host_up_id_i: Bits<ID_BITS> }
+        }
+    };
+}
+
+/// A front end with the `mask` encoding.
+macro_rules! mask_front_end {
+    ($block:ident, $scheduler:ident, $doc:literal) => {
+        front_end! {
+            #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M], $scheduler<N, LN, M>,
+            host { host_up_i: Bits<M> } lane {}
+        }
+    };
+}
+
+ids_front_end!(MatrixIdsFrontEnd, MatrixIdsScheduler, "Matrix window, upstream as ids.");
+ids_front_end!(ListIdsFrontEnd, ListIdsScheduler, "List window, upstream as ids.");
+mask_front_end!(MatrixMaskFrontEnd, MatrixMaskScheduler, "Matrix window, upstream as a mask.");
+mask_front_end!(ListMaskFrontEnd, ListMaskScheduler, "List window, upstream as a mask.");

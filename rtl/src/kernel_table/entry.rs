@@ -1,0 +1,160 @@
+//! One kernel in flight.
+
+use crate::info::{Info, PortDoc};
+use crate::params::ID_BITS;
+use crate::parts::{PayloadRegister, number};
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("ins_i", "", "a kernel comes in"),
+    ("ends_i", "", "completions of its CTAs, one bit per port"),
+    ("excess_o", "", "more CTAs end than are left"),
+    ("ended_o", "", "no CTA is left"),
+    ("left_o", "", "CTAs that have not ended"),
+];
+
+/// An entry of the table.
+#[derive(LogicBlock)]
+pub struct KernelEntry {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// A kernel comes in.
+    pub ins_i: Signal<In, Bit>,
+    /// Its id.
+    pub id_i: Signal<In, Bits<ID_BITS>>,
+    /// Its CTAs.
+    pub grid_i: Signal<In, Bits<32>>,
+    /// Its type.
+    pub type_i: Signal<In, Bit>,
+    /// Its partition.
+    pub part_i: Signal<In, Bits<3>>,
+    /// Warps of a CTA.
+    pub warps_i: Signal<In, Bits<7>>,
+    /// Register units of a CTA.
+    pub regs_i: Signal<In, Bits<9>>,
+    /// Shared memory units of a CTA.
+    pub smem_i: Signal<In, Bits<11>>,
+    /// CTAs of it end.
+    pub ends_i: Signal<In, Bits<4>>,
+    /// More than are left.
+    pub excess_o: Signal<Out, Bit>,
+    /// None is left.
+    pub ended_o: Signal<Out, Bit>,
+    /// CTAs that have not ended.
+    pub left_o: Signal<Out, Bits<32>>,
+    /// The kernel's id.
+    pub id_o: Signal<Out, Bits<ID_BITS>>,
+    /// Its type.
+    pub type_o: Signal<Out, Bit>,
+    /// Its partition.
+    pub part_o: Signal<Out, Bits<3>>,
+    /// Warps of a CTA.
+    pub warps_o: Signal<Out, Bits<7>>,
+    /// Register units of a CTA.
+    pub regs_o: Signal<Out, Bits<9>>,
+    /// Shared memory units of a CTA.
+    pub smem_o: Signal<Out, Bits<11>>,
+    left: PayloadRegister<Bits<32>>,
+    id: PayloadRegister<Bits<ID_BITS>>,
+    kind: PayloadRegister<Bit>,
+    part: PayloadRegister<Bits<3>>,
+    warps: PayloadRegister<Bits<7>>,
+    regs: PayloadRegister<Bits<9>>,
+    smem: PayloadRegister<Bits<11>>,
+    ends: Signal<Local, Bits<3>>,
+    excess: Signal<Local, Bit>,
+    none: Constant<Bits<3>>,
+    one: Constant<Bits<3>>,
+    zero: Constant<Bits<32>>,
+}
+
+impl Default for KernelEntry {
+    fn default() -> Self {
+        Self {
+            info: Info::module("kernel_entry", "", PORTS),
+            clk_i: Signal::default(),
+            ins_i: Signal::default(),
+            id_i: Signal::default(),
+            grid_i: Signal::default(),
+            type_i: Signal::default(),
+            part_i: Signal::default(),
+            warps_i: Signal::default(),
+            regs_i: Signal::default(),
+            smem_i: Signal::default(),
+            ends_i: Signal::default(),
+            excess_o: Signal::default(),
+            ended_o: Signal::default(),
+            left_o: Signal::default(),
+            id_o: Signal::default(),
+            type_o: Signal::default(),
+            part_o: Signal::default(),
+            warps_o: Signal::default(),
+            regs_o: Signal::default(),
+            smem_o: Signal::default(),
+            left: PayloadRegister::default(),
+            id: PayloadRegister::default(),
+            kind: PayloadRegister::default(),
+            part: PayloadRegister::default(),
+            warps: PayloadRegister::default(),
+            regs: PayloadRegister::default(),
+            smem: PayloadRegister::default(),
+            ends: Signal::default(),
+            excess: Signal::default(),
+            none: number(0),
+            one: number(1),
+            zero: number(0),
+        }
+    }
+}
+
+impl Logic for KernelEntry {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.left.clk_i.next = self.clk_i.val();
+        self.id.clk_i.next = self.clk_i.val();
+        self.kind.clk_i.next = self.clk_i.val();
+        self.part.clk_i.next = self.clk_i.val();
+        self.warps.clk_i.next = self.clk_i.val();
+        self.regs.clk_i.next = self.clk_i.val();
+        self.smem.clk_i.next = self.clk_i.val();
+
+        self.ends.next = self.none.val();
+        for p in 0..4 {
+            if self.ends_i.val().get_bit(p) {
+                self.ends.next = self.ends.val() + self.one.val();
+            }
+        }
+        self.excess.next = self.left.q_o.val() < bit_cast::<32, 3>(self.ends.val());
+        self.excess_o.next = self.excess.val();
+        if self.ins_i.val() {
+            self.left.d_i.next = self.grid_i.val();
+            self.id.d_i.next = self.id_i.val();
+            self.kind.d_i.next = self.type_i.val();
+            self.part.d_i.next = self.part_i.val();
+            self.warps.d_i.next = self.warps_i.val();
+            self.regs.d_i.next = self.regs_i.val();
+            self.smem.d_i.next = self.smem_i.val();
+        } else {
+            if self.excess.val() {
+                self.left.d_i.next = self.zero.val();
+            } else {
+                self.left.d_i.next = self.left.q_o.val() - bit_cast::<32, 3>(self.ends.val());
+            }
+            self.id.d_i.next = self.id.q_o.val();
+            self.kind.d_i.next = self.kind.q_o.val();
+            self.part.d_i.next = self.part.q_o.val();
+            self.warps.d_i.next = self.warps.q_o.val();
+            self.regs.d_i.next = self.regs.q_o.val();
+            self.smem.d_i.next = self.smem.q_o.val();
+        }
+        self.ended_o.next = !self.left.q_o.val().any();
+        self.left_o.next = self.left.q_o.val();
+        self.id_o.next = self.id.q_o.val();
+        self.type_o.next = self.kind.q_o.val();
+        self.part_o.next = self.part.q_o.val();
+        self.warps_o.next = self.warps.q_o.val();
+        self.regs_o.next = self.regs.q_o.val();
+        self.smem_o.next = self.smem.q_o.val();
+    }
+}

@@ -1,0 +1,399 @@
+//! The hardware of `kernel_table`.
+
+use super::entry::KernelEntry;
+use super::queue::SlotQueue;
+use crate::info::{Info, PortDoc};
+use crate::params::{DONE_PORTS, ID_BITS, TableParams};
+use crate::parts::{FindFirst, Register, bank, number, numbers};
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("ins_slot_i", "", "one-hot or zero: a kernel comes into this slot"),
+    ("ins_id_i", "", "its id"),
+    ("ins_grid_i", "", "its CTAs, at least 1"),
+    ("ins_type_i", "", "1: TENSOR"),
+    ("ins_part_i", "", "its SM partition"),
+    ("ins_warps_i", "", "warps that each CTA needs"),
+    ("ins_regs_i", "", "register units that each CTA needs"),
+    ("ins_smem_i", "", "shared memory units that each CTA needs"),
+    ("disp_valid_i", "disp", "the window dispatches a kernel; always taken"),
+    ("disp_slot_i", "disp", "its slot"),
+    ("next_valid_o", "next", "the queue's first kernel"),
+    ("next_ready_i", "next", "it is taken at the end of this cycle"),
+    ("next_slot_o", "next", "its slot"),
+    ("next_id_o", "next", "its id"),
+    ("next_grid_o", "next", "its CTAs"),
+    ("next_type_o", "next", "1: TENSOR"),
+    ("next_part_o", "next", "its partition"),
+    ("next_warps_o", "next", "warps that each CTA needs"),
+    ("next_regs_o", "next", "register units that each CTA needs"),
+    ("next_smem_o", "next", "shared memory units that each CTA needs"),
+    ("done_valid_i", "done", "a CTA has ended; always taken"),
+    ("done_slot_i", "done", "its kernel's slot"),
+    ("done_warps_o", "", "warps it had"),
+    ("done_regs_o", "", "register units it had"),
+    ("done_smem_o", "", "shared memory units it had"),
+    ("done_err_o", "", "a completion names a slot without running CTAs; ignored"),
+    ("ret_valid_o", "ret", "all CTAs of a kernel have ended"),
+    ("ret_ready_i", "ret", "its retirement is taken at the end of this cycle"),
+    ("ret_slot_o", "ret", "its slot"),
+];
+
+/// The table: see the module's page.
+#[derive(LogicBlock)]
+pub struct KernelTable<const N: usize, const LN: usize> {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// A kernel comes into this slot.
+    pub ins_slot_i: Signal<In, Bits<N>>,
+    /// Its id.
+    pub ins_id_i: Signal<In, Bits<ID_BITS>>,
+    /// Its CTAs.
+    pub ins_grid_i: Signal<In, Bits<32>>,
+    /// Its type.
+    pub ins_type_i: Signal<In, Bit>,
+    /// Its partition.
+    pub ins_part_i: Signal<In, Bits<3>>,
+    /// Warps of a CTA.
+    pub ins_warps_i: Signal<In, Bits<7>>,
+    /// Register units of a CTA.
+    pub ins_regs_i: Signal<In, Bits<9>>,
+    /// Shared memory units of a CTA.
+    pub ins_smem_i: Signal<In, Bits<11>>,
+    /// A kernel is dispatched.
+    pub disp_valid_i: Signal<In, Bit>,
+    /// Its slot.
+    pub disp_slot_i: Signal<In, Bits<LN>>,
+    /// A queue's first kernel.
+    pub next_valid_o: Vec<Signal<Out, Bit>>,
+    /// It is taken.
+    pub next_ready_i: Vec<Signal<In, Bit>>,
+    /// Its slot.
+    pub next_slot_o: Vec<Signal<Out, Bits<LN>>>,
+    /// Its id.
+    pub next_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+    /// Its CTAs.
+    pub next_grid_o: Vec<Signal<Out, Bits<32>>>,
+    /// Its type.
+    pub next_type_o: Vec<Signal<Out, Bit>>,
+    /// Its partition.
+    pub next_part_o: Vec<Signal<Out, Bits<3>>>,
+    /// Warps of a CTA.
+    pub next_warps_o: Vec<Signal<Out, Bits<7>>>,
+    /// Register units of a CTA.
+    pub next_regs_o: Vec<Signal<Out, Bits<9>>>,
+    /// Shared memory units of a CTA.
+    pub next_smem_o: Vec<Signal<Out, Bits<11>>>,
+    /// A CTA has ended.
+    pub done_valid_i: Vec<Signal<In, Bit>>,
+    /// Its kernel's slot.
+    pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
+    /// Warps it had.
+    pub done_warps_o: Vec<Signal<Out, Bits<7>>>,
+    /// Register units it had.
+    pub done_regs_o: Vec<Signal<Out, Bits<9>>>,
+    /// Shared memory units it had.
+    pub done_smem_o: Vec<Signal<Out, Bits<11>>>,
+    /// A completion is ignored.
+    pub done_err_o: Signal<Out, Bit>,
+    /// A kernel retires.
+    pub ret_valid_o: Vec<Signal<Out, Bit>>,
+    /// Its retirement is taken.
+    pub ret_ready_i: Vec<Signal<In, Bit>>,
+    /// Its slot.
+    pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
+    entry: Vec<KernelEntry>,
+    queue: Vec<SlotQueue<N, LN>>,
+    /// Slots whose kernels were dispatched and did not retire.
+    running: Register<Bits<N>>,
+    /// Slots on the retire ports that were not taken in the cycle before.
+    held: Vec<Register<Bits<N>>>,
+    first: Vec<FindFirst<N>>,
+    dispatched: Signal<Local, Bits<N>>,
+    tensor: Signal<Local, Bit>,
+    next_hot: Vec<Signal<Local, Bits<N>>>,
+    id: Vec<Signal<Local, Bits<ID_BITS>>>,
+    grid: Vec<Signal<Local, Bits<32>>>,
+    kind: Vec<Signal<Local, Bit>>,
+    part: Vec<Signal<Local, Bits<3>>>,
+    warps: Vec<Signal<Local, Bits<7>>>,
+    regs: Vec<Signal<Local, Bits<9>>>,
+    smem: Vec<Signal<Local, Bits<11>>>,
+    done_hot: Vec<Signal<Local, Bits<N>>>,
+    counted: Vec<Signal<Local, Bits<N>>>,
+    ends: Vec<Signal<Local, Bits<4>>>,
+    done_warps: Vec<Signal<Local, Bits<7>>>,
+    done_regs: Vec<Signal<Local, Bits<9>>>,
+    done_smem: Vec<Signal<Local, Bits<11>>>,
+    done_err: Signal<Local, Bit>,
+    ended: Signal<Local, Bits<N>>,
+    any_held: Signal<Local, Bits<N>>,
+    claimed: Vec<Signal<Local, Bits<N>>>,
+    offer: Vec<Signal<Local, Bits<N>>>,
+    ret_slot: Vec<Signal<Local, Bits<LN>>>,
+    retired: Signal<Local, Bits<N>>,
+    zero: Constant<Bits<N>>,
+    one: Constant<Bits<N>>,
+    no_ends: Constant<Bits<4>>,
+    no_slot: Constant<Bits<LN>>,
+    no_id: Constant<Bits<ID_BITS>>,
+    no_grid: Constant<Bits<32>>,
+    no_part: Constant<Bits<3>>,
+    no_warps: Constant<Bits<7>>,
+    no_regs: Constant<Bits<9>>,
+    no_smem: Constant<Bits<11>>,
+    index: Vec<Constant<Bits<LN>>>,
+    _retire_ports: usize,
+    _queues: usize,
+    _typed: usize,
+}
+
+impl<const N: usize, const LN: usize> KernelTable<N, LN> {
+    /// The table with `params`, which must say `N` slots.
+    pub fn new(params: TableParams) -> Self {
+        debug_assert_eq!(params.slots(), N);
+        let (r, q) = (params.retire_ports(), params.queues());
+        Self {
+            info: Info::module("kernel_table", "", PORTS)
+                .param("SLOTS", "n", N)
+                .param("RETIRE_PORTS", "r", r)
+                .param("QUEUES", "q", q),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            ins_slot_i: Signal::default(),
+            ins_id_i: Signal::default(),
+            ins_grid_i: Signal::default(),
+            ins_type_i: Signal::default(),
+            ins_part_i: Signal::default(),
+            ins_warps_i: Signal::default(),
+            ins_regs_i: Signal::default(),
+            ins_smem_i: Signal::default(),
+            disp_valid_i: Signal::default(),
+            disp_slot_i: Signal::default(),
+            next_valid_o: bank(q),
+            next_ready_i: bank(q),
+            next_slot_o: bank(q),
+            next_id_o: bank(q),
+            next_grid_o: bank(q),
+            next_type_o: bank(q),
+            next_part_o: bank(q),
+            next_warps_o: bank(q),
+            next_regs_o: bank(q),
+            next_smem_o: bank(q),
+            done_valid_i: bank(DONE_PORTS),
+            done_slot_i: bank(DONE_PORTS),
+            done_warps_o: bank(DONE_PORTS),
+            done_regs_o: bank(DONE_PORTS),
+            done_smem_o: bank(DONE_PORTS),
+            done_err_o: Signal::default(),
+            ret_valid_o: bank(r),
+            ret_ready_i: bank(r),
+            ret_slot_o: bank(r),
+            entry: bank(N),
+            queue: bank(q),
+            running: Register::default(),
+            held: bank(r),
+            first: bank(r),
+            dispatched: Signal::default(),
+            tensor: Signal::default(),
+            next_hot: bank(q),
+            id: bank(q),
+            grid: bank(q),
+            kind: bank(q),
+            part: bank(q),
+            warps: bank(q),
+            regs: bank(q),
+            smem: bank(q),
+            done_hot: bank(DONE_PORTS),
+            counted: bank(DONE_PORTS),
+            ends: bank(N),
+            done_warps: bank(DONE_PORTS),
+            done_regs: bank(DONE_PORTS),
+            done_smem: bank(DONE_PORTS),
+            done_err: Signal::default(),
+            ended: Signal::default(),
+            any_held: Signal::default(),
+            claimed: bank(r + 1),
+            offer: bank(r),
+            ret_slot: bank(r),
+            retired: Signal::default(),
+            zero: number(0),
+            one: number(1),
+            no_ends: number(0),
+            no_slot: number(0),
+            no_id: number(0),
+            no_grid: number(0),
+            no_part: number(0),
+            no_warps: number(0),
+            no_regs: number(0),
+            no_smem: number(0),
+            index: numbers(N, |i| i as u128),
+            _retire_ports: r,
+            _queues: q,
+            _typed: q - 1,
+        }
+    }
+}
+
+impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.running.clk_i.next = self.clk_i.val();
+        self.running.rst_ni.next = self.rst_ni.val();
+
+        // Dispatch: into the queue of the kernel's type.
+        if self.disp_valid_i.val() {
+            self.dispatched.next = self.one.val() << self.disp_slot_i.val();
+        } else {
+            self.dispatched.next = self.zero.val();
+        }
+        self.tensor.next = false;
+        for i in 0..N {
+            if self.dispatched.val().get_bit(i) & self.entry[i].type_o.val() {
+                self.tensor.next = true;
+            }
+        }
+        for q in 0..self._queues {
+            self.queue[q].clk_i.next = self.clk_i.val();
+            self.queue[q].rst_ni.next = self.rst_ni.val();
+            self.queue[q].push_i.next = self.disp_valid_i.val();
+            self.queue[q].slot_i.next = self.disp_slot_i.val();
+            self.queue[q].ready_i.next = self.next_ready_i[q].val();
+        }
+        for t in 0..self._typed {
+            self.queue[t].push_i.next = self.disp_valid_i.val() & (!self.tensor.val());
+            self.queue[t + 1].push_i.next = self.disp_valid_i.val() & self.tensor.val();
+        }
+        for q in 0..self._queues {
+            self.next_valid_o[q].next = self.queue[q].valid_o.val();
+            self.next_slot_o[q].next = self.queue[q].slot_o.val();
+            if self.queue[q].valid_o.val() {
+                self.next_hot[q].next = self.one.val() << self.queue[q].slot_o.val();
+            } else {
+                self.next_hot[q].next = self.zero.val();
+            }
+            self.id[q].next = self.no_id.val();
+            self.grid[q].next = self.no_grid.val();
+            self.kind[q].next = false;
+            self.part[q].next = self.no_part.val();
+            self.warps[q].next = self.no_warps.val();
+            self.regs[q].next = self.no_regs.val();
+            self.smem[q].next = self.no_smem.val();
+        }
+
+        // Completions of dispatched kernels count.
+        self.done_err.next = false;
+        for p in 0..4 {
+            self.done_hot[p].next = self.one.val() << self.done_slot_i[p].val();
+            if self.done_valid_i[p].val() {
+                self.counted[p].next = self.done_hot[p].val() & self.running.q_o.val();
+            } else {
+                self.counted[p].next = self.zero.val();
+            }
+            if self.done_valid_i[p].val() & (!self.counted[p].val().any()) {
+                self.done_err.next = true;
+            }
+            self.done_warps[p].next = self.no_warps.val();
+            self.done_regs[p].next = self.no_regs.val();
+            self.done_smem[p].next = self.no_smem.val();
+        }
+
+        self.ended.next = self.zero.val();
+        for i in 0..N {
+            self.entry[i].clk_i.next = self.clk_i.val();
+            self.entry[i].ins_i.next = self.ins_slot_i.val().get_bit(i);
+            self.entry[i].id_i.next = self.ins_id_i.val();
+            self.entry[i].grid_i.next = self.ins_grid_i.val();
+            self.entry[i].type_i.next = self.ins_type_i.val();
+            self.entry[i].part_i.next = self.ins_part_i.val();
+            self.entry[i].warps_i.next = self.ins_warps_i.val();
+            self.entry[i].regs_i.next = self.ins_regs_i.val();
+            self.entry[i].smem_i.next = self.ins_smem_i.val();
+            self.ends[i].next = self.no_ends.val();
+            for p in 0..4 {
+                self.ends[i].next = self.ends[i].val().replace_bit(p, self.counted[p].val().get_bit(i));
+            }
+            self.entry[i].ends_i.next = self.ends[i].val();
+            self.ended.next = self.ended.val().replace_bit(i, self.entry[i].ended_o.val());
+            if self.entry[i].excess_o.val() {
+                self.done_err.next = true;
+            }
+            for q in 0..self._queues {
+                if self.next_hot[q].val().get_bit(i) {
+                    self.id[q].next = self.id[q].val() | self.entry[i].id_o.val();
+                    self.grid[q].next = self.grid[q].val() | self.entry[i].left_o.val();
+                    self.kind[q].next = self.kind[q].val() | self.entry[i].type_o.val();
+                    self.part[q].next = self.part[q].val() | self.entry[i].part_o.val();
+                    self.warps[q].next = self.warps[q].val() | self.entry[i].warps_o.val();
+                    self.regs[q].next = self.regs[q].val() | self.entry[i].regs_o.val();
+                    self.smem[q].next = self.smem[q].val() | self.entry[i].smem_o.val();
+                }
+            }
+            for p in 0..4 {
+                if self.done_hot[p].val().get_bit(i) {
+                    self.done_warps[p].next = self.done_warps[p].val() | self.entry[i].warps_o.val();
+                    self.done_regs[p].next = self.done_regs[p].val() | self.entry[i].regs_o.val();
+                    self.done_smem[p].next = self.done_smem[p].val() | self.entry[i].smem_o.val();
+                }
+            }
+        }
+        for q in 0..self._queues {
+            self.next_id_o[q].next = self.id[q].val();
+            self.next_grid_o[q].next = self.grid[q].val();
+            self.next_type_o[q].next = self.kind[q].val();
+            self.next_part_o[q].next = self.part[q].val();
+            self.next_warps_o[q].next = self.warps[q].val();
+            self.next_regs_o[q].next = self.regs[q].val();
+            self.next_smem_o[q].next = self.smem[q].val();
+        }
+        for p in 0..4 {
+            self.done_warps_o[p].next = self.done_warps[p].val();
+            self.done_regs_o[p].next = self.done_regs[p].val();
+            self.done_smem_o[p].next = self.done_smem[p].val();
+        }
+        self.done_err_o.next = self.done_err.val();
+
+        // Retirement: what a port holds, else the lowest slot that no other port has.
+        self.any_held.next = self.zero.val();
+        for r in 0..self._retire_ports {
+            self.any_held.next = self.any_held.val() | self.held[r].q_o.val();
+        }
+        self.claimed[0].next = self.any_held.val();
+        self.retired.next = self.zero.val();
+        for r in 0..self._retire_ports {
+            self.held[r].clk_i.next = self.clk_i.val();
+            self.held[r].rst_ni.next = self.rst_ni.val();
+            self.first[r].req_i.next = self.running.q_o.val() & self.ended.val() & (!self.claimed[r].val());
+            if self.held[r].q_o.val().any() {
+                self.offer[r].next = self.held[r].q_o.val();
+            } else {
+                self.offer[r].next = self.first[r].gnt_o.val();
+            }
+            self.claimed[r + 1].next = self.claimed[r].val() | self.offer[r].val();
+            self.ret_valid_o[r].next = self.offer[r].val().any();
+            if self.ret_ready_i[r].val() {
+                self.held[r].d_i.next = self.zero.val();
+                self.retired.next = self.retired.val() | self.offer[r].val();
+            } else {
+                self.held[r].d_i.next = self.offer[r].val();
+            }
+            self.ret_slot[r].next = self.no_slot.val();
+            for i in 0..N {
+                if self.offer[r].val().get_bit(i) {
+                    self.ret_slot[r].next = self.ret_slot[r].val() | self.index[i].val();
+                }
+            }
+            self.ret_slot_o[r].next = self.ret_slot[r].val();
+        }
+        self.running.d_i.next = (self.running.q_o.val() & (!self.retired.val()) & (!self.ins_slot_i.val()))
+            | self.dispatched.val();
+    }
+}
+
+crate::flat_ports!(impl [const N: usize, const LN: usize] for KernelTable<N, LN>:
+    clk_i rst_ni ins_slot_i ins_id_i ins_grid_i ins_type_i ins_part_i ins_warps_i ins_regs_i ins_smem_i disp_valid_i
+    disp_slot_i next_valid_o next_ready_i next_slot_o next_id_o next_grid_o next_type_o next_part_o next_warps_o next_regs_o
+    next_smem_o done_valid_i done_slot_i done_warps_o done_regs_o done_smem_o done_err_o ret_valid_o ret_ready_i ret_slot_o);

@@ -1,0 +1,547 @@
+//! Three SMs that go round, and up to eight such lanes.
+
+use super::field::SmField;
+use crate::info::{Info, PortDoc};
+use crate::params::{SLICES, SmLimits, SmParams};
+use crate::parts::{PayloadRegister, Register, bank, number, numbers};
+use rust_hdl::prelude::*;
+
+/// Lanes of a group.
+pub const GROUP: usize = 8;
+
+/// Lanes of group `g` of the array.
+pub fn lanes_of(params: SmParams, g: usize) -> usize {
+    params.lanes().saturating_sub(GROUP * g).min(GROUP)
+}
+
+/// Groups of lanes.
+pub fn groups(params: SmParams) -> usize {
+    params.lanes().div_ceil(GROUP)
+}
+
+const PORTS: &[PortDoc] = &[
+    ("init_i", "", "the SM at stage U becomes empty"),
+    ("at_c_i", "", "one-hot: the slice at stage C"),
+    ("at_p_i", "", "the slice at stage P"),
+    ("at_u_i", "", "the slice at stage U"),
+    ("turn_i", "", "changes with every turn: whose the contested SMs are"),
+    ("open_i", "", "a requester has a CTA, and may use the lane"),
+    ("big_i", "", "its CTA needs an empty SM"),
+    ("need_warps_i", "", "warps it needs, modulo 64"),
+    ("need_regs_i", "", "register units it needs, modulo 256"),
+    ("need_smem_i", "", "shared memory units it needs"),
+    ("sum_big_i", "", "both requesters' CTAs together need an empty SM, or more"),
+    ("sum_empty_i", "", "an empty SM has room for both"),
+    ("sum_warps_i", "", "warps of both, modulo 64"),
+    ("sum_regs_i", "", "register units of both, modulo 256"),
+    ("sum_smem_i", "", "shared memory units of both, modulo 2048"),
+    ("charge_warps_i", "", "what the CTAs at stage U cost"),
+    ("charge_regs_i", "", "what the CTAs at stage U cost"),
+    ("charge_smem_i", "", "what the CTAs at stage U cost"),
+    ("charge_sum_warps_i", "", "what both cost"),
+    ("charge_sum_regs_i", "", "what both cost"),
+    ("charge_sum_smem_i", "", "what both cost"),
+    ("fit_o", "", "the SM at stage P has room, and nothing is kept for it"),
+    ("place_i", "", "the SM at stage P gets a requester's CTA"),
+    ("exists_i", "", "the slice at stage C has an SM in this lane"),
+    ("odd_i", "", "the lane's number is odd"),
+    ("number_p_i", "", "number of the SM at stage P"),
+    ("number_u_i", "", "number of the SM at stage U"),
+    ("sm_o", "", "number of the SM that place_i names, or 0"),
+    ("free_valid_i", "", "a CTA has ended on an SM of the slice at U"),
+    ("free_sm_i", "", "its SM"),
+    ("free_warps_i", "", "what it had, negated"),
+    ("free_regs_i", "", "what it had, negated"),
+    ("free_smem_i", "", "what it had, negated"),
+    ("taken_o", "", "it is given back"),
+    ("kept_valid_i", "", "a completion is kept for an SM of the slice at P"),
+    ("kept_sm_i", "", "its SM"),
+];
+
+/// Writes a struct with the ports that a lane and a group have in common: those that are the same for all lanes.
+macro_rules! lanes {
+    (
+        $(#[$doc:meta])* $block:ident {
+            $($(#[$field_doc:meta])* $visible:vis $field:ident: $field_type:ty,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(LogicBlock)]
+        pub struct $block {
+            info: Info,
+            /// Clock.
+            pub clk_i: Signal<In, Clock>,
+            /// Reset.
+            pub rst_ni: Signal<In, Bit>,
+            /// The SM at U becomes empty.
+            pub init_i: Signal<In, Bit>,
+            /// Changes with every turn.
+            pub turn_i: Signal<In, Bit>,
+            /// A requester's CTA needs an empty SM.
+            pub big_i: Vec<Signal<In, Bit>>,
+            /// Warps it needs.
+            pub need_warps_i: Vec<Signal<In, Bits<6>>>,
+            /// Register units it needs.
+            pub need_regs_i: Vec<Signal<In, Bits<8>>>,
+            /// Shared memory units it needs.
+            pub need_smem_i: Vec<Signal<In, Bits<11>>>,
+            /// Both together need an empty SM or more.
+            pub sum_big_i: Vec<Signal<In, Bit>>,
+            /// An empty SM has room for both.
+            pub sum_empty_i: Vec<Signal<In, Bit>>,
+            /// Warps of both.
+            pub sum_warps_i: Vec<Signal<In, Bits<6>>>,
+            /// Register units of both.
+            pub sum_regs_i: Vec<Signal<In, Bits<8>>>,
+            /// Shared memory units of both.
+            pub sum_smem_i: Vec<Signal<In, Bits<11>>>,
+            /// What a CTA at U costs.
+            pub charge_warps_i: Vec<Signal<In, Bits<6>>>,
+            /// What a CTA at U costs.
+            pub charge_regs_i: Vec<Signal<In, Bits<8>>>,
+            /// What a CTA at U costs.
+            pub charge_smem_i: Vec<Signal<In, Bits<11>>>,
+            /// What both cost.
+            pub charge_sum_warps_i: Vec<Signal<In, Bits<6>>>,
+            /// What both cost.
+            pub charge_sum_regs_i: Vec<Signal<In, Bits<8>>>,
+            /// What both cost.
+            pub charge_sum_smem_i: Vec<Signal<In, Bits<11>>>,
+            $($(#[$field_doc])* $visible $field: $field_type,)*
+        }
+    };
+}
+
+lanes! {
+    /// Three SMs, one at each stage.
+    SmLane {
+        /// A requester has a CTA and may use the lane.
+        pub open_i: Vec<Signal<In, Bit>>,
+        /// The SM at P has room.
+        pub fit_o: Vec<Signal<Out, Bit>>,
+        /// It gets the CTA.
+        pub place_i: Vec<Signal<In, Bit>>,
+        /// The slice at C has an SM in this lane.
+        pub exists_i: Signal<In, Bit>,
+        /// Whether the lane's number is odd.
+        pub odd_i: Signal<In, Bit>,
+        /// Number of the SM at P.
+        pub number_p_i: Signal<In, Bits<8>>,
+        /// Number of the SM at U.
+        pub number_u_i: Signal<In, Bits<8>>,
+        /// A CTA has ended on an SM of the slice at U.
+        pub free_valid_i: Signal<In, Bit>,
+        /// Its SM.
+        pub free_sm_i: Signal<In, Bits<8>>,
+        /// What it had, negated.
+        pub free_warps_i: Signal<In, Bits<6>>,
+        /// What it had, negated.
+        pub free_regs_i: Signal<In, Bits<8>>,
+        /// What it had, negated.
+        pub free_smem_i: Signal<In, Bits<11>>,
+        /// It is given back.
+        pub taken_o: Signal<Out, Bit>,
+        /// A completion is kept for an SM of the slice at P.
+        pub kept_valid_i: Signal<In, Bit>,
+        /// Its SM.
+        pub kept_sm_i: Signal<In, Bits<8>>,
+        ctas: SmField<5>,
+        warps: SmField<6>,
+        regs: SmField<8>,
+        smem: SmField<11>,
+        empty_c: PayloadRegister<Bit>,
+        empty_p: PayloadRegister<Bit>,
+        empty_u: PayloadRegister<Bit>,
+        fit: Vec<Register<Bit>>,
+        placed: Vec<Register<Bit>>,
+        could: Vec<Signal<Local, Bit>>,
+        favoured: Vec<Signal<Local, Bit>>,
+        shared: Signal<Local, Bit>,
+        charged: Signal<Local, Bit>,
+        taken: Signal<Local, Bit>,
+        one: Constant<Bits<5>>,
+        two: Constant<Bits<5>>,
+        less_one: Constant<Bits<5>>,
+        all_but_one: Constant<Bits<5>>,
+        _requesters: usize,
+        _sums: usize,
+    }
+}
+
+impl SmLane {
+    /// A lane of SMs with these limits.
+    pub fn new(requesters: usize, limits: SmLimits) -> Self {
+        let sums = requesters - 1;
+        Self {
+            info: Info::module("sm_lane", "", PORTS)
+                .param("REQUESTERS", "q", requesters)
+                .param("CTAS", "c", limits.ctas().into())
+                .param("WARPS", "w", limits.warps().into())
+                .param("REGISTERS", "g", limits.registers().into())
+                .param("SMEM", "m", limits.smem().into()),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            init_i: Signal::default(),
+            turn_i: Signal::default(),
+            big_i: bank(requesters),
+            need_warps_i: bank(requesters),
+            need_regs_i: bank(requesters),
+            need_smem_i: bank(requesters),
+            sum_big_i: bank(sums),
+            sum_empty_i: bank(sums),
+            sum_warps_i: bank(sums),
+            sum_regs_i: bank(sums),
+            sum_smem_i: bank(sums),
+            charge_warps_i: bank(requesters),
+            charge_regs_i: bank(requesters),
+            charge_smem_i: bank(requesters),
+            charge_sum_warps_i: bank(sums),
+            charge_sum_regs_i: bank(sums),
+            charge_sum_smem_i: bank(sums),
+            open_i: bank(requesters),
+            fit_o: bank(requesters),
+            place_i: bank(requesters),
+            exists_i: Signal::default(),
+            odd_i: Signal::default(),
+            number_p_i: Signal::default(),
+            number_u_i: Signal::default(),
+            free_valid_i: Signal::default(),
+            free_sm_i: Signal::default(),
+            free_warps_i: Signal::default(),
+            free_regs_i: Signal::default(),
+            free_smem_i: Signal::default(),
+            taken_o: Signal::default(),
+            kept_valid_i: Signal::default(),
+            kept_sm_i: Signal::default(),
+            ctas: SmField::new(requesters, limits.ctas()),
+            warps: SmField::new(requesters, limits.warps()),
+            regs: SmField::new(requesters, limits.registers()),
+            smem: SmField::new(requesters, limits.smem()),
+            empty_c: PayloadRegister::default(),
+            empty_p: PayloadRegister::default(),
+            empty_u: PayloadRegister::default(),
+            fit: bank(requesters),
+            placed: bank(requesters),
+            could: bank(requesters),
+            favoured: bank(requesters),
+            shared: Signal::default(),
+            charged: Signal::default(),
+            taken: Signal::default(),
+            one: number(1),
+            two: number(2),
+            less_one: number(31),
+            all_but_one: number(u128::from(limits.ctas()) - 1),
+            _requesters: requesters,
+            _sums: sums,
+        }
+    }
+}
+
+impl Logic for SmLane {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.ctas.clk_i.next = self.clk_i.val();
+        self.warps.clk_i.next = self.clk_i.val();
+        self.regs.clk_i.next = self.clk_i.val();
+        self.smem.clk_i.next = self.clk_i.val();
+        self.empty_c.clk_i.next = self.clk_i.val();
+        self.empty_p.clk_i.next = self.clk_i.val();
+        self.empty_u.clk_i.next = self.clk_i.val();
+        self.ctas.init_i.next = self.init_i.val();
+        self.warps.init_i.next = self.init_i.val();
+        self.regs.init_i.next = self.init_i.val();
+        self.smem.init_i.next = self.init_i.val();
+
+        // Stage C: who could use the SM, and whose turn it is where only one can.
+        self.favoured[0].next = self.odd_i.val() ^ (!self.turn_i.val());
+        self.shared.next = true;
+        for r in 0..self._requesters {
+            self.ctas.need_i[r].next = self.one.val();
+            self.warps.need_i[r].next = self.need_warps_i[r].val();
+            self.regs.need_i[r].next = self.need_regs_i[r].val();
+            self.smem.need_i[r].next = self.need_smem_i[r].val();
+            self.could[r].next = self.open_i[r].val()
+                & self.exists_i.val()
+                & (self.empty_c.q_o.val()
+                    | ((!self.big_i[r].val())
+                        & self.ctas.fits_o[r].val()
+                        & self.warps.fits_o[r].val()
+                        & self.regs.fits_o[r].val()
+                        & self.smem.fits_o[r].val()));
+        }
+        for s in 0..self._sums {
+            self.ctas.sum_i[s].next = self.two.val();
+            self.warps.sum_i[s].next = self.sum_warps_i[s].val();
+            self.regs.sum_i[s].next = self.sum_regs_i[s].val();
+            self.smem.sum_i[s].next = self.sum_smem_i[s].val();
+            self.favoured[s + 1].next = self.odd_i.val() ^ self.turn_i.val();
+            self.shared.next = (!(self.could[s].val() & self.could[s + 1].val()))
+                | (self.empty_c.q_o.val() & self.sum_empty_i[s].val())
+                | ((!self.sum_big_i[s].val())
+                    & self.ctas.sum_fits_o[s].val()
+                    & self.warps.sum_fits_o[s].val()
+                    & self.regs.sum_fits_o[s].val()
+                    & self.smem.sum_fits_o[s].val());
+        }
+
+        // Stage P: not while a completion is kept for the SM.
+        self.charged.next = false;
+        for r in 0..self._requesters {
+            self.fit[r].clk_i.next = self.clk_i.val();
+            self.fit[r].rst_ni.next = self.rst_ni.val();
+            self.placed[r].clk_i.next = self.clk_i.val();
+            self.placed[r].rst_ni.next = self.rst_ni.val();
+            self.fit[r].d_i.next =
+                self.could[r].val() & (self.shared.val() | self.favoured[r].val()) & (!self.init_i.val());
+            self.fit_o[r].next = self.fit[r].q_o.val()
+                & (!(self.kept_valid_i.val() & (self.kept_sm_i.val() == self.number_p_i.val())));
+            self.placed[r].d_i.next = self.place_i[r].val();
+            self.charged.next = self.charged.val() | self.placed[r].q_o.val();
+
+            self.ctas.place_i[r].next = self.placed[r].q_o.val();
+            self.warps.place_i[r].next = self.placed[r].q_o.val();
+            self.regs.place_i[r].next = self.placed[r].q_o.val();
+            self.smem.place_i[r].next = self.placed[r].q_o.val();
+            self.ctas.charge_i[r].next = self.one.val();
+            self.warps.charge_i[r].next = self.charge_warps_i[r].val();
+            self.regs.charge_i[r].next = self.charge_regs_i[r].val();
+            self.smem.charge_i[r].next = self.charge_smem_i[r].val();
+        }
+        for s in 0..self._sums {
+            self.ctas.charge_sum_i[s].next = self.two.val();
+            self.warps.charge_sum_i[s].next = self.charge_sum_warps_i[s].val();
+            self.regs.charge_sum_i[s].next = self.charge_sum_regs_i[s].val();
+            self.smem.charge_sum_i[s].next = self.charge_sum_smem_i[s].val();
+        }
+
+        // Stage U: charge, or give back.
+        self.taken.next =
+            self.free_valid_i.val() & (self.free_sm_i.val() == self.number_u_i.val()) & (!self.charged.val());
+        self.taken_o.next = self.taken.val();
+        self.ctas.free_valid_i.next = self.taken.val();
+        self.warps.free_valid_i.next = self.taken.val();
+        self.regs.free_valid_i.next = self.taken.val();
+        self.smem.free_valid_i.next = self.taken.val();
+        self.ctas.free_i.next = self.less_one.val();
+        self.warps.free_i.next = self.free_warps_i.val();
+        self.regs.free_i.next = self.free_regs_i.val();
+        self.smem.free_i.next = self.free_smem_i.val();
+        self.empty_p.d_i.next = self.empty_c.q_o.val();
+        self.empty_u.d_i.next = self.empty_p.q_o.val();
+        self.empty_c.d_i.next = self.init_i.val()
+            | ((!self.charged.val())
+                & (self.empty_u.q_o.val()
+                    | (self.taken.val() & (self.ctas.left_o.val() == self.all_but_one.val()))));
+    }
+}
+
+lanes! {
+    /// Up to eight lanes side by side; bit b of a lane port is lane b.
+    SmGroup {
+        /// The slice at C.
+        pub at_c_i: Signal<In, Bits<3>>,
+        /// The slice at P.
+        pub at_p_i: Signal<In, Bits<3>>,
+        /// The slice at U.
+        pub at_u_i: Signal<In, Bits<3>>,
+        /// Lanes that a requester with a CTA may use.
+        pub open_i: Vec<Signal<In, Bits<8>>>,
+        /// Lanes whose SM at P has room.
+        pub fit_o: Vec<Signal<Out, Bits<8>>>,
+        /// The one that gets the CTA.
+        pub place_i: Vec<Signal<In, Bits<8>>>,
+        /// Number of its SM.
+        pub sm_o: Vec<Signal<Out, Bits<8>>>,
+        /// For the lanes b with b mod 4 as the index: a CTA has ended on an SM of the slice at U.
+        pub free_valid_i: Vec<Signal<In, Bit>>,
+        /// Its SM.
+        pub free_sm_i: Vec<Signal<In, Bits<8>>>,
+        /// What it had, negated.
+        pub free_warps_i: Vec<Signal<In, Bits<6>>>,
+        /// What it had, negated.
+        pub free_regs_i: Vec<Signal<In, Bits<8>>>,
+        /// What it had, negated.
+        pub free_smem_i: Vec<Signal<In, Bits<11>>>,
+        /// It is given back, to an SM of this group.
+        pub taken_o: Vec<Signal<Out, Bit>>,
+        /// For the same lanes: a completion is kept for an SM of the slice at P.
+        pub kept_valid_i: Vec<Signal<In, Bit>>,
+        /// Its SM.
+        pub kept_sm_i: Vec<Signal<In, Bits<8>>>,
+        lane: Vec<SmLane>,
+        fit: Vec<Signal<Local, Bits<8>>>,
+        sm: Vec<Signal<Local, Bits<8>>>,
+        number_p: Vec<Signal<Local, Bits<8>>>,
+        taken: Vec<Signal<Local, Bit>>,
+        zero: Constant<Bits<8>>,
+        in_slice_0: Vec<Constant<Bits<8>>>,
+        in_slice_1: Vec<Constant<Bits<8>>>,
+        in_slice_2: Vec<Constant<Bits<8>>>,
+        exists: Vec<Constant<Bits<3>>>,
+        odd: Vec<Constant<Bit>>,
+        _requesters: usize,
+        _sums: usize,
+        _lanes: usize,
+        _low: usize,
+        _high: usize,
+    }
+}
+
+impl SmGroup {
+    /// Group `group` of the array.
+    pub fn new(params: SmParams, requesters: usize, group: usize) -> Self {
+        let limits = params.limits();
+        let sums = requesters - 1;
+        let lanes = lanes_of(params, group);
+        let sm = |b: usize, j: usize| SLICES * (GROUP * group + b) + j;
+        let exists = |b| (0..SLICES).fold(0, |bits, j| bits | u128::from(sm(b, j) < params.sms()) << j);
+        Self {
+            info: Info::module("sm_group", "", PORTS)
+                .param("REQUESTERS", "q", requesters)
+                .param("GROUP", "n", group)
+                .param("SMS", "s", params.sms())
+                .param("CTAS", "c", limits.ctas().into())
+                .param("WARPS", "w", limits.warps().into())
+                .param("REGISTERS", "g", limits.registers().into())
+                .param("SMEM", "m", limits.smem().into()),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            init_i: Signal::default(),
+            turn_i: Signal::default(),
+            big_i: bank(requesters),
+            need_warps_i: bank(requesters),
+            need_regs_i: bank(requesters),
+            need_smem_i: bank(requesters),
+            sum_big_i: bank(sums),
+            sum_empty_i: bank(sums),
+            sum_warps_i: bank(sums),
+            sum_regs_i: bank(sums),
+            sum_smem_i: bank(sums),
+            charge_warps_i: bank(requesters),
+            charge_regs_i: bank(requesters),
+            charge_smem_i: bank(requesters),
+            charge_sum_warps_i: bank(sums),
+            charge_sum_regs_i: bank(sums),
+            charge_sum_smem_i: bank(sums),
+            at_c_i: Signal::default(),
+            at_p_i: Signal::default(),
+            at_u_i: Signal::default(),
+            open_i: bank(requesters),
+            fit_o: bank(requesters),
+            place_i: bank(requesters),
+            sm_o: bank(requesters),
+            free_valid_i: bank(4),
+            free_sm_i: bank(4),
+            free_warps_i: bank(4),
+            free_regs_i: bank(4),
+            free_smem_i: bank(4),
+            taken_o: bank(4),
+            kept_valid_i: bank(4),
+            kept_sm_i: bank(4),
+            lane: (0..lanes).map(|_| SmLane::new(requesters, limits)).collect(),
+            fit: bank(requesters),
+            sm: bank(requesters),
+            number_p: bank(lanes),
+            taken: bank(4),
+            zero: number(0),
+            in_slice_0: numbers(lanes, |b| sm(b, 0) as u128),
+            in_slice_1: numbers(lanes, |b| sm(b, 1) as u128),
+            in_slice_2: numbers(lanes, |b| sm(b, 2) as u128),
+            exists: numbers(lanes, exists),
+            odd: (0..lanes).map(|b| Constant::new(b % 2 == 1)).collect(),
+            _requesters: requesters,
+            _sums: sums,
+            _lanes: lanes,
+            _low: lanes.min(4),
+            _high: lanes.saturating_sub(4),
+        }
+    }
+}
+
+impl Logic for SmGroup {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for r in 0..self._requesters {
+            self.fit[r].next = self.zero.val();
+            self.sm[r].next = self.zero.val();
+        }
+        for b in 0..self._lanes {
+            self.lane[b].clk_i.next = self.clk_i.val();
+            self.lane[b].rst_ni.next = self.rst_ni.val();
+            self.lane[b].init_i.next = self.init_i.val();
+            self.lane[b].turn_i.next = self.turn_i.val();
+            self.lane[b].odd_i.next = self.odd[b].val();
+            self.lane[b].exists_i.next = (self.exists[b].val() & self.at_c_i.val()).any();
+            self.number_p[b].next = self.in_slice_0[b].val();
+            if self.at_p_i.val().get_bit(1) {
+                self.number_p[b].next = self.in_slice_1[b].val();
+            }
+            if self.at_p_i.val().get_bit(2) {
+                self.number_p[b].next = self.in_slice_2[b].val();
+            }
+            self.lane[b].number_p_i.next = self.number_p[b].val();
+            self.lane[b].number_u_i.next = self.in_slice_0[b].val();
+            if self.at_u_i.val().get_bit(1) {
+                self.lane[b].number_u_i.next = self.in_slice_1[b].val();
+            }
+            if self.at_u_i.val().get_bit(2) {
+                self.lane[b].number_u_i.next = self.in_slice_2[b].val();
+            }
+            for r in 0..self._requesters {
+                self.lane[b].big_i[r].next = self.big_i[r].val();
+                self.lane[b].need_warps_i[r].next = self.need_warps_i[r].val();
+                self.lane[b].need_regs_i[r].next = self.need_regs_i[r].val();
+                self.lane[b].need_smem_i[r].next = self.need_smem_i[r].val();
+                self.lane[b].charge_warps_i[r].next = self.charge_warps_i[r].val();
+                self.lane[b].charge_regs_i[r].next = self.charge_regs_i[r].val();
+                self.lane[b].charge_smem_i[r].next = self.charge_smem_i[r].val();
+                self.lane[b].open_i[r].next = self.open_i[r].val().get_bit(b);
+                self.lane[b].place_i[r].next = self.place_i[r].val().get_bit(b);
+                self.fit[r].next = self.fit[r].val().replace_bit(b, self.lane[b].fit_o[r].val());
+                if self.place_i[r].val().get_bit(b) {
+                    self.sm[r].next = self.sm[r].val() | self.number_p[b].val();
+                }
+            }
+            for s in 0..self._sums {
+                self.lane[b].sum_big_i[s].next = self.sum_big_i[s].val();
+                self.lane[b].sum_empty_i[s].next = self.sum_empty_i[s].val();
+                self.lane[b].sum_warps_i[s].next = self.sum_warps_i[s].val();
+                self.lane[b].sum_regs_i[s].next = self.sum_regs_i[s].val();
+                self.lane[b].sum_smem_i[s].next = self.sum_smem_i[s].val();
+                self.lane[b].charge_sum_warps_i[s].next = self.charge_sum_warps_i[s].val();
+                self.lane[b].charge_sum_regs_i[s].next = self.charge_sum_regs_i[s].val();
+                self.lane[b].charge_sum_smem_i[s].next = self.charge_sum_smem_i[s].val();
+            }
+        }
+        for r in 0..self._requesters {
+            self.fit_o[r].next = self.fit[r].val();
+            self.sm_o[r].next = self.sm[r].val();
+        }
+        for b in 0..4 {
+            self.taken[b].next = false;
+        }
+        for b in 0..self._low {
+            self.lane[b].free_valid_i.next = self.free_valid_i[b].val();
+            self.lane[b].free_sm_i.next = self.free_sm_i[b].val();
+            self.lane[b].free_warps_i.next = self.free_warps_i[b].val();
+            self.lane[b].free_regs_i.next = self.free_regs_i[b].val();
+            self.lane[b].free_smem_i.next = self.free_smem_i[b].val();
+            self.lane[b].kept_valid_i.next = self.kept_valid_i[b].val();
+            self.lane[b].kept_sm_i.next = self.kept_sm_i[b].val();
+            self.taken[b].next = self.lane[b].taken_o.val();
+        }
+        for b in 0..self._high {
+            self.lane[b + 4].free_valid_i.next = self.free_valid_i[b].val();
+            self.lane[b + 4].free_sm_i.next = self.free_sm_i[b].val();
+            self.lane[b + 4].free_warps_i.next = self.free_warps_i[b].val();
+            self.lane[b + 4].free_regs_i.next = self.free_regs_i[b].val();
+            self.lane[b + 4].free_smem_i.next = self.free_smem_i[b].val();
+            self.lane[b + 4].kept_valid_i.next = self.kept_valid_i[b].val();
+            self.lane[b + 4].kept_sm_i.next = self.kept_sm_i[b].val();
+            self.taken[b].next = self.taken[b].val() | self.lane[b + 4].taken_o.val();
+        }
+        for b in 0..4 {
+            self.taken_o[b].next = self.taken[b].val();
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What CTAs need, on its way through the stages with the slices.
+
+use crate::info::{Info, PortDoc};
+use crate::params::SmLimits;
+use crate::parts::{PayloadRegister, Register, number};
+use rust_hdl::prelude::*;
+
+const NEED_PORTS: &[PortDoc] = &[
+    ("valid_i", "", "the requester has a CTA"),
+    ("warps_i", "", "warps it needs"),
+    ("regs_i", "", "register units it needs"),
+    ("smem_i", "", "shared memory units it needs"),
+    ("valid_o", "", "at stage C: the requester has a CTA"),
+    ("big_o", "", "at stage C: it needs an empty SM"),
+    ("warps_o", "", "at stage C: warps, modulo 64"),
+    ("regs_o", "", "at stage C: register units, modulo 256"),
+    ("smem_o", "", "at stage C: shared memory units"),
+    ("charge_warps_o", "", "at stage U: warps, modulo 64"),
+    ("charge_regs_o", "", "at stage U: register units, modulo 256"),
+    ("charge_smem_o", "", "at stage U: shared memory units"),
+];
+
+/// One requester's needs.
+#[derive(LogicBlock)]
+pub struct NeedStages {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// The requester has a CTA.
+    pub valid_i: Signal<In, Bit>,
+    /// Warps it needs.
+    pub warps_i: Signal<In, Bits<7>>,
+    /// Register units it needs.
+    pub regs_i: Signal<In, Bits<9>>,
+    /// Shared memory units it needs.
+    pub smem_i: Signal<In, Bits<11>>,
+    /// At C: there is a CTA.
+    pub valid_o: Signal<Out, Bit>,
+    /// At C: it needs an empty SM.
+    pub big_o: Signal<Out, Bit>,
+    /// At C: warps.
+    pub warps_o: Signal<Out, Bits<6>>,
+    /// At C: register units.
+    pub regs_o: Signal<Out, Bits<8>>,
+    /// At C: shared memory units.
+    pub smem_o: Signal<Out, Bits<11>>,
+    /// At U: warps.
+    pub charge_warps_o: Signal<Out, Bits<6>>,
+    /// At U: register units.
+    pub charge_regs_o: Signal<Out, Bits<8>>,
+    /// At U: shared memory units.
+    pub charge_smem_o: Signal<Out, Bits<11>>,
+    valid: Register<Bit>,
+    warps_c: PayloadRegister<Bits<7>>,
+    warps_p: PayloadRegister<Bits<6>>,
+    warps_u: PayloadRegister<Bits<6>>,
+    regs_c: PayloadRegister<Bits<9>>,
+    regs_p: PayloadRegister<Bits<8>>,
+    regs_u: PayloadRegister<Bits<8>>,
+    smem_c: PayloadRegister<Bits<11>>,
+    smem_p: PayloadRegister<Bits<11>>,
+    smem_u: PayloadRegister<Bits<11>>,
+}
+
+impl Default for NeedStages {
+    fn default() -> Self {
+        Self {
+            info: Info::module("need_stages", "", NEED_PORTS),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            valid_i: Signal::default(),
+            warps_i: Signal::default(),
+            regs_i: Signal::default(),
+            smem_i: Signal::default(),
+            valid_o: Signal::default(),
+            big_o: Signal::default(),
+            warps_o: Signal::default(),
+            regs_o: Signal::default(),
+            smem_o: Signal::default(),
+            charge_warps_o: Signal::default(),
+            charge_regs_o: Signal::default(),
+            charge_smem_o: Signal::default(),
+            valid: Register::default(),
+            warps_c: PayloadRegister::default(),
+            warps_p: PayloadRegister::default(),
+            warps_u: PayloadRegister::default(),
+            regs_c: PayloadRegister::default(),
+            regs_p: PayloadRegister::default(),
+            regs_u: PayloadRegister::default(),
+            smem_c: PayloadRegister::default(),
+            smem_p: PayloadRegister::default(),
+            smem_u: PayloadRegister::default(),
+        }
+    }
+}
+
+impl Logic for NeedStages {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.valid.clk_i.next = self.clk_i.val();
+        self.valid.rst_ni.next = self.rst_ni.val();
+        self.warps_c.clk_i.next = self.clk_i.val();
+        self.warps_p.clk_i.next = self.clk_i.val();
+        self.warps_u.clk_i.next = self.clk_i.val();
+        self.regs_c.clk_i.next = self.clk_i.val();
+        self.regs_p.clk_i.next = self.clk_i.val();
+        self.regs_u.clk_i.next = self.clk_i.val();
+        self.smem_c.clk_i.next = self.clk_i.val();
+        self.smem_p.clk_i.next = self.clk_i.val();
+        self.smem_u.clk_i.next = self.clk_i.val();
+        self.valid.d_i.next = self.valid_i.val();
+        self.warps_c.d_i.next = self.warps_i.val();
+        self.regs_c.d_i.next = self.regs_i.val();
+        self.smem_c.d_i.next = self.smem_i.val();
+        self.warps_p.d_i.next = bit_cast::<6, 7>(self.warps_c.q_o.val());
+        self.regs_p.d_i.next = bit_cast::<8, 9>(self.regs_c.q_o.val());
+        self.smem_p.d_i.next = self.smem_c.q_o.val();
+        self.warps_u.d_i.next = self.warps_p.q_o.val();
+        self.regs_u.d_i.next = self.regs_p.q_o.val();
+        self.smem_u.d_i.next = self.smem_p.q_o.val();
+
+        self.valid_o.next = self.valid.q_o.val();
+        // 64 warps or 256 register units are all that any SM has.
+        self.big_o.next = self.warps_c.q_o.val().get_bit(6) | self.regs_c.q_o.val().get_bit(8);
+        self.warps_o.next = bit_cast::<6, 7>(self.warps_c.q_o.val());
+        self.regs_o.next = bit_cast::<8, 9>(self.regs_c.q_o.val());
+        self.smem_o.next = self.smem_c.q_o.val();
+        self.charge_warps_o.next = self.warps_u.q_o.val();
+        self.charge_regs_o.next = self.regs_u.q_o.val();
+        self.charge_smem_o.next = self.smem_u.q_o.val();
+    }
+}
+
+const SUM_PORTS: &[PortDoc] = &[
+    ("warps_a_i", "", "warps that a's CTA needs"),
+    ("regs_a_i", "", "register units that a's CTA needs"),
+    ("smem_a_i", "", "shared memory units that a's CTA needs"),
+    ("warps_b_i", "", "warps that b's CTA needs"),
+    ("regs_b_i", "", "register units that b's CTA needs"),
+    ("smem_b_i", "", "shared memory units that b's CTA needs"),
+    ("big_o", "", "at stage C: both together need an empty SM, or more"),
+    ("empty_o", "", "at stage C: an empty SM has room for both"),
+    ("warps_o", "", "at stage C: warps, modulo 64"),
+    ("regs_o", "", "at stage C: register units, modulo 256"),
+    ("smem_o", "", "at stage C: shared memory units, modulo 2048"),
+    ("charge_warps_o", "", "at stage U: warps, modulo 64"),
+    ("charge_regs_o", "", "at stage U: register units, modulo 256"),
+    ("charge_smem_o", "", "at stage U: shared memory units, modulo 2048"),
+];
+
+/// What the CTAs of both requesters need together.
+#[derive(LogicBlock)]
+pub struct SumStages {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Warps that a's CTA needs.
+    pub warps_a_i: Signal<In, Bits<7>>,
+    /// Register units that a's CTA needs.
+    pub regs_a_i: Signal<In, Bits<9>>,
+    /// Shared memory units that a's CTA needs.
+    pub smem_a_i: Signal<In, Bits<11>>,
+    /// Warps that b's CTA needs.
+    pub warps_b_i: Signal<In, Bits<7>>,
+    /// Register units that b's CTA needs.
+    pub regs_b_i: Signal<In, Bits<9>>,
+    /// Shared memory units that b's CTA needs.
+    pub smem_b_i: Signal<In, Bits<11>>,
+    /// At C: both together need an empty SM, or more.
+    pub big_o: Signal<Out, Bit>,
+    /// At C: an empty SM has room for both.
+    pub empty_o: Signal<Out, Bit>,
+    /// At C: warps.
+    pub warps_o: Signal<Out, Bits<6>>,
+    /// At C: register units.
+    pub regs_o: Signal<Out, Bits<8>>,
+    /// At C: shared memory units.
+    pub smem_o: Signal<Out, Bits<11>>,
+    /// At U: warps.
+    pub charge_warps_o: Signal<Out, Bits<6>>,
+    /// At U: register units.
+    pub charge_regs_o: Signal<Out, Bits<8>>,
+    /// At U: shared memory units.
+    pub charge_smem_o: Signal<Out, Bits<11>>,
+    warps: Signal<Local, Bits<8>>,
+    regs: Signal<Local, Bits<10>>,
+    smem: Signal<Local, Bits<12>>,
+    warps_c: PayloadRegister<Bits<8>>,
+    warps_p: PayloadRegister<Bits<6>>,
+    warps_u: PayloadRegister<Bits<6>>,
+    regs_c: PayloadRegister<Bits<10>>,
+    regs_p: PayloadRegister<Bits<8>>,
+    regs_u: PayloadRegister<Bits<8>>,
+    smem_c: PayloadRegister<Bits<12>>,
+    smem_p: PayloadRegister<Bits<11>>,
+    smem_u: PayloadRegister<Bits<11>>,
+    empty: PayloadRegister<Bit>,
+    two_ctas: Constant<Bit>,
+    limit_warps: Constant<Bits<8>>,
+    limit_regs: Constant<Bits<10>>,
+    limit_smem: Constant<Bits<12>>,
+}
+
+impl SumStages {
+    /// For SMs with these limits.
+    pub fn new(limits: SmLimits) -> Self {
+        Self {
+            info: Info::module("need_sum_stages", "", SUM_PORTS)
+                .param("CTAS", "c", limits.ctas().into())
+                .param("WARPS", "w", limits.warps().into())
+                .param("REGISTERS", "g", limits.registers().into())
+                .param("SMEM", "m", limits.smem().into()),
+            clk_i: Signal::default(),
+            warps_a_i: Signal::default(),
+            regs_a_i: Signal::default(),
+            smem_a_i: Signal::default(),
+            warps_b_i: Signal::default(),
+            regs_b_i: Signal::default(),
+            smem_b_i: Signal::default(),
+            big_o: Signal::default(),
+            empty_o: Signal::default(),
+            warps_o: Signal::default(),
+            regs_o: Signal::default(),
+            smem_o: Signal::default(),
+            charge_warps_o: Signal::default(),
+            charge_regs_o: Signal::default(),
+            charge_smem_o: Signal::default(),
+            warps: Signal::default(),
+            regs: Signal::default(),
+            smem: Signal::default(),
+            warps_c: PayloadRegister::default(),
+            warps_p: PayloadRegister::default(),
+            warps_u: PayloadRegister::default(),
+            regs_c: PayloadRegister::default(),
+            regs_p: PayloadRegister::default(),
+            regs_u: PayloadRegister::default(),
+            smem_c: PayloadRegister::default(),
+            smem_p: PayloadRegister::default(),
+            smem_u: PayloadRegister::default(),
+            empty: PayloadRegister::default(),
+            two_ctas: Constant::new(limits.ctas() >= 2),
+            limit_warps: number(limits.warps().into()),
+            limit_regs: number(limits.registers().into()),
+            limit_smem: number(limits.smem().into()),
+        }
+    }
+}
+
+impl Logic for SumStages {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.warps_c.clk_i.next = self.clk_i.val();
+        self.warps_p.clk_i.next = self.clk_i.val();
+        self.warps_u.clk_i.next = self.clk_i.val();
+        self.regs_c.clk_i.next = self.clk_i.val();
+        self.regs_p.clk_i.next = self.clk_i.val();
+        self.regs_u.clk_i.next = self.clk_i.val();
+        self.smem_c.clk_i.next = self.clk_i.val();
+        self.smem_p.clk_i.next = self.clk_i.val();
+        self.smem_u.clk_i.next = self.clk_i.val();
+        self.empty.clk_i.next = self.clk_i.val();
+        self.warps.next = bit_cast::<8, 7>(self.warps_a_i.val()) + bit_cast::<8, 7>(self.warps_b_i.val());
+        self.regs.next = bit_cast::<10, 9>(self.regs_a_i.val()) + bit_cast::<10, 9>(self.regs_b_i.val());
+        self.smem.next = bit_cast::<12, 11>(self.smem_a_i.val()) + bit_cast::<12, 11>(self.smem_b_i.val());
+        self.warps_c.d_i.next = self.warps.val();
+        self.regs_c.d_i.next = self.regs.val();
+        self.smem_c.d_i.next = self.smem.val();
+        self.empty.d_i.next = self.two_ctas.val()
+            & (self.warps.val() <= self.limit_warps.val())
+            & (self.regs.val() <= self.limit_regs.val())
+            & (self.smem.val() <= self.limit_smem.val());
+        self.warps_p.d_i.next = bit_cast::<6, 8>(self.warps_c.q_o.val());
+        self.regs_p.d_i.next = bit_cast::<8, 10>(self.regs_c.q_o.val());
+        self.smem_p.d_i.next = bit_cast::<11, 12>(self.smem_c.q_o.val());
+        self.warps_u.d_i.next = self.warps_p.q_o.val();
+        self.regs_u.d_i.next = self.regs_p.q_o.val();
+        self.smem_u.d_i.next = self.smem_p.q_o.val();
+
+        self.empty_o.next = self.empty.q_o.val();
+        self.big_o.next = self.warps_c.q_o.val().get_bit(6)
+            | self.warps_c.q_o.val().get_bit(7)
+            | self.regs_c.q_o.val().get_bit(8)
+            | self.regs_c.q_o.val().get_bit(9)
+            | self.smem_c.q_o.val().get_bit(11);
+        self.warps_o.next = bit_cast::<6, 8>(self.warps_c.q_o.val());
+        self.regs_o.next = bit_cast::<8, 10>(self.regs_c.q_o.val());
+        self.smem_o.next = bit_cast::<11, 12>(self.smem_c.q_o.val());
+        self.charge_warps_o.next = self.warps_u.q_o.val();
+        self.charge_regs_o.next = self.regs_u.q_o.val();
+        self.charge_smem_o.next = self.smem_u.q_o.val();
+    }
+}

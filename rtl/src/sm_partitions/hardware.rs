@@ -1,0 +1,281 @@
+//! The hardware of `sm_partitions`.
+
+use crate::info::{Info, PortDoc};
+use crate::params::{PARTITIONS, SLICES, SmParams};
+use crate::parts::{PayloadRegister, Register, bank, number, numbers};
+use crate::sm_occupancy::{GROUP, SlicePhase, groups, lanes_of};
+use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("part_i", "", "partition of the requester's kernel"),
+    ("allow_a_o", "", "SIMT or all: lanes in the partition of the cycle before, slice at stage C"),
+    ("allow_b_o", "", "TENSOR: lanes in the partition of the cycle before, slice at stage C"),
+    ("write_valid_i", "write", "32 SMs of a mask are rewritten"),
+    ("write_ready_o", "write", "they are, at the end of this cycle"),
+    ("write_part_i", "write", "the partition"),
+    ("write_word_i", "write", "which SMs: from 32 times this on"),
+    ("write_mask_i", "write", "bit b: SM 32 * word + b is in the partition"),
+];
+
+const GROUP_PORTS: &[PortDoc] = &[
+    ("init_i", "", "the SMs at stage U join all partitions"),
+    ("at_u_i", "", "one-hot: the slice at stage U"),
+    ("part_hot_i", "", "one-hot: partition of a requester's kernel"),
+    ("allow_o", "", "lanes of the slice at stage C whose SMs are in it"),
+    ("write_hot_i", "", "one-hot: the partition that is rewritten, or zero"),
+    ("write_word_i", "", "which SMs: from 32 times this on"),
+    ("write_mask_i", "", "bit b: SM 32 * word + b is in the partition"),
+];
+
+/// Up to eight lanes: for each of their SMs, bit p says whether it is in partition p.
+#[derive(LogicBlock)]
+pub struct PartitionGroup {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// The SMs at U join all partitions.
+    pub init_i: Signal<In, Bit>,
+    /// The slice at U.
+    pub at_u_i: Signal<In, Bits<3>>,
+    /// Partition of a requester's kernel.
+    pub part_hot_i: Vec<Signal<In, Bits<8>>>,
+    /// Lanes at C that are in it.
+    pub allow_o: Vec<Signal<Out, Bits<8>>>,
+    /// The partition that is rewritten.
+    pub write_hot_i: Signal<In, Bits<8>>,
+    /// Which SMs.
+    pub write_word_i: Signal<In, Bits<3>>,
+    /// Their bits.
+    pub write_mask_i: Signal<In, Bits<32>>,
+    at_c: Vec<PayloadRegister<Bits<8>>>,
+    at_p: Vec<PayloadRegister<Bits<8>>>,
+    at_u: Vec<PayloadRegister<Bits<8>>>,
+    allow: Vec<Signal<Local, Bits<8>>>,
+    word: Vec<Signal<Local, Bits<3>>>,
+    bit: Vec<Signal<Local, Bits<32>>>,
+    kept: Vec<Signal<Local, Bits<8>>>,
+    zero: Constant<Bits<8>>,
+    all: Constant<Bits<8>>,
+    word_0: Vec<Constant<Bits<3>>>,
+    word_1: Vec<Constant<Bits<3>>>,
+    word_2: Vec<Constant<Bits<3>>>,
+    bit_0: Vec<Constant<Bits<32>>>,
+    bit_1: Vec<Constant<Bits<32>>>,
+    bit_2: Vec<Constant<Bits<32>>>,
+    _requesters: usize,
+    _lanes: usize,
+}
+
+impl PartitionGroup {
+    /// Group `group` of the array.
+    pub fn new(params: SmParams, requesters: usize, group: usize) -> Self {
+        let lanes = lanes_of(params, group);
+        let sm = |b: usize, j: usize| SLICES * (GROUP * group + b) + j;
+        let word = |j: usize| numbers(lanes, |b| (sm(b, j) / 32) as u128);
+        let bit = |j: usize| numbers(lanes, |b| 1 << (sm(b, j) % 32));
+        Self {
+            info: Info::module("sm_partition_group", "", GROUP_PORTS)
+                .param("REQUESTERS", "q", requesters)
+                .param("GROUP", "n", group)
+                .param("LANES", "l", lanes),
+            clk_i: Signal::default(),
+            init_i: Signal::default(),
+            at_u_i: Signal::default(),
+            part_hot_i: bank(requesters),
+            allow_o: bank(requesters),
+            write_hot_i: Signal::default(),
+            write_word_i: Signal::default(),
+            write_mask_i: Signal::default(),
+            at_c: bank(lanes),
+            at_p: bank(lanes),
+            at_u: bank(lanes),
+            allow: bank(requesters),
+            word: bank(lanes),
+            bit: bank(lanes),
+            kept: bank(lanes),
+            zero: number(0),
+            all: number(255),
+            word_0: word(0),
+            word_1: word(1),
+            word_2: word(2),
+            bit_0: bit(0),
+            bit_1: bit(1),
+            bit_2: bit(2),
+            _requesters: requesters,
+            _lanes: lanes,
+        }
+    }
+}
+
+impl Logic for PartitionGroup {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for r in 0..self._requesters {
+            self.allow[r].next = self.zero.val();
+        }
+        for b in 0..self._lanes {
+            self.at_c[b].clk_i.next = self.clk_i.val();
+            self.at_p[b].clk_i.next = self.clk_i.val();
+            self.at_u[b].clk_i.next = self.clk_i.val();
+            for r in 0..self._requesters {
+                self.allow[r].next = self.allow[r]
+                    .val()
+                    .replace_bit(b, (self.at_c[b].q_o.val() & self.part_hot_i[r].val()).any());
+            }
+            self.at_p[b].d_i.next = self.at_c[b].q_o.val();
+            self.at_u[b].d_i.next = self.at_p[b].q_o.val();
+
+            self.word[b].next = self.word_0[b].val();
+            self.bit[b].next = self.bit_0[b].val();
+            if self.at_u_i.val().get_bit(1) {
+                self.word[b].next = self.word_1[b].val();
+                self.bit[b].next = self.bit_1[b].val();
+            }
+            if self.at_u_i.val().get_bit(2) {
+                self.word[b].next = self.word_2[b].val();
+                self.bit[b].next = self.bit_2[b].val();
+            }
+            self.kept[b].next = self.at_u[b].q_o.val();
+            if self.write_word_i.val() == self.word[b].val() {
+                if (self.write_mask_i.val() & self.bit[b].val()).any() {
+                    self.kept[b].next = self.at_u[b].q_o.val() | self.write_hot_i.val();
+                } else {
+                    self.kept[b].next = self.at_u[b].q_o.val() & (!self.write_hot_i.val());
+                }
+            }
+            if self.init_i.val() {
+                self.at_c[b].d_i.next = self.all.val();
+            } else {
+                self.at_c[b].d_i.next = self.kept[b].val();
+            }
+        }
+        for r in 0..self._requesters {
+            self.allow_o[r].next = self.allow[r].val();
+        }
+    }
+}
+
+/// The partitions: see the module's page.
+#[derive(LogicBlock)]
+pub struct SmPartitions {
+    info: Info,
+    /// Clock.
+    pub clk_i: Signal<In, Clock>,
+    /// Reset.
+    pub rst_ni: Signal<In, Bit>,
+    /// Partition of a requester's kernel.
+    pub part_i: Vec<Signal<In, Bits<3>>>,
+    /// Lanes that requester a may use.
+    pub allow_a_o: Vec<Signal<Out, Bits<8>>>,
+    /// Lanes that requester b may use.
+    pub allow_b_o: Vec<Signal<Out, Bits<8>>>,
+    /// A mask is rewritten.
+    pub write_valid_i: Signal<In, Bit>,
+    /// It is.
+    pub write_ready_o: Signal<Out, Bit>,
+    /// The partition.
+    pub write_part_i: Signal<In, Bits<3>>,
+    /// Which SMs.
+    pub write_word_i: Signal<In, Bits<3>>,
+    /// Their bits.
+    pub write_mask_i: Signal<In, Bits<32>>,
+    phase: SlicePhase,
+    group: Vec<PartitionGroup>,
+    hot: Vec<PayloadRegister<Bits<8>>>,
+    /// Slices that have taken their bits.
+    step: Register<Bits<2>>,
+    writes: Signal<Local, Bit>,
+    write_hot: Signal<Local, Bits<8>>,
+    one: Constant<Bits<8>>,
+    zero: Constant<Bits<8>>,
+    no_step: Constant<Bits<2>>,
+    one_step: Constant<Bits<2>>,
+    last_step: Constant<Bits<2>>,
+    _requesters: usize,
+    _groups: usize,
+    _groups_b: usize,
+}
+
+impl SmPartitions {
+    /// Partitions of the array, for one or two requesters.
+    pub fn new(params: SmParams, requesters: usize) -> Self {
+        debug_assert!((1..=2).contains(&requesters));
+        let groups = groups(params);
+        let groups_b = groups * (requesters - 1);
+        Self {
+            info: Info::module("sm_partitions", "ECLIP (2025); KRISP (2023)", PORTS)
+                .param("SMS", "s", params.sms())
+                .param("REQUESTERS", "q", requesters)
+                .param("PARTITIONS", "p", PARTITIONS),
+            clk_i: Signal::default(),
+            rst_ni: Signal::default(),
+            part_i: bank(requesters),
+            allow_a_o: bank(groups),
+            allow_b_o: bank(groups_b),
+            write_valid_i: Signal::default(),
+            write_ready_o: Signal::default(),
+            write_part_i: Signal::default(),
+            write_word_i: Signal::default(),
+            write_mask_i: Signal::default(),
+            phase: SlicePhase::default(),
+            group: (0..groups).map(|g| PartitionGroup::new(params, requesters, g)).collect(),
+            hot: bank(requesters),
+            step: Register::default(),
+            writes: Signal::default(),
+            write_hot: Signal::default(),
+            one: number(1),
+            zero: number(0),
+            no_step: number(0),
+            one_step: number(1),
+            last_step: number(2),
+            _requesters: requesters,
+            _groups: groups,
+            _groups_b: groups_b,
+        }
+    }
+}
+
+impl Logic for SmPartitions {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.phase.clk_i.next = self.clk_i.val();
+        self.phase.rst_ni.next = self.rst_ni.val();
+        self.step.clk_i.next = self.clk_i.val();
+        self.step.rst_ni.next = self.rst_ni.val();
+
+        // A write stays for three cycles, in which each slice comes to U once.
+        self.writes.next = self.write_valid_i.val() & (!self.phase.init_o.val());
+        self.write_ready_o.next = self.writes.val() & (self.step.q_o.val() == self.last_step.val());
+        self.step.d_i.next = self.no_step.val();
+        self.write_hot.next = self.zero.val();
+        if self.writes.val() {
+            self.write_hot.next = self.one.val() << self.write_part_i.val();
+            if self.step.q_o.val() != self.last_step.val() {
+                self.step.d_i.next = self.step.q_o.val() + self.one_step.val();
+            }
+        }
+
+        for r in 0..self._requesters {
+            self.hot[r].clk_i.next = self.clk_i.val();
+            self.hot[r].d_i.next = self.one.val() << self.part_i[r].val();
+        }
+        for g in 0..self._groups {
+            self.group[g].clk_i.next = self.clk_i.val();
+            self.group[g].init_i.next = self.phase.init_o.val();
+            self.group[g].at_u_i.next = self.phase.at_u_o.val();
+            self.group[g].write_hot_i.next = self.write_hot.val();
+            self.group[g].write_word_i.next = self.write_word_i.val();
+            self.group[g].write_mask_i.next = self.write_mask_i.val();
+            for r in 0..self._requesters {
+                self.group[g].part_hot_i[r].next = self.hot[r].q_o.val();
+            }
+            self.allow_a_o[g].next = self.group[g].allow_o[0].val();
+        }
+        for g in 0..self._groups_b {
+            self.allow_b_o[g].next = self.group[g].allow_o[1].val();
+        }
+    }
+}
+
+crate::flat_ports!(impl [] for SmPartitions:
+    clk_i rst_ni part_i allow_a_o allow_b_o write_valid_i write_ready_o write_part_i write_word_i write_mask_i);

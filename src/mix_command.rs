@@ -1,0 +1,74 @@
+//! `windlass mix`: a synthetic stream of SIMT and TENSOR kernels, as a ktrace.
+
+use crate::{Failure, Outcome};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use std::path::PathBuf;
+use windlass_runtime::ktrace::{Compression, Writer};
+use windlass_runtime::mix::{Mix, Shape};
+
+/// The data flow within a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShapeArg {
+    /// GEMM and elementwise stages by turns
+    Pipeline,
+    /// GEMMs over slices of K, and a tree of SIMT kernels that adds up their results
+    Reduction,
+    /// A GEMM whose result a SIMT kernel and a second GEMM read
+    Fork,
+}
+
+impl From<ShapeArg> for Shape {
+    fn from(arg: ShapeArg) -> Self {
+        match arg {
+            ShapeArg::Pipeline => Self::Pipeline,
+            ShapeArg::Reduction => Self::Reduction,
+            ShapeArg::Fork => Self::Fork,
+        }
+    }
+}
+
+/// Arguments of `windlass mix`.
+#[derive(Args)]
+pub struct MixArgs {
+    /// The data flow within a tile
+    #[arg(value_enum)]
+    shape: ShapeArg,
+    /// Stages of a pipeline, levels of a reduction's tree, forks in a row [default: 6, 3, 1]
+    #[arg(long, value_name = "N")]
+    stages: Option<u32>,
+    /// Independent tiles [default: 8, 4, 16]
+    #[arg(long, value_name = "N")]
+    tiles: Option<u32>,
+    /// CTAs of each GEMM, a multiple of 4 [default: 128]
+    #[arg(long, value_name = "N")]
+    ctas: Option<u32>,
+    /// Where to write; without it, stdout
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &MixArgs) -> Result<Outcome, Failure> {
+    let default = Mix::new(args.shape.into());
+    let mix = Mix {
+        shape: default.shape,
+        stages: args.stages.unwrap_or(default.stages),
+        tiles: args.tiles.unwrap_or(default.tiles),
+        ctas: args.ctas.unwrap_or(default.ctas),
+    };
+    let trace = mix.trace()?;
+    let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
+    writer.trace(&trace)?;
+    let text = writer.finish()?;
+    let mut stdout = std::io::stdout().lock();
+    match &args.out {
+        None => stdout.write_all(&text)?,
+        Some(path) => {
+            let refused = |e| format!("{}: {e}; choose another --out", path.display());
+            std::fs::write(path, &text).map_err(refused)?;
+            writeln!(stdout, "{} ({} kernels)\n  {}", mix.name(), trace.header.kernels, path.display())?;
+        }
+    }
+    Ok(Outcome::Done)
+}
