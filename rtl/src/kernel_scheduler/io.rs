@@ -243,7 +243,7 @@ pub struct SchedulerPorts {
     disp_ready: Slot,
     retire: Vec<[Slot; 3]>,
     status: StatusPorts,
-    ins_slot: Option<Slot>,
+    ins_slot: Slot,
 }
 
 impl SchedulerPorts {
@@ -266,7 +266,7 @@ impl SchedulerPorts {
             disp_ready: find(inputs, "disp_ready_i")?,
             retire,
             status: StatusPorts::new(outputs)?,
-            ins_slot: outputs.slot("ins_slot_o"),
+            ins_slot: find(outputs, "ins_slot_o")?,
         })
     }
 
@@ -313,7 +313,7 @@ impl SchedulerPorts {
         for (to, slots) in out.retire_ready.iter_mut().zip(&self.retire) {
             *to = slots[2].get(words) != 0;
         }
-        let inserted = self.ins_slot.map_or(0, |slot| slot.get(words));
+        let inserted = self.ins_slot.get(words);
         out.inserted = (inserted != 0).then(|| inserted.trailing_zeros() as u8);
         out
     }
@@ -325,8 +325,6 @@ impl SchedulerPorts {
         for (slots, ready) in self.retire.iter().zip(out.retire_ready) {
             slots[2].set(words, ready.into());
         }
-        if let Some(slot) = self.ins_slot {
-            slot.set(words, one_hot(out.inserted.map(usize::from)));
-        }
+        self.ins_slot.set(words, one_hot(out.inserted.map(usize::from)));
     }
 }

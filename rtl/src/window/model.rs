@@ -161,11 +161,9 @@ impl CycleModel for FlatWindow {
             slot.set(out_words, ready.into());
         }
         let output = |name| find(&self.outputs, name).map_err(fault);
-        if let Some(slot) = self.outputs.slot("ins_slot_o") {
-            slot.set(out_words, one_hot(out.ins_slot));
-        }
         for (name, value) in [
             ("ins_ready_o", u128::from(out.ins_ready)),
+            ("ins_slot_o", one_hot(out.ins_slot)),
             ("slot_live_o", out.live),
             ("disp_valid_o", out.offer.is_some().into()),
             ("disp_id_o", out.offer.map_or(0, |o| o.id).into()),
