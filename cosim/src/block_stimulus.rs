@@ -28,7 +28,15 @@ pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
         BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
         BlockSpec::UpstreamLoad(params) => Box::new(Upstream { rng, params, inputs, ids: Vec::new() }),
         BlockSpec::KernelScheduler(params) => Box::new(Scheduler::new(rng, params, &inputs, &outputs)),
-        _ => todo!("STIMULUS"),
+        BlockSpec::KernelTable(params) => Box::new(TableStimulus::new(rng, params, inputs, &outputs)),
+        BlockSpec::SmOccupancy { params, requesters } => {
+            Box::new(OccupancyStimulus::new(rng, params, requesters, &inputs, &outputs))
+        }
+        BlockSpec::SmPartitions { requesters, .. } => {
+            Box::new(PartitionsStimulus::new(rng, requesters, inputs, &outputs))
+        }
+        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs)),
+        BlockSpec::FrontEnd(params) => Box::new(FrontEndStimulus::new(rng, params, &inputs, &outputs)),
     }
 }
 

@@ -4,6 +4,7 @@ use windlass_cosim::block_stimulus::{
     ArbiterStimulus, FrontEndStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus,
 };
 use windlass_cosim::stimulus::{Rng, Stimulus};
+use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::cta_arbiter_typed::model::FlatArbiter;
 use windlass_rtl::front_end::model::FlatFrontEnd;
 use windlass_rtl::front_end::{Counter, FrontEndModel, FrontEndPorts};
@@ -11,48 +12,14 @@ use windlass_rtl::kernel_table::model::FlatTable;
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::{
     ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, SchedulerParams, SmLimits, SmParams,
-    TableParams, WindowKind, slot_bits,
+    TableParams, WindowKind,
 };
 use windlass_rtl::port::{Direction, Layout, Port, indexed};
 use windlass_rtl::sm_occupancy::model::{FlatOccupancy, OccupancyPorts};
 use windlass_rtl::sm_partitions::model::FlatPartitions;
 
-const RESOURCES: [(&str, usize); 3] = [("warps", 7), ("regs", 9), ("smem", 11)];
-
-/// The ports of a block, as its page names them.
-struct Ports(Vec<Port>);
-
-impl Ports {
-    fn new() -> Self {
-        Self(Vec::new()).add("rst_ni", 1)
-    }
-
-    fn add(mut self, name: &str, width: usize) -> Self {
-        let direction = if name.ends_with("_o") { Direction::Output } else { Direction::Input };
-        let (channel, doc) = Default::default();
-        self.0.push(Port { name: name.into(), direction, width: width as u32, channel, doc });
-        self
-    }
-
-    /// `*` in the names stands for each of `all`.
-    fn each<T: ToString>(self, all: impl IntoIterator<Item = T>, ports: &[(&str, usize)]) -> Self {
-        all.into_iter().fold(self, |this, one| {
-            let one = one.to_string();
-            ports.iter().fold(this, |this, (name, width)| this.add(&name.replace('*', &one), *width))
-        })
-    }
-
-    fn resources(self, name: &str) -> Self {
-        RESOURCES.iter().fold(self, |this, (resource, width)| this.add(&name.replace('?', resource), *width))
-    }
-
-    fn lanes(self, name: &str, sms: usize) -> Self {
-        (0..sms.div_ceil(3).div_ceil(8)).fold(self, |this, group| this.add(&indexed(name, group), 8))
-    }
-
-    fn layouts(&self) -> (Layout, Layout) {
-        (Layout::new(&self.0, Direction::Input), Layout::new(&self.0, Direction::Output))
-    }
+fn layouts(ports: &[Port]) -> (Layout, Layout) {
+    (Layout::new(ports, Direction::Input), Layout::new(ports, Direction::Output))
 }
 
 /// Runs the model, and hands inputs and outputs of each cycle to `see`.
@@ -62,8 +29,7 @@ fn run(
     cycles: u64,
     mut see: impl FnMut(&dyn Fn(&str) -> u128),
 ) {
-    let ports = Ports(model.ports());
-    let (ins, outs) = ports.layouts();
+    let (ins, outs) = layouts(&model.ports());
     let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
     for cycle in 0..cycles {
         stimulus.next(cycle, &outputs, &mut inputs);
@@ -84,34 +50,15 @@ fn small() -> SmLimits {
     get(SmLimits::new(4, 16, 64, 200))
 }
 
-fn occupancy_ports(sms: usize, requesters: usize) -> Ports {
-    let mut ports = Ports::new();
-    for r in &["a", "b"][..requesters] {
-        ports = ports
-            .each([r], &[("need_valid_*_i", 1)])
-            .resources(&format!("need_?_{r}_i"))
-            .lanes(&format!("allow_{r}_i"), sms)
-            .lanes(&format!("fit_{r}_o"), sms)
-            .lanes(&format!("place_{r}_i"), sms)
-            .each([r], &[("sm_*_o", 8)]);
-    }
-    for p in 0..4 {
-        ports = ports
-            .each([p], &[("free_valid_*_i", 1), ("free_ready_*_o", 1), ("free_sm_*_i", 8)])
-            .resources(&format!("free_?_{p}_i"));
-    }
-    ports
-}
-
 #[test]
 fn occupancy_is_filled_emptied_and_contested() {
     for (sms, limits) in [(1, small()), (8, small()), (28, small()), (132, SmLimits::H100), (192, small())] {
         let params = get(SmParams::new(sms, limits));
-        let ports = occupancy_ports(sms, 2);
-        let (inputs, outputs) = ports.layouts();
+        let ports = BlockSpec::SmOccupancy { params, requesters: 2 }.ports();
+        let (inputs, outputs) = layouts(&ports);
         let io = OccupancyPorts::new(params, 2, &inputs, &outputs).unwrap_or_else(|e| panic!("{e}"));
         let mut stimulus = OccupancyStimulus::new(Rng::new(1), params, 2, &inputs, &outputs);
-        let mut model = FlatOccupancy::new(params, 2, ports.0.clone()).unwrap_or_else(|e| panic!("{e}"));
+        let mut model = FlatOccupancy::new(params, 2, ports.clone()).unwrap_or_else(|e| panic!("{e}"));
         let (mut ins, mut outs) = (vec![0; inputs.words()], vec![0; outputs.words()]);
         let (mut placed, mut both, mut same, mut no_room, mut kept, mut freed) = (0, 0, 0, 0, 0, 0);
         let mut looked = [[false; 2]; 2];
@@ -145,22 +92,10 @@ fn occupancy_is_filled_emptied_and_contested() {
 fn partitions_are_rewritten() {
     for (sms, requesters) in [(7, 1), (132, 2)] {
         let params = get(SmParams::new(sms, SmLimits::H100));
-        let ports = ["a", "b"][..requesters].iter().fold(Ports::new(), |ports, r| {
-            ports.each([r], &[("part_*_i", 3)]).lanes(&format!("allow_{r}_o"), sms)
-        });
-        let ports = ports.each(
-            [""],
-            &[
-                ("write_valid_i", 1),
-                ("write_ready_o", 1),
-                ("write_part_i", 3),
-                ("write_word_i", 3),
-                ("write_mask_i", 32),
-            ],
-        );
-        let (inputs, outputs) = ports.layouts();
+        let ports = BlockSpec::SmPartitions { params, requesters }.ports();
+        let (inputs, outputs) = layouts(&ports);
         let mut stimulus = PartitionsStimulus::new(Rng::new(2), requesters, inputs, &outputs);
-        let mut model = FlatPartitions::new(params, requesters, ports.0).unwrap_or_else(|e| panic!("{e}"));
+        let mut model = FlatPartitions::new(params, requesters, ports).unwrap_or_else(|e| panic!("{e}"));
         let (mut written, mut allowed) = (0, std::collections::BTreeSet::new());
         run(&mut model, &mut stimulus, 20_000, |port| {
             written += u32::from(port("write_ready_o") != 0);
@@ -171,38 +106,14 @@ fn partitions_are_rewritten() {
     }
 }
 
-fn table_ports(params: TableParams) -> Ports {
-    let bits = slot_bits(params.slots());
-    let mut ports = Ports::new()
-        .each([""], &[("ins_slot_i", params.slots()), ("ins_id_i", 8), ("ins_grid_i", 32)])
-        .each([""], &[("ins_type_i", 1), ("ins_part_i", 3)])
-        .resources("ins_?_i")
-        .each([""], &[("disp_valid_i", 1), ("disp_slot_i", bits)]);
-    for q in 0..params.queues() {
-        ports = ports
-            .each([q], &[("next_valid_*_o", 1), ("next_ready_*_i", 1), ("next_slot_*_o", bits)])
-            .each([q], &[("next_id_*_o", 8), ("next_grid_*_o", 32), ("next_type_*_o", 1)])
-            .each([q], &[("next_part_*_o", 3)])
-            .resources(&format!("next_?_{q}_o"));
-    }
-    for p in 0..4 {
-        ports = ports
-            .each([p], &[("done_valid_*_i", 1), ("done_slot_*_i", bits)])
-            .resources(&format!("done_?_{p}_o"));
-    }
-    ports
-        .add("done_err_o", 1)
-        .each(0..params.retire_ports(), &[("ret_valid_*_o", 1), ("ret_ready_*_i", 1), ("ret_slot_*_o", bits)])
-}
-
 #[test]
 fn kernels_pass_through_the_table() {
     for (slots, retire_ports, queues) in [(4, 1, 1), (8, 2, 2), (24, 4, 2), (128, 3, 2)] {
         let params = get(TableParams::new(slots, retire_ports, queues));
-        let ports = table_ports(params);
-        let (inputs, outputs) = ports.layouts();
+        let ports = BlockSpec::KernelTable(params).ports();
+        let (inputs, outputs) = layouts(&ports);
         let mut stimulus = TableStimulus::new(Rng::new(3), params, inputs, &outputs);
-        let mut model = FlatTable::new(params, ports.0).unwrap_or_else(|e| panic!("{e}"));
+        let mut model = FlatTable::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
         let (mut retired, mut errors, mut passed, mut four, mut held) = (0, 0, 0, 0, 0);
         run(&mut model, &mut stimulus, 40_000, |port| {
             errors += port("done_err_o");
@@ -229,71 +140,20 @@ fn arbiters_place_and_stall() {
         (ArbiterKind::Typed { active: 4 }, 132),
     ] {
         let params = get(SmParams::new(sms, small()).and_then(|sms| DispatchParams::new(arbiter, 8, sms)));
-        let mut ports = Ports::new();
-        for c in &["a", "b"][..arbiter.channels()] {
-            ports = ports
-                .each([c], &[("kern_valid_*_i", 1), ("kern_ready_*_o", 1), ("kern_slot_*_i", 3)])
-                .each([c], &[("kern_id_*_i", 8), ("kern_grid_*_i", 32), ("kern_type_*_i", 1)])
-                .each([c], &[("kern_part_*_i", 3)])
-                .resources(&format!("kern_?_{c}_i"))
-                .each([c], &[("need_valid_*_o", 1), ("need_part_*_o", 3)])
-                .resources(&format!("need_?_{c}_o"))
-                .lanes(&format!("fit_{c}_i"), sms)
-                .lanes(&format!("place_{c}_o"), sms)
-                .each([c], &[("sm_*_i", 8), ("cta_valid_*_o", 1), ("cta_ready_*_i", 1), ("cta_sm_*_o", 8)])
-                .each([c], &[("cta_slot_*_o", 3), ("cta_id_*_o", 8), ("cta_index_*_o", 32)])
-                .each([c], &[("cta_type_*_o", 1), ("no_room_*_o", 1)]);
-        }
-        let (inputs, _) = ports.layouts();
+        let ports = BlockSpec::CtaArbiter(params).ports();
+        let (inputs, _) = layouts(&ports);
         let mut stimulus = ArbiterStimulus::new(Rng::new(4), params, inputs);
-        let mut model = FlatArbiter::new(params, ports.0).unwrap_or_else(|e| panic!("{e}"));
+        let mut model = FlatArbiter::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
         let (mut kernels, mut ctas, mut stalled, mut no_room) = (0, 0, 0, 0);
         run(&mut model, &mut stimulus, 20_000, |port| {
-            kernels += port("kern_valid_a_i") & port("kern_ready_a_o");
-            ctas += port("cta_valid_a_o") & port("cta_ready_a_i");
-            stalled += port("cta_valid_a_o") & (1 - port("cta_ready_a_i"));
-            no_room += port("no_room_a_o");
+            kernels += port("kern_valid_0_i") & port("kern_ready_0_o");
+            ctas += port("cta_valid_0_o") & port("cta_ready_0_i");
+            stalled += port("cta_valid_0_o") & (1 - port("cta_ready_0_i"));
+            no_room += port("no_room_0_o");
         });
         println!("{arbiter:?} {sms}: kernels {kernels} ctas {ctas} stalled {stalled} no room {no_room}");
         assert!(kernels > 50 && ctas > 2_000 && stalled > 500 && no_room > 500, "{arbiter:?}");
     }
-}
-
-fn front_end_ports(params: FrontEndParams) -> Ports {
-    let bits = slot_bits(params.dispatch().slots());
-    let mut ports = Ports::new().each([""], &[("host_valid_i", 1), ("host_ready_o", 1), ("host_id_i", 8)]);
-    ports = match params.scheduler().upstream().encoding() {
-        Encoding::Ids { lanes } => {
-            ports.add("host_last_i", 1).each(0..lanes, &[("host_up_valid_*_i", 1), ("host_up_id_*_i", 8)])
-        }
-        Encoding::Mask => ports.add("host_up_i", params.scheduler().upstream().scheduled()),
-    };
-    ports = ports
-        .each([""], &[("host_grid_i", 32), ("host_type_i", 1), ("host_part_i", 3)])
-        .resources("host_?_i")
-        .each(
-            0..params.dispatch().arbiter().channels(),
-            &[
-                ("cta_valid_*_o", 1),
-                ("cta_ready_*_i", 1),
-                ("cta_sm_*_o", 8),
-                ("cta_slot_*_o", bits),
-                ("cta_id_*_o", 8),
-                ("cta_index_*_o", 32),
-                ("cta_type_*_o", 1),
-            ],
-        )
-        .each(
-            0..4,
-            &[("done_valid_*_i", 1), ("done_ready_*_o", 1), ("done_sm_*_i", 8), ("done_slot_*_i", bits)],
-        )
-        .each([""], &[("done_err_o", 1), ("part_valid_i", 1), ("part_ready_o", 1), ("part_id_i", 3)])
-        .each([""], &[("part_word_i", 3), ("part_mask_i", 32), ("disp_valid_o", 1), ("disp_id_o", 8)])
-        .each([""], &[("disp_slot_o", bits)])
-        .each(0..params.scheduler().window().retire_ports(), &[("ret_valid_*_o", 1), ("ret_slot_*_o", bits)])
-        .each([""], &[("ret_err_o", 1), ("occupancy_o", 8), ("oldest_valid_o", 1), ("oldest_id_o", 8)])
-        .each([""], &[("stall_limit_o", 1), ("stall_full_o", 1), ("stall_busy_o", 1), ("busy_o", 1)]);
-    ports.each([""], &[("count_sel_i", 4), ("count_o", 48)])
 }
 
 /// Every CTA that was placed is freed, and whenever nothing is left, every SM is empty.
@@ -317,12 +177,12 @@ fn the_front_end_gives_back_what_it_takes() {
         let scheduler = SchedulerParams::new(kind, slots, 2, 64, encoding);
         let params = get(scheduler
             .and_then(|scheduler| FrontEndParams::new(scheduler, arbiter, SmParams::new(sms, limits)?)));
-        let ports = front_end_ports(params);
-        let (ins, outs) = ports.layouts();
+        let ports = BlockSpec::FrontEnd(params).ports();
+        let (ins, outs) = layouts(&ports);
         let io = FrontEndPorts::new(params, &ins, &outs).unwrap_or_else(|e| panic!("{e}"));
         let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs);
         let mut model = FrontEndModel::new(params);
-        let mut flat = FlatFrontEnd::new(params, ports.0).unwrap_or_else(|e| panic!("{e}"));
+        let mut flat = FlatFrontEnd::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
         let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
         let (mut drains, mut kernels, mut errors, mut was_drained, mut waited) = (0, 0, 0, false, [0; 2]);
         let mut most = 0;

@@ -230,7 +230,7 @@ impl Stimulus for PartitionsStimulus {
         set("write_part_i", write.partition.into());
         set("write_word_i", write.word.into());
         set("write_mask_i", write.mask.into());
-        for r in &LETTERS[..self.requesters] {
+        for r in 0..self.requesters {
             if chance(rng, 1 + phase.consumer, 17) {
                 set(&format!("part_{r}_i"), rng.below(PARTITIONS as u64).into());
             }
@@ -477,7 +477,7 @@ impl Stimulus for ArbiterStimulus {
                 ("sm", given.sm.into()),
                 ("cta_ready", given.cta_ready.into()),
             ] {
-                set(format!("{port}_{letter}_i"), value);
+                set(indexed(&format!("{port}_i"), c), value);
             }
             for (group, lanes) in fit.to_le_bytes().into_iter().enumerate() {
                 set(format!("fit_{letter}_{group}_i"), lanes.into());
