@@ -245,8 +245,16 @@ impl Stimulus for PartitionsStimulus {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Free,
-    Inserted { grid: u32 },
-    Running { left: u32 },
+    Inserted {
+        grid: u32,
+    },
+    /// Dispatched, but no arbiter has it: no CTA of it can end.
+    Queued {
+        grid: u32,
+    },
+    Running {
+        left: u32,
+    },
 }
 
 /// `kernel_table`: kernels come, are dispatched, lose their CTAs one by one or four in a cycle, retire. Now and then a CTA ends that
@@ -256,6 +264,8 @@ pub struct TableStimulus {
     params: TableParams,
     inputs: Layout,
     ret: Vec<[Slot; 2]>,
+    /// Valid and slot of each queue's first kernel, and the ready that was given.
+    next: Vec<[Slot; 3]>,
     phase: Phase,
     stages: Vec<Stage>,
     /// Slots whose entries were ever written: what the others hold nobody knows.
@@ -271,9 +281,19 @@ impl TableStimulus {
                 Some([outputs.slot(&indexed("ret_valid_o", r))?, outputs.slot(&indexed("ret_slot_o", r))?])
             })
             .collect();
+        let next = (0..params.queues())
+            .filter_map(|q| {
+                let output = |name| outputs.slot(&indexed(name, q));
+                Some([
+                    output("next_valid_o")?,
+                    output("next_slot_o")?,
+                    inputs.slot(&indexed("next_ready_i", q))?,
+                ])
+            })
+            .collect();
         let stages = vec![Stage::Free; params.slots()];
         let ret_ready = vec![false; params.retire_ports()];
-        Self { rng, params, inputs, ret, phase: Phase::default(), stages, written: 0, ret_ready }
+        Self { rng, params, inputs, ret, next, phase: Phase::default(), stages, written: 0, ret_ready }
     }
 
     /// A random slot of those that `wanted` says.
@@ -286,7 +306,11 @@ impl TableStimulus {
     fn ends(&mut self, rate: u64) -> Vec<(usize, bool)> {
         let running = |stage| matches!(stage, Stage::Running { left } if left > 0);
         let same = self.pick(running);
-        let written: Vec<usize> = ones(self.written).collect();
+        let queued = |slot: &usize| matches!(self.stages[*slot], Stage::Queued { .. });
+        let mut written: Vec<usize> = ones(self.written).collect();
+        if written.iter().any(|slot| !queued(slot)) {
+            written.retain(|slot| !queued(slot));
+        }
         let mut ended = vec![0; self.stages.len()];
         let mut ends = Vec::new();
         for _ in 0..DONE_PORTS {
@@ -303,7 +327,10 @@ impl TableStimulus {
                     (slot, true)
                 }
                 // An error: it may not run, or have no CTA left.
-                _ => (written[self.rng.below(written.len() as u64) as usize], wrong),
+                _ => {
+                    let slot = written[self.rng.below(written.len() as u64) as usize];
+                    (slot, wrong && !matches!(self.stages[slot], Stage::Queued { .. }))
+                }
             });
         }
         for (slot, valid) in &ends {
@@ -321,6 +348,15 @@ impl Stimulus for TableStimulus {
             for ([valid, slot], _) in self.ret.iter().zip(&self.ret_ready).filter(|(_, ready)| **ready) {
                 if valid.get(last) != 0 {
                     self.stages[slot.get(last) as usize] = Stage::Free;
+                }
+            }
+            for [valid, slot, ready] in &self.next {
+                if valid.get(last) != 0
+                    && ready.get(inputs) != 0
+                    && let stage = &mut self.stages[slot.get(last) as usize]
+                    && let Stage::Queued { grid } = *stage
+                {
+                    *stage = Stage::Running { left: grid };
                 }
             }
         }
@@ -377,7 +413,7 @@ impl Stimulus for TableStimulus {
         if let Some(slot) = dispatch
             && let Stage::Inserted { grid } = self.stages[slot]
         {
-            self.stages[slot] = Stage::Running { left: grid };
+            self.stages[slot] = Stage::Queued { grid };
         }
         if let Some(slot) = insert {
             self.stages[slot] = Stage::Inserted { grid: launch.grid };

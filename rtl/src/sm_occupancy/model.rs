@@ -219,7 +219,7 @@ impl OccupancyModel {
             *self = Self::new(self.params, self.requesters);
             return out;
         }
-        self.open = self.compare(input.allow);
+        self.open = if self.filling > 0 { [0; MAX_REQUESTERS] } else { self.compare(input.allow) };
         self.update(input, out.free_ready);
         self.placed = input.place;
         self.need.rotate_right(1);

@@ -55,8 +55,10 @@ impl PartitionsModel {
 
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &PartitionsIn) -> PartitionsOut {
+        let allow =
+            |part| if self.filling > 0 { 0 } else { self.masks[usize::from(part)][self.phase.compared()] };
         PartitionsOut {
-            allow: self.part.map(|part| self.masks[usize::from(part)][self.phase.compared()]),
+            allow: self.part.map(allow),
             write_ready: input.write.is_some() && self.written == SLICES - 1,
         }
     }
