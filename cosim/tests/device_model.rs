@@ -6,13 +6,22 @@ use common::{kernel, profile};
 use proptest::prelude::*;
 use windlass_cosim::device::dispatcher::Dispatcher;
 use windlass_cosim::device::work::UNITS_PER_CYCLE;
-use windlass_cosim::device::{Completion, CtaWork, Device, DeviceError};
+use windlass_cosim::device::{Completion, CtaEnd, CtaWork, Device, DeviceError, SmArray};
+use windlass_cosim::partition::{ALL_SMS, Partitions};
 use windlass_cosim::profile::{Profile, ProfileError};
+use windlass_rtl::front_end::CtaType;
 use windlass_runtime::ktrace::KernelType;
 
 /// A CTA of `cycles` cycles of pipe work that takes `warps` warps and nothing else of note.
 fn work(kind: KernelType, ctas: u64, cycles: u64, warps: u32) -> CtaWork {
-    CtaWork { kind, ctas, needs: [1, warps, warps * 32, 0, 0], work: cycles * UNITS_PER_CYCLE, floor: 1 }
+    CtaWork {
+        kind,
+        ctas,
+        needs: [1, warps, warps * 32, 0, 0],
+        work: cycles * UNITS_PER_CYCLE,
+        floor: 1,
+        partition: ALL_SMS,
+    }
 }
 
 fn one_sm() -> Profile {
@@ -21,8 +30,17 @@ fn one_sm() -> Profile {
 
 /// Offers the kernels in order, as soon as the device takes them; jumps. Completions by kernel.
 fn run(profile: &Profile, works: Vec<CtaWork>) -> (Vec<u64>, Device) {
-    let n = works.len();
-    let mut device = Device::new(profile, works);
+    run_on(Device::new(profile, Partitions::default(), works))
+}
+
+fn ideal(profile: &Profile, works: Vec<CtaWork>) -> Device {
+    let mut device = Device::new(profile, Partitions::default(), works);
+    device.idealise();
+    device
+}
+
+fn run_on(mut device: Device) -> (Vec<u64>, Device) {
+    let n = device.kernels();
     device.record();
     let mut ends = vec![0; n];
     let mut next = 0;
@@ -104,6 +122,118 @@ fn the_head_of_line_blocks_smaller_kernels_behind_it() {
     let (_, device) = run(&one_sm(), vec![large, work(KernelType::Tensor, 1, 10, 1)]);
     let small = device.spans().iter().find(|s| s.kernel == 1).expect("ran");
     assert!(small.start > 500, "started in cycle {}", small.start);
+}
+
+#[test]
+fn nothing_blocks_the_line_of_an_ideal_dispatcher() {
+    // Beside 40 of 48 warps there is room for the fourth kernel, and never for the second before the first has ended.
+    let kernels =
+        [(KernelType::Simt, 40), (KernelType::Simt, 48), (KernelType::Tensor, 1), (KernelType::Simt, 7)];
+    let works = kernels.map(|(kind, warps)| work(kind, 1, 500, warps)).to_vec();
+    let (_, device) = run_on(ideal(&one_sm(), works));
+    let start = |k| device.spans().iter().find(|s| s.kernel == k).expect("ran").start;
+    assert_eq!([start(0), start(2), start(3)], [1, 3, 4]);
+    assert!(start(1) > 500);
+}
+
+#[test]
+fn an_ideal_dispatcher_places_a_cta_of_each_type_in_a_cycle() {
+    let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
+    let (_, device) = run_on(ideal(&profile(), kinds.map(|kind| work(kind, 20, 500, 1)).to_vec()));
+    let mut starts: Vec<u64> = device.spans().iter().map(|s| s.start).collect();
+    starts.sort_unstable();
+    // SIMT and COPY from cycle 1 on, one after the other; TENSOR from cycle 2.
+    let wanted: Vec<u64> = (1..=40).chain(2..=21).collect();
+    assert_eq!(starts, {
+        let mut w = wanted;
+        w.sort_unstable();
+        w
+    });
+}
+
+#[test]
+fn the_dispatcher_honours_partitions() {
+    let partitions = Partitions::parse("0-1,40-45", 46).expect("ranges");
+    let part = |partition| CtaWork { partition, ..work(KernelType::Simt, 30, 500, 1) };
+    let mut device = Device::new(&profile(), partitions, vec![part(1), part(0), part(5)]);
+    device.record();
+    for k in 0..3 {
+        while !device.offer(k) {
+            device.step();
+        }
+    }
+    while let Some(cycle) = device.next_event() {
+        device.advance(cycle);
+    }
+    let used = |k| {
+        let mut sms: Vec<u32> = device.spans().iter().filter(|s| s.kernel == k).map(|s| s.sm).collect();
+        sms.sort_unstable();
+        sms.dedup();
+        sms
+    };
+    assert_eq!(used(0), [40, 41, 42, 43, 44, 45]);
+    assert_eq!(used(1), [0, 1]);
+    assert_eq!(used(2).len(), 30, "a partition without a mask is all SMs");
+}
+
+#[test]
+fn the_sms_alone_take_what_fits_and_say_what_ended_where() {
+    let works = vec![work(KernelType::Simt, 2, 100, 30), work(KernelType::Tensor, 1, 50, 18)];
+    let mut sms = SmArray::new(&profile(), Partitions::default(), works);
+    sms.place(0, 7).expect("empty");
+    let error = sms.place(0, 7).expect_err("30 of 48 warps are taken");
+    assert_eq!((error.resource, error.needed, error.free), ("warps", 30, 18));
+    sms.place(1, 7).expect("just fits");
+    sms.place(0, 3).expect("empty");
+    assert_eq!(sms.next_event(), Some(50));
+    assert!(sms.go_to(50));
+    assert_eq!(sms.take_ends(), [CtaEnd { kernel: 1, sm: 7 }]);
+    assert_eq!(sms.take_completions(), [Completion { kernel: 1, cycle: 50 }]);
+    assert!(sms.go_to(100));
+    assert_eq!(sms.take_ends(), [CtaEnd { kernel: 0, sm: 3 }, CtaEnd { kernel: 0, sm: 7 }]);
+    assert_eq!((sms.next_event(), sms.placed()), (None, 3));
+    // In 100 cycles 2 of 46 SMs were busy, one of them with both types in 50.
+    let occupancy = sms.occupancy(100);
+    assert!((occupancy.sms - 2.0 / 46.0).abs() < 1e-12, "{occupancy:?}");
+    assert!((occupancy.both_types - 0.5 / 46.0).abs() < 1e-12, "{occupancy:?}");
+    assert!((occupancy.both_types_of_busy - 0.25).abs() < 1e-12, "{occupancy:?}");
+}
+
+#[test]
+fn a_launch_packet_counts_in_allocation_units() {
+    let mut k = kernel("k", 7, &[], &[]);
+    (k.block, k.regs, k.smem, k.part) = ([33, 1, 1], Some(33), 1, Some(2));
+    k.kind = KernelType::Copy;
+    let launch = CtaWork::new(&profile(), &k, 0).expect("fits").launch(&profile());
+    assert_eq!((launch.grid, launch.kind, launch.partition), (7, CtaType::Simt, 2));
+    assert_eq!((launch.needs.warps, launch.needs.registers, launch.needs.smem), (2, 10, 9));
+    (k.regs, k.part, k.kind) = (Some(0), None, KernelType::Tensor);
+    let launch = CtaWork::new(&profile(), &k, 0).expect("fits").launch(&profile());
+    assert_eq!((launch.needs.registers, launch.partition, launch.kind), (1, ALL_SMS, CtaType::Tensor));
+}
+
+#[test]
+fn every_embedded_profile_can_be_counted_by_the_hardware_and_others_name_the_field() {
+    for name in Profile::names() {
+        let profile = Profile::load(name).expect("embedded");
+        let sms = profile.sm_params().expect("within the hardware's widths");
+        assert_eq!(sms.sms(), profile.sms as usize);
+        assert_eq!(u32::from(sms.limits().smem()) * profile.sm.smem_unit, profile.sm.smem_bytes);
+    }
+    let wrong: [(&str, fn(&mut Profile)); 6] = [
+        ("`sms` = 193", |p| p.sms = 193),
+        ("`sm.ctas` = 33", |p| p.sm.ctas = 33),
+        ("`sm.warps` = 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
+        ("`sm.threads` = 1535", |p| p.sm.threads = 1535),
+        ("`sm.registers` = 65536", |p| p.sm.register_unit = 128),
+        ("`sm.smem_bytes` = 300000", |p| p.sm.smem_bytes = 300_000),
+    ];
+    for (words, spoil) in wrong {
+        let mut profile = profile();
+        spoil(&mut profile);
+        let error = profile.sm_params().expect_err(words).to_string();
+        assert!(error.contains(words) && error.contains("rtx3070"), "{error}");
+    }
 }
 
 #[test]
@@ -197,6 +327,7 @@ proptest! {
     fn stepping_and_jumping_are_the_same(
         kernels in prop::collection::vec((0..3usize, 1..120u64, 0..4000u64, 1..9u32, 1..900u64), 1..12),
         sms in 1..6u32,
+        is_ideal: bool,
     ) {
         let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
         let profile = Profile { sms, ..profile() };
@@ -208,8 +339,12 @@ proptest! {
                 ..work(kinds[*kind], *ctas, 0, *warps)
             })
             .collect();
-        let (ends, jumped) = run(&profile, works.clone());
-        let mut device = Device::new(&profile, works.clone());
+        let new = || match is_ideal {
+            true => ideal(&profile, works.clone()),
+            false => Device::new(&profile, Partitions::default(), works.clone()),
+        };
+        let (ends, jumped) = run_on(new());
+        let mut device = new();
         device.record();
         let mut next = 0;
         let mut stepped = vec![0; works.len()];
