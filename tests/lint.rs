@@ -50,7 +50,8 @@ fn every_block_at_every_size_is_lint_clean() {
     for window in [WindowKind::Matrix, WindowKind::List] {
         for (retire_ports, scheduled, lanes) in [(1, 8, 1), (3, 100, 3), (4, 255, 8)] {
             let encoding = Encoding::Ids { lanes };
-            let request = Request { slots: 4, window, retire_ports, scheduled, encoding };
+            let request =
+                Request { slots: 4, window, retire_ports, scheduled, encoding, ..Request::default() };
             specs.push(BlockSpec::new("kernel_scheduler", request).expect("in range"));
         }
     }

@@ -12,7 +12,9 @@ use windlass_cosim::wave::Wave;
 use windlass_gen::emit;
 use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
-use windlass_rtl::params::{Encoding, SCHEDULED_MASK, WINDOW_SLOTS, WindowKind};
+use windlass_rtl::params::{
+    ArbiterKind, Encoding, SCHEDULED_MASK, SM_SIZES, SmLimits, WINDOW_SLOTS, WindowKind,
+};
 
 fn seed() -> u64 {
     std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_120)
@@ -72,7 +74,7 @@ fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>,
 /// and Verilog alone, in the long run for a million cycles.
 fn check(test: &str, name: &str, request: Request) {
     let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
-    let [three, two] = match (long(), spec.slots()) {
+    let [three, two] = match (long(), spec.size()) {
         (false, ..=8) => [20_000, 100_000],
         (false, ..=32) => [1_000, 20_000],
         (false, _) => [50, 2_000],
@@ -179,6 +181,84 @@ fn kernel_scheduler_with_masks() {
     for (window, scheduled) in [(WindowKind::Matrix, 8), (WindowKind::Matrix, 255), (WindowKind::List, 64)] {
         let request = with(|r| (r.window, r.scheduled, r.encoding) = (window, scheduled, Encoding::Mask));
         check("kernel_scheduler_with_masks", "kernel_scheduler", request);
+    }
+}
+
+/// At several numbers of SMs; in the long run at all. Real GPUs' sizes, and one that leaves slices without SMs.
+fn sm_sizes(test: &str, name: &str, request: Request) {
+    for sms in SM_SIZES.into_iter().chain([1]) {
+        if long() || [1, 8, 46, 132].contains(&sms) {
+            check(test, name, Request { sms, ..request });
+        }
+    }
+}
+
+const ARBITERS: [ArbiterKind; 4] = [
+    ArbiterKind::Single,
+    ArbiterKind::Typed { active: 1 },
+    ArbiterKind::Typed { active: 2 },
+    ArbiterKind::Typed { active: 4 },
+];
+
+#[test]
+fn kernel_table() {
+    for arbiter in [ArbiterKind::Single, ArbiterKind::Typed { active: 1 }] {
+        sizes("kernel_table", "kernel_table", Request { arbiter, ..Request::default() });
+    }
+    for retire_ports in [1, 4] {
+        check("kernel_table", "kernel_table", with(|r| r.retire_ports = retire_ports));
+    }
+}
+
+#[test]
+fn sm_occupancy() {
+    for arbiter in [ArbiterKind::Single, ArbiterKind::Typed { active: 1 }] {
+        sm_sizes("sm_occupancy", "sm_occupancy", with(|r| r.arbiter = arbiter));
+    }
+}
+
+#[test]
+fn sm_occupancy_with_other_limits() {
+    for limits in [(16, 48, 256, 800), (1, 1, 1, 1), (2, 64, 5, 2047)] {
+        let (ctas, warps, registers, smem) = limits;
+        let limits = SmLimits::new(ctas, warps, registers, smem).expect("in range");
+        check("sm_occupancy_with_other_limits", "sm_occupancy", with(|r| (r.sms, r.limits) = (16, limits)));
+    }
+}
+
+#[test]
+fn sm_partitions() {
+    for arbiter in [ArbiterKind::Single, ArbiterKind::Typed { active: 1 }] {
+        sm_sizes("sm_partitions", "sm_partitions", with(|r| r.arbiter = arbiter));
+    }
+}
+
+#[test]
+fn cta_arbiter_single() {
+    sm_sizes("cta_arbiter_single", "cta_arbiter_single", with(|_| {}));
+}
+
+#[test]
+fn cta_arbiter_typed() {
+    for arbiter in &ARBITERS[1..] {
+        sm_sizes("cta_arbiter_typed", "cta_arbiter_typed", with(|r| r.arbiter = *arbiter));
+    }
+}
+
+#[test]
+fn front_end_with_each_arbiter() {
+    for arbiter in ARBITERS {
+        sm_sizes("front_end_with_each_arbiter", "front_end", with(|r| r.arbiter = arbiter));
+    }
+}
+
+#[test]
+fn front_end_of_every_kind() {
+    for window in [WindowKind::Matrix, WindowKind::List] {
+        for encoding in [Encoding::Ids { lanes: 2 }, Encoding::Mask] {
+            let request = with(|r| (r.window, r.encoding, r.scheduled, r.sms) = (window, encoding, 32, 16));
+            sizes("front_end_of_every_kind", "front_end", request);
+        }
     }
 }
 

@@ -3,9 +3,12 @@
 use windlass_cosim::engine::library;
 use windlass_cosim::verilator::InstanceOptions;
 use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::front_end::{
+    CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch,
+};
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
-use windlass_rtl::params::WindowKind;
+use windlass_rtl::params::{ArbiterKind, WindowKind};
 use windlass_rtl::port::{Direction, Layout};
 
 /// A scheduler behind its typed ports: Verilog, but for large list windows, whose Verilog takes long to build. There it is the golden
@@ -154,4 +157,210 @@ fn matrix_takes_a_kernel_in_every_cycle() {
         assert_eq!(out.occupancy, id);
     }
     assert!(scheduler.cycle(kernel(32, &[])).stall_full);
+}
+
+/// The whole front end in Verilog, behind its typed ports.
+struct FrontEnd {
+    model: Box<dyn CycleModel>,
+    ports: FrontEndPorts,
+    /// Cycles so far, the reset left out.
+    now: u64,
+}
+
+/// What it is for most tests: the size of the targets.
+fn large(arbiter: ArbiterKind) -> Request {
+    Request { slots: 32, sms: 132, arbiter, ..Request::default() }
+}
+
+const TYPED: ArbiterKind = ArbiterKind::Typed { active: 2 };
+
+impl FrontEnd {
+    /// After reset, and after the three cycles in which the SMs become empty.
+    fn new(request: Request) -> Self {
+        let spec = BlockSpec::new("front_end", request).unwrap_or_else(|e| panic!("{e}"));
+        let BlockSpec::FrontEnd(params) = spec else { panic!("{spec:?}") };
+        let library = library(spec, |build| build).unwrap_or_else(|e| panic!("{e}"));
+        let model = library.instance(InstanceOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        let all = model.ports();
+        let inputs = Layout::new(&all, Direction::Input);
+        let outputs = Layout::new(&all, Direction::Output);
+        let ports = FrontEndPorts::new(params, &inputs, &outputs).unwrap_or_else(|e| panic!("{e}"));
+        let mut front_end = Self { model: Box::new(model), ports, now: 0 };
+        for input in [FrontEndIn::RESET; 2].into_iter().chain([FrontEndIn::IDLE; 3]) {
+            front_end.cycle(input);
+        }
+        front_end.now = 0;
+        front_end
+    }
+
+    fn cycle(&mut self, input: FrontEndIn) -> FrontEndOut {
+        let mut inputs = vec![0; self.ports.input_words()];
+        let mut outputs = vec![0; self.ports.output_words()];
+        self.ports.pack(&input, &mut inputs);
+        self.model.cycle(&inputs, &mut outputs).unwrap_or_else(|e| panic!("{e}"));
+        self.now += 1;
+        self.ports.unpack(&outputs)
+    }
+
+    /// The first idle cycle, counted from the one before, in which `done` finds something.
+    fn until<T>(&mut self, done: impl Fn(&FrontEndOut) -> Option<T>) -> (usize, T) {
+        (1..1000)
+            .find_map(|cycle| done(&self.cycle(FrontEndIn::IDLE)).map(|found| (cycle, found)))
+            .expect("it happens")
+    }
+}
+
+/// A kernel of `grid` CTAs of two warps, two register units and a kilobyte.
+fn launch(id: u8, upstream: &[u8], grid: u32, kind: CtaType) -> FrontEndIn {
+    let needs = CtaNeeds { warps: 2, registers: 2, smem: 8 };
+    let launch = Launch { grid, kind, partition: 0, needs };
+    FrontEndIn { host: kernel(id, upstream).host.map(|beat| (beat, launch)), ..FrontEndIn::IDLE }
+}
+
+/// A kernel whose CTAs need a whole SM each.
+fn whole(id: u8, upstream: &[u8], grid: u32, kind: CtaType) -> FrontEndIn {
+    let mut input = launch(id, upstream, grid, kind);
+    if let Some((_, launch)) = &mut input.host {
+        launch.needs = CtaNeeds { warps: 64, registers: 256, smem: 1824 };
+    }
+    input
+}
+
+/// These CTAs have ended, at most one per port.
+fn ends(ctas: &[CtaOut]) -> FrontEndIn {
+    let mut input = FrontEndIn::IDLE;
+    for cta in ctas {
+        let port = &mut input.done[usize::from(cta.sm) % 4];
+        assert!(port.replace(CtaDone { sm: cta.sm, slot: cta.slot }).is_none(), "two for one port");
+    }
+    input
+}
+
+#[test]
+fn a_dispatched_kernel_places_its_first_cta_two_cycles_later() {
+    for arbiter in [ArbiterKind::Single, TYPED] {
+        let mut front_end = FrontEnd::new(large(arbiter));
+        assert!(front_end.cycle(launch(0, &[], 1, CtaType::Simt)).scheduler.host_ready);
+        assert!(front_end.cycle(FrontEndIn::IDLE).scheduler.offer.is_some(), "dispatched");
+        assert_eq!(front_end.until(|out| out.cta[0]).0, 2);
+    }
+}
+
+#[test]
+fn the_last_completion_frees_a_kernel_that_places_its_first_cta_four_cycles_later() {
+    for arbiter in [ArbiterKind::Single, TYPED] {
+        let mut front_end = FrontEnd::new(large(arbiter));
+        front_end.cycle(launch(0, &[], 1, CtaType::Simt));
+        front_end.cycle(launch(1, &[0], 1, CtaType::Simt));
+        let (_, cta) = front_end.until(|out| out.cta[0]);
+        assert_eq!(cta.id, 0);
+        for _ in 0..20 {
+            assert_eq!(front_end.cycle(FrontEndIn::IDLE).cta, [None, None], "kernel 1 waits for kernel 0");
+        }
+        assert!(front_end.cycle(ends(&[cta])).done_ready[usize::from(cta.sm) % 4]);
+        let (cycles, cta) = front_end.until(|out| out.cta[0]);
+        assert_eq!((cycles, cta.id), (4, 1));
+    }
+}
+
+#[test]
+fn two_types_place_two_ctas_in_every_cycle() {
+    let mut front_end = FrontEnd::new(large(TYPED));
+    front_end.cycle(launch(0, &[], 1000, CtaType::Simt));
+    front_end.cycle(launch(1, &[], 1000, CtaType::Tensor));
+    front_end.until(|out| out.cta[1]);
+    for placed in 0..400 {
+        let out = front_end.cycle(FrontEndIn::IDLE);
+        let kinds = out.cta.map(|cta| cta.map(|cta| cta.kind));
+        assert_eq!(kinds, [Some(CtaType::Simt), Some(CtaType::Tensor)], "after {placed} cycles");
+    }
+}
+
+#[test]
+fn one_type_places_one_cta_in_every_cycle() {
+    for arbiter in [ArbiterKind::Single, ArbiterKind::Typed { active: 1 }, ArbiterKind::Typed { active: 4 }] {
+        let mut front_end = FrontEnd::new(large(arbiter));
+        front_end.cycle(launch(0, &[], 2000, CtaType::Simt));
+        front_end.until(|out| out.cta[0]);
+        for index in 1..600 {
+            let cta = front_end.cycle(FrontEndIn::IDLE).cta[0];
+            assert_eq!(cta.map(|cta| cta.index), Some(index));
+        }
+    }
+}
+
+/// How many TENSOR CTAs are placed behind SIMT kernels that wait for room.
+fn placed_behind_a_stuck_type(arbiter: ArbiterKind) -> usize {
+    let mut front_end = FrontEnd::new(large(arbiter));
+    // One CTA on each SM, so that none is empty; then many kernels that need an empty one.
+    front_end.cycle(launch(0, &[], 132, CtaType::Simt));
+    for _ in 0..200 {
+        front_end.cycle(FrontEndIn::IDLE);
+    }
+    for id in 1..=8 {
+        assert!(front_end.cycle(whole(id, &[], 10, CtaType::Simt)).scheduler.host_ready);
+    }
+    assert!(front_end.cycle(launch(9, &[], 300, CtaType::Tensor)).scheduler.host_ready);
+    (0..400).map(|_| front_end.cycle(FrontEndIn::IDLE).cta.iter().flatten().count()).sum()
+}
+
+#[test]
+fn a_type_does_not_wait_for_the_others_head_of_line() {
+    assert_eq!(placed_behind_a_stuck_type(TYPED), 300);
+    assert_eq!(placed_behind_a_stuck_type(ArbiterKind::Single), 0, "the baseline waits");
+}
+
+#[test]
+fn the_host_sends_a_packet_in_every_cycle() {
+    let mut front_end = FrontEnd::new(large(TYPED));
+    for id in 0..32 {
+        let kind = if id % 2 == 0 { CtaType::Simt } else { CtaType::Tensor };
+        let upstream = if id == 0 { vec![] } else { vec![id - 1] };
+        assert!(front_end.cycle(launch(id, &upstream, 5, kind)).scheduler.host_ready, "kernel {id}");
+    }
+}
+
+#[test]
+fn room_that_a_completion_makes_is_used_two_to_four_cycles_later() {
+    let mut front_end = FrontEnd::new(large(TYPED));
+    front_end.cycle(whole(0, &[], 2000, CtaType::Simt));
+    let mut running: Vec<CtaOut> = Vec::new();
+    while running.len() < 132 {
+        running.extend(front_end.cycle(FrontEndIn::IDLE).cta[0]);
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for (wait, cta) in running.into_iter().enumerate() {
+        for _ in 0..wait % 7 {
+            assert_eq!(front_end.cycle(FrontEndIn::IDLE).cta[0], None, "every SM is full");
+        }
+        front_end.cycle(ends(&[cta]));
+        let (cycles, next) = front_end.until(|out| out.cta[0]);
+        assert_eq!(next.sm, cta.sm);
+        seen.insert(cycles);
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [2, 3, 4]);
+}
+
+#[test]
+fn four_completions_in_one_cycle_retire_their_kernel_once() {
+    let mut front_end = FrontEnd::new(large(TYPED));
+    front_end.cycle(launch(0, &[], 8, CtaType::Simt));
+    let mut running: Vec<CtaOut> = Vec::new();
+    while running.len() < 8 {
+        running.extend(front_end.cycle(FrontEndIn::IDLE).cta[0]);
+    }
+    // The last four come through four ports in one cycle.
+    let mut ports = std::collections::BTreeSet::new();
+    let (last, first): (Vec<CtaOut>, Vec<CtaOut>) =
+        running.into_iter().partition(|cta| ports.insert(cta.sm % 4));
+    assert_eq!((first.len(), last.len()), (4, 4));
+    for cta in first {
+        front_end.cycle(ends(&[cta]));
+        front_end.until(|_| Some(()));
+    }
+    let out = front_end.cycle(ends(&last));
+    assert_eq!(out.done_ready, [true; 4]);
+    let retired = |out: &FrontEndOut| out.retired.iter().flatten().count();
+    assert_eq!(retired(&front_end.cycle(FrontEndIn::IDLE)), 1);
+    assert!((0..50).all(|_| retired(&front_end.cycle(FrontEndIn::IDLE)) == 0));
 }
