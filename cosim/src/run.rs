@@ -211,9 +211,6 @@ impl CoSimulation {
     /// Runs a policy that no hardware carries out.
     fn run_policy(&self, policy: Policy, mut host: Box<dyn Host>, stream: &Stream) -> Result<Ran, SimError> {
         let mut machine = self.machine(stream, policy.name())?;
-        if policy == Policy::Ideal {
-            machine.device.idealise();
-        }
         let simulated = self.simulate(&mut *host, &mut machine)?;
         Ok(self.ran(policy, None, machine, simulated, None))
     }

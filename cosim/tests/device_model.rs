@@ -30,17 +30,8 @@ fn one_sm() -> Profile {
 
 /// Offers the kernels in order, as soon as the device takes them; jumps. Completions by kernel.
 fn run(profile: &Profile, works: Vec<CtaWork>) -> (Vec<u64>, Device) {
-    run_on(Device::new(profile, Partitions::default(), works))
-}
-
-fn ideal(profile: &Profile, works: Vec<CtaWork>) -> Device {
+    let n = works.len();
     let mut device = Device::new(profile, Partitions::default(), works);
-    device.idealise();
-    device
-}
-
-fn run_on(mut device: Device) -> (Vec<u64>, Device) {
-    let n = device.kernels();
     device.record();
     let mut ends = vec![0; n];
     let mut next = 0;
@@ -122,33 +113,6 @@ fn the_head_of_line_blocks_smaller_kernels_behind_it() {
     let (_, device) = run(&one_sm(), vec![large, work(KernelType::Tensor, 1, 10, 1)]);
     let small = device.spans().iter().find(|s| s.kernel == 1).expect("ran");
     assert!(small.start > 500, "started in cycle {}", small.start);
-}
-
-#[test]
-fn nothing_blocks_the_line_of_an_ideal_dispatcher() {
-    // Beside 40 of 48 warps there is room for the fourth kernel, and never for the second before the first has ended.
-    let kernels =
-        [(KernelType::Simt, 40), (KernelType::Simt, 48), (KernelType::Tensor, 1), (KernelType::Simt, 7)];
-    let works = kernels.map(|(kind, warps)| work(kind, 1, 500, warps)).to_vec();
-    let (_, device) = run_on(ideal(&one_sm(), works));
-    let start = |k| device.spans().iter().find(|s| s.kernel == k).expect("ran").start;
-    assert_eq!([start(0), start(2), start(3)], [1, 3, 4]);
-    assert!(start(1) > 500);
-}
-
-#[test]
-fn an_ideal_dispatcher_places_a_cta_of_each_type_in_a_cycle() {
-    let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
-    let (_, device) = run_on(ideal(&profile(), kinds.map(|kind| work(kind, 20, 500, 1)).to_vec()));
-    let mut starts: Vec<u64> = device.spans().iter().map(|s| s.start).collect();
-    starts.sort_unstable();
-    // SIMT and COPY from cycle 1 on, one after the other; TENSOR from cycle 2.
-    let wanted: Vec<u64> = (1..=40).chain(2..=21).collect();
-    assert_eq!(starts, {
-        let mut w = wanted;
-        w.sort_unstable();
-        w
-    });
 }
 
 #[test]
@@ -327,7 +291,6 @@ proptest! {
     fn stepping_and_jumping_are_the_same(
         kernels in prop::collection::vec((0..3usize, 1..120u64, 0..4000u64, 1..9u32, 1..900u64), 1..12),
         sms in 1..6u32,
-        is_ideal: bool,
     ) {
         let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
         let profile = Profile { sms, ..profile() };
@@ -339,12 +302,8 @@ proptest! {
                 ..work(kinds[*kind], *ctas, 0, *warps)
             })
             .collect();
-        let new = || match is_ideal {
-            true => ideal(&profile, works.clone()),
-            false => Device::new(&profile, Partitions::default(), works.clone()),
-        };
-        let (ends, jumped) = run_on(new());
-        let mut device = new();
+        let (ends, jumped) = run(&profile, works.clone());
+        let mut device = Device::new(&profile, Partitions::default(), works.clone());
         device.record();
         let mut next = 0;
         let mut stepped = vec![0; works.len()];

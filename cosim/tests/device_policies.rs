@@ -485,6 +485,27 @@ fn jumps_are_exact_on_a_real_stream_with_both_windows_and_encodings() {
 }
 
 #[test]
+fn jumps_are_exact_while_many_kernels_wait_for_room() {
+    // On few SMs, kernels of both types with different needs, so that SMs are contested and up to K of each type look in vain.
+    let kernels = (0..10u64).map(|i| {
+        let kind = if i % 3 == 0 { KernelType::Tensor } else { KernelType::Simt };
+        let block = [32 * (1 + 5 * (i as u32 % 4)), 1, 1];
+        Kernel { kind, block, part: Some(0), dur_ns: Some(500 + 77 * i), ..kernel("k", 60, &[], &[i]) }
+    });
+    let stream = stream(kernels.collect());
+    for active in [1, 2, 4] {
+        let mut cosim = cosim(scheduler(WindowKind::Matrix, 16));
+        cosim.policies = vec![Policy::Window];
+        cosim.arbiters = vec![ArbiterKind::Typed { active }, ArbiterKind::Single];
+        cosim.partitions = Partitions::parse("5+21-22", 46).expect("ranges");
+        let report = run(&cosim, &stream).report.policies[0].window.expect("window");
+        assert!(report.skipped_cycles > report.simulated_cycles, "K = {active}: {report:?}");
+        assert!(report.stalls.room > 1000, "K = {active}: {report:?}");
+        assert_jumps_are_exact(cosim, &stream);
+    }
+}
+
+#[test]
 fn ids_wrap() {
     let mut cosim =
         cosim(SchedulerParams::new(WindowKind::Matrix, 128, 4, 255, Encoding::Mask).expect("params"));
@@ -570,7 +591,9 @@ proptest! {
         }
         let cycles = |policy| of(&outcome, policy).0.cycles;
         // Placing kernels in another order can cost: work conserving schedules differ by less than half.
-        prop_assert!(cycles(Policy::Ideal) as f64 <= cycles(Policy::Window) as f64 * 1.5);
+        // Typed arbiters can do much better than today's dispatcher, which `ideal` has.
+        let single = cosim.arbiters == [ArbiterKind::Single];
+        prop_assert!(!single || cycles(Policy::Ideal) as f64 <= cycles(Policy::Window) as f64 * 1.5);
         prop_assert!(cycles(Policy::Ideal) as f64 <= cycles(Policy::Serial) as f64 * 1.5);
         let slots = &of(&outcome, Policy::Window).1.slots;
         prop_assert_eq!(slots.len(), stream.kernels().len());

@@ -1,7 +1,7 @@
 //! The device model: SMs that run CTAs, cycle exact in SM clock cycles, without data.
 //!
-//! [`SmArray`] is the SMs alone: they run the CTAs that the front end's hardware places. [`Device`] adds a behavioural CTA
-//! dispatcher, for policies that today's GPU, or an ideal one, carries out.
+//! [`SmArray`] is the SMs alone: they run the CTAs that the front end's hardware places. [`Device`] adds today's CTA
+//! dispatcher, for policies that have no hardware of ours.
 //!
 //! A cycle: CTAs end, kernels complete; the outside acts: it may offer one kernel, or place CTAs itself; the dispatcher places
 //! CTAs of kernels that it took in an earlier cycle. Where nothing can happen, [`Device::advance`] jumps, and every number is as if
@@ -15,7 +15,7 @@ pub mod work;
 use crate::partition::Partitions;
 use crate::profile::Profile;
 pub use array::{Completion, CtaEnd, CtaSpan, NoRoom, Occupancy, SmArray};
-use dispatcher::{Dispatcher, IdealDispatcher};
+use dispatcher::Dispatcher;
 use std::ops::{Deref, DerefMut};
 pub use work::{CtaWork, DeviceError};
 
@@ -23,17 +23,11 @@ pub use work::{CtaWork, DeviceError};
 #[derive(Clone, Debug)]
 pub struct Device {
     array: SmArray,
-    dispatcher: Either,
+    dispatcher: Dispatcher,
     /// The kernel taken in this cycle.
     incoming: Option<usize>,
-    /// What the dispatcher has fits nowhere until a CTA ends.
+    /// The dispatcher's head fits nowhere until a CTA ends.
     blocked: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Either {
-    Today(Dispatcher),
-    Ideal(IdealDispatcher),
 }
 
 impl Deref for Device {
@@ -51,28 +45,19 @@ impl DerefMut for Device {
 }
 
 impl Device {
-    /// An idle device with today's dispatcher for the kernels of one stream, in cycle 0.
+    /// An idle device for the kernels of one stream, in cycle 0.
     pub fn new(profile: &Profile, partitions: Partitions, kernels: Vec<CtaWork>) -> Self {
         Self {
             array: SmArray::new(profile, partitions, kernels),
-            dispatcher: Either::Today(Dispatcher::new(profile.sms as usize)),
+            dispatcher: Dispatcher::new(profile.sms as usize),
             incoming: None,
             blocked: false,
         }
     }
 
-    /// Gives the device, to which nothing was offered yet, the ideal dispatcher.
-    pub fn idealise(&mut self) {
-        self.dispatcher = Either::Ideal(IdealDispatcher::default());
-    }
-
     /// True where the dispatcher takes a kernel in this cycle.
     pub fn ready(&self) -> bool {
-        let room = match &self.dispatcher {
-            Either::Today(dispatcher) => dispatcher.ready(),
-            Either::Ideal(_) => true,
-        };
-        self.incoming.is_none() && room
+        self.incoming.is_none() && self.dispatcher.ready()
     }
 
     /// Offers a kernel in this cycle; true where it is taken. Its CTAs can be placed from the next cycle on.
@@ -86,11 +71,7 @@ impl Device {
 
     /// The next cycle that is not like the present one, as far as the device alone decides; `None` where it is idle.
     pub fn next_event(&self) -> Option<u64> {
-        let waits = match &self.dispatcher {
-            Either::Today(dispatcher) => dispatcher.head().is_some(),
-            Either::Ideal(dispatcher) => !dispatcher.is_empty(),
-        };
-        if self.incoming.is_some() || (waits && !self.blocked) {
+        if self.incoming.is_some() || (self.dispatcher.head().is_some() && !self.blocked) {
             return Some(self.now() + 1);
         }
         self.array.next_event()
@@ -114,31 +95,19 @@ impl Device {
 
     /// The dispatcher's part of a cycle.
     fn dispatch(&mut self) {
-        if !self.blocked {
-            match &mut self.dispatcher {
-                Either::Ideal(dispatcher) => self.blocked = !dispatcher.place(&mut self.array),
-                Either::Today(dispatcher) => {
-                    if let Some(head) = dispatcher.head() {
-                        match dispatcher.place(|sm| self.array.fits(head, sm)) {
-                            None => self.blocked = true,
-                            Some(placement) => {
-                                let placed = self.array.place(placement.kernel, placement.sm);
-                                debug_assert_eq!(placed, Ok(()), "the dispatcher asked first");
-                            }
-                        }
-                    }
+        if let Some(head) = self.dispatcher.head()
+            && !self.blocked
+        {
+            match self.dispatcher.place(|sm| self.array.fits(head, sm)) {
+                None => self.blocked = true,
+                Some(placement) => {
+                    let placed = self.array.place(placement.kernel, placement.sm);
+                    debug_assert_eq!(placed, Ok(()), "the dispatcher asked first");
                 }
             }
         }
         if let Some(kernel) = self.incoming.take() {
-            let ctas = self.array.work(kernel).ctas;
-            match &mut self.dispatcher {
-                Either::Today(dispatcher) => dispatcher.take(kernel, ctas),
-                Either::Ideal(dispatcher) => {
-                    dispatcher.take(kernel, ctas);
-                    self.blocked = false;
-                }
-            }
+            self.dispatcher.take(kernel, self.array.work(kernel).ctas);
         }
     }
 }

@@ -36,7 +36,7 @@ pub enum Policy {
     Graph,
     /// The front end's hardware.
     Window,
-    /// Unlimited window, no overhead: the bound.
+    /// Unlimited window, no overhead: the bound on what an order can gain with today's CTA dispatcher.
     Ideal,
 }
 
