@@ -3,6 +3,10 @@
 //! A stimulus goes through phases (idle, back to back, stalled, full, bursty), obeys valid/ready where the block's page
 //! demands it, retires what was dispatched, and now and then does what the page calls an error or a reset.
 
+mod dispatch;
+
+pub use dispatch::{ArbiterStimulus, FrontEndStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus};
+
 use crate::stimulus::{Rng, Stimulus};
 use std::collections::BTreeSet;
 use windlass_rtl::catalog::BlockSpec;
@@ -24,7 +28,15 @@ pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
         BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
         BlockSpec::UpstreamLoad(params) => Box::new(Upstream { rng, params, inputs, ids: Vec::new() }),
         BlockSpec::KernelScheduler(params) => Box::new(Scheduler::new(rng, params, &inputs, &outputs)),
-        _ => todo!("STIMULUS"),
+        BlockSpec::KernelTable(params) => Box::new(TableStimulus::new(rng, params, inputs, &outputs)),
+        BlockSpec::SmOccupancy { params, requesters } => {
+            Box::new(OccupancyStimulus::new(rng, params, requesters, &inputs, &outputs))
+        }
+        BlockSpec::SmPartitions { requesters, .. } => {
+            Box::new(PartitionsStimulus::new(rng, requesters, inputs, &outputs))
+        }
+        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs)),
+        BlockSpec::FrontEnd(params) => Box::new(FrontEndStimulus::new(rng, params, &inputs, &outputs)),
     }
 }
 
@@ -312,50 +324,58 @@ impl Stimulus for Upstream {
     }
 }
 
-/// A host that sends kernels with random upstream among the last M, and a device that finishes them in any order.
-struct Scheduler {
-    rng: Rng,
-    params: SchedulerParams,
-    ports: SchedulerPorts,
-    device: Device,
-    phase: Phase,
-    given: SchedulerIn,
+/// A host that sends kernels with random upstream among the last M.
+struct Host {
+    params: UpstreamParams,
     sent: u64,
     /// Beats of the kernel that is being sent, last one first.
     beats: Vec<HostBeat>,
+    /// The next beat is on the channel.
     offered: bool,
+    /// A beat of this kernel was taken, so that the others must follow.
+    begun: bool,
 }
 
-impl Scheduler {
-    fn new(rng: Rng, params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Self {
-        let ports = SchedulerPorts::new(params, inputs, outputs)
-            .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
-        Self {
-            rng,
-            params,
-            ports,
-            device: Device::new(params.window().slots(), params.window().retire_ports()),
-            phase: Phase::default(),
-            given: SchedulerIn::RESET,
-            sent: 0,
-            beats: Vec::new(),
-            offered: false,
+impl Host {
+    fn new(params: UpstreamParams) -> Self {
+        Self { params, sent: 0, beats: Vec::new(), offered: false, begun: false }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.params);
+    }
+
+    /// Whether the beat of the last cycle was taken.
+    fn seen(&mut self, ready: bool) {
+        if ready && self.offered {
+            self.beats.pop();
+            self.offered = false;
+            self.begun = !self.beats.is_empty();
         }
     }
 
+    /// What is on the channel: the beat that waits, or, in `part` of 16 cycles, a new one.
+    fn offer(&mut self, rng: &mut Rng, part: u64) -> Option<HostBeat> {
+        if self.beats.is_empty() {
+            self.beats = self.kernel(rng);
+        }
+        self.offered = self.offered || chance(rng, part, 16);
+        if self.offered { self.beats.last().copied() } else { None }
+    }
+
     /// A kernel that waits for some of the last M, most often near ones.
-    fn kernel(&mut self) -> Vec<HostBeat> {
+    fn kernel(&mut self, rng: &mut Rng) -> Vec<HostBeat> {
         let id = self.sent as u8;
-        let reach = self.sent.min(self.params.upstream().scheduled() as u64);
+        let reach = self.sent.min(self.params.scheduled() as u64);
         let mut back = BTreeSet::new();
         if reach > 0 {
-            for _ in 0..self.rng.below(12) {
-                let near = self.rng.below(reach.min(8));
-                back.insert(if chance(&mut self.rng, 3, 4) { near } else { self.rng.below(reach) });
+            for _ in 0..rng.below(12) {
+                let near = rng.below(reach.min(8));
+                back.insert(if chance(rng, 3, 4) { near } else { rng.below(reach) });
             }
         }
         self.sent += 1;
-        match self.params.upstream().encoding() {
+        match self.params.encoding() {
             Encoding::Mask => {
                 let mut upstream = [0; 8];
                 for j in back {
@@ -382,34 +402,51 @@ impl Scheduler {
     }
 }
 
+/// A host, and a device that finishes its kernels in any order.
+struct Scheduler {
+    rng: Rng,
+    ports: SchedulerPorts,
+    device: Device,
+    host: Host,
+    phase: Phase,
+    given: SchedulerIn,
+}
+
+impl Scheduler {
+    fn new(rng: Rng, params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Self {
+        let ports = SchedulerPorts::new(params, inputs, outputs)
+            .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
+        Self {
+            rng,
+            ports,
+            device: Device::new(params.window().slots(), params.window().retire_ports()),
+            host: Host::new(params.upstream()),
+            phase: Phase::default(),
+            given: SchedulerIn::RESET,
+        }
+    }
+}
+
 impl Stimulus for Scheduler {
     fn next(&mut self, cycle: u64, last: &[u32], inputs: &mut [u32]) {
         if cycle > 0 {
             let out = self.ports.unpack(last);
             let taken = out.offer.filter(|_| self.given.disp_ready).map(|o| o.slot);
             self.device.seen(taken, &out.retire_ready);
-            if out.host_ready && self.offered {
-                self.beats.pop();
-                self.offered = false;
-            }
+            self.host.seen(out.host_ready);
         }
         let phase = self.phase.next(&mut self.rng);
-        if self.beats.is_empty() {
-            self.beats = self.kernel();
-        }
-        self.offered = self.offered || chance(&mut self.rng, phase.producer, 16);
+        let host = self.host.offer(&mut self.rng, phase.producer);
         let given = SchedulerIn {
             rst_ni: !reset(&mut self.rng, cycle),
-            host: if self.offered { self.beats.last().copied() } else { None },
+            host,
             disp_ready: chance(&mut self.rng, phase.consumer, 16),
             retire: self.device.retire(&mut self.rng, phase.finisher),
         };
         self.ports.pack(&given, inputs);
         if !given.rst_ni {
             self.device.clear();
-            self.beats.clear();
-            self.offered = false;
-            self.sent = 0;
+            self.host.clear();
         }
         self.given = given;
     }

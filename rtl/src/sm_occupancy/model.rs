@@ -10,7 +10,7 @@ use crate::window::model::{find, find_all};
 pub const MAX_REQUESTERS: usize = 2;
 
 /// Letters of requesters and channels in port names.
-pub(crate) const LETTERS: [char; MAX_REQUESTERS] = ['a', 'b'];
+pub const LETTERS: [char; MAX_REQUESTERS] = ['a', 'b'];
 
 /// Most lanes that a block can have, as a mask has bits.
 pub(crate) const MAX_LANES: usize = 64;
@@ -427,6 +427,19 @@ impl OccupancyPorts {
             };
         }
         input
+    }
+
+    /// Reads the outputs of a cycle.
+    pub fn unpack(&self, words: &[u32]) -> OccupancyOut {
+        let mut out = OccupancyOut::default();
+        for (r, ports) in self.requesters.iter().enumerate() {
+            out.fit[r] = ports.fit.get(words);
+            out.sm[r] = ports.sm.get(words) as u8;
+        }
+        for (ready, ports) in out.free_ready.iter_mut().zip(&self.done) {
+            *ready = ports.ready.get(words) != 0;
+        }
+        out
     }
 
     /// Writes the outputs of a cycle.

@@ -1,0 +1,222 @@
+//! The stimuli of the CTA dispatch hardware on the golden models alone: they are legal, reach the corners, and let everything end.
+
+use windlass_cosim::block_stimulus::{
+    ArbiterStimulus, FrontEndStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus,
+};
+use windlass_cosim::stimulus::{Rng, Stimulus};
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::cta_arbiter_typed::model::FlatArbiter;
+use windlass_rtl::front_end::model::FlatFrontEnd;
+use windlass_rtl::front_end::{Counter, FrontEndModel, FrontEndPorts};
+use windlass_rtl::kernel_table::model::FlatTable;
+use windlass_rtl::model::CycleModel;
+use windlass_rtl::params::{
+    ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, SchedulerParams, SmLimits, SmParams,
+    TableParams, WindowKind,
+};
+use windlass_rtl::port::{Direction, Layout, Port, indexed};
+use windlass_rtl::sm_occupancy::model::{FlatOccupancy, OccupancyPorts};
+use windlass_rtl::sm_partitions::model::FlatPartitions;
+
+fn layouts(ports: &[Port]) -> (Layout, Layout) {
+    (Layout::new(ports, Direction::Input), Layout::new(ports, Direction::Output))
+}
+
+/// Runs the model, and hands inputs and outputs of each cycle to `see`.
+fn run(
+    model: &mut dyn CycleModel,
+    stimulus: &mut dyn Stimulus,
+    cycles: u64,
+    mut see: impl FnMut(&dyn Fn(&str) -> u128),
+) {
+    let (ins, outs) = layouts(&model.ports());
+    let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
+    for cycle in 0..cycles {
+        stimulus.next(cycle, &outputs, &mut inputs);
+        model.cycle(&inputs, &mut outputs).unwrap_or_else(|e| panic!("{e}"));
+        see(&|name| match (ins.slot(name), outs.slot(name)) {
+            (Some(slot), _) => slot.get(&inputs),
+            (_, Some(slot)) => slot.get(&outputs),
+            _ => panic!("no port {name}"),
+        });
+    }
+}
+
+fn get<T>(result: Result<T, ParamError>) -> T {
+    result.unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn small() -> SmLimits {
+    get(SmLimits::new(4, 16, 64, 200))
+}
+
+#[test]
+fn occupancy_is_filled_emptied_and_contested() {
+    for (sms, limits) in [(1, small()), (8, small()), (28, small()), (132, SmLimits::H100), (192, small())] {
+        let params = get(SmParams::new(sms, limits));
+        let ports = BlockSpec::SmOccupancy { params, requesters: 2 }.ports();
+        let (inputs, outputs) = layouts(&ports);
+        let io = OccupancyPorts::new(params, 2, &inputs, &outputs).unwrap_or_else(|e| panic!("{e}"));
+        let mut stimulus = OccupancyStimulus::new(Rng::new(1), params, 2, &inputs, &outputs);
+        let mut model = FlatOccupancy::new(params, 2, ports.clone()).unwrap_or_else(|e| panic!("{e}"));
+        let (mut ins, mut outs) = (vec![0; inputs.words()], vec![0; outputs.words()]);
+        let (mut placed, mut both, mut same, mut no_room, mut kept, mut freed) = (0, 0, 0, 0, 0, 0);
+        let mut looked = [[false; 2]; 2];
+        for cycle in 0..60_000 {
+            stimulus.next(cycle, &outs, &mut ins);
+            model.cycle(&ins, &mut outs).unwrap_or_else(|e| panic!("{e}"));
+            let input = io.unpack_inputs(&ins);
+            let out = io.unpack(&outs);
+            for ((place, fit), looked) in input.place.iter().zip(out.fit).zip(looked[1]) {
+                assert_eq!(place & !fit, 0);
+                no_room += u32::from(looked && fit == 0);
+            }
+            placed += input.place.iter().filter(|p| **p != 0).count();
+            both += u32::from(input.place.iter().all(|p| *p != 0));
+            same += u32::from(input.place[0] != 0 && input.place[0] == input.place[1]);
+            for (free, ready) in input.free.iter().zip(out.free_ready).filter(|(free, _)| free.valid) {
+                assert!(usize::from(free.sm) < sms);
+                if ready { freed += 1 } else { kept += 1 }
+            }
+            looked = [std::array::from_fn(|r| input.need[r].is_some() && input.rst_ni), looked[0]];
+        }
+        println!(
+            "{sms}: placed {placed} both {both} same {same} no room {no_room} kept {kept} freed {freed}"
+        );
+        assert!(placed > 2_000 && both > 100 && same > 30 && no_room > 1_000 && freed > 2_000, "{sms}");
+        assert!(kept > 100, "{sms}");
+    }
+}
+
+#[test]
+fn partitions_are_rewritten() {
+    for (sms, requesters) in [(7, 1), (132, 2)] {
+        let params = get(SmParams::new(sms, SmLimits::H100));
+        let ports = BlockSpec::SmPartitions { params, requesters }.ports();
+        let (inputs, outputs) = layouts(&ports);
+        let mut stimulus = PartitionsStimulus::new(Rng::new(2), requesters, inputs, &outputs);
+        let mut model = FlatPartitions::new(params, requesters, ports).unwrap_or_else(|e| panic!("{e}"));
+        let (mut written, mut allowed) = (0, std::collections::BTreeSet::new());
+        run(&mut model, &mut stimulus, 20_000, |port| {
+            written += u32::from(port("write_ready_o") != 0);
+            allowed.insert(port("allow_a_0_o"));
+        });
+        println!("{sms}: {written} written, {} masks seen", allowed.len());
+        assert!(written > 1_000 && allowed.len() >= 8, "{sms}");
+    }
+}
+
+#[test]
+fn kernels_pass_through_the_table() {
+    for (slots, retire_ports, queues) in [(4, 1, 1), (8, 2, 2), (24, 4, 2), (128, 3, 2)] {
+        let params = get(TableParams::new(slots, retire_ports, queues));
+        let ports = BlockSpec::KernelTable(params).ports();
+        let (inputs, outputs) = layouts(&ports);
+        let mut stimulus = TableStimulus::new(Rng::new(3), params, inputs, &outputs);
+        let mut model = FlatTable::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
+        let (mut retired, mut errors, mut passed, mut four, mut held) = (0, 0, 0, 0, 0);
+        run(&mut model, &mut stimulus, 40_000, |port| {
+            errors += port("done_err_o");
+            four += u32::from((0..4).all(|p| port(&indexed("done_valid_i", p)) != 0));
+            for r in 0..retire_ports {
+                let valid = port(&indexed("ret_valid_o", r));
+                retired += valid & port(&indexed("ret_ready_i", r));
+                held += valid & (1 - port(&indexed("ret_ready_i", r)));
+            }
+            for q in 0..queues {
+                passed += port(&indexed("next_valid_o", q)) & port(&indexed("next_ready_i", q));
+            }
+        });
+        println!("{slots}: passed {passed} retired {retired} held {held} errors {errors} four {four}");
+        assert!(retired > 1_000 && errors > 20 && passed > 1_000 && four > 200 && held > 100, "{slots}");
+    }
+}
+
+#[test]
+fn arbiters_place_and_stall() {
+    for (arbiter, sms) in [
+        (ArbiterKind::Single, 1),
+        (ArbiterKind::Typed { active: 1 }, 28),
+        (ArbiterKind::Typed { active: 4 }, 132),
+    ] {
+        let params = get(SmParams::new(sms, small()).and_then(|sms| DispatchParams::new(arbiter, 8, sms)));
+        let ports = BlockSpec::CtaArbiter(params).ports();
+        let (inputs, _) = layouts(&ports);
+        let mut stimulus = ArbiterStimulus::new(Rng::new(4), params, inputs);
+        let mut model = FlatArbiter::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
+        let (mut kernels, mut ctas, mut stalled, mut no_room) = (0, 0, 0, 0);
+        run(&mut model, &mut stimulus, 20_000, |port| {
+            kernels += port("kern_valid_0_i") & port("kern_ready_0_o");
+            ctas += port("cta_valid_0_o") & port("cta_ready_0_i");
+            stalled += port("cta_valid_0_o") & (1 - port("cta_ready_0_i"));
+            no_room += port("no_room_0_o");
+        });
+        println!("{arbiter:?} {sms}: kernels {kernels} ctas {ctas} stalled {stalled} no room {no_room}");
+        assert!(kernels > 50 && ctas > 2_000 && stalled > 500 && no_room > 500, "{arbiter:?}");
+    }
+}
+
+/// Every CTA that was placed is freed, and whenever nothing is left, every SM is empty.
+#[test]
+fn the_front_end_gives_back_what_it_takes() {
+    let cases = [
+        (WindowKind::Matrix, 4, Encoding::Ids { lanes: 1 }, ArbiterKind::Single, 1, small()),
+        (WindowKind::Matrix, 8, Encoding::Ids { lanes: 4 }, ArbiterKind::Typed { active: 1 }, 8, small()),
+        (WindowKind::List, 8, Encoding::Mask, ArbiterKind::Typed { active: 2 }, 28, small()),
+        (
+            WindowKind::Matrix,
+            32,
+            Encoding::Ids { lanes: 4 },
+            ArbiterKind::Typed { active: 4 },
+            132,
+            SmLimits::H100,
+        ),
+        (WindowKind::Matrix, 24, Encoding::Ids { lanes: 2 }, ArbiterKind::Single, 192, small()),
+    ];
+    for (seed, (kind, slots, encoding, arbiter, sms, limits)) in cases.into_iter().enumerate() {
+        let scheduler = SchedulerParams::new(kind, slots, 2, 64, encoding);
+        let params = get(scheduler
+            .and_then(|scheduler| FrontEndParams::new(scheduler, arbiter, SmParams::new(sms, limits)?)));
+        let ports = BlockSpec::FrontEnd(params).ports();
+        let (ins, outs) = layouts(&ports);
+        let io = FrontEndPorts::new(params, &ins, &outs).unwrap_or_else(|e| panic!("{e}"));
+        let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs);
+        let mut model = FrontEndModel::new(params);
+        let mut flat = FlatFrontEnd::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
+        let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
+        let (mut drains, mut kernels, mut errors, mut was_drained, mut waited) = (0, 0, 0, false, [0; 2]);
+        let mut most = 0;
+        for cycle in 0..120_000_u64 {
+            if cycle == 60_000 {
+                stimulus.drain();
+            }
+            stimulus.next(cycle, &outputs, &mut inputs);
+            let drained = stimulus.is_drained();
+            if drained {
+                assert!(model.is_idle() && model.resources_full(), "{cycle}");
+            }
+            drains += u32::from(drained && !was_drained);
+            was_drained = drained;
+            flat.cycle(&inputs, &mut outputs).unwrap_or_else(|e| panic!("{e}"));
+            let input = io.unpack_inputs(&inputs);
+            let mut out = model.cycle(&input);
+            out.scheduler.inserted = None;
+            assert_eq!(io.unpack(&outputs), out);
+            errors += u32::from(out.done_error);
+            assert!(!out.scheduler.retire_error && (!out.done_error || !input.rst_ni), "{cycle}");
+            kernels += out.retired.iter().flatten().count();
+            most = most.max(model.ctas_on_sms());
+            for p in 0..4 {
+                waited[0] += u32::from(input.done[p].is_some() && !out.done_ready[p]);
+            }
+            waited[1] += u32::from(input.counter == Counter::NoRoom0 as u8 && out.count > 0);
+        }
+        let (placed, freed) = stimulus.ctas();
+        println!(
+            "{kind:?} {arbiter:?} {slots} {sms}: {drains} drains, {kernels} kernels, {placed} CTAs, at most {most}, {errors} errors, {waited:?}"
+        );
+        assert!(stimulus.is_drained());
+        assert_eq!(placed, freed);
+        assert!(drains > 10 && kernels > 500 && errors > 0 && waited.iter().all(|w| *w > 0), "{kind:?}");
+    }
+}
