@@ -184,7 +184,8 @@ fn every_embedded_profile_can_be_counted_by_the_hardware_and_others_name_the_fie
         assert_eq!(sms.sms(), profile.sms as usize);
         assert_eq!(u32::from(sms.limits().smem()) * profile.sm.smem_unit, profile.sm.smem_bytes);
     }
-    let wrong: [(&str, fn(&mut Profile)); 6] = [
+    type Spoil = fn(&mut Profile);
+    let wrong: [(&str, Spoil); 6] = [
         ("`sms` = 193", |p| p.sms = 193),
         ("`sm.ctas` = 33", |p| p.sm.ctas = 33),
         ("`sm.warps` = 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
