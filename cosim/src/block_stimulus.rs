@@ -5,7 +5,8 @@
 
 mod dispatch;
 
-pub use dispatch::{ArbiterStimulus, FrontEndStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus};
+pub use dispatch::FrontEndStimulus;
+use dispatch::{ArbiterStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus};
 
 use crate::stimulus::{Rng, Stimulus};
 use std::collections::BTreeSet;

@@ -1,72 +1,65 @@
 //! The stimuli of the CTA dispatch hardware on the golden models alone: they are legal, reach the corners, and let everything end.
 
-use windlass_cosim::block_stimulus::{
-    ArbiterStimulus, FrontEndStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus,
-};
+use windlass_cosim::block_stimulus::{FrontEndStimulus, stimulus};
 use windlass_cosim::stimulus::{Rng, Stimulus};
-use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::cta_arbiter_typed::model::FlatArbiter;
-use windlass_rtl::front_end::model::FlatFrontEnd;
+use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::front_end::{Counter, FrontEndModel, FrontEndPorts};
-use windlass_rtl::kernel_table::model::FlatTable;
-use windlass_rtl::model::CycleModel;
-use windlass_rtl::params::{
-    ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, SchedulerParams, SmLimits, SmParams,
-    TableParams, WindowKind,
-};
-use windlass_rtl::port::{Direction, Layout, Port, indexed};
-use windlass_rtl::sm_occupancy::model::{FlatOccupancy, OccupancyPorts};
-use windlass_rtl::sm_partitions::model::FlatPartitions;
+use windlass_rtl::params::{ArbiterKind, DONE_PORTS, Encoding, SmLimits, WindowKind};
+use windlass_rtl::port::{Direction, Layout, indexed};
+use windlass_rtl::sm_occupancy::model::OccupancyPorts;
 
-fn layouts(ports: &[Port]) -> (Layout, Layout) {
-    (Layout::new(ports, Direction::Input), Layout::new(ports, Direction::Output))
-}
+const TYPED: ArbiterKind = ArbiterKind::Typed { active: 1 };
 
-/// Runs the model, and hands inputs and outputs of each cycle to `see`.
-fn run(
-    model: &mut dyn CycleModel,
-    stimulus: &mut dyn Stimulus,
-    cycles: u64,
-    mut see: impl FnMut(&dyn Fn(&str) -> u128),
-) {
-    let (ins, outs) = layouts(&model.ports());
-    let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
-    for cycle in 0..cycles {
-        stimulus.next(cycle, &outputs, &mut inputs);
-        model.cycle(&inputs, &mut outputs).unwrap_or_else(|e| panic!("{e}"));
-        see(&|name| match (ins.slot(name), outs.slot(name)) {
-            (Some(slot), _) => slot.get(&inputs),
-            (_, Some(slot)) => slot.get(&outputs),
-            _ => panic!("no port {name}"),
-        });
-    }
-}
-
-fn get<T>(result: Result<T, ParamError>) -> T {
-    result.unwrap_or_else(|e| panic!("{e}"))
+fn spec(name: &str, change: impl FnOnce(&mut Request)) -> BlockSpec {
+    let mut request = Request { slots: 8, limits: small(), ..Request::default() };
+    change(&mut request);
+    BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn small() -> SmLimits {
-    get(SmLimits::new(4, 16, 64, 200))
+    SmLimits::new(4, 16, 64, 200).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn layouts(spec: BlockSpec) -> (Layout, Layout) {
+    let ports = spec.ports();
+    (Layout::new(&ports, Direction::Input), Layout::new(&ports, Direction::Output))
+}
+
+/// Runs the model, and hands the words of inputs and outputs of each cycle to `see`.
+fn run(spec: BlockSpec, cycles: u64, mut see: impl FnMut(&[u32], &[u32])) {
+    let (ins, outs) = layouts(spec);
+    let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
+    let (mut model, mut stimulus) = (spec.model(), stimulus(spec, 1));
+    for cycle in 0..cycles {
+        stimulus.next(cycle, &outputs, &mut inputs);
+        model.cycle(&inputs, &mut outputs).unwrap_or_else(|e| panic!("{e}"));
+        see(&inputs, &outputs);
+    }
+}
+
+/// The same, with ports by their names.
+fn run_by_name(spec: BlockSpec, cycles: u64, mut see: impl FnMut(&dyn Fn(&str) -> u128)) {
+    let (ins, outs) = layouts(spec);
+    run(spec, cycles, |inputs, outputs| {
+        see(&|name| match (ins.slot(name), outs.slot(name)) {
+            (Some(slot), _) => slot.get(inputs),
+            (_, Some(slot)) => slot.get(outputs),
+            _ => panic!("no port {name}"),
+        });
+    });
 }
 
 #[test]
-fn occupancy_is_filled_emptied_and_contested() {
+fn sms_are_filled_and_emptied() {
     for (sms, limits) in [(1, small()), (8, small()), (28, small()), (132, SmLimits::H100), (192, small())] {
-        let params = get(SmParams::new(sms, limits));
-        let ports = BlockSpec::SmOccupancy { params, requesters: 2 }.ports();
-        let (inputs, outputs) = layouts(&ports);
-        let io = OccupancyPorts::new(params, 2, &inputs, &outputs).unwrap_or_else(|e| panic!("{e}"));
-        let mut stimulus = OccupancyStimulus::new(Rng::new(1), params, 2, &inputs, &outputs);
-        let mut model = FlatOccupancy::new(params, 2, ports.clone()).unwrap_or_else(|e| panic!("{e}"));
-        let (mut ins, mut outs) = (vec![0; inputs.words()], vec![0; outputs.words()]);
+        let spec = spec("sm_occupancy", |r| (r.sms, r.limits) = (sms, limits));
+        let BlockSpec::SmOccupancy { params, requesters } = spec else { panic!("{spec:?}") };
+        let (ins, outs) = layouts(spec);
+        let io = OccupancyPorts::new(params, requesters, &ins, &outs).unwrap_or_else(|e| panic!("{e}"));
         let (mut placed, mut both, mut same, mut no_room, mut kept, mut freed) = (0, 0, 0, 0, 0, 0);
         let mut looked = [[false; 2]; 2];
-        for cycle in 0..60_000 {
-            stimulus.next(cycle, &outs, &mut ins);
-            model.cycle(&ins, &mut outs).unwrap_or_else(|e| panic!("{e}"));
-            let input = io.unpack_inputs(&ins);
-            let out = io.unpack(&outs);
+        run(spec, 60_000, |inputs, outputs| {
+            let (input, out) = (io.unpack_inputs(inputs), io.unpack(outputs));
             for ((place, fit), looked) in input.place.iter().zip(out.fit).zip(looked[1]) {
                 assert_eq!(place & !fit, 0);
                 no_room += u32::from(looked && fit == 0);
@@ -76,29 +69,24 @@ fn occupancy_is_filled_emptied_and_contested() {
             same += u32::from(input.place[0] != 0 && input.place[0] == input.place[1]);
             for (free, ready) in input.free.iter().zip(out.free_ready).filter(|(free, _)| free.valid) {
                 assert!(usize::from(free.sm) < sms);
-                if ready { freed += 1 } else { kept += 1 }
+                *(if ready { &mut freed } else { &mut kept }) += 1;
             }
-            looked = [std::array::from_fn(|r| input.need[r].is_some() && input.rst_ni), looked[0]];
-        }
+            looked = [input.need.map(|need| need.is_some() && input.rst_ni), looked[0]];
+        });
         println!(
             "{sms}: placed {placed} both {both} same {same} no room {no_room} kept {kept} freed {freed}"
         );
-        assert!(placed > 2_000 && both > 100 && same > 30 && no_room > 1_000 && freed > 2_000, "{sms}");
-        assert!(kept > 100, "{sms}");
+        assert!(placed > 2_000 && both > 100 && same > 30 && no_room > 1_000, "{sms}");
+        assert!(freed > 2_000 && kept > 100, "{sms}");
     }
 }
 
 #[test]
 fn partitions_are_rewritten() {
-    for (sms, requesters) in [(7, 1), (132, 2)] {
-        let params = get(SmParams::new(sms, SmLimits::H100));
-        let ports = BlockSpec::SmPartitions { params, requesters }.ports();
-        let (inputs, outputs) = layouts(&ports);
-        let mut stimulus = PartitionsStimulus::new(Rng::new(2), requesters, inputs, &outputs);
-        let mut model = FlatPartitions::new(params, requesters, ports).unwrap_or_else(|e| panic!("{e}"));
+    for (sms, arbiter) in [(7, ArbiterKind::Single), (132, TYPED)] {
         let (mut written, mut allowed) = (0, std::collections::BTreeSet::new());
-        run(&mut model, &mut stimulus, 20_000, |port| {
-            written += u32::from(port("write_ready_o") != 0);
+        run_by_name(spec("sm_partitions", |r| (r.sms, r.arbiter) = (sms, arbiter)), 20_000, |port| {
+            written += port("write_ready_o");
             allowed.insert(port("allow_a_0_o"));
         });
         println!("{sms}: {written} written, {} masks seen", allowed.len());
@@ -108,22 +96,21 @@ fn partitions_are_rewritten() {
 
 #[test]
 fn kernels_pass_through_the_table() {
-    for (slots, retire_ports, queues) in [(4, 1, 1), (8, 2, 2), (24, 4, 2), (128, 3, 2)] {
-        let params = get(TableParams::new(slots, retire_ports, queues));
-        let ports = BlockSpec::KernelTable(params).ports();
-        let (inputs, outputs) = layouts(&ports);
-        let mut stimulus = TableStimulus::new(Rng::new(3), params, inputs, &outputs);
-        let mut model = FlatTable::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
+    for (slots, retire_ports, arbiter) in
+        [(4, 1, ArbiterKind::Single), (8, 2, TYPED), (24, 4, TYPED), (128, 3, TYPED)]
+    {
+        let spec =
+            spec("kernel_table", |r| (r.slots, r.retire_ports, r.arbiter) = (slots, retire_ports, arbiter));
         let (mut retired, mut errors, mut passed, mut four, mut held) = (0, 0, 0, 0, 0);
-        run(&mut model, &mut stimulus, 40_000, |port| {
+        run_by_name(spec, 40_000, |port| {
             errors += port("done_err_o");
-            four += u32::from((0..4).all(|p| port(&indexed("done_valid_i", p)) != 0));
+            four += u32::from((0..DONE_PORTS).all(|p| port(&indexed("done_valid_i", p)) != 0));
             for r in 0..retire_ports {
                 let valid = port(&indexed("ret_valid_o", r));
                 retired += valid & port(&indexed("ret_ready_i", r));
-                held += valid & (1 - port(&indexed("ret_ready_i", r)));
+                held += valid & !port(&indexed("ret_ready_i", r));
             }
-            for q in 0..queues {
+            for q in 0..arbiter.channels() {
                 passed += port(&indexed("next_valid_o", q)) & port(&indexed("next_ready_i", q));
             }
         });
@@ -134,21 +121,13 @@ fn kernels_pass_through_the_table() {
 
 #[test]
 fn arbiters_place_and_stall() {
-    for (arbiter, sms) in [
-        (ArbiterKind::Single, 1),
-        (ArbiterKind::Typed { active: 1 }, 28),
-        (ArbiterKind::Typed { active: 4 }, 132),
-    ] {
-        let params = get(SmParams::new(sms, small()).and_then(|sms| DispatchParams::new(arbiter, 8, sms)));
-        let ports = BlockSpec::CtaArbiter(params).ports();
-        let (inputs, _) = layouts(&ports);
-        let mut stimulus = ArbiterStimulus::new(Rng::new(4), params, inputs);
-        let mut model = FlatArbiter::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
+    for (arbiter, sms) in [(ArbiterKind::Single, 1), (TYPED, 28), (ArbiterKind::Typed { active: 4 }, 132)] {
+        let name = if arbiter.channels() == 1 { "cta_arbiter_single" } else { "cta_arbiter_typed" };
         let (mut kernels, mut ctas, mut stalled, mut no_room) = (0, 0, 0, 0);
-        run(&mut model, &mut stimulus, 20_000, |port| {
+        run_by_name(spec(name, |r| (r.sms, r.arbiter) = (sms, arbiter)), 20_000, |port| {
             kernels += port("kern_valid_0_i") & port("kern_ready_0_o");
             ctas += port("cta_valid_0_o") & port("cta_ready_0_i");
-            stalled += port("cta_valid_0_o") & (1 - port("cta_ready_0_i"));
+            stalled += port("cta_valid_0_o") & !port("cta_ready_0_i");
             no_room += port("no_room_0_o");
         });
         println!("{arbiter:?} {sms}: kernels {kernels} ctas {ctas} stalled {stalled} no room {no_room}");
@@ -161,7 +140,7 @@ fn arbiters_place_and_stall() {
 fn the_front_end_gives_back_what_it_takes() {
     let cases = [
         (WindowKind::Matrix, 4, Encoding::Ids { lanes: 1 }, ArbiterKind::Single, 1, small()),
-        (WindowKind::Matrix, 8, Encoding::Ids { lanes: 4 }, ArbiterKind::Typed { active: 1 }, 8, small()),
+        (WindowKind::Matrix, 8, Encoding::Ids { lanes: 4 }, TYPED, 8, small()),
         (WindowKind::List, 8, Encoding::Mask, ArbiterKind::Typed { active: 2 }, 28, small()),
         (
             WindowKind::Matrix,
@@ -174,15 +153,16 @@ fn the_front_end_gives_back_what_it_takes() {
         (WindowKind::Matrix, 24, Encoding::Ids { lanes: 2 }, ArbiterKind::Single, 192, small()),
     ];
     for (seed, (kind, slots, encoding, arbiter, sms, limits)) in cases.into_iter().enumerate() {
-        let scheduler = SchedulerParams::new(kind, slots, 2, 64, encoding);
-        let params = get(scheduler
-            .and_then(|scheduler| FrontEndParams::new(scheduler, arbiter, SmParams::new(sms, limits)?)));
-        let ports = BlockSpec::FrontEnd(params).ports();
-        let (ins, outs) = layouts(&ports);
+        let spec = spec("front_end", |r| {
+            (r.window, r.slots, r.encoding, r.scheduled) = (kind, slots, encoding, 64);
+            (r.arbiter, r.sms, r.limits) = (arbiter, sms, limits);
+        });
+        let BlockSpec::FrontEnd(params) = spec else { panic!("{spec:?}") };
+        let (ins, outs) = layouts(spec);
         let io = FrontEndPorts::new(params, &ins, &outs).unwrap_or_else(|e| panic!("{e}"));
         let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs);
         let mut model = FrontEndModel::new(params);
-        let mut flat = FlatFrontEnd::new(params, ports).unwrap_or_else(|e| panic!("{e}"));
+        let mut flat = spec.model();
         let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
         let (mut drains, mut kernels, mut errors, mut was_drained, mut waited) = (0, 0, 0, false, [0; 2]);
         let mut most = 0;

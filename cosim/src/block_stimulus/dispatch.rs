@@ -71,7 +71,7 @@ fn set(layout: &Layout, inputs: &mut [u32], name: &str, value: u128) {
 }
 
 /// `sm_occupancy`: needs that change or stay, CTAs placed within `fit`, completions of what was placed.
-pub struct OccupancyStimulus {
+pub(super) struct OccupancyStimulus {
     rng: Rng,
     params: SmParams,
     requesters: usize,
@@ -195,7 +195,7 @@ impl Stimulus for OccupancyStimulus {
 }
 
 /// `sm_partitions`: masks that are rewritten, back to back or now and then, partitions that change.
-pub struct PartitionsStimulus {
+pub(super) struct PartitionsStimulus {
     rng: Rng,
     requesters: usize,
     inputs: Layout,
@@ -232,7 +232,7 @@ impl Stimulus for PartitionsStimulus {
         set("write_mask_i", write.mask.into());
         for r in 0..self.requesters {
             if chance(rng, 1 + phase.consumer, 17) {
-                set(&format!("part_{r}_i"), rng.below(PARTITIONS as u64).into());
+                set(&indexed("part_i", r), rng.below(PARTITIONS as u64).into());
             }
         }
         if !rst_ni {
@@ -245,55 +245,44 @@ impl Stimulus for PartitionsStimulus {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Free,
-    Inserted {
-        grid: u32,
-    },
-    /// Dispatched, but no arbiter has it: no CTA of it can end.
-    Queued {
-        grid: u32,
-    },
-    Running {
-        left: u32,
-    },
+    Inserted { grid: u32 },
+    Queued { grid: u32 },
+    Running { left: u32 },
 }
 
 /// `kernel_table`: kernels come, are dispatched, lose their CTAs one by one or four in a cycle, retire. Now and then a CTA ends that
 /// does not run.
-pub struct TableStimulus {
+pub(super) struct TableStimulus {
     rng: Rng,
-    params: TableParams,
     inputs: Layout,
+    next: Vec<[Slot; 2]>,
     ret: Vec<[Slot; 2]>,
-    /// Valid and slot of each queue's first kernel, and the ready that was given.
-    next: Vec<[Slot; 3]>,
     phase: Phase,
     stages: Vec<Stage>,
     /// Slots whose entries were ever written: what the others hold nobody knows.
     written: u128,
+    next_ready: Vec<bool>,
     ret_ready: Vec<bool>,
 }
 
 impl TableStimulus {
     /// For a block with these ports.
     pub fn new(rng: Rng, params: TableParams, inputs: Layout, outputs: &Layout) -> Self {
-        let ret = (0..params.retire_ports())
-            .filter_map(|r| {
-                Some([outputs.slot(&indexed("ret_valid_o", r))?, outputs.slot(&indexed("ret_slot_o", r))?])
-            })
-            .collect();
-        let next = (0..params.queues())
-            .filter_map(|q| {
-                let output = |name| outputs.slot(&indexed(name, q));
-                Some([
-                    output("next_valid_o")?,
-                    output("next_slot_o")?,
-                    inputs.slot(&indexed("next_ready_i", q))?,
-                ])
-            })
-            .collect();
-        let stages = vec![Stage::Free; params.slots()];
-        let ret_ready = vec![false; params.retire_ports()];
-        Self { rng, params, inputs, ret, next, phase: Phase::default(), stages, written: 0, ret_ready }
+        let channels = |valid: &str, slot: &str, count: usize| -> Vec<[Slot; 2]> {
+            let find = |name: &str, i| outputs.slot(&indexed(name, i));
+            (0..count).filter_map(|i| Some([find(valid, i)?, find(slot, i)?])).collect()
+        };
+        Self {
+            rng,
+            inputs,
+            next: channels("next_valid_o", "next_slot_o", params.queues()),
+            ret: channels("ret_valid_o", "ret_slot_o", params.retire_ports()),
+            phase: Phase::default(),
+            stages: vec![Stage::Free; params.slots()],
+            written: 0,
+            next_ready: vec![false; params.queues()],
+            ret_ready: vec![false; params.retire_ports()],
+        }
     }
 
     /// A random slot of those that `wanted` says.
@@ -306,11 +295,11 @@ impl TableStimulus {
     fn ends(&mut self, rate: u64) -> Vec<(usize, bool)> {
         let running = |stage| matches!(stage, Stage::Running { left } if left > 0);
         let same = self.pick(running);
-        let queued = |slot: &usize| matches!(self.stages[*slot], Stage::Queued { .. });
-        let mut written: Vec<usize> = ones(self.written).collect();
-        if written.iter().any(|slot| !queued(slot)) {
-            written.retain(|slot| !queued(slot));
-        }
+        // An arbiter gets the kernel before a CTA of it can end, rightly or wrongly.
+        let wrong_slot = self
+            .pick(|stage| !matches!(stage, Stage::Queued { .. }))
+            .filter(|slot| self.written >> slot & 1 == 1);
+        let written: Vec<usize> = ones(self.written).collect();
         let mut ended = vec![0; self.stages.len()];
         let mut ends = Vec::new();
         for _ in 0..DONE_PORTS {
@@ -318,18 +307,17 @@ impl TableStimulus {
             if chance(&mut self.rng, 1, 2) {
                 slot = self.pick(running);
             }
-            let wrong = self.rng.below(400) == 0;
+            let wrong = wrong_slot.filter(|_| self.rng.below(400) == 0);
             let fits =
                 slot.filter(|s| matches!(self.stages[*s], Stage::Running { left } if left > ended[*s]));
             ends.push(match fits {
-                Some(slot) if !wrong && chance(&mut self.rng, rate, 16) => {
+                Some(slot) if wrong.is_none() && chance(&mut self.rng, rate, 16) => {
                     ended[slot] += 1;
                     (slot, true)
                 }
                 // An error: it may not run, or have no CTA left.
                 _ => {
-                    let slot = written[self.rng.below(written.len() as u64) as usize];
-                    (slot, wrong && !matches!(self.stages[slot], Stage::Queued { .. }))
+                    (wrong.unwrap_or(written[self.rng.below(written.len() as u64) as usize]), wrong.is_some())
                 }
             });
         }
@@ -345,18 +333,17 @@ impl TableStimulus {
 impl Stimulus for TableStimulus {
     fn next(&mut self, cycle: u64, last: &[u32], inputs: &mut [u32]) {
         if cycle > 0 {
-            for ([valid, slot], _) in self.ret.iter().zip(&self.ret_ready).filter(|(_, ready)| **ready) {
-                if valid.get(last) != 0 {
-                    self.stages[slot.get(last) as usize] = Stage::Free;
-                }
+            let taken = |channels: &[[Slot; 2]], ready: &[bool]| -> Vec<usize> {
+                let taken =
+                    channels.iter().zip(ready).filter(|([valid, _], ready)| **ready && valid.get(last) != 0);
+                taken.map(|([_, slot], _)| slot.get(last) as usize).collect()
+            };
+            for slot in taken(&self.ret, &self.ret_ready) {
+                self.stages[slot] = Stage::Free;
             }
-            for [valid, slot, ready] in &self.next {
-                if valid.get(last) != 0
-                    && ready.get(inputs) != 0
-                    && let stage = &mut self.stages[slot.get(last) as usize]
-                    && let Stage::Queued { grid } = *stage
-                {
-                    *stage = Stage::Running { left: grid };
+            for slot in taken(&self.next, &self.next_ready) {
+                if let Stage::Queued { grid } = self.stages[slot] {
+                    self.stages[slot] = Stage::Running { left: grid };
                 }
             }
         }
@@ -397,8 +384,9 @@ impl Stimulus for TableStimulus {
         }
         set("disp_valid_i", dispatch.is_some().into());
         set("disp_slot_i", dispatch.unwrap_or(0) as u128);
-        for q in 0..self.params.queues() {
-            set(&indexed("next_ready_i", q), chance(rng, phase.consumer, 16).into());
+        for (q, ready) in self.next_ready.iter_mut().enumerate() {
+            *ready = chance(rng, phase.consumer, 16);
+            set(&indexed("next_ready_i", q), (*ready).into());
         }
         for (p, (slot, valid)) in ends.into_iter().enumerate() {
             set(&indexed("done_valid_i", p), valid.into());
@@ -426,7 +414,7 @@ impl Stimulus for TableStimulus {
 }
 
 /// Either CTA arbiter: kernels that come, SMs with and without room, CTA channels that stall.
-pub struct ArbiterStimulus {
+pub(super) struct ArbiterStimulus {
     rng: Rng,
     params: DispatchParams,
     inputs: Layout,
@@ -513,7 +501,7 @@ impl Stimulus for ArbiterStimulus {
                 ("sm", given.sm.into()),
                 ("cta_ready", given.cta_ready.into()),
             ] {
-                set(indexed(&format!("{port}_i"), c), value);
+                set(format!("{port}_{c}_i"), value);
             }
             for (group, lanes) in fit.to_le_bytes().into_iter().enumerate() {
                 set(format!("fit_{letter}_{group}_i"), lanes.into());
