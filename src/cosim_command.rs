@@ -1,40 +1,44 @@
-//! `windlass cosim`: the generated scheduler against the host runtime and a model of the device, on real kernel streams.
+//! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
-use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
-use windlass_cosim::engine::{EngineKind, EngineOptions, engine};
+use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
+use windlass_cosim::partition::{ALL_SMS, Partitions};
 use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::SchedulerParams;
+use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
+use windlass_runtime::ktrace::Trace;
 
-/// `--engine`.
+/// `--dispatcher`. The aliases are the values of the older `--engine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
-    /// The generated Verilog, under Verilator
-    Verilog,
-    /// The golden model; needs no Verilator
-    Model,
+pub enum DispatcherArg {
+    /// The front end's generated Verilog, under Verilator
+    #[value(alias = "verilog")]
+    Hardware,
+    /// Its golden model; needs no Verilator
+    #[value(alias = "model")]
+    Behavioural,
     /// Both in lockstep: every port, every cycle
     Both,
 }
 
-impl EngineArg {
+impl DispatcherArg {
     /// As the library calls it.
-    pub fn kind(self) -> EngineKind {
+    pub fn kind(self) -> DispatcherKind {
         match self {
-            Self::Verilog => EngineKind::Verilog,
-            Self::Model => EngineKind::Model,
-            Self::Both => EngineKind::Both,
+            Self::Hardware => DispatcherKind::Hardware,
+            Self::Behavioural => DispatcherKind::Behavioural,
+            Self::Both => DispatcherKind::Both,
         }
     }
 }
@@ -42,7 +46,7 @@ impl EngineArg {
 /// Arguments of `windlass cosim`.
 #[derive(Args)]
 pub struct CosimArgs {
-    /// Traces (`.ktrace.jsonl`, plain or zstd); `brax-v1-ant-b256` is built in
+    /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// The scheduling window
@@ -61,9 +65,19 @@ pub struct CosimArgs {
         value_name = "POLICIES"
     )]
     policy: Vec<String>,
-    /// What decides under the policy `window`
-    #[arg(long, value_enum, default_value = "verilog")]
-    engine: EngineArg,
+    /// What carries out the policy `window`, from launch packets to CTAs on SMs
+    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    dispatcher: DispatcherArg,
+    /// CTA arbiters, separated by commas: `window` is run once with each [default: single,typed; with --wave: typed]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "ARBITERS")]
+    arbiter: Vec<ArbiterArg>,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
+    #[arg(long, default_value_t = 2, value_name = "K")]
+    active: usize,
+    /// SM partitions 0, 1, ..: ranges of SMs such as 0-22,23-45 or 0-3+8-11,4-7. Several traces run side by side, the first in
+    /// partition 0, the second in 1; a single one has its kernels where their `part` says, and on all SMs where they have none
+    #[arg(long, value_name = "RANGES")]
+    partition: Option<String>,
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
     #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
     gpu: String,
@@ -95,13 +109,13 @@ pub struct CosimArgs {
     /// Write a waveform of the Verilog: FILE.vcd or FILE.fst
     #[arg(long, value_name = "FILE")]
     wave: Option<PathBuf>,
-    /// First cycle of the waveform, in cycles that the scheduler simulated (with --step: all)
+    /// First cycle of the waveform, in cycles that the front end simulated (with --step: all)
     #[arg(long, default_value_t = 0, requires = "wave", value_name = "CYCLE")]
     from: u64,
     /// Last cycle of the waveform
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
     to: u64,
-    /// Write a timeline for Perfetto (ui.perfetto.dev): a row per SM and per window slot
+    /// Write a timeline for Perfetto (ui.perfetto.dev): a row per SM and CTA type, and per window slot
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -148,14 +162,15 @@ pub fn scheduler(
     }
 }
 
-/// The command line of this run on one of its files, without what a replay sets itself.
-fn replay(file: &str, files: &[String]) -> String {
-    const SET_BY_REPLAY: [&str; 5] = ["--wave", "--from", "--to", "--seed", "--timeline"];
+/// The command line of this run on some of its files, without what a replay sets itself.
+fn replay(files: &[String], all: &[String]) -> String {
+    const SET_BY_REPLAY: [&str; 6] = ["--wave", "--from", "--to", "--seed", "--timeline", "--arbiter"];
     let quoted = |word: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:".contains(c);
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
         if word.chars().all(plain) { word.to_string() } else { format!("'{word}'") }
     };
-    let mut words = vec!["windlass cosim".to_string(), quoted(file)];
+    let mut words = vec!["windlass cosim".to_string()];
+    words.extend(files.iter().map(|file| quoted(file)));
     let mut args = std::env::args().skip(2);
     while let Some(arg) = args.next() {
         let name = arg.split('=').next().unwrap_or(&arg);
@@ -163,11 +178,48 @@ fn replay(file: &str, files: &[String]) -> String {
             if !arg.contains('=') {
                 args.next();
             }
-        } else if arg != "--json" && !files.contains(&arg) {
+        } else if arg != "--json" && !all.contains(&arg) {
             words.push(quoted(&arg));
         }
     }
     words.join(" ")
+}
+
+/// The arbiters to run with.
+fn arbiters(args: &CosimArgs) -> Result<Vec<ArbiterKind>, Failure> {
+    let chosen: &[ArbiterArg] = match (args.arbiter.as_slice(), &args.wave) {
+        ([], Some(_)) => &[ArbiterArg::Typed],
+        ([], None) => &[ArbiterArg::Single, ArbiterArg::Typed],
+        ([_, _, ..], Some(_)) => {
+            return Err("--wave holds one run: choose --arbiter single or --arbiter typed".into());
+        }
+        (chosen, _) => chosen,
+    };
+    let kind = |arbiter: &ArbiterArg| match arbiter {
+        ArbiterArg::Single => ArbiterKind::Single,
+        ArbiterArg::Typed => ArbiterKind::Typed { active: args.active },
+    };
+    Ok(chosen.iter().map(kind).collect())
+}
+
+/// The stream of one run: a trace, or several side by side, each in the partition of its place.
+fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> {
+    let stream = match traces {
+        [trace] => Stream::new(trace)?,
+        _ => Stream::side_by_side(&traces.iter().zip(0..).collect::<Vec<_>>())?,
+    };
+    let mut open: Vec<u8> = stream.kernels().iter().filter_map(|kernel| kernel.part).collect();
+    open.retain(|part| usize::from(*part) >= partitions.len() && *part != ALL_SMS);
+    open.sort_unstable();
+    open.dedup();
+    if !open.is_empty() {
+        let parts = open.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+        let name = stream.name();
+        eprintln!(
+            "warning: {name}: kernels name SM partition {parts}, which --partition does not give: all SMs"
+        );
+    }
+    Ok(stream)
 }
 
 /// Says on a terminal what long work is at; elsewhere, nothing.
@@ -179,12 +231,33 @@ fn progress(text: &str) {
 
 /// Runs it.
 pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
-    if args.files.len() > 1 && (args.wave.is_some() || args.timeline.is_some()) {
-        return Err("--wave and --timeline hold one run: give one trace".into());
+    let profile = Profile::load(&args.gpu)?;
+    let partitions = match &args.partition {
+        Some(ranges) => Partitions::parse(ranges, profile.sms).map_err(|e| format!("--partition: {e}"))?,
+        None => Partitions::default(),
+    };
+    let (files, given) = (args.files.len(), partitions.len());
+    let runs: Vec<&[String]> = match args.partition.is_some() && files > 1 {
+        false => args.files.chunks(1).collect(),
+        true if files == given => vec![args.files.as_slice()],
+        true => {
+            return Err(format!(
+                "{files} traces side by side, but {given} partitions: give a range for each"
+            )
+            .into());
+        }
+    };
+    if runs.len() > 1 && (args.wave.is_some() || args.timeline.is_some()) {
+        return Err(
+            "--wave and --timeline hold one run: give one trace, or several side by side with --partition"
+                .into(),
+        );
     }
     let params = scheduler(args.hardware, args.window, args.slots)?;
-    let mut simulation = CoSimulation::new(Profile::load(&args.gpu)?, params);
+    let mut simulation = CoSimulation::new(profile, params);
     simulation.policies = policies(&args.policy)?;
+    simulation.arbiters = arbiters(args)?;
+    simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo;
     simulation.driver_launch = args.driver_launch;
     simulation.software_slots = args.software_slots.unwrap_or(args.slots);
@@ -195,12 +268,9 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;
     }
-    let decides = simulation.policies.contains(&Policy::Window);
-    if args.wave.is_some() && !decides {
-        return Err("--wave shows the scheduler at work: add `window` to --policy".into());
+    if args.wave.is_some() && !simulation.policies.contains(&Policy::Window) {
+        return Err("--wave shows the front end at work: add `window` to --policy".into());
     }
-    // What no engine decides needs no Verilator.
-    let kind = if decides { args.engine.kind() } else { EngineKind::Model };
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),
         None => None,
@@ -209,36 +279,41 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new(), wrong: Vec::new() };
     let mut outcome = Outcome::Done;
     let mut stdout = std::io::stdout().lock();
-    for (i, file) in args.files.iter().enumerate() {
-        if args.files.len() > 1 {
-            progress(&format!("[{}/{}] {file}", i + 1, args.files.len()));
+    for (i, files) in runs.iter().enumerate() {
+        let name = files.join(" + ");
+        if runs.len() > 1 {
+            progress(&format!("[{}/{}] {name}", i + 1, runs.len()));
         }
-        let stream = Stream::new(&workload::load(file)?)?;
-        let options = EngineOptions {
-            seed: args.seed,
-            wave: wave.clone(),
-            replay: Some(format!(
-                "{} --seed {} --wave failure.vcd --from {{from}} --to {{to}}",
-                replay(file, &args.files),
-                args.seed
-            )),
-        };
+        let traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
+        let stream = stream(&traces, &simulation.partitions)?;
         // Before the run: a path that cannot be written must not cost its results.
         let timeline = match &args.timeline {
             Some(path) => Some((path, File::create(path).map_err(|e| format!("{}: {e}", path.display()))?)),
             None => None,
         };
-        let mut engine = engine(kind, params, &options)?;
-        let result = match simulation.run(&stream, &mut *engine) {
+        let result = simulation.run(&stream, |params| {
+            let options = EngineOptions {
+                seed: args.seed,
+                wave: wave.clone(),
+                replay: Some(format!(
+                    "{} --arbiter {} --seed {} --wave failure.vcd --from {{from}} --to {{to}}",
+                    replay(files, &args.files),
+                    params.dispatch().arbiter().name(),
+                    args.seed
+                )),
+            };
+            engine(args.dispatcher.kind(), params, &options)
+        });
+        let result = match result {
             Ok(result) => result,
             Err(error) if error.is_wrong() => {
                 // Wrong, not broken: the other traces are still worth their run.
-                eprintln!("wrong: {file}: {error}");
+                eprintln!("wrong: {name}: {error}");
                 report.wrong.push(Wrong { trace: stream.name().into(), message: error.to_string() });
                 outcome = Outcome::Wrong;
                 continue;
             }
-            Err(error) => return Err(format!("{file}: {error}").into()),
+            Err(error) => return Err(format!("{name}: {error}").into()),
         };
         if let Some((path, file)) = timeline {
             let named = |e: std::io::Error| format!("{}: {e}", path.display());

@@ -1,7 +1,7 @@
 //! `windlass report`: what schedulers cost and gain, in one document.
 
-use crate::cosim_command::{EngineArg, policies, scheduler};
-use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
+use crate::cosim_command::{DispatcherArg, policies, scheduler};
+use crate::options::{HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -16,7 +16,7 @@ use windlass_gen::report::render::{Design, Latency, Parameter, Report, Speedup, 
 use windlass_gen::report::{Format, liberty, paper, render};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::{Encoding, SchedulerParams};
+use windlass_rtl::params::{ArbiterKind, Encoding, SchedulerParams};
 
 /// `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,9 +46,9 @@ pub struct ReportArgs {
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
     #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
     gpu: String,
-    /// What decides under the policy `window`
-    #[arg(long, value_enum, default_value = "verilog")]
-    engine: EngineArg,
+    /// What carries out the policy `window`, from launch packets to CTAs on SMs
+    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    dispatcher: DispatcherArg,
     /// Cell library; by default osu018 of Debian's qflow-tech-osu018
     #[arg(long, value_name = "FILE.lib")]
     liberty: Option<PathBuf>,
@@ -98,8 +98,10 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
             let mut simulation = CoSimulation::new(profile.clone(), params);
             simulation.policies = std::mem::take(&mut others);
             simulation.policies.push(Policy::Window);
-            let mut engine = engine(args.engine.kind(), params, &EngineOptions::default())?;
-            let ran = match simulation.run(&stream, &mut *engine) {
+            // The windows are compared, so one arbiter is enough.
+            simulation.arbiters = vec![ArbiterKind::Typed { active: 2 }];
+            let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
+            let ran = match simulation.run(&stream, engine) {
                 Ok(ran) => ran.report,
                 Err(error) if error.is_wrong() => {
                     eprintln!("wrong: {name}: {error}");
@@ -109,7 +111,13 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
             };
             let measured = ran.policies.iter().find_map(|p| p.window);
             speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
-            designs.push(design(name, params, measured, library.as_deref(), &ran.scheduler.engine)?);
+            designs.push(design(
+                name,
+                params,
+                measured,
+                library.as_deref(),
+                ran.scheduler.engine.as_deref(),
+            )?);
         }
     }
     let report = Report::new(env!("CARGO_PKG_VERSION"), designs, vec![speedups]);
@@ -158,7 +166,7 @@ fn design(
     params: SchedulerParams,
     measured: Option<WindowReport>,
     library: Option<&std::path::Path>,
-    engine: &str,
+    engine: Option<&str>,
 ) -> Result<Design, Failure> {
     let emitted = emit::emit(&*BlockSpec::KernelScheduler(params).hardware())?;
     let files = output::verilog_files(&emitted);
@@ -171,7 +179,7 @@ fn design(
         Parameter::new("retire ports", params.window().retire_ports()),
         Parameter::new("scheduled list", upstream.scheduled()),
         Parameter::new("encoding", upstream.encoding().name()),
-        Parameter::new("latencies measured on", engine),
+        Parameter::new("latencies measured on", engine.unwrap_or("nothing")),
     ];
     if let Encoding::Ids { lanes } = upstream.encoding() {
         parameters.insert(5, Parameter::new("ids per beat", lanes));

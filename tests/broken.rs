@@ -4,9 +4,10 @@
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::{Lockstep, LockstepError};
-use windlass_cosim::policy::{FlatEngine, Policy, SimError, Stream};
+use windlass_cosim::partition::Partitions;
+use windlass_cosim::policy::{FlatEngine, FrontEndEngine, Policy, SimError, Stream};
 use windlass_cosim::profile::Profile;
-use windlass_cosim::run::CoSimulation;
+use windlass_cosim::run::{CoSimulation, RunError};
 use windlass_cosim::verilator::{BuildSpec, InstanceOptions, Verilated};
 use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
@@ -49,34 +50,72 @@ fn noticed(name: &str, request: Request, module: &str, from: &str, to: &str) {
     }
 }
 
-/// Runs a real stream through a scheduler that forgets dependencies on slot 0.
-fn co_simulate(lockstep: bool) -> SimError {
+/// Runs a stream on a front end with the fault, alone or beside its model.
+fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: bool) -> SimError {
     let spec = BlockSpec::new("kernel_scheduler", scheduler(8)).unwrap_or_else(|e| panic!("{e}"));
     let BlockSpec::KernelScheduler(params) = spec else { panic!("{spec:?}") };
-    let verilated = broken(spec, "window_matrix_row", "insert_i ? up_i :", "insert_i ? (up_i & 8'hfe) :");
-    let model: Box<dyn CycleModel> =
-        if lockstep { Box::new(beside_the_model(spec, verilated)) } else { Box::new(verilated) };
-    let mut engine = FlatEngine::new("broken", params, model).unwrap_or_else(|e| panic!("{e}"));
-    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/brax-v1-ant-b256.ktrace.jsonl");
-    let stream = Stream::new(&Trace::load(trace).unwrap_or_else(|e| panic!("{e}"))).expect("a stream");
+    let path = format!("{}/workloads/{workload}.ktrace.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let trace = Trace::load(path).unwrap_or_else(|e| panic!("{e}"));
+    let stream = Stream::side_by_side(&[(&trace, 0), (&trace, 1)]).expect("a stream");
     let mut simulation = CoSimulation::new(Profile::load("rtx3070").expect("it is built in"), params);
     simulation.policies = vec![Policy::Window];
-    simulation.run(&stream, &mut engine).expect_err("the fault is not noticed")
+    simulation.arbiters.retain(|arbiter| arbiter.name() == "typed");
+    simulation.partitions = Partitions::parse("0-22,23-45", 46).expect("ranges");
+    let engine = |params| {
+        let spec = BlockSpec::FrontEnd(params);
+        let verilated = broken(spec, module, from, to);
+        let model: Box<dyn CycleModel> =
+            if lockstep { Box::new(beside_the_model(spec, verilated)) } else { Box::new(verilated) };
+        let engine = FlatEngine::new("broken", params, model).unwrap_or_else(|e| panic!("{e}"));
+        Ok(Box::new(engine) as Box<dyn FrontEndEngine>)
+    };
+    match simulation.run(&stream, engine).expect_err("the fault is not noticed") {
+        RunError::Simulation(error) => error,
+        RunError::Engine(error) => panic!("{error}"),
+    }
 }
+
+/// One slot's row forgets what it waits for.
+const FORGETS: [&str; 3] = ["window_matrix_row", "insert_i ? up_i :", "insert_i ? (up_i & 8'hfe) :"];
 
 #[test]
 fn a_co_simulation_notices_a_wrong_order_without_a_model() {
-    let error = co_simulate(false);
+    let [module, from, to] = FORGETS;
+    let error = co_simulate("brax-v1-ant-b256", module, from, to, false);
     assert!(matches!(error, SimError::OutOfOrder { .. }) && error.is_wrong(), "{error}");
 }
 
 #[test]
 fn a_co_simulation_in_lockstep_says_where_the_two_part() {
-    let error = co_simulate(true);
+    let [module, from, to] = FORGETS;
+    let error = co_simulate("brax-v1-ant-b256", module, from, to, true);
     assert!(matches!(error, SimError::Engine { .. }) && error.is_wrong(), "{error}");
     for word in ["cycle", "disp_", "replay --from"] {
         assert!(error.to_string().contains(word), "`{error}` does not say `{word}`");
     }
+}
+
+#[test]
+fn a_co_simulation_notices_an_sm_that_is_given_too_much() {
+    // Lanes of even number are not charged for the CTAs that they get.
+    let [from, to] = ["placed_0_d = place_0_i;", "placed_0_d = place_0_i & odd_i;"];
+    let error = co_simulate("mix-reduction", "sm_lane", from, to, false);
+    assert!(matches!(error, SimError::NoRoom { .. }) && error.is_wrong(), "{error}");
+}
+
+#[test]
+fn a_co_simulation_notices_a_cta_outside_its_partition() {
+    // An SM does not leave a partition.
+    let [from, to] = ["kept_6 = at_u_6_q & (~write_hot_i);", "kept_6 = at_u_6_q;"];
+    let error = co_simulate("mix-reduction", "sm_partition_group", from, to, false);
+    assert!(matches!(error, SimError::OutsidePartition { .. }) && error.is_wrong(), "{error}");
+}
+
+#[test]
+fn a_co_simulation_notices_a_kernel_that_retires_early() {
+    let [from, to] = ["ended_o = ~(|left_q);", "ended_o = ~(|(left_q >> 1));"];
+    let error = co_simulate("mix-reduction", "kernel_entry", from, to, false);
+    assert!(matches!(error, SimError::WrongRetirement { .. }) && error.is_wrong(), "{error}");
 }
 
 fn scheduler(slots: usize) -> Request {

@@ -36,7 +36,9 @@ fn succeeds(args: &[&str]) -> String {
 
 fn json(text: &str) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    assert_eq!(value["format_version"], 1);
+    // That of `cosim` is 2, the others are at their first.
+    let version = if value["runs"].is_array() { 2 } else { 1 };
+    assert_eq!(value["format_version"], version);
     value
 }
 
@@ -109,21 +111,70 @@ fn gen_refuses_what_the_block_does_not_have() {
 
 #[test]
 fn gen_lists_its_blocks() {
-    assert_eq!(succeeds(&["gen", "--list"]).lines().count(), 7);
-    assert_eq!(json(&succeeds(&["gen", "--list", "--json"]))["blocks"].as_array().map(Vec::len), Some(7));
+    assert_eq!(succeeds(&["gen", "--list"]).lines().count(), 13);
+    assert_eq!(json(&succeeds(&["gen", "--list", "--json"]))["blocks"].as_array().map(Vec::len), Some(13));
 }
 
 #[test]
-fn cosim_gives_the_same_table_with_every_engine() {
-    let table = |engine: &str| {
-        let text = succeeds(&["cosim", "--slots", "8", "--policy", "serial,window", "--engine", engine]);
-        // The line that names the engine differs, of course.
-        text.lines().filter(|l| !l.contains("engine")).map(String::from).collect::<Vec<_>>()
+fn cosim_gives_the_same_table_with_every_dispatcher() {
+    let table = |option: &str, dispatcher: &str| {
+        let common = ["cosim", "mix-fork", "--slots", "8", "--policy", "serial,window"];
+        let text = succeeds(&[&common[..], &[option, dispatcher]].concat());
+        // The line that names the dispatcher differs, of course.
+        text.lines().filter(|l| !l.contains("dispatcher")).map(String::from).collect::<Vec<_>>()
     };
-    let model = table("model");
-    assert_eq!(model, table("verilog"));
-    assert_eq!(model, table("both"));
-    assert!(model.iter().any(|l| l.starts_with("window ")), "{model:?}");
+    let behavioural = table("--dispatcher", "behavioural");
+    assert_eq!(behavioural, table("--dispatcher", "hardware"));
+    assert_eq!(behavioural, table("--dispatcher", "both"));
+    assert_eq!(behavioural, table("--engine", "model"), "the older names go on working");
+    for row in ["window single ", "window typed "] {
+        assert!(behavioural.iter().any(|l| l.starts_with(row)), "{behavioural:?}");
+    }
+}
+
+#[test]
+fn cosim_runs_traces_side_by_side_in_partitions() {
+    let common = ["cosim", "mix-fork", "mix-reduction", "--dispatcher", "behavioural", "--policy", "window"];
+    let side = json(&succeeds(&[&common[..], &["--partition", "0-22,23-45", "--json"]].concat()));
+    let runs = side["runs"].as_array().expect("an array");
+    assert_eq!((runs.len(), &runs[0]["trace"]), (1, &"mix-fork + mix-reduction".into()));
+    assert_eq!(runs[0]["partitions"], serde_json::json!(["0-22", "23-45"]));
+    for policy in runs[0]["policies"].as_array().expect("an array") {
+        let ends: Vec<u64> =
+            policy["traces"].as_array().expect("two").iter().filter_map(|t| t["cycles"].as_u64()).collect();
+        assert_eq!(ends.len(), 2);
+        assert!(ends.iter().all(|end| *end > 0 && *end < policy["cycles"].as_u64().unwrap_or(0)), "{policy}");
+    }
+    let apart = json(&succeeds(&[&common[..], &["--arbiter", "typed", "--active", "4", "--json"]].concat()));
+    assert_eq!(apart["runs"].as_array().map(Vec::len), Some(2), "without partitions one after the other");
+    assert_eq!(apart["runs"][0]["policies"][0]["arbiter"], serde_json::json!({"kind": "typed", "active": 4}));
+    fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partitions"]);
+    fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
+}
+
+#[test]
+fn cosim_warns_of_partitions_without_sms() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("parts.ktrace.jsonl");
+    let header = r#"{"e":"trace","ktrace":1,"name":"parts","source":"","producer":"","gpu":{"name":"assumed"},"params":{},"kernels":2,"notes":""}"#;
+    let kernel = |i: u32, part: u32| {
+        format!(
+            r#"{{"e":"k","i":{i},"name":"k","op":"","type":"SIMT","grid":[3,1,1],"block":[32,1,1],"smem":0,"flops":0,"r":[],"w":[],"part":{part}}}"#
+        )
+    };
+    std::fs::write(&path, [header.into(), kernel(0, 7), kernel(1, 1)].join("\n"))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let path = path.to_string_lossy().into_owned();
+    let stderr = |partition: &[&str]| {
+        let common = ["cosim", &path, "--dispatcher", "behavioural", "--policy", "window"];
+        let output = windlass(&[&common[..], partition].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let warning = "warning: parts: kernels name SM partition 1, which --partition does not give: all SMs";
+    assert!(stderr(&[]).contains(warning), "{}", stderr(&[]));
+    assert!(stderr(&["--partition", "0-3"]).contains(warning));
+    assert_eq!(stderr(&["--partition", "0-3,4-7"]), "");
 }
 
 #[test]
@@ -148,22 +199,19 @@ fn cosim_does_not_care_whether_time_jumps() {
 #[test]
 fn cosim_works_without_verilator_on_the_model_only() {
     let none = [("VERILATOR", "/nonexistent/verilator"), ("WINDLASS_CACHE", "/nonexistent/cache")];
-    assert!(run(&["cosim", "--engine", "model", "--policy", "window"], &none).status.success());
-    assert!(
-        run(&["cosim", "--policy", "serial,ideal"], &none).status.success(),
-        "no scheduler decides there"
-    );
+    assert!(run(&["cosim", "--dispatcher", "behavioural", "--policy", "window"], &none).status.success());
+    assert!(run(&["cosim", "--policy", "serial,ideal"], &none).status.success(), "no hardware decides there");
     let output = run(&["cosim", "--policy", "window"], &none);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr.contains("--engine model"), "{stderr}");
+    assert!(stderr.contains("--dispatcher behavioural"), "{stderr}");
 }
 
 #[test]
 fn cosim_exits_with_1_where_the_order_is_wrong() {
     // Algorithm 1 as printed misses RAW; the order checker does not.
     fails(
-        &["cosim", "--engine", "model", "--policy", "window", "--strict-algorithm1"],
+        &["cosim", "--dispatcher", "behavioural", "--policy", "window", "--strict-algorithm1"],
         1,
         &["RAW", "before kernel"],
     );
@@ -178,7 +226,10 @@ fn cosim_names_what_it_does_not_know() {
     );
     fails(&["cosim", "--gpu", "rtx9999"], 2, &["rtx9999", "rtx3070"]);
     fails(&["cosim", "nowhere.ktrace.jsonl"], 2, &["nowhere.ktrace.jsonl"]);
-    fails(&["cosim", "--engine", "model", "--wave", "x.vcd"], 2, &["no waveform"]);
+    fails(&["cosim", "--dispatcher", "behavioural", "--wave", "x.vcd"], 2, &["no waveform"]);
+    fails(&["cosim", "--arbiter", "single,typed", "--wave", "x.vcd"], 2, &["one run", "--arbiter typed"]);
+    fails(&["cosim", "--active", "3", "--policy", "window"], 2, &["active = 3", "1, 2, 4"]);
+    fails(&["cosim", "--partition", "all"], 2, &["--partition", "`all` is not a range", "0-22,23-45"]);
     fails(&["cosim", "a", "b", "--timeline", "x.json"], 2, &["one trace"]);
     fails(&["cosim", "--policy", "serial", "--wave", "x.vcd"], 2, &["add `window`"]);
     fails(&["cosim", "--policy", "streams", "--streams", "1000000"], 2, &["choose 1 to 1024"]);

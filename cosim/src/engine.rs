@@ -1,7 +1,7 @@
-//! The engines that can decide in a co-simulation: the generated Verilog, its golden model, or both in lockstep.
+//! The front ends that can decide in a co-simulation: the generated Verilog, its golden model, or both in lockstep.
 
 use crate::lockstep::{Lockstep, LockstepError};
-use crate::policy::{FlatEngine, ModelEngine, SchedulerEngine};
+use crate::policy::{FlatEngine, FrontEndEngine, ModelEngine};
 use crate::verilator::{
     BuildError, BuildSpec, Cache, CacheError, InstanceError, InstanceOptions, Library, Optimise, Verilated,
 };
@@ -10,15 +10,15 @@ use thiserror::Error;
 use windlass_gen::emit::{self, EmitErrors};
 use windlass_gen::output;
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::SchedulerParams;
+use windlass_rtl::params::FrontEndParams;
 
-/// Which engine.
+/// What carries out the front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineKind {
+pub enum DispatcherKind {
     /// The generated Verilog, under Verilator.
-    Verilog,
+    Hardware,
     /// The golden model; needs no tool.
-    Model,
+    Behavioural,
     /// Both: every port, every cycle.
     Both,
 }
@@ -52,17 +52,17 @@ pub enum EngineError {
     /// The two do not have the same ports.
     #[error(transparent)]
     Lockstep(#[from] LockstepError),
-    /// A port of the scheduler is missing.
-    #[error("the generated scheduler: {0}")]
+    /// A port of the front end is missing.
+    #[error("the generated front end: {0}")]
     Ports(String),
     /// A waveform was asked for without Verilog.
-    #[error("the golden model has no waveform; use --engine verilog or both")]
+    #[error("the golden model has no waveform; use --dispatcher hardware or both")]
     NoWave,
 }
 
 fn without_tool(error: &BuildError) -> &'static str {
     match error {
-        BuildError::Tool(_) => "\n  without it, `--engine model` runs the golden model instead",
+        BuildError::Tool(_) => "\n  without it, `--dispatcher behavioural` runs the golden model instead",
         _ => "",
     }
 }
@@ -78,32 +78,33 @@ pub fn library(
     Ok(Verilated::build(&adjust(build), &Cache::from_env()?)?)
 }
 
-/// Makes the engine `kind` for a scheduler with `params`.
+/// Makes the front end `kind` with `params`.
 pub fn engine(
-    kind: EngineKind,
-    params: SchedulerParams,
+    kind: DispatcherKind,
+    params: FrontEndParams,
     options: &EngineOptions,
-) -> Result<Box<dyn SchedulerEngine>, EngineError> {
-    if kind == EngineKind::Model {
+) -> Result<Box<dyn FrontEndEngine>, EngineError> {
+    if kind == DispatcherKind::Behavioural {
         if options.wave.is_some() {
             return Err(EngineError::NoWave);
         }
         return Ok(Box::new(ModelEngine::new(params)));
     }
-    let spec = BlockSpec::KernelScheduler(params);
+    let spec = BlockSpec::FrontEnd(params);
     let trace = options.wave.as_ref().map(Wave::format);
     let library = library(spec, |build| build.optimise(Optimise::Long).trace(trace))?;
     let verilated = library.instance(InstanceOptions { seed: options.seed, wave: options.wave.clone() })?;
     let version = library.verilator_version();
-    let flat = if kind == EngineKind::Verilog {
-        FlatEngine::new(format!("verilog ({version})"), params, Box::new(verilated))
+    let flat = if kind == DispatcherKind::Hardware {
+        FlatEngine::new(format!("hardware ({version})"), params, Box::new(verilated))
     } else {
         let mut lockstep =
             Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilated))])?;
         if let Some(replay) = &options.replay {
             lockstep = lockstep.replay(replay);
         }
-        FlatEngine::new(format!("model and verilog in lockstep ({version})"), params, Box::new(lockstep))
+        let name = format!("hardware and behavioural in lockstep ({version})");
+        FlatEngine::new(name, params, Box::new(lockstep))
     };
-    flat.map(|engine| Box::new(engine) as Box<dyn SchedulerEngine>).map_err(EngineError::Ports)
+    flat.map(|engine| Box::new(engine) as Box<dyn FrontEndEngine>).map_err(EngineError::Ports)
 }

@@ -1,16 +1,19 @@
-//! Latencies and stalls at the scheduler's ports, in SM clock cycles, from what was transferred on its channels.
+//! Latencies, stalls and placements at the front end's ports, in SM clock cycles, from what was transferred on its channels.
 //!
-//! - **insert**: from the transfer of a kernel's last host beat to the first cycle in which it is offered, for kernels none of whose
-//!   announced upstream was unretired at that transfer.
-//! - **retire to dispatch**: from the transfer of the retirement that left a kernel without announced upstream to the first cycle in
-//!   which it is offered, for kernels that were in the window by then.
-//! - **host to dispatch**: from the first cycle in which a kernel's first beat is on the host channel to the device's taking it; all
-//!   kernels.
+//! - **insert**: from the transfer of a kernel's last host beat to its dispatch from the window, for kernels none of whose announced
+//!   upstream was unretired at that transfer.
+//! - **retire to dispatch**: from the retirement that left a kernel without announced upstream to its dispatch, for kernels that were in
+//!   the window by then.
+//! - **done to first CTA**: from the transfer of the last completion of the kernel of that retirement to the first CTA of the kernel that
+//!   it freed; of those counted in *retire to dispatch*, where at the dispatch no other kernel of the CTA channel had CTAs to place, and
+//!   an SM had room for one of this one.
+//! - **host to dispatch**: from the first cycle in which a kernel's first beat is on the host channel to its dispatch; all kernels.
 //!
-//! One kernel is offered at a time, so the first two are measured only where no other was on offer in between: they say what the
-//! hardware takes, not how long the queue is.
+//! One kernel is dispatched per cycle, so the first two are measured only where no other was in between: they say what the hardware
+//! takes, not how long the queue is.
 
 use serde::Serialize;
+use windlass_rtl::front_end::CtaType;
 use windlass_rtl::kernel_scheduler::SchedulerOut;
 
 /// Least, middle, 99th percentile and greatest of a set of cycle counts; all 0 for an empty set.
@@ -42,7 +45,7 @@ impl Distribution {
     }
 }
 
-/// Cycles in which something held the scheduler up. More than one reason can hold in a cycle.
+/// Cycles in which something held the front end up. More than one reason can hold in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stalls {
     /// A beat waits: M newer kernels than the oldest unfinished one were sent.
@@ -53,32 +56,60 @@ pub struct Stalls {
     pub busy: u64,
     /// The window has room and kernels are still to come, but no beat is there.
     pub host: u64,
-    /// A kernel is on offer, but the dispatcher has no room.
-    pub dispatch: u64,
+    /// Dispatched kernels have CTAs to place, and no SM has room for any.
+    pub room: u64,
+    /// An SM has room for a CTA of a dispatched kernel, and none is placed: the front end does not know it yet, or places in another
+    /// order.
+    pub place: u64,
 }
 
-/// What the window did.
+/// How CTAs came to the SMs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Placement {
+    /// SIMT CTAs placed; COPY is SIMT here.
+    pub simt: u64,
+    /// TENSOR CTAs placed.
+    pub tensor: u64,
+    /// Cycles in which a kernel that was dispatched before had CTAs to place.
+    pub waiting_cycles: u64,
+    /// CTAs placed per such cycle.
+    pub per_waiting_cycle: f64,
+    /// Those of these cycles in which an SM of its partition had room for one.
+    pub possible_cycles: u64,
+    /// CTAs placed per such cycle.
+    pub per_possible_cycle: f64,
+    /// Cycles in which two were.
+    pub double_cycles: u64,
+    /// Most cycles in a row in which two were.
+    pub longest_double: u64,
+}
+
+/// What the front end did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WindowReport {
-    /// Last host beat to first offer, in cycles.
+    /// Last host beat to dispatch, in cycles.
     pub insert: Distribution,
-    /// Retirement to the offer of a kernel it freed, in cycles.
+    /// Retirement to the dispatch of a kernel it freed, in cycles.
     pub retire_to_dispatch: Distribution,
+    /// Last completion of a kernel to the first CTA of one that it freed, in cycles.
+    pub done_to_first_cta: Distribution,
     /// First host beat to dispatch, in cycles.
     pub host_to_dispatch: Distribution,
+    /// How CTAs came to the SMs.
+    pub placement: Placement,
     /// Mean number of kernels in the window over all cycles.
     pub fill_mean: f64,
     /// Most kernels in the window.
     pub fill_max: u8,
     /// Why it waited, in cycles.
     pub stalls: Stalls,
-    /// Cycles of the scheduler that were simulated.
+    /// Cycles of the front end that were simulated.
     pub simulated_cycles: u64,
-    /// Cycles that were skipped, for nothing could change in them.
+    /// Cycles that were skipped, for nothing could move in them.
     pub skipped_cycles: u64,
 }
 
-/// One cycle at the scheduler's ports. It stands for the cycles up to the next one, too.
+/// One cycle at the front end's ports. It stands for the cycles up to the next one, too, but for what is placed.
 pub(crate) struct Cycle {
     pub now: u64,
     /// A beat is on the host channel.
@@ -88,9 +119,12 @@ pub(crate) struct Cycle {
     /// Kernels are still to come.
     pub more: bool,
     pub slots: usize,
-    pub disp_ready: bool,
-    /// The kernel on offer.
-    pub offered: Option<usize>,
+    /// A kernel that was dispatched in an earlier cycle has CTAs to place.
+    pub waiting: bool,
+    /// And an SM has room for one.
+    pub possible: bool,
+    /// CTAs placed in this cycle.
+    pub placed: u64,
     pub out: SchedulerOut,
 }
 
@@ -100,19 +134,26 @@ struct Times {
     beat: Option<u64>,
     insert: Option<u64>,
     upstream: Vec<usize>,
-    offer: Option<u64>,
+    /// Its last completion was taken.
+    ended: Option<u64>,
     retire: Option<u64>,
+    /// Where its first CTA is to be measured: the last completion of the kernel that freed it.
+    freed_by: Option<u64>,
 }
 
 /// Collects [`WindowReport`] cycle by cycle.
 pub(crate) struct WindowMeter {
     kernels: Vec<Times>,
     last: Option<Cycle>,
-    /// Last cycle in which a kernel was taken.
-    taken: Option<u64>,
+    /// Last cycle in which a kernel was dispatched.
+    dispatched: Option<u64>,
     insert: Vec<u64>,
     freed: Vec<u64>,
+    first_cta: Vec<u64>,
     host: Vec<u64>,
+    placement: Placement,
+    /// Cycles in a row, up to the present one, in which two CTAs were placed.
+    double: u64,
     fill: u128,
     fill_max: u8,
     stalls: Stalls,
@@ -124,10 +165,13 @@ impl WindowMeter {
         Self {
             kernels: vec![Times::default(); kernels],
             last: None,
-            taken: None,
+            dispatched: None,
             insert: Vec::new(),
             freed: Vec::new(),
+            first_cta: Vec::new(),
             host: Vec::new(),
+            placement: Placement::default(),
+            double: 0,
             fill: 0,
             fill_max: 0,
             stalls: Stalls::default(),
@@ -138,37 +182,51 @@ impl WindowMeter {
     /// A cycle, before its transfers are told.
     pub fn cycle(&mut self, cycle: &Cycle) {
         self.account(cycle.now);
-        let now = cycle.now;
         if cycle.beat
             && let Some(times) = cycle.kernel.and_then(|k| self.kernels.get_mut(k))
         {
-            times.beat.get_or_insert(now);
+            times.beat.get_or_insert(cycle.now);
         }
-        if let Some(k) = cycle.offered {
-            self.offered(k, now, cycle.disp_ready);
-        }
+        let placement = &mut self.placement;
+        self.double = if cycle.placed > 1 { self.double + 1 } else { 0 };
+        placement.longest_double = placement.longest_double.max(self.double);
+        placement.double_cycles += u64::from(cycle.placed > 1);
         self.last = Some(Cycle { ..*cycle });
     }
 
-    fn offered(&mut self, k: usize, now: u64, taken: bool) {
+    /// A kernel was dispatched; `alone` where nothing is in the way of its first CTA.
+    pub fn dispatched(&mut self, k: usize, now: u64, alone: bool) {
         let Some(times) = self.kernels.get(k) else { return };
-        if times.offer.is_none()
-            && let Some(insert) = times.insert
-        {
+        self.host.extend(times.beat.map(|beat| now - beat));
+        if let Some(insert) = times.insert {
             // The retirement that left it without upstream, where that came after its insertion.
-            let retired = times.upstream.iter().filter_map(|u| self.kernels.get(*u)?.retire).max();
-            let freed = retired.filter(|at| *at > insert);
+            let upstream = || times.upstream.iter().filter_map(|u| self.kernels.get(*u));
+            let freed = upstream().filter_map(|u| u.retire).max().filter(|at| *at > insert);
             let from = freed.unwrap_or(insert);
-            // Where another kernel was on offer after `from`, this one may have waited for its turn.
-            if self.taken.is_none_or(|at| at <= from) {
+            // Where another kernel was dispatched after `from`, this one may have waited for its turn.
+            if self.dispatched.is_none_or(|at| at <= from) {
+                let ended = upstream().filter(|u| u.retire == freed).filter_map(|u| u.ended).max();
                 if freed.is_some() { &mut self.freed } else { &mut self.insert }.push(now - from);
+                self.kernels[k].freed_by = ended.filter(|_| alone && freed.is_some());
             }
         }
-        let times = &mut self.kernels[k];
-        times.offer.get_or_insert(now);
-        if taken {
-            self.taken = Some(now);
-            self.host.extend(times.beat.map(|beat| now - beat));
+        self.dispatched = Some(now);
+    }
+
+    /// A CTA of a kernel was placed.
+    pub fn placed(&mut self, kernel: usize, now: u64, kind: CtaType) {
+        match kind {
+            CtaType::Simt => self.placement.simt += 1,
+            CtaType::Tensor => self.placement.tensor += 1,
+        }
+        let freed_by = self.kernels.get_mut(kernel).and_then(|times| times.freed_by.take());
+        self.first_cta.extend(freed_by.map(|at| now - at));
+    }
+
+    /// The last completion of a kernel was taken.
+    pub fn ended(&mut self, kernel: usize, now: u64) {
+        if let Some(times) = self.kernels.get_mut(kernel) {
+            times.ended = Some(now);
         }
     }
 
@@ -180,7 +238,7 @@ impl WindowMeter {
         }
     }
 
-    /// The retirement of a kernel was taken.
+    /// A kernel retired.
     pub fn retired(&mut self, kernel: usize, now: u64) {
         if let Some(times) = self.kernels.get_mut(kernel) {
             times.retire = Some(now);
@@ -202,7 +260,10 @@ impl WindowMeter {
         count(out.stall_full, |s| &mut s.full);
         count(out.stall_busy, |s| &mut s.busy);
         count(!last.beat && last.more && usize::from(out.occupancy) < last.slots, |s| &mut s.host);
-        count(out.offer.is_some() && !last.disp_ready, |s| &mut s.dispatch);
+        count(last.waiting && !last.possible, |s| &mut s.room);
+        count(last.possible && last.placed == 0, |s| &mut s.place);
+        self.placement.waiting_cycles += if last.waiting { cycles } else { 0 };
+        self.placement.possible_cycles += if last.possible { cycles } else { 0 };
     }
 
     /// The simulation ended in cycle `end`.
@@ -210,12 +271,18 @@ impl WindowMeter {
         self.account(end);
     }
 
-    /// The report, with `simulated` cycles of the scheduler in `total`.
+    /// The report, with `simulated` cycles of the front end in `total`.
     pub fn report(self, simulated: u64, total: u64) -> WindowReport {
+        let mut placement = self.placement;
+        let per = |cycles: u64| (placement.simt + placement.tensor) as f64 / cycles.max(1) as f64;
+        let rates = [per(placement.waiting_cycles), per(placement.possible_cycles)];
+        [placement.per_waiting_cycle, placement.per_possible_cycle] = rates;
         WindowReport {
             insert: Distribution::of(self.insert),
             retire_to_dispatch: Distribution::of(self.freed),
+            done_to_first_cta: Distribution::of(self.first_cta),
             host_to_dispatch: Distribution::of(self.host),
+            placement,
             fill_mean: self.fill as f64 / self.cycles.max(1) as f64,
             fill_max: self.fill_max,
             stalls: self.stalls,

@@ -5,6 +5,7 @@ pub mod device;
 pub mod engine;
 pub mod latency;
 pub mod lockstep;
+pub mod partition;
 pub mod policy;
 pub mod profile;
 pub mod run;

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
+use windlass_rtl::params::{self, ParamError, SmParams};
 
 /// The embedded profiles: name and text.
 const EMBEDDED: [(&str, &str); 6] = [
@@ -57,6 +58,9 @@ pub enum ProfileError {
         /// What would work.
         expected: &'static str,
     },
+    /// Hardware for such SMs cannot be built.
+    #[error(transparent)]
+    Hardware(ParamError),
 }
 
 /// A GPU and its host.
@@ -243,6 +247,51 @@ impl Profile {
                 Err(ProfileError::Field { file: file.into(), field, value, expected })
             }
         }
+    }
+
+    /// The SMs as the front end's hardware counts them: registers and shared memory in allocation units.
+    ///
+    /// # Errors
+    /// A field beyond what the hardware can count, and fewer threads than warps have: it does not count threads.
+    pub fn sm_params(&self) -> Result<SmParams, ProfileError> {
+        let sm = &self.sm;
+        let error = |field, value: u32, expected| ProfileError::Field {
+            file: self.name.clone(),
+            field,
+            value: value.into(),
+            expected,
+        };
+        let (registers, smem) = (sm.registers / sm.register_unit.max(1), sm.smem_bytes / sm.smem_unit.max(1));
+        let wrong = [
+            ("sms", self.sms, (1..=192).contains(&self.sms), "1 to 192 for the front end's hardware"),
+            ("sm.ctas", sm.ctas, (1..=32).contains(&sm.ctas), "1 to 32 for the front end's hardware"),
+            ("sm.warps", sm.warps, (1..=64).contains(&sm.warps), "1 to 64 for the front end's hardware"),
+            (
+                "sm.threads",
+                sm.threads,
+                u64::from(sm.threads) >= 32 * u64::from(sm.warps),
+                "32 times `sm.warps`: the front end's hardware counts warps, not threads",
+            ),
+            (
+                "sm.registers",
+                sm.registers,
+                (1..=256).contains(&registers),
+                "1 to 256 times `sm.register_unit` for the front end's hardware",
+            ),
+            (
+                "sm.smem_bytes",
+                sm.smem_bytes,
+                (1..=2047).contains(&smem),
+                "1 to 2047 times `sm.smem_unit` for the front end's hardware",
+            ),
+        ];
+        if let Some((field, value, _, expected)) = wrong.into_iter().find(|(.., possible, _)| !possible) {
+            return Err(error(field, value, expected));
+        }
+        let usize = |n: u32| n as usize;
+        params::SmLimits::new(usize(sm.ctas), usize(sm.warps), usize(registers), usize(smem))
+            .and_then(|limits| SmParams::new(usize(self.sms), limits))
+            .map_err(ProfileError::Hardware)
     }
 
     /// SM clock cycles in `ns` nanoseconds, rounded up.

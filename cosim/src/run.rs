@@ -1,23 +1,44 @@
 //! A whole co-simulation: options in, a report out.
 
 use crate::device::{CtaSpan, Occupancy};
+use crate::engine::EngineError;
 use crate::latency::{Distribution, WindowReport};
+use crate::partition::Partitions;
 use crate::policy::{
-    GraphCosts, GraphHost, Host, Machine, Policy, SchedulerEngine, SerialHost, SimError, Simulated, Stream,
+    FrontEndEngine, GraphCosts, GraphHost, Host, Machine, Policy, SerialHost, SimError, Simulated, Stream,
     StreamsHost, WindowHost, WindowOptions, WindowTrace, simulate,
 };
 use crate::profile::Profile;
 use serde::Serialize;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
-use windlass_rtl::params::{Encoding, SchedulerParams};
+use thiserror::Error;
+use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 
 /// Version of [`RunReport`]'s serialised form.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Most streams, and most slots of the software window: beyond that the model only gets slow.
 pub const MAX_STREAMS: usize = 1024;
+
+/// Why a co-simulation ended early.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A policy could not be run, or something was found wrong.
+    #[error(transparent)]
+    Simulation(#[from] SimError),
+    /// The front end could not be made.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl RunError {
+    /// True where hardware was checked and found wrong; false where the simulation could not be run.
+    pub fn is_wrong(&self) -> bool {
+        matches!(self, Self::Simulation(error) if error.is_wrong())
+    }
+}
 
 /// Options of a co-simulation.
 #[derive(Clone, Debug)]
@@ -28,6 +49,10 @@ pub struct CoSimulation {
     pub policies: Vec<Policy>,
     /// The scheduling hardware, for `window`.
     pub scheduler: SchedulerParams,
+    /// The CTA arbiters: `window` is run once with each.
+    pub arbiters: Vec<ArbiterKind>,
+    /// The SMs that kernels may use by their partition, under every policy.
+    pub partitions: Partitions,
     /// Packets that the queue to the hardware holds, for `window`; at least 1.
     pub fifo_depth: usize,
     /// `window`: the host pays a driver launch for every packet, instead of writing into a user-mode queue.
@@ -47,12 +72,15 @@ pub struct CoSimulation {
 }
 
 impl CoSimulation {
-    /// All policies, 32 slots in software and in hardware, 8 streams, a queue of 64 packets.
+    /// All policies, both arbiters with two kernels per type at a time, 32 slots in software and in hardware, 8 streams, a queue of
+    /// 64 packets.
     pub fn new(profile: Profile, scheduler: SchedulerParams) -> Self {
         Self {
             profile,
             policies: Policy::ALL.to_vec(),
             scheduler,
+            arbiters: vec![ArbiterKind::Single, ArbiterKind::Typed { active: 2 }],
+            partitions: Partitions::default(),
             fifo_depth: 64,
             driver_launch: false,
             software_slots: scheduler.window().slots(),
@@ -64,26 +92,43 @@ impl CoSimulation {
         }
     }
 
-    /// Runs every policy on `stream`; `engine` decides under `window` and must be fresh.
+    /// The front end with that arbiter, for the profile's SMs.
+    pub fn front_end(&self, arbiter: ArbiterKind) -> Result<FrontEndParams, SimError> {
+        Ok(FrontEndParams::new(self.scheduler, arbiter, self.profile.sm_params()?)?)
+    }
+
+    /// Runs every policy on `stream`; under `window`, `engine` is called once per arbiter and makes what decides.
     ///
     /// # Errors
-    /// The first that any policy met; [`SimError::is_wrong`] tells a wrong scheduler from what could not be run.
-    pub fn run(&self, stream: &Stream, engine: &mut dyn SchedulerEngine) -> Result<Outcome, SimError> {
-        let serial = self.run_policy(Policy::Serial, stream, engine)?;
+    /// The first that any policy met; [`RunError::is_wrong`] tells wrong hardware from what could not be run.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        mut engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError>,
+    ) -> Result<Outcome, RunError> {
+        let serial = self.run_policy(Policy::Serial, Box::new(SerialHost::new(&self.profile)), stream)?;
         let base = serial.report.cycles;
-        let mut machine = Machine::new(&self.profile, stream, "serial without overhead")?;
+        let mut machine = Machine::new(&self.profile, &self.partitions, stream, "serial without overhead")?;
         let in_order = self.simulate(&mut SerialHost::free(), &mut machine)?.cycles;
-        let mut serial = Some(serial);
+        let mut name = None;
+        let mut ran = Vec::new();
+        for &policy in &self.policies {
+            if policy == Policy::Serial {
+                ran.push(serial.clone());
+            } else if let Some(host) = self.host(policy, stream)? {
+                ran.push(self.run_policy(policy, host, stream)?);
+            } else {
+                for &arbiter in &self.arbiters {
+                    let params = self.front_end(arbiter)?;
+                    let mut engine = engine(params)?;
+                    name.get_or_insert_with(|| engine.name());
+                    ran.push(self.run_window(params, stream, &mut *engine)?);
+                }
+            }
+        }
         let mut policies = Vec::new();
         let mut recordings = Vec::new();
-        for &policy in &self.policies {
-            let mut ran = match (policy, serial.take()) {
-                (Policy::Serial, Some(serial)) => serial,
-                (_, kept) => {
-                    serial = kept;
-                    self.run_policy(policy, stream, engine)?
-                }
-            };
+        for mut ran in ran {
             // A stream without kernels takes no time, and is no faster for it.
             let ratio =
                 |time: u64| if time == 0 { 1.0 } else { time as f64 / ran.report.cycles.max(1) as f64 };
@@ -106,8 +151,9 @@ impl CoSimulation {
                     HazardRule::Exact => "exact",
                     HazardRule::StrictAlgorithm1 => "strict-algorithm1",
                 },
+                partitions: self.partitions.ranges(),
                 scheduler: SchedulerReport {
-                    engine: engine.name(),
+                    engine: name,
                     window: self.scheduler.kind().name(),
                     slots: window.slots(),
                     retire_ports: window.retire_ports(),
@@ -128,19 +174,18 @@ impl CoSimulation {
         })
     }
 
-    fn run_policy(
-        &self,
-        policy: Policy,
-        stream: &Stream,
-        engine: &mut dyn SchedulerEngine,
-    ) -> Result<Ran, SimError> {
-        let mut machine = Machine::new(&self.profile, stream, policy.name())?;
+    fn machine<'a>(&self, stream: &'a Stream, policy: &'static str) -> Result<Machine<'a>, SimError> {
+        let mut machine = Machine::new(&self.profile, &self.partitions, stream, policy)?;
         if self.record {
             machine.device.record();
         }
-        let mut window = None;
-        let simulated = match policy {
-            Policy::Serial => self.simulate(&mut SerialHost::new(&self.profile), &mut machine)?,
+        Ok(machine)
+    }
+
+    /// The host of a policy that no hardware carries out; none for `window`.
+    fn host(&self, policy: Policy, stream: &Stream) -> Result<Option<Box<dyn Host>>, SimError> {
+        Ok(Some(match policy {
+            Policy::Serial => Box::new(SerialHost::new(&self.profile)),
             Policy::Streams => {
                 let option = |option, got| {
                     let checked = NonZeroUsize::new(got).filter(|got| got.get() <= MAX_STREAMS);
@@ -149,56 +194,95 @@ impl CoSimulation {
                 let slots = option("software-slots", self.software_slots)?;
                 let streams = option("streams", self.streams)?;
                 let upstream = stream.upstream_by(self.rule)?;
-                let mut host = StreamsHost::new(&self.profile, upstream, slots, streams, self.poll_events);
-                self.simulate(&mut host, &mut machine)?
+                Box::new(StreamsHost::new(&self.profile, upstream, slots, streams, self.poll_events))
             }
             Policy::Graph => {
                 let upstream = stream.upstream_by(self.rule)?;
-                let mut host = GraphHost::new(GraphCosts::cuda(&self.profile), &upstream);
-                self.simulate(&mut host, &mut machine)?
+                Box::new(GraphHost::new(GraphCosts::cuda(&self.profile), &upstream))
             }
             Policy::Ideal => {
                 let upstream = stream.upstream_by(HazardRule::Exact)?;
-                self.simulate(&mut GraphHost::new(GraphCosts::FREE, &upstream), &mut machine)?
+                Box::new(GraphHost::new(GraphCosts::FREE, &upstream))
             }
-            Policy::Window => {
-                let options = WindowOptions {
-                    params: self.scheduler,
-                    fifo_depth: self.fifo_depth,
-                    driver_launch: self.driver_launch,
-                    rule: self.rule,
-                    step: self.step,
-                };
-                let mut host = WindowHost::new(&self.profile, stream.kernels().len(), options, engine)?;
-                let simulated = self.simulate(&mut host, &mut machine)?;
-                let cycles = host.simulated();
-                // The last wait of the host is not the scheduler's.
-                let end = machine.now() + 1;
-                let (meter, trace) = host.into_measurements(end);
-                window = Some((meter.report(cycles, end), trace));
-                simulated
-            }
+            Policy::Window => return Ok(None),
+        }))
+    }
+
+    /// Runs a policy that no hardware carries out.
+    fn run_policy(&self, policy: Policy, mut host: Box<dyn Host>, stream: &Stream) -> Result<Ran, SimError> {
+        let mut machine = self.machine(stream, policy.name())?;
+        let simulated = self.simulate(&mut *host, &mut machine)?;
+        Ok(self.ran(policy, None, machine, simulated, None))
+    }
+
+    /// Runs `window` with one front end.
+    fn run_window(
+        &self,
+        params: FrontEndParams,
+        stream: &Stream,
+        engine: &mut dyn FrontEndEngine,
+    ) -> Result<Ran, SimError> {
+        let arbiter = params.dispatch().arbiter();
+        let mut machine = self.machine(stream, window_name(arbiter))?;
+        let options = WindowOptions {
+            params,
+            fifo_depth: self.fifo_depth,
+            driver_launch: self.driver_launch,
+            rule: self.rule,
+            step: self.step,
         };
+        let mut host = WindowHost::new(&self.profile, &self.partitions, &machine, options, engine)?;
+        let simulated = self.simulate(&mut host, &mut machine)?;
+        let cycles = host.simulated();
+        // The last wait of the host is not the hardware's.
+        let end = machine.now() + 1;
+        let (meter, trace) = host.into_measurements(end);
+        let window = (meter.report(cycles, end), trace);
+        Ok(self.ran(Policy::Window, Some(arbiter), machine, simulated, Some(window)))
+    }
+
+    fn ran(
+        &self,
+        policy: Policy,
+        arbiter: Option<ArbiterKind>,
+        machine: Machine<'_>,
+        simulated: Simulated,
+        window: Option<(WindowReport, WindowTrace)>,
+    ) -> Ran {
         let (window, slots) = window.unzip();
-        Ok(Ran {
+        let stream = machine.stream;
+        let mut ends = vec![0; stream.traces().len()];
+        for (k, completed) in machine.completed.iter().enumerate() {
+            let end = &mut ends[stream.origin(k)];
+            *end = completed.unwrap_or(0).max(*end);
+        }
+        let traces = stream.traces().iter().zip(ends).map(|(trace, cycles)| TraceEnd {
+            trace: trace.clone(),
+            cycles,
+            micros: self.profile.micros(cycles),
+        });
+        Ran {
             report: PolicyReport {
                 policy,
+                arbiter: arbiter.map(ArbiterReport::from),
                 cycles: simulated.cycles,
                 micros: self.profile.micros(simulated.cycles),
                 speedup: 1.0,
                 overlap_speedup: 1.0,
                 occupancy: machine.device.occupancy(simulated.cycles),
+                traces: traces.collect(),
                 visited_cycles: simulated.visited,
                 window,
             },
             recording: Recording {
                 policy,
+                arbiter,
                 ctas: machine.device.spans().to_vec(),
                 slots: slots.unwrap_or_default(),
                 dispatched: machine.dispatched,
                 completed: machine.completed,
             },
-        })
+        }
     }
 
     fn simulate(&self, host: &mut dyn Host, machine: &mut Machine<'_>) -> Result<Simulated, SimError> {
@@ -206,6 +290,15 @@ impl CoSimulation {
     }
 }
 
+/// What errors, tables and timelines call `window` with that arbiter.
+fn window_name(arbiter: ArbiterKind) -> &'static str {
+    match arbiter {
+        ArbiterKind::Single => "window single",
+        ArbiterKind::Typed { .. } => "window typed",
+    }
+}
+
+#[derive(Clone)]
 struct Ran {
     report: PolicyReport,
     recording: Recording,
@@ -225,6 +318,8 @@ pub struct Outcome {
 pub struct Recording {
     /// The policy.
     pub policy: Policy,
+    /// The arbiter that placed CTAs under `window`.
+    pub arbiter: Option<ArbiterKind>,
     /// Every CTA's life; empty unless [`CoSimulation::record`] was set.
     pub ctas: Vec<CtaSpan>,
     /// The kernels' times in window slots; empty but for `window`.
@@ -235,11 +330,44 @@ pub struct Recording {
     pub completed: Vec<Option<u64>>,
 }
 
+impl Recording {
+    /// The policy's name, with the arbiter where there is one.
+    pub fn name(&self) -> &'static str {
+        self.arbiter.map_or(self.policy.name(), window_name)
+    }
+}
+
+/// The CTA arbiter of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ArbiterReport {
+    /// `single` or `typed`.
+    pub kind: &'static str,
+    /// Kernels of one type, or of all with `single`, whose CTAs are placed at the same time.
+    pub active: usize,
+}
+
+impl From<ArbiterKind> for ArbiterReport {
+    fn from(arbiter: ArbiterKind) -> Self {
+        Self { kind: arbiter.name(), active: arbiter.active() }
+    }
+}
+
+/// When one of the traces that run side by side had ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceEnd {
+    /// Its name.
+    pub trace: String,
+    /// The cycle in which its last CTA had ended; what the host waits for is not in it.
+    pub cycles: u64,
+    /// The same in microseconds.
+    pub micros: f64,
+}
+
 /// The scheduler of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchedulerReport {
-    /// What decided.
-    pub engine: String,
+    /// What decided; none where `window` was not run.
+    pub engine: Option<String>,
     /// `matrix` or `list`.
     pub window: &'static str,
     /// Slots N.
@@ -263,6 +391,8 @@ pub struct SchedulerReport {
 pub struct PolicyReport {
     /// The policy.
     pub policy: Policy,
+    /// The CTA arbiter, for `window`.
+    pub arbiter: Option<ArbiterReport>,
     /// SM clock cycles until the host knew that everything had ended.
     pub cycles: u64,
     /// The same in microseconds.
@@ -274,10 +404,20 @@ pub struct PolicyReport {
     pub overlap_speedup: f64,
     /// How full the SMs were.
     pub occupancy: Occupancy,
+    /// When each of the traces that run side by side had ended; one where a trace runs alone.
+    pub traces: Vec<TraceEnd>,
     /// Cycles that the simulation visited; time jumped over the others.
     pub visited_cycles: u64,
     /// For `window`.
     pub window: Option<WindowReport>,
+}
+
+impl PolicyReport {
+    /// The policy's name, with the arbiter where there is one.
+    pub fn name(&self) -> String {
+        let arbiter = self.arbiter.map(|arbiter| format!(" {}", arbiter.kind)).unwrap_or_default();
+        format!("{}{arbiter}", self.policy.name())
+    }
 }
 
 /// A co-simulation's numbers.
@@ -299,6 +439,8 @@ pub struct RunReport {
     pub clock_mhz: u32,
     /// How hosts found hazards.
     pub rule: &'static str,
+    /// The SMs of partitions 0, 1, 2 and so on, where they are not all.
+    pub partitions: Vec<String>,
     /// The scheduling hardware.
     pub scheduler: SchedulerReport,
     /// Slots of the software window.
@@ -310,12 +452,12 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// The report as text: one table of policies, and one of the window's latencies where it ran.
+    /// The report as text: one table of policies, and for each arbiter one of the front end's latencies where it ran.
     pub fn table(&self) -> String {
         let s = &self.scheduler;
         let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, engine {}; streams: {} slots, {} streams\n\n",
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, dispatcher {}; streams: {} slots, {} streams\n",
             self.trace,
             self.kernels,
             self.ctas,
@@ -330,57 +472,108 @@ impl RunReport {
             s.encoding,
             s.fifo_depth,
             if s.driver_launch { " with driver launches" } else { "" },
-            s.engine,
+            s.engine.as_deref().unwrap_or("not run"),
             self.software_slots,
             self.streams,
         );
-        let mut rows = vec![
-            ["policy", "cycles", "time [us]", "speed-up", "by overlap", "SMs busy", "CTA slots", "warps"]
-                .map(String::from),
+        if !self.partitions.is_empty() {
+            let ranges = self.partitions.iter().enumerate().map(|(p, range)| format!("{p}: SMs {range}"));
+            let _ = writeln!(text, "partitions: {}", ranges.collect::<Vec<_>>().join("; "));
+        }
+        text.push('\n');
+        text.push_str(&self.policy_table());
+        let ends = self.policies.first().map_or(&[][..], |p| &p.traces);
+        if ends.len() > 1 {
+            let mut rows = vec![vec!["ends [us]".to_string()]];
+            rows[0].extend(ends.iter().map(|end| end.trace.clone()));
+            rows.extend(self.policies.iter().map(|p| {
+                let ends = p.traces.iter().map(|end| format!("{:.1}", end.micros));
+                [p.name()].into_iter().chain(ends).collect()
+            }));
+            let _ = write!(text, "\n{}", align(&rows));
+        }
+        for policy in &self.policies {
+            if let Some(window) = &policy.window {
+                text.push_str(&window_text(&policy.name(), window));
+            }
+        }
+        text
+    }
+
+    fn policy_table(&self) -> String {
+        let titles = [
+            "policy",
+            "cycles",
+            "time [us]",
+            "speed-up",
+            "by overlap",
+            "SMs busy",
+            "both types",
+            "CTA slots",
+            "warps",
+            "CTAs/cycle",
         ];
+        let mut rows = vec![titles.map(String::from).to_vec()];
         for p in &self.policies {
-            rows.push([
-                p.policy.name().into(),
+            let placed = p.window.map(|w| format!("{:.2}", w.placement.per_possible_cycle));
+            rows.push(vec![
+                p.name(),
                 p.cycles.to_string(),
                 format!("{:.1}", p.micros),
                 format!("{:.2}", p.speedup),
                 format!("{:.2}", p.overlap_speedup),
                 percent(p.occupancy.sms),
+                percent(p.occupancy.both_types),
                 percent(p.occupancy.cta_slots),
                 percent(p.occupancy.warps),
+                placed.unwrap_or_else(|| "-".into()),
             ]);
         }
-        text.push_str(&align(&rows));
-        for window in self.policies.iter().filter_map(|p| p.window.as_ref()) {
-            let mut rows =
-                vec![["latency [cycles]", "count", "min", "median", "p99", "max"].map(String::from)];
-            for (name, d) in [
-                ("insert", &window.insert),
-                ("retire to dispatch", &window.retire_to_dispatch),
-                ("host to dispatch", &window.host_to_dispatch),
-            ] {
-                let Distribution { count, min, median, p99, max } = d;
-                let [count, min, median, p99, max] = [count, min, median, p99, max].map(u64::to_string);
-                rows.push([name.into(), count, min, median, p99, max]);
-            }
-            let stalls = &window.stalls;
-            let _ = write!(
-                text,
-                "\n{}\nwindow fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, dispatcher not ready {}\nscheduler cycles: {} simulated, {} skipped\n",
-                align(&rows),
-                window.fill_mean,
-                window.fill_max,
-                stalls.limit,
-                stalls.full,
-                stalls.busy,
-                stalls.host,
-                stalls.dispatch,
-                window.simulated_cycles,
-                window.skipped_cycles,
-            );
-        }
-        text
+        align(&rows)
     }
+}
+
+/// What one front end did, as text.
+fn window_text(name: &str, window: &WindowReport) -> String {
+    let title = format!("{name} [cycles]");
+    let mut rows = vec![[title.as_str(), "count", "min", "median", "p99", "max"].map(String::from).to_vec()];
+    for (name, d) in [
+        ("insert", &window.insert),
+        ("retire to dispatch", &window.retire_to_dispatch),
+        ("last CTA done to first CTA", &window.done_to_first_cta),
+        ("host to dispatch", &window.host_to_dispatch),
+    ] {
+        let Distribution { count, min, median, p99, max } = d;
+        rows.push(
+            [name.to_string()]
+                .into_iter()
+                .chain([count, min, median, p99, max].map(u64::to_string))
+                .collect(),
+        );
+    }
+    let (stalls, p) = (&window.stalls, &window.placement);
+    format!(
+        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped\n",
+        align(&rows),
+        window.fill_mean,
+        window.fill_max,
+        stalls.limit,
+        stalls.full,
+        stalls.busy,
+        stalls.host,
+        stalls.room,
+        stalls.place,
+        p.simt,
+        p.tensor,
+        p.per_waiting_cycle,
+        p.waiting_cycles,
+        p.per_possible_cycle,
+        p.possible_cycles,
+        p.double_cycles,
+        p.longest_double,
+        window.simulated_cycles,
+        window.skipped_cycles,
+    )
 }
 
 fn percent(share: f64) -> String {
@@ -388,12 +581,13 @@ fn percent(share: f64) -> String {
 }
 
 /// Lines of columns: the first to the left, the others to the right.
-fn align<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |c: usize| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
+fn align(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
     let mut text = String::new();
     for row in rows {
-        for (c, (cell, width)) in row.iter().zip(widths).enumerate() {
+        for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let _ = match c {
                 0 => write!(text, "{cell:<width$}"),
                 _ => write!(text, "  {cell:>width$}"),

@@ -8,8 +8,9 @@ use windlass_runtime::ktrace::KernelType;
 
 /// Writes the timeline of one co-simulation. Times are microseconds at `clock_mhz`; the same recordings give the same bytes.
 ///
-/// Per policy there is one process of SMs (a row per SM; where kernels overlap on it, as many rows as it takes), one of window slots
-/// (a row per slot, from insertion to retirement, with the dispatch marked), and counters of busy SMs and window fill.
+/// Per policy there is one process of SMs (a row per SM and type of CTA; where kernels overlap on it, as many rows as it takes), one of
+/// window slots (a row per slot, from insertion to retirement, with the dispatch marked), and counters of busy SMs, CTAs by type and
+/// window fill.
 pub fn write(
     out: &mut dyn Write,
     stream: &Stream,
@@ -20,13 +21,18 @@ pub fn write(
     events.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     for (index, recording) in recordings.iter().enumerate() {
         let (sms, slots) = (2 * index + 1, 2 * index + 2);
-        let policy = recording.policy.name();
+        let policy = recording.name();
         let slices = merge(&recording.ctas);
         if !slices.is_empty() {
             events.process(sms, &format!("{policy}: SMs"))?;
             events.slices(sms, stream, &slices)?;
             let busy = slices_per_sm(&slices);
             events.counter(sms, "busy SMs", &busy)?;
+            for (kind, name, _) in TYPES {
+                let of_kind = |cta: &&CtaSpan| kind_of(stream, cta) == Some(kind);
+                let ctas: Vec<_> = recording.ctas.iter().filter(of_kind).map(|c| (c.start, c.end)).collect();
+                events.counter(sms, &format!("{name} CTAs"), &ctas)?;
+            }
         }
         if !recording.slots.is_empty() {
             events.process(slots, &format!("{policy}: window slots"))?;
@@ -36,6 +42,17 @@ pub fn write(
         }
     }
     events.out.write_all(b"\n]}\n")
+}
+
+/// Types of CTAs: their names and colours.
+const TYPES: [(KernelType, &str, &str); 3] = [
+    (KernelType::Simt, "SIMT", "thread_state_running"),
+    (KernelType::Tensor, "TENSOR", "thread_state_iowait"),
+    (KernelType::Copy, "COPY", "thread_state_runnable"),
+];
+
+fn kind_of(stream: &Stream, cta: &CtaSpan) -> Option<KernelType> {
+    stream.kernels().get(cta.kernel as usize).map(|kernel| kernel.kind)
 }
 
 /// Touching and overlapping CTAs of one kernel on one SM become one.
@@ -109,37 +126,42 @@ impl Events<'_> {
         kernel: usize,
     ) -> io::Result<()> {
         let Some(k) = stream.kernels().get(kernel) else { return Ok(()) };
-        let (category, colour) = match k.kind {
-            KernelType::Simt => ("SIMT", "thread_state_running"),
-            KernelType::Tensor => ("TENSOR", "thread_state_iowait"),
-            KernelType::Copy => ("COPY", "thread_state_runnable"),
+        let Some((_, category, colour)) = TYPES.into_iter().find(|(kind, ..)| *kind == k.kind) else {
+            return Ok(());
+        };
+        let origin = match stream.traces() {
+            [_] => String::new(),
+            traces => {
+                let trace =
+                    serde_json::to_string(&traces[stream.origin(kernel)]).map_err(io::Error::other)?;
+                format!(r#""trace":{trace},"#)
+            }
         };
         let name = serde_json::to_string(&k.name).map_err(io::Error::other)?;
         let (ts, dur) = (self.micros(start), self.micros(end - start));
         self.event(format_args!(
-            r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":{name},"cat":"{category}","cname":"{colour}","args":{{"kernel":{kernel},"start_cycle":{start},"end_cycle":{end}}}"#
+            r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":{name},"cat":"{category}","cname":"{colour}","args":{{{origin}"kernel":{kernel},"start_cycle":{start},"end_cycle":{end}}}"#
         ))
     }
 
-    /// Rows of SMs; a slice goes to the first of its SM's rows that is free.
+    /// Rows of SMs by type; a slice goes to the first of its SM's and type's rows that is free. `slices` by SM and start.
     fn slices(&mut self, pid: usize, stream: &Stream, slices: &[CtaSpan]) -> io::Result<()> {
         const ROWS: usize = 1024;
-        let mut sm = None;
-        let mut rows: Vec<u64> = Vec::new();
-        for slice in slices {
-            if sm != Some(slice.sm) {
-                sm = Some(slice.sm);
-                rows.clear();
+        for on_sm in slices.chunk_by(|a, b| a.sm == b.sm) {
+            for (t, (kind, name, _)) in TYPES.into_iter().enumerate() {
+                let mut rows: Vec<u64> = Vec::new();
+                for slice in on_sm.iter().filter(|slice| kind_of(stream, slice) == Some(kind)) {
+                    let row = rows.iter().position(|end| *end <= slice.start).unwrap_or(rows.len());
+                    let tid = (slice.sm as usize * TYPES.len() + t) * ROWS + row;
+                    if row == rows.len() {
+                        rows.push(0);
+                        let more = if row == 0 { String::new() } else { format!(" +{row}") };
+                        self.row(pid, tid, &format!("SM {} {name}{more}", slice.sm))?;
+                    }
+                    rows[row] = slice.end;
+                    self.slice((pid, tid), (slice.start, slice.end), stream, slice.kernel as usize)?;
+                }
             }
-            let row = rows.iter().position(|end| *end <= slice.start).unwrap_or(rows.len());
-            let tid = slice.sm as usize * ROWS + row;
-            if row == rows.len() {
-                rows.push(0);
-                let more = if row == 0 { String::new() } else { format!(" +{row}") };
-                self.row(pid, tid, &format!("SM {}{more}", slice.sm))?;
-            }
-            rows[row] = slice.end;
-            self.slice((pid, tid), (slice.start, slice.end), stream, slice.kernel as usize)?;
         }
         Ok(())
     }

@@ -6,13 +6,22 @@ use common::{kernel, profile};
 use proptest::prelude::*;
 use windlass_cosim::device::dispatcher::Dispatcher;
 use windlass_cosim::device::work::UNITS_PER_CYCLE;
-use windlass_cosim::device::{Completion, CtaWork, Device, DeviceError};
+use windlass_cosim::device::{Completion, CtaEnd, CtaWork, Device, DeviceError, SmArray};
+use windlass_cosim::partition::{ALL_SMS, Partitions};
 use windlass_cosim::profile::{Profile, ProfileError};
+use windlass_rtl::front_end::CtaType;
 use windlass_runtime::ktrace::KernelType;
 
 /// A CTA of `cycles` cycles of pipe work that takes `warps` warps and nothing else of note.
 fn work(kind: KernelType, ctas: u64, cycles: u64, warps: u32) -> CtaWork {
-    CtaWork { kind, ctas, needs: [1, warps, warps * 32, 0, 0], work: cycles * UNITS_PER_CYCLE, floor: 1 }
+    CtaWork {
+        kind,
+        ctas,
+        needs: [1, warps, warps * 32, 0, 0],
+        work: cycles * UNITS_PER_CYCLE,
+        floor: 1,
+        partition: ALL_SMS,
+    }
 }
 
 fn one_sm() -> Profile {
@@ -22,7 +31,7 @@ fn one_sm() -> Profile {
 /// Offers the kernels in order, as soon as the device takes them; jumps. Completions by kernel.
 fn run(profile: &Profile, works: Vec<CtaWork>) -> (Vec<u64>, Device) {
     let n = works.len();
-    let mut device = Device::new(profile, works);
+    let mut device = Device::new(profile, Partitions::default(), works);
     device.record();
     let mut ends = vec![0; n];
     let mut next = 0;
@@ -104,6 +113,92 @@ fn the_head_of_line_blocks_smaller_kernels_behind_it() {
     let (_, device) = run(&one_sm(), vec![large, work(KernelType::Tensor, 1, 10, 1)]);
     let small = device.spans().iter().find(|s| s.kernel == 1).expect("ran");
     assert!(small.start > 500, "started in cycle {}", small.start);
+}
+
+#[test]
+fn the_dispatcher_honours_partitions() {
+    let partitions = Partitions::parse("0-1,40-45", 46).expect("ranges");
+    let part = |partition| CtaWork { partition, ..work(KernelType::Simt, 30, 500, 1) };
+    let mut device = Device::new(&profile(), partitions, vec![part(1), part(0), part(5)]);
+    device.record();
+    for k in 0..3 {
+        while !device.offer(k) {
+            device.step();
+        }
+    }
+    while let Some(cycle) = device.next_event() {
+        device.advance(cycle);
+    }
+    let used = |k| {
+        let mut sms: Vec<u32> = device.spans().iter().filter(|s| s.kernel == k).map(|s| s.sm).collect();
+        sms.sort_unstable();
+        sms.dedup();
+        sms
+    };
+    assert_eq!(used(0), [40, 41, 42, 43, 44, 45]);
+    assert_eq!(used(1), [0, 1]);
+    assert_eq!(used(2).len(), 30, "a partition without a mask is all SMs");
+}
+
+#[test]
+fn the_sms_alone_take_what_fits_and_say_what_ended_where() {
+    let works = vec![work(KernelType::Simt, 2, 100, 30), work(KernelType::Tensor, 1, 50, 18)];
+    let mut sms = SmArray::new(&profile(), Partitions::default(), works);
+    sms.place(0, 7).expect("empty");
+    let error = sms.place(0, 7).expect_err("30 of 48 warps are taken");
+    assert_eq!((error.resource, error.needed, error.free), ("warps", 30, 18));
+    sms.place(1, 7).expect("just fits");
+    sms.place(0, 3).expect("empty");
+    assert_eq!(sms.next_event(), Some(50));
+    assert!(sms.go_to(50));
+    assert_eq!(sms.take_ends(), [CtaEnd { kernel: 1, sm: 7 }]);
+    assert_eq!(sms.take_completions(), [Completion { kernel: 1, cycle: 50 }]);
+    assert!(sms.go_to(100));
+    assert_eq!(sms.take_ends(), [CtaEnd { kernel: 0, sm: 3 }, CtaEnd { kernel: 0, sm: 7 }]);
+    assert_eq!((sms.next_event(), sms.placed()), (None, 3));
+    // In 100 cycles 2 of 46 SMs were busy, one of them with both types in 50.
+    let occupancy = sms.occupancy(100);
+    assert!((occupancy.sms - 2.0 / 46.0).abs() < 1e-12, "{occupancy:?}");
+    assert!((occupancy.both_types - 0.5 / 46.0).abs() < 1e-12, "{occupancy:?}");
+    assert!((occupancy.both_types_of_busy - 0.25).abs() < 1e-12, "{occupancy:?}");
+}
+
+#[test]
+fn a_launch_packet_counts_in_allocation_units() {
+    let mut k = kernel("k", 7, &[], &[]);
+    (k.block, k.regs, k.smem, k.part) = ([33, 1, 1], Some(33), 1, Some(2));
+    k.kind = KernelType::Copy;
+    let launch = CtaWork::new(&profile(), &k, 0).expect("fits").launch(&profile());
+    assert_eq!((launch.grid, launch.kind, launch.partition), (7, CtaType::Simt, 2));
+    assert_eq!((launch.needs.warps, launch.needs.registers, launch.needs.smem), (2, 10, 9));
+    (k.regs, k.part, k.kind) = (Some(0), None, KernelType::Tensor);
+    let launch = CtaWork::new(&profile(), &k, 0).expect("fits").launch(&profile());
+    assert_eq!((launch.needs.registers, launch.partition, launch.kind), (1, ALL_SMS, CtaType::Tensor));
+}
+
+#[test]
+fn every_embedded_profile_can_be_counted_by_the_hardware_and_others_name_the_field() {
+    for name in Profile::names() {
+        let profile = Profile::load(name).expect("embedded");
+        let sms = profile.sm_params().expect("within the hardware's widths");
+        assert_eq!(sms.sms(), profile.sms as usize);
+        assert_eq!(u32::from(sms.limits().smem()) * profile.sm.smem_unit, profile.sm.smem_bytes);
+    }
+    type Spoil = fn(&mut Profile);
+    let wrong: [(&str, Spoil); 6] = [
+        ("`sms` = 193", |p| p.sms = 193),
+        ("`sm.ctas` = 33", |p| p.sm.ctas = 33),
+        ("`sm.warps` = 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
+        ("`sm.threads` = 1535", |p| p.sm.threads = 1535),
+        ("`sm.registers` = 65536", |p| p.sm.register_unit = 128),
+        ("`sm.smem_bytes` = 300000", |p| p.sm.smem_bytes = 300_000),
+    ];
+    for (words, spoil) in wrong {
+        let mut profile = profile();
+        spoil(&mut profile);
+        let error = profile.sm_params().expect_err(words).to_string();
+        assert!(error.contains(words) && error.contains("rtx3070"), "{error}");
+    }
 }
 
 #[test]
@@ -209,7 +304,7 @@ proptest! {
             })
             .collect();
         let (ends, jumped) = run(&profile, works.clone());
-        let mut device = Device::new(&profile, works.clone());
+        let mut device = Device::new(&profile, Partitions::default(), works.clone());
         device.record();
         let mut next = 0;
         let mut stepped = vec![0; works.len()];

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{cosim, kernel, scheduler};
+use common::{cosim, kernel, run, scheduler};
 use proptest::prelude::*;
-use windlass_cosim::policy::{ModelEngine, Policy, SimError, Stream};
+use windlass_cosim::partition::Partitions;
+use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_rtl::params::WindowKind;
 use windlass_runtime::ktrace::{ADDRESS_LIMIT, Event, Header, Kernel, Run, Segment, Trace};
 
@@ -107,13 +108,40 @@ fn a_wait_is_for_every_trace() {
     let b = trace("B", vec![part("b0", 1, 0), part("b1", 1, 1)]);
     let stream = Stream::side_by_side(&[(&a, 0), (&b, 0)]).expect("fits");
     let cosim = cosim(scheduler(WindowKind::Matrix, 8));
-    let outcome = cosim.run(&stream, &mut ModelEngine::new(cosim.scheduler)).expect("runs");
+    let outcome = run(&cosim, &stream);
     for r in &outcome.recordings {
         let before = r.completed[..2].iter().max().expect("two");
         assert!(r.dispatched[2..].iter().all(|d| d >= before), "{:?}", r.policy);
         let overlap = r.dispatched[1] < r.completed[0];
         assert!(overlap || [Policy::Serial, Policy::Streams].contains(&r.policy), "{:?}", r.policy);
     }
+}
+
+#[test]
+fn each_trace_has_its_own_end() {
+    let one =
+        |name, ctas| trace(name, vec![vec![kernel(name, ctas, &[], &[0]), kernel(name, ctas, &[0], &[1])]]);
+    let (a, b) = (one("A", 2000), one("B", 1));
+    let stream = Stream::side_by_side(&[(&a, 0), (&b, 1)]).expect("fits");
+    let mut cosim = cosim(scheduler(WindowKind::Matrix, 8));
+    cosim.partitions = Partitions::parse("0-40,41-45", 46).expect("ranges");
+    let outcome = run(&cosim, &stream);
+    for (policy, r) in outcome.report.policies.iter().zip(&outcome.recordings) {
+        let end = |k: usize| r.completed[k].expect("ended");
+        let ends: Vec<(&str, u64)> = policy.traces.iter().map(|t| (t.trace.as_str(), t.cycles)).collect();
+        assert_eq!(ends, [("A", end(2)), ("B", end(3))], "{}", policy.name());
+        // The one SIMT arbiter looks at two kernels at a time, the single arbiter at one.
+        assert!(policy.name() != "window typed" || 2 * end(3) < end(2), "B does not wait for A");
+    }
+    let table = outcome.report.table();
+    for text in ["partitions: 0: SMs 0-40; 1: SMs 41-45", "ends [us]"] {
+        assert!(table.contains(text), "{table}");
+    }
+    let mut timeline = Vec::new();
+    windlass_cosim::timeline::write(&mut timeline, &stream, 1725, &outcome.recordings)
+        .expect("a Vec takes all");
+    let json: serde_json::Value = serde_json::from_slice(&timeline).expect("JSON");
+    assert!(json["traceEvents"].as_array().expect("events").iter().any(|e| e["args"]["trace"] == "B"));
 }
 
 fn any_trace() -> impl Strategy<Value = Vec<Vec<Kernel>>> {

@@ -1,7 +1,8 @@
-//! The behavioural CTA dispatcher: one kernel at a time, head of line, round robin over SMs, one CTA per cycle.
+//! Today's CTA dispatcher, for policies without hardware of ours: one kernel at a time, head of line, round robin over SMs, one CTA per
+//! cycle.
 //!
-//! It is the golden model of the hardware `cta_arbiter_single`: it knows kernels, how many of their CTAs are left, and which
-//! SMs fit one; what an SM has is somebody else's business.
+//! It knows kernels, how many of their CTAs are left, and which SMs fit one; what an SM has is somebody else's business. The hardware
+//! `cta_arbiter_single` does the same with SMs that go round.
 
 use std::collections::VecDeque;
 

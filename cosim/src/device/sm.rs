@@ -63,7 +63,8 @@ impl Pipe {
 #[derive(Clone, Debug)]
 pub(super) struct Sm {
     pub free: Resources,
-    pub ctas: u32,
+    /// CTAs on it: SIMT and COPY, TENSOR.
+    by_type: [u32; 2],
     pipes: [Pipe; 3],
     /// CTAs whose work is done, but not their floor.
     waiting: BinaryHeap<Reverse<(u64, Running)>>,
@@ -72,11 +73,27 @@ pub(super) struct Sm {
 
 impl Sm {
     pub fn new(limits: Resources) -> Self {
-        Self { free: limits, ctas: 0, pipes: Default::default(), waiting: BinaryHeap::new(), next: u64::MAX }
+        Self {
+            free: limits,
+            by_type: [0; 2],
+            pipes: Default::default(),
+            waiting: BinaryHeap::new(),
+            next: u64::MAX,
+        }
     }
 
     pub fn fits(&self, needs: &Resources) -> bool {
         self.free.iter().zip(needs).all(|(free, need)| free >= need)
+    }
+
+    /// CTAs on it.
+    pub fn ctas(&self) -> u32 {
+        self.by_type.iter().sum()
+    }
+
+    /// True where it has CTAs of both types.
+    pub fn both_types(&self) -> bool {
+        self.by_type.iter().all(|ctas| *ctas > 0)
     }
 
     /// Cycle in which this SM's state changes by itself.
@@ -89,7 +106,7 @@ impl Sm {
         for (free, need) in self.free.iter_mut().zip(work.needs) {
             *free -= need;
         }
-        self.ctas += 1;
+        self.by_type[work.cta_type() as usize] += 1;
         let pipe = &mut self.pipes[work.kind as usize];
         pipe.advance(cta.start);
         if work.work == 0 {
@@ -123,11 +140,11 @@ impl Sm {
     }
 
     /// Gives back what a CTA had.
-    pub fn release(&mut self, needs: &Resources) {
-        for (free, need) in self.free.iter_mut().zip(needs) {
+    pub fn release(&mut self, work: &CtaWork) {
+        for (free, need) in self.free.iter_mut().zip(work.needs) {
             *free += need;
         }
-        self.ctas -= 1;
+        self.by_type[work.cta_type() as usize] -= 1;
     }
 
     fn find_next(&mut self) {

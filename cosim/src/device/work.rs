@@ -1,7 +1,9 @@
 //! From a kernel of a trace to what each of its CTAs needs and does.
 
+use crate::partition::ALL_SMS;
 use crate::profile::{Profile, saturate};
 use thiserror::Error;
+use windlass_rtl::front_end::{CtaNeeds, CtaType, Launch};
 use windlass_runtime::ktrace::{Kernel, KernelType};
 
 /// Work units that a pipe does in one cycle: divisible by every number up to 16, so that sharing loses next to nothing.
@@ -77,6 +79,8 @@ pub struct CtaWork {
     pub work: u64,
     /// Least cycles from a CTA's start to its end, at least 1; not shared.
     pub floor: u64,
+    /// The SM partition that the CTAs may use.
+    pub partition: u8,
 }
 
 impl CtaWork {
@@ -114,7 +118,33 @@ impl CtaWork {
         if cycles > MAX_CYCLES {
             return Err(DeviceError::TooLong { kernel: position, name: kernel.name.clone(), cycles });
         }
-        Ok(Self { kind: kernel.kind, ctas, needs, work: work as u64, floor: floor.max(1) })
+        let partition = kernel.part.unwrap_or(ALL_SMS);
+        Ok(Self { kind: kernel.kind, ctas, needs, work: work as u64, floor: floor.max(1), partition })
+    }
+
+    /// The type that the front end knows: it takes copies for SIMT.
+    pub fn cta_type(&self) -> CtaType {
+        match self.kind {
+            KernelType::Tensor => CtaType::Tensor,
+            KernelType::Simt | KernelType::Copy => CtaType::Simt,
+        }
+    }
+
+    /// The launch packet, in the allocation units of the profile's SMs.
+    pub fn launch(&self, profile: &Profile) -> Launch {
+        let [_, warps, _, registers, smem] = self.needs;
+        // No more than an empty SM has, which `Profile::sm_params` has checked.
+        let units = |amount: u32, unit: u32| (amount / unit.max(1)) as u16;
+        Launch {
+            grid: self.ctas as u32,
+            kind: self.cta_type(),
+            partition: self.partition,
+            needs: CtaNeeds {
+                warps: units(warps, 1),
+                registers: units(registers, profile.sm.register_unit).max(1),
+                smem: units(smem, profile.sm.smem_unit),
+            },
+        }
     }
 }
 

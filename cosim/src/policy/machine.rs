@@ -1,12 +1,13 @@
 //! The device under the order checker, and the loop that all policies run in.
 
 use super::{Host, SimError, Stream};
-use crate::device::{CtaWork, Device, DeviceError};
+use crate::device::{CtaWork, Device, DeviceError, NoRoom};
+use crate::partition::Partitions;
 use crate::profile::Profile;
 use std::collections::BTreeSet;
 use windlass_runtime::hazards;
 
-/// Cycles in a row in which a scheduler may work without anything moving before it counts as stuck. Its longest walk is one of
+/// Cycles in a row in which the hardware may work without anything moving before it counts as stuck. Its longest walk is one of
 /// 128 slots.
 const STUCK: u64 = 4096;
 
@@ -22,11 +23,16 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(profile: &Profile, stream: &'a Stream, policy: &'static str) -> Result<Self, SimError> {
+    pub fn new(
+        profile: &Profile,
+        partitions: &Partitions,
+        stream: &'a Stream,
+        policy: &'static str,
+    ) -> Result<Self, SimError> {
         let works = stream.kernels().iter().enumerate().map(|(k, kernel)| CtaWork::new(profile, kernel, k));
         let works = works.collect::<Result<Vec<_>, DeviceError>>()?;
         let n = works.len();
-        let device = Device::new(profile, works);
+        let device = Device::new(profile, partitions.clone(), works);
         Ok(Self { stream, device, policy, dispatched: vec![None; n], completed: vec![None; n], done: 0 })
     }
 
@@ -39,8 +45,16 @@ impl<'a> Machine<'a> {
         self.device.ready()
     }
 
-    /// Dispatches a kernel in this cycle, in which [`Self::ready`] holds. The order checker uses the exact hazards.
+    /// Dispatches a kernel to the device's dispatcher in this cycle, in which [`Self::ready`] holds.
     pub fn dispatch(&mut self, kernel: usize) -> Result<(), SimError> {
+        self.start(kernel)?;
+        let taken = self.device.offer(kernel);
+        debug_assert!(taken, "dispatched while the device was not ready");
+        Ok(())
+    }
+
+    /// From this cycle on, CTAs of the kernel may be placed. The order checker uses the exact hazards.
+    pub fn start(&mut self, kernel: usize) -> Result<(), SimError> {
         let (cycle, policy) = (self.now(), self.policy);
         if self.dispatched.get(kernel).is_none_or(Option::is_some) {
             return Err(SimError::DispatchedTwice { cycle, policy, kernel: self.stream.label(kernel) });
@@ -57,10 +71,14 @@ impl<'a> Machine<'a> {
                 hazard: hazard.first().map(ToString::to_string).unwrap_or_default(),
             });
         }
-        let taken = self.device.offer(kernel);
-        debug_assert!(taken, "dispatched while the device was not ready");
         self.dispatched[kernel] = Some(cycle);
         Ok(())
+    }
+
+    /// Places a CTA of a kernel that has started, whoever decided that.
+    pub fn place(&mut self, kernel: usize, sm: usize) -> Result<(), NoRoom> {
+        debug_assert!(self.dispatched[kernel].is_some(), "placed before it was dispatched");
+        self.device.place(kernel, sm)
     }
 
     fn deadlock(&self, host: &dyn Host) -> SimError {
@@ -96,12 +114,14 @@ pub(crate) fn simulate(
     let mut stuck = 0;
     loop {
         let now = machine.now();
+        let ends = machine.device.take_ends();
         let done = machine.device.take_completions();
         for completion in &done {
             machine.completed[completion.kernel] = Some(completion.cycle);
             machine.done += 1;
         }
         visited += 1;
+        host.ended(&ends);
         host.cycle(&done, machine)?;
         if let Some(cycles) = host.finished_at() {
             return Ok(Simulated { cycles, visited });

@@ -8,8 +8,9 @@ mod stream;
 mod streams;
 mod window;
 
-use crate::device::{Completion, DeviceError};
-pub use engine::{FlatEngine, ModelEngine, SchedulerEngine};
+use crate::device::{Completion, CtaEnd, DeviceError};
+use crate::profile::ProfileError;
+pub use engine::{FlatEngine, FrontEndEngine, ModelEngine};
 pub(crate) use graph::{GraphCosts, GraphHost};
 pub(crate) use machine::{Machine, Simulated, simulate};
 pub(crate) use serial::SerialHost;
@@ -17,6 +18,7 @@ pub use stream::Stream;
 pub(crate) use streams::StreamsHost;
 use thiserror::Error;
 use windlass_rtl::model::CycleError;
+use windlass_rtl::params::ParamError;
 use windlass_runtime::host::HostError;
 use windlass_runtime::window::WindowError;
 pub use window::{SlotSpan, WindowTrace};
@@ -32,9 +34,9 @@ pub enum Policy {
     Streams,
     /// A CUDA graph, built for every run.
     Graph,
-    /// The scheduling hardware.
+    /// The front end's hardware.
     Window,
-    /// Unlimited window, no overhead: the bound.
+    /// Unlimited window, no overhead: the bound on what an order can gain with today's CTA dispatcher.
     Ideal,
 }
 
@@ -88,24 +90,26 @@ pub enum SimError {
         /// The kernel.
         kernel: String,
     },
-    /// The scheduler offered an id that no kernel in the window has.
-    #[error("cycle {cycle}: {engine} offered id {id} in slot {slot}, but no kernel in flight has that id")]
+    /// The window dispatched an id that no kernel in it has.
+    #[error(
+        "cycle {cycle}: {engine} dispatched id {id} from slot {slot}, but no kernel in flight has that id"
+    )]
     NotInFlight {
         /// When.
         cycle: u64,
-        /// The scheduler.
+        /// The front end.
         engine: String,
         /// The id.
         id: u8,
         /// The slot.
         slot: u8,
     },
-    /// The scheduler offered a slot that does not exist or belongs to another dispatched kernel.
-    #[error("cycle {cycle}: {engine} offered kernel {kernel} in slot {slot}, which {why}")]
+    /// The window dispatched from a slot that does not exist or belongs to another dispatched kernel.
+    #[error("cycle {cycle}: {engine} dispatched kernel {kernel} from slot {slot}, which {why}")]
     WrongSlot {
         /// When.
         cycle: u64,
-        /// The scheduler.
+        /// The front end.
         engine: String,
         /// The kernel.
         kernel: String,
@@ -114,29 +118,117 @@ pub enum SimError {
         /// What is wrong with it.
         why: String,
     },
-    /// The scheduler took a kernel whose id an unfinished one still has.
+    /// The front end took a kernel whose id an unfinished one still has.
     #[error(
         "cycle {cycle}: {engine} took kernel {kernel} while kernel {other} with the same id is unfinished"
     )]
     IdInUse {
         /// When.
         cycle: u64,
-        /// The scheduler.
+        /// The front end.
         engine: String,
         /// The kernel it took.
         kernel: String,
         /// The unfinished one.
         other: String,
     },
-    /// The scheduler did not know the slot of a kernel that ended.
-    #[error("cycle {cycle}: {engine} refused to retire {kernels}: it does not know such a dispatched kernel")]
-    RetireRefused {
+    /// A CTA of a kernel that was not dispatched.
+    #[error(
+        "cycle {cycle}: {engine} placed a CTA of id {id} in slot {slot} on SM {sm}, but no kernel with that id was dispatched from that slot"
+    )]
+    UnknownCta {
         /// When.
         cycle: u64,
-        /// The scheduler.
+        /// The front end.
         engine: String,
-        /// The kernels on the retire ports, with their slots.
-        kernels: String,
+        /// The id.
+        id: u8,
+        /// The slot.
+        slot: u8,
+        /// The SM.
+        sm: u8,
+    },
+    /// A CTA that is not the kernel's next one, on the wrong channel, or on an SM that does not exist.
+    #[error("cycle {cycle}: {engine} placed a CTA of kernel {kernel} on SM {sm}: {why}")]
+    WrongCta {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The kernel.
+        kernel: String,
+        /// The SM.
+        sm: u8,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A CTA on an SM that has no room for it.
+    #[error(
+        "cycle {cycle}: {engine} placed a CTA of kernel {kernel} on SM {sm}: it needs {needed} {resource}, {free} are free"
+    )]
+    NoRoom {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The kernel.
+        kernel: String,
+        /// The SM.
+        sm: u8,
+        /// What there is too little of.
+        resource: &'static str,
+        /// How much a CTA needs.
+        needed: u32,
+        /// How much the SM has left.
+        free: u32,
+    },
+    /// A CTA outside its kernel's SM partition.
+    #[error(
+        "cycle {cycle}: {engine} placed a CTA of kernel {kernel} on SM {sm}, which is not in partition {partition}"
+    )]
+    OutsidePartition {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The kernel.
+        kernel: String,
+        /// The SM.
+        sm: u8,
+        /// The kernel's partition.
+        partition: u8,
+    },
+    /// The front end did not know the kernel of a CTA that ended.
+    #[error("cycle {cycle}: {engine} refused that CTAs had ended: {completions}")]
+    CompletionRefused {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The kernels on the completion ports, with their slots.
+        completions: String,
+    },
+    /// A kernel retired that was not dispatched, or before the front end had taken all its completions.
+    #[error("cycle {cycle}: {engine} retired slot {slot}: {why}")]
+    WrongRetirement {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The slot.
+        slot: u8,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The front end moved something in a cycle in which, by its pages, nothing could.
+    #[error(
+        "cycle {cycle}: {engine} was at rest, and yet something moved without a cause; --step visits every cycle and shows what"
+    )]
+    Restless {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
     },
     /// Nothing will ever happen again, and kernels are left.
     #[error("cycle {cycle}: {policy} is stuck: {left} kernels never finish, the first is {first}; {state}")]
@@ -149,15 +241,15 @@ pub enum SimError {
         left: usize,
         /// The first of them.
         first: String,
-        /// What the host, the scheduler and the device wait for.
+        /// What the host and the front end wait for.
         state: String,
     },
-    /// The scheduler's simulation failed, or two of them disagreed.
+    /// The front end's simulation failed, or two of them disagreed.
     #[error("cycle {cycle}: {engine}: {error}")]
     Engine {
         /// Cycle of the co-simulation; the error's own counts only simulated cycles.
         cycle: u64,
-        /// The scheduler.
+        /// The front end.
         engine: String,
         /// What happened.
         error: CycleError,
@@ -165,6 +257,12 @@ pub enum SimError {
     /// The device cannot run a kernel.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The profile's SMs are none that the front end's hardware can count.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A front end that cannot be built.
+    #[error(transparent)]
+    Params(#[from] ParamError),
     /// An option of the host that cannot be.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -203,11 +301,13 @@ pub enum SimError {
 }
 
 impl SimError {
-    /// True where a scheduler was checked and found wrong; false where the simulation could not be run.
+    /// True where hardware was checked and found wrong; false where the simulation could not be run.
     pub fn is_wrong(&self) -> bool {
         !matches!(
             self,
             Self::Device(_)
+                | Self::Profile(_)
+                | Self::Params(_)
                 | Self::Host(_)
                 | Self::SoftwareWindow(_)
                 | Self::Option { .. }
@@ -219,13 +319,16 @@ impl SimError {
 
 /// The host side of a policy.
 pub(crate) trait Host {
+    /// These CTAs have ended by the machine's present cycle, in which [`Self::cycle`] comes next.
+    fn ended(&mut self, _ends: &[CtaEnd]) {}
+
     /// Acts in the machine's present cycle, in which `done` completed.
     fn cycle(&mut self, done: &[Completion], machine: &mut Machine<'_>) -> Result<(), SimError>;
 
     /// The next cycle after `now` in which it acts by the clock alone.
     fn next_event(&self, now: u64) -> Option<u64>;
 
-    /// True where it must see the very next cycle, whatever happens: a scheduler at work.
+    /// True where it must see the very next cycle, whatever happens: hardware at work.
     fn busy(&self) -> bool {
         false
     }

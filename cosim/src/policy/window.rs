@@ -1,31 +1,43 @@
-//! `window`: the scheduling hardware decides. The host finds hazards in its stale list, writes packets into a queue of bounded
-//! depth, and the scheduler's ports are driven in every SM clock cycle in which anything could differ from the one before.
+//! `window`: the front end's hardware decides, from launch packets to CTAs on SMs. The host finds hazards in its stale list and writes
+//! packets into a queue of bounded depth; the ports are driven in every SM clock cycle in which anything could move.
 //!
-//! In a cycle: packets that have arrived are on the host channel, completed kernels on the retire ports, `disp_ready` says whether
-//! the dispatcher has room; the scheduler's outputs are read; then the clock rises. A kernel dispatched in a cycle places its first
-//! CTA in the next at the earliest.
+//! In a cycle: packets that have arrived are on the host channel, CTAs that have ended on the completion channels; the outputs are
+//! read: a CTA on a CTA channel runs on its SM from this cycle on; then the clock rises. Everything that comes out is checked
+//! against the device, which knows exactly what runs where.
 
 use super::machine::Machine;
-use super::{Host, SchedulerEngine, SimError};
-use crate::device::Completion;
+use super::{FrontEndEngine, Host, SimError};
+use crate::device::{Completion, CtaEnd, NoRoom};
 use crate::latency::{Cycle, WindowMeter};
+use crate::partition::Partitions;
 use crate::profile::Profile;
 use std::collections::VecDeque;
-use windlass_rtl::kernel_scheduler::io::MAX_RETIRE_PORTS;
-use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut};
-use windlass_rtl::params::{Encoding, SchedulerParams};
+use windlass_rtl::front_end::{CtaDone, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, PartitionWrite};
+use windlass_rtl::kernel_scheduler::HostBeat;
+use windlass_rtl::params::{ArbiterKind, DONE_PORTS, Encoding, FrontEndParams};
 use windlass_runtime::host::{self, HazardRule, ScheduledList, Upstream};
+
+/// Cycles in which, with nothing coming in, all that the front end has on the way has moved on: a completion that is kept for the
+/// next turn of its SM but one, a selection on its way through the SMs.
+const SETTLE: u64 = 8;
+
+/// A front end in which nothing moves is again as it was after this many cycles: SMs go round in 3, and what is contested
+/// changes hands every 3. So do one or two kernels that wait for room, each for a turn of 3.
+const PERIOD: u64 = 6;
+
+/// The same with up to four kernels per type that wait for room: 3, 4, 6, 9 and 12 divide it.
+const LONG_PERIOD: u64 = 36;
 
 /// Options of the host and its hardware.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowOptions {
-    pub params: SchedulerParams,
+    pub params: FrontEndParams,
     /// Packets that the queue between host and device holds, those on their way included.
     pub fifo_depth: usize,
     /// A driver launch instead of a packet in a user-mode queue.
     pub driver_launch: bool,
     pub rule: HazardRule,
-    /// Simulate the scheduler in every cycle.
+    /// Simulate the front end in every cycle.
     pub step: bool,
 }
 
@@ -38,13 +50,13 @@ pub struct SlotSpan {
     pub kernel: usize,
     /// Its last host beat was taken.
     pub insert: u64,
-    /// The device took it.
+    /// It left the window for the CTA arbiters.
     pub dispatch: u64,
-    /// Its retirement was taken.
+    /// It retired.
     pub retire: u64,
 }
 
-/// What happened at the scheduler's ports, kernel by kernel; in order of retirement.
+/// What happened in the window's slots, kernel by kernel; in order of retirement.
 pub type WindowTrace = Vec<SlotSpan>;
 
 /// A packet in the queue.
@@ -54,6 +66,7 @@ struct Packet {
     arrives: u64,
     upstream: Vec<usize>,
     beats: VecDeque<HostBeat>,
+    launch: Launch,
 }
 
 /// A kernel between its last host beat and its retirement.
@@ -61,7 +74,12 @@ struct Packet {
 struct InFlight {
     kernel: usize,
     insert: u64,
-    dispatch: Option<u64>,
+    launch: Launch,
+    /// When, and from which slot.
+    dispatch: Option<(u64, u8)>,
+    /// CTAs placed, and CTAs whose completion was taken.
+    placed: u32,
+    done: u32,
 }
 
 /// Where the host's part of the work stands.
@@ -81,24 +99,36 @@ struct HostSide {
     credits: usize,
     returning: VecDeque<u64>,
     queue: VecDeque<Packet>,
+    /// Words of partition masks that are still to be written; kernels come after them.
+    partitions: VecDeque<PartitionWrite>,
 }
 
 pub(crate) struct WindowHost<'e> {
-    engine: &'e mut dyn SchedulerEngine,
+    engine: &'e mut dyn FrontEndEngine,
     options: WindowOptions,
     host: HostSide,
+    /// Launch packets by kernel.
+    launches: Vec<Launch>,
     started: bool,
     /// Kernels in the window, by id.
     in_flight: Vec<Option<InFlight>>,
     /// The dispatched kernel in each slot.
     slots: Vec<Option<u8>>,
     slot_of: Vec<Option<u8>>,
-    completed: VecDeque<usize>,
-    ports: [Option<usize>; MAX_RETIRE_PORTS],
+    /// CTAs that have ended, by completion channel.
+    ended: [VecDeque<CtaEnd>; DONE_PORTS],
+    /// CTAs of dispatched kernels that are not placed, by channel.
+    unplaced: [u64; 2],
+    /// Kernels with such CTAs, in order of dispatch.
+    waiting: Vec<usize>,
+    /// An SM has room for one of them; unknown after a CTA came, started or ended.
+    possible: Option<bool>,
     retired: usize,
-    last: Option<(SchedulerIn, SchedulerOut)>,
-    /// The scheduler's state does not change until its inputs do.
-    quiet: bool,
+    last: Option<(FrontEndIn, FrontEndOut)>,
+    /// The first cycle that was not simulated.
+    next_cycle: u64,
+    /// Cycles in a row in which nothing moved and the inputs stayed as they were.
+    still: u64,
     transfers: u64,
     simulated: u64,
     meter: WindowMeter,
@@ -109,25 +139,27 @@ pub(crate) struct WindowHost<'e> {
 impl<'e> WindowHost<'e> {
     pub fn new(
         profile: &Profile,
-        kernels: usize,
+        partitions: &Partitions,
+        machine: &Machine<'_>,
         options: WindowOptions,
-        engine: &'e mut dyn SchedulerEngine,
+        engine: &'e mut dyn FrontEndEngine,
     ) -> Result<Self, SimError> {
         if options.fifo_depth == 0 {
             return Err(SimError::Host(host::HostError::FifoDepth));
         }
-        let upstream = options.params.upstream();
-        let encoding = match upstream.encoding() {
+        let scheduler = options.params.scheduler();
+        let encoding = match scheduler.upstream().encoding() {
             Encoding::Ids { .. } => host::Encoding::Ids,
             Encoding::Mask => host::Encoding::Mask,
         };
         let costs = &profile.host;
         let packet_ns = if options.driver_launch { costs.launch_ns } else { costs.packet_ns };
+        let kernels = machine.device.kernels();
         Ok(Self {
             engine,
             options,
             host: HostSide {
-                list: ScheduledList::new(upstream.scheduled(), encoding, options.rule)?,
+                list: ScheduledList::new(scheduler.upstream().scheduled(), encoding, options.rule)?,
                 check_and_packet: profile.cycles(costs.hazard_check_ns) + profile.cycles(packet_ns),
                 transfer: profile.cycles(costs.transfer_ns),
                 notice: profile.cycles(costs.notice_ns),
@@ -138,16 +170,21 @@ impl<'e> WindowHost<'e> {
                 credits: options.fifo_depth,
                 returning: VecDeque::new(),
                 queue: VecDeque::new(),
+                partitions: partitions.writes().into(),
             },
+            launches: (0..kernels).map(|k| machine.device.work(k).launch(profile)).collect(),
             started: false,
             in_flight: vec![None; 256],
-            slots: vec![None; options.params.window().slots()],
+            slots: vec![None; scheduler.window().slots()],
             slot_of: vec![None; kernels],
-            completed: VecDeque::new(),
-            ports: [None; MAX_RETIRE_PORTS],
+            ended: Default::default(),
+            unplaced: [0; 2],
+            waiting: Vec::new(),
+            possible: None,
             retired: 0,
             last: None,
-            quiet: false,
+            next_cycle: 0,
+            still: 0,
             transfers: 0,
             simulated: 0,
             meter: WindowMeter::new(kernels),
@@ -156,7 +193,7 @@ impl<'e> WindowHost<'e> {
         })
     }
 
-    /// Cycles in which the scheduler was simulated.
+    /// Cycles in which the front end was simulated.
     pub fn simulated(&self) -> u64 {
         self.simulated
     }
@@ -175,7 +212,8 @@ impl<'e> WindowHost<'e> {
             host.credits += 1;
         }
         let sections = machine.stream.sections();
-        while host.credits > 0
+        while host.partitions.is_empty()
+            && host.credits > 0
             && host.free_at <= now
             && let Some(section) = sections.get(host.section)
             && host.next < section.end
@@ -183,12 +221,14 @@ impl<'e> WindowHost<'e> {
             let packet = host.list.send(&machine.stream.kernels()[host.next])?;
             let upstream = packet.upstream.distances(packet.id);
             let upstream = upstream.into_iter().filter_map(|d| host.next.checked_sub(d.into())).collect();
+            let encoding = self.options.params.scheduler().upstream().encoding();
             host.free_at = now + host.check_and_packet;
             host.queue.push_back(Packet {
                 kernel: host.next,
                 arrives: host.free_at + host.transfer,
                 upstream,
-                beats: beats(packet.id, &packet.upstream, self.options.params.upstream().encoding()),
+                beats: beats(packet.id, &packet.upstream, encoding),
+                launch: self.launches[host.next],
             });
             host.credits -= 1;
             host.next += 1;
@@ -196,22 +236,20 @@ impl<'e> WindowHost<'e> {
         Ok(())
     }
 
-    fn inputs(&mut self, machine: &Machine<'_>) -> SchedulerIn {
-        let now = machine.now();
-        let ports = self.options.params.window().retire_ports();
-        for port in self.ports.iter_mut().take(ports) {
-            *port = port.or_else(|| self.completed.pop_front());
-        }
+    fn inputs(&self, now: u64) -> FrontEndIn {
         let front = self.host.queue.front().filter(|packet| packet.arrives <= now);
-        SchedulerIn {
-            rst_ni: true,
-            host: front.and_then(|packet| packet.beats.front().copied()),
-            disp_ready: machine.ready(),
-            retire: self.ports.map(|kernel| kernel.and_then(|k| self.slot_of[k])),
+        let done = |port: &VecDeque<CtaEnd>| {
+            port.front().map(|cta| CtaDone { sm: cta.sm as u8, slot: self.slot_of[cta.kernel].unwrap_or(0) })
+        };
+        FrontEndIn {
+            host: front.and_then(|packet| Some((*packet.beats.front()?, packet.launch))),
+            done: std::array::from_fn(|p| done(&self.ended[p])),
+            partition: self.host.partitions.front().copied(),
+            ..FrontEndIn::IDLE
         }
     }
 
-    fn simulate(&mut self, cycle: u64, input: &SchedulerIn) -> Result<SchedulerOut, SimError> {
+    fn simulate(&mut self, cycle: u64, input: &FrontEndIn) -> Result<FrontEndOut, SimError> {
         self.simulated += 1;
         self.engine.cycle(input).map_err(|error| SimError::Engine {
             cycle,
@@ -220,86 +258,230 @@ impl<'e> WindowHost<'e> {
         })
     }
 
+    /// After how many cycles a front end that is at rest is again as it was.
+    fn period(&self) -> u64 {
+        let waits = !self.waiting.is_empty();
+        if waits && self.options.params.dispatch().arbiter().active() > 2 { LONG_PERIOD } else { PERIOD }
+    }
+
+    /// True where an SM has room for a CTA that waits.
+    fn possible(&mut self, machine: &Machine<'_>) -> bool {
+        *self.possible.get_or_insert_with(|| self.waiting.iter().any(|kernel| has_room(machine, *kernel)))
+    }
+
+    /// True where nothing will move until the inputs change: nothing has for as long as it takes to know.
+    fn at_rest(&self) -> bool {
+        self.still >= SETTLE + if self.waiting.is_empty() { 0 } else { self.period() }
+    }
+
+    /// Simulates of the cycles that were left out since the front end came to rest as many as its state depends on.
+    fn catch_up(&mut self, now: u64) -> Result<(), SimError> {
+        let Some((input, _)) = self.last else { return Ok(()) };
+        let missing = (now - self.next_cycle) % self.period();
+        for cycle in now - missing..now {
+            let out = self.simulate(cycle, &input)?;
+            if moves(&input, &out) {
+                return Err(SimError::Restless { cycle, engine: self.engine.name() });
+            }
+        }
+        Ok(())
+    }
+
     /// What moved in a cycle that was simulated; true where anything did.
     fn transfer(
         &mut self,
-        input: &SchedulerIn,
-        out: &SchedulerOut,
+        input: &FrontEndIn,
+        out: &FrontEndOut,
         machine: &mut Machine<'_>,
     ) -> Result<bool, SimError> {
-        let before = self.transfers;
-        let now = machine.now();
-        if out.retire_error {
-            let waiting = self.ports.iter().flatten();
-            let names = waiting.map(|k| {
-                format!("kernel {} in slot {}", machine.stream.label(*k), self.slot_of[*k].unwrap_or(0))
-            });
-            let kernels = names.collect::<Vec<_>>().join(", ");
-            return Err(SimError::RetireRefused { cycle: now, engine: self.engine.name(), kernels });
+        self.completions(input, out, machine)?;
+        if let Some(offer) = out.scheduler.offer {
+            self.dispatch(offer.id, offer.slot, machine)?;
         }
-        if let (Some(offer), true) = (out.offer, input.disp_ready) {
-            self.transfers += 1;
-            let engine = self.engine.name();
-            let (id, slot) = (offer.id, offer.slot);
-            let Some(flight) = &mut self.in_flight[usize::from(id)] else {
-                return Err(SimError::NotInFlight { cycle: now, engine, id, slot });
-            };
-            let kernel = flight.kernel;
-            // First the order: a wrong slot says less.
-            machine.dispatch(kernel)?;
-            flight.dispatch = Some(now);
-            let why = match self.slots.get_mut(usize::from(slot)) {
-                None => Some(format!("does not exist: there are {}", self.options.params.window().slots())),
-                Some(Some(other)) => Some(format!("belongs to the dispatched kernel of id {other}")),
-                Some(free) => {
-                    *free = Some(id);
-                    None
-                }
-            };
-            if let Some(why) = why {
-                let kernel = machine.stream.label(kernel);
-                return Err(SimError::WrongSlot { cycle: now, engine, kernel, slot, why });
+        for (channel, cta) in out.cta.iter().enumerate() {
+            if let Some(cta) = cta {
+                self.place(channel, cta, machine)?;
             }
-            self.slot_of[kernel] = Some(slot);
         }
-        for port in 0..MAX_RETIRE_PORTS {
-            if let (true, Some(kernel)) = (out.retire_ready[port], self.ports[port])
-                && let Some(slot) = self.slot_of[kernel]
+        for slot in out.retired.into_iter().flatten() {
+            self.retire(slot, machine)?;
+        }
+        if input.host.is_some() && out.scheduler.host_ready {
+            self.take_beat(machine)?;
+        }
+        if input.partition.is_some() && out.partition_ready {
+            self.host.partitions.pop_front();
+        }
+        let moved = moves(input, out);
+        self.transfers += u64::from(moved);
+        Ok(moved)
+    }
+
+    /// Completions that the front end took.
+    fn completions(
+        &mut self,
+        input: &FrontEndIn,
+        out: &FrontEndOut,
+        machine: &Machine<'_>,
+    ) -> Result<(), SimError> {
+        if out.done_error {
+            let ports = self.ended.iter().filter_map(VecDeque::front).zip(input.done.iter().flatten());
+            let completions = ports.map(|(cta, done)| {
+                format!("kernel {} in slot {} on SM {}", machine.stream.label(cta.kernel), done.slot, cta.sm)
+            });
+            return Err(SimError::CompletionRefused {
+                cycle: machine.now(),
+                engine: self.engine.name(),
+                completions: completions.collect::<Vec<_>>().join(", "),
+            });
+        }
+        for port in 0..DONE_PORTS {
+            if out.done_ready[port]
+                && let Some(cta) = self.ended[port].pop_front()
+                && let Some(flight) = &mut self.in_flight[cta.kernel % 256]
             {
-                self.transfers += 1;
-                self.ports[port] = None;
-                self.slots[usize::from(slot)] = None;
-                let flight = self.in_flight[kernel % 256].take();
+                flight.done += 1;
+                if flight.done == flight.launch.grid {
+                    self.meter.ended(cta.kernel, machine.now());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A kernel left the window for the arbiters.
+    fn dispatch(&mut self, id: u8, slot: u8, machine: &mut Machine<'_>) -> Result<(), SimError> {
+        let now = machine.now();
+        let Some(flight) = &mut self.in_flight[usize::from(id)] else {
+            return Err(SimError::NotInFlight { cycle: now, engine: self.engine.name(), id, slot });
+        };
+        let kernel = flight.kernel;
+        // First the order: a wrong slot says less.
+        machine.start(kernel)?;
+        flight.dispatch = Some((now, slot));
+        let why = match self.slots.get_mut(usize::from(slot)) {
+            None => Some(format!("does not exist: there are {}", self.slots.len())),
+            Some(Some(other)) => Some(format!("belongs to the dispatched kernel of id {other}")),
+            Some(free) => {
+                *free = Some(id);
+                None
+            }
+        };
+        if let Some(why) = why {
+            let kernel = machine.stream.label(kernel);
+            return Err(SimError::WrongSlot { cycle: now, engine: self.engine.name(), kernel, slot, why });
+        }
+        let channel = channel_of(self.options.params.dispatch().arbiter(), flight.launch.kind);
+        let alone = self.unplaced[channel] == 0 && has_room(machine, kernel);
+        self.meter.dispatched(kernel, now, alone);
+        self.unplaced[channel] += u64::from(flight.launch.grid);
+        self.waiting.push(kernel);
+        self.possible = None;
+        self.slot_of[kernel] = Some(slot);
+        Ok(())
+    }
+
+    /// A CTA came out of a channel: it starts on its SM, if everything about it is right.
+    fn place(&mut self, channel: usize, cta: &CtaOut, machine: &mut Machine<'_>) -> Result<(), SimError> {
+        let (cycle, sm) = (machine.now(), cta.sm);
+        let dispatched = self.slots.get(usize::from(cta.slot)) == Some(&Some(cta.id));
+        let flight = self.in_flight[usize::from(cta.id)].as_mut().filter(|_| dispatched);
+        let Some(flight) = flight else {
+            let (engine, id, slot) = (self.engine.name(), cta.id, cta.slot);
+            return Err(SimError::UnknownCta { cycle, engine, id, slot, sm });
+        };
+        let (kernel, launch) = (flight.kernel, flight.launch);
+        let arbiter = self.options.params.dispatch().arbiter();
+        let why = if cta.index != flight.placed {
+            Some(format!("it is number {} of the grid, number {} comes next", cta.index, flight.placed))
+        } else if flight.placed == launch.grid {
+            Some(format!("all {} CTAs of its grid were placed", launch.grid))
+        } else if cta.kind != launch.kind || channel != channel_of(arbiter, launch.kind) {
+            Some(format!(
+                "the kernel is {:?}, the CTA {:?} on channel {channel} of arbiter `{}`",
+                launch.kind,
+                cta.kind,
+                arbiter.name()
+            ))
+        } else if usize::from(sm) >= machine.device.sms() {
+            Some(format!("there are {} SMs", machine.device.sms()))
+        } else {
+            None
+        };
+        let named = |machine: &Machine<'_>| (self.engine.name(), machine.stream.label(kernel));
+        if let Some(why) = why {
+            let (engine, kernel) = named(machine);
+            return Err(SimError::WrongCta { cycle, engine, kernel, sm, why });
+        }
+        if !machine.device.allows(kernel, sm.into()) {
+            let (engine, kernel) = named(machine);
+            let partition = launch.partition;
+            return Err(SimError::OutsidePartition { cycle, engine, kernel, sm, partition });
+        }
+        if let Err(NoRoom { resource, needed, free }) = machine.place(kernel, sm.into()) {
+            let (engine, kernel) = named(machine);
+            return Err(SimError::NoRoom { cycle, engine, kernel, sm, resource, needed, free });
+        }
+        flight.placed += 1;
+        if flight.placed == launch.grid {
+            self.waiting.retain(|k| *k != kernel);
+        }
+        self.unplaced[channel] -= 1;
+        self.possible = None;
+        self.meter.placed(kernel, cycle, cta.kind);
+        Ok(())
+    }
+
+    /// A kernel retired.
+    fn retire(&mut self, slot: u8, machine: &Machine<'_>) -> Result<(), SimError> {
+        let now = machine.now();
+        let id = self.slots.get_mut(usize::from(slot)).and_then(Option::take);
+        let flight = id.and_then(|id| self.in_flight[usize::from(id)].take());
+        let why = match flight {
+            None => "no dispatched kernel is in it".to_string(),
+            Some(InFlight { kernel, launch, done, .. }) if done != launch.grid => {
+                let (kernel, left) = (machine.stream.label(kernel), launch.grid - done);
+                format!("{left} CTAs of kernel {kernel} are left, as far as it was told")
+            }
+            Some(InFlight { kernel, insert, dispatch, .. }) => {
                 self.retired += 1;
                 self.meter.retired(kernel, now);
-                if let Some(InFlight { insert, dispatch: Some(dispatch), .. }) = flight {
-                    self.trace.push(SlotSpan { slot, kernel, insert, dispatch, retire: now });
-                }
+                let dispatch = dispatch.map_or(now, |(cycle, _)| cycle);
+                self.trace.push(SlotSpan { slot, kernel, insert, dispatch, retire: now });
+                return Ok(());
             }
-        }
-        if input.host.is_some()
-            && out.host_ready
-            && let Some(packet) = self.host.queue.front_mut()
+        };
+        Err(SimError::WrongRetirement { cycle: now, engine: self.engine.name(), slot, why })
+    }
+
+    /// The front end took the beat on the host channel.
+    fn take_beat(&mut self, machine: &Machine<'_>) -> Result<(), SimError> {
+        let now = machine.now();
+        let Some(packet) = self.host.queue.front_mut() else { return Ok(()) };
+        packet.beats.pop_front();
+        if packet.beats.is_empty()
+            && let Some(packet) = self.host.queue.pop_front()
         {
-            self.transfers += 1;
-            packet.beats.pop_front();
-            if packet.beats.is_empty()
-                && let Some(packet) = self.host.queue.pop_front()
-            {
-                let flight = InFlight { kernel: packet.kernel, insert: now, dispatch: None };
-                if let Some(other) = self.in_flight[packet.kernel % 256].replace(flight) {
-                    return Err(SimError::IdInUse {
-                        cycle: now,
-                        engine: self.engine.name(),
-                        kernel: machine.stream.label(packet.kernel),
-                        other: machine.stream.label(other.kernel),
-                    });
-                }
-                self.meter.inserted(packet.kernel, now, packet.upstream);
-                self.host.returning.push_back(now + self.host.notice);
+            let flight = InFlight {
+                kernel: packet.kernel,
+                insert: now,
+                launch: packet.launch,
+                dispatch: None,
+                placed: 0,
+                done: 0,
+            };
+            if let Some(other) = self.in_flight[packet.kernel % 256].replace(flight) {
+                return Err(SimError::IdInUse {
+                    cycle: now,
+                    engine: self.engine.name(),
+                    kernel: machine.stream.label(packet.kernel),
+                    other: machine.stream.label(other.kernel),
+                });
             }
+            self.meter.inserted(packet.kernel, now, packet.upstream);
+            self.host.returning.push_back(now + self.host.notice);
         }
-        Ok(self.transfers != before)
+        Ok(())
     }
 
     /// The end of a section, once all its kernels have retired: the host synchronises.
@@ -321,38 +503,67 @@ impl<'e> WindowHost<'e> {
     }
 }
 
+/// True where an SM has room for a CTA of the kernel.
+fn has_room(machine: &Machine<'_>, kernel: usize) -> bool {
+    (0..machine.device.sms()).any(|sm| machine.device.fits(kernel, sm))
+}
+
+/// The CTA channel of a type.
+fn channel_of(arbiter: ArbiterKind, kind: CtaType) -> usize {
+    match arbiter {
+        ArbiterKind::Single => 0,
+        ArbiterKind::Typed { .. } => kind as usize,
+    }
+}
+
+/// True where something is transferred on any channel.
+fn moves(input: &FrontEndIn, out: &FrontEndOut) -> bool {
+    let done = input.done.iter().zip(out.done_ready).any(|(done, ready)| done.is_some() && ready);
+    (input.host.is_some() && out.scheduler.host_ready)
+        || out.scheduler.offer.is_some()
+        || out.cta.iter().any(Option::is_some)
+        || done
+        || out.retired.iter().any(Option::is_some)
+        || (input.partition.is_some() && out.partition_ready)
+}
+
 impl Host for WindowHost<'_> {
-    fn cycle(&mut self, done: &[Completion], machine: &mut Machine<'_>) -> Result<(), SimError> {
+    fn ended(&mut self, ends: &[CtaEnd]) {
+        for cta in ends {
+            self.ended[cta.sm % DONE_PORTS].push_back(*cta);
+            self.possible = None;
+        }
+    }
+
+    fn cycle(&mut self, _done: &[Completion], machine: &mut Machine<'_>) -> Result<(), SimError> {
         let now = machine.now();
         if !self.started {
             self.started = true;
-            self.simulate(now, &SchedulerIn::RESET)?;
+            self.simulate(now, &FrontEndIn::RESET)?;
         }
-        self.completed.extend(done.iter().map(|completion| completion.kernel));
         self.send(machine)?;
-        let input = self.inputs(machine);
-        if let Some((last, _)) = &self.last
-            && self.quiet
-            && *last == input
-            && !self.options.step
-        {
-            // Same state, same inputs: the same outputs, and nothing moves.
+        let input = self.inputs(now);
+        let same = self.last.as_ref().is_some_and(|(last, _)| *last == input);
+        if same && self.at_rest() && !self.options.step {
             return Ok(());
         }
+        self.catch_up(now)?;
         let out = self.simulate(now, &input)?;
-        let offered = out.offer.and_then(|offer| self.in_flight[usize::from(offer.id)]).map(|f| f.kernel);
+        self.next_cycle = now + 1;
+        let possible = self.possible(machine);
         self.meter.cycle(&Cycle {
             now,
             beat: input.host.is_some(),
             kernel: self.host.queue.front().map(|packet| packet.kernel),
-            more: machine.stream.kernels().len() > self.retired + usize::from(out.occupancy),
-            slots: self.options.params.window().slots(),
-            disp_ready: input.disp_ready,
-            offered,
-            out,
+            more: machine.stream.kernels().len() > self.retired + usize::from(out.scheduler.occupancy),
+            slots: self.slots.len(),
+            waiting: !self.waiting.is_empty(),
+            possible,
+            placed: out.cta.iter().flatten().count() as u64,
+            out: out.scheduler,
         });
         let moved = self.transfer(&input, &out, machine)?;
-        self.quiet = !moved && !out.busy;
+        self.still = if moved || out.scheduler.busy || !same { 0 } else { self.still + 1 };
         self.last = Some((input, out));
         self.synchronise(machine);
         Ok(())
@@ -366,7 +577,7 @@ impl Host for WindowHost<'_> {
     }
 
     fn busy(&self) -> bool {
-        !self.quiet
+        !self.at_rest()
     }
 
     fn transfers(&self) -> u64 {
@@ -378,26 +589,26 @@ impl Host for WindowHost<'_> {
     }
 
     fn state(&self) -> String {
-        let waiting: Vec<String> = self
-            .in_flight
-            .iter()
-            .flatten()
+        let kernels = self.in_flight.iter().flatten();
+        let waiting: Vec<String> = kernels
             .map(|f| match f.dispatch {
                 None => format!("{} waits", f.kernel),
-                Some(at) => format!("{} dispatched in cycle {at}", f.kernel),
+                Some((at, slot)) => format!(
+                    "{} dispatched from slot {slot} in cycle {at}, of {} CTAs {} placed, {} ended",
+                    f.kernel, f.launch.grid, f.placed, f.done
+                ),
             })
             .take(8)
             .collect();
-        let ports = self.ports.iter().flatten().count() + self.completed.len();
-        let out = self.last.map(|(_, out)| out).unwrap_or_default();
+        let ended: usize = self.ended.iter().map(VecDeque::len).sum();
+        let out = self.last.map(|(_, out)| out.scheduler).unwrap_or_default();
         format!(
-            "scheduler `{}`: {} kernels in the window [{}], {ports} wait to retire, {} packets queued; host_ready {}, offer {}, stalls: limit {}, full {}, busy {}",
+            "front end `{}`: {} kernels in the window [{}], {ended} CTAs have ended without its taking notice, {} packets queued; host_ready {}, stalls: limit {}, full {}, busy {}",
             self.engine.name(),
             self.in_flight.iter().flatten().count(),
             waiting.join(", "),
             self.host.queue.len(),
             out.host_ready,
-            out.offer.map_or_else(|| "none".into(), |o| format!("id {} slot {}", o.id, o.slot)),
             out.stall_limit,
             out.stall_full,
             out.stall_busy,

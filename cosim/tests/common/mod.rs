@@ -1,10 +1,11 @@
 //! Kernels and streams for the device tests.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use windlass_cosim::policy::Stream;
+use windlass_cosim::engine::EngineError;
+use windlass_cosim::policy::{FrontEndEngine, ModelEngine, Policy, SimError, Stream};
 use windlass_cosim::profile::Profile;
-use windlass_cosim::run::CoSimulation;
-use windlass_rtl::params::{Encoding, SchedulerParams, WindowKind};
+use windlass_cosim::run::{CoSimulation, Outcome, PolicyReport, Recording, RunError};
+use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment, Trace};
 
 /// A kernel of 128 threads per CTA that reads and writes blocks of 256 bytes by number.
@@ -46,6 +47,37 @@ pub fn cosim(scheduler: SchedulerParams) -> CoSimulation {
     let mut cosim = CoSimulation::new(profile(), scheduler);
     cosim.record = true;
     cosim
+}
+
+/// Both arbiters, in the order of their runs.
+pub const ARBITERS: [ArbiterKind; 2] = [ArbiterKind::Single, ArbiterKind::Typed { active: 2 }];
+
+/// The golden model of the front end.
+pub fn model(params: FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError> {
+    Ok(Box::new(ModelEngine::new(params)))
+}
+
+/// Runs on the golden model.
+pub fn run(cosim: &CoSimulation, stream: &Stream) -> Outcome {
+    cosim.run(stream, model).expect("runs")
+}
+
+/// A policy's numbers; of `window`, those with the last arbiter.
+pub fn of(outcome: &Outcome, policy: Policy) -> (&PolicyReport, &Recording) {
+    let i = outcome.report.policies.iter().rposition(|p| p.policy == policy).expect("ran");
+    (&outcome.report.policies[i], &outcome.recordings[i])
+}
+
+/// Runs that something ends.
+pub fn fails(
+    cosim: &CoSimulation,
+    stream: &Stream,
+    engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError>,
+) -> SimError {
+    match cosim.run(stream, engine).expect_err("cannot be") {
+        RunError::Simulation(error) => error,
+        RunError::Engine(error) => panic!("{error}"),
+    }
 }
 
 /// One section.

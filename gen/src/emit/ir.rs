@@ -1,5 +1,8 @@
 //! Sized expressions and statements over resolved names: what is between a block and its text.
 
+/// Hears of a signal, and of the bits that are read of it: the lowest and how many; `None` for all.
+pub type Seen<'a> = dyn FnMut(&str, Option<(u32, u32)>) + 'a;
+
 /// An expression; every one knows its width in bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
@@ -48,8 +51,8 @@ impl Expr {
         self.bits(&mut |key, _| see(key));
     }
 
-    /// Calls `see` with every signal that the expression reads and the bits it reads of it: the lowest and how many; `None` for all.
-    pub fn bits(&self, see: &mut dyn FnMut(&str, Option<(u32, u32)>)) {
+    /// Calls `see` with every signal that the expression reads.
+    pub fn bits(&self, see: &mut Seen<'_>) {
         match self {
             Self::Slice(key, lo, width, _) => see(key, Some((*lo, *width))),
             Self::Bit(key, index) => {
@@ -121,7 +124,7 @@ impl Stmt {
     }
 
     /// As [`Expr::bits`], of all its expressions.
-    pub fn bits(&self, see: &mut dyn FnMut(&str, Option<(u32, u32)>)) {
+    pub fn bits(&self, see: &mut Seen<'_>) {
         match self {
             Self::Assign(_, value) | Self::SetBit(_, _, value) => value.bits(see),
             Self::If(test, then, otherwise) => {

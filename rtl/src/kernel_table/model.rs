@@ -99,7 +99,11 @@ impl TableModel {
     pub fn next(&self, dispatch: Option<u8>) -> [Option<Kernel>; MAX_QUEUES] {
         std::array::from_fn(|q| {
             let arrives = dispatch.filter(|slot| self.queue_of(*slot) == q);
-            self.queues[q].front().copied().or(arrives).map(|slot| self.entries[usize::from(slot)])
+            self.queues[q].front().copied().or(arrives).map(|slot| {
+                let mut kernel = self.entries[usize::from(slot)];
+                kernel.launch.grid = self.left[usize::from(slot)];
+                kernel
+            })
         })
     }
 

@@ -77,16 +77,20 @@ pub struct SmOccupancy {
     need: Vec<NeedStages>,
     sum: Vec<SumStages>,
     sm: Vec<Signal<Local, Bits<8>>>,
+    any: Vec<Signal<Local, Bit>>,
+    offset: Signal<Local, Bits<8>>,
     // For the lanes with the same number mod 4.
     free_valid: Vec<Signal<Local, Bit>>,
-    free_sm: Vec<Signal<Local, Bits<8>>>,
+    free_base: Vec<Signal<Local, Bits<8>>>,
     free_warps: Vec<Signal<Local, Bits<6>>>,
     free_regs: Vec<Signal<Local, Bits<8>>>,
     free_smem: Vec<Signal<Local, Bits<11>>>,
     kept_valid: Vec<Signal<Local, Bit>>,
-    kept_sm: Vec<Signal<Local, Bits<8>>>,
+    kept_base: Vec<Signal<Local, Bits<8>>>,
     taken: Vec<Signal<Local, Bit>>,
     zero: Constant<Bits<8>>,
+    one: Constant<Bits<8>>,
+    two: Constant<Bits<8>>,
     _requesters: usize,
     _sums: usize,
     _groups: usize,
@@ -133,15 +137,19 @@ impl SmOccupancy {
             need: bank(requesters),
             sum: (0..sums).map(|_| SumStages::new(limits)).collect(),
             sm: bank(requesters),
+            any: bank(requesters),
+            offset: Signal::default(),
             free_valid: bank(4),
-            free_sm: bank(4),
+            free_base: bank(4),
             free_warps: bank(4),
             free_regs: bank(4),
             free_smem: bank(4),
             kept_valid: bank(4),
-            kept_sm: bank(4),
+            kept_base: bank(4),
             taken: bank(4),
             zero: number(0),
+            one: number(1),
+            two: number(2),
             _requesters: requesters,
             _sums: sums,
             _groups: groups,
@@ -165,6 +173,7 @@ impl Logic for SmOccupancy {
             self.need[r].regs_i.next = self.need_regs_i[r].val();
             self.need[r].smem_i.next = self.need_smem_i[r].val();
             self.sm[r].next = self.zero.val();
+            self.any[r].next = false;
         }
         for s in 0..self._sums {
             self.sum[s].clk_i.next = self.clk_i.val();
@@ -191,32 +200,32 @@ impl Logic for SmOccupancy {
         }
         // Slice 0: port -c; slice 1: port 1 - c; slice 2: port 2 - c.
         self.free_valid[0].next = self.port[0].head_valid_o.val();
-        self.free_sm[0].next = self.port[0].head_sm_o.val();
+        self.free_base[0].next = self.port[0].head_base_o.val();
         self.free_warps[0].next = self.port[0].head_warps_o.val();
         self.free_regs[0].next = self.port[0].head_regs_o.val();
         self.free_smem[0].next = self.port[0].head_smem_o.val();
         self.kept_valid[0].next = self.port[0].kept_valid_o.val();
-        self.kept_sm[0].next = self.port[0].kept_sm_o.val();
+        self.kept_base[0].next = self.port[0].kept_base_o.val();
         for c in 1..4 {
             self.free_valid[c].next = self.port[4 - c].head_valid_o.val();
-            self.free_sm[c].next = self.port[4 - c].head_sm_o.val();
+            self.free_base[c].next = self.port[4 - c].head_base_o.val();
             self.free_warps[c].next = self.port[4 - c].head_warps_o.val();
             self.free_regs[c].next = self.port[4 - c].head_regs_o.val();
             self.free_smem[c].next = self.port[4 - c].head_smem_o.val();
             self.kept_valid[c].next = self.port[4 - c].kept_valid_o.val();
-            self.kept_sm[c].next = self.port[4 - c].kept_sm_o.val();
+            self.kept_base[c].next = self.port[4 - c].kept_base_o.val();
         }
         if self.phase.at_u_o.val().get_bit(1) {
             for c in 0..2 {
                 self.free_valid[c].next = self.port[1 - c].head_valid_o.val();
-                self.free_sm[c].next = self.port[1 - c].head_sm_o.val();
+                self.free_base[c].next = self.port[1 - c].head_base_o.val();
                 self.free_warps[c].next = self.port[1 - c].head_warps_o.val();
                 self.free_regs[c].next = self.port[1 - c].head_regs_o.val();
                 self.free_smem[c].next = self.port[1 - c].head_smem_o.val();
             }
             for c in 2..4 {
                 self.free_valid[c].next = self.port[5 - c].head_valid_o.val();
-                self.free_sm[c].next = self.port[5 - c].head_sm_o.val();
+                self.free_base[c].next = self.port[5 - c].head_base_o.val();
                 self.free_warps[c].next = self.port[5 - c].head_warps_o.val();
                 self.free_regs[c].next = self.port[5 - c].head_regs_o.val();
                 self.free_smem[c].next = self.port[5 - c].head_smem_o.val();
@@ -225,13 +234,13 @@ impl Logic for SmOccupancy {
         if self.phase.at_u_o.val().get_bit(2) {
             for c in 0..3 {
                 self.free_valid[c].next = self.port[2 - c].head_valid_o.val();
-                self.free_sm[c].next = self.port[2 - c].head_sm_o.val();
+                self.free_base[c].next = self.port[2 - c].head_base_o.val();
                 self.free_warps[c].next = self.port[2 - c].head_warps_o.val();
                 self.free_regs[c].next = self.port[2 - c].head_regs_o.val();
                 self.free_smem[c].next = self.port[2 - c].head_smem_o.val();
             }
             self.free_valid[3].next = self.port[3].head_valid_o.val();
-            self.free_sm[3].next = self.port[3].head_sm_o.val();
+            self.free_base[3].next = self.port[3].head_base_o.val();
             self.free_warps[3].next = self.port[3].head_warps_o.val();
             self.free_regs[3].next = self.port[3].head_regs_o.val();
             self.free_smem[3].next = self.port[3].head_smem_o.val();
@@ -239,20 +248,20 @@ impl Logic for SmOccupancy {
         if self.phase.at_p_o.val().get_bit(1) {
             for c in 0..2 {
                 self.kept_valid[c].next = self.port[1 - c].kept_valid_o.val();
-                self.kept_sm[c].next = self.port[1 - c].kept_sm_o.val();
+                self.kept_base[c].next = self.port[1 - c].kept_base_o.val();
             }
             for c in 2..4 {
                 self.kept_valid[c].next = self.port[5 - c].kept_valid_o.val();
-                self.kept_sm[c].next = self.port[5 - c].kept_sm_o.val();
+                self.kept_base[c].next = self.port[5 - c].kept_base_o.val();
             }
         }
         if self.phase.at_p_o.val().get_bit(2) {
             for c in 0..3 {
                 self.kept_valid[c].next = self.port[2 - c].kept_valid_o.val();
-                self.kept_sm[c].next = self.port[2 - c].kept_sm_o.val();
+                self.kept_base[c].next = self.port[2 - c].kept_base_o.val();
             }
             self.kept_valid[3].next = self.port[3].kept_valid_o.val();
-            self.kept_sm[3].next = self.port[3].kept_sm_o.val();
+            self.kept_base[3].next = self.port[3].kept_base_o.val();
         }
 
         for c in 0..4 {
@@ -264,8 +273,6 @@ impl Logic for SmOccupancy {
             self.group[g].init_i.next = self.phase.init_o.val();
             self.group[g].turn_i.next = self.phase.turn_o.val();
             self.group[g].at_c_i.next = self.phase.at_c_o.val();
-            self.group[g].at_p_i.next = self.phase.at_p_o.val();
-            self.group[g].at_u_i.next = self.phase.at_u_o.val();
             for r in 0..self._requesters {
                 self.group[g].big_i[r].next = self.need[r].big_o.val();
                 self.group[g].need_warps_i[r].next = self.need[r].warps_o.val();
@@ -274,7 +281,7 @@ impl Logic for SmOccupancy {
                 self.group[g].charge_warps_i[r].next = self.need[r].charge_warps_o.val();
                 self.group[g].charge_regs_i[r].next = self.need[r].charge_regs_o.val();
                 self.group[g].charge_smem_i[r].next = self.need[r].charge_smem_o.val();
-                self.sm[r].next = self.sm[r].val() | self.group[g].sm_o[r].val();
+                self.sm[r].next = self.sm[r].val() | self.group[g].base_o[r].val();
             }
             for s in 0..self._sums {
                 self.group[g].sum_big_i[s].next = self.sum[s].big_o.val();
@@ -288,12 +295,12 @@ impl Logic for SmOccupancy {
             }
             for c in 0..4 {
                 self.group[g].free_valid_i[c].next = self.free_valid[c].val();
-                self.group[g].free_sm_i[c].next = self.free_sm[c].val();
+                self.group[g].free_base_i[c].next = self.free_base[c].val();
                 self.group[g].free_warps_i[c].next = self.free_warps[c].val();
                 self.group[g].free_regs_i[c].next = self.free_regs[c].val();
                 self.group[g].free_smem_i[c].next = self.free_smem[c].val();
                 self.group[g].kept_valid_i[c].next = self.kept_valid[c].val();
-                self.group[g].kept_sm_i[c].next = self.kept_sm[c].val();
+                self.group[g].kept_base_i[c].next = self.kept_base[c].val();
                 self.taken[c].next = self.taken[c].val() | self.group[g].taken_o[c].val();
             }
             self.group[g].open_i[0].next = self.zero.val();
@@ -301,6 +308,7 @@ impl Logic for SmOccupancy {
                 self.group[g].open_i[0].next = self.allow_a_i[g].val();
             }
             self.group[g].place_i[0].next = self.place_a_i[g].val();
+            self.any[0].next = self.any[0].val() | self.place_a_i[g].val().any();
             self.fit_a_o[g].next = self.group[g].fit_o[0].val();
         }
         for g in 0..self._groups_b {
@@ -309,10 +317,22 @@ impl Logic for SmOccupancy {
                 self.group[g].open_i[1].next = self.allow_b_i[g].val();
             }
             self.group[g].place_i[1].next = self.place_b_i[g].val();
+            self.any[1].next = self.any[1].val() | self.place_b_i[g].val().any();
             self.fit_b_o[g].next = self.group[g].fit_o[1].val();
         }
+        // The SM that was picked: the first of its lane, and the slice at P.
+        self.offset.next = self.zero.val();
+        if self.phase.at_p_o.val().get_bit(1) {
+            self.offset.next = self.one.val();
+        }
+        if self.phase.at_p_o.val().get_bit(2) {
+            self.offset.next = self.two.val();
+        }
         for r in 0..self._requesters {
-            self.sm_o[r].next = self.sm[r].val();
+            self.sm_o[r].next = self.zero.val();
+            if self.any[r].val() {
+                self.sm_o[r].next = self.sm[r].val() + self.offset.val();
+            }
         }
 
         // Back to the port that it came through.

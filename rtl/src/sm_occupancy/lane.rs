@@ -22,8 +22,6 @@ pub fn groups(params: SmParams) -> usize {
 const PORTS: &[PortDoc] = &[
     ("init_i", "", "the SM at stage U becomes empty"),
     ("at_c_i", "", "one-hot: the slice at stage C"),
-    ("at_p_i", "", "the slice at stage P"),
-    ("at_u_i", "", "the slice at stage U"),
     ("turn_i", "", "changes with every turn: whose the contested SMs are"),
     ("open_i", "", "a requester has a CTA, and may use the lane"),
     ("big_i", "", "its CTA needs an empty SM"),
@@ -45,17 +43,16 @@ const PORTS: &[PortDoc] = &[
     ("place_i", "", "the SM at stage P gets a requester's CTA"),
     ("exists_i", "", "the slice at stage C has an SM in this lane"),
     ("odd_i", "", "the lane's number is odd"),
-    ("number_p_i", "", "number of the SM at stage P"),
-    ("number_u_i", "", "number of the SM at stage U"),
-    ("sm_o", "", "number of the SM that place_i names, or 0"),
+    ("base_i", "", "the lane's first SM"),
+    ("base_o", "", "first SM of the lane that place_i names, or 0"),
     ("free_valid_i", "", "a CTA has ended on an SM of the slice at U"),
-    ("free_sm_i", "", "its SM"),
+    ("free_base_i", "", "first SM of its lane"),
     ("free_warps_i", "", "what it had, negated"),
     ("free_regs_i", "", "what it had, negated"),
     ("free_smem_i", "", "what it had, negated"),
     ("taken_o", "", "it is given back"),
     ("kept_valid_i", "", "a completion is kept for an SM of the slice at P"),
-    ("kept_sm_i", "", "its SM"),
+    ("kept_base_i", "", "first SM of its lane"),
 ];
 
 /// Writes a struct with the ports that a lane and a group have in common: those that are the same for all lanes.
@@ -125,14 +122,12 @@ lanes! {
         pub exists_i: Signal<In, Bit>,
         /// Whether the lane's number is odd.
         pub odd_i: Signal<In, Bit>,
-        /// Number of the SM at P.
-        pub number_p_i: Signal<In, Bits<8>>,
-        /// Number of the SM at U.
-        pub number_u_i: Signal<In, Bits<8>>,
+        /// The lane's first SM: in each slice, it names the lane.
+        pub base_i: Signal<In, Bits<8>>,
         /// A CTA has ended on an SM of the slice at U.
         pub free_valid_i: Signal<In, Bit>,
-        /// Its SM.
-        pub free_sm_i: Signal<In, Bits<8>>,
+        /// First SM of its lane.
+        pub free_base_i: Signal<In, Bits<8>>,
         /// What it had, negated.
         pub free_warps_i: Signal<In, Bits<6>>,
         /// What it had, negated.
@@ -143,8 +138,8 @@ lanes! {
         pub taken_o: Signal<Out, Bit>,
         /// A completion is kept for an SM of the slice at P.
         pub kept_valid_i: Signal<In, Bit>,
-        /// Its SM.
-        pub kept_sm_i: Signal<In, Bits<8>>,
+        /// First SM of its lane.
+        pub kept_base_i: Signal<In, Bits<8>>,
         ctas: SmField<5>,
         warps: SmField<6>,
         regs: SmField<8>,
@@ -153,7 +148,7 @@ lanes! {
         empty_p: PayloadRegister<Bit>,
         empty_u: PayloadRegister<Bit>,
         fit: Vec<Register<Bit>>,
-        placed: Vec<Register<Bit>>,
+        placed: Vec<PayloadRegister<Bit>>,
         could: Vec<Signal<Local, Bit>>,
         favoured: Vec<Signal<Local, Bit>>,
         shared: Signal<Local, Bit>,
@@ -203,16 +198,15 @@ impl SmLane {
             place_i: bank(requesters),
             exists_i: Signal::default(),
             odd_i: Signal::default(),
-            number_p_i: Signal::default(),
-            number_u_i: Signal::default(),
+            base_i: Signal::default(),
             free_valid_i: Signal::default(),
-            free_sm_i: Signal::default(),
+            free_base_i: Signal::default(),
             free_warps_i: Signal::default(),
             free_regs_i: Signal::default(),
             free_smem_i: Signal::default(),
             taken_o: Signal::default(),
             kept_valid_i: Signal::default(),
-            kept_sm_i: Signal::default(),
+            kept_base_i: Signal::default(),
             ctas: SmField::new(requesters, limits.ctas()),
             warps: SmField::new(requesters, limits.warps()),
             regs: SmField::new(requesters, limits.registers()),
@@ -290,11 +284,10 @@ impl Logic for SmLane {
             self.fit[r].clk_i.next = self.clk_i.val();
             self.fit[r].rst_ni.next = self.rst_ni.val();
             self.placed[r].clk_i.next = self.clk_i.val();
-            self.placed[r].rst_ni.next = self.rst_ni.val();
             self.fit[r].d_i.next =
                 self.could[r].val() & (self.shared.val() | self.favoured[r].val()) & (!self.init_i.val());
             self.fit_o[r].next = self.fit[r].q_o.val()
-                & (!(self.kept_valid_i.val() & (self.kept_sm_i.val() == self.number_p_i.val())));
+                & (!(self.kept_valid_i.val() & (self.kept_base_i.val() == self.base_i.val())));
             self.placed[r].d_i.next = self.place_i[r].val();
             self.charged.next = self.charged.val() | self.placed[r].q_o.val();
 
@@ -316,7 +309,7 @@ impl Logic for SmLane {
 
         // Stage U: charge, or give back.
         self.taken.next =
-            self.free_valid_i.val() & (self.free_sm_i.val() == self.number_u_i.val()) & (!self.charged.val());
+            self.free_valid_i.val() & (self.free_base_i.val() == self.base_i.val()) & (!self.charged.val());
         self.taken_o.next = self.taken.val();
         self.ctas.free_valid_i.next = self.taken.val();
         self.warps.free_valid_i.next = self.taken.val();
@@ -340,22 +333,18 @@ lanes! {
     SmGroup {
         /// The slice at C.
         pub at_c_i: Signal<In, Bits<3>>,
-        /// The slice at P.
-        pub at_p_i: Signal<In, Bits<3>>,
-        /// The slice at U.
-        pub at_u_i: Signal<In, Bits<3>>,
         /// Lanes that a requester with a CTA may use.
         pub open_i: Vec<Signal<In, Bits<8>>>,
         /// Lanes whose SM at P has room.
         pub fit_o: Vec<Signal<Out, Bits<8>>>,
         /// The one that gets the CTA.
         pub place_i: Vec<Signal<In, Bits<8>>>,
-        /// Number of its SM.
-        pub sm_o: Vec<Signal<Out, Bits<8>>>,
+        /// The first SM of that lane.
+        pub base_o: Vec<Signal<Out, Bits<8>>>,
         /// For the lanes b with b mod 4 as the index: a CTA has ended on an SM of the slice at U.
         pub free_valid_i: Vec<Signal<In, Bit>>,
-        /// Its SM.
-        pub free_sm_i: Vec<Signal<In, Bits<8>>>,
+        /// First SM of its lane.
+        pub free_base_i: Vec<Signal<In, Bits<8>>>,
         /// What it had, negated.
         pub free_warps_i: Vec<Signal<In, Bits<6>>>,
         /// What it had, negated.
@@ -366,17 +355,14 @@ lanes! {
         pub taken_o: Vec<Signal<Out, Bit>>,
         /// For the same lanes: a completion is kept for an SM of the slice at P.
         pub kept_valid_i: Vec<Signal<In, Bit>>,
-        /// Its SM.
-        pub kept_sm_i: Vec<Signal<In, Bits<8>>>,
+        /// First SM of its lane.
+        pub kept_base_i: Vec<Signal<In, Bits<8>>>,
         lane: Vec<SmLane>,
         fit: Vec<Signal<Local, Bits<8>>>,
         sm: Vec<Signal<Local, Bits<8>>>,
-        number_p: Vec<Signal<Local, Bits<8>>>,
         taken: Vec<Signal<Local, Bit>>,
         zero: Constant<Bits<8>>,
-        in_slice_0: Vec<Constant<Bits<8>>>,
-        in_slice_1: Vec<Constant<Bits<8>>>,
-        in_slice_2: Vec<Constant<Bits<8>>>,
+        base: Vec<Constant<Bits<8>>>,
         exists: Vec<Constant<Bits<3>>>,
         odd: Vec<Constant<Bit>>,
         _requesters: usize,
@@ -424,29 +410,24 @@ impl SmGroup {
             charge_sum_regs_i: bank(sums),
             charge_sum_smem_i: bank(sums),
             at_c_i: Signal::default(),
-            at_p_i: Signal::default(),
-            at_u_i: Signal::default(),
             open_i: bank(requesters),
             fit_o: bank(requesters),
             place_i: bank(requesters),
-            sm_o: bank(requesters),
+            base_o: bank(requesters),
             free_valid_i: bank(4),
-            free_sm_i: bank(4),
+            free_base_i: bank(4),
             free_warps_i: bank(4),
             free_regs_i: bank(4),
             free_smem_i: bank(4),
             taken_o: bank(4),
             kept_valid_i: bank(4),
-            kept_sm_i: bank(4),
+            kept_base_i: bank(4),
             lane: (0..lanes).map(|_| SmLane::new(requesters, limits)).collect(),
             fit: bank(requesters),
             sm: bank(requesters),
-            number_p: bank(lanes),
             taken: bank(4),
             zero: number(0),
-            in_slice_0: numbers(lanes, |b| sm(b, 0) as u128),
-            in_slice_1: numbers(lanes, |b| sm(b, 1) as u128),
-            in_slice_2: numbers(lanes, |b| sm(b, 2) as u128),
+            base: numbers(lanes, |b| sm(b, 0) as u128),
             exists: numbers(lanes, exists),
             odd: (0..lanes).map(|b| Constant::new(b % 2 == 1)).collect(),
             _requesters: requesters,
@@ -472,21 +453,7 @@ impl Logic for SmGroup {
             self.lane[b].turn_i.next = self.turn_i.val();
             self.lane[b].odd_i.next = self.odd[b].val();
             self.lane[b].exists_i.next = (self.exists[b].val() & self.at_c_i.val()).any();
-            self.number_p[b].next = self.in_slice_0[b].val();
-            if self.at_p_i.val().get_bit(1) {
-                self.number_p[b].next = self.in_slice_1[b].val();
-            }
-            if self.at_p_i.val().get_bit(2) {
-                self.number_p[b].next = self.in_slice_2[b].val();
-            }
-            self.lane[b].number_p_i.next = self.number_p[b].val();
-            self.lane[b].number_u_i.next = self.in_slice_0[b].val();
-            if self.at_u_i.val().get_bit(1) {
-                self.lane[b].number_u_i.next = self.in_slice_1[b].val();
-            }
-            if self.at_u_i.val().get_bit(2) {
-                self.lane[b].number_u_i.next = self.in_slice_2[b].val();
-            }
+            self.lane[b].base_i.next = self.base[b].val();
             for r in 0..self._requesters {
                 self.lane[b].big_i[r].next = self.big_i[r].val();
                 self.lane[b].need_warps_i[r].next = self.need_warps_i[r].val();
@@ -499,7 +466,7 @@ impl Logic for SmGroup {
                 self.lane[b].place_i[r].next = self.place_i[r].val().get_bit(b);
                 self.fit[r].next = self.fit[r].val().replace_bit(b, self.lane[b].fit_o[r].val());
                 if self.place_i[r].val().get_bit(b) {
-                    self.sm[r].next = self.sm[r].val() | self.number_p[b].val();
+                    self.sm[r].next = self.sm[r].val() | self.base[b].val();
                 }
             }
             for s in 0..self._sums {
@@ -515,29 +482,29 @@ impl Logic for SmGroup {
         }
         for r in 0..self._requesters {
             self.fit_o[r].next = self.fit[r].val();
-            self.sm_o[r].next = self.sm[r].val();
+            self.base_o[r].next = self.sm[r].val();
         }
         for b in 0..4 {
             self.taken[b].next = false;
         }
         for b in 0..self._low {
             self.lane[b].free_valid_i.next = self.free_valid_i[b].val();
-            self.lane[b].free_sm_i.next = self.free_sm_i[b].val();
+            self.lane[b].free_base_i.next = self.free_base_i[b].val();
             self.lane[b].free_warps_i.next = self.free_warps_i[b].val();
             self.lane[b].free_regs_i.next = self.free_regs_i[b].val();
             self.lane[b].free_smem_i.next = self.free_smem_i[b].val();
             self.lane[b].kept_valid_i.next = self.kept_valid_i[b].val();
-            self.lane[b].kept_sm_i.next = self.kept_sm_i[b].val();
+            self.lane[b].kept_base_i.next = self.kept_base_i[b].val();
             self.taken[b].next = self.lane[b].taken_o.val();
         }
         for b in 0..self._high {
             self.lane[b + 4].free_valid_i.next = self.free_valid_i[b].val();
-            self.lane[b + 4].free_sm_i.next = self.free_sm_i[b].val();
+            self.lane[b + 4].free_base_i.next = self.free_base_i[b].val();
             self.lane[b + 4].free_warps_i.next = self.free_warps_i[b].val();
             self.lane[b + 4].free_regs_i.next = self.free_regs_i[b].val();
             self.lane[b + 4].free_smem_i.next = self.free_smem_i[b].val();
             self.lane[b + 4].kept_valid_i.next = self.kept_valid_i[b].val();
-            self.lane[b + 4].kept_sm_i.next = self.kept_sm_i[b].val();
+            self.lane[b + 4].kept_base_i.next = self.kept_base_i[b].val();
             self.taken[b].next = self.taken[b].val() | self.lane[b + 4].taken_o.val();
         }
         for b in 0..4 {

@@ -62,6 +62,7 @@ pub struct PartitionGroup {
     bit_0: Vec<Constant<Bits<32>>>,
     bit_1: Vec<Constant<Bits<32>>>,
     bit_2: Vec<Constant<Bits<32>>>,
+    exists: Vec<Constant<Bits<3>>>,
     _requesters: usize,
     _lanes: usize,
 }
@@ -72,12 +73,14 @@ impl PartitionGroup {
         let lanes = lanes_of(params, group);
         let sm = |b: usize, j: usize| SLICES * (GROUP * group + b) + j;
         let word = |j: usize| numbers(lanes, |b| (sm(b, j) / 32) as u128);
-        let bit = |j: usize| numbers(lanes, |b| 1 << (sm(b, j) % 32));
+        // An SM that is not there has no bit in any mask.
+        let is_there = |b, j| u128::from(sm(b, j) < params.sms());
+        let bit = |j: usize| numbers(lanes, |b| is_there(b, j) << (sm(b, j) % 32));
         Self {
             info: Info::module("sm_partition_group", "", GROUP_PORTS)
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
-                .param("LANES", "l", lanes),
+                .param("SMS", "s", params.sms()),
             clk_i: Signal::default(),
             init_i: Signal::default(),
             at_u_i: Signal::default(),
@@ -101,6 +104,7 @@ impl PartitionGroup {
             bit_0: bit(0),
             bit_1: bit(1),
             bit_2: bit(2),
+            exists: numbers(lanes, |b| (0..SLICES).fold(0, |bits, j| bits | is_there(b, j) << j)),
             _requesters: requesters,
             _lanes: lanes,
         }
@@ -144,13 +148,20 @@ impl Logic for PartitionGroup {
                 }
             }
             if self.init_i.val() {
-                self.at_c[b].d_i.next = self.all.val();
+                self.at_c[b].d_i.next = self.zero.val();
+                if (self.exists[b].val() & self.at_u_i.val()).any() {
+                    self.at_c[b].d_i.next = self.all.val();
+                }
             } else {
                 self.at_c[b].d_i.next = self.kept[b].val();
             }
         }
         for r in 0..self._requesters {
-            self.allow_o[r].next = self.allow[r].val();
+            if self.init_i.val() {
+                self.allow_o[r].next = self.zero.val();
+            } else {
+                self.allow_o[r].next = self.allow[r].val();
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct PartitionsModel {
 }
 
 impl PartitionsModel {
-    /// After reset: the masks are not written yet, but read as if they were.
+    /// After reset: no SM is a member yet.
     pub fn new(params: SmParams) -> Self {
         Self {
             params,
@@ -55,11 +55,8 @@ impl PartitionsModel {
 
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &PartitionsIn) -> PartitionsOut {
-        let slice = self.phase.compared();
-        let allow = |part| match self.filling {
-            0 => self.masks[usize::from(part)][slice],
-            _ => lanes_of(self.params.sms(), slice),
-        };
+        let allow =
+            |part| if self.filling > 0 { 0 } else { self.masks[usize::from(part)][self.phase.compared()] };
         PartitionsOut {
             allow: self.part.map(allow),
             write_ready: input.write.is_some() && self.written == SLICES - 1,
