@@ -1,7 +1,7 @@
 //! `windlass report`: what schedulers cost and gain, in one document.
 
 use crate::cosim_command::{DispatcherArg, policies, scheduler};
-use crate::options::{HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -16,7 +16,7 @@ use windlass_gen::report::render::{Design, Latency, Parameter, Report, Speedup, 
 use windlass_gen::report::{Format, liberty, paper, render};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::{ArbiterKind, Encoding, SchedulerParams};
+use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
 
 /// `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,6 +40,12 @@ pub struct ReportArgs {
     slots: Vec<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
+    /// Report whole front ends with these arbiters, for the GPU's SMs, instead of the scheduler alone; separated by commas
+    #[arg(long, value_enum, value_delimiter = ',')]
+    arbiter: Vec<ArbiterArg>,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
+    #[arg(long, default_value_t = 2, value_name = "K")]
+    active: usize,
     /// Trace for latencies and speed-ups; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE")]
     trace: String,
@@ -87,37 +93,48 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     if let Some(directory) = &args.out {
         std::fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
     }
+    let typed = ArbiterKind::Typed { active: args.active };
+    let arbiters: Vec<Option<ArbiterKind>> = match distinct(&args.arbiter) {
+        none if none.is_empty() => vec![None],
+        some => {
+            let kind = |arg| if arg == ArbiterArg::Single { ArbiterKind::Single } else { typed };
+            some.into_iter().map(|arg| Some(kind(arg))).collect()
+        }
+    };
     for slots in distinct(&args.slots) {
         for window in distinct(&args.window) {
-            let params = scheduler(args.hardware, window, slots)?;
-            let name = if args.slots.len() == 1 {
-                params.kind().name().to_string()
-            } else {
-                format!("{} {slots}", params.kind().name())
-            };
-            let mut simulation = CoSimulation::new(profile.clone(), params);
-            simulation.policies = std::mem::take(&mut others);
-            simulation.policies.push(Policy::Window);
-            // The windows are compared, so one arbiter is enough.
-            simulation.arbiters = vec![ArbiterKind::Typed { active: 2 }];
-            let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
-            let ran = match simulation.run(&stream, engine) {
-                Ok(ran) => ran.report,
-                Err(error) if error.is_wrong() => {
-                    eprintln!("wrong: {name}: {error}");
-                    return Ok(Outcome::Wrong);
+            for &arbiter in &arbiters {
+                let params = scheduler(args.hardware, window, slots)?;
+                let mut name = params.kind().name().to_string();
+                if args.slots.len() > 1 {
+                    name = format!("{name} {slots}");
                 }
-                Err(error) => return Err(error.into()),
-            };
-            let measured = ran.policies.iter().find_map(|p| p.window);
-            speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
-            designs.push(design(
-                name,
-                params,
-                measured,
-                library.as_deref(),
-                ran.scheduler.engine.as_deref(),
-            )?);
+                let block = match arbiter {
+                    Some(arbiter) => {
+                        name = format!("{name} {}", arbiter.name());
+                        BlockSpec::FrontEnd(FrontEndParams::new(params, arbiter, profile.sm_params()?)?)
+                    }
+                    None => BlockSpec::KernelScheduler(params),
+                };
+                let mut simulation = CoSimulation::new(profile.clone(), params);
+                simulation.policies = std::mem::take(&mut others);
+                simulation.policies.push(Policy::Window);
+                // Where the windows are compared, one arbiter is enough.
+                simulation.arbiters = vec![arbiter.unwrap_or(typed)];
+                let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
+                let ran = match simulation.run(&stream, engine) {
+                    Ok(ran) => ran.report,
+                    Err(error) if error.is_wrong() => {
+                        eprintln!("wrong: {name}: {error}");
+                        return Ok(Outcome::Wrong);
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                let measured = ran.policies.iter().find_map(|p| p.window);
+                speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
+                let engine = ran.scheduler.engine.as_deref();
+                designs.push(design(name, block, params, measured, library.as_deref(), engine)?);
+            }
         }
     }
     let report = Report::new(env!("CARGO_PKG_VERSION"), designs, vec![speedups]);
@@ -163,12 +180,13 @@ fn speedup(policy: &PolicyReport, design: &str) -> Speedup {
 
 fn design(
     name: String,
+    block: BlockSpec,
     params: SchedulerParams,
     measured: Option<WindowReport>,
     library: Option<&std::path::Path>,
     engine: Option<&str>,
 ) -> Result<Design, Failure> {
-    let emitted = emit::emit(&*BlockSpec::KernelScheduler(params).hardware())?;
+    let emitted = emit::emit(&*block.hardware())?;
     let files = output::verilog_files(&emitted);
     let top = emitted.top().name.clone();
     let slots = params.window().slots();
@@ -183,6 +201,12 @@ fn design(
     ];
     if let Encoding::Ids { lanes } = upstream.encoding() {
         parameters.insert(5, Parameter::new("ids per beat", lanes));
+    }
+    if let BlockSpec::FrontEnd(params) = block {
+        let dispatch = params.dispatch();
+        parameters.push(Parameter::new("arbiter", dispatch.arbiter().name()));
+        parameters.push(Parameter::new("active kernels per channel", dispatch.arbiter().active()));
+        parameters.push(Parameter::new("SMs", dispatch.sms().sms()));
     }
     let area: Option<AreaReport> = match library {
         Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
@@ -216,6 +240,12 @@ fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Lat
             "retirement to the offer of a kernel that it frees",
             spread(&window.retire_to_dispatch),
             Some(paper::update_cycles(slots)),
+        ),
+        Latency::new(
+            "last CTA done to first CTA",
+            "last completion of a kernel to the first CTA of one that it frees",
+            spread(&window.done_to_first_cta),
+            None,
         ),
         Latency::new(
             "host to dispatch",

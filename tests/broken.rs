@@ -210,3 +210,72 @@ fn a_kernel_retired_twice_is_noticed() {
 fn state_without_reset_that_matters_is_noticed() {
     noticed("window_matrix", scheduler(8), "window_slots", "valid_q <= 8'h0;", "valid_q <= valid_q;");
 }
+
+/// An array of 8 SMs, or a front end on it.
+fn dispatch() -> Request {
+    Request { sms: 8, ..scheduler(8) }
+}
+
+#[test]
+fn a_contested_sm_that_both_types_get_is_noticed() {
+    let from = "(could_0 & (shared | favoured_0))";
+    noticed("sm_occupancy", dispatch(), "sm_lane", from, "could_0");
+}
+
+#[test]
+fn a_contested_sm_that_always_goes_to_one_type_is_noticed() {
+    noticed("sm_occupancy", dispatch(), "sm_lane", "odd_i ^ turn_i", "odd_i");
+}
+
+#[test]
+fn a_completion_that_is_lost_while_its_sm_is_charged_is_noticed() {
+    noticed(
+        "sm_occupancy",
+        dispatch(),
+        "sm_free_port",
+        "taken_i ? (stored & (~at_u_i)) : stored",
+        "stored & (~at_u_i)",
+    );
+}
+
+#[test]
+fn an_empty_sm_that_does_not_know_it_is_noticed() {
+    noticed("sm_occupancy", dispatch(), "sm_lane", "ctas_left_o == 5'h1f", "ctas_left_o == 5'h1e");
+}
+
+#[test]
+fn a_pointer_that_stands_still_is_noticed() {
+    let [from, to] = ["mask_u_0_d = ~((gnt_0 - 8'h1) | gnt_0);", "mask_u_0_d = mask_p_0_q;"];
+    noticed("cta_arbiter_typed", dispatch(), "lane_picker", from, to);
+}
+
+#[test]
+fn a_selection_that_outlives_its_kernel_is_noticed() {
+    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "sel_c_q & (~load)", "sel_c_q");
+}
+
+#[test]
+fn a_kernel_that_keeps_the_arbiter_is_noticed() {
+    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "(stay_q != 2'h2)", "1'h1");
+}
+
+#[test]
+fn a_retirement_on_two_ports_is_noticed() {
+    noticed(
+        "kernel_table",
+        dispatch(),
+        "kernel_table",
+        "claimed_1 = claimed_0 | offer_0",
+        "claimed_1 = claimed_0",
+    );
+}
+
+#[test]
+fn a_partition_write_that_misses_a_slice_is_noticed() {
+    noticed("sm_partitions", dispatch(), "sm_partitions", "step_q == 2'h2", "step_q == 2'h1");
+}
+
+#[test]
+fn a_counter_that_misses_is_noticed() {
+    noticed("front_end", dispatch(), "front_end_counters", "stall_full_i ? 3'h1", "stall_full_i ? 3'h2");
+}

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BlockSpec, Request};
-use windlass_rtl::params::{Encoding, WindowKind};
+use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
 
 fn check(name: &str, request: Request) {
     let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
@@ -41,4 +41,12 @@ fn schedulers() {
 fn upstream_load_with_masks() {
     let encoding = Encoding::Mask;
     check("upstream_load", Request { slots: 4, scheduled: 16, encoding, ..Request::default() });
+}
+
+#[test]
+fn cta_dispatch() {
+    let arbiter = ArbiterKind::Typed { active: 1 };
+    for name in ["sm_occupancy", "cta_arbiter_typed"] {
+        check(name, Request { slots: 4, sms: 3, arbiter, ..Request::default() });
+    }
 }

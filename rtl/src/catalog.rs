@@ -186,6 +186,13 @@ macro_rules! with_mask {
     };
 }
 
+/// The same for a front end, of which fewer sizes are compiled in: each costs seconds of compile time.
+macro_rules! with_front_end_mask {
+    ($bits:expr, |$m:ident| $body:expr) => {
+        with_mask!(@ $bits, $m, $body, 32, 128)
+    };
+}
+
 /// Runs `$body` with `$block` bound to a function that makes the hardware of `$spec`, whatever its type.
 ///
 /// A function, not the hardware: otherwise the frame of the caller would hold every block at every size.
@@ -271,13 +278,13 @@ macro_rules! with_hardware {
                         $body
                     }
                     (WindowKind::Matrix, Encoding::Mask) => {
-                        with_mask!(params.scheduler().upstream().scheduled(), |M| {
+                        with_front_end_mask!(params.scheduler().upstream().scheduled(), |M| {
                             let $block = || MatrixMaskFrontEnd::<N, LN, M>::new(params);
                             $body
                         })
                     }
                     (WindowKind::List, Encoding::Mask) => {
-                        with_mask!(params.scheduler().upstream().scheduled(), |M| {
+                        with_front_end_mask!(params.scheduler().upstream().scheduled(), |M| {
                             let $block = || ListMaskFrontEnd::<N, LN, M>::new(params);
                             $body
                         })

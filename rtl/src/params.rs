@@ -20,6 +20,9 @@ pub const SCHEDULED: std::ops::RangeInclusive<usize> = 8..=255;
 /// Length M of the scheduled list with the `mask` encoding, where it is the width of the mask and so must be compiled in.
 pub const SCHEDULED_MASK: [usize; 6] = [8, 16, 32, 64, 128, 255];
 
+/// The same for a front end.
+pub const FRONT_END_MASK: [usize; 2] = [32, 128];
+
 /// SMs that a dispatcher can have.
 pub const SM_COUNTS: std::ops::RangeInclusive<usize> = 1..=192;
 
@@ -436,9 +439,12 @@ pub struct FrontEndParams {
 }
 
 impl FrontEndParams {
-    /// A front end of `scheduler` and a dispatcher for as many slots.
+    /// A front end of `scheduler` and a dispatcher for as many slots; with masks, M is one of [`FRONT_END_MASK`].
     pub fn new(scheduler: SchedulerParams, arbiter: ArbiterKind, sms: SmParams) -> Result<Self, ParamError> {
         let dispatch = DispatchParams::new(arbiter, scheduler.window().slots(), sms)?;
+        if scheduler.upstream().encoding() == Encoding::Mask {
+            compiled_in("scheduled", scheduler.upstream().scheduled(), &FRONT_END_MASK)?;
+        }
         Ok(Self { scheduler, dispatch })
     }
 

@@ -432,6 +432,7 @@ module window_list_n4_r2 (
   output wire ins_ready_o,        // it is inserted at the end of this cycle
   input  wire [7:0] ins_id_i,     // its id
   input  wire [3:0] ins_up_i,     // slots it waits for; only slots of slot_live_o
+  output wire [3:0] ins_slot_o,   // one-hot: the slot of the kernel that is inserted in this cycle, or zero
   output wire disp_valid_o,       // a kernel without unfinished upstream is offered, the oldest first
   input  wire disp_ready_i,       // it is taken at the end of this cycle
   output wire [7:0] disp_id_o,    // its id
@@ -487,7 +488,6 @@ module window_list_n4_r2 (
   wire [7:0] retired_d;
   reg  [7:0] retired_q;
   wire [3:0] slots_dispatched_o;
-  wire [3:0] slots_ins_slot_o;
   wire slots_retired_0_i;
   wire [3:0] slots_valid_o;
   wire [1:0] step_d;
@@ -551,7 +551,7 @@ module window_list_n4_r2 (
   always @(*) begin
     if (idle) begin
       now_step = 2'h0;
-      now_target = slots_ins_slot_o;
+      now_target = ins_slot_o;
       now_upstream = ins_up_i;
       now_append_at = 2'h0;
       now_retired = ret_id;
@@ -640,7 +640,7 @@ module window_list_n4_r2 (
     .rst_ni(rst_ni),
     .ins_i(insert),
     .ins_id_i(ins_id_i),
-    .ins_slot_o(slots_ins_slot_o),
+    .ins_slot_o(ins_slot_o),
     .retire_i(ret_hot),
     .retired_0_i(slots_retired_0_i),
     .waiting_i(waiting),
@@ -728,6 +728,7 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
   input  wire disp_ready_i,         // it is taken at the end of this cycle
   output wire [7:0] disp_id_o,      // its id
   output wire [1:0] disp_slot_o,    // its slot: the tag under which it retires
+  output wire [3:0] ins_slot_o,     // one-hot: the slot of the kernel that is inserted in this cycle, or zero
   input  wire ret_valid_0_i,        // a dispatched kernel has finished
   input  wire ret_valid_1_i,        // a dispatched kernel has finished
   output wire ret_ready_0_o,        // its retirement is taken at the end of this cycle
@@ -796,6 +797,7 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
     .ins_ready_o(window_ins_ready_o),
     .ins_id_i(upstream_ins_id_o),
     .ins_up_i(upstream_ins_up_o),
+    .ins_slot_o(ins_slot_o),
     .disp_valid_o(disp_valid_o),
     .disp_ready_i(disp_ready_i),
     .disp_id_o(disp_id_o),

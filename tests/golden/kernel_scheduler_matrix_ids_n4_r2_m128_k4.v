@@ -391,6 +391,7 @@ module window_matrix_n4_r2 (
   output wire ins_ready_o,        // it is inserted at the end of this cycle
   input  wire [7:0] ins_id_i,     // its id
   input  wire [3:0] ins_up_i,     // slots it waits for; only slots of slot_live_o
+  output wire [3:0] ins_slot_o,   // one-hot: the slot of the kernel that is inserted in this cycle, or zero
   output wire disp_valid_o,       // a kernel without unfinished upstream is offered, the oldest first
   input  wire disp_ready_i,       // it is taken at the end of this cycle
   output wire [7:0] disp_id_o,    // its id
@@ -424,7 +425,6 @@ module window_matrix_n4_r2 (
   wire rows_2_waiting_o;
   wire rows_3_waiting_o;
   wire [3:0] slots_dispatched_o;
-  wire [3:0] slots_ins_slot_o;
   wire slots_retired_0_i;
   wire slots_retired_1_i;
   wire [3:0] slots_valid_o;
@@ -467,7 +467,7 @@ module window_matrix_n4_r2 (
     .rst_ni(rst_ni),
     .ins_i(insert),
     .ins_id_i(ins_id_i),
-    .ins_slot_o(slots_ins_slot_o),
+    .ins_slot_o(ins_slot_o),
     .retire_i(retiring),
     .retired_0_i(slots_retired_0_i),
     .retired_1_i(slots_retired_1_i),
@@ -490,7 +490,7 @@ module window_matrix_n4_r2 (
 
   window_matrix_row_n4 u_rows_0 (
     .clk_i(clk_i),
-    .insert_i(slots_ins_slot_o[0]),
+    .insert_i(ins_slot_o[0]),
     .up_i(ins_up_i),
     .retire_i(retiring),
     .waiting_o(rows_0_waiting_o)
@@ -498,7 +498,7 @@ module window_matrix_n4_r2 (
 
   window_matrix_row_n4 u_rows_1 (
     .clk_i(clk_i),
-    .insert_i(slots_ins_slot_o[1]),
+    .insert_i(ins_slot_o[1]),
     .up_i(ins_up_i),
     .retire_i(retiring),
     .waiting_o(rows_1_waiting_o)
@@ -506,7 +506,7 @@ module window_matrix_n4_r2 (
 
   window_matrix_row_n4 u_rows_2 (
     .clk_i(clk_i),
-    .insert_i(slots_ins_slot_o[2]),
+    .insert_i(ins_slot_o[2]),
     .up_i(ins_up_i),
     .retire_i(retiring),
     .waiting_o(rows_2_waiting_o)
@@ -514,7 +514,7 @@ module window_matrix_n4_r2 (
 
   window_matrix_row_n4 u_rows_3 (
     .clk_i(clk_i),
-    .insert_i(slots_ins_slot_o[3]),
+    .insert_i(ins_slot_o[3]),
     .up_i(ins_up_i),
     .retire_i(retiring),
     .waiting_o(rows_3_waiting_o)
@@ -540,6 +540,7 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
   input  wire disp_ready_i,         // it is taken at the end of this cycle
   output wire [7:0] disp_id_o,      // its id
   output wire [1:0] disp_slot_o,    // its slot: the tag under which it retires
+  output wire [3:0] ins_slot_o,     // one-hot: the slot of the kernel that is inserted in this cycle, or zero
   input  wire ret_valid_0_i,        // a dispatched kernel has finished
   input  wire ret_valid_1_i,        // a dispatched kernel has finished
   output wire ret_ready_0_o,        // its retirement is taken at the end of this cycle
@@ -608,6 +609,7 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
     .ins_ready_o(window_ins_ready_o),
     .ins_id_i(upstream_ins_id_o),
     .ins_up_i(upstream_ins_up_o),
+    .ins_slot_o(ins_slot_o),
     .disp_valid_o(disp_valid_o),
     .disp_ready_i(disp_ready_i),
     .disp_id_o(disp_id_o),

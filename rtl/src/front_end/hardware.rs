@@ -6,7 +6,7 @@ use crate::info::{Info, PortDoc};
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
 use crate::kernel_table::KernelTable;
 use crate::params::{DONE_PORTS, Encoding, FrontEndParams, ID_BITS};
-use crate::parts::bank;
+use crate::parts::{bank, number};
 use crate::sm_occupancy::groups;
 use crate::sm_partitions::SmPartitions;
 use rust_hdl::prelude::*;
@@ -195,6 +195,7 @@ macro_rules! front_end {
             partitions: SmPartitions,
             counters: Counters,
             done: Vec<Signal<Local, Bit>>,
+            no_slot: Constant<Bits<LN>>,
             _retire_ports: usize,
             _lanes: usize,
             _channels: usize,
@@ -266,6 +267,7 @@ macro_rules! front_end {
                     partitions: SmPartitions::new(sms, channels),
                     counters: Counters::new(channels, r),
                     done: bank(DONE_PORTS),
+                    no_slot: number(0),
                     _retire_ports: r,
                     _lanes: lanes,
                     _channels: channels,
@@ -368,7 +370,10 @@ macro_rules! front_end {
                     self.table.ret_ready_i[r].next = self.scheduler.ret_ready_o[r].val();
                     self.ret_valid_o[r].next =
                         self.table.ret_valid_o[r].val() & self.scheduler.ret_ready_o[r].val();
-                    self.ret_slot_o[r].next = self.table.ret_slot_o[r].val();
+                    self.ret_slot_o[r].next = self.no_slot.val();
+                    if self.table.ret_valid_o[r].val() & self.scheduler.ret_ready_o[r].val() {
+                        self.ret_slot_o[r].next = self.table.ret_slot_o[r].val();
+                    }
                     self.counters.retired_i[r].next =
                         self.table.ret_valid_o[r].val() & self.scheduler.ret_ready_o[r].val();
                 }
