@@ -282,6 +282,25 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
 }
 
 #[test]
+fn report_compares_front_ends() {
+    let args =
+        ["report", "--arbiter", "single,typed", "--window", "matrix", "--slots", "8", "--no-area", "--json"];
+    let value =
+        json(&succeeds(&[&args[..], &["--dispatcher", "behavioural", "--trace", "mix-fork"]].concat()));
+    let designs = value["designs"].as_array().expect("an array");
+    let names: Vec<&str> = designs.iter().filter_map(|design| design["name"].as_str()).collect();
+    assert_eq!(names, ["matrix single", "matrix typed"]);
+    for design in designs {
+        assert!(
+            design["top"].as_str().is_some_and(|top| top.starts_with("front_end_matrix_ids_")),
+            "{design}"
+        );
+        let latencies = design["latencies"].as_array().expect("an array");
+        assert!(latencies.iter().any(|latency| latency["name"] == "last CTA done to first CTA"), "{design}");
+    }
+}
+
+#[test]
 fn trace_tells_what_is_in_a_stream() {
     let text = succeeds(&["trace", "--strict-algorithm1"]);
     for word in ["433 (0 TENSOR, 366 SIMT, 67 COPY)", "31721 pairs", "depth 276, width 8", "Algorithm 1"] {

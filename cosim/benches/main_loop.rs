@@ -30,6 +30,7 @@ fn main() -> Result<()> {
     for window in [WindowKind::Matrix, WindowKind::List] {
         measure(BlockSpec::new("kernel_scheduler", Request { window, ..Request::default() })?)?;
     }
+    measure(BlockSpec::new("front_end", Request::default())?)?;
     Ok(())
 }
 

@@ -154,7 +154,7 @@ fn the_front_end_gives_back_what_it_takes() {
     ];
     for (seed, (kind, slots, encoding, arbiter, sms, limits)) in cases.into_iter().enumerate() {
         let spec = spec("front_end", |r| {
-            (r.window, r.slots, r.encoding, r.scheduled) = (kind, slots, encoding, 64);
+            (r.window, r.slots, r.encoding, r.scheduled) = (kind, slots, encoding, 32);
             (r.arbiter, r.sms, r.limits) = (arbiter, sms, limits);
         });
         let BlockSpec::FrontEnd(params) = spec else { panic!("{spec:?}") };

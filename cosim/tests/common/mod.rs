@@ -39,7 +39,7 @@ pub fn profile() -> Profile {
 
 /// A scheduler of that many slots, with masks over 64 kernels.
 pub fn scheduler(kind: WindowKind, slots: usize) -> SchedulerParams {
-    SchedulerParams::new(kind, slots, 2, 64, Encoding::Mask).expect("compiled in")
+    SchedulerParams::new(kind, slots, 2, 128, Encoding::Mask).expect("compiled in")
 }
 
 /// A co-simulation that records.
