@@ -18,6 +18,7 @@
 
 pub mod cache;
 pub mod emit;
+pub mod netlist;
 pub mod output;
 pub mod report;
 pub mod tools;

@@ -1,6 +1,6 @@
 //! What a Liberty file says about cells: area, storage, and which one is the two-input NAND that gate equivalents count in.
 //!
-//! Timing and power are parsed over and dropped; Yosys reads those itself. The reader takes what libraries in the field
+//! Timing tables are read from the same groups by [`crate::netlist`]. The reader takes what libraries in the field
 //! contain: missing semicolons at line ends, comments anywhere, continued lines.
 
 use crate::tools;
@@ -125,14 +125,15 @@ impl Library {
 
     /// Parses `text`; `path` is for messages.
     pub fn parse(text: &str, path: &Path) -> Result<Self, LibertyError> {
-        let syntax = |(line, what)| LibertyError::Syntax { path: path.to_path_buf(), line, what };
-        let text = without_comments(text);
-        let mut parser = Parser { text: text.as_bytes(), at: 0, line: 1 };
-        let top = parser.file().map_err(syntax)?;
+        let top = parse_groups(text, path)?;
         let cells: BTreeMap<String, Cell> =
             top.groups.iter().filter(|g| g.kind == "cell").map(|g| (g.name.clone(), cell(g))).collect();
         if cells.is_empty() {
-            return Err(syntax((parser.line, "it has no cells".into())));
+            return Err(LibertyError::Syntax {
+                path: path.to_path_buf(),
+                line: text.lines().count(),
+                what: "it has no cells".into(),
+            });
         }
         Ok(Self { corner: corner(&top), name: top.name, cells })
     }
@@ -151,6 +152,13 @@ impl Library {
         let flip_flops = self.cells.values().filter(|cell| cell.flip_flop);
         flip_flops.filter_map(|cell| cell.area.filter(|a| *a > 0.0)).min_by(f64::total_cmp)
     }
+}
+
+/// The whole library as a tree of groups.
+pub(crate) fn parse_groups(text: &str, path: &Path) -> Result<Group, LibertyError> {
+    let text = without_comments(text);
+    let mut parser = Parser { text: text.as_bytes(), at: 0, line: 1 };
+    parser.file().map_err(|(line, what)| LibertyError::Syntax { path: path.to_path_buf(), line, what })
 }
 
 fn cell(group: &Group) -> Cell {
@@ -286,18 +294,24 @@ impl Expression<'_> {
     }
 }
 
-/// `kind (name) { attribute : value; groups }`; attributes with parentheses (tables, units) are dropped.
+/// `kind (name) { attribute : value; attribute (value); groups }`.
 #[derive(Debug, Default)]
-struct Group {
-    kind: String,
-    name: String,
+pub(crate) struct Group {
+    pub(crate) kind: String,
+    pub(crate) name: String,
     attributes: Vec<(String, String)>,
-    groups: Vec<Group>,
+    pub(crate) groups: Vec<Group>,
 }
 
 impl Group {
-    fn attribute(&self, name: &str) -> Option<&str> {
+    /// The first attribute of that name; what stands in its parentheses where it has some.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The groups of that kind.
+    pub(crate) fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Group> {
+        self.groups.iter().filter(move |g| g.kind == kind)
     }
 }
 
@@ -386,6 +400,7 @@ impl Parser<'_> {
                 }
                 self.skip(b"");
                 if self.peek() != Some(b'{') {
+                    parent.attributes.push((name, argument));
                     return Ok(());
                 }
                 self.next();

@@ -1,0 +1,216 @@
+//! A flat netlist of library cells, from Yosys's JSON and back.
+
+use super::library::TimingLibrary;
+use crate::report::liberty::LibertyError;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use thiserror::Error;
+
+/// A netlist that cannot be worked on.
+#[derive(Debug, Error)]
+pub enum NetlistError {
+    /// The library cannot be used.
+    #[error(transparent)]
+    Liberty(#[from] LibertyError),
+    /// The text is no netlist of Yosys.
+    #[error(
+        "the netlist of `{top}` cannot be read: {what}\n  write it with Yosys' `flatten; write_json` after `abc`"
+    )]
+    Format {
+        /// Module at the top.
+        top: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A cell that the library does not have.
+    #[error("the netlist of `{top}` has cells that the library has not: {}\n  map it to the same Liberty file first", cells.join(", "))]
+    Unmapped {
+        /// Module at the top.
+        top: String,
+        /// Their types.
+        cells: Vec<String>,
+    },
+    /// The library has no buffer.
+    #[error("the library has no buffer, and high fan-outs need one\n  name a complete standard-cell library")]
+    NoBuffer,
+    /// Logic goes in a circle.
+    #[error("the netlist of `{top}` has a combinational loop through `{cell}`")]
+    Loop {
+        /// Module at the top.
+        top: String,
+        /// A cell on it.
+        cell: String,
+    },
+}
+
+/// A pin of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pin {
+    pub(crate) instance: usize,
+    pub(crate) pin: usize,
+}
+
+/// A net.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Net {
+    /// What drives it; none: a port, or nothing.
+    pub(crate) driver: Option<Pin>,
+    pub(crate) sinks: Vec<Pin>,
+    /// It leaves the design.
+    pub(crate) output: bool,
+    /// It clocks flip-flops: left alone.
+    pub(crate) clock: bool,
+}
+
+/// A cell in the design.
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    /// Its name in the JSON; empty for a buffer that was added.
+    pub(crate) name: String,
+    /// Index in the library.
+    pub(crate) cell: usize,
+    /// The net at each pin.
+    pub(crate) nets: Vec<Option<usize>>,
+}
+
+/// The design.
+#[derive(Clone, Debug)]
+pub(crate) struct Netlist {
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) nets: Vec<Net>,
+    /// Yosys's number of each net, while it has one.
+    bits: Vec<u64>,
+}
+
+impl Netlist {
+    pub(crate) fn read(document: &Value, top: &str, library: &TimingLibrary) -> Result<Self, NetlistError> {
+        let format = |what: &str| NetlistError::Format { top: top.into(), what: what.into() };
+        let module = &document["modules"][top];
+        let cells = module["cells"].as_object().ok_or_else(|| format("it has no such module with cells"))?;
+        let mut netlist = Self { instances: Vec::new(), nets: Vec::new(), bits: Vec::new() };
+        let mut index: HashMap<u64, usize> = HashMap::new();
+        let mut unmapped = Vec::new();
+        for (name, cell) in cells {
+            let kind = cell["type"].as_str().unwrap_or("");
+            let Some(&cell_index) = library.by_name.get(kind) else {
+                if kind != "$scopeinfo" && !unmapped.contains(&kind.to_string()) {
+                    unmapped.push(kind.to_string());
+                }
+                continue;
+            };
+            let timed = &library.cells[cell_index];
+            let at = netlist.instances.len();
+            let mut nets = vec![None; timed.pins.len()];
+            for (p, pin) in timed.pins.iter().enumerate() {
+                let Some(bit) = cell["connections"][pin][0].as_u64() else { continue };
+                let net = netlist.net(bit, &mut index);
+                nets[p] = Some(net);
+                let here = Pin { instance: at, pin: p };
+                if timed.output[p] {
+                    netlist.nets[net].driver = Some(here);
+                } else {
+                    netlist.nets[net].sinks.push(here);
+                    netlist.nets[net].clock |= timed.clock[p];
+                }
+            }
+            netlist.instances.push(Instance { name: name.clone(), cell: cell_index, nets });
+        }
+        if !unmapped.is_empty() {
+            return Err(NetlistError::Unmapped { top: top.into(), cells: unmapped });
+        }
+        for port in module["ports"].as_object().into_iter().flat_map(Map::values) {
+            for bit in port["bits"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
+                let net = netlist.net(bit, &mut index);
+                netlist.nets[net].output |= port["direction"] == "output";
+            }
+        }
+        Ok(netlist)
+    }
+
+    fn net(&mut self, bit: u64, index: &mut HashMap<u64, usize>) -> usize {
+        *index.entry(bit).or_insert_with(|| {
+            self.nets.push(Net::default());
+            self.bits.push(bit);
+            self.nets.len() - 1
+        })
+    }
+
+    /// A new net without driver and sinks.
+    pub(crate) fn add_net(&mut self) -> usize {
+        self.nets.push(Net::default());
+        self.nets.len() - 1
+    }
+
+    /// Puts `pin` on `net` instead of where it is.
+    pub(crate) fn move_sink(&mut self, pin: Pin, net: usize) {
+        let slot = &mut self.instances[pin.instance].nets[pin.pin];
+        if let Some(old) = slot.replace(net) {
+            self.nets[old].sinks.retain(|s| *s != pin);
+        }
+        self.nets[net].sinks.push(pin);
+    }
+
+    /// A buffer of that cell behind `net`, driving a new net, which is returned.
+    pub(crate) fn add_buffer(&mut self, library: &TimingLibrary, cell: usize, net: usize) -> usize {
+        let timed = &library.cells[cell];
+        let instance = self.instances.len();
+        let out = self.add_net();
+        let mut nets = vec![None; timed.pins.len()];
+        for (pin, output) in timed.output.iter().enumerate() {
+            let here = Pin { instance, pin };
+            if *output {
+                nets[pin] = Some(out);
+                self.nets[out].driver = Some(here);
+            } else {
+                nets[pin] = Some(net);
+                self.nets[net].sinks.push(here);
+            }
+        }
+        self.instances.push(Instance { name: String::new(), cell, nets });
+        out
+    }
+
+    /// Cell area, in the library's unit.
+    pub(crate) fn area(&self, library: &TimingLibrary) -> f64 {
+        self.instances.iter().map(|i| f64::from(library.cells[i.cell].area)).sum()
+    }
+
+    /// Puts the sizes, and the buffers, into the document that the netlist came from.
+    pub(crate) fn write(&self, document: &mut Value, top: &str, library: &TimingLibrary) {
+        let mut next = self.bits.iter().max().map_or(2, |most| most + 1);
+        let bits: Vec<u64> = (0..self.nets.len())
+            .map(|net| {
+                self.bits.get(net).copied().unwrap_or_else(|| {
+                    next += 1;
+                    next - 1
+                })
+            })
+            .collect();
+        let Some(cells) = document["modules"][top]["cells"].as_object_mut() else { return };
+        for (number, instance) in self.instances.iter().enumerate() {
+            let timed = &library.cells[instance.cell];
+            if instance.name.is_empty() {
+                let pins = timed.pins.iter().zip(&instance.nets);
+                let connections: Map<String, Value> =
+                    pins.filter_map(|(pin, net)| Some((pin.clone(), json!([bits[(*net)?]])))).collect();
+                let directions: Map<String, Value> = timed
+                    .pins
+                    .iter()
+                    .zip(&timed.output)
+                    .map(|(pin, out)| (pin.clone(), json!(if *out { "output" } else { "input" })))
+                    .collect();
+                let cell = json!({ "hide_name": 0, "type": timed.name, "parameters": {}, "attributes": {},
+                    "port_directions": directions, "connections": connections });
+                cells.insert(format!("fanout_{number}"), cell);
+                continue;
+            }
+            let Some(cell) = cells.get_mut(&instance.name) else { continue };
+            cell["type"] = json!(timed.name);
+            for (pin, net) in timed.pins.iter().zip(&instance.nets) {
+                if let Some(net) = net {
+                    cell["connections"][pin] = json!([bits[*net]]);
+                }
+            }
+        }
+    }
+}

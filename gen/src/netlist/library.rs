@@ -1,0 +1,271 @@
+//! Delays of a cell library: Liberty's tables over input slew and output load.
+
+use crate::report::liberty::{Group, LibertyError, parse_groups};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// A rising or a falling edge; indices of pairs in this module.
+pub(crate) const EDGES: [usize; 2] = [RISE, FALL];
+pub(crate) const RISE: usize = 0;
+pub(crate) const FALL: usize = 1;
+
+/// How an output's edge follows from an input's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sense {
+    Positive,
+    Negative,
+    /// Either edge causes either; an edge of the clock, too.
+    Both,
+}
+
+impl Sense {
+    /// Whether input edge `from` causes output edge `to`.
+    pub(crate) fn causes(self, from: usize, to: usize) -> bool {
+        match self {
+            Self::Positive => from == to,
+            Self::Negative => from != to,
+            Self::Both => true,
+        }
+    }
+}
+
+/// Values over slew (rows) and load (columns), in the library's units. Outside, the outermost cells are continued.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<f32>,
+    columns: Vec<f32>,
+    values: Vec<f32>,
+}
+
+impl Table {
+    fn read(group: &Group, templates: &HashMap<&str, &Group>) -> Option<Self> {
+        let template = templates.get(group.name.as_str());
+        let text = |name| group.attribute(name).or_else(|| template.and_then(|t| t.attribute(name)));
+        let values = numbers(text("values")?);
+        let (first, second) =
+            (numbers(text("index_1").unwrap_or("")), numbers(text("index_2").unwrap_or("")));
+        let one = |v: Vec<f32>| if v.is_empty() { vec![0.0] } else { v };
+        let slew_is_first = template
+            .and_then(|t| t.attribute("variable_1"))
+            .is_none_or(|v| !v.contains("total_output") && !v.starts_with("constrained"));
+        let (first, second) = (one(first), one(second));
+        if values.len() != first.len() * second.len() {
+            return None;
+        }
+        if slew_is_first {
+            return Some(Self { rows: first, columns: second, values });
+        }
+        let turned = (0..second.len())
+            .flat_map(|s| (0..first.len()).map(move |f| (s, f)))
+            .map(|(s, f)| values[f * second.len() + s])
+            .collect();
+        Some(Self { rows: second, columns: first, values: turned })
+    }
+
+    /// Bilinear interpolation.
+    pub(crate) fn at(&self, row: f32, column: f32) -> f32 {
+        let (r, fr) = place(&self.rows, row);
+        let (c, fc) = place(&self.columns, column);
+        let width = self.columns.len();
+        let value = |r: usize, c: usize| self.values.get(r * width + c).copied().unwrap_or(0.0);
+        let along = |r: usize| {
+            if width == 1 { value(r, 0) } else { value(r, c) + fc * (value(r, c + 1) - value(r, c)) }
+        };
+        if self.rows.len() == 1 { along(0) } else { along(r) + fr * (along(r + 1) - along(r)) }
+    }
+}
+
+/// The interval of `axis` for `x`, and where in it `x` is (0 to 1 inside).
+fn place(axis: &[f32], x: f32) -> (usize, f32) {
+    if axis.len() < 2 {
+        return (0, 0.0);
+    }
+    let at = axis[1..axis.len() - 1].iter().take_while(|edge| x > **edge).count();
+    (at, (x - axis[at]) / (axis[at + 1] - axis[at]))
+}
+
+fn numbers(text: &str) -> Vec<f32> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
+        .filter_map(|word| word.parse().ok())
+        .collect()
+}
+
+/// A way through a cell: from an input (of a flip-flop, the clock) to an output.
+#[derive(Clone, Debug)]
+pub(crate) struct Arc {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) sense: Sense,
+    /// Delay to the output's rising and falling edge.
+    pub(crate) delay: [Table; 2],
+    /// Its slew.
+    pub(crate) slew: [Table; 2],
+}
+
+/// What a cell is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Logic,
+    FlipFlop,
+    /// Tie cells, latches, fillers: left as they are.
+    Other,
+}
+
+/// A cell.
+#[derive(Clone, Debug)]
+pub(crate) struct TimedCell {
+    pub(crate) name: String,
+    pub(crate) area: f32,
+    pub(crate) kind: Kind,
+    /// Pin names.
+    pub(crate) pins: Vec<String>,
+    /// Load of an input pin; 0 for an output.
+    pub(crate) load: Vec<f32>,
+    pub(crate) output: Vec<bool>,
+    /// Pins that clock a flip-flop.
+    pub(crate) clock: Vec<bool>,
+    pub(crate) arcs: Vec<Arc>,
+    /// Setup time before the clock, by pin, for a rising and a falling edge there.
+    pub(crate) setup: Vec<Option<[Table; 2]>>,
+    /// The library's limit to the load of each output.
+    pub(crate) most: Vec<f32>,
+    /// Cells of the same function and pins, smallest first, this one among them.
+    pub(crate) family: usize,
+}
+
+/// The cells with their delays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TimingLibrary {
+    pub(crate) cells: Vec<TimedCell>,
+    pub(crate) by_name: HashMap<String, usize>,
+    pub(crate) families: Vec<Vec<usize>>,
+    /// The family of buffers and that of inverters.
+    pub(crate) buffers: Vec<usize>,
+    /// Picoseconds per unit of time.
+    pub(crate) ps: f64,
+}
+
+impl TimingLibrary {
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, LibertyError> {
+        let top = parse_groups(text, path)?;
+        let templates: HashMap<&str, &Group> =
+            top.of("lu_table_template").map(|g| (g.name.as_str(), g)).collect();
+        let mut library = Self { ps: time_unit(top.attribute("time_unit")), ..Self::default() };
+        let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for group in top.of("cell") {
+            if group.attribute("dont_use").is_some_and(|v| v == "true") {
+                continue;
+            }
+            let (cell, signature) = cell(group, &templates);
+            families.entry(signature).or_default().push(library.cells.len());
+            library.by_name.insert(cell.name.clone(), library.cells.len());
+            library.cells.push(cell);
+        }
+        for (signature, mut members) in families {
+            members.sort_by(|a, b| library.cells[*a].area.total_cmp(&library.cells[*b].area));
+            for cell in &members {
+                library.cells[*cell].family = library.families.len();
+            }
+            if let Some((pins, function)) = signature.split_once(" = ") {
+                let mut names = pins.split_whitespace();
+                if members.iter().all(|c| library.cells[*c].kind == Kind::Logic)
+                    && pins.split_whitespace().count() == 2
+                    && names.any(|pin| function == pin)
+                {
+                    library.buffers.extend(&members);
+                }
+            }
+            library.families.push(members);
+        }
+        library.buffers.sort_by(|a, b| library.cells[*a].area.total_cmp(&library.cells[*b].area));
+        Ok(library)
+    }
+}
+
+fn time_unit(text: Option<&str>) -> f64 {
+    let text = text.unwrap_or("1ns").trim();
+    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..digits].trim().parse().unwrap_or(1.0);
+    number * if text.ends_with("ps") { 1.0 } else { 1000.0 }
+}
+
+/// A cell, and what must be equal in two cells for one to replace the other: pins and functions.
+fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String) {
+    let pins: Vec<&Group> = group.of("pin").collect();
+    let index = |name: &str| pins.iter().position(|p| p.name == name);
+    let has = |kinds: [&'static str; 2]| kinds.iter().any(|kind| group.of(kind).next().is_some());
+    let flip_flop = has(["ff", "ff_bank"]);
+    let number = |text: Option<&str>| text.and_then(|t| t.parse::<f32>().ok());
+    let mut cell = TimedCell {
+        name: group.name.clone(),
+        area: number(group.attribute("area")).unwrap_or(0.0),
+        kind: Kind::Logic,
+        pins: pins.iter().map(|p| p.name.clone()).collect(),
+        load: Vec::new(),
+        output: Vec::new(),
+        clock: vec![false; pins.len()],
+        arcs: Vec::new(),
+        setup: vec![None; pins.len()],
+        most: Vec::new(),
+        family: 0,
+    };
+    let mut functions = Vec::new();
+    for (to, pin) in pins.iter().enumerate() {
+        let output = pin.attribute("direction") == Some("output");
+        cell.output.push(output);
+        cell.load.push(if output { 0.0 } else { number(pin.attribute("capacitance")).unwrap_or(0.0) });
+        cell.most.push(number(pin.attribute("max_capacitance")).unwrap_or(f32::INFINITY));
+        if let Some(function) = pin.attribute("function") {
+            functions.push(function.trim_matches(['(', ')']).to_string());
+        }
+        for timing in pin.of("timing") {
+            let kind = timing.attribute("timing_type").unwrap_or("combinational");
+            for from in timing.attribute("related_pin").unwrap_or("").split_whitespace().filter_map(index) {
+                let table = |name| timing.of(name).next().and_then(|g| Table::read(g, templates));
+                if kind.starts_with("setup") {
+                    if let (Some(rise), Some(fall)) = (table("rise_constraint"), table("fall_constraint")) {
+                        cell.setup[to] = Some([rise, fall]);
+                    }
+                    cell.clock[from] = true;
+                    continue;
+                }
+                let edge = matches!(kind, "rising_edge" | "falling_edge");
+                if !output || !(edge || kind.starts_with("combinational")) {
+                    continue;
+                }
+                let tables = ["cell_rise", "cell_fall", "rise_transition", "fall_transition"].map(table);
+                if let [Some(rise), Some(fall), Some(slew_rise), Some(slew_fall)] = tables {
+                    let sense = match timing.attribute("timing_sense") {
+                        _ if edge => Sense::Both,
+                        Some("positive_unate") => Sense::Positive,
+                        Some("negative_unate") => Sense::Negative,
+                        _ => Sense::Both,
+                    };
+                    cell.arcs.push(Arc {
+                        from,
+                        to,
+                        sense,
+                        delay: [rise, fall],
+                        slew: [slew_rise, slew_fall],
+                    });
+                }
+            }
+        }
+    }
+    let state = group.of("ff").flat_map(|ff| {
+        ["next_state", "clocked_on", "clear", "preset"].map(|a| ff.attribute(a).unwrap_or("").to_string())
+    });
+    let mut signature = format!("{} = {}", cell.pins.join(" "), functions.join(" ; "));
+    if flip_flop {
+        cell.kind = Kind::FlipFlop;
+        signature = format!("ff {signature} ; {}", state.collect::<Vec<_>>().join(" ; "));
+    } else if functions.is_empty()
+        || has(["latch", "latch_bank"])
+        || has(["statetable", "statetable"])
+        || cell.arcs.is_empty()
+    {
+        cell.kind = Kind::Other;
+        signature = format!("other {}", cell.name);
+    }
+    (cell, signature)
+}

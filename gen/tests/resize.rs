@@ -1,0 +1,157 @@
+//! Buffering and sizing: the netlist computes the same, is faster, and is the same on every run.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use windlass_gen::netlist::{NetlistError, ResizeOptions, Resized, resize};
+
+/// Inverter, NAND, buffer and flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
+fn library() -> String {
+    let table = |name: &str, base: f64, slope: f64| {
+        format!(
+            "{name} (t) {{ index_1 (\"0.0, 1.0\"); index_2 (\"0.0, 10.0\"); values (\"{base}, {b}\", \"{base}, {b}\"); }}",
+            b = base + 10.0 * slope
+        )
+    };
+    let timing = |pin: &str, kind: &str, slope: f64| {
+        format!(
+            "timing () {{ related_pin : \"{pin}\"; {kind} {} {} {} {} }}",
+            table("cell_rise", 0.02, slope),
+            table("cell_fall", 0.02, slope),
+            table("rise_transition", 0.01, slope),
+            table("fall_transition", 0.01, slope)
+        )
+    };
+    let mut text = String::from(
+        "library (mini) { time_unit : \"1ns\"; capacitive_load_unit (1,ff);\n\
+         lu_table_template (t) { variable_1 : input_net_transition; variable_2 : total_output_net_capacitance; }\n",
+    );
+    for (size, strength) in [(1, 1.0), (2, 2.0), (4, 4.0)] {
+        let negative = "timing_sense : negative_unate;";
+        let slope = 0.01 / strength;
+        for (name, inputs, function, sense) in [
+            ("INV", vec!["A"], "!A", negative),
+            ("ND2", vec!["A", "B"], "!(A B)", negative),
+            ("BUF", vec!["A"], "A", "timing_sense : positive_unate;"),
+        ] {
+            text += &format!("cell ({name}X{size}) {{ area : {};\n", strength * inputs.len() as f64);
+            for pin in &inputs {
+                text += &format!("pin ({pin}) {{ direction : input; capacitance : {strength}; }}\n");
+            }
+            text += &format!("pin (Z) {{ direction : output; function : \"{function}\";");
+            for pin in &inputs {
+                text += &timing(pin, sense, slope);
+            }
+            text += "} }\n";
+        }
+    }
+    for (size, slope) in [(1, 0.01), (2, 0.005)] {
+        text += &format!(
+            "cell (DFFX{size}) {{ area : {}; ff (IQ, IQN) {{ clocked_on : \"CK\"; next_state : \"D\"; }}\n\
+             pin (CK) {{ direction : input; capacitance : 1; clock : true; }}\n\
+             pin (D) {{ direction : input; capacitance : 1; timing () {{ related_pin : \"CK\"; timing_type : setup_rising; {} {} }} }}\n\
+             pin (Q) {{ direction : output; function : \"IQ\"; {} }} }}\n",
+            4 + size,
+            table("rise_constraint", 0.03, 0.0),
+            table("fall_constraint", 0.03, 0.0),
+            timing("CK", "timing_type : rising_edge;", slope)
+        );
+    }
+    text + "}\n"
+}
+
+fn cell(kind: &str, pins: &[(&str, u64)]) -> Value {
+    let connections: BTreeMap<&str, Value> = pins.iter().map(|(pin, bit)| (*pin, json!([bit]))).collect();
+    json!({ "type": kind, "connections": connections })
+}
+
+/// A flip-flop that drives `sinks` gates, each before a flip-flop; the first through a chain of ten inverters.
+fn fan_out(sinks: u64) -> String {
+    let mut cells = BTreeMap::new();
+    cells.insert("source".to_string(), cell("DFFX1", &[("CK", 2), ("D", 3), ("Q", 4)]));
+    let mut next = 10;
+    for s in 0..sinks {
+        let mut from = 4;
+        for i in 0..if s == 0 { 10 } else { 1 } {
+            cells.insert(format!("inv_{s}_{i}"), cell("INVX1", &[("A", from), ("Z", next)]));
+            from = next;
+            next += 1;
+        }
+        cells.insert(format!("nand_{s}"), cell("ND2X1", &[("A", from), ("B", 5), ("Z", next)]));
+        cells.insert(format!("end_{s}"), cell("DFFX1", &[("CK", 2), ("D", next), ("Q", next + 1)]));
+        next += 2;
+    }
+    let port = |direction: &str, bit: u64| json!({ "direction": direction, "bits": [bit] });
+    let ports = json!({ "clk": port("input", 2), "d": port("input", 3), "enable": port("input", 5), "q": port("output", 4) });
+    json!({ "modules": { "top": { "ports": ports, "cells": cells, "netnames": {} } } }).to_string()
+}
+
+fn run(netlist: &str, period_ps: f64) -> Resized {
+    let options = ResizeOptions { period_ps, ..ResizeOptions::default() };
+    resize(netlist, "top", &library(), "mini.lib".as_ref(), &options).unwrap()
+}
+
+/// Each cell without its size, with where its pins come from when one looks through buffers.
+fn function(netlist: &str) -> BTreeMap<String, (String, Vec<(String, u64)>)> {
+    let document: Value = serde_json::from_str(netlist).unwrap();
+    let cells = document["modules"]["top"]["cells"].as_object().unwrap();
+    let bit = |cell: &Value, pin: &str| cell["connections"][pin][0].as_u64().unwrap();
+    let kind = |cell: &Value| cell["type"].as_str().unwrap().split('X').next().unwrap().to_string();
+    let through: BTreeMap<u64, u64> =
+        cells.values().filter(|c| kind(c) == "BUF").map(|c| (bit(c, "Z"), bit(c, "A"))).collect();
+    let source = |mut bit: u64| {
+        while let Some(before) = through.get(&bit) {
+            bit = *before;
+        }
+        bit
+    };
+    cells
+        .iter()
+        .filter(|(_, c)| kind(c) != "BUF")
+        .map(|(name, c)| {
+            let pins = c["connections"].as_object().unwrap().keys();
+            (name.clone(), (kind(c), pins.map(|pin| (pin.clone(), source(bit(c, pin)))).collect()))
+        })
+        .collect()
+}
+
+#[test]
+fn only_sizes_and_buffers_change() {
+    for sinks in [1, 7, 40, 300] {
+        let before = fan_out(sinks);
+        let after = run(&before, 0.0);
+        assert_eq!(function(&before), function(&after.netlist), "{sinks} sinks");
+        assert_eq!(after.netlist, run(&before, 0.0).netlist, "the same input gives the same bytes");
+    }
+}
+
+#[test]
+fn a_high_fan_out_gets_a_tree() {
+    let after = run(&fan_out(300), 0.0);
+    // 300 loads on one flip-flop: 20 ps + 3000 ps. A tree of buffers needs a few stages of some 50 ps.
+    assert!(after.buffers >= 10, "{} buffers", after.buffers);
+    assert!(after.delay_ps < 1000.0, "{} ps", after.delay_ps);
+}
+
+#[test]
+fn a_period_that_is_easily_met_costs_nothing_but_buffers() {
+    let fast = run(&fan_out(40), 0.0);
+    let small = run(&fan_out(40), 5000.0);
+    assert!(small.area < fast.area, "{} and {}", small.area, fast.area);
+    assert!(small.delay_ps <= 5000.0);
+    assert!(fast.delay_ps < small.delay_ps);
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let options = ResizeOptions::default();
+    let go = |netlist: &str, top: &str| resize(netlist, top, &library(), "mini.lib".as_ref(), &options);
+    assert!(matches!(go("{", "top"), Err(NetlistError::Format { .. })));
+    assert!(matches!(go(&fan_out(1), "other"), Err(NetlistError::Format { .. })));
+    let unknown = fan_out(1).replace("ND2X1", "XYZ");
+    let error = go(&unknown, "top").unwrap_err();
+    assert!(error.to_string().contains("XYZ"), "{error}");
+    let mut cells: Value = serde_json::from_str(&fan_out(1)).unwrap();
+    cells["modules"]["top"]["cells"]["loop_a"] = cell("INVX1", &[("A", 90), ("Z", 91)]);
+    cells["modules"]["top"]["cells"]["loop_b"] = cell("INVX1", &[("A", 91), ("Z", 90)]);
+    assert!(matches!(go(&cells.to_string(), "top"), Err(NetlistError::Loop { .. })));
+}
