@@ -33,6 +33,14 @@ pub enum NetlistError {
     /// The library has no buffer.
     #[error("the library has no buffer, and high fan-outs need one\n  name a complete standard-cell library")]
     NoBuffer,
+    /// A cell whose function is not known.
+    #[error(
+        "the library does not say what `{cell}` computes, or it has more than six inputs\n  keep the cell out of the mapping"
+    )]
+    NoFunction {
+        /// The cell's type.
+        cell: String,
+    },
     /// Logic goes in a circle.
     #[error("the netlist of `{top}` has a combinational loop through `{cell}`")]
     Loop {
@@ -60,6 +68,8 @@ pub(crate) struct Net {
     pub(crate) output: bool,
     /// It clocks flip-flops: left alone.
     pub(crate) clock: bool,
+    /// It is 0 or 1 for ever.
+    pub(crate) constant: Option<bool>,
 }
 
 /// A cell in the design.
@@ -79,7 +89,9 @@ pub(crate) struct Netlist {
     pub(crate) instances: Vec<Instance>,
     pub(crate) nets: Vec<Net>,
     /// Yosys's number of each net, while it has one.
-    bits: Vec<u64>,
+    bits: Vec<Value>,
+    /// Each port, whether it is an output, and its nets from bit 0.
+    pub(crate) ports: Vec<(String, bool, Vec<usize>)>,
 }
 
 impl Netlist {
@@ -87,8 +99,9 @@ impl Netlist {
         let format = |what: &str| NetlistError::Format { top: top.into(), what: what.into() };
         let module = &document["modules"][top];
         let cells = module["cells"].as_object().ok_or_else(|| format("it has no such module with cells"))?;
-        let mut netlist = Self { instances: Vec::new(), nets: Vec::new(), bits: Vec::new() };
-        let mut index: HashMap<u64, usize> = HashMap::new();
+        let mut netlist =
+            Self { instances: Vec::new(), nets: Vec::new(), bits: Vec::new(), ports: Vec::new() };
+        let mut index: HashMap<Value, usize> = HashMap::new();
         let mut unmapped = Vec::new();
         for (name, cell) in cells {
             let kind = cell["type"].as_str().unwrap_or("");
@@ -102,7 +115,10 @@ impl Netlist {
             let at = netlist.instances.len();
             let mut nets = vec![None; timed.pins.len()];
             for (p, pin) in timed.pins.iter().enumerate() {
-                let Some(bit) = cell["connections"][pin][0].as_u64() else { continue };
+                let bit = &cell["connections"][pin][0];
+                if bit.is_null() {
+                    continue;
+                }
                 let net = netlist.net(bit, &mut index);
                 nets[p] = Some(net);
                 let here = Pin { instance: at, pin: p };
@@ -118,21 +134,26 @@ impl Netlist {
         if !unmapped.is_empty() {
             return Err(NetlistError::Unmapped { top: top.into(), cells: unmapped });
         }
-        for port in module["ports"].as_object().into_iter().flat_map(Map::values) {
-            for bit in port["bits"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
-                let net = netlist.net(bit, &mut index);
-                netlist.nets[net].output |= port["direction"] == "output";
-            }
+        for (name, port) in module["ports"].as_object().into_iter().flatten() {
+            let output = port["direction"] == "output";
+            let bits = port["bits"].as_array().into_iter().flatten();
+            let nets: Vec<usize> = bits.map(|bit| netlist.net(bit, &mut index)).collect();
+            nets.iter().for_each(|net| netlist.nets[*net].output |= output);
+            netlist.ports.push((name.clone(), output, nets));
         }
         Ok(netlist)
     }
 
-    fn net(&mut self, bit: u64, index: &mut HashMap<u64, usize>) -> usize {
-        *index.entry(bit).or_insert_with(|| {
-            self.nets.push(Net::default());
-            self.bits.push(bit);
-            self.nets.len() - 1
-        })
+    fn net(&mut self, bit: &Value, index: &mut HashMap<Value, usize>) -> usize {
+        if let Some(net) = index.get(bit) {
+            return *net;
+        }
+        let net = self.add_net();
+        // Constants are strings; `x` may be either.
+        self.nets[net].constant = bit.as_str().map(|text| text == "1");
+        self.bits.push(bit.clone());
+        index.insert(bit.clone(), net);
+        net
     }
 
     /// A new net without driver and sinks.
@@ -177,15 +198,9 @@ impl Netlist {
 
     /// Puts the sizes, and the buffers, into the document that the netlist came from.
     pub(crate) fn write(&self, document: &mut Value, top: &str, library: &TimingLibrary) {
-        let mut next = self.bits.iter().max().map_or(2, |most| most + 1);
-        let bits: Vec<u64> = (0..self.nets.len())
-            .map(|net| {
-                self.bits.get(net).copied().unwrap_or_else(|| {
-                    next += 1;
-                    next - 1
-                })
-            })
-            .collect();
+        let next = self.bits.iter().filter_map(Value::as_u64).max().map_or(2, |most| most + 1);
+        let added = (next..).map(|bit| json!(bit)).take(self.nets.len() - self.bits.len());
+        let bits: Vec<Value> = self.bits.iter().cloned().chain(added).collect();
         let Some(cells) = document["modules"][top]["cells"].as_object_mut() else { return };
         for (number, instance) in self.instances.iter().enumerate() {
             let timed = &library.cells[instance.cell];

@@ -67,6 +67,9 @@ impl Table {
         let (r, fr) = place(&self.rows, row);
         let (c, fc) = place(&self.columns, column);
         let width = self.columns.len();
+        if self.values.is_empty() {
+            return 0.0;
+        }
         let value = |r: usize, c: usize| self.values.get(r * width + c).copied().unwrap_or(0.0);
         let along = |r: usize| {
             if width == 1 { value(r, 0) } else { value(r, c) + fc * (value(r, c + 1) - value(r, c)) }
@@ -102,6 +105,19 @@ pub(crate) struct Arc {
     pub(crate) slew: [Table; 2],
 }
 
+/// Energy of one edge, for a rising and a falling one, over input slew and output load.
+pub(crate) type Energy = [Table; 2];
+
+/// What a flip-flop does, as Liberty's functions of its pins.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// Names of the stored bit and its complement in the outputs' functions.
+    pub(crate) names: [String; 2],
+    pub(crate) next: String,
+    pub(crate) clear: Option<String>,
+    pub(crate) preset: Option<String>,
+}
+
 /// What a cell is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -127,8 +143,14 @@ pub(crate) struct TimedCell {
     pub(crate) arcs: Vec<Arc>,
     /// Setup time before the clock, by pin, for a rising and a falling edge there.
     pub(crate) setup: Vec<Option<[Table; 2]>>,
-    /// The library's limit to the load of each output.
-    pub(crate) most: Vec<f32>,
+    /// The function of each output.
+    pub(crate) functions: Vec<Option<String>>,
+    /// What a flip-flop stores.
+    pub(crate) state: Option<State>,
+    /// Internal energy of an edge at each pin, one entry for each condition that the library knows.
+    pub(crate) energy: Vec<Vec<Energy>>,
+    /// Leakage power.
+    pub(crate) leakage: f32,
     /// Cells of the same function and pins, smallest first, this one among them.
     pub(crate) family: usize,
 }
@@ -143,14 +165,30 @@ pub(crate) struct TimingLibrary {
     pub(crate) buffers: Vec<usize>,
     /// Picoseconds per unit of time.
     pub(crate) ps: f64,
+    /// Femtofarads per unit of load.
+    pub(crate) ff: f64,
+    /// Supply voltage.
+    pub(crate) volts: f64,
+    /// Nanowatts per unit of leakage.
+    pub(crate) nw: f64,
 }
 
 impl TimingLibrary {
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, LibertyError> {
         let top = parse_groups(text, path)?;
-        let templates: HashMap<&str, &Group> =
-            top.of("lu_table_template").map(|g| (g.name.as_str(), g)).collect();
-        let mut library = Self { ps: time_unit(top.attribute("time_unit")), ..Self::default() };
+        let templates: HashMap<&str, &Group> = top
+            .of("lu_table_template")
+            .chain(top.of("power_lut_template"))
+            .map(|g| (g.name.as_str(), g))
+            .collect();
+        let unit = |name, default| scaled(top.attribute(name).unwrap_or(default));
+        let mut library = Self {
+            ps: unit("time_unit", "1ns") * 1e12,
+            ff: unit("capacitive_load_unit", "1,pf") * 1e15,
+            volts: top.attribute("nom_voltage").and_then(|v| v.parse().ok()).unwrap_or(1.0),
+            nw: unit("leakage_power_unit", "1nW") * 1e9,
+            ..Self::default()
+        };
         let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for group in top.of("cell") {
             if group.attribute("dont_use").is_some_and(|v| v == "true") {
@@ -182,11 +220,20 @@ impl TimingLibrary {
     }
 }
 
-fn time_unit(text: Option<&str>) -> f64 {
-    let text = text.unwrap_or("1ns").trim();
+/// `1ns`, `1,ff` or `100 pW` as a number of seconds, farads or watts.
+fn scaled(text: &str) -> f64 {
+    let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != ',' && *c != '"').collect();
     let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let number: f64 = text[..digits].trim().parse().unwrap_or(1.0);
-    number * if text.ends_with("ps") { 1.0 } else { 1000.0 }
+    let number: f64 = text[..digits].parse().unwrap_or(1.0);
+    let prefix = match text[digits..].chars().next() {
+        Some('m') => 1e-3,
+        Some('u') => 1e-6,
+        Some('n') => 1e-9,
+        Some('p') => 1e-12,
+        Some('f') => 1e-15,
+        _ => 1.0,
+    };
+    number * prefix
 }
 
 /// A cell, and what must be equal in two cells for one to replace the other: pins and functions.
@@ -206,7 +253,10 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
         clock: vec![false; pins.len()],
         arcs: Vec::new(),
         setup: vec![None; pins.len()],
-        most: Vec::new(),
+        functions: Vec::new(),
+        state: None,
+        energy: vec![Vec::new(); pins.len()],
+        leakage: number(group.attribute("cell_leakage_power")).unwrap_or(0.0),
         family: 0,
     };
     let mut functions = Vec::new();
@@ -214,9 +264,16 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
         let output = pin.attribute("direction") == Some("output");
         cell.output.push(output);
         cell.load.push(if output { 0.0 } else { number(pin.attribute("capacitance")).unwrap_or(0.0) });
-        cell.most.push(number(pin.attribute("max_capacitance")).unwrap_or(f32::INFINITY));
+        cell.functions.push(pin.attribute("function").map(String::from));
         if let Some(function) = pin.attribute("function") {
             functions.push(function.trim_matches(['(', ')']).to_string());
+        }
+        for power in pin.of("internal_power") {
+            let table = |name| power.of(name).next().and_then(|g| Table::read(g, templates));
+            let (rise, fall) = (table("rise_power"), table("fall_power"));
+            if rise.is_some() || fall.is_some() {
+                cell.energy[to].push([rise.unwrap_or_default(), fall.unwrap_or_default()]);
+            }
         }
         for timing in pin.of("timing") {
             let kind = timing.attribute("timing_type").unwrap_or("combinational");
@@ -257,6 +314,16 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
     });
     let mut signature = format!("{} = {}", cell.pins.join(" "), functions.join(" ; "));
     if flip_flop {
+        cell.state = group.of("ff").next().map(|ff| {
+            let mut names = ff.name.split(',').map(|n| n.trim().trim_matches('"').to_string());
+            let text = |name| ff.attribute(name).map(String::from);
+            State {
+                names: [names.next().unwrap_or_default(), names.next().unwrap_or_default()],
+                next: text("next_state").unwrap_or_default(),
+                clear: text("clear"),
+                preset: text("preset"),
+            }
+        });
         cell.kind = Kind::FlipFlop;
         signature = format!("ff {signature} ; {}", state.collect::<Vec<_>>().join(" ; "));
     } else if functions.is_empty()

@@ -1,14 +1,18 @@
-//! Buffering and gate sizing of a mapped netlist.
+//! Buffering, gate sizing and energy of a mapped netlist.
 //!
 //! Yosys and ABC map a design to cells, and ABC can size gates and insert buffers, but it does so for the logic between two flip-flops
 //! only and in chains: a flip-flop that drives hundreds of gates keeps them. [`resize`] works on the whole netlist, as the
 //! tools after synthesis do, with the library's own delay tables and ideal wires: it builds buffer trees, enlarges what is on the
 //! slowest paths, and makes the rest as small as it may be. OpenSTA has the last word on the result.
+//!
+//! [`Gates`] runs such a netlist, cycle by cycle, and adds up the energy of what changes.
 
+mod energy;
 mod graph;
 mod library;
 mod resize;
 mod timing;
 
+pub use energy::{Gates, Power};
 pub use graph::NetlistError;
 pub use resize::{ResizeOptions, Resized, resize};

@@ -155,7 +155,7 @@ impl Work<'_> {
         let mut timing = self.analyse()?;
         timing.update(&self.netlist, self.library, most);
         for net in 0..timing.load.len() {
-            if !self.netlist.nets[net].clock {
+            if !self.netlist.nets[net].clock && self.netlist.nets[net].constant.is_none() {
                 self.tree(&timing, net, most);
             }
         }

@@ -32,7 +32,11 @@ pub(crate) struct Timing {
 }
 
 /// Instances in the order of the data; fails on a loop.
-fn levelize(netlist: &Netlist, library: &TimingLibrary, top: &str) -> Result<Vec<usize>, NetlistError> {
+pub(crate) fn levelize(
+    netlist: &Netlist,
+    library: &TimingLibrary,
+    top: &str,
+) -> Result<Vec<usize>, NetlistError> {
     let kind = |i: usize| library.cells[netlist.instances[i].cell].kind;
     let mut waits: Vec<usize> = vec![0; netlist.instances.len()];
     for net in &netlist.nets {
@@ -105,7 +109,7 @@ impl Timing {
         self.slew.clear();
         self.slew.resize(nets, [0.0; 2]);
         for (n, net) in netlist.nets.iter().enumerate() {
-            if net.driver.is_some() || net.clock {
+            if net.driver.is_some() || net.clock || net.constant.is_some() {
                 continue;
             }
             self.arrival[n] = [0.0; 2];

@@ -203,7 +203,7 @@ fn is_nand2(cell: &Cell) -> bool {
 }
 
 /// The value of a Liberty function; none if it is not one, or names an unknown pin.
-fn evaluate(function: &str, value: &dyn Fn(&str) -> Option<bool>) -> Option<bool> {
+pub(crate) fn evaluate(function: &str, value: &dyn Fn(&str) -> Option<bool>) -> Option<bool> {
     let mut e = Expression { text: function.as_bytes(), at: 0, value };
     let result = e.or(0)?;
     e.peek().is_none().then_some(result)

@@ -1,8 +1,8 @@
-//! Buffering and sizing: the netlist computes the same, is faster, and is the same on every run.
+//! Buffering and sizing: the netlist computes the same, is faster, and is the same on every run. Energy: what changes is paid for.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use windlass_gen::netlist::{NetlistError, ResizeOptions, Resized, resize};
+use windlass_gen::netlist::{Gates, NetlistError, ResizeOptions, Resized, resize};
 
 /// Inverter, NAND, buffer and flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
 fn library() -> String {
@@ -154,4 +154,46 @@ fn what_cannot_be_read_is_said() {
     cells["modules"]["top"]["cells"]["loop_a"] = cell("INVX1", &[("A", 90), ("Z", 91)]);
     cells["modules"]["top"]["cells"]["loop_b"] = cell("INVX1", &[("A", 91), ("Z", 90)]);
     assert!(matches!(go(&cells.to_string(), "top"), Err(NetlistError::Loop { .. })));
+}
+
+fn gates(netlist: &str) -> Gates {
+    Gates::new(netlist, "top", &library(), "mini.lib".as_ref()).unwrap()
+}
+
+#[test]
+fn gates_compute_what_they_are() {
+    for netlist in [fan_out(1), run(&fan_out(1), 0.0).netlist] {
+        let mut gates = gates(&netlist);
+        assert_eq!(gates.inputs(), [("clk", 1), ("d", 1), ("enable", 1)]);
+        let mut stored = None;
+        for bit in [true, false, false, true, true] {
+            assert!(gates.set("d", [bit]));
+            gates.settle();
+            if let Some(stored) = stored {
+                assert_eq!(gates.get("q"), Some(vec![stored]));
+            }
+            gates.clock();
+            stored = Some(bit);
+        }
+        assert!(!gates.set("no such port", [true]));
+        assert_eq!(gates.get("no such port"), None);
+    }
+}
+
+#[test]
+fn energy_is_that_of_the_pins_that_change() {
+    let mut gates = gates(&fan_out(1));
+    // Two flip-flops, each with a clock pin of 1 fF, at 1 V, and no internal energy in this library.
+    assert_eq!(gates.power().flip_flops, 2);
+    assert!((gates.power().clock_fj - 2.0).abs() < 1e-6, "{}", gates.power().clock_fj);
+    assert_eq!(gates.energy_fj(), 0.0);
+    gates.set("d", [true]);
+    gates.settle();
+    // Half of 1 fF x 1 V x 1 V on the flip-flop's data pin.
+    assert!((gates.energy_fj() - 0.5).abs() < 1e-6);
+    gates.clock();
+    gates.settle();
+    // Its output changes, and all ten inverters behind it; the NAND has `enable` low and does not.
+    assert!((gates.energy_fj() - 0.5 * 11.0).abs() < 1e-6);
+    assert_eq!(gates.energy_fj(), 0.0);
 }

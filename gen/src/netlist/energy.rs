@@ -1,0 +1,235 @@
+//! A netlist that runs: what its outputs are, and what each cycle costs in energy.
+//!
+//! Logic has no delay here: a net changes once per cycle at most, so that glitches are not in the energy. Wires are ideal. Each change of a net
+//! costs half of C V² for the pins on it, and the internal energy that the library gives for its driver; each flip-flop costs what
+//! the library gives for the two edges of its clock, whether it stores something new or not.
+
+use super::graph::{Netlist, NetlistError};
+use super::library::{EDGES, Energy, Kind, TimingLibrary};
+use super::timing::{Boundary, Timing, levelize};
+use crate::report::liberty::evaluate;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Most inputs of a cell: its function is a table of 2^6 bits.
+const MOST_INPUTS: usize = 6;
+
+/// What does not depend on what the design does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Power {
+    /// Energy of each cycle for the clock pins of all flip-flops, in femtojoules.
+    pub clock_fj: f64,
+    /// Leakage of all cells, in nanowatts.
+    pub leakage_nw: f64,
+    /// Flip-flops.
+    pub flip_flops: usize,
+}
+
+/// An output as a table over the cell's inputs.
+#[derive(Clone, Debug)]
+struct Function {
+    inputs: Vec<usize>,
+    table: u64,
+    output: usize,
+}
+
+/// A flip-flop: from its data to its outputs.
+#[derive(Clone, Debug)]
+struct FlipFlop {
+    inputs: Vec<usize>,
+    next: u64,
+    /// Outputs, and whether each is the complement.
+    outputs: Vec<(usize, bool)>,
+}
+
+/// A netlist of library cells that can be clocked.
+#[derive(Clone, Debug)]
+pub struct Gates {
+    inputs: HashMap<String, Vec<usize>>,
+    outputs: HashMap<String, Vec<usize>>,
+    functions: Vec<Function>,
+    flip_flops: Vec<FlipFlop>,
+    /// Of each net.
+    value: Vec<bool>,
+    /// Its value when energy was last added up.
+    before: Vec<bool>,
+    /// What a change costs in femtojoules.
+    change_fj: Vec<f64>,
+    power: Power,
+}
+
+/// The table of `function` over these pins, in their order.
+fn table(function: &str, pins: &[&str]) -> Option<u64> {
+    let mut table = 0;
+    for row in 0..1_usize << pins.len() {
+        let value = |pin: &str| pins.iter().position(|p| *p == pin).map(|at| row >> at & 1 == 1);
+        table |= u64::from(evaluate(function, &value)?) << row;
+    }
+    Some(table)
+}
+
+impl Gates {
+    /// The module `top` of `netlist`, as for [`super::resize`].
+    ///
+    /// Flip-flops with an asynchronous clear or preset are taken as if those were never active.
+    pub fn new(netlist: &str, top: &str, liberty: &str, liberty_path: &Path) -> Result<Self, NetlistError> {
+        let library = TimingLibrary::parse(liberty, liberty_path)?;
+        let document: Value = serde_json::from_str(netlist)
+            .map_err(|e| NetlistError::Format { top: top.into(), what: e.to_string() })?;
+        let netlist = Netlist::read(&document, top, &library)?;
+        let slew = (10.0 / library.ps) as f32;
+        let boundary = Boundary { period: 0.0, driver: library.buffers.first().copied(), slew, load: 0.0 };
+        let timing = Timing::new(&netlist, &library, boundary, top)?;
+        let mut gates = Self {
+            inputs: HashMap::new(),
+            outputs: HashMap::new(),
+            functions: Vec::new(),
+            flip_flops: Vec::new(),
+            value: netlist.nets.iter().map(|n| n.constant.unwrap_or(false)).collect(),
+            before: Vec::new(),
+            change_fj: Vec::new(),
+            power: Power { clock_fj: 0.0, leakage_nw: 0.0, flip_flops: 0 },
+        };
+        for (name, output, nets) in &netlist.ports {
+            let map = if *output { &mut gates.outputs } else { &mut gates.inputs };
+            map.insert(name.clone(), nets.clone());
+        }
+        let no_function = |name: &str| NetlistError::NoFunction { cell: name.into() };
+        for i in levelize(&netlist, &library, top)? {
+            let instance = &netlist.instances[i];
+            let cell = &library.cells[instance.cell];
+            let pins: Vec<usize> =
+                (0..cell.pins.len()).filter(|p| !cell.output[*p] && !cell.clock[*p]).collect();
+            if pins.len() > MOST_INPUTS {
+                return Err(no_function(&cell.name));
+            }
+            let names: Vec<&str> = pins.iter().map(|p| cell.pins[*p].as_str()).collect();
+            let nets = || -> Option<Vec<usize>> { pins.iter().map(|p| instance.nets[*p]).collect() };
+            let outputs = (0..cell.pins.len()).filter(|p| cell.output[*p]);
+            let used = outputs.filter_map(|p| Some((instance.nets[p]?, cell.functions[p].as_deref()?)));
+            if let (Kind::FlipFlop, Some(state)) = (cell.kind, &cell.state) {
+                let next = table(&state.next, &names).ok_or_else(|| no_function(&cell.name))?;
+                let complement = |f: &str| f.trim_matches(['(', ')', ' ']) == state.names[1];
+                let outputs = used.map(|(net, function)| (net, complement(function))).collect();
+                let inputs = nets().ok_or_else(|| no_function(&cell.name))?;
+                gates.flip_flops.push(FlipFlop { inputs, next, outputs });
+                continue;
+            }
+            for (output, function) in used {
+                let table = table(function, &names).ok_or_else(|| no_function(&cell.name))?;
+                let inputs = nets().ok_or_else(|| no_function(&cell.name))?;
+                gates.functions.push(Function { inputs, table, output });
+            }
+        }
+        gates.prices(&netlist, &library, &timing);
+        gates.settle();
+        gates.before.clone_from(&gates.value);
+        Ok(gates)
+    }
+
+    /// What a change of each net costs, and what all cells cost in each cycle.
+    fn prices(&mut self, netlist: &Netlist, library: &TimingLibrary, timing: &Timing) {
+        // Internal energy in Liberty is in units of load times the square of the voltage unit; volts in all libraries at hand.
+        let unit = library.ff;
+        let mean = |energies: &[Energy], slew: [f32; 2], load: f32| -> f64 {
+            let sum: f32 = energies
+                .iter()
+                .map(|e| EDGES.map(|edge| e[edge].at(slew[edge], load)).iter().sum::<f32>() / 2.0)
+                .sum();
+            f64::from(sum) / energies.len().max(1) as f64
+        };
+        self.change_fj = timing
+            .load
+            .iter()
+            .map(|load| 0.5 * f64::from(*load) * unit * library.volts * library.volts)
+            .collect();
+        let flat = [timing.boundary.slew; 2];
+        for instance in &netlist.instances {
+            let cell = &library.cells[instance.cell];
+            self.power.leakage_nw += f64::from(cell.leakage) * library.nw;
+            self.power.flip_flops += usize::from(cell.kind == Kind::FlipFlop);
+            for (pin, net) in instance.nets.iter().enumerate() {
+                let Some(net) = *net else { continue };
+                let energies = &cell.energy[pin];
+                if cell.clock[pin] {
+                    // A rising and a falling edge in each cycle; the mean is per edge.
+                    let pins = f64::from(cell.load[pin]) * unit * library.volts * library.volts;
+                    self.power.clock_fj += pins + 2.0 * unit * mean(energies, flat, 0.0);
+                } else if cell.output[pin] {
+                    // The slews of the inputs are not kept by pin; the output's own is near them.
+                    self.change_fj[net] += unit * mean(energies, timing.slew[net], timing.load[net]);
+                } else {
+                    self.change_fj[net] += unit * mean(energies, timing.slew[net], 0.0);
+                }
+            }
+        }
+        // The clock is counted with the flip-flops.
+        for (n, net) in netlist.nets.iter().enumerate() {
+            if net.clock {
+                self.change_fj[n] = 0.0;
+            }
+        }
+    }
+
+    /// What each cycle costs whatever happens.
+    pub fn power(&self) -> Power {
+        self.power
+    }
+
+    /// Names of the input ports, in the order of the alphabet.
+    pub fn inputs(&self) -> Vec<(&str, usize)> {
+        let mut ports: Vec<(&str, usize)> =
+            self.inputs.iter().map(|(n, bits)| (n.as_str(), bits.len())).collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    /// Sets an input port; bits beyond its width are ignored. False where there is no such port.
+    pub fn set(&mut self, port: &str, bits: impl IntoIterator<Item = bool>) -> bool {
+        let Some(nets) = self.inputs.get(port) else { return false };
+        for (net, bit) in nets.iter().zip(bits) {
+            self.value[*net] = bit;
+        }
+        true
+    }
+
+    /// The value of an output port, from bit 0.
+    pub fn get(&self, port: &str) -> Option<Vec<bool>> {
+        self.outputs.get(port).map(|nets| nets.iter().map(|net| self.value[*net]).collect())
+    }
+
+    fn row(value: &[bool], inputs: &[usize]) -> usize {
+        inputs.iter().enumerate().fold(0, |row, (at, net)| row | usize::from(value[*net]) << at)
+    }
+
+    /// Lets the logic follow inputs and flip-flops.
+    pub fn settle(&mut self) {
+        for function in &self.functions {
+            self.value[function.output] = function.table >> Self::row(&self.value, &function.inputs) & 1 == 1;
+        }
+    }
+
+    /// Energy in femtojoules of what has changed since the last call, without the clock's.
+    pub fn energy_fj(&mut self) -> f64 {
+        let mut energy = 0.0;
+        for ((now, before), price) in self.value.iter().zip(&mut self.before).zip(&self.change_fj) {
+            if now != before {
+                energy += price;
+                *before = *now;
+            }
+        }
+        energy
+    }
+
+    /// A rising edge of the clock. The logic follows with the next [`Gates::settle`].
+    pub fn clock(&mut self) {
+        let next: Vec<bool> =
+            self.flip_flops.iter().map(|f| f.next >> Self::row(&self.value, &f.inputs) & 1 == 1).collect();
+        for (flip_flop, next) in self.flip_flops.iter().zip(next) {
+            for (net, complement) in &flip_flop.outputs {
+                self.value[*net] = next != *complement;
+            }
+        }
+    }
+}
