@@ -2,6 +2,7 @@
 
 pub mod block_stimulus;
 pub mod device;
+pub mod energy;
 pub mod engine;
 pub mod latency;
 pub mod lockstep;

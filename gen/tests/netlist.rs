@@ -125,6 +125,18 @@ fn only_sizes_and_buffers_change() {
 }
 
 #[test]
+fn verilog_has_all_cells() {
+    let after = run(&fan_out(40), 0.0);
+    assert!(after.verilog.starts_with(
+        "module top (clk, d, enable, q);\n  input clk;\n  input d;\n  input enable;\n  output q;\n"
+    ));
+    let instances = after.verilog.lines().filter(|line| line.contains(" (.")).count() as u64;
+    assert_eq!(instances, after.cells.values().sum::<u64>());
+    assert_eq!(after.verilog.matches("fanout_").count(), after.buffers);
+    assert!(after.verilog.contains(" source (.CK(clk), .D(d), .Q(q));"), "{}", after.verilog);
+}
+
+#[test]
 fn a_high_fan_out_gets_a_tree() {
     let after = run(&fan_out(300), 0.0);
     // 300 loads on one flip-flop: 20 ps + 3000 ps. A tree of buffers needs a few stages of some 50 ps.

@@ -3,7 +3,8 @@
 use super::library::TimingLibrary;
 use crate::report::liberty::LibertyError;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use thiserror::Error;
 
 /// A netlist that cannot be worked on.
@@ -228,4 +229,66 @@ impl Netlist {
             }
         }
     }
+
+    /// Cells by type.
+    pub(crate) fn cells(&self, library: &TimingLibrary) -> BTreeMap<String, u64> {
+        let mut cells = BTreeMap::new();
+        for instance in &self.instances {
+            *cells.entry(library.cells[instance.cell].name.clone()).or_insert(0) += 1;
+        }
+        cells
+    }
+
+    /// Structural Verilog: ports as in the design, one assignment per bit where a port's bit is a constant or another port's.
+    pub(crate) fn verilog(&self, top: &str, library: &TimingLibrary) -> String {
+        // A net's name is the first port bit on it, else its number.
+        let mut names: Vec<Option<String>> =
+            self.nets.iter().map(|n| n.constant.map(|c| format!("1'b{}", u8::from(c)))).collect();
+        let mut assigns = String::new();
+        let mut declarations = String::new();
+        for inputs_first in [false, true] {
+            for (port, output, nets) in self.ports.iter().filter(|p| p.1 == inputs_first) {
+                let direction = if *output { "output" } else { "input" };
+                let range = if nets.len() > 1 { format!("[{}:0] ", nets.len() - 1) } else { String::new() };
+                let _ = writeln!(declarations, "  {direction} {range}{};", escaped(port));
+                for (at, net) in nets.iter().enumerate() {
+                    let bit = if nets.len() > 1 { format!("{}[{at}]", escaped(port)) } else { escaped(port) };
+                    match &names[*net] {
+                        Some(name) => {
+                            let _ = writeln!(assigns, "  assign {bit} = {name};");
+                        }
+                        None => names[*net] = Some(bit),
+                    }
+                }
+            }
+        }
+        let mut text = String::new();
+        let ports: Vec<String> = self.ports.iter().map(|(port, ..)| escaped(port)).collect();
+        let _ = writeln!(text, "module {} ({});\n{declarations}", escaped(top), ports.join(", "));
+        for (net, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_none()) {
+            let _ = writeln!(text, "  wire n{net};");
+            *name = Some(format!("n{net}"));
+        }
+        text += &assigns;
+        for (number, instance) in self.instances.iter().enumerate() {
+            let cell = &library.cells[instance.cell];
+            let name =
+                if instance.name.is_empty() { format!("fanout_{number}") } else { escaped(&instance.name) };
+            let pins = cell.pins.iter().zip(&instance.nets);
+            let pins: Vec<String> = pins
+                .filter_map(|(pin, net)| {
+                    Some(format!(".{pin}({})", names[(*net)?].as_deref().unwrap_or_default()))
+                })
+                .collect();
+            let _ = writeln!(text, "  {} {name} ({});", cell.name, pins.join(", "));
+        }
+        text + "endmodule\n"
+    }
+}
+
+/// A name as Verilog takes it.
+fn escaped(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let simple = name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit());
+    if simple { name.into() } else { format!("\\{name} ") }
 }

@@ -4,7 +4,7 @@ use super::graph::{Netlist, NetlistError, Pin};
 use super::library::{EDGES, Kind, TimingLibrary};
 use super::timing::{Boundary, Timing};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// What to aim at.
@@ -27,6 +27,10 @@ impl Default for ResizeOptions {
 pub struct Resized {
     /// The same document with other cells and more of them.
     pub netlist: String,
+    /// It as structural Verilog.
+    pub verilog: String,
+    /// Cells by type.
+    pub cells: BTreeMap<String, u64>,
     /// Cell area in the library's unit.
     pub area: f64,
     /// Longest path in picoseconds, from a flip-flop's clock or an input to a flip-flop's setup or an output.
@@ -76,6 +80,8 @@ pub fn resize(
     best.write(&mut document, top, &library);
     Ok(Resized {
         netlist: document.to_string(),
+        verilog: best.verilog(top, &library),
+        cells: best.cells(&library),
         area: best.area(&library),
         delay_ps: f64::from(boundary.period - worst) * library.ps,
         buffers: best.instances.iter().filter(|i| i.name.is_empty()).count(),
