@@ -12,13 +12,13 @@ use std::path::Path;
 pub struct ResizeOptions {
     /// Clock period in picoseconds; where it is met, area counts. 0: as fast as it goes.
     pub period_ps: f64,
-    /// Rounds of sizing at most; each is one analysis of the whole netlist.
-    pub rounds: usize,
+    /// Rounds of sizing at most, each one analysis of the whole netlist; `None`: 400, and fewer for more than 15 000 cells.
+    pub rounds: Option<usize>,
 }
 
 impl Default for ResizeOptions {
     fn default() -> Self {
-        Self { period_ps: 0.0, rounds: 400 }
+        Self { period_ps: 0.0, rounds: None }
     }
 }
 
@@ -65,7 +65,7 @@ pub fn resize(
         load: unit * 2.0,
     };
     let attempt = |fanout: f32| -> Result<(f32, Netlist), NetlistError> {
-        let rounds = options.rounds;
+        let rounds = options.rounds.unwrap_or((6_000_000 / read.instances.len().max(1)).clamp(40, 400));
         let mut work = Work { library: &library, netlist: read.clone(), boundary, top, unit, rounds };
         let worst = work.run(fanout)?;
         Ok((worst, work.netlist))
