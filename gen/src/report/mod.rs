@@ -1,9 +1,12 @@
 //! What a design costs: area in a standard-cell library, beside the paper's own estimates, as text, JSON and Markdown.
 
 pub mod area;
+mod flow;
+pub mod library;
 pub mod liberty;
 pub mod paper;
 pub mod render;
 
-pub use area::{AreaError, AreaOptions, AreaReport, area};
+pub use area::{AreaOptions, AreaReport, area};
+pub use flow::{PYOSYS_VERSION, SynthesisError, TIME_LIMIT, Yosys};
 pub use render::{Format, Report, render};
