@@ -444,9 +444,16 @@ mod tests {
         assert!(failure.status.contains("stopped: it took longer"), "{failure:?}");
         assert_eq!(failure.message, "waiting");
         let child: u32 = read_lossy(&work.path().join("child")).trim().parse().unwrap();
-        // Gone, or waiting for init to notice.
-        let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+        // Gone, or waiting for init to notice; the kernel takes a moment.
+        let lives = || {
+            let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        let start = Instant::now();
+        while lives() {
+            assert!(start.elapsed() < Duration::from_secs(60), "{child} lives");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         assert!(work.failed(failure).to_string().contains(&format!("{}", root.path().display())));
     }
 }

@@ -6,7 +6,12 @@ pub mod library;
 pub mod liberty;
 pub mod paper;
 pub mod render;
+pub mod synth;
+pub mod timing;
 
 pub use area::{AreaOptions, AreaReport, area};
 pub use flow::{PYOSYS_VERSION, SynthesisError, TIME_LIMIT, Yosys};
+pub use library::LibraryError;
 pub use render::{Format, Report, render};
+pub use synth::{SynthOptions, SynthReport, synth};
+pub use timing::TimingReport;
