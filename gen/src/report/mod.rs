@@ -2,8 +2,8 @@
 
 pub mod area;
 mod flow;
-pub mod library;
 pub mod liberty;
+pub mod library;
 pub mod paper;
 pub mod render;
 pub mod synth;
