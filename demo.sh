@@ -16,7 +16,7 @@ for arbiter in single typed; do
   "$windlass" gen --block front_end --arbiter "$arbiter" --sms 46 --slots 32 --out "$out/$arbiter" >"$out/$arbiter.txt"
   head -1 "$out/$arbiter.txt"
 done
-"$windlass" report --window matrix,list --slots 32 --trace "$trace" --out "$out" >/dev/null
+"$windlass" report --window matrix,list --slots 32 --flow quick --trace "$trace" --out "$out" >/dev/null
 
 echo
 "$windlass" cosim "$trace" --timeline "$out/timeline.json"

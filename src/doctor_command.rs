@@ -3,7 +3,7 @@
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
-use windlass_gen::report::liberty;
+use windlass_gen::report::{PYOSYS_VERSION, Yosys, liberty};
 use windlass_gen::tools::{TABLE, find};
 
 /// Arguments of `windlass doctor`.
@@ -67,17 +67,30 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
             }
         }
     }
+    let pyosys = Yosys::pyosys();
     let library = liberty::default_path();
     missing |= library.is_err();
     if args.json {
         let object = serde_json::json!({
             "format_version": FORMAT_VERSION,
             "tools": tools,
+            "pyosys": pyosys.as_ref().map(|y| y.version.clone()),
             "cell_library": library.as_ref().ok().map(|p| p.display().to_string()),
             "cell_library_error": library.as_ref().err().map(ToString::to_string),
         });
         writeln!(stdout, "{object}")?;
     } else {
+        match pyosys {
+            Some(yosys) => {
+                writeln!(stdout, "ok       {:<15} {} ({})", "pyosys", yosys.version, yosys.program.display())?
+            }
+            None => writeln!(
+                stdout,
+                "optional {:<15} needed to synthesize better and twice as fast; needs {PYOSYS_VERSION}\n           \
+                 scripts/setup.sh installs it from PyPI",
+                "pyosys"
+            )?,
+        }
         match library {
             Ok(path) => writeln!(stdout, "ok       {:<15} {}", "cell library", path.display())?,
             Err(error) => writeln!(stdout, "MISSING  {:<15} {error}", "cell library")?,

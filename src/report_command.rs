@@ -13,7 +13,8 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport};
 use windlass_gen::report::area::{AreaOptions, AreaReport, area};
 use windlass_gen::report::render::{Design, Latency, Parameter, Report, Speedup, Speedups, Spread};
-use windlass_gen::report::{Format, liberty, paper, render};
+use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, synth};
+use windlass_gen::report::{Format, library, paper, render};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
@@ -27,6 +28,17 @@ enum FormatArg {
     Json,
     /// Markdown
     Md,
+}
+
+/// `--flow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FlowArg {
+    /// Area by module only
+    Area,
+    /// And the flattened design with the area script alone, timed
+    Quick,
+    /// And with every script and sizing, for the fastest and the smallest
+    Full,
 }
 
 /// Arguments of `windlass report`.
@@ -55,10 +67,16 @@ pub struct ReportArgs {
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
-    /// Cell library; by default osu018 of Debian's qflow-tech-osu018
-    #[arg(long, value_name = "FILE.lib")]
+    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
+    #[arg(long, value_name = "NAME|FILE", default_value = "osu018")]
+    library: String,
+    /// Cell library as a Liberty file
+    #[arg(long, value_name = "FILE.lib", conflicts_with = "library")]
     liberty: Option<PathBuf>,
-    /// Leave out the area, and so Yosys
+    /// What is synthesized and timed
+    #[arg(long, value_enum, default_value = "full")]
+    flow: FlowArg,
+    /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
     /// Form of what is printed
@@ -79,7 +97,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     let library = match (&args.liberty, args.no_area) {
         (_, true) => None,
         (Some(path), false) => Some(path.clone()),
-        (None, false) => Some(liberty::default_path()?),
+        (None, false) => Some(library::find(&args.library)?),
     };
     let mut designs = Vec::new();
     let mut speedups = Speedups {
@@ -133,7 +151,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                 let measured = ran.policies.iter().find_map(|p| p.window);
                 speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
                 let engine = ran.scheduler.engine.as_deref();
-                designs.push(design(name, block, params, measured, library.as_deref(), engine)?);
+                designs.push(design(name, block, params, measured, library.as_deref(), args.flow, engine)?);
             }
         }
     }
@@ -184,6 +202,7 @@ fn design(
     params: SchedulerParams,
     measured: Option<WindowReport>,
     library: Option<&std::path::Path>,
+    flow: FlowArg,
     engine: Option<&str>,
 ) -> Result<Design, Failure> {
     let emitted = emit::emit(&*block.hardware())?;
@@ -212,6 +231,16 @@ fn design(
         Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
         None => None,
     };
+    let synthesis: Option<SynthReport> = match (library, flow) {
+        (None, _) | (_, FlowArg::Area) => None,
+        (Some(library), flow) => {
+            let mut options = SynthOptions::default();
+            if flow == FlowArg::Quick {
+                options.variants = Variant::quick();
+            }
+            Some(synth(&files, &top, library, &options)?)
+        }
+    };
     let window_module = emitted
         .modules
         .iter()
@@ -222,7 +251,7 @@ fn design(
         .and_then(|(area, module)| Some((area, area.modules.iter().find(|m| m.module == module.name)?)))
         .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
         .unwrap_or_default();
-    Ok(Design { name, top, parameters, area, latencies: latencies(params, measured), paper })
+    Ok(Design { name, top, parameters, area, synthesis, latencies: latencies(params, measured), paper })
 }
 
 fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Latency> {

@@ -265,8 +265,22 @@ fn cosim_writes_waveform_and_timeline() {
 fn report_has_area_latency_and_speed_up_in_three_forms() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let out = directory.path().to_string_lossy().into_owned();
-    let value = json(&succeeds(&["report", "--window", "matrix", "--slots", "8", "--json", "--out", &out]));
+    let value = json(&succeeds(&[
+        "report", "--window", "matrix", "--slots", "8", "--flow", "quick", "--json", "--out", &out,
+    ]));
     let design = &value["designs"][0];
+    let synthesis = &design["synthesis"];
+    assert_eq!((&synthesis["fastest"], &synthesis["smallest"]), (&"area".into(), &"area".into()));
+    let timing = &synthesis["results"][0]["timing"];
+    assert_eq!(timing["classes"][0]["class"], "register_to_register");
+    assert!(timing["classes"][0]["fmax_mhz"].as_f64().is_some_and(|f| f > 1.0), "{timing}");
+    let registers: Vec<&str> = timing["paths"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|p| p["from"]["block"].as_str())
+        .collect();
+    assert!(registers.iter().any(|block| block.starts_with("u_window")), "{registers:?}");
     let total = design["area"]["modules"][0]["total"]["area_um2"].as_f64().expect("an area");
     let sum: f64 = design["area"]["modules"]
         .as_array()
@@ -279,6 +293,14 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
     assert!(value["speedups"][0]["rows"].as_array().is_some_and(|rows| rows.len() == 5));
     let names: Vec<String> = files(directory.path()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["report.json", "report.md", "report.txt"]);
+}
+
+#[test]
+fn report_says_which_libraries_there_are() {
+    let report = |library| ["report", "--window", "matrix", "--slots", "8", "--library", library];
+    fails(&report("osu081"), 2, &["osu018, nangate45, sg13g2", "--liberty FILE"]);
+    fails(&report("sg13g2"), 2, &["no package registry", "--liberty FILE"]);
+    fails(&report("./no-such.lib"), 2, &["no-such.lib", "--liberty"]);
 }
 
 #[test]

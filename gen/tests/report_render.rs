@@ -6,6 +6,8 @@ use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     Design, Format, Latency, Parameter, Report, Speedup, Speedups, Spread, render,
 };
+use windlass_gen::report::synth::{Sizing, SynthReport, VariantResult};
+use windlass_gen::report::timing::{ClassTiming, PathClass, PathEnd, TimingPath, TimingReport};
 
 fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
     let sequential_um2 = flip_flops as f64 * 96.0;
@@ -38,6 +40,73 @@ fn area() -> AreaReport {
     }
 }
 
+fn synthesis() -> SynthReport {
+    let class = |class, ns: f64, outside| ClassTiming {
+        class,
+        delay_ns: ns,
+        external_ns: outside,
+        min_period_ns: ns + outside,
+        fmax_mhz: 1000.0 / (ns + outside),
+        slack_ns: Some(1.0 - ns - outside),
+    };
+    let timing = |ns: f64| TimingReport {
+        tool: "OpenSTA 2.0.17".into(),
+        estimate: false,
+        classes: vec![
+            class(PathClass::RegisterToRegister, ns, 0.0),
+            class(PathClass::InputToRegister, ns / 2.0, 0.5),
+        ],
+        paths: vec![TimingPath {
+            class: PathClass::RegisterToRegister,
+            from: PathEnd::new(false, "u_slots.age_q[3]"),
+            to: PathEnd::new(false, "u_rows_1.upstream_q[0]"),
+            delay_ns: ns,
+            external_ns: 0.0,
+            min_period_ns: ns,
+            slack_ns: 1.0 - ns,
+            levels: 12,
+            through: ["a", "b", "c", "d", "e"].map(String::from).into(),
+            alike: 1024,
+        }],
+    };
+    let result = |name: &str, sizing, total, ns| VariantResult {
+        name: name.into(),
+        abc: "strash;dch -f;map".into(),
+        sizing,
+        total: Some(total),
+        timing: Some(timing(ns)),
+        failure: None,
+    };
+    let broken = VariantResult {
+        name: "nf".into(),
+        abc: "&nf".into(),
+        sizing: Sizing::None,
+        total: None,
+        timing: None,
+        failure: Some("Yosys failed (exit status: 1):\nABC crashed".into()),
+    };
+    SynthReport {
+        top: "window".into(),
+        tool: "Yosys 0.23".into(),
+        library: "osu018_stdcells".into(),
+        corner: "typical, 1.8 V, 25 °C".into(),
+        gate: "NAND2X1".into(),
+        gate_um2: 24.0,
+        driving_cell: Some("BUFX4".into()),
+        load_ff: Some(12.5),
+        sdc: "create_clock -name clk -period 1.0\nset_input_delay 0 -clock clk [data_inputs]\n".into(),
+        script: "synth -noabc -flatten".into(),
+        results: vec![
+            result("area", Sizing::None, amount(100, 64, 12000.0), 4.0),
+            result("speed+abc", Sizing::Abc, amount(150, 64, 15000.0), 2.0),
+            broken,
+        ],
+        fastest: "speed+abc".into(),
+        smallest: "area".into(),
+        key: "0".repeat(64),
+    }
+}
+
 fn report() -> Report {
     let area = area();
     let spread = |median| Some(Spread { samples: 7, min: 1, median, p99: 2, max: 3 });
@@ -51,6 +120,7 @@ fn report() -> Report {
         ],
         paper: paper::compare(32, &area.total(), &area),
         area: Some(area.clone()),
+        synthesis: (name == "matrix").then(synthesis),
     };
     let row = |policy: &str, design: Option<&str>, time_us, speedup| Speedup {
         policy: policy.into(),
@@ -120,6 +190,28 @@ fn text_is_aligned_and_labelled() {
     assert!(lines[header + 4].starts_with("total") && lines[header + 4].contains("204000.0"), "{text}");
     let last = lines.last().unwrap();
     assert!(last.starts_with("list") && last.ends_with('-'), "{last}");
+}
+
+#[test]
+fn timing_names_the_fastest_the_smallest_and_the_paths() {
+    let text = render(&report(), Format::Text).unwrap();
+    assert!(text.contains("Timing (estimate after synthesis, before layout, no wire load)"), "{text}");
+    assert!(text.contains("Yosys 0.23; OpenSTA 2.0.17; library osu018_stdcells"), "{text}");
+    assert!(text.contains("inputs driven by BUFX4, outputs loaded with 12.5 fF"), "{text}");
+    let line = |start: &str| {
+        text.lines().find(|l| l.starts_with(start)).unwrap_or_else(|| panic!("{start}\n{text}"))
+    };
+    assert!(line("speed+abc  ").ends_with("2.000  500.0  fastest"), "{text}");
+    assert!(line("area  ").ends_with("4.000  250.0  smallest"), "{text}");
+    assert!(line("nf  ").ends_with("failed") && text.contains("ABC crashed"), "{text}");
+    assert!(text.contains("u_slots.age_q[3]") && text.contains("a, b, .. e"), "{text}");
+    assert!(text.contains("u_rows_1.upstream_q[0]") && text.contains("1024"), "{text}");
+    assert!(line("matrix  ").contains("500.0"), "the summary has it too: {text}");
+    // A report from before there was timing still reads.
+    let mut value: serde_json::Value =
+        serde_json::from_str(&render(&report(), Format::Json).unwrap()).unwrap();
+    value["designs"][0].as_object_mut().unwrap().remove("synthesis");
+    assert_eq!(serde_json::from_value::<Report>(value).unwrap().designs[0].synthesis, None);
 }
 
 #[test]

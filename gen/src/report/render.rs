@@ -2,6 +2,8 @@
 
 use super::area::AreaReport;
 use super::paper::{self, Comparison};
+use super::synth::{SynthReport, VariantResult};
+use super::timing::{TIMING_LABEL, TimingReport};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -78,6 +80,9 @@ pub struct Design {
     pub parameters: Vec<Parameter>,
     /// Area, where it was asked for.
     pub area: Option<AreaReport>,
+    /// Flattened, mapped in several ways and timed, where it was asked for.
+    #[serde(default)]
+    pub synthesis: Option<SynthReport>,
     /// Latencies in cycles, as co-simulation measured them.
     pub latencies: Vec<Latency>,
     /// Storage and area beside the paper's: [`paper::compare`].
@@ -192,15 +197,22 @@ struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
     notes: bool,
+    /// The column from which on there are words.
+    names: usize,
 }
 
 impl Table {
     fn new(header: &[&str], notes: bool) -> Self {
-        Self { header: header.iter().map(|h| h.to_string()).collect(), rows: Vec::new(), notes }
+        Self {
+            header: header.iter().map(|h| h.to_string()).collect(),
+            rows: Vec::new(),
+            notes,
+            names: usize::MAX,
+        }
     }
 
     fn is_left(&self, column: usize) -> bool {
-        column == 0 || (self.notes && column + 1 == self.header.len())
+        column == 0 || column >= self.names || (self.notes && column + 1 == self.header.len())
     }
 }
 
@@ -241,6 +253,9 @@ fn design_items(report: &Report, design: &Design, items: &mut Vec<Item>) {
         let steps: Vec<&str> = area.script.lines().filter(|l| !l.starts_with("read_verilog")).collect();
         items.push(Item::Line(format!("flow: {}", steps.join("; "))));
         items.push(Item::Table(area_table(area)));
+    }
+    if let Some(synthesis) = &design.synthesis {
+        synthesis_items(synthesis, items);
     }
     if !design.latencies.is_empty() {
         items.push(Item::Heading(3, "Latency in cycles (measured by co-simulation)".into()));
@@ -300,6 +315,117 @@ fn area_table(area: &AreaReport) -> Table {
     table
 }
 
+fn synthesis_items(synthesis: &SynthReport, items: &mut Vec<Item>) {
+    items.push(Item::Heading(3, format!("Timing ({TIMING_LABEL})")));
+    let timed = synthesis.results.iter().find_map(|r| r.timing.as_ref());
+    let tools = timed.map_or(synthesis.tool.clone(), |t| format!("{}; {}", synthesis.tool, t.tool));
+    let mut line = format!(
+        "{tools}; library {} ({}); 1 GE = {} = {} µm²; flattened",
+        synthesis.library, synthesis.corner, synthesis.gate, synthesis.gate_um2
+    );
+    if let Some((cell, load)) = synthesis.driving_cell.as_ref().zip(synthesis.load_ff) {
+        let _ = write!(line, "; inputs driven by {cell}, outputs loaded with {load} fF");
+    }
+    items.push(Item::Line(line));
+    items.push(Item::Line(format!("constraints: {}", synthesis.sdc.trim().replace('\n', "; "))));
+    items.push(Item::Table(variant_table(synthesis)));
+    let named: Vec<&VariantResult> = synthesis.fastest().into_iter().chain(synthesis.smallest()).collect();
+    for (index, result) in named.iter().enumerate() {
+        if index == 0 || result.name != named[0].name {
+            items.push(Item::Line(format!("{}: {}", result.name, result.abc.replace(';', "; "))));
+        }
+    }
+    for result in &synthesis.results {
+        items.extend(result.failure.as_ref().map(|why| Item::Line(format!("{}: {why}", result.name))));
+    }
+    let Some((fastest, timing)) = synthesis.fastest().and_then(|r| Some((r, r.timing.as_ref()?))) else {
+        return;
+    };
+    if timing.estimate {
+        items.push(Item::Line(
+            "ABC's own delay of the logic, without flip-flops and set-up times; install opensta for static timing"
+                .into(),
+        ));
+    }
+    items.push(Item::Heading(4, format!("Paths of the fastest ({})", fastest.name)));
+    items.push(Item::Table(class_table(timing)));
+    if !timing.paths.is_empty() {
+        items.push(Item::Table(path_table(timing)));
+    }
+}
+
+fn variant_table(synthesis: &SynthReport) -> Table {
+    let header = ["script", "cells", "flip-flops", "µm²", "GE", "period ns", "MHz", ""];
+    let mut table = Table::new(&header, true);
+    for r in &synthesis.results {
+        let of = |f: &dyn Fn(&super::area::Amount) -> String| r.total.as_ref().map_or(NONE.into(), f);
+        let mut remark: Vec<&str> = Vec::new();
+        if r.name == synthesis.fastest {
+            remark.push("fastest");
+        }
+        if r.name == synthesis.smallest {
+            remark.push("smallest");
+        }
+        if r.failure.is_some() {
+            remark.push("failed");
+        }
+        table.rows.push(vec![
+            r.name.clone(),
+            of(&|t| t.cells.to_string()),
+            of(&|t| t.flip_flops.to_string()),
+            of(&|t| one(t.area_um2)),
+            of(&|t| one(t.gate_equivalents)),
+            r.period_ns().map_or(NONE.into(), |p| format!("{p:.3}")),
+            r.fmax_mhz().map_or(NONE.into(), one),
+            remark.join(", "),
+        ]);
+    }
+    table
+}
+
+fn class_table(timing: &TimingReport) -> Table {
+    let header = ["paths", "inside ns", "outside ns", "period ns", "MHz", "slack ns"];
+    let mut table = Table::new(&header, false);
+    for c in &timing.classes {
+        table.rows.push(vec![
+            c.class.name().into(),
+            format!("{:.3}", c.delay_ns),
+            format!("{:.3}", c.external_ns),
+            format!("{:.3}", c.min_period_ns),
+            one(c.fmax_mhz),
+            c.slack_ns.map_or(NONE.into(), |s| format!("{s:+.3}")),
+        ]);
+    }
+    table
+}
+
+fn path_table(timing: &TimingReport) -> Table {
+    let mut table = Table::new(&["paths", "period ns", "cells", "alike", "from", "to", "through"], true);
+    table.names = 4;
+    for p in &timing.paths {
+        table.rows.push(vec![
+            p.class.name().into(),
+            format!("{:.3}", p.min_period_ns),
+            p.levels.to_string(),
+            p.alike.to_string(),
+            p.from.to_string(),
+            p.to.to_string(),
+            through(&p.through),
+        ]);
+    }
+    table
+}
+
+/// The first and the last signals; all are in the JSON.
+fn through(signals: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match signals {
+        [] => NONE.into(),
+        [first, second, .., last] if signals.len() > SHOWN => format!("{first}, {second}, .. {last}"),
+        few => few.join(", "),
+    }
+}
+
 fn latency_table(latencies: &[Latency]) -> Table {
     let header = ["latency", "samples", "min", "median", "p99", "max", "paper", "difference", "from, to"];
     let mut table = Table::new(&header, true);
@@ -356,6 +482,10 @@ fn summary_table(report: &Report) -> Table {
         }
     }
     let mut table = Table::new(&["design", "flip-flops", "µm²", "GE"], false);
+    let timed = report.designs.iter().any(|d| d.synthesis.is_some());
+    if timed {
+        table.header.extend(["flat GE, smallest", "flat GE, fastest", "MHz, fastest"].map(String::from));
+    }
     table.header.extend(latencies.iter().map(|name| format!("{name} (median cycles)")));
     table.header.extend(report.speedups.iter().map(|s| format!("speed-up {}", s.workload)));
     for design in &report.designs {
@@ -364,6 +494,16 @@ fn summary_table(report: &Report) -> Table {
         row.push(total.map_or(NONE.into(), |t| t.flip_flops.to_string()));
         row.push(total.map_or(NONE.into(), |t| one(t.area_um2)));
         row.push(total.map_or(NONE.into(), |t| one(t.gate_equivalents)));
+        if timed {
+            let synthesis = design.synthesis.as_ref();
+            let ge = |r: Option<&VariantResult>| {
+                r.and_then(|r| r.total).map_or(NONE.into(), |t| one(t.gate_equivalents))
+            };
+            row.push(ge(synthesis.and_then(SynthReport::smallest)));
+            row.push(ge(synthesis.and_then(SynthReport::fastest)));
+            let fmax = synthesis.and_then(SynthReport::fastest).and_then(VariantResult::fmax_mhz);
+            row.push(fmax.map_or(NONE.into(), one));
+        }
         row.extend(latencies.iter().map(|name| {
             let latency = design.latencies.iter().find(|l| l.name == *name);
             latency.and_then(|l| l.cycles).map_or(NONE.into(), |c| c.median.to_string())
