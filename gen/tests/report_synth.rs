@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use windlass_gen::report::synth::{Resized, Resizer, Sizing, SynthOptions, Variant, netlist, synth};
+use windlass_gen::netlist::{ResizeOptions, resize};
+use windlass_gen::report::synth::{Sizing, SynthOptions, Variant, VariantResult, netlist, synth};
 use windlass_gen::report::timing::PathClass;
 use windlass_gen::report::{SynthesisError, Yosys, liberty};
 use windlass_gen::tools::{self, Tool};
@@ -92,7 +93,7 @@ fn flow_with(yosys: Option<Yosys>) {
     let (fast, small) = (report.fastest().unwrap(), report.smallest().unwrap());
     assert!(report.results.iter().all(|r| r.period_ns() >= fast.period_ns()));
     assert!(report.results.iter().all(|r| r.total.unwrap().area_um2 >= small.total.unwrap().area_um2));
-    let text = std::fs::read_to_string(netlist(&report, &report.fastest, &options).unwrap()).unwrap();
+    let text = std::fs::read_to_string(netlist(&report, &report.fastest, "v", &options).unwrap()).unwrap();
     assert!(text.contains("module long(") && text.contains("DFFPOSX1"));
 
     // From the cache: the tools are not there any more.
@@ -162,42 +163,37 @@ fn constraints_hold_and_wrong_ones_say_so() {
     assert!(said.contains("Error:"), "{command}\n{said}");
 }
 
-#[test]
-fn a_resizer_stands_between_mapping_and_timing() {
-    fn same(json: &str, top: &str, liberty: &str) -> Result<Resized, String> {
-        assert!(json.contains("\"g0_\"") && top == "pass" && liberty.contains("library"));
-        let verilog = "module pass(clk_i, d_i, q_o); input clk_i, d_i; output q_o; wire m;
-          BUFX2 b (.A(d_i), .Y(m)); DFFPOSX1 g0_ (.CLK(clk_i), .D(m), .Q(q_o)); endmodule";
-        let cells = [("BUFX2".to_string(), 1), ("DFFPOSX1".to_string(), 1)].into();
-        Ok(Resized { verilog: verilog.into(), cells })
-    }
-    fn refuses(_: &str, _: &str, _: &str) -> Result<Resized, String> {
-        Err("a cell without a table".into())
-    }
-    let cache = tempfile::tempdir().unwrap();
-    let design =
-        "module pass (input clk_i, input d_i, output reg q_o); always @(posedge clk_i) q_o <= d_i; endmodule";
-    let ask = |run| {
-        let variants = Variant::all(&[Sizing::None, Sizing::Resize]).into_iter().take(2).collect();
-        let resizer = Some(Resizer { name: "test", run });
-        let options = SynthOptions { variants, resizer, ..options(cache.path()) };
-        synth(&[("pass.v".into(), design.into())], "pass", &osu018(), &options)
-    };
-    // A failure is in its row, and is not kept in the cache.
-    let report = ask(refuses).unwrap();
-    assert!(report.results[1].failure.as_ref().unwrap().contains("a cell without a table"));
-    assert_eq!((report.fastest.as_str(), report.results[1].total), ("area", None));
+/// One register bit that 300 gates read: a hopeless net without a buffer tree.
+fn wide() -> Vec<(String, String)> {
+    let text = "module wide (input clk_i, input sel_i, input [299:0] a_i, input [299:0] b_i, output reg [299:0] q_o);\n\
+        reg sel_q;\n\
+        always @(posedge clk_i) begin sel_q <= sel_i; q_o <= sel_q ? a_i : b_i; end\n\
+        endmodule\n";
+    vec![("wide.v".into(), text.into())]
+}
 
-    let report = ask(same).unwrap();
-    let [plain, resized] = &report.results[..] else { panic!() };
+#[test]
+fn sizes_and_buffers_are_timed_as_opensta_times_them() {
+    let cache = tempfile::tempdir().unwrap();
+    let variants = Variant::all(&[Sizing::None, Sizing::Resize]);
+    let variants = variants.into_iter().filter(|v| v.name.starts_with("area")).collect();
+    let options = SynthOptions { variants, ..options(cache.path()) };
+    let report = synth(&wide(), "wide", &osu018(), &options).unwrap();
+    let [plain, resized] = &report.results[..] else { panic!("{:?}", report.results) };
     assert_eq!((plain.name.as_str(), resized.name.as_str()), ("area", "area+resize"));
-    let timing = resized.timing.as_ref().unwrap();
-    let into = timing.class(PathClass::InputToRegister).unwrap();
-    assert!(
-        into.delay_ns > plain.timing.as_ref().unwrap().class(PathClass::InputToRegister).unwrap().delay_ns
-    );
-    assert_eq!(timing.paths.iter().map(|p| p.to.to_string()).filter(|n| n == "q_o").count(), 2);
-    assert_eq!(resized.total.unwrap().cells, 2);
+    assert_eq!((report.fastest.as_str(), report.smallest.as_str()), ("area+resize", "area"));
+    let period = |r: &VariantResult| {
+        r.timing.as_ref().unwrap().class(PathClass::RegisterToRegister).unwrap().min_period_ns
+    };
+    assert!(period(resized) < 0.3 * period(plain), "{} and {}", period(resized), period(plain));
+    // Its netlist is kept, reads back, and its own longest path is what OpenSTA finds, all classes taken together.
+    let json = std::fs::read_to_string(netlist(&report, "area+resize", "json", &options).unwrap()).unwrap();
+    let library = std::fs::read_to_string(osu018()).unwrap();
+    let again = resize(&json, "wide", &library, &osu018(), &ResizeOptions::default()).unwrap();
+    let mapped = again.cells.values().sum::<u64>();
+    assert!(mapped as usize >= 301 * 2, "{mapped} cells");
+    let all = resized.timing.as_ref().unwrap().classes.iter().map(|c| c.min_period_ns).fold(0.0, f64::max);
+    assert!((again.delay_ps / 1e3 / all - 1.0).abs() < 0.25, "{} ps here, {all} ns there", again.delay_ps);
 }
 
 #[test]

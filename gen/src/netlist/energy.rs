@@ -72,7 +72,8 @@ fn table(function: &str, pins: &[&str]) -> Option<u64> {
 impl Gates {
     /// The module `top` of `netlist`, as for [`super::resize`].
     ///
-    /// Flip-flops with an asynchronous clear or preset are taken as if those were never active.
+    /// # Errors
+    /// Also where a flip-flop has an asynchronous clear or preset that is not tied to its inactive value.
     pub fn new(netlist: &str, top: &str, liberty: &str, liberty_path: &Path) -> Result<Self, NetlistError> {
         let library = TimingLibrary::parse(liberty, liberty_path)?;
         let document: Value = serde_json::from_str(netlist)
@@ -109,6 +110,13 @@ impl Gates {
             let outputs = (0..cell.pins.len()).filter(|p| cell.output[*p]);
             let used = outputs.filter_map(|p| Some((instance.nets[p]?, cell.functions[p].as_deref()?)));
             if let (Kind::FlipFlop, Some(state)) = (cell.kind, &cell.state) {
+                let tied = |pin: &str| {
+                    let at = cell.pins.iter().position(|p| p == pin)?;
+                    netlist.nets[instance.nets[at]?].constant
+                };
+                if state.asynchronous.iter().any(|function| evaluate(function, &tied) != Some(false)) {
+                    return Err(no_function(&cell.name));
+                }
                 let next = table(&state.next, &names).ok_or_else(|| no_function(&cell.name))?;
                 let complement = |f: &str| f.trim_matches(['(', ')', ' ']) == state.names[1];
                 let outputs = used.map(|(net, function)| (net, complement(function))).collect();

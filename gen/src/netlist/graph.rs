@@ -36,7 +36,7 @@ pub enum NetlistError {
     NoBuffer,
     /// A cell whose function is not known.
     #[error(
-        "the library does not say what `{cell}` computes, or it has more than six inputs\n  keep the cell out of the mapping"
+        "what `{cell}` computes is not known: the library does not say, it has more than six inputs, or an asynchronous clear\n  keep the cell out of the mapping"
     )]
     NoFunction {
         /// The cell's type.

@@ -114,8 +114,8 @@ pub(crate) struct State {
     /// Names of the stored bit and its complement in the outputs' functions.
     pub(crate) names: [String; 2],
     pub(crate) next: String,
-    pub(crate) clear: Option<String>,
-    pub(crate) preset: Option<String>,
+    /// When it is cleared or set whatever the clock does.
+    pub(crate) asynchronous: Vec<String>,
 }
 
 /// What a cell is for.
@@ -320,8 +320,7 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
             State {
                 names: [names.next().unwrap_or_default(), names.next().unwrap_or_default()],
                 next: text("next_state").unwrap_or_default(),
-                clear: text("clear"),
-                preset: text("preset"),
+                asynchronous: ["clear", "preset"].into_iter().filter_map(text).collect(),
             }
         });
         cell.kind = Kind::FlipFlop;

@@ -2,13 +2,14 @@
 //!
 //! Scripts differ two- to fivefold in delay on the same design, and none is best on all: a single one is luck.
 //! The way: Yosys to generic gates and the library's flip-flops, once; then for each [`Variant`] ABC, where it says so the
-//! [`Resizer`], and OpenSTA. Area by module is [`super::area`]'s, which keeps the hierarchy.
+//! [`crate::netlist::resize`], and OpenSTA. Area by module is [`super::area`]'s, which keeps the hierarchy.
 
 use super::area::{self, Amount};
 use super::flow::{self, Failure, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
 use super::liberty::{self, Library};
 use super::timing::{self, Names, TimingReport};
 use crate::cache;
+use crate::netlist::{ResizeOptions, resize};
 use crate::tools::{self, Found, Tool, ToolError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 1;
+const CACHE_FORMAT: u32 = 2;
 
 /// The attribute by which registers are known again after mapping.
 const REGISTER: &str = "windlass_register";
@@ -43,7 +44,7 @@ pub enum Sizing {
     None,
     /// ABC's own `buffer`, `upsize` and `dnsize`.
     Abc,
-    /// The [`Resizer`], on the mapped netlist.
+    /// [`crate::netlist::resize`], on the mapped netlist.
     Resize,
 }
 
@@ -91,25 +92,6 @@ impl Variant {
     }
 }
 
-/// A mapped netlist after buffers and sizes.
-#[derive(Clone, Debug)]
-pub struct Resized {
-    /// Structural Verilog: cells of the library only, ports bit by bit or as in the design, no concatenations in assignments;
-    /// flip-flops under their old instance names.
-    pub verilog: String,
-    /// Cells by type.
-    pub cells: BTreeMap<String, u64>,
-}
-
-/// Buffers and sizes the cells of a mapped netlist. The place in the flow is after ABC and before OpenSTA.
-#[derive(Clone, Copy, Debug)]
-pub struct Resizer {
-    /// Name and version; part of the cache's key.
-    pub name: &'static str,
-    /// Yosys' JSON netlist (flat, mapped), the top module's name, the Liberty text.
-    pub run: fn(&str, &str, &str) -> Result<Resized, String>,
-}
-
 /// What to synthesize with.
 #[derive(Clone, Debug)]
 pub struct SynthOptions {
@@ -121,13 +103,13 @@ pub struct SynthOptions {
     pub estimate: bool,
     /// The cache's root; `None`: [`cache::root`].
     pub cache: Option<PathBuf>,
-    /// What to try; those that need a resizer are left out where there is none.
+    /// What to try.
     pub variants: Vec<Variant>,
     /// Constraints (SDC, in ns and pF); `None`: a clock of 1 ns, and no time outside. Driving cell and load are added where
     /// they have none. `[data_inputs]` in them is all inputs but the clock.
     pub sdc: Option<String>,
-    /// Buffers and sizes after mapping.
-    pub resizer: Option<Resizer>,
+    /// The clock period in ns that [`Sizing::Resize`] aims at: beyond it, area counts. `None`: as fast as it goes.
+    pub period_ns: Option<f64>,
     /// Tools at the same time.
     pub jobs: usize,
     /// How long each tool may run.
@@ -143,7 +125,7 @@ impl Default for SynthOptions {
             cache: None,
             variants: Variant::all(&[Sizing::None, Sizing::Abc, Sizing::Resize]),
             sdc: None,
-            resizer: None,
+            period_ns: None,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             limit: TIME_LIMIT,
         }
@@ -229,11 +211,11 @@ impl SynthReport {
     }
 }
 
-/// Verilog netlist of a variant that is the fastest or the smallest of a report, if it is still in the cache. Cells have numbers
-/// for names; ports are bit by bit.
-pub fn netlist(report: &SynthReport, variant: &str, options: &SynthOptions) -> Option<PathBuf> {
+/// Netlist of a variant that is the fastest or the smallest of a report, if it is still in the cache: `v` for Verilog, `json` for Yosys'
+/// JSON. Cells have numbers for names.
+pub fn netlist(report: &SynthReport, variant: &str, form: &str, options: &SynthOptions) -> Option<PathBuf> {
     let root = options.cache.clone().or_else(cache::root)?.join("synth");
-    let path = root.join(format!("{}.{variant}.v", report.key));
+    let path = root.join(format!("{}.{variant}.{form}", report.key));
     path.is_file().then_some(path)
 }
 
@@ -264,15 +246,14 @@ pub fn synth(
     };
     let timer =
         sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
-    let variants: Vec<&Variant> =
-        options.variants.iter().filter(|v| v.sizing != Sizing::Resize || options.resizer.is_some()).collect();
+    let variants: Vec<&Variant> = options.variants.iter().collect();
     let script = script(design, top, &yosys);
     let described: Vec<String> = variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
-    let resizer = options.resizer.map_or("", |r| r.name);
+    let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
     let others = [
         yosys.version.as_str(),
         &timer,
-        resizer,
+        &period,
         &liberty_text,
         &script,
         options.sdc.as_deref().unwrap_or_default(),
@@ -303,9 +284,12 @@ pub fn synth(
     if let Some(load) = load_ff {
         abc_constraints += &format!("set_load {load} [all_outputs]\n");
     }
-    for (name, text) in
-        [("cells.lib", &liberty_text), ("gates.ys", &script), ("abc.constr", &abc_constraints)]
-    {
+    for (name, text) in [
+        ("cells.lib", &liberty_text),
+        ("timing.lib", &without_wires(&liberty_text)),
+        ("gates.ys", &script),
+        ("abc.constr", &abc_constraints),
+    ] {
         work.write(name, text)?;
     }
     let ran = yosys.run(&work, "gates.ys", "gates");
@@ -319,7 +303,7 @@ pub fn synth(
         yosys: &yosys,
         sta: sta.as_ref(),
         timer: &timer,
-        resizer: options.resizer,
+        period_ps: options.period_ns.map_or(0.0, |ns| ns * 1e3),
         liberty: &liberty_text,
         library: &library,
         gate_um2,
@@ -381,15 +365,23 @@ pub fn synth(
         Some(_) => work.keep(),
         None => {
             for name in BTreeSet::from([&report.fastest, &report.smallest]) {
-                let path = work.path().join(format!("{name}.v"));
-                let text = fs::read(&path).map_err(io_error("read", &path))?;
-                flow::store(&root, &format!("{key}.{name}.v"), &text)?;
+                for form in ["v", "json"] {
+                    let path = work.path().join(format!("{name}.{form}"));
+                    let text = fs::read(&path).map_err(io_error("read", &path))?;
+                    flow::store(&root, &format!("{key}.{name}.{form}"), &text)?;
+                }
             }
             let bytes = serde_json::to_vec(&report).map_err(|e| io_error("write", &root)(e.into()))?;
             flow::store(&root, &entry, &bytes)?;
         }
     }
     Ok(report)
+}
+
+/// The library without its default wire load, which OpenSTA would add to each net.
+fn without_wires(liberty: &str) -> String {
+    let keeps = |line: &&str| !line.trim_start().starts_with("default_wire_load");
+    liberty.lines().filter(keeps).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn area_um2(result: &VariantResult) -> f64 {
@@ -461,7 +453,7 @@ struct Job<'a> {
     yosys: &'a Yosys,
     sta: Option<&'a Found>,
     timer: &'a str,
-    resizer: Option<Resizer>,
+    period_ps: f64,
     liberty: &'a str,
     library: &'a Library,
     gate_um2: f64,
@@ -499,14 +491,18 @@ impl Job<'_> {
         for cell in module.cells.values() {
             *cells.entry(cell.kind.clone()).or_default() += 1;
         }
-        if let (Sizing::Resize, Some(resizer)) = (variant.sizing, self.resizer) {
-            let resized = (resizer.run)(&json, self.top, self.liberty).map_err(|message| Failure {
-                tool: resizer.name,
-                status: "on the mapped netlist".into(),
-                message,
-                command: format!("(the netlist is {name}.json of the folder of the other failures)"),
-            })?;
+        if variant.sizing == Sizing::Resize {
+            let options = ResizeOptions { period_ps: self.period_ps, ..ResizeOptions::default() };
+            let liberty = work.path().join("cells.lib");
+            let resized =
+                resize(&json, self.top, self.liberty, &liberty, &options).map_err(|error| Failure {
+                    tool: "resize",
+                    status: "on the mapped netlist".into(),
+                    message: error.to_string(),
+                    command: format!("(the netlist is {name}.json of the folder of the other failures)"),
+                })?;
             work.write(&format!("{name}.v"), &resized.verilog)?;
+            work.write(&format!("{name}.json"), &resized.netlist)?;
             cells = resized.cells;
         }
         let total = area::flat_amount(self.top, &cells, self.library, self.gate_um2)?;

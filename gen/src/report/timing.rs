@@ -208,7 +208,7 @@ pub(super) fn script(
     let clock = clock.unwrap_or_default();
     let mut script = format!(
         "set_cmd_units -time ns -capacitance pF -resistance kOhm\n\
-         read_liberty cells.lib\n\
+         read_liberty timing.lib\n\
          read_verilog {netlist}\n\
          link_design {top}\n\
          proc data_inputs {{}} {{\n\
