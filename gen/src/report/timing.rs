@@ -348,10 +348,10 @@ fn path(
             period = words.get(3).and_then(|name| periods.get(name)).copied();
         } else if words.get(1) == Some(&"slack") {
             slack = number(0);
-        } else if let (Some(_), Some(pin), true) = (number(1), words.get(3), line.ends_with(')')) {
-            if let Some((instance, _)) = pin.rsplit_once('/') {
-                instances.push(instance.replace('\\', ""));
-            }
+        } else if let (Some(_), Some(pin), true) = (number(1), words.get(3), line.ends_with(')'))
+            && let Some((instance, _)) = pin.rsplit_once('/')
+        {
+            instances.push(instance.replace('\\', ""));
         }
     }
     let slack = slack.ok_or("no slack")?;
