@@ -3,9 +3,13 @@
 //! The netlist's outputs are compared with the model's in every cycle, so that the energy is that of hardware that does the right
 //! thing. It is an estimate before layout: no wires, no clock tree, no glitches.
 
+use crate::engine::EngineError;
+use crate::policy::{FlatEngine, FrontEndEngine, Policy, Stream};
+use crate::run::{CoSimulation, RunError};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use windlass_gen::netlist::{Gates, Power};
+use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, Slot};
 
@@ -173,6 +177,31 @@ impl CycleModel for EnergyMeter {
         self.cycle += 1;
         Ok(())
     }
+}
+
+/// Runs the policy `window` on `stream` with these gates, the netlist of the front end that the simulation asks for, and measures its first
+/// `limit` cycles.
+///
+/// # Errors
+/// Those of the co-simulation, and a netlist that does not do what its golden model does ([`RunError::is_wrong`]).
+pub fn measure(
+    simulation: &CoSimulation,
+    stream: &Stream,
+    gates: &Gates,
+    limit: u64,
+) -> Result<Option<EnergyReport>, RunError> {
+    let mut simulation = simulation.clone();
+    simulation.policies = vec![Policy::Window];
+    simulation.arbiters.truncate(1);
+    let mut reader = None;
+    simulation.run(stream, |params| {
+        let golden = BlockSpec::FrontEnd(params).model();
+        let (meter, read) = EnergyMeter::new(golden, gates.clone(), limit);
+        reader = Some(read);
+        let engine = FlatEngine::new("netlist beside its golden model", params, Box::new(meter));
+        engine.map(|engine| Box::new(engine) as Box<dyn FrontEndEngine>).map_err(EngineError::Ports)
+    })?;
+    Ok(reader.and_then(|reader| reader.report()))
 }
 
 impl EnergyReader {

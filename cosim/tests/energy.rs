@@ -1,0 +1,84 @@
+//! Energy of a small front end on a real stream: the netlist does what its golden model does, and pays for it.
+
+mod common;
+
+use common::{cosim, scheduler, shipped};
+use windlass_cosim::energy::{EnergyReport, Event, measure};
+use windlass_cosim::run::{CoSimulation, RunError};
+use windlass_gen::netlist::Gates;
+use windlass_gen::report::liberty;
+use windlass_gen::report::synth::{SynthOptions, Variant, netlist, synth};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::params::{ArbiterKind, WindowKind};
+
+/// Cycles that are measured.
+const CYCLES: u64 = 4000;
+
+fn simulation() -> CoSimulation {
+    let mut cosim = cosim(scheduler(WindowKind::Matrix, 4));
+    cosim.profile.sms = 4;
+    cosim.arbiters = vec![ArbiterKind::Typed { active: 1 }];
+    cosim
+}
+
+/// Its netlist in osu018, as Yosys' JSON; and the module's name.
+fn mapped(cosim: &CoSimulation) -> (String, String) {
+    let params = cosim.front_end(cosim.arbiters[0]).expect("compiled in");
+    let design = emit::emit(&*BlockSpec::FrontEnd(params).hardware()).expect("emits");
+    let top = design.top().name.clone();
+    let files = output::verilog_files(&design);
+    let library = liberty::default_path().expect("scripts/setup.sh installs it");
+    let options = SynthOptions { variants: Variant::quick(), ..SynthOptions::default() };
+    let report = synth(&files, &top, &library, &options).expect("synthesizes");
+    let path = netlist(&report, &report.smallest, "json", &options).expect("just made");
+    (std::fs::read_to_string(path).expect("readable"), top)
+}
+
+fn gates(json: &str, top: &str) -> Gates {
+    let path = liberty::default_path().expect("installed");
+    let library = std::fs::read_to_string(&path).expect("readable");
+    Gates::new(json, top, &library, &path).expect("runs")
+}
+
+#[test]
+fn a_front_end_pays_for_what_it_does() {
+    let cosim = simulation();
+    let (json, top) = mapped(&cosim);
+    let stream = shipped("brax-v1-ant-b256", 12);
+    let run = |limit| -> EnergyReport {
+        measure(&cosim, &stream, &gates(&json, &top), limit)
+            .expect("the netlist does the same")
+            .expect("measured")
+    };
+    let report = run(CYCLES);
+    assert_eq!(report, run(CYCLES), "the same input gives the same report");
+    let count = |event| report.events.iter().find(|e| e.event == event).map(|e| e.count);
+    let ctas: u64 = stream.kernels().iter().map(|k| k.ctas()).sum();
+    assert_eq!(count(Event::Insert), Some(12));
+    assert_eq!(count(Event::Retire), Some(12));
+    assert_eq!(count(Event::Place), Some(ctas));
+    assert!(report.mean_pj > report.idle_pj && report.idle_pj > 0.0, "{report:?}");
+    let placed =
+        report.events.iter().find(|e| e.event == Event::Place).and_then(|e| e.pj).expect("many CTAs");
+    // More than one flip-flop's clock edge, less than all of them.
+    assert!(
+        placed > report.idle_pj / report.flip_flops as f64 && placed < 10.0 * report.idle_pj,
+        "{report:?}"
+    );
+    assert!(report.explained > 0.3, "{report:?}");
+    assert!(report.mw(2.0) > report.mw(1.0));
+    assert_eq!(run(10).cycles, 10);
+}
+
+#[test]
+fn a_netlist_that_does_something_else_is_noticed() {
+    let cosim = simulation();
+    let (json, top) = mapped(&cosim);
+    let broken = json.replace("\"NAND2X1\"", "\"NOR2X1\"");
+    assert_ne!(json, broken);
+    let stream = shipped("brax-v1-ant-b256", 12);
+    let error = measure(&cosim, &stream, &gates(&broken, &top), CYCLES).expect_err("is noticed");
+    assert!(matches!(error, RunError::Simulation(_)), "{error}");
+    assert!(error.to_string().contains("netlist differs"), "{error}");
+}
