@@ -2,7 +2,7 @@
 //!
 //! Scripts differ two- to fivefold in delay on the same design, and none is best on all: a single one is luck.
 //! The way: Yosys to generic gates and the library's flip-flops, once; then for each [`Variant`] ABC, where it says so the
-//! [`crate::netlist::resize`], and OpenSTA. Area by module is [`super::area`]'s, which keeps the hierarchy.
+//! [`crate::netlist::resize()`], and OpenSTA. Area by module is [`mod@super::area`]'s, which keeps the hierarchy.
 
 use super::area::{self, Amount};
 use super::flow::{self, Failure, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
@@ -44,7 +44,7 @@ pub enum Sizing {
     None,
     /// ABC's own `buffer`, `upsize` and `dnsize`.
     Abc,
-    /// [`crate::netlist::resize`], on the mapped netlist.
+    /// [`crate::netlist::resize()`], on the mapped netlist.
     Resize,
 }
 
