@@ -291,6 +291,40 @@ mod tests {
     }
 
     #[test]
+    fn of_the_kernels_that_wait_for_an_arbiter_the_oldest_goes_first() {
+        for kind in [WindowKind::Matrix, WindowKind::List] {
+            let mut model = front_end(kind, ArbiterKind::Single, 8, 3);
+            for _ in 0..3 {
+                model.cycle(&FrontEndIn::IDLE);
+            }
+            let mut placed: Vec<CtaOut> = Vec::new();
+            let mut run = |model: &mut FrontEndModel, mut input: FrontEndIn| {
+                for _ in 0..30 {
+                    placed.extend(model.cycle(&input).cta.into_iter().flatten());
+                    input = FrontEndIn::IDLE;
+                }
+                placed.clone()
+            };
+            let ids = |placed: &[CtaOut]| placed.iter().map(|cta| cta.id).collect::<Vec<_>>();
+            // A small kernel; one whose CTAs need an SM each, of which two are empty.
+            send(&mut model, (beat(0, None), launch(1, CtaType::Simt, 1)));
+            let small = run(&mut model, FrontEndIn::IDLE)[0];
+            send(&mut model, (beat(1, None), launch(4, CtaType::Simt, 16)));
+            run(&mut model, FrontEndIn::IDLE);
+            // Kernel 2 waits for the first; 3 and 4 are ready before it, and 3 is offered.
+            for (id, upstream) in [(2, Some(0)), (3, None), (4, None)] {
+                send(&mut model, (beat(id, upstream), launch(1, CtaType::Simt, 1)));
+                run(&mut model, FrontEndIn::IDLE);
+            }
+            let whole = run(&mut model, FrontEndIn { done: ended(small), ..FrontEndIn::IDLE });
+            assert_eq!(ids(&whole), [0, 1, 1, 1]);
+            run(&mut model, FrontEndIn { done: ended(whole[1]), ..FrontEndIn::IDLE });
+            let all = run(&mut model, FrontEndIn { done: ended(whole[2]), ..FrontEndIn::IDLE });
+            assert_eq!(ids(&all), [0, 1, 1, 1, 1, 3, 2, 4]);
+        }
+    }
+
+    #[test]
     fn counters_count() {
         let mut model = front_end(WindowKind::Matrix, TYPED, 8, 3);
         for _ in 0..3 {
