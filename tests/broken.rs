@@ -271,6 +271,35 @@ fn a_retirement_on_two_ports_is_noticed() {
 }
 
 #[test]
+fn a_younger_kernel_that_an_arbiter_gets_first_is_noticed() {
+    // Slot 3 goes first where it is the youngest of its queue; then the table does not hear of it.
+    noticed(
+        "front_end",
+        dispatch(),
+        "oldest_first",
+        "older_3 & queued_0_i",
+        "(~older_3) & queued_0_i & 8'hf7",
+    );
+    noticed("kernel_table", dispatch(), "kernel_table", "if (first_0_i[3])", "if (first_0_i[3] & 1'h0)");
+}
+
+#[test]
+fn a_kernel_that_moves_before_an_arbiter_takes_it_is_noticed() {
+    noticed(
+        "kernel_table",
+        dispatch(),
+        "kernel_table",
+        "stays_0_d = next_valid_0 & (~next_ready_0_i)",
+        "stays_0_d = 1'h0",
+    );
+}
+
+#[test]
+fn a_kernel_that_two_arbiters_wait_for_is_noticed() {
+    noticed("kernel_table", dispatch(), "kernel_table", "waiting_q & tensor", "waiting_q");
+}
+
+#[test]
 fn a_partition_write_that_misses_a_slice_is_noticed() {
     noticed("sm_partitions", dispatch(), "sm_partitions", "step_q == 2'h2", "step_q == 2'h1");
 }

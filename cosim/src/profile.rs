@@ -78,7 +78,7 @@ pub struct Profile {
     /// The least time that any CTA takes, in nanoseconds.
     pub cta_floor_ns: u64,
     /// What one SM has.
-    pub sm: SmLimits,
+    pub sm: SmResources,
     /// What one SM does.
     pub pipes: Pipes,
     /// What the host costs.
@@ -88,7 +88,7 @@ pub struct Profile {
 /// What one SM has for its resident CTAs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SmLimits {
+pub struct SmResources {
     /// CTAs.
     pub ctas: u32,
     /// Warps of 32 threads.

@@ -60,6 +60,12 @@ impl Info {
         self
     }
 
+    /// The same for a parameter whose value of 0 stands for a block without it.
+    #[must_use]
+    pub fn param_if(self, name: &'static str, tag: &str, value: usize) -> Self {
+        if value == 0 { self } else { self.param(name, tag, value) }
+    }
+
     /// Reads what a probed atom says, if it is an `Info`.
     pub fn read(atom: &dyn Atom) -> Option<BlockInfo> {
         let descriptor = atom.descriptor();

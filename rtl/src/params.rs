@@ -149,6 +149,7 @@ impl PickerParams {
 pub struct WindowParams {
     slots: usize,
     retire_ports: usize,
+    queues: usize,
 }
 
 impl WindowParams {
@@ -156,7 +157,7 @@ impl WindowParams {
     pub fn new(slots: usize, retire_ports: usize) -> Result<Self, ParamError> {
         compiled_in("slots", slots, &WINDOW_SLOTS)?;
         in_range("retire-ports", retire_ports, RETIRE_PORTS)?;
-        Ok(Self { slots, retire_ports })
+        Ok(Self { slots, retire_ports, queues: 0 })
     }
 
     /// Number N of slots.
@@ -167,6 +168,11 @@ impl WindowParams {
     /// Number R of retire ports.
     pub fn retire_ports(self) -> usize {
         self.retire_ports
+    }
+
+    /// Queues behind the window that ask it which of their kernels is the oldest: none where it stands alone.
+    pub fn queues(self) -> usize {
+        self.queues
     }
 
     /// Bits of a slot number.
@@ -235,6 +241,12 @@ impl SchedulerParams {
             window: WindowParams::new(slots, retire_ports)?,
             upstream: UpstreamParams::new(slots, scheduled, encoding)?,
         })
+    }
+
+    /// The same scheduler, with the ports of so many queues behind its window.
+    pub(crate) fn with_queues(mut self, queues: usize) -> Self {
+        self.window.queues = queues;
+        self
     }
 
     /// Matrix or list.

@@ -583,6 +583,36 @@ impl Logic for Latch {
 }
 
 #[derive(LogicBlock)]
+pub struct Reserved {
+    info: Info,
+    pub buf: Signal<In, Bit>,
+    pub x_o: Signal<Out, Bit>,
+    logic: Signal<Local, Bit>,
+    tri: Vec<Signal<Local, Bit>>,
+    var: Constant<Bit>,
+}
+impl Default for Reserved {
+    fn default() -> Self {
+        Self {
+            info: Info::module("table", "", &[]),
+            buf: Signal::default(),
+            x_o: Signal::default(),
+            logic: Signal::default(),
+            tri: bank(1),
+            var: Constant::new(true),
+        }
+    }
+}
+impl Logic for Reserved {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.logic.next = self.buf.val() & self.var.val();
+        self.tri[0].next = !self.logic.val();
+        self.x_o.next = self.tri[0].val();
+    }
+}
+
+#[derive(LogicBlock)]
 pub struct ReadsBeforeWrite {
     info: Info,
     pub a_i: Signal<In, Bit>,

@@ -8,6 +8,7 @@ use rust_hdl::prelude::Block;
 use windlass_cosim::lockstep::{Lockstep, LockstepError, Summary};
 use windlass_cosim::stimulus::RandomStimulus;
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
+use windlass_gen::emit::{EmitError, EmitErrors};
 use windlass_gen::{emit, output};
 use windlass_rtl::flat::{FlatPorts, RustHdlSim};
 
@@ -169,6 +170,21 @@ fn an_index_that_could_miss_is_refused() {
 #[test]
 fn a_literal_that_does_not_fit_is_refused() {
     refused::<BigLiteral>("does not fit into 4 bits");
+}
+
+#[test]
+fn keywords_are_refused_with_block_and_name() {
+    let mut block = Reserved::default();
+    block.connect_all();
+    let EmitErrors(errors) = emit::emit(&block).expect_err("must be refused");
+    let expected = [("the module", "table"), ("buf", "buf"), ("logic", "logic"), ("tri[0]", "tri0")];
+    let expected = expected.map(|(field, keyword)| EmitError::Keyword {
+        block: "table".into(),
+        field: field.into(),
+        keyword: keyword.into(),
+    });
+    assert_eq!(errors, expected);
+    assert!(errors[1].to_string().contains("block table: buf would be called `buf`"));
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
                 AtomKind::Constant => Class::Constant(atom.value.clone()),
                 other => {
                     let what = format!("{}: signals of kind {other:?} are not supported", atom.key);
-                    errors.push(EmitError { block: node.info.module.clone(), what });
+                    errors.push(EmitError::refused(&node.info.module, what));
                     continue;
                 }
             };
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn error(&mut self, what: String) {
-        let error = EmitError { block: self.node.info.module.clone(), what };
+        let error = EmitError::refused(&self.node.info.module, what);
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }

@@ -8,6 +8,7 @@
 //! kept, and a signal that is read before it is written is an error.
 
 mod ir;
+mod keywords;
 mod lower;
 mod print;
 mod tree;
@@ -19,12 +20,33 @@ use windlass_rtl::port::Port;
 
 /// Something in a block that has no Verilog, with the block and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("block {block}: {what}")]
-pub struct EmitError {
-    /// The block's module name, or its path where it has none.
-    pub block: String,
-    /// What is wrong.
-    pub what: String,
+pub enum EmitError {
+    /// What the emitter does not know, or knows to be wrong.
+    #[error("block {block}: {what}")]
+    Refused {
+        /// The block's module name, or its path where it has none.
+        block: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A name that Verilog or SystemVerilog keeps for itself.
+    #[error(
+        "block {block}: {field} would be called `{keyword}`, a keyword of Verilog or SystemVerilog; give it another name"
+    )]
+    Keyword {
+        /// The block's module name.
+        block: String,
+        /// The port or signal as the block calls it, or `the module`.
+        field: String,
+        /// The keyword.
+        keyword: String,
+    },
+}
+
+impl EmitError {
+    fn refused(block: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Refused { block: block.into(), what: what.into() }
+    }
 }
 
 /// All that is wrong with a design.
@@ -91,7 +113,7 @@ impl Design {
 
 /// Emits `block` and all that it contains. The block must be connected (`connect_all`).
 pub fn emit(block: &dyn Block) -> Result<Design, EmitErrors> {
-    let one = |what: String| EmitErrors(vec![EmitError { block: "top".into(), what }]);
+    let one = |what: String| EmitErrors(vec![EmitError::refused("top", what)]);
     rust_hdl::prelude::check_all(block).map_err(|e| one(format!("rust-hdl's own checks: {e:?}")))?;
     let root = tree::probe(block).map_err(|e| EmitErrors(vec![e]))?;
     let mut modules = BTreeMap::new();
@@ -115,8 +137,8 @@ fn collect(
     match seen.get(&node.info.module) {
         Some(other) if *other == fingerprint => return,
         Some(_) => {
-            let what = "two different blocks have this name; add the parameter in which they differ".into();
-            errors.push(EmitError { block: node.info.module.clone(), what });
+            let what = "two different blocks have this name; add the parameter in which they differ";
+            errors.push(EmitError::refused(&node.info.module, what));
             return;
         }
         None => {}
@@ -125,8 +147,22 @@ fn collect(
     for child in node.children.values().filter(|c| !c.is_register()) {
         collect(child, seen, order, errors);
     }
-    match lower::lower(node) {
-        Ok(module) => order.push(print::print(node, module)),
+    let lowered = lower::lower(node).and_then(|lowered| {
+        let found = keywords(node, &lowered);
+        if found.is_empty() { Ok(lowered) } else { Err(found) }
+    });
+    match lowered {
+        Ok(lowered) => order.push(print::print(node, lowered)),
         Err(mut found) => errors.append(&mut found),
     }
+}
+
+/// The names of the module that are keywords.
+fn keywords(node: &tree::Node, lowered: &lower::Lowered) -> Vec<EmitError> {
+    let module = ("the module".to_string(), node.info.module.clone());
+    std::iter::once(module)
+        .chain(print::names(node, lowered))
+        .filter(|(_, name)| keywords::is_keyword(name))
+        .map(|(field, keyword)| EmitError::Keyword { block: node.info.module.clone(), field, keyword })
+        .collect()
 }

@@ -77,17 +77,23 @@ fn ports(node: &Node) -> Vec<Port> {
     ports
 }
 
+/// What each port and signal is called. Constants are written as their values.
+pub fn names(node: &Node, lowered: &Lowered) -> BTreeMap<String, String> {
+    let written = lowered.symbols.iter().filter(|(_, symbol)| !matches!(symbol.class, Class::Constant(_)));
+    let name = |key: &String| {
+        let register = key.rsplit_once('.').is_some_and(|(c, _)| node.children[c].is_register());
+        (key.clone(), if register { register_name(key) } else { verilog_name(key) })
+    };
+    written.map(|(key, _)| name(key)).collect()
+}
+
 fn range(width: u32) -> String {
     if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
 }
 
 impl<'a> Printer<'a> {
     fn new(node: &'a Node, lowered: &'a Lowered) -> Self {
-        let mut names: BTreeMap<String, String> = BTreeMap::new();
-        for key in lowered.symbols.keys() {
-            let register = key.rsplit_once('.').is_some_and(|(c, _)| node.children[c].is_register());
-            names.insert(key.clone(), if register { register_name(key) } else { verilog_name(key) });
-        }
+        let names = names(node, lowered);
         let mut printer = Self { node, lowered, names, inlined: BTreeMap::new(), text: String::new() };
         printer.inline_connections();
         printer

@@ -84,7 +84,7 @@ impl Builder {
 
     fn fail(&mut self, what: &str) {
         let block = self.path();
-        self.error.get_or_insert(EmitError { block, what: what.into() });
+        self.error.get_or_insert(EmitError::refused(block, what));
     }
 }
 
@@ -130,8 +130,8 @@ impl Probe for Builder {
         let path = self.path();
         let Some(open) = self.open.pop() else { return };
         let Some(info) = open.info else {
-            let what = "has no `Info`, so the emitter does not know what it is called".into();
-            self.error.get_or_insert(EmitError { block: path, what });
+            let what = "has no `Info`, so the emitter does not know what it is called";
+            self.error.get_or_insert(EmitError::refused(path, what));
             return;
         };
         let node =
@@ -153,6 +153,6 @@ pub fn probe(block: &dyn Block) -> Result<Node, EmitError> {
     match (builder.error, builder.root) {
         (Some(error), _) => Err(error),
         (None, Some(root)) => Ok(root),
-        (None, None) => Err(EmitError { block: "top".into(), what: "is not a block".into() }),
+        (None, None) => Err(EmitError::refused("top", "is not a block")),
     }
 }

@@ -63,6 +63,7 @@ impl FrontEndModel {
     pub fn cycle(&mut self, input: &FrontEndIn) -> FrontEndOut {
         let rst_ni = input.rst_ni;
         let retire = self.table.retire();
+        let first = self.table.queued().map(|queued| self.scheduler.first(queued));
         let mut scheduler = self.scheduler.cycle(&SchedulerIn {
             rst_ni,
             host: input.host.map(|(beat, _)| beat),
@@ -71,7 +72,7 @@ impl FrontEndModel {
         });
         let ret_ready = std::mem::take(&mut scheduler.retire_ready);
         let dispatch = scheduler.offer.map(|offer| offer.slot);
-        let next = self.table.next(dispatch);
+        let next = self.table.next(first, dispatch);
 
         let mut out = FrontEndOut { scheduler, ..FrontEndOut::default() };
         for (retired, (slot, ready)) in out.retired.iter_mut().zip(retire.iter().zip(ret_ready)) {
@@ -115,7 +116,8 @@ impl FrontEndModel {
             let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
             Kernel { slot, id, launch }
         });
-        let table = self.table.cycle(&TableIn { rst_ni, insert, dispatch, next_ready, done, ret_ready });
+        let table =
+            self.table.cycle(&TableIn { rst_ni, insert, dispatch, first, next_ready, done, ret_ready });
         out.done_error = table.done_error;
         self.occupancy.cycle(&to_occupancy);
         self.partitions.cycle(&to_partitions);
@@ -285,6 +287,40 @@ mod tests {
                 out.cta.iter().flatten().any(|cta| cta.kind == CtaType::Tensor)
             });
             assert_eq!(tensor, !waits);
+        }
+    }
+
+    #[test]
+    fn of_the_kernels_that_wait_for_an_arbiter_the_oldest_goes_first() {
+        for kind in [WindowKind::Matrix, WindowKind::List] {
+            let mut model = front_end(kind, ArbiterKind::Single, 8, 3);
+            for _ in 0..3 {
+                model.cycle(&FrontEndIn::IDLE);
+            }
+            let mut placed: Vec<CtaOut> = Vec::new();
+            let mut run = |model: &mut FrontEndModel, mut input: FrontEndIn| {
+                for _ in 0..30 {
+                    placed.extend(model.cycle(&input).cta.into_iter().flatten());
+                    input = FrontEndIn::IDLE;
+                }
+                placed.clone()
+            };
+            let ids = |placed: &[CtaOut]| placed.iter().map(|cta| cta.id).collect::<Vec<_>>();
+            // A small kernel; one whose CTAs need an SM each, of which two are empty.
+            send(&mut model, (beat(0, None), launch(1, CtaType::Simt, 1)));
+            let small = run(&mut model, FrontEndIn::IDLE)[0];
+            send(&mut model, (beat(1, None), launch(4, CtaType::Simt, 16)));
+            run(&mut model, FrontEndIn::IDLE);
+            // Kernel 2 waits for the first; 3 and 4 are ready before it, and 3 is offered.
+            for (id, upstream) in [(2, Some(0)), (3, None), (4, None)] {
+                send(&mut model, (beat(id, upstream), launch(1, CtaType::Simt, 1)));
+                run(&mut model, FrontEndIn::IDLE);
+            }
+            let whole = run(&mut model, FrontEndIn { done: ended(small), ..FrontEndIn::IDLE });
+            assert_eq!(ids(&whole), [0, 1, 1, 1]);
+            run(&mut model, FrontEndIn { done: ended(whole[1]), ..FrontEndIn::IDLE });
+            let all = run(&mut model, FrontEndIn { done: ended(whole[2]), ..FrontEndIn::IDLE });
+            assert_eq!(ids(&all), [0, 1, 1, 1, 1, 3, 2, 4]);
         }
     }
 

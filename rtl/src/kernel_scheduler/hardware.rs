@@ -22,6 +22,8 @@ const PORTS: &[PortDoc] = &[
     ("disp_id_o", "disp", "its id"),
     ("disp_slot_o", "disp", "its slot: the tag under which it retires"),
     ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
+    ("queued_i", "", "slots in use that wait in a queue behind the window"),
+    ("first_o", "", "one-hot: the oldest of them, or zero"),
     ("ret_valid_i", "ret", "a dispatched kernel has finished"),
     ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
     ("ret_slot_i", "ret", "its slot"),
@@ -42,10 +44,11 @@ fn info(params: SchedulerParams) -> Info {
         .param("SLOTS", "n", params.window().slots())
         .param("RETIRE_PORTS", "r", params.window().retire_ports())
         .param("SCHEDULED", "m", upstream.scheduled());
-    match upstream.encoding() {
+    let info = match upstream.encoding() {
         Encoding::Ids { lanes } => info.param("LANES", "k", lanes),
         Encoding::Mask => info,
-    }
+    };
+    info.param_if("QUEUES", "q", params.window().queues())
 }
 
 /// One scheduler. `host` and `lane` are the host's ports that only this encoding has; `state` the ports that its upstream
@@ -87,6 +90,10 @@ macro_rules! scheduler {
             pub disp_slot_o: Signal<Out, Bits<LN>>,
             /// The slot of the kernel that is inserted.
             pub ins_slot_o: Signal<Out, Bits<N>>,
+            /// Slots in a queue behind the window.
+            pub queued_i: Vec<Signal<In, Bits<N>>>,
+            /// The oldest of them.
+            pub first_o: Vec<Signal<Out, Bits<N>>>,
             /// A kernel has finished.
             pub ret_valid_i: Vec<Signal<In, Bit>>,
             /// Its retirement is taken.
@@ -113,13 +120,14 @@ macro_rules! scheduler {
             window: $window,
             waiting: Signal<Local, Bit>,
             _retire_ports: usize,
+            _queues: usize,
             _lanes: usize,
         }
 
         impl<$($generics)*> $block<$($args)*> {
             /// The scheduler with `params`, whose sizes must be those of the type.
             pub fn new(params: SchedulerParams) -> Self {
-                let r = params.window().retire_ports();
+                let (r, q) = (params.window().retire_ports(), params.window().queues());
                 let lanes = match params.upstream().encoding() {
                     Encoding::Ids { lanes } => lanes,
                     Encoding::Mask => 0,
@@ -138,6 +146,8 @@ macro_rules! scheduler {
                     disp_id_o: Signal::default(),
                     disp_slot_o: Signal::default(),
                     ins_slot_o: Signal::default(),
+                    queued_i: bank(q),
+                    first_o: bank(q),
                     ret_valid_i: bank(r),
                     ret_ready_o: bank(r),
                     ret_slot_i: bank(r),
@@ -153,6 +163,7 @@ macro_rules! scheduler {
                     window: <$window>::new(params.window()),
                     waiting: Signal::default(),
                     _retire_ports: r,
+                    _queues: q,
                     _lanes: lanes,
                 }
             }
@@ -189,6 +200,10 @@ macro_rules! scheduler {
                 self.disp_id_o.next = self.window.disp_id_o.val();
                 self.disp_slot_o.next = self.window.disp_slot_o.val();
                 self.ins_slot_o.next = self.window.ins_slot_o.val();
+                for q in 0..self._queues {
+                    self.window.queued_i[q].next = self.queued_i[q].val();
+                    self.first_o[q].next = self.window.first_o[q].val();
+                }
                 for r in 0..self._retire_ports {
                     self.window.ret_valid_i[r].next = self.ret_valid_i[r].val();
                     self.window.ret_slot_i[r].next = self.ret_slot_i[r].val();
@@ -209,7 +224,7 @@ macro_rules! scheduler {
 
         $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
             clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* disp_valid_o disp_ready_i disp_id_o disp_slot_o
-            ins_slot_o ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
+            ins_slot_o queued_i first_o ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
             stall_full_o stall_busy_o busy_o);
     };
 }

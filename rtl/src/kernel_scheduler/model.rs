@@ -5,7 +5,7 @@ use crate::model::{CycleError, CycleModel};
 use crate::params::{Encoding, SchedulerParams};
 use crate::port::{Direction, Layout, Port};
 use crate::upstream_load::model::{UpstreamLoadModel, WindowView};
-use crate::window::model::{WindowIn, WindowModel};
+use crate::window::model::{SlotSet, WindowIn, WindowModel};
 
 /// The model: one step per clock.
 #[derive(Clone, Debug)]
@@ -25,6 +25,11 @@ impl SchedulerModel {
     /// No kernel is in the window.
     pub fn is_empty(&self) -> bool {
         self.window.outputs(&WindowIn::default()).occupancy == 0
+    }
+
+    /// The slot of `queued`, all of them in use, whose kernel came first.
+    pub fn first(&self, queued: SlotSet) -> Option<u8> {
+        self.window.first(queued).map(|slot| slot as u8)
     }
 
     /// One cycle: the outputs for `input`, then the clock edge.

@@ -1,10 +1,9 @@
 //! The hardware of `kernel_table`.
 
 use super::entry::KernelEntry;
-use super::queue::SlotQueue;
 use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, ID_BITS, TableParams};
-use crate::parts::{FindFirst, Register, bank, number, numbers};
+use crate::parts::{FindFirst, PayloadRegister, Register, bank, number, numbers};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -18,7 +17,9 @@ const PORTS: &[PortDoc] = &[
     ("ins_smem_i", "", "shared memory units that each CTA needs"),
     ("disp_valid_i", "disp", "the window dispatches a kernel; always taken"),
     ("disp_slot_i", "disp", "its slot"),
-    ("next_valid_o", "next", "the queue's first kernel"),
+    ("queued_o", "", "slots that wait in this queue"),
+    ("first_i", "", "one-hot: the oldest of them, or zero"),
+    ("next_valid_o", "next", "a kernel of the queue, the oldest first; it stays until it is taken"),
     ("next_ready_i", "next", "it is taken at the end of this cycle"),
     ("next_slot_o", "next", "its slot"),
     ("next_id_o", "next", "its id"),
@@ -67,7 +68,11 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub disp_valid_i: Signal<In, Bit>,
     /// Its slot.
     pub disp_slot_i: Signal<In, Bits<LN>>,
-    /// A queue's first kernel.
+    /// Slots that wait in a queue.
+    pub queued_o: Vec<Signal<Out, Bits<N>>>,
+    /// The oldest of them.
+    pub first_i: Vec<Signal<In, Bits<N>>>,
+    /// A kernel of a queue.
     pub next_valid_o: Vec<Signal<Out, Bit>>,
     /// It is taken.
     pub next_ready_i: Vec<Signal<In, Bit>>,
@@ -106,14 +111,25 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     /// Its slot.
     pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
     entry: Vec<KernelEntry>,
-    queue: Vec<SlotQueue<N, LN>>,
+    /// Slots whose kernels were dispatched and that no arbiter took.
+    waiting: Register<Bits<N>>,
+    /// A queue's kernel that was not taken in the cycle before: it stays, whatever comes.
+    stays: Vec<Register<Bit>>,
+    /// Its slot.
+    stayed: Vec<PayloadRegister<Bits<LN>>>,
     /// Slots whose kernels were dispatched and did not retire.
     running: Register<Bits<N>>,
     /// Slots on the retire ports that were not taken in the cycle before.
     held: Vec<Register<Bits<N>>>,
     first: Vec<FindFirst<N>>,
     dispatched: Signal<Local, Bits<N>>,
-    tensor: Signal<Local, Bit>,
+    tensor: Signal<Local, Bits<N>>,
+    queued: Vec<Signal<Local, Bits<N>>>,
+    comes: Vec<Signal<Local, Bit>>,
+    next_valid: Vec<Signal<Local, Bit>>,
+    first_slot: Vec<Signal<Local, Bits<LN>>>,
+    next_slot: Vec<Signal<Local, Bits<LN>>>,
+    taken: Signal<Local, Bits<N>>,
     next_hot: Vec<Signal<Local, Bits<N>>>,
     id: Vec<Signal<Local, Bits<ID_BITS>>>,
     grid: Vec<Signal<Local, Bits<32>>>,
@@ -173,6 +189,8 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             ins_smem_i: Signal::default(),
             disp_valid_i: Signal::default(),
             disp_slot_i: Signal::default(),
+            queued_o: bank(q),
+            first_i: bank(q),
             next_valid_o: bank(q),
             next_ready_i: bank(q),
             next_slot_o: bank(q),
@@ -193,12 +211,20 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             ret_ready_i: bank(r),
             ret_slot_o: bank(r),
             entry: bank(N),
-            queue: bank(q),
+            waiting: Register::default(),
+            stays: bank(q),
+            stayed: bank(q),
             running: Register::default(),
             held: bank(r),
             first: bank(r),
             dispatched: Signal::default(),
             tensor: Signal::default(),
+            queued: bank(q),
+            comes: bank(q),
+            next_valid: bank(q),
+            first_slot: bank(q),
+            next_slot: bank(q),
+            taken: Signal::default(),
             next_hot: bank(q),
             id: bank(q),
             grid: bank(q),
@@ -245,36 +271,70 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         self.running.rst_ni.next = self.rst_ni.val();
 
         // Dispatch: into the queue of the kernel's type.
+        self.waiting.clk_i.next = self.clk_i.val();
+        self.waiting.rst_ni.next = self.rst_ni.val();
         if self.disp_valid_i.val() {
             self.dispatched.next = self.one.val() << self.disp_slot_i.val();
         } else {
             self.dispatched.next = self.zero.val();
         }
-        self.tensor.next = false;
+        self.tensor.next = self.zero.val();
         for i in 0..N {
-            if self.dispatched.val().get_bit(i) & self.entry[i].type_o.val() {
-                self.tensor.next = true;
-            }
+            self.tensor.next = self.tensor.val().replace_bit(i, self.entry[i].type_o.val());
         }
         for q in 0..self._queues {
-            self.queue[q].clk_i.next = self.clk_i.val();
-            self.queue[q].rst_ni.next = self.rst_ni.val();
-            self.queue[q].push_i.next = self.disp_valid_i.val();
-            self.queue[q].slot_i.next = self.disp_slot_i.val();
-            self.queue[q].ready_i.next = self.next_ready_i[q].val();
+            self.queued[q].next = self.waiting.q_o.val();
+            self.comes[q].next = self.disp_valid_i.val();
         }
         for t in 0..self._typed {
-            self.queue[t].push_i.next = self.disp_valid_i.val() & (!self.tensor.val());
-            self.queue[t + 1].push_i.next = self.disp_valid_i.val() & self.tensor.val();
+            self.queued[t].next = self.waiting.q_o.val() & (!self.tensor.val());
+            self.queued[t + 1].next = self.waiting.q_o.val() & self.tensor.val();
+            self.comes[t].next = (self.dispatched.val() & (!self.tensor.val())).any();
+            self.comes[t + 1].next = (self.dispatched.val() & self.tensor.val()).any();
         }
+
+        // Out of it: what was there in the cycle before, else the oldest, else what is dispatched in this cycle.
+        self.taken.next = self.zero.val();
         for q in 0..self._queues {
-            self.next_valid_o[q].next = self.queue[q].valid_o.val();
-            self.next_slot_o[q].next = self.queue[q].slot_o.val();
-            if self.queue[q].valid_o.val() {
-                self.next_hot[q].next = self.one.val() << self.queue[q].slot_o.val();
+            self.stays[q].clk_i.next = self.clk_i.val();
+            self.stays[q].rst_ni.next = self.rst_ni.val();
+            self.stayed[q].clk_i.next = self.clk_i.val();
+            self.queued_o[q].next = self.queued[q].val();
+            self.first_slot[q].next = self.no_slot.val();
+            for i in 0..N {
+                if self.first_i[q].val().get_bit(i) {
+                    self.first_slot[q].next = self.first_slot[q].val() | self.index[i].val();
+                }
+            }
+            self.next_slot[q].next = self.no_slot.val();
+            if self.stays[q].q_o.val() {
+                self.next_slot[q].next = self.stayed[q].q_o.val();
+            } else {
+                if self.queued[q].val().any() {
+                    self.next_slot[q].next = self.first_slot[q].val();
+                } else {
+                    if self.comes[q].val() {
+                        self.next_slot[q].next = self.disp_slot_i.val();
+                    }
+                }
+            }
+            self.next_valid[q].next = self.queued[q].val().any() | self.comes[q].val();
+            if self.next_valid[q].val() {
+                self.next_hot[q].next = self.one.val() << self.next_slot[q].val();
             } else {
                 self.next_hot[q].next = self.zero.val();
             }
+            self.stays[q].d_i.next = self.next_valid[q].val() & (!self.next_ready_i[q].val());
+            self.stayed[q].d_i.next = self.next_slot[q].val();
+            if self.next_ready_i[q].val() {
+                self.taken.next = self.taken.val() | self.next_hot[q].val();
+            }
+            self.next_valid_o[q].next = self.next_valid[q].val();
+            self.next_slot_o[q].next = self.next_slot[q].val();
+        }
+        self.waiting.d_i.next = (self.waiting.q_o.val() | self.dispatched.val()) & (!self.taken.val());
+
+        for q in 0..self._queues {
             self.id[q].next = self.no_id.val();
             self.grid[q].next = self.no_grid.val();
             self.kind[q].next = false;
@@ -395,5 +455,5 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
 
 crate::flat_ports!(impl [const N: usize, const LN: usize] for KernelTable<N, LN>:
     clk_i rst_ni ins_slot_i ins_id_i ins_grid_i ins_type_i ins_part_i ins_warps_i ins_regs_i ins_smem_i disp_valid_i
-    disp_slot_i next_valid_o next_ready_i next_slot_o next_id_o next_grid_o next_type_o next_part_o next_warps_o next_regs_o
+    disp_slot_i queued_o first_i next_valid_o next_ready_i next_slot_o next_id_o next_grid_o next_type_o next_part_o next_warps_o next_regs_o
     next_smem_o done_valid_i done_slot_i done_warps_o done_regs_o done_smem_o done_err_o ret_valid_o ret_ready_i ret_slot_o);

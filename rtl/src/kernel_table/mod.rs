@@ -3,8 +3,6 @@
 mod entry;
 mod hardware;
 pub mod model;
-mod queue;
 
 pub use entry::KernelEntry;
 pub use hardware::KernelTable;
-pub use queue::SlotQueue;

@@ -1,4 +1,4 @@
-//! Golden model of `kernel_table`: the kernels by slot, queues of those that wait for an arbiter, what is offered for retirement.
+//! Golden model of `kernel_table`: the kernels by slot, those that wait for an arbiter, what is offered for retirement.
 
 use crate::front_end::io::{CtaNeeds, CtaType, Launch};
 use crate::kernel_scheduler::io::MAX_RETIRE_PORTS;
@@ -7,7 +7,6 @@ use crate::params::{DONE_PORTS, TableParams};
 use crate::port::{Direction, Layout, Port, Slot, indexed};
 use crate::sm_occupancy::model::NeedPorts;
 use crate::window::model::{SlotSet, find, find_all};
-use std::collections::VecDeque;
 
 /// Most queues that a table can have.
 pub const MAX_QUEUES: usize = 2;
@@ -41,7 +40,9 @@ pub struct TableIn {
     pub insert: Option<Kernel>,
     /// The window dispatches the kernel in this slot.
     pub dispatch: Option<u8>,
-    /// The arbiter takes the queue's first kernel.
+    /// The oldest of each queue's slots, see [`TableModel::queued`].
+    pub first: [Option<u8>; MAX_QUEUES],
+    /// The arbiter takes the queue's kernel.
     pub next_ready: [bool; MAX_QUEUES],
     /// CTAs that have ended.
     pub done: [Done; DONE_PORTS],
@@ -52,7 +53,9 @@ pub struct TableIn {
 /// Outputs of one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableOut {
-    /// Each queue's first kernel.
+    /// Each queue's slots.
+    pub queued: [SlotSet; MAX_QUEUES],
+    /// The kernel that each queue offers.
     pub next: [Option<Kernel>; MAX_QUEUES],
     /// What each ended CTA had.
     pub done: [CtaNeeds; DONE_PORTS],
@@ -71,7 +74,10 @@ pub struct TableModel {
     /// CTAs of each kernel that have not ended.
     left: Vec<u32>,
     running: SlotSet,
-    queues: [VecDeque<u8>; MAX_QUEUES],
+    /// Slots whose kernels no arbiter has taken.
+    waiting: SlotSet,
+    /// Slots that were offered to an arbiter and not taken.
+    offered: [Option<u8>; MAX_QUEUES],
     /// Slots that were offered for retirement and not taken.
     held: [Option<u8>; MAX_RETIRE_PORTS],
 }
@@ -85,21 +91,36 @@ impl TableModel {
             entries: (0..n).map(|slot| Kernel { slot: slot as u8, ..Kernel::default() }).collect(),
             left: vec![0; n],
             running: 0,
-            queues: std::array::from_fn(|_| VecDeque::with_capacity(n)),
+            waiting: 0,
+            offered: [None; MAX_QUEUES],
             held: [None; MAX_RETIRE_PORTS],
         }
     }
 
     /// No kernel waits or runs.
     pub fn is_empty(&self) -> bool {
-        self.running == 0 && self.queues.iter().all(VecDeque::is_empty)
+        self.running == 0 && self.waiting == 0
     }
 
-    /// Each queue's first kernel, where the window dispatches `dispatch` in this cycle.
-    pub fn next(&self, dispatch: Option<u8>) -> [Option<Kernel>; MAX_QUEUES] {
+    /// The slots in each queue at the beginning of the cycle.
+    pub fn queued(&self) -> [SlotSet; MAX_QUEUES] {
+        let mut queued = [0; MAX_QUEUES];
+        for slot in ones(self.waiting) {
+            queued[self.queue_of(slot as u8)] |= 1 << slot;
+        }
+        queued
+    }
+
+    /// The kernel that each queue offers, where `first` are the oldest of the queues' slots and the window dispatches `dispatch` in this
+    /// cycle.
+    pub fn next(
+        &self,
+        first: [Option<u8>; MAX_QUEUES],
+        dispatch: Option<u8>,
+    ) -> [Option<Kernel>; MAX_QUEUES] {
         std::array::from_fn(|q| {
             let arrives = dispatch.filter(|slot| self.queue_of(*slot) == q);
-            self.queues[q].front().copied().or(arrives).map(|slot| {
+            self.offered[q].or(first[q]).or(arrives).map(|slot| {
                 let mut kernel = self.entries[usize::from(slot)];
                 kernel.launch.grid = self.left[usize::from(slot)];
                 kernel
@@ -126,7 +147,8 @@ impl TableModel {
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &TableIn) -> TableOut {
         TableOut {
-            next: self.next(input.dispatch),
+            queued: self.queued(),
+            next: self.next(input.first, input.dispatch),
             done: input.done.map(|done| self.needs(done.slot)),
             done_error: self.done_error(&input.done),
             retire: self.retire(),
@@ -149,18 +171,20 @@ impl TableModel {
         }
         if !input.rst_ni {
             self.running = 0;
-            self.queues.iter_mut().for_each(VecDeque::clear);
+            self.waiting = 0;
+            self.offered = [None; MAX_QUEUES];
             self.held = [None; MAX_RETIRE_PORTS];
             return out;
         }
         if let Some(slot) = input.dispatch {
-            let queue = self.queue_of(slot);
-            self.queues[queue].push_back(slot);
+            self.waiting |= 1 << slot;
             self.running |= 1 << slot;
         }
-        for ((queue, next), ready) in self.queues.iter_mut().zip(out.next).zip(input.next_ready) {
-            if next.is_some() && ready {
-                queue.pop_front();
+        for ((offered, next), ready) in self.offered.iter_mut().zip(out.next).zip(input.next_ready) {
+            let slot = next.map(|kernel| kernel.slot);
+            *offered = slot.filter(|_| !ready);
+            if let (Some(slot), true) = (slot, ready) {
+                self.waiting &= !(1 << slot);
             }
         }
         for ((held, retire), ready) in self.held.iter_mut().zip(out.retire).zip(input.ret_ready) {
@@ -270,6 +294,8 @@ pub struct FlatTable {
     ins_id: Slot,
     ins: LaunchPorts,
     dispatch: [Slot; 2],
+    queued: Vec<Slot>,
+    first: Vec<Slot>,
     next: Vec<(Slot, Slot, KernelPorts)>,
     done: Vec<(Slot, Slot, NeedPorts)>,
     done_err: Slot,
@@ -305,6 +331,8 @@ impl FlatTable {
             ins_id: find(&inputs, "ins_id_i")?,
             ins: LaunchPorts::new(&inputs, |field| format!("ins_{field}_i"))?,
             dispatch: [find(&inputs, "disp_valid_i")?, find(&inputs, "disp_slot_i")?],
+            queued: find_all(&outputs, "queued_o", params.queues())?,
+            first: find_all(&inputs, "first_i", params.queues())?,
             next: (0..params.queues()).map(next).collect::<Result<_, String>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
             done_err: find(&outputs, "done_err_o")?,
@@ -335,6 +363,9 @@ impl CycleModel for FlatTable {
             dispatch: bit(self.dispatch[0]).then(|| byte(self.dispatch[1])),
             ..TableIn::default()
         };
+        for (first, slot) in input.first.iter_mut().zip(&self.first) {
+            *first = ones(slot.get(words)).next().map(|slot| slot as u8);
+        }
         for (ready, (_, slot, _)) in input.next_ready.iter_mut().zip(&self.next) {
             *ready = bit(*slot);
         }
@@ -347,6 +378,9 @@ impl CycleModel for FlatTable {
         let out = self.model.cycle(&input);
 
         out_words.fill(0);
+        for (slot, queued) in self.queued.iter().zip(out.queued) {
+            slot.set(out_words, queued);
+        }
         for ((valid, _, kernel), next) in self.next.iter().zip(out.next) {
             valid.set(out_words, next.is_some().into());
             kernel.set(out_words, &next.unwrap_or_default());
@@ -375,6 +409,7 @@ mod tests {
         rst_ni: true,
         insert: None,
         dispatch: None,
+        first: [None; 2],
         next_ready: [false; 2],
         done: [Done { valid: false, slot: 0 }; DONE_PORTS],
         ret_ready: [false; 4],
@@ -455,23 +490,26 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_shows_what_is_dispatched_and_keeps_what_is_not_taken() {
+    fn an_empty_queue_shows_what_is_dispatched_and_what_is_not_taken_stays() {
         let mut table = table(1);
         for slot in 0..4 {
             table.cycle(&TableIn { insert: Some(kernel(slot, 1, CtaType::Simt)), ..IDLE });
         }
-        let mut next = |dispatch, ready| {
-            let out = table.cycle(&TableIn { dispatch, next_ready: [ready; 2], ..IDLE });
-            assert_eq!(out.next[1], None);
-            out.next[0].map(|kernel| (kernel.slot, kernel.id, kernel.launch.needs.warps))
+        let mut next = |dispatch, first, ready| {
+            let input = TableIn { dispatch, first: [first, None], next_ready: [ready; 2], ..IDLE };
+            let out = table.cycle(&input);
+            assert_eq!((out.next[1], out.queued[1]), (None, 0));
+            (out.queued[0], out.next[0].map(|kernel| (kernel.slot, kernel.id, kernel.launch.needs.warps)))
         };
-        assert_eq!(next(Some(2), true), Some((2, 102, 3)));
-        assert_eq!(next(None, true), None);
-        assert_eq!(next(Some(3), false), Some((3, 103, 4)));
-        assert_eq!(next(Some(0), true), Some((3, 103, 4)));
-        assert_eq!(next(Some(1), true), Some((0, 100, 1)));
-        assert_eq!(next(None, true), Some((1, 101, 2)));
-        assert_eq!(next(None, true), None);
+        assert_eq!(next(Some(2), None, true), (0, Some((2, 102, 3))));
+        assert_eq!(next(None, None, true), (0, None));
+        assert_eq!(next(Some(3), None, false), (0, Some((3, 103, 4))));
+        assert_eq!(next(Some(1), Some(3), false), (0b1000, Some((3, 103, 4))));
+        // Slot 1 is older, but slot 3 was there.
+        assert_eq!(next(Some(0), Some(1), true), (0b1010, Some((3, 103, 4))));
+        assert_eq!(next(None, Some(0), true), (0b0011, Some((0, 100, 1))));
+        assert_eq!(next(None, Some(1), true), (0b0010, Some((1, 101, 2))));
+        assert_eq!(next(None, None, true), (0, None));
     }
 
     #[test]
@@ -480,7 +518,8 @@ mod tests {
         table.cycle(&TableIn { insert: Some(kernel(0, 1, CtaType::Simt)), ..IDLE });
         table.cycle(&TableIn { insert: Some(kernel(1, 1, CtaType::Tensor)), ..IDLE });
         table.cycle(&TableIn { dispatch: Some(0), ..IDLE });
-        let out = table.cycle(&TableIn { dispatch: Some(1), ..IDLE });
+        let out = table.cycle(&TableIn { dispatch: Some(1), first: [Some(0), None], ..IDLE });
+        assert_eq!(out.queued, [1, 0]);
         assert_eq!(out.next.map(|next| next.map(|kernel| kernel.slot)), [Some(0), Some(1)]);
     }
 }

@@ -28,6 +28,8 @@ const PORTS: &[PortDoc] = &[
     ("oldest_valid_o", "", "the window is not empty"),
     ("oldest_id_o", "", "id of the oldest kernel in the window"),
     ("full_o", "", "no slot is free"),
+    ("queued_i", "", "slots in use that wait in a queue behind the window"),
+    ("first_o", "", "one-hot: the oldest of them, or zero"),
     ("busy_o", "", "an insertion or a retirement is being worked on"),
 ];
 
@@ -36,13 +38,14 @@ pub(crate) fn info(kind: &str, params: WindowParams) -> Info {
     Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3, figure 19", PORTS)
         .param("SLOTS", "n", params.slots())
         .param("RETIRE_PORTS", "r", params.retire_ports())
+        .param_if("QUEUES", "q", params.queues())
 }
 
 /// A window: the ports that every kind has, the private fields between the braces, the constructor. `$r` is the number of retire
-/// ports, for the initial values.
+/// ports, `$q` that of the queues behind the window, for the initial values.
 macro_rules! window {
     (
-        $(#[$doc:meta])* $block:ident = $kind:literal, |$r:ident| {
+        $(#[$doc:meta])* $block:ident = $kind:literal, |$r:ident, $q:ident| {
             $($(#[$field_doc:meta])* $field:ident: $field_type:ty = $init:expr,)*
         }
     ) => {
@@ -92,17 +95,22 @@ macro_rules! window {
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
             /// No slot is free.
             pub full_o: Signal<Out, Bit>,
+            /// Slots in a queue behind the window.
+            pub queued_i: Vec<Signal<In, Bits<N>>>,
+            /// The oldest of them.
+            pub first_o: Vec<Signal<Out, Bits<N>>>,
             /// Something is being worked on.
             pub busy_o: Signal<Out, Bit>,
             $($(#[$field_doc])* $field: $field_type,)*
             _retire_ports: usize,
+            _queues: usize,
         }
 
         impl<const N: usize, const LN: usize> $block<N, LN> {
             /// A window of `N` slots; `params` must say the same `N`.
             pub fn new(params: WindowParams) -> Self {
                 debug_assert_eq!(params.slots(), N);
-                let $r = params.retire_ports();
+                let ($r, $q) = (params.retire_ports(), params.queues());
                 Self {
                     info: $crate::window::info($kind, params),
                     clk_i: Signal::default(),
@@ -126,9 +134,12 @@ macro_rules! window {
                     oldest_valid_o: Signal::default(),
                     oldest_id_o: Signal::default(),
                     full_o: Signal::default(),
+                    queued_i: bank($q),
+                    first_o: bank($q),
                     busy_o: Signal::default(),
                     $($field: $init,)*
                     _retire_ports: $r,
+                    _queues: $q,
                 }
             }
         }
@@ -136,7 +147,7 @@ macro_rules! window {
         $crate::flat_ports!(impl [const N: usize, const LN: usize] for $block<N, LN>:
             clk_i rst_ni ins_valid_i ins_ready_o ins_id_i ins_up_i ins_slot_o disp_valid_o disp_ready_i disp_id_o disp_slot_o
             ret_valid_i ret_ready_o ret_slot_i ret_err_o slot_live_o slot_id_o occupancy_o oldest_valid_o oldest_id_o
-            full_o busy_o);
+            full_o queued_i first_o busy_o);
     };
 }
 pub(crate) use window;

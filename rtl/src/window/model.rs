@@ -74,6 +74,14 @@ impl WindowModel {
         }
     }
 
+    /// The slot of `queued`, all of them in use, whose kernel came first.
+    pub fn first(&self, queued: SlotSet) -> Option<usize> {
+        match self {
+            Self::Matrix(w) => w.first(queued),
+            Self::List(w) => w.first(queued),
+        }
+    }
+
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &WindowIn) -> WindowOut {
         match self {

@@ -23,6 +23,8 @@ const PORTS: &[PortDoc] = &[
     ("oldest_valid_o", "", "the window is not empty"),
     ("oldest_id_o", "", "id of the oldest kernel"),
     ("full_o", "", "no slot is free"),
+    ("queued_i", "", "slots in use that wait in a queue behind the window"),
+    ("first_o", "", "one-hot: the oldest of them, or zero"),
 ];
 
 /// The part that both windows share: all but what a kernel waits for.
@@ -67,6 +69,10 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
     /// No slot is free.
     pub full_o: Signal<Out, Bit>,
+    /// Slots in a queue behind the window.
+    pub queued_i: Vec<Signal<In, Bits<N>>>,
+    /// The oldest of them.
+    pub first_o: Vec<Signal<Out, Bits<N>>>,
     valid: Register<Bits<N>>,
     dispatched: Register<Bits<N>>,
     /// The offer that was not taken in the cycle before: it stays, whatever becomes ready.
@@ -88,17 +94,17 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     one: Constant<Bits<8>>,
     index: Vec<Constant<Bits<LN>>>,
     _retire_ports: usize,
+    _queues: usize,
 }
 
 impl<const N: usize, const LN: usize> WindowSlots<N, LN> {
-    /// Slots for a window whose retirements come `retire_ports` at a time.
-    pub fn new(retire_ports: usize) -> Self {
+    /// Slots for a window whose retirements come `retire_ports` at a time, with `queues` behind it.
+    pub fn new(retire_ports: usize, queues: usize) -> Self {
         Self {
-            info: Info::module("window_slots", "", PORTS).param("SLOTS", "n", N).param(
-                "RETIRE_PORTS",
-                "r",
-                retire_ports,
-            ),
+            info: Info::module("window_slots", "", PORTS)
+                .param("SLOTS", "n", N)
+                .param("RETIRE_PORTS", "r", retire_ports)
+                .param_if("QUEUES", "q", queues),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             ins_i: Signal::default(),
@@ -118,13 +124,15 @@ impl<const N: usize, const LN: usize> WindowSlots<N, LN> {
             oldest_valid_o: Signal::default(),
             oldest_id_o: Signal::default(),
             full_o: Signal::default(),
+            queued_i: bank(queues),
+            first_o: bank(queues),
             valid: Register::default(),
             dispatched: Register::default(),
             held: Register::default(),
             count: Register::default(),
             ids: bank(N),
             free: FindFirst::default(),
-            age: OldestFirst::default(),
+            age: OldestFirst::new(queues),
             insert: Signal::default(),
             offer: Signal::default(),
             taken: Signal::default(),
@@ -138,6 +146,7 @@ impl<const N: usize, const LN: usize> WindowSlots<N, LN> {
             one: number(1),
             index: numbers(N, |i| i as u128),
             _retire_ports: retire_ports,
+            _queues: queues,
         }
     }
 }
@@ -167,6 +176,10 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
 
         self.age.req_i.next = self.valid.q_o.val() & (!self.dispatched.q_o.val()) & (!self.waiting_i.val());
         self.age.occ_i.next = self.valid.q_o.val();
+        for q in 0..self._queues {
+            self.age.queued_i[q].next = self.queued_i[q].val();
+            self.first_o[q].next = self.age.first_o[q].val();
+        }
         if self.held.q_o.val().any() {
             self.offer.next = self.held.q_o.val();
         } else {

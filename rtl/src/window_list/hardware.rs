@@ -89,8 +89,8 @@ impl<const N: usize, const LN: usize> Logic for SlotList<N, LN> {
 
 window! {
     /// The window: see the module's page.
-    WindowList = "window_list", |r| {
-        slots: WindowSlots<N, LN> = WindowSlots::new(1),
+    WindowList = "window_list", |r, q| {
+        slots: WindowSlots<N, LN> = WindowSlots::new(1, q),
         lists: Vec<SlotList<N, LN>> = bank(N),
         /// A list is being written; `target`, `upstream` and `append_at` go with it.
         inserting: Register<Bit> = Register::default(),
@@ -134,6 +134,10 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
     fn update(&mut self) {
         self.slots.clk_i.next = self.clk_i.val();
         self.slots.rst_ni.next = self.rst_ni.val();
+        for q in 0..self._queues {
+            self.slots.queued_i[q].next = self.queued_i[q].val();
+            self.first_o[q].next = self.slots.first_o[q].val();
+        }
         self.inserting.clk_i.next = self.clk_i.val();
         self.inserting.rst_ni.next = self.rst_ni.val();
         self.updating.clk_i.next = self.clk_i.val();

@@ -1,7 +1,7 @@
 //! Golden model of `window_list`: each slot keeps a list of upstream ids, walked one entry per cycle.
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
-use crate::model::one_hot;
+use crate::model::{one_hot, ones};
 use crate::params::WindowParams;
 use crate::window::model::{SlotSet, WindowIn, WindowOut};
 
@@ -51,6 +51,11 @@ impl WindowListModel {
     /// Id last written to each slot.
     pub fn ids(&self) -> &[u8] {
         &self.ids
+    }
+
+    /// The slot of `queued` whose kernel came first.
+    pub fn first(&self, queued: SlotSet) -> Option<usize> {
+        ones(queued).min_by_key(|slot| self.slots[*slot].as_ref().map(|kernel| kernel.age))
     }
 
     /// The outputs that follow from the state and from `input`; changes nothing.

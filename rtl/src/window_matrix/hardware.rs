@@ -62,8 +62,8 @@ impl<const N: usize> Logic for MatrixRow<N> {
 
 window! {
     /// The window: see the module's page.
-    WindowMatrix = "window_matrix", |r| {
-        slots: WindowSlots<N, LN> = WindowSlots::new(r),
+    WindowMatrix = "window_matrix", |r, q| {
+        slots: WindowSlots<N, LN> = WindowSlots::new(r, q),
         rows: Vec<MatrixRow<N>> = bank(N),
         ret_hot: Vec<Signal<Local, Bits<N>>> = bank(r),
         retiring: Signal<Local, Bits<N>> = Signal::default(),
@@ -80,6 +80,10 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
     fn update(&mut self) {
         self.slots.clk_i.next = self.clk_i.val();
         self.slots.rst_ni.next = self.rst_ni.val();
+        for q in 0..self._queues {
+            self.slots.queued_i[q].next = self.queued_i[q].val();
+            self.first_o[q].next = self.slots.first_o[q].val();
+        }
 
         // Retirement: the slots named by the ports, where their kernels were dispatched and no lower port names them.
         self.retiring.next = self.zero.val();

@@ -34,6 +34,11 @@ impl WindowMatrixModel {
         &self.ids
     }
 
+    /// The slot of `queued` whose kernel came first.
+    pub fn first(&self, queued: SlotSet) -> Option<usize> {
+        ones(queued).min_by_key(|slot| self.slots[*slot].as_ref().map(|kernel| kernel.age))
+    }
+
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &WindowIn) -> WindowOut {
         let (retiring, retire_error) = self.retiring(input);
