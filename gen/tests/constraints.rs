@@ -264,7 +264,7 @@ fn sta_reads_the_sdc_without_a_word() {
     )
     .expect("no mistake");
     for name in ["find_first", "round_robin", "window_matrix", "sm_partitions"] {
-        let spec = spec(name, Request { slots: 4, ..small() });
+        let spec = spec(name, Request { slots: 4, sms: 24, ..small() });
         let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
         let top = design.top();
         let directory = tempfile::tempdir().expect("a folder");
@@ -310,7 +310,7 @@ fn sta_reads_the_sdc_without_a_word() {
             let said: Vec<&str> = between.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             let odd = |line: &&str| !constant.contains(line) && !line.contains("unconstrained endpoint");
             assert_eq!(said.into_iter().find(odd), None, "{name}, {netlist}: {between}");
-            assert!(after.contains("slack"), "{name}, {netlist}: {said}");
+            assert!(after.contains("slack"), "{name}, {netlist}: {after}");
         }
     }
 }
