@@ -30,7 +30,7 @@ fn a_block_wider_than_the_package_is_placed_in_its_harness() {
     let report =
         fpga(&files, &top.name, &top.ports, Family::Ice40, &options).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((report.flip_flops, report.block_rams), (128, 0), "one bit per request");
-    assert!(report.luts > 128 && report.carries > 0, "{report:?}");
+    assert!(report.luts > 128, "{report:?}");
     let Placement::Placed { logic_cells, available, with_harness, runs, .. } = &report.placement else {
         panic!("{report:?}");
     };
