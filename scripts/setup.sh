@@ -26,6 +26,7 @@ need cc gcc "links Rust programs; compiles zstd for the trace reader"
 need make make "builds the plain C++ loop that the benchmark compares with"
 need "${YOSYS:-yosys}" yosys "synthesizes the Verilog, for its area"
 need "${IVERILOG:-iverilog}" iverilog "reads the Verilog too, as a second opinion, in the tests"
+need "${STA:-sta}" opensta "times the synthesized netlists"
 need /usr/share/qflow/tech/osu018/osu018_stdcells.lib qflow-tech-osu018 "the osu018 cell library, to measure area with"
 need /usr/include/zlib.h zlib1g-dev "compresses FST waveforms"
 if ! command -v cargo >/dev/null; then
@@ -100,4 +101,26 @@ if ! command -v rustup >/dev/null; then
     say "  $rustup"
     exit 2
   fi
+fi
+
+# Synthesis is better and twice as fast with PyPI's pyosys than with the Yosys of most distributions. It goes into a virtual
+# environment in Windlass' cache; without Python or network, the Yosys on the path does it.
+pyosys_version=0.70
+cache=${WINDLASS_CACHE:-${XDG_CACHE_HOME:+$XDG_CACHE_HOME/windlass}}
+cache=${cache:-${HOME:-}/.cache/windlass}
+pyosys=$cache/pyosys-$pyosys_version
+if [[ -z ${YOSYS:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $pyosys/bin/python ]]; then
+  say "missing: pyosys $pyosys_version (a newer Yosys, recommended); installing it from PyPI into $pyosys"
+  part=$pyosys.part$$
+  # A virtual environment holds its own path: made aside only to fail aside, and made again in place when the package is there.
+  if command -v python3 >/dev/null && mkdir -p "$part" &&
+    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "pyosys==$pyosys_version" >&2 &&
+    python3 -m venv "$pyosys" &&
+    "$pyosys/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; then
+    :
+  else
+    rm -rf "$pyosys"
+    say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with $(command -v yosys || echo yosys)."
+  fi
+  rm -rf "$part"
 fi

@@ -1,9 +1,9 @@
 //! Area of a small hierarchical design, with the Yosys and the library that `scripts/setup.sh` installs.
 
 use std::path::{Path, PathBuf};
-use windlass_gen::report::area::{AreaError, AreaOptions, AreaReport, ModuleArea, area};
+use windlass_gen::report::area::{AreaOptions, AreaReport, ModuleArea, area};
 use windlass_gen::report::liberty::{self, LibertyError};
-use windlass_gen::tools::{self, Tool};
+use windlass_gen::report::{SynthesisError, Yosys};
 
 const COUNTER: &str = "
 module counter (input clk_i, input rst_ni, input en_i, output reg [3:0] q_o);
@@ -112,7 +112,7 @@ fn modules_nested_three_deep_add_up() {
 fn a_latch_is_an_error_that_names_the_signal() {
     let cache = tempfile::tempdir().unwrap();
     let error = area(&files(&[("latch.v", LATCH)]), "around", &osu018(), &options(cache.path())).unwrap_err();
-    assert!(matches!(&error, AreaError::Latches { latches, .. } if latches == &["held.q_o"]), "{error}");
+    assert!(matches!(&error, SynthesisError::Latches { latches, .. } if latches == &["held.q_o"]), "{error}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn broken_verilog_gives_yosys_own_words_and_a_command_that_repeats_them() {
     let cache = tempfile::tempdir().unwrap();
     let broken = files(&[("counter.v", COUNTER), ("pair.v", &PAIR.replace("assign m_o", "asign m_o"))]);
     let error = area(&broken, "pair", &osu018(), &options(cache.path())).unwrap_err();
-    let AreaError::Yosys { message, command, .. } = &error else { panic!("{error}") };
+    let SynthesisError::Failed { message, command, .. } = &error else { panic!("{error}") };
     assert!(message.contains("pair.v:9") && message.contains("syntax error"), "{message}");
 
     let again = std::process::Command::new("sh").args(["-c", command]).output().unwrap();
@@ -157,7 +157,7 @@ fn designs_that_do_not_hold_together_are_errors() {
     for name in ["a;b.v", "../a.v", "a b.v", "-x", ""] {
         let error =
             area(&files(&[(name, COUNTER)]), "counter", &osu018(), &options(cache.path())).unwrap_err();
-        assert!(matches!(error, AreaError::Name { .. }), "{name}: {error}");
+        assert!(matches!(error, SynthesisError::Name { .. }), "{name}: {error}");
     }
 }
 
@@ -168,15 +168,15 @@ fn a_cached_result_is_the_same_bytes_and_runs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("ran");
     // A Yosys that leaves a mark whenever it runs.
-    let real = tools::find(Tool::Yosys).unwrap();
+    let real = Yosys::program().unwrap();
     let wrapper = folder.path().join("yosys");
-    let text = format!("#!/bin/sh\necho >>'{}'\nexec '{}' \"$@\"\n", mark.display(), real.path.display());
+    let text = format!("#!/bin/sh\necho >>'{}'\nexec '{}' \"$@\"\n", mark.display(), real.program.display());
     std::fs::write(&wrapper, text).unwrap();
     std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
     let runs = || std::fs::read_to_string(&mark).unwrap_or_default().lines().count();
 
     let cache = folder.path().join("cache");
-    let options = AreaOptions { yosys: Some(tools::Found { path: wrapper, ..real }), ..options(&cache) };
+    let options = AreaOptions { yosys: Some(Yosys { program: wrapper, ..real }), ..options(&cache) };
     let ask = |text: &str| area(&files(&[("counter.v", text)]), "counter", &osu018(), &options).unwrap();
     let bytes = |report: &AreaReport| serde_json::to_vec(report).unwrap();
 
@@ -202,7 +202,7 @@ fn a_missing_library_says_how_to_get_it() {
     let missing = Path::new("/nonexistent/cells.lib");
     let error =
         area(&files(&[("counter.v", COUNTER)]), "counter", missing, &options(cache.path())).unwrap_err();
-    assert!(matches!(error, AreaError::Liberty(LibertyError::Read { .. })), "{error}");
+    assert!(matches!(error, SynthesisError::Liberty(LibertyError::Read { .. })), "{error}");
     assert!(error.to_string().contains("sudo apt-get install qflow-tech-osu018"), "{error}");
 }
 
@@ -218,7 +218,7 @@ fn a_library_without_flip_flops_or_nand_is_refused() {
         std::fs::write(&path, format!("library (mini) {{ {cells} }}\n")).unwrap();
         area(&files(&[("counter.v", COUNTER)]), "counter", &path, &options(folder.path())).unwrap_err()
     };
-    assert!(matches!(ask(inverter), AreaError::Liberty(LibertyError::NoNand2 { .. })));
+    assert!(matches!(ask(inverter), SynthesisError::Liberty(LibertyError::NoNand2 { .. })));
     let error = ask(&format!("{nand} {inverter}"));
     assert!(error.to_string().contains("$_DFF_P_") || error.to_string().contains("$_SDFF"), "{error}");
 }

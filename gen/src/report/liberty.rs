@@ -26,6 +26,8 @@ pub struct Library {
     pub corner: String,
     /// Its cells, by name.
     pub cells: BTreeMap<String, Cell>,
+    /// Its unit of capacitance in fF.
+    pub capacitance_ff: f64,
 }
 
 /// A cell of a [`Library`].
@@ -41,6 +43,8 @@ pub struct Cell {
     pub inputs: Vec<String>,
     /// Its output pins, with their `function` where one is given.
     pub outputs: Vec<(String, Option<String>)>,
+    /// Capacitance of its first input, in the library's unit.
+    pub input_capacitance: Option<f64>,
 }
 
 /// A Liberty file that cannot be used.
@@ -134,7 +138,7 @@ impl Library {
         if cells.is_empty() {
             return Err(syntax((parser.line, "it has no cells".into())));
         }
-        Ok(Self { corner: corner(&top), name: top.name, cells })
+        Ok(Self { corner: corner(&top), capacitance_ff: capacitance_ff(&top), name: top.name, cells })
     }
 
     /// The smallest two-input NAND and its area. By function, not by name: names are each foundry's own.
@@ -144,6 +148,19 @@ impl Library {
             .filter(|(_, cell)| is_nand2(cell))
             .filter_map(|(name, cell)| Some((name.as_str(), cell.area.filter(|a| *a > 0.0)?)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The buffer that stands for whatever drives an input: the smallest but one, which is what a mapper places most; or the only one.
+    pub fn buffer(&self) -> Option<(&str, &Cell)> {
+        let mut buffers: Vec<(&str, &Cell)> = self
+            .cells
+            .iter()
+            .filter(|(name, cell)| is_buffer(cell) && !name.to_ascii_lowercase().contains("clk"))
+            .filter(|(_, cell)| cell.area.is_some_and(|a| a > 0.0))
+            .map(|(name, cell)| (name.as_str(), cell))
+            .collect();
+        buffers.sort_by(|a, b| a.1.area.unwrap_or(0.0).total_cmp(&b.1.area.unwrap_or(0.0)));
+        buffers.get(1).or(buffers.first()).copied()
     }
 
     /// Area of the smallest flip-flop.
@@ -163,7 +180,12 @@ fn cell(group: &Group) -> Cell {
     };
     for pin in group.groups.iter().filter(|g| g.kind == "pin") {
         match pin.attribute("direction") {
-            Some("input") => cell.inputs.push(pin.name.clone()),
+            Some("input") => {
+                if cell.inputs.is_empty() {
+                    cell.input_capacitance = pin.attribute("capacitance").and_then(|c| c.parse().ok());
+                }
+                cell.inputs.push(pin.name.clone());
+            }
             Some("output") => {
                 cell.outputs.push((pin.name.clone(), pin.attribute("function").map(String::from)))
             }
@@ -180,6 +202,29 @@ fn corner(top: &Group) -> String {
         parts.extend(top.attribute(name).map(|value| format!("{value}{unit}")));
     }
     if parts.is_empty() { "not stated".into() } else { parts.join(", ") }
+}
+
+/// `capacitive_load_unit (1,pf)`: in fF. Liberty's default is 1 pF.
+fn capacitance_ff(top: &Group) -> f64 {
+    let parse = |text: &str| {
+        let (number, unit) = text.split_once(',')?;
+        let factor = match unit.trim().to_ascii_lowercase().as_str() {
+            "ff" => 1.0,
+            "pf" => 1e3,
+            _ => return None,
+        };
+        Some(number.trim().parse::<f64>().ok()? * factor)
+    };
+    top.attribute("capacitive_load_unit").and_then(parse).unwrap_or(1e3)
+}
+
+fn is_buffer(cell: &Cell) -> bool {
+    let ([a], [(_, Some(function))]) = (cell.inputs.as_slice(), cell.outputs.as_slice()) else {
+        return false;
+    };
+    !cell.flip_flop
+        && !cell.latch
+        && [false, true].into_iter().all(|v| evaluate(function, &|pin| (pin == a).then_some(v)) == Some(v))
 }
 
 fn is_nand2(cell: &Cell) -> bool {
@@ -286,7 +331,7 @@ impl Expression<'_> {
     }
 }
 
-/// `kind (name) { attribute : value; groups }`; attributes with parentheses (tables, units) are dropped.
+/// `kind (name) { attribute : value; groups }`; attributes with parentheses (tables, units) are dropped, but for the unit of load.
 #[derive(Debug, Default)]
 struct Group {
     kind: String,
@@ -386,6 +431,9 @@ impl Parser<'_> {
                 }
                 self.skip(b"");
                 if self.peek() != Some(b'{') {
+                    if name == "capacitive_load_unit" {
+                        parent.attributes.push((name, argument.replace('"', "")));
+                    }
                     return Ok(());
                 }
                 self.next();

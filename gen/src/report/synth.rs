@@ -1,0 +1,654 @@
+//! Synthesis of a flattened design with several ABC scripts, each timed; the fastest and the smallest are named.
+//!
+//! Scripts differ two- to fivefold in delay on the same design, and none is best on all: a single one is luck.
+//! The way: Yosys to generic gates and the library's flip-flops, once; then for each [`Variant`] ABC, where it says so the
+//! [`Resizer`], and OpenSTA. Area by module is [`super::area`]'s, which keeps the hierarchy.
+
+use super::area::{self, Amount};
+use super::flow::{self, Failure, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
+use super::liberty::{self, Library};
+use super::timing::{self, Names, TimingReport};
+use crate::cache;
+use crate::tools::{self, Found, Tool, ToolError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
+const CACHE_FORMAT: u32 = 1;
+
+/// The attribute by which registers are known again after mapping.
+const REGISTER: &str = "windlass_register";
+
+/// How ABC maps: name and commands, arguments after blanks. Delay targets are in ps, and out of reach: ABC stops at its target.
+pub const MAPPINGS: &[(&str, &str)] = &[
+    ("area", "strash;ifraig;scorr;dc2;dc2;dch -f;amap -m;topo"),
+    ("speed", "strash;ifraig;scorr;dch -f;map -B 0.9 -D 100;topo"),
+    ("dc2-speed", "strash;ifraig;scorr;dc2;dch -f;map -B 0.9 -D 100;topo"),
+    ("nf", "strash;ifraig;scorr;dc2;&get -n;&dch -f;&nf -D 400;&put;topo"),
+];
+
+/// ABC's buffers and sizes.
+const ABC_SIZING: &str = "buffer -p -N 16;topo;upsize -D 100;dnsize -D 100";
+
+/// What is done about cells that drive too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizing {
+    /// Nothing: the least area.
+    None,
+    /// ABC's own `buffer`, `upsize` and `dnsize`.
+    Abc,
+    /// The [`Resizer`], on the mapped netlist.
+    Resize,
+}
+
+impl Sizing {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Abc => "ABC",
+            Self::Resize => "resize",
+        }
+    }
+}
+
+/// One way from gates to a netlist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name in reports.
+    pub name: String,
+    /// ABC's commands, separated by `;`.
+    pub abc: String,
+    /// What follows.
+    pub sizing: Sizing,
+}
+
+impl Variant {
+    fn new(mapping: &(&str, &str), sizing: Sizing) -> Self {
+        let (name, commands) = mapping;
+        let (name, abc) = match sizing {
+            Sizing::None => (name.to_string(), commands.to_string()),
+            Sizing::Abc => (format!("{name}+abc"), format!("{commands};{ABC_SIZING}")),
+            Sizing::Resize => (format!("{name}+resize"), commands.to_string()),
+        };
+        Self { name, abc, sizing }
+    }
+
+    /// Every mapping, with each of these sizings.
+    pub fn all(sizings: &[Sizing]) -> Vec<Self> {
+        MAPPINGS.iter().flat_map(|m| sizings.iter().map(move |s| Self::new(m, *s))).collect()
+    }
+
+    /// The area mapping, as it is.
+    pub fn quick() -> Vec<Self> {
+        vec![Self::new(&MAPPINGS[0], Sizing::None)]
+    }
+}
+
+/// A mapped netlist after buffers and sizes.
+#[derive(Clone, Debug)]
+pub struct Resized {
+    /// Structural Verilog: cells of the library only, ports bit by bit or as in the design, no concatenations in assignments;
+    /// flip-flops under their old instance names.
+    pub verilog: String,
+    /// Cells by type.
+    pub cells: BTreeMap<String, u64>,
+}
+
+/// Buffers and sizes the cells of a mapped netlist. The place in the flow is after ABC and before OpenSTA.
+#[derive(Clone, Copy, Debug)]
+pub struct Resizer {
+    /// Name and version; part of the cache's key.
+    pub name: &'static str,
+    /// Yosys' JSON netlist (flat, mapped), the top module's name, the Liberty text.
+    pub run: fn(&str, &str, &str) -> Result<Resized, String>,
+}
+
+/// What to synthesize with.
+#[derive(Clone, Debug)]
+pub struct SynthOptions {
+    /// The Yosys to use; `None`: the one that [`Yosys::find`] finds.
+    pub yosys: Option<Yosys>,
+    /// The OpenSTA to use; `None`: the one that [`tools::find`] finds.
+    pub sta: Option<Found>,
+    /// Do without OpenSTA, as where there is none: ABC's own delay.
+    pub estimate: bool,
+    /// The cache's root; `None`: [`cache::root`].
+    pub cache: Option<PathBuf>,
+    /// What to try; those that need a resizer are left out where there is none.
+    pub variants: Vec<Variant>,
+    /// Constraints (SDC, in ns and pF); `None`: a clock of 1 ns, and no time outside. Driving cell and load are added where
+    /// they have none. `[data_inputs]` in them is all inputs but the clock.
+    pub sdc: Option<String>,
+    /// Buffers and sizes after mapping.
+    pub resizer: Option<Resizer>,
+    /// Tools at the same time.
+    pub jobs: usize,
+    /// How long each tool may run.
+    pub limit: Duration,
+}
+
+impl Default for SynthOptions {
+    fn default() -> Self {
+        Self {
+            yosys: None,
+            sta: None,
+            estimate: false,
+            cache: None,
+            variants: Variant::all(&[Sizing::None, Sizing::Abc, Sizing::Resize]),
+            sdc: None,
+            resizer: None,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            limit: TIME_LIMIT,
+        }
+    }
+}
+
+/// A flattened design in a library, mapped in several ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SynthReport {
+    /// Module at the top.
+    pub top: String,
+    /// Synthesis tool and version.
+    pub tool: String,
+    /// The library's name.
+    pub library: String,
+    /// Its operating conditions.
+    pub corner: String,
+    /// The cell that gate equivalents count in.
+    pub gate: String,
+    /// That cell's area in µm².
+    pub gate_um2: f64,
+    /// What drives the inputs.
+    pub driving_cell: Option<String>,
+    /// Load of each output in fF.
+    pub load_ff: Option<f64>,
+    /// The constraints.
+    pub sdc: String,
+    /// What Yosys was told before ABC.
+    pub script: String,
+    /// What came out, in the order of the variants.
+    pub results: Vec<VariantResult>,
+    /// Name of the fastest: the shortest clock period inside ([`TimingReport::limit`]), then the least area.
+    pub fastest: String,
+    /// Name of the one with the least area, then the shortest period.
+    pub smallest: String,
+    /// Key in the cache; [`netlist`] finds netlists by it.
+    pub key: String,
+}
+
+/// One variant's netlist.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantResult {
+    /// Name of the variant.
+    pub name: String,
+    /// ABC's commands.
+    pub abc: String,
+    /// What followed.
+    pub sizing: Sizing,
+    /// Area; none if it failed.
+    pub total: Option<Amount>,
+    /// Times; none if it failed.
+    pub timing: Option<TimingReport>,
+    /// Why there are none.
+    pub failure: Option<String>,
+}
+
+impl VariantResult {
+    /// The shortest clock period inside.
+    pub fn period_ns(&self) -> Option<f64> {
+        Some(self.timing.as_ref()?.limit()?.min_period_ns)
+    }
+
+    /// The highest clock inside.
+    pub fn fmax_mhz(&self) -> Option<f64> {
+        Some(self.timing.as_ref()?.limit()?.fmax_mhz)
+    }
+}
+
+impl SynthReport {
+    /// The variant of that name.
+    pub fn result(&self, name: &str) -> Option<&VariantResult> {
+        self.results.iter().find(|r| r.name == name)
+    }
+
+    /// The fastest variant.
+    pub fn fastest(&self) -> Option<&VariantResult> {
+        self.result(&self.fastest)
+    }
+
+    /// The smallest variant.
+    pub fn smallest(&self) -> Option<&VariantResult> {
+        self.result(&self.smallest)
+    }
+}
+
+/// Verilog netlist of a variant that is the fastest or the smallest of a report, if it is still in the cache. Cells have numbers
+/// for names; ports are bit by bit.
+pub fn netlist(report: &SynthReport, variant: &str, options: &SynthOptions) -> Option<PathBuf> {
+    let root = options.cache.clone().or_else(cache::root)?.join("synth");
+    let path = root.join(format!("{}.{variant}.v", report.key));
+    path.is_file().then_some(path)
+}
+
+/// Synthesizes and times the module `top` of `design`, a list of Verilog files (name, text), in the cells of the Liberty file.
+///
+/// Results are cached by content; a second call with the same design, library, tools and options runs nothing.
+pub fn synth(
+    design: &[(String, String)],
+    top: &str,
+    liberty: &Path,
+    options: &SynthOptions,
+) -> Result<SynthReport, SynthesisError> {
+    flow::check_names(design, top)?;
+    let root = options.cache.clone().or_else(cache::root).ok_or(SynthesisError::NoCache)?.join("synth");
+    let liberty_text = liberty::read(liberty)?;
+    let yosys = match &options.yosys {
+        Some(yosys) => yosys.clone(),
+        None => Yosys::find()?,
+    };
+    let sta = match (&options.sta, options.estimate) {
+        (_, true) => None,
+        (Some(sta), false) => Some(sta.clone()),
+        (None, false) => match tools::find(Tool::OpenSta) {
+            Ok(sta) => Some(sta),
+            Err(ToolError::Missing { .. }) => None,
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let timer = sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
+    let variants: Vec<&Variant> = options
+        .variants
+        .iter()
+        .filter(|v| v.sizing != Sizing::Resize || options.resizer.is_some())
+        .collect();
+    let script = script(design, top, &yosys);
+    let described: Vec<String> = variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
+    let resizer = options.resizer.map_or("", |r| r.name);
+    let others = [
+        yosys.version.as_str(),
+        &timer,
+        resizer,
+        &liberty_text,
+        &script,
+        options.sdc.as_deref().unwrap_or_default(),
+        &described.join("\n"),
+    ];
+    let key = flow::key(CACHE_FORMAT, design, &others);
+    let entry = format!("{key}.json");
+    if let Some(report) = flow::stored(&root, &entry) {
+        return Ok(report);
+    }
+    let library = Library::parse(&liberty_text, liberty)?;
+    let (gate, gate_um2) = area::gate(&library, liberty)?;
+    // A driver as after a register in the block before, and four such inputs behind each output.
+    let driver = library.buffer().map(|(name, cell)| (name.to_string(), cell.input_capacitance));
+    let load_ff = driver.as_ref().and_then(|(_, c)| Some(4.0 * (*c)? * library.capacitance_ff));
+    let load_ff = load_ff.map(|load| (load * 1e3).round() / 1e3);
+    let driver = driver.map(|(name, _)| name);
+
+    fs::create_dir_all(&root).map_err(io_error("create", &root))?;
+    let work = Workplace::new(&root, top, &key, options.limit)?;
+    for (name, text) in design {
+        work.write(name, text)?;
+    }
+    let mut abc_constraints = String::new();
+    if let Some(driver) = &driver {
+        abc_constraints += &format!("set_driving_cell {driver}\n");
+    }
+    if let Some(load) = load_ff {
+        abc_constraints += &format!("set_load {load} [all_outputs]\n");
+    }
+    for (name, text) in [("cells.lib", &liberty_text), ("gates.ys", &script), ("abc.constr", &abc_constraints)] {
+        work.write(name, text)?;
+    }
+    let ran = yosys.run(&work, "gates.ys", "gates");
+    flow::refuse(&flow::read_lossy(&work.path().join("gates.log")), top)?;
+    if let Err(failure) = ran {
+        return Err(work.failed(failure));
+    }
+    let job = Job {
+        work: &work,
+        top,
+        yosys: &yosys,
+        sta: sta.as_ref(),
+        timer: &timer,
+        resizer: options.resizer,
+        liberty: &liberty_text,
+        library: &library,
+        gate_um2,
+        sdc: options.sdc.as_deref(),
+        driver: driver.as_deref().zip(load_ff.map(|ff| ff / 1e3)),
+    };
+    let mut results = Vec::new();
+    let mut first_failure = None;
+    let mut sdc = String::new();
+    for (variant, outcome) in variants.iter().zip(parallel(&variants, options.jobs, |v| job.variant(v))) {
+        let (total, timing, failure) = match outcome {
+            Ok(done) => {
+                sdc = done.sdc;
+                (Some(done.total), Some(done.timing), None)
+            }
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Failure(failure)) => {
+                let text = format!(
+                    "{} failed ({}):\n{}\n  run it by hand: {}",
+                    failure.tool, failure.status, failure.message, failure.command
+                );
+                first_failure.get_or_insert(failure);
+                (None, None, Some(text))
+            }
+        };
+        let (name, abc, sizing) = (variant.name.clone(), variant.abc.clone(), variant.sizing);
+        results.push(VariantResult { name, abc, sizing, total, timing, failure });
+    }
+    let best = |key: fn(&VariantResult) -> [f64; 2]| -> String {
+        let done = results.iter().filter(|r| r.total.is_some());
+        let least = done.min_by(|a, b| {
+            let (a, b) = (key(a), key(b));
+            a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
+        });
+        least.map(|r| r.name.clone()).unwrap_or_default()
+    };
+    let fastest = best(|r| [r.period_ns().unwrap_or(f64::INFINITY), area_um2(r)]);
+    let smallest = best(|r| [area_um2(r), r.period_ns().unwrap_or(f64::INFINITY)]);
+    let report = SynthReport {
+        top: top.into(),
+        tool: yosys.version.clone(),
+        library: library.name.clone(),
+        corner: library.corner.clone(),
+        gate,
+        gate_um2,
+        driving_cell: driver,
+        load_ff,
+        sdc,
+        script,
+        results,
+        fastest,
+        smallest,
+        key: key.clone(),
+    };
+    match first_failure {
+        // Nothing came out at all.
+        Some(failure) if report.fastest.is_empty() => return Err(work.failed(failure)),
+        // Not kept, so that the next run tries again; the folder stays for the commands in the failures.
+        Some(_) => work.keep(),
+        None => {
+            for name in BTreeSet::from([&report.fastest, &report.smallest]) {
+                let path = work.path().join(format!("{name}.v"));
+                let text = fs::read(&path).map_err(io_error("read", &path))?;
+                flow::store(&root, &format!("{key}.{name}.v"), &text)?;
+            }
+            let bytes = serde_json::to_vec(&report).map_err(|e| io_error("write", &root)(e.into()))?;
+            flow::store(&root, &entry, &bytes)?;
+        }
+    }
+    Ok(report)
+}
+
+fn area_um2(result: &VariantResult) -> f64 {
+    result.total.map_or(f64::INFINITY, |t| t.area_um2)
+}
+
+/// Each result in its place, so many at the same time.
+fn parallel<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, R>> = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((at, item)) = Some(next.fetch_add(1, Ordering::Relaxed))
+                    .and_then(|at| Some((at, items.get(at)?)))
+                {
+                    let result = work(item);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+}
+
+/// From Verilog to generic gates and the library's flip-flops, flat. The checks are those of [`super::area`].
+fn script(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
+    flow::read_commands(design, top, yosys)
+        + &format!(
+            "hierarchy -check -top {top}\n\
+             proc -noopt\n\
+             check\n\
+             setattr -set {REGISTER} 1 t:$dff t:$adff %u t:$dffe %u t:$sdff %u %co1:+[Q] w:* %i\n\
+             synth -noabc -flatten -run coarse:\n\
+             check -assert\n\
+             dfflibmap -liberty cells.lib\n\
+             opt\n\
+             delete t:$scopeinfo\n\
+             write_rtlil gates.il\n"
+        )
+}
+
+enum Stop {
+    Error(SynthesisError),
+    Failure(Failure),
+}
+
+impl From<SynthesisError> for Stop {
+    fn from(error: SynthesisError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+struct Done {
+    total: Amount,
+    timing: TimingReport,
+    sdc: String,
+}
+
+struct Job<'a> {
+    work: &'a Workplace<'a>,
+    top: &'a str,
+    yosys: &'a Yosys,
+    sta: Option<&'a Found>,
+    timer: &'a str,
+    resizer: Option<Resizer>,
+    liberty: &'a str,
+    library: &'a Library,
+    gate_um2: f64,
+    sdc: Option<&'a str>,
+    driver: Option<(&'a str, f64)>,
+}
+
+impl Job<'_> {
+    fn variant(&self, variant: &Variant) -> Result<Done, Stop> {
+        let (work, name) = (self.work, variant.name.as_str());
+        work.write(&format!("{name}.abc"), &(variant.abc.replace(';', "\n") + "\nstime\n"))?;
+        // Cells get numbers for names, but nets keep theirs: registers are known by the nets that they drive. OpenSTA 2.0.17
+        // does not read concatenations in assignments, which ports bit by bit avoid.
+        work.write(
+            &format!("{name}.ys"),
+            &format!(
+                "read_rtlil gates.il\n\
+                 abc -liberty cells.lib -constr abc.constr -script {name}.abc\n\
+                 opt_clean\n\
+                 setundef -zero\n\
+                 rename -enumerate -pattern g%_ t:*\n\
+                 write_json {name}.json\n\
+                 splitnets -ports\n\
+                 opt_clean -purge\n\
+                 write_verilog -noattr {name}.v\n"
+            ),
+        )?;
+        let log = self.yosys.run(work, &format!("{name}.ys"), name)?;
+        let output = |what: String| SynthesisError::Output { tool: self.yosys.version.clone(), what };
+        let path = work.path().join(format!("{name}.json"));
+        let json = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        let netlist: Netlist = serde_json::from_str(&json).map_err(|e| output(e.to_string()))?;
+        let module = netlist.modules.get(self.top).ok_or_else(|| output(format!("no `{}`", self.top)))?;
+        let mut cells: BTreeMap<String, u64> = BTreeMap::new();
+        for cell in module.cells.values() {
+            *cells.entry(cell.kind.clone()).or_default() += 1;
+        }
+        if let (Sizing::Resize, Some(resizer)) = (variant.sizing, self.resizer) {
+            let resized = (resizer.run)(&json, self.top, self.liberty).map_err(|message| Failure {
+                tool: resizer.name,
+                status: "on the mapped netlist".into(),
+                message,
+                command: format!("(the netlist is {name}.json of the folder of the other failures)"),
+            })?;
+            work.write(&format!("{name}.v"), &resized.verilog)?;
+            cells = resized.cells;
+        }
+        let total = area::flat_amount(self.top, &cells, self.library, self.gate_um2)?;
+        let clock = module.clock();
+        let sdc = self.sdc.map_or_else(|| timing::default_sdc(clock), String::from);
+        let timing = match self.sta {
+            Some(sta) => {
+                let files = [format!("{name}.tcl"), format!("{name}.sdc"), format!("{name}.v")];
+                let [tcl, constraints, verilog] = &files;
+                work.write(constraints, &sdc)?;
+                work.write(tcl, &timing::script(self.top, verilog, &sdc, constraints, clock, self.driver))?;
+                let text = work.sta(&sta.path, tcl, &format!("{name}.sta"))?;
+                timing::parse(self.timer, &text, &module.names(self.library))
+                    .map_err(|what| SynthesisError::Output { tool: self.timer.into(), what })?
+            }
+            None => {
+                let delay = log
+                    .lines()
+                    .filter_map(|line| line.split_once("Delay =")?.1.split_whitespace().next()?.parse().ok())
+                    .next_back();
+                timing::estimate(self.timer, delay.ok_or_else(|| output("ABC printed no delay".into()))?)
+            }
+        };
+        Ok(Done { total, timing, sdc })
+    }
+}
+
+/// Yosys' JSON, as far as it is used.
+#[derive(Deserialize)]
+struct Netlist {
+    modules: BTreeMap<String, Module>,
+}
+
+#[derive(Deserialize)]
+struct Module {
+    #[serde(default)]
+    ports: BTreeMap<String, Port>,
+    #[serde(default)]
+    cells: BTreeMap<String, NetlistCell>,
+    #[serde(default)]
+    netnames: BTreeMap<String, NetName>,
+}
+
+#[derive(Deserialize)]
+struct Port {
+    direction: String,
+    bits: Vec<Bit>,
+}
+
+#[derive(Deserialize)]
+struct NetlistCell {
+    #[serde(rename = "type")]
+    kind: String,
+    connections: BTreeMap<String, Vec<Bit>>,
+}
+
+#[derive(Deserialize)]
+struct NetName {
+    #[serde(default)]
+    hide_name: u8,
+    bits: Vec<Bit>,
+    #[serde(default)]
+    offset: i64,
+    #[serde(default)]
+    attributes: BTreeMap<String, serde_json::Value>,
+}
+
+/// A net's number, or a constant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(untagged)]
+enum Bit {
+    Net(u64),
+    Constant(String),
+}
+
+impl Module {
+    /// The input that is the clock: `clk_i`, or else the one that is called so in another way.
+    fn clock(&self) -> Option<&str> {
+        let inputs = || self.ports.iter().filter(|(_, p)| p.direction == "input" && p.bits.len() == 1);
+        let named = |test: &dyn Fn(&str) -> bool| inputs().map(|(n, _)| n.as_str()).find(|n| test(n));
+        named(&|n| n == "clk_i").or_else(|| named(&|n| n.starts_with("clk") || n.starts_with("clock")))
+    }
+
+    /// What the cells are called in the RTL. Of the names of a net, that of a register comes first, then the least deep one.
+    fn names(&self, library: &Library) -> Names {
+        let mut best: BTreeMap<u64, (u8, usize, usize, String)> = BTreeMap::new();
+        for (name, net) in &self.netnames {
+            let memory = name.strip_prefix("$memory\\").and_then(|n| Some(n.rsplit_once('$')?.0));
+            let (rank, shown) = match memory {
+                Some(word) => (0, word),
+                None if net.attributes.contains_key(REGISTER) && net.hide_name == 0 => (0, name.as_str()),
+                None if net.hide_name == 0 => (1, name.as_str()),
+                None => continue,
+            };
+            let wide = net.bits.len() > 1;
+            for (index, bit) in net.bits.iter().enumerate() {
+                let Bit::Net(bit) = bit else { continue };
+                let full = if wide { format!("{shown}[{}]", index as i64 + net.offset) } else { shown.into() };
+                let candidate = (rank, shown.matches('.').count(), full.len(), full);
+                match best.get(bit) {
+                    Some(known) if *known <= candidate => {}
+                    _ => {
+                        best.insert(*bit, candidate);
+                    }
+                }
+            }
+        }
+        let mut names = Names::default();
+        for (instance, cell) in &self.cells {
+            let known = library.cells.get(&cell.kind);
+            let outputs = known.into_iter().flat_map(|c| c.outputs.iter().map(|(pin, _)| pin));
+            let name = outputs
+                .filter_map(|pin| match cell.connections.get(pin)?.first()? {
+                    Bit::Net(bit) => best.get(bit),
+                    Bit::Constant(_) => None,
+                })
+                .min();
+            let Some((_, _, _, name)) = name else { continue };
+            let flip_flop = known.is_some_and(|c| c.flip_flop);
+            let map = if flip_flop { &mut names.registers } else { &mut names.signals };
+            map.insert(instance.clone(), name.clone());
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_parallel_work_are_in_order() {
+        let items: Vec<u64> = (0..50).collect();
+        assert_eq!(parallel(&items, 4, |n| n * n), items.iter().map(|n| n * n).collect::<Vec<_>>());
+        assert!(parallel(&[] as &[u64], 4, |n| *n).is_empty());
+    }
+
+    #[test]
+    fn variants_have_distinct_names() {
+        let all = Variant::all(&[Sizing::None, Sizing::Abc, Sizing::Resize]);
+        let names: BTreeSet<&str> = all.iter().map(|v| v.name.as_str()).collect();
+        assert_eq!((names.len(), all.len()), (12, 12));
+        assert!(names.contains("area") && names.contains("speed+abc") && names.contains("nf+resize"));
+    }
+}
