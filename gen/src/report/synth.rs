@@ -262,12 +262,10 @@ pub fn synth(
             Err(error) => return Err(error.into()),
         },
     };
-    let timer = sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
-    let variants: Vec<&Variant> = options
-        .variants
-        .iter()
-        .filter(|v| v.sizing != Sizing::Resize || options.resizer.is_some())
-        .collect();
+    let timer =
+        sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
+    let variants: Vec<&Variant> =
+        options.variants.iter().filter(|v| v.sizing != Sizing::Resize || options.resizer.is_some()).collect();
     let script = script(design, top, &yosys);
     let described: Vec<String> = variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
     let resizer = options.resizer.map_or("", |r| r.name);
@@ -305,7 +303,9 @@ pub fn synth(
     if let Some(load) = load_ff {
         abc_constraints += &format!("set_load {load} [all_outputs]\n");
     }
-    for (name, text) in [("cells.lib", &liberty_text), ("gates.ys", &script), ("abc.constr", &abc_constraints)] {
+    for (name, text) in
+        [("cells.lib", &liberty_text), ("gates.ys", &script), ("abc.constr", &abc_constraints)]
+    {
         work.write(name, text)?;
     }
     let ran = yosys.run(&work, "gates.ys", "gates");
@@ -403,8 +403,8 @@ fn parallel<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) -> R +
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, items.len().max(1)) {
             scope.spawn(|| {
-                while let Some((at, item)) = Some(next.fetch_add(1, Ordering::Relaxed))
-                    .and_then(|at| Some((at, items.get(at)?)))
+                while let Some((at, item)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
                 {
                     let result = work(item);
                     done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
@@ -604,7 +604,8 @@ impl Module {
             let wide = net.bits.len() > 1;
             for (index, bit) in net.bits.iter().enumerate() {
                 let Bit::Net(bit) = bit else { continue };
-                let full = if wide { format!("{shown}[{}]", index as i64 + net.offset) } else { shown.into() };
+                let full =
+                    if wide { format!("{shown}[{}]", index as i64 + net.offset) } else { shown.into() };
                 let candidate = (rank, shown.matches('.').count(), full.len(), full);
                 match best.get(bit) {
                     Some(known) if *known <= candidate => {}

@@ -99,7 +99,13 @@ pub struct ClassTiming {
 }
 
 impl ClassTiming {
-    fn new(class: PathClass, delay_ns: f64, external_ns: f64, min_period_ns: f64, slack_ns: Option<f64>) -> Self {
+    fn new(
+        class: PathClass,
+        delay_ns: f64,
+        external_ns: f64,
+        min_period_ns: f64,
+        slack_ns: Option<f64>,
+    ) -> Self {
         let fmax_mhz = if min_period_ns > 0.0 { (1e4 / min_period_ns).round() / 10.0 } else { 0.0 };
         Self { class, delay_ns, external_ns, min_period_ns, fmax_mhz, slack_ns }
     }
@@ -154,7 +160,11 @@ impl PathEnd {
 
 impl fmt::Display for PathEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.block.is_empty() { f.write_str(&self.name) } else { write!(f, "{}.{}", self.block, self.name) }
+        if self.block.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}.{}", self.block, self.name)
+        }
     }
 }
 
@@ -216,7 +226,9 @@ pub(super) fn script(
             let _ = writeln!(script, "set_load {load} [all_outputs]");
         }
     }
-    script.push_str("foreach c [all_clocks] { puts \"@clock [get_property $c full_name] [get_property $c period]\" }\n");
+    script.push_str(
+        "foreach c [all_clocks] { puts \"@clock [get_property $c full_name] [get_property $c period]\" }\n",
+    );
     let _ = write!(
         script,
         "proc class {{name from to}} {{\n\
@@ -270,9 +282,11 @@ pub(super) fn parse(tool: &str, text: &str, names: &Names) -> Result<TimingRepor
     let mut classes = Vec::new();
     for class in PathClass::TIMED {
         let worst = all.iter().filter(|p| p.class == class).min_by(|a, b| longest_first(a, b));
-        classes.extend(worst.map(|p| {
-            ClassTiming::new(class, p.delay_ns, p.external_ns, p.min_period_ns, Some(p.slack_ns))
-        }));
+        classes.extend(
+            worst.map(|p| {
+                ClassTiming::new(class, p.delay_ns, p.external_ns, p.min_period_ns, Some(p.slack_ns))
+            }),
+        );
     }
     // Stable, so that paths of the same length stay in OpenSTA's order.
     all.sort_by(longest_first);
@@ -441,7 +455,11 @@ Path Type: max
     fn names() -> Names {
         let map = |rows: &[(&str, &str)]| rows.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
         Names {
-            registers: map(&[("g10_", "u_a.count_q[3]"), ("g11_", "u_rows_1.up_q[0]"), ("g12_", "u_rows_2.up_q[7]")]),
+            registers: map(&[
+                ("g10_", "u_a.count_q[3]"),
+                ("g11_", "u_rows_1.up_q[0]"),
+                ("g12_", "u_rows_2.up_q[7]"),
+            ]),
             signals: map(&[("g15_", "u_a.grant")]),
         }
     }
@@ -452,7 +470,10 @@ Path Type: max
         assert!(!report.estimate);
         assert_eq!(report.classes.len(), 2);
         let inside = report.limit().unwrap();
-        assert_eq!((inside.class, inside.delay_ns, inside.fmax_mhz), (PathClass::RegisterToRegister, 2.8827, 346.9));
+        assert_eq!(
+            (inside.class, inside.delay_ns, inside.fmax_mhz),
+            (PathClass::RegisterToRegister, 2.8827, 346.9)
+        );
         // One cycle of two: 1.0 inside and 0.1 outside in 2.0.
         let out = report.class(PathClass::RegisterToOutput).unwrap();
         assert_eq!((out.delay_ns, out.external_ns, out.min_period_ns), (1.0, 0.1, 0.55));
@@ -474,18 +495,26 @@ Path Type: max
 
     #[test]
     fn ends_are_split_at_the_block() {
-        for (full, block, name) in
-            [("q", "", "q"), ("u_a.q[3]", "u_a", "q[3]"), ("u.v.mem[2][1]", "u.v", "mem[2][1]"), ("m[1.5]", "", "m[1.5]")]
-        {
+        for (full, block, name) in [
+            ("q", "", "q"),
+            ("u_a.q[3]", "u_a", "q[3]"),
+            ("u.v.mem[2][1]", "u.v", "mem[2][1]"),
+            ("m[1.5]", "", "m[1.5]"),
+        ] {
             let end = PathEnd::new(false, full);
-            assert_eq!((end.block.as_str(), end.name.as_str(), end.to_string().as_str()), (block, name, full));
+            assert_eq!(
+                (end.block.as_str(), end.name.as_str(), end.to_string().as_str()),
+                (block, name, full)
+            );
         }
     }
 
     #[test]
     fn constraints_of_their_own_keep_their_driver_and_load() {
         let with = |sdc| script("t", "n.v", sdc, "t.sdc", Some("clk_i"), Some(("BUF_X2", 0.007)));
-        assert!(with("").contains("set_driving_cell -lib_cell BUF_X2") && with("").contains("set_load 0.007"));
+        assert!(
+            with("").contains("set_driving_cell -lib_cell BUF_X2") && with("").contains("set_load 0.007")
+        );
         let own = "set_driving_cell -lib_cell X [all_inputs]\nset_load 1 [all_outputs]\n";
         assert!(!with(own).contains("BUF_X2") && !with(own).contains("set_load"));
     }
