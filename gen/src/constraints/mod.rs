@@ -389,6 +389,9 @@ struct ResolvedException<'a> {
     to: Vec<&'a Port>,
 }
 
+/// A clock, and how much of its period.
+type Share<'a> = Option<(&'a str, f64)>;
+
 struct Resolver<'a, 'b> {
     constraints: &'a Constraints,
     block: &'b str,
@@ -410,8 +413,7 @@ impl<'a> Resolver<'a, '_> {
         }
         let is_clock = |port: &Port| present.iter().any(|(c, _)| c.port.value == port.name);
 
-        let mut budgets: Vec<(Option<(&str, f64)>, Option<(&str, f64)>)> =
-            vec![(None, None); self.ports.len()];
+        let mut budgets: Vec<(Share, Share)> = vec![(None, None); self.ports.len()];
         for budget in &constraints.io {
             if !self.applies(&budget.blocks) {
                 continue;
