@@ -1,10 +1,11 @@
-//! `windlass gen`: a block as Verilog, with file list, FuseSoC core and metadata.
+//! `windlass gen`: a block as Verilog, with file list, FuseSoC core, metadata and timing constraints.
 
 use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
+use windlass_gen::constraints::Constraints;
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BLOCKS;
 
@@ -27,6 +28,12 @@ pub struct GenArgs {
     /// Where to write
     #[arg(long, default_value = "build/gen", value_name = "DIR")]
     out: PathBuf,
+    /// Clocks, I/O budgets and pins, from which SDC, XDC, PCF and LPF are made; by default the built-in ones
+    #[arg(long, value_name = "FILE.toml")]
+    constraints: Option<PathBuf>,
+    /// Cell library whose driving cell and load go into the SDC: osu018, nangate45, sg13g2, or another that --constraints has
+    #[arg(long, value_name = "NAME")]
+    library: Option<String>,
     /// Name the blocks and write nothing
     #[arg(long)]
     list: bool,
@@ -49,7 +56,15 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     }
     let spec = args.hardware.block(&args.block, args.window, args.slots, args.dispatch)?;
     let design = emit::emit(&*spec.hardware())?;
-    let written = output::write(&design, &args.out)?;
+    let constraints = match &args.constraints {
+        Some(path) => Constraints::load(path)?,
+        None => Constraints::embedded(),
+    };
+    let top = design.top();
+    let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
+    let constraints = constraints.files(args.library.as_deref())?;
+    let mut written = output::write(&design, &args.out)?;
+    written.extend(output::write_files(&constraints, &args.out)?);
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({

@@ -1,6 +1,7 @@
 //! `windlass report`: what schedulers cost and gain, in one document.
 
 use crate::cosim_command::{DispatcherArg, policies, scheduler};
+use crate::fpga_options::FpgaArgs;
 use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
@@ -79,6 +80,8 @@ pub struct ReportArgs {
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
+    #[command(flatten)]
+    fpga: FpgaArgs,
     /// Form of what is printed
     #[arg(long, value_enum, default_value = "text")]
     format: FormatArg,
@@ -100,6 +103,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         (None, false) => Some(library::find(&args.library)?),
     };
     let mut designs = Vec::new();
+    let mut fpgas = Vec::new();
     let mut speedups = Speedups {
         workload: stream.name().into(),
         gpu: profile.name.clone(),
@@ -151,6 +155,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                 let measured = ran.policies.iter().find_map(|p| p.window);
                 speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
                 let engine = ran.scheduler.engine.as_deref();
+                fpgas.extend(args.fpga.measure(block)?);
                 designs.push(design(name, block, params, measured, library.as_deref(), args.flow, engine)?);
             }
         }
@@ -162,14 +167,14 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         FormatArg::Text => Format::Text,
         FormatArg::Md => Format::Markdown,
     };
-    std::io::stdout().lock().write_all(render(&report, format)?.as_bytes())?;
+    let text = |format| args.fpga.add_to(render(&report, format)?, &fpgas, format);
+    std::io::stdout().lock().write_all(text(format)?.as_bytes())?;
     if let Some(directory) = &args.out {
         for (name, format) in
             [("report.txt", Format::Text), ("report.json", Format::Json), ("report.md", Format::Markdown)]
         {
             let path = directory.join(name);
-            std::fs::write(&path, render(&report, format)?)
-                .map_err(|e| format!("{}: {e}", path.display()))?;
+            std::fs::write(&path, text(format)?).map_err(|e| format!("{}: {e}", path.display()))?;
         }
     }
     Ok(Outcome::Done)

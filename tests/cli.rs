@@ -56,6 +56,25 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+fn gen_checks_its_constraints_against_the_ports() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let file = directory.path().join("mine.toml");
+    let built_in = include_str!("../constraints/windlass.toml");
+    let wrong = built_in.replace("\"rst_ni\"", "\"rst_in\"");
+    std::fs::write(&file, wrong).unwrap_or_else(|e| panic!("{e}"));
+    let (file, out) = (file.to_string_lossy().into_owned(), directory.path().join("out"));
+    let out_name = out.to_string_lossy().into_owned();
+    let args = ["gen", "--block", "round_robin", "--slots", "4", "--constraints", &file, "--out", &out_name];
+    fails(&args, 2, &["mine.toml:", "`rst_in` names no port of round_robin_n4", "did you mean `rst_ni`"]);
+    assert!(!out.exists(), "nothing is written where something is wrong");
+    let args = ["gen", "--block", "round_robin", "--slots", "4", "--library", "osu81", "--out", &out_name];
+    fails(&args, 2, &["no library `osu81`", "nangate45, osu018, sg13g2"]);
+    succeeds(&["gen", "--block", "round_robin", "--slots", "4", "--library", "osu018", "--out", &out_name]);
+    let sdc = std::fs::read_to_string(out.join("round_robin_n4.sdc")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(sdc.contains("-period 5.000") && sdc.contains("set_driving_cell -lib_cell BUFX2"), "{sdc}");
+}
+
+#[test]
 fn gen_writes_the_same_bytes_on_every_run() {
     let directories = [tempfile::tempdir(), tempfile::tempdir()].map(|d| d.unwrap_or_else(|e| panic!("{e}")));
     for directory in &directories {
@@ -65,7 +84,7 @@ fn gen_writes_the_same_bytes_on_every_run() {
     let [a, b] = directories.map(|d| files(d.path()));
     assert_eq!(a, b);
     let top = "kernel_scheduler_list_ids_n8_r2_m128_k4";
-    for kind in ["v", "f", "core", "json"] {
+    for kind in ["v", "f", "core", "json", "sdc", "xdc", "pcf", "lpf"] {
         assert!(a.iter().any(|(name, _)| *name == format!("{top}.{kind}")), "{top}.{kind} is missing");
     }
     let (_, metadata) = a.iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");

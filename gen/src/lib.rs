@@ -17,6 +17,7 @@
 //! ```
 
 pub mod cache;
+pub mod constraints;
 pub mod emit;
 pub mod netlist;
 pub mod output;

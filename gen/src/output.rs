@@ -86,13 +86,18 @@ pub fn verilog_files(design: &Design) -> Vec<(String, String)> {
 
 /// Writes the design's files into `directory`, which is made if it is not there; returns their paths.
 pub fn write(design: &Design, directory: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    write_files(&files(design), directory)
+}
+
+/// Writes `files`, name and text, into `directory`, which is made if it is not there; returns their paths.
+pub fn write_files(files: &[(String, String)], directory: &Path) -> Result<Vec<PathBuf>, WriteError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| WriteError { path, source }
     };
     std::fs::create_dir_all(directory).map_err(failed(directory))?;
     let mut written = Vec::new();
-    for (name, text) in files(design) {
+    for (name, text) in files {
         let path = directory.join(name);
         std::fs::write(&path, text).map_err(failed(&path))?;
         written.push(path);

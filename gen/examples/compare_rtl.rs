@@ -1,0 +1,187 @@
+//! One flow over our RTL and over other people's, side by side: `scripts/compare-rtl.sh` calls it.
+//!
+//! `compare_rtl [--library NAME|FILE] [--quick] [--yosys PROGRAM] WINDOW.v [LABEL=TOP=FILE.v]...`: WINDOW.v is the window written
+//! by hand; each further argument is a design of other people as plain Verilog. Every design gets registers on all its ports, the
+//! same ones for all, so that the clock is that of what lies between.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use windlass_gen::report::synth::Variant;
+use windlass_gen::report::{SynthOptions, library, synth};
+use windlass_gen::tools::{self, Tool};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// A design to measure.
+struct Candidate {
+    label: String,
+    top: String,
+    files: Vec<(String, String)>,
+}
+
+/// A port as Yosys sees it.
+struct Port {
+    name: String,
+    input: bool,
+    width: usize,
+}
+
+const CLOCKS: [&str; 3] = ["clk_i", "clk", "clock"];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let mut library_name = "nangate45".to_string();
+    let mut options = SynthOptions::default();
+    let mut rest = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--library" => library_name = arguments.next().ok_or("--library needs a name or a file")?,
+            "--quick" => options.variants = Variant::quick(),
+            _ => rest.push(argument),
+        }
+    }
+    let window = rest.first().ok_or("name the window that was written by hand")?;
+    let liberty = library::find(&library_name)?;
+
+    let mut candidates = Vec::new();
+    for slots in [8, 32, 132, 128] {
+        // Not every size is compiled in.
+        if let Ok(spec) = BlockSpec::new("round_robin", Request { slots, ..Request::default() }) {
+            candidates.push(ours(spec)?);
+        }
+    }
+    candidates.push(ours(BlockSpec::new("window_matrix", Request::default())?)?);
+    let text = std::fs::read_to_string(window).map_err(|e| format!("{window}: {e}"))?;
+    candidates.push(Candidate {
+        label: "hand-written window, N = 32".into(),
+        top: "handwritten_window".into(),
+        files: vec![("window.v".into(), text)],
+    });
+    for other in &rest[1..] {
+        let mut words = other.splitn(3, '=');
+        let (Some(label), Some(top), Some(path)) = (words.next(), words.next(), words.next()) else {
+            return Err(format!("`{other}` is not LABEL=TOP=FILE.v").into());
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+        candidates.push(Candidate {
+            label: label.into(),
+            top: top.into(),
+            files: vec![("other.v".into(), text)],
+        });
+    }
+
+    println!("| design | kGE | kGE without port registers | fmax, MHz | flow |");
+    println!("|---|---:|---:|---:|---|");
+    for candidate in candidates {
+        let ports = ports(&candidate)?;
+        let (text, registers) = registered(&candidate.top, &ports);
+        let mut files = candidate.files.clone();
+        files.push(("registered.v".into(), text));
+        let report = match synth(&files, "registered", &liberty, &options) {
+            Ok(report) => report,
+            Err(error) => {
+                println!("| {} | failed | | | {} |", candidate.label, error.to_string().replace('\n', " "));
+                continue;
+            }
+        };
+        let flip_flop = smallest_flip_flop(&liberty)?;
+        for (result, what) in [(report.fastest(), "fastest"), (report.smallest(), "smallest")] {
+            let Some(result) = result else { continue };
+            let total = result.total.unwrap_or_default();
+            let outside = registers as f64 * flip_flop / report.gate_um2;
+            println!(
+                "| {} | {:.2} | {:.2} | {} | {} ({what}), {}, {} |",
+                candidate.label,
+                total.gate_equivalents / 1000.0,
+                (total.gate_equivalents - outside) / 1000.0,
+                result.fmax_mhz().map_or("-".into(), |mhz| format!("{mhz:.0}")),
+                result.name,
+                report.tool.split(" (").next().unwrap_or_default(),
+                report.library,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn ours(spec: BlockSpec) -> Result<Candidate, Failure> {
+    let design = emit::emit(&*spec.hardware())?;
+    let top = design.top().name.clone();
+    Ok(Candidate { label: format!("Windlass {top}"), files: output::verilog_files(&design), top })
+}
+
+fn smallest_flip_flop(liberty: &Path) -> Result<f64, Failure> {
+    let library = windlass_gen::report::liberty::Library::load(liberty)?;
+    Ok(library.smallest_flip_flop().ok_or("the library has no flip-flop")?)
+}
+
+/// The ports of the top, as Yosys reads them: of RTL that nobody described otherwise.
+fn ports(candidate: &Candidate) -> Result<Vec<Port>, Failure> {
+    let folder = tempfile::tempdir()?;
+    for (name, text) in &candidate.files {
+        std::fs::write(folder.path().join(name), text)?;
+    }
+    let names: Vec<&str> = candidate.files.iter().map(|(name, _)| name.as_str()).collect();
+    let top = &candidate.top;
+    let script =
+        format!("read_verilog {}; hierarchy -top {top}; proc; write_json ports.json", names.join(" "));
+    let yosys = tools::find(Tool::Yosys)?;
+    let done = Command::new(&yosys.path).args(["-q", "-p", &script]).current_dir(folder.path()).output()?;
+    if !done.status.success() {
+        return Err(format!("{}: {}", candidate.label, String::from_utf8_lossy(&done.stderr)).into());
+    }
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path().join("ports.json"))?)?;
+    let ports = json["modules"][top]["ports"].as_object().ok_or("Yosys names no ports")?;
+    Ok(ports
+        .iter()
+        .map(|(name, port)| Port {
+            name: name.clone(),
+            input: port["direction"] == "input",
+            width: port["bits"].as_array().map_or(1, Vec::len),
+        })
+        .collect())
+}
+
+/// The design with a register on every port but the clock, and how many bits these are.
+fn registered(top: &str, ports: &[Port]) -> (String, usize) {
+    let (mut declared, mut inside, mut clocked) =
+        (vec!["input wire clk_i".to_string()], String::new(), String::new());
+    let (mut connected, mut bits) = (Vec::new(), 0);
+    for Port { name, input, width } in ports {
+        if CLOCKS.contains(&name.as_str()) {
+            connected.push(format!(".{name}(clk_i)"));
+            continue;
+        }
+        bits += width;
+        let range = format!("[{}:0]", width - 1);
+        if *input {
+            declared.push(format!("input wire {range} {name}"));
+            inside += &format!("  reg {range} {name}_r;\n");
+            clocked += &format!("    {name}_r <= {name};\n");
+            connected.push(format!(".{name}({name}_r)"));
+        } else {
+            declared.push(format!("output reg {range} {name}"));
+            inside += &format!("  wire {range} {name}_w;\n");
+            clocked += &format!("    {name} <= {name}_w;\n");
+            connected.push(format!(".{name}({name}_w)"));
+        }
+    }
+    let text = format!(
+        "module registered (\n  {}\n);\n{inside}  always @(posedge clk_i) begin\n{clocked}  end\n  {top} inner ({});\nendmodule\n",
+        declared.join(",\n  "),
+        connected.join(", ")
+    );
+    (text, bits)
+}

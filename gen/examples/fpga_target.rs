@@ -1,0 +1,39 @@
+//! What docs/measurements/fpga.md shows: a window of 32 slots and two round-robin arbiters for 132 SMs, or for as many as are compiled
+//! in, alone and side by side.
+//!
+//! `cargo run -p windlass-gen --example fpga_target [-- ice40,ecp5,xc7]`
+
+use windlass_gen::report::fpga::{Family, FpgaOptions, fpga, side_by_side, table};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let families = std::env::args().nth(1).unwrap_or_else(|| "ice40".into());
+    let request = Request::default();
+    let window = emit::emit(&*BlockSpec::new("window_matrix", request)?.hardware())?;
+    let arbiter = BlockSpec::new("round_robin", Request { slots: 132, ..request })
+        .or_else(|_| BlockSpec::new("round_robin", Request { slots: 128, ..request }))?;
+    let arbiter = emit::emit(&*arbiter.hardware())?;
+    let (w, a) = (window.top(), arbiter.top());
+    let parts = [("w", &*w.name, &*w.ports), ("a", &*a.name, &*a.ports), ("b", &*a.name, &*a.ports)];
+    let (text, ports) = side_by_side("window_and_two_arbiters", &parts);
+    let mut all = output::verilog_files(&window);
+    all.extend(output::verilog_files(&arbiter));
+    // Both have a find_first of their own; the same name is the same module.
+    all.sort();
+    all.dedup_by(|a, b| a.0 == b.0);
+    all.push(("window_and_two_arbiters.v".into(), text));
+    let designs = [
+        (output::verilog_files(&window), w.name.as_str(), &*w.ports),
+        (output::verilog_files(&arbiter), a.name.as_str(), &*a.ports),
+        (all, "window_and_two_arbiters", &*ports),
+    ];
+    let mut reports = Vec::new();
+    for family in families.split(',') {
+        for (files, top, ports) in &designs {
+            reports.push(fpga(files, top, ports, family.parse::<Family>()?, &FpgaOptions::default())?);
+        }
+    }
+    print!("{}", table(&reports, true));
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! The formats of the tools.
+//!
+//! Ports wider than one bit are written as `{name[*]}`: OpenSTA and Vivado find the bits under it, and OpenSTA does so too where
+//! Yosys has split the port (`splitnets -ports`).
+
+use super::{ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use windlass_rtl::port::Port;
+
+/// Names in one `get_ports`: longer lines are hard to read in a diff.
+const PER_LINE: usize = 8;
+
+impl Resolved<'_> {
+    /// All files: SDC, XDC, PCF, LPF, with their names. The SDC has the driving cell and load of `library` where one is given.
+    pub fn files(&self, library: Option<&str>) -> Result<Vec<(String, String)>, ConstraintErrors> {
+        let name = |extension: &str| format!("{}.{extension}", self.top);
+        Ok(vec![
+            (name("sdc"), self.sdc(library)?),
+            (name("xdc"), self.xdc()),
+            (name("pcf"), self.pcf()),
+            (name("lpf"), self.lpf()),
+        ])
+    }
+
+    /// Synopsys design constraints, as OpenSTA and the commercial tools read them. `library` is a `[library.NAME]` of the file or
+    /// the name in a Liberty file.
+    pub fn sdc(&self, library: Option<&str>) -> Result<String, ConstraintErrors> {
+        let library = library.map(|name| self.constraints.library(name)).transpose()?;
+        let none = BTreeMap::new();
+        let periods = library.map_or(&none, |(_, library)| &library.period_ns);
+        let mut text = self.header("#");
+        match library {
+            Some((name, _)) => text.push_str(&format!("# Library: {name}; capacitance in its own unit.\n")),
+            None => text.push_str("# No library: without driving cell and load.\n"),
+        }
+        text.push_str("set_units -time ns\n");
+        self.tcl(&mut text, periods);
+        if let Some((_, LibraryEnvironment { driving_cell, driving_pin, load, .. })) = library {
+            text.push('\n');
+            for ports in self.inputs.iter().flat_map(|g| g.ports.chunks(PER_LINE)) {
+                let ports = get_ports(ports);
+                let _ =
+                    writeln!(text, "set_driving_cell -lib_cell {driving_cell} -pin {driving_pin} {ports}");
+            }
+            for ports in self.outputs.iter().flat_map(|g| g.ports.chunks(PER_LINE)) {
+                let _ = writeln!(text, "set_load {} {}", decimal(*load), get_ports(ports));
+            }
+        }
+        Ok(text)
+    }
+
+    /// Xilinx design constraints, for Vivado.
+    pub fn xdc(&self) -> String {
+        let mut text = self.header("#");
+        self.tcl(&mut text, self.periods("xc7"));
+        let standard = self.constraints.fpgas.get("xc7").and_then(|f| f.io_standard.as_deref());
+        for (name, site) in self.sites("xc7") {
+            let _ = writeln!(text, "set_property PACKAGE_PIN {site} [get_ports {{{name}}}]");
+            if let Some(standard) = standard {
+                let _ = writeln!(text, "set_property IOSTANDARD {standard} [get_ports {{{name}}}]");
+            }
+        }
+        text
+    }
+
+    /// Physical constraints for iCE40, as nextpnr reads them: clock and pins; there is nothing else in the format.
+    pub fn pcf(&self) -> String {
+        let mut text = self.header("#");
+        for (name, _, period) in self.clocks_with_ports("ice40") {
+            let _ = writeln!(text, "set_frequency {name} {:.3}", 1000.0 / period);
+        }
+        for (name, site) in self.sites("ice40") {
+            let _ = writeln!(text, "set_io {name} {site}");
+        }
+        self.left_out(&mut text, "#");
+        text
+    }
+
+    /// Lattice preferences for ECP5, as nextpnr and Diamond read them.
+    pub fn lpf(&self) -> String {
+        let mut text = self.header("#");
+        for (name, _, period) in self.clocks_with_ports("ecp5") {
+            let _ = writeln!(text, "FREQUENCY PORT \"{name}\" {:.3} MHZ;", 1000.0 / period);
+        }
+        let standard = self.constraints.fpgas.get("ecp5").and_then(|f| f.io_standard.as_deref());
+        for (name, site) in self.sites("ecp5") {
+            let _ = writeln!(text, "LOCATE COMP \"{name}\" SITE \"{site}\";");
+            if let Some(standard) = standard {
+                let _ = writeln!(text, "IOBUF PORT \"{name}\" IO_TYPE={standard};");
+            }
+        }
+        self.left_out(&mut text, "#");
+        text
+    }
+
+    fn header(&self, comment: &str) -> String {
+        let (top, file) = (&self.top, &self.constraints.file);
+        let version = env!("CARGO_PKG_VERSION");
+        format!("{comment} {top}: constraints by Windlass {version}, from {file}; do not edit.\n")
+    }
+
+    fn periods(&self, family: &str) -> &BTreeMap<String, f64> {
+        static NONE: BTreeMap<String, f64> = BTreeMap::new();
+        self.constraints.fpgas.get(family).map_or(&NONE, |f| &f.period_ns)
+    }
+
+    fn clocks_with_ports(&self, family: &str) -> impl Iterator<Item = (&str, bool, f64)> {
+        let periods = self.periods(family);
+        self.clocks.iter().filter(|(_, here)| *here).map(move |(clock, here)| {
+            let name = clock.port.value.as_str();
+            (name, *here, periods.get(name).copied().unwrap_or(clock.period_ns))
+        })
+    }
+
+    /// Each bit of each port with a pin, and the pin.
+    fn sites(&self, family: &str) -> Vec<(String, &str)> {
+        let pins = self.pins.get(family).into_iter().flatten();
+        pins.flat_map(|(port, sites)| {
+            sites.iter().enumerate().map(|(bit, site)| {
+                let name = if port.width == 1 { port.name.clone() } else { format!("{}[{bit}]", port.name) };
+                (name, site.as_str())
+            })
+        })
+        .collect()
+    }
+
+    /// What PCF and LPF cannot say, said to the reader.
+    fn left_out(&self, text: &mut String, comment: &str) {
+        for exception in &self.exceptions {
+            let what = kind(exception.exception);
+            let reason = &exception.exception.reason;
+            let _ = writeln!(text, "{comment} Not in this format: a {what} path; reason: {reason}");
+        }
+    }
+
+    /// Clocks, budgets and exceptions, in the Tcl that SDC and XDC share.
+    fn tcl(&self, text: &mut String, periods: &BTreeMap<String, f64>) {
+        let period = |name: &str| {
+            let own =
+                self.clocks.iter().find(|(c, _)| c.port.value == name).map_or(1.0, |(c, _)| c.period_ns);
+            periods.get(name).copied().unwrap_or(own)
+        };
+        for (clock, here) in &self.clocks {
+            let name = &clock.port.value;
+            let period = decimal(period(name));
+            if *here {
+                let _ = writeln!(text, "create_clock -name {name} -period {period} [get_ports {{{name}}}]");
+            } else {
+                let _ = writeln!(text, "# The block has no clock: this one is that of its surroundings.");
+                let _ = writeln!(text, "create_clock -name {name} -period {period}");
+            }
+            for (check, value) in [("setup", clock.setup_uncertainty_ns), ("hold", clock.hold_uncertainty_ns)]
+            {
+                let value = decimal(value);
+                let _ = writeln!(text, "set_clock_uncertainty -{check} {value} [get_clocks {{{name}}}]");
+            }
+        }
+        text.push('\n');
+        for (command, groups) in [("set_input_delay", &self.inputs), ("set_output_delay", &self.outputs)] {
+            for Group { clock, share, ports } in groups {
+                let max = decimal(share * period(clock));
+                for ports in ports.chunks(PER_LINE) {
+                    let ports = get_ports(ports);
+                    let _ = writeln!(text, "{command} -max {max} -clock [get_clocks {{{clock}}}] {ports}");
+                    let _ = writeln!(text, "{command} -min 0.000 -clock [get_clocks {{{clock}}}] {ports}");
+                }
+            }
+        }
+        for exception in &self.exceptions {
+            let mut ends = String::new();
+            for (end, ports) in [("-from", &exception.from), ("-to", &exception.to)] {
+                if !ports.is_empty() {
+                    let _ = write!(ends, " {end} {}", get_ports(ports));
+                }
+            }
+            let _ = writeln!(text, "\n# Reason: {}", exception.exception.reason);
+            match exception.exception.relaxation {
+                Relaxation::False => {
+                    let _ = writeln!(text, "set_false_path{ends}");
+                }
+                Relaxation::Multicycle { setup, hold } => {
+                    let _ = writeln!(text, "set_multicycle_path {setup} -setup{ends}");
+                    let _ = writeln!(text, "set_multicycle_path {hold} -hold{ends}");
+                }
+            }
+        }
+    }
+}
+
+fn kind(exception: &Exception) -> &'static str {
+    match exception.relaxation {
+        Relaxation::False => "false",
+        Relaxation::Multicycle { .. } => "multi-cycle",
+    }
+}
+
+fn get_ports(ports: &[&Port]) -> String {
+    let names = ports.iter().map(|p| if p.width == 1 { p.name.clone() } else { format!("{}[*]", p.name) });
+    format!("[get_ports {{{}}}]", names.collect::<Vec<_>>().join(" "))
+}
+
+/// Three decimals: a picosecond, or a femtofarad where the unit is pF; more where that would be zero.
+fn decimal(value: f64) -> String {
+    let short = format!("{value:.3}");
+    if value != 0.0 && short.parse() == Ok(0.0) { format!("{value}") } else { short }
+}

@@ -1,0 +1,651 @@
+//! What a design takes of an FPGA, and how fast it runs there.
+//!
+//! Yosys maps it to the family's cells; nextpnr, where it is there, places and routes it. A block has more ports than the package
+//! has pins, so that what is placed is the block in a harness: a shift register feeds every input, every output goes into a flip-flop
+//! and from there through registered trees of XOR to one pin. Each path of the block thus begins and ends in a flip-flop, and counts.
+//! The block's logic cells are those of the block alone, packed but not placed.
+
+use super::job::{self, JobError, Shelf};
+use crate::tools::{self, Found, Tool};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use thiserror::Error;
+use windlass_rtl::port::{CLOCK, Direction, Port};
+
+/// Part of the cache's key: goes up when an [`FpgaReport`] comes to mean something else.
+const CACHE_FORMAT: &str = "fpga 1";
+
+/// Arguments of a run that packs and stops.
+const PACK: [&str; 2] = ["--pack-only", "--quiet"];
+
+/// Name of the harness; no block is called so.
+const HARNESS: &str = "windlass_harness";
+
+/// A family of FPGAs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// Lattice iCE40, as an HX8K in the package ct256.
+    Ice40,
+    /// Lattice ECP5, as an LFE5U-85F in the package CABGA381.
+    Ecp5,
+    /// Xilinx 7 series; synthesis only.
+    Xc7,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ice40, Self::Ecp5, Self::Xc7];
+
+    /// The name on the command line and in the constraints file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ice40 => "ice40",
+            Self::Ecp5 => "ecp5",
+            Self::Xc7 => "xc7",
+        }
+    }
+
+    /// The device that is meant.
+    pub fn part(self) -> &'static str {
+        match self {
+            Self::Ice40 => "iCE40 HX8K ct256",
+            Self::Ecp5 => "ECP5 LFE5U-85F CABGA381, speed grade 6",
+            Self::Xc7 => "Xilinx 7 series",
+        }
+    }
+
+    /// Yosys's commands. The one with the smallest result counts: on an iCE40, carry chains cost a window a tenth of its cells, and
+    /// an adder is twice as large without.
+    fn synth(self) -> &'static [&'static str] {
+        match self {
+            Self::Ice40 => &["synth_ice40", "synth_ice40 -abc9 -device hx -nocarry"],
+            Self::Ecp5 => &["synth_ecp5"],
+            Self::Xc7 => &["synth_xilinx -family xc7 -noiopad"],
+        }
+    }
+
+    fn place_and_route(self) -> Option<(Tool, &'static [&'static str], &'static str)> {
+        match self {
+            Self::Ice40 => Some((Tool::NextpnrIce40, &["--hx8k", "--package", "ct256"], "ICESTORM_LC")),
+            Self::Ecp5 => {
+                let arguments: &[&str] =
+                    &["--85k", "--package", "CABGA381", "--speed", "6", "--lpf-allow-unconstrained"];
+                Some((Tool::NextpnrEcp5, arguments, "TRELLIS_COMB"))
+            }
+            Self::Xc7 => None,
+        }
+    }
+
+    /// What a cell is, by its type.
+    fn kind(self, cell: &str) -> Kind {
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|p| cell.starts_with(p));
+        match self {
+            Self::Ice40 if cell == "SB_LUT4" => Kind::Lut,
+            Self::Ice40 if begins(&["SB_DFF"]) => Kind::FlipFlop,
+            Self::Ice40 if begins(&["SB_RAM40"]) => Kind::BlockRam,
+            Self::Ice40 if cell == "SB_CARRY" => Kind::Carry,
+            Self::Ecp5 if cell == "LUT4" => Kind::Lut,
+            Self::Ecp5 if cell == "TRELLIS_FF" => Kind::FlipFlop,
+            Self::Ecp5 if begins(&["DP16K", "PDPW16K"]) => Kind::BlockRam,
+            Self::Ecp5 if cell == "CCU2C" => Kind::Carry,
+            Self::Ecp5 if begins(&["TRELLIS_DPR16"]) => Kind::LutRam,
+            Self::Xc7 if cell == "INV" || begins(&["LUT"]) => Kind::Lut,
+            Self::Xc7 if ["FDRE", "FDSE", "FDCE", "FDPE"].contains(&cell) => Kind::FlipFlop,
+            Self::Xc7 if begins(&["RAMB"]) => Kind::BlockRam,
+            Self::Xc7 if begins(&["CARRY"]) => Kind::Carry,
+            Self::Xc7 if begins(&["RAM", "SRL"]) => Kind::LutRam,
+            _ => Kind::Other,
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Family {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let possible = Self::ALL.map(Self::name).join(", ");
+        Self::ALL
+            .into_iter()
+            .find(|f| f.name() == name)
+            .ok_or_else(|| format!("there is no FPGA family `{name}`; possible: {possible}"))
+    }
+}
+
+enum Kind {
+    Lut,
+    FlipFlop,
+    BlockRam,
+    Carry,
+    LutRam,
+    Other,
+}
+
+/// How to measure.
+#[derive(Clone, Debug)]
+pub struct FpgaOptions {
+    /// The Yosys to use; `None`: the one that [`tools::find`] finds.
+    pub yosys: Option<Found>,
+    /// The cache's root; `None`: [`crate::cache::root`].
+    pub cache: Option<PathBuf>,
+    /// Seeds of place and route, one run each: a single run is luck. None: only synthesis.
+    pub seeds: Vec<u32>,
+    /// What nextpnr is told to reach, in MHz: more than it can, or it stops early.
+    pub target_mhz: u32,
+}
+
+impl Default for FpgaOptions {
+    fn default() -> Self {
+        Self { yosys: None, cache: None, seeds: vec![1, 2, 3], target_mhz: 250 }
+    }
+}
+
+/// A design on an FPGA.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FpgaReport {
+    /// Module at the top.
+    pub top: String,
+    /// The family.
+    pub family: Family,
+    /// The device.
+    pub part: String,
+    /// Yosys, and its version.
+    pub tool: String,
+    /// All that Yosys was told.
+    pub script: String,
+    /// Lookup tables, of whatever size the family has.
+    pub luts: u64,
+    /// Flip-flops.
+    pub flip_flops: u64,
+    /// Block RAMs.
+    pub block_rams: u64,
+    /// Carry cells.
+    pub carries: u64,
+    /// Memories made of lookup tables.
+    pub lut_rams: u64,
+    /// All cells by type, those above included.
+    pub cells: BTreeMap<String, u64>,
+    /// What place and route found.
+    pub placement: Placement,
+}
+
+/// What place and route found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Placement {
+    /// It fits, in its harness.
+    Placed {
+        /// The tool, and its version.
+        tool: String,
+        /// Logic cells of the block alone.
+        logic_cells: u64,
+        /// Those that the device has.
+        available: u64,
+        /// Logic cells that were placed, the harness included.
+        with_harness: u64,
+        /// One per seed.
+        runs: Vec<Run>,
+    },
+    /// It does not fit.
+    TooLarge {
+        /// The tool, and its version.
+        tool: String,
+        /// Logic cells of the block alone.
+        logic_cells: u64,
+        /// Those that the device has.
+        available: u64,
+        /// What ran out.
+        reason: String,
+    },
+    /// Nothing was placed.
+    NotRun {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One run of place and route.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u32,
+    /// The clock that was reached, in MHz; `None` where the design has no path between flip-flops.
+    pub fmax_mhz: Option<f64>,
+}
+
+impl Placement {
+    /// The slowest and the fastest run, in MHz.
+    pub fn fmax_mhz(&self) -> Option<(f64, f64)> {
+        let Self::Placed { runs, .. } = self else { return None };
+        let all = || runs.iter().filter_map(|r| r.fmax_mhz);
+        Some((all().reduce(f64::min)?, all().reduce(f64::max)?))
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub enum FpgaError {
+    /// A tool is missing or failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// A file or module name that cannot be given to Yosys.
+    #[error("`{name}` cannot be synthesized under that name: use letters, digits, `_`, `-` and `.` only")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A tool's results are not understood.
+    #[error("the results of {tool} cannot be read: {what}\n  Yosys 0.23 and nextpnr 0.4 are known to work")]
+    Results {
+        /// The tool.
+        tool: String,
+        /// What is wrong with them.
+        what: String,
+    },
+}
+
+/// Measures the module `top` in `design`, a list of Verilog files (name, text), with its `ports`.
+///
+/// A design that does not fit is a result. Without nextpnr there are counts and no frequency; the report says so. Results are cached
+/// by content.
+pub fn fpga(
+    design: &[(String, String)],
+    top: &str,
+    ports: &[Port],
+    family: Family,
+    options: &FpgaOptions,
+) -> Result<FpgaReport, FpgaError> {
+    for name in design.iter().map(|(name, _)| name.as_str()).chain([top]) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
+            return Err(FpgaError::Name { name: name.into() });
+        }
+    }
+    let shelf = Shelf::new(options.cache.as_deref(), "fpga")?;
+    let yosys = match &options.yosys {
+        Some(found) => found.clone(),
+        None => tools::find(Tool::Yosys).map_err(JobError::from)?,
+    };
+    let placer = match family.place_and_route() {
+        _ if options.seeds.is_empty() => Err("place and route was not asked for".to_string()),
+        None => Err("no free place and route for this family is packaged; use Vivado with the .xdc".into()),
+        Some((tool, arguments, resource)) => tools::find(tool)
+            .map(|found| Placer { found, arguments, resource })
+            .map_err(|error| error.to_string()),
+    };
+    let harness = harness(top, ports);
+    let scripts: Vec<String> =
+        family.synth().iter().map(|synth| script(design, top, synth, placer.is_ok())).collect();
+    let seeds = format!("{:?} {}", options.seeds, options.target_mhz);
+    let version = placer.as_ref().map_or_else(String::as_str, |p| p.found.version_line.as_str());
+    let all_scripts = scripts.concat();
+    let parts = design.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]);
+    let others = [CACHE_FORMAT, family.name(), &yosys.version_line, &all_scripts, &harness, version, &seeds];
+    let key = job::key(parts.chain(others));
+    if let Some(report) = shelf.get(&key) {
+        return Ok(report);
+    }
+
+    let stub = stub(top, ports);
+    let mut best: Option<(u64, String, BTreeMap<String, u64>, tempfile::TempDir)> = None;
+    for script in scripts {
+        let files = design.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let files = files.chain([("harness.v", &*harness), ("stub.v", &*stub), ("synth.ys", &*script)]);
+        let folder = shelf.folder(files)?;
+        let arguments = ["-q", "-l", "yosys.log", "-s", "synth.ys"];
+        let output = job::run(&yosys, &arguments, folder.path())?;
+        if !output.status.success() {
+            return Err(shelf.failed(&key, top, &yosys, &arguments, &output, folder).into());
+        }
+        let cells = statistics(&folder.path().join("stat.json"), top)
+            .map_err(|what| FpgaError::Results { tool: yosys.version_line.clone(), what })?;
+        let size = cells.iter().filter(|(cell, _)| matches!(family.kind(cell), Kind::Lut | Kind::Carry));
+        let size = size.map(|(_, count)| count).sum();
+        if best.as_ref().is_none_or(|(smallest, ..)| size < *smallest) {
+            best = Some((size, script, cells, folder));
+        }
+    }
+    let Some((_, script, cells, folder)) = best else {
+        unreachable!("every family has a command");
+    };
+    let mut report = FpgaReport {
+        top: top.into(),
+        family,
+        part: family.part().into(),
+        tool: yosys.version_line,
+        script,
+        luts: 0,
+        flip_flops: 0,
+        block_rams: 0,
+        carries: 0,
+        lut_rams: 0,
+        cells: BTreeMap::new(),
+        placement: Placement::NotRun { reason: String::new() },
+    };
+    for (cell, count) in cells {
+        match family.kind(&cell) {
+            Kind::Lut => report.luts += count,
+            Kind::FlipFlop => report.flip_flops += count,
+            Kind::BlockRam => report.block_rams += count,
+            Kind::Carry => report.carries += count,
+            Kind::LutRam => report.lut_rams += count,
+            Kind::Other => {}
+        }
+        report.cells.insert(cell, count);
+    }
+    report.placement = match placer {
+        Ok(placer) => placer.place(&shelf, &key, top, folder, options)?,
+        Err(reason) => Placement::NotRun { reason },
+    };
+    shelf.put(&key, &report)?;
+    Ok(report)
+}
+
+struct Placer {
+    found: Found,
+    arguments: &'static [&'static str],
+    resource: &'static str,
+}
+
+/// nextpnr's `--report`.
+#[derive(Deserialize)]
+struct Results {
+    #[serde(default)]
+    fmax: BTreeMap<String, Fmax>,
+    utilization: BTreeMap<String, Utilization>,
+}
+
+#[derive(Deserialize)]
+struct Fmax {
+    achieved: f64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct Utilization {
+    used: u64,
+    available: u64,
+}
+
+impl Placer {
+    fn place(
+        &self,
+        shelf: &Shelf,
+        key: &str,
+        top: &str,
+        folder: tempfile::TempDir,
+        options: &FpgaOptions,
+    ) -> Result<Placement, FpgaError> {
+        let tool = self.found.version_line.clone();
+        let pack =
+            [self.arguments, &["--json", "alone.json", "--report", "alone-report.json"], &PACK].concat();
+        let output = job::run(&self.found, &pack, folder.path())?;
+        if !output.status.success() {
+            return Err(shelf.failed(key, top, &self.found, &pack, &output, folder).into());
+        }
+        let alone = self.utilization(&self.results(&folder.path().join("alone-report.json"))?)?;
+        let too_large = |reason: String| Placement::TooLarge {
+            tool: tool.clone(),
+            logic_cells: alone.used,
+            available: alone.available,
+            reason,
+        };
+        if alone.used > alone.available {
+            return Ok(too_large(format!("{} of {} {}", alone.used, alone.available, self.resource)));
+        }
+        // nextpnr does not look at numbers of cells before it has tried to place them.
+        let pack =
+            [self.arguments, &["--json", "harness.json", "--report", "harness-report.json"], &PACK].concat();
+        let output = job::run(&self.found, &pack, folder.path())?;
+        if !output.status.success() {
+            return Err(shelf.failed(key, top, &self.found, &pack, &output, folder).into());
+        }
+        let packed = self.utilization(&self.results(&folder.path().join("harness-report.json"))?)?;
+        if packed.used > packed.available {
+            let (used, available) = (packed.used, packed.available);
+            return Ok(too_large(format!(
+                "with the harness it is measured in it would take {used} of {available} {}",
+                self.resource
+            )));
+        }
+        let frequency = options.target_mhz.to_string();
+        let mut runs = Vec::new();
+        let mut with_harness = 0;
+        for seed in &options.seeds {
+            let text = seed.to_string();
+            let files = ["--json", "harness.json", "--report", "report.json", "--quiet"];
+            let how = ["--timing-allow-fail", "--freq", &frequency, "--seed", &text];
+            let place = [self.arguments, &files, &how].concat();
+            let output = job::run(&self.found, &place, folder.path())?;
+            if !output.status.success() {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let full = ["Unable to place", "unable to place", "no Bels", "no BELs", "Unable to find"];
+                if let Some(line) = said.lines().find(|line| full.iter().any(|words| line.contains(words))) {
+                    return Ok(too_large(format!("in its harness: {}", line.trim_start_matches("ERROR: "))));
+                }
+                return Err(shelf.failed(key, top, &self.found, &place, &output, folder).into());
+            }
+            let results = self.results(&folder.path().join("report.json"))?;
+            with_harness = self.utilization(&results)?.used;
+            let fmax_mhz = results.fmax.values().map(|f| f.achieved).reduce(f64::min);
+            runs.push(Run { seed: *seed, fmax_mhz: fmax_mhz.map(|mhz| (mhz * 100.0).round() / 100.0) });
+        }
+        let (logic_cells, available) = (alone.used, alone.available);
+        Ok(Placement::Placed { tool, logic_cells, available, with_harness, runs })
+    }
+
+    fn results(&self, path: &Path) -> Result<Results, FpgaError> {
+        let text = fs::read_to_string(path).map_err(|e| self.unreadable(e.to_string()))?;
+        serde_json::from_str(&text).map_err(|e| self.unreadable(e.to_string()))
+    }
+
+    fn utilization(&self, results: &Results) -> Result<Utilization, FpgaError> {
+        let found = results.utilization.get(self.resource).copied();
+        found.ok_or_else(|| self.unreadable(format!("they have no `{}`", self.resource)))
+    }
+
+    fn unreadable(&self, what: String) -> FpgaError {
+        FpgaError::Results { tool: self.found.version_line.clone(), what }
+    }
+}
+
+/// The block is synthesized alone, then put into the harness as a netlist: nothing is optimized across that border.
+fn script(design: &[(String, String)], top: &str, synth: &str, place: bool) -> String {
+    let mut script = String::new();
+    for (name, _) in design {
+        let _ = writeln!(script, "read_verilog {name}");
+    }
+    let _ = write!(
+        script,
+        "hierarchy -check -top {top}\nproc -noopt\ncheck\n{synth} -top {top}\ntee -q -o stat.json stat -json\n"
+    );
+    if place {
+        let _ = write!(
+            script,
+            "write_json alone.json\n\
+             design -stash alone\n\
+             read_verilog -lib stub.v\n\
+             read_verilog harness.v\n\
+             {synth} -top {HARNESS}\n\
+             delete ={top}\n\
+             design -copy-from alone -as {top} {top}\n\
+             hierarchy -check -top {HARNESS}\n\
+             flatten\n\
+             opt_clean -purge\n\
+             write_json harness.json\n"
+        );
+    }
+    script
+}
+
+/// The block without its inside.
+fn stub(top: &str, ports: &[Port]) -> String {
+    let ports: Vec<String> = ports
+        .iter()
+        .map(|p| {
+            let direction = if p.direction == Direction::Input { "input" } else { "output" };
+            format!("{direction} [{}:0] {}", p.width - 1, p.name)
+        })
+        .collect();
+    format!("module {top} ({});\nendmodule\n", ports.join(", "))
+}
+
+/// The harness: one flip-flop per bit of input, one per bit of output, and a third of one per bit of output for the tree.
+fn harness(top: &str, ports: &[Port]) -> String {
+    let of = |direction| ports.iter().filter(move |p| p.direction == direction && p.name != CLOCK);
+    let (inputs, outputs) = (of(Direction::Input), of(Direction::Output));
+    let bits = |ports: &mut dyn Iterator<Item = &Port>| ports.map(|p| p.width).sum::<u32>();
+    let (wide_in, wide_out) = (bits(&mut inputs.clone()).max(1), bits(&mut outputs.clone()).max(1));
+    let mut text = format!(
+        "module {HARNESS} (input wire {CLOCK}, input wire serial_i, output reg serial_o);\n  \
+           reg [{0}:0] shift;\n  \
+           wire [{1}:0] out;\n  \
+           reg [{1}:0] fold_0;\n  \
+           always @(posedge {CLOCK}) shift <= {{shift, serial_i}};\n  \
+           always @(posedge {CLOCK}) fold_0 <= out;\n",
+        wide_in - 1,
+        wide_out - 1
+    );
+    let (mut wide, mut step) = (wide_out, 0);
+    while wide > 1 {
+        let next = wide.div_ceil(4);
+        let folded: Vec<String> = (0..next)
+            .rev()
+            .map(|i| format!("^fold_{step}[{}:{}]", (4 * i + 3).min(wide - 1), 4 * i))
+            .collect();
+        step += 1;
+        let _ = write!(
+            text,
+            "  reg [{}:0] fold_{step};\n  always @(posedge {CLOCK}) fold_{step} <= {{{}}};\n",
+            next - 1,
+            folded.join(", ")
+        );
+        wide = next;
+    }
+    let _ = writeln!(text, "  always @(posedge {CLOCK}) serial_o <= fold_{step}[0];");
+    let mut connections = Vec::new();
+    if ports.iter().any(|p| p.name == CLOCK) {
+        connections.push(format!(".{CLOCK}({CLOCK})"));
+    }
+    for (ports, wire) in [(inputs.collect::<Vec<_>>(), "shift"), (outputs.collect(), "out")] {
+        let mut at = 0;
+        for port in ports {
+            connections.push(format!(".{}({wire}[{}:{at}])", port.name, at + port.width - 1));
+            at += port.width;
+        }
+    }
+    let _ = write!(text, "  {top} block (\n    {}\n  );\nendmodule\n", connections.join(",\n    "));
+    text
+}
+
+/// Cells by type of the flattened design.
+fn statistics(path: &Path, top: &str) -> Result<BTreeMap<String, u64>, String> {
+    #[derive(Deserialize)]
+    struct Module {
+        #[serde(default)]
+        num_cells_by_type: BTreeMap<String, u64>,
+    }
+    let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
+    // The value of `modules` alone: Yosys 0.23 may go on with lines that are no JSON.
+    let (_, modules) = text.split_once("\"modules\":").ok_or("they have no `modules`")?;
+    let first = serde_json::Deserializer::from_str(modules).into_iter::<BTreeMap<String, Module>>().next();
+    let modules = first.ok_or("they end after `modules`")?.map_err(|e| e.to_string())?;
+    let plain = |name: &str| name.trim_start_matches('\\').to_string();
+    let module = modules.into_iter().find(|(name, _)| plain(name) == top);
+    let (_, module) = module.ok_or_else(|| format!("they have no module `{top}`"))?;
+    Ok(module.num_cells_by_type.into_iter().map(|(cell, count)| (plain(&cell), count)).collect())
+}
+
+/// A module that holds `parts` side by side, to measure them together: its Verilog and its ports. A part is a name for its ports'
+/// prefix, its module and its ports; clock and reset are shared.
+pub fn side_by_side(name: &str, parts: &[(&str, &str, &[Port])]) -> (String, Vec<Port>) {
+    let mut ports: Vec<Port> = Vec::new();
+    let mut instances = String::new();
+    for (prefix, module, inner) in parts {
+        let mut connections = Vec::new();
+        for port in *inner {
+            let shared = port.name == CLOCK || port.name == windlass_rtl::port::RESET;
+            let outer = if shared { port.name.clone() } else { format!("{prefix}_{}", port.name) };
+            connections.push(format!(".{}({outer})", port.name));
+            if !ports.iter().any(|p| p.name == outer) {
+                ports.push(Port { name: outer, ..port.clone() });
+            }
+        }
+        let _ = writeln!(instances, "  {module} u_{prefix} ({});", connections.join(", "));
+    }
+    let declarations: Vec<String> = ports
+        .iter()
+        .map(|p| {
+            let direction = if p.direction == Direction::Input { "input" } else { "output" };
+            format!("  {direction} wire [{}:0] {}", p.width - 1, p.name)
+        })
+        .collect();
+    (format!("module {name} (\n{}\n);\n{instances}endmodule\n", declarations.join(",\n")), ports)
+}
+
+/// The reports as a table in text or, with `markdown`, in Markdown.
+pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
+    let head = ["design", "FPGA", "LUT", "FF", "BRAM", "carry", "logic cells", "with harness", "fmax, MHz"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    let mut notes: Vec<String> = Vec::new();
+    for report in reports {
+        let (cells, harness, fmax) = match &report.placement {
+            Placement::Placed { logic_cells, available, with_harness, runs, .. } => {
+                let fmax = match report.placement.fmax_mhz() {
+                    Some((slow, fast)) if runs.len() > 1 => format!("{slow:.1} to {fast:.1}"),
+                    Some((mhz, _)) => format!("{mhz:.1}"),
+                    None => "no path".into(),
+                };
+                (format!("{logic_cells} of {available}"), with_harness.to_string(), fmax)
+            }
+            Placement::TooLarge { logic_cells, available, reason, .. } => {
+                notes.push(format!("{} does not fit in {}: {reason}", report.top, report.part));
+                (format!("{logic_cells} of {available}"), "-".into(), "does not fit".into())
+            }
+            Placement::NotRun { reason } => {
+                notes.push(format!("{}: {reason}", report.part));
+                ("-".into(), "-".into(), "-".into())
+            }
+        };
+        let counts = [report.luts + report.lut_rams, report.flip_flops, report.block_rams, report.carries];
+        let mut row = vec![report.top.clone(), report.family.to_string()];
+        row.extend(counts.map(|n| n.to_string()));
+        row.extend([cells, harness, fmax]);
+        rows.push(row);
+    }
+    notes.dedup();
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut text = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let cells: Vec<String> = cells.collect();
+        if markdown {
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+            if i == 0 {
+                let rule = |(column, &width): (usize, &usize)| {
+                    if column < 2 { "-".repeat(width + 2) } else { format!("{}:", "-".repeat(width + 1)) }
+                };
+                let rules: Vec<String> = widths.iter().enumerate().map(rule).collect();
+                let _ = writeln!(text, "|{}|", rules.join("|"));
+            }
+        } else {
+            let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+        }
+    }
+    for note in notes {
+        let _ = writeln!(text, "{}{note}", if markdown { "\n" } else { "" });
+    }
+    text
+}

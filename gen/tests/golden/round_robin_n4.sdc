@@ -1,0 +1,24 @@
+# round_robin_n4: constraints by Windlass 0.1.0, from mine.toml; do not edit.
+# Library: nangate45; capacitance in its own unit.
+set_units -time ns
+create_clock -name clk_i -period 0.500 [get_ports {clk_i}]
+set_clock_uncertainty -setup 0.050 [get_clocks {clk_i}]
+set_clock_uncertainty -hold 0.020 [get_clocks {clk_i}]
+
+set_input_delay -max 0.250 -clock [get_clocks {clk_i}] [get_ports {rst_ni}]
+set_input_delay -min 0.000 -clock [get_clocks {clk_i}] [get_ports {rst_ni}]
+set_input_delay -max 0.125 -clock [get_clocks {clk_i}] [get_ports {req_i[*] ack_i}]
+set_input_delay -min 0.000 -clock [get_clocks {clk_i}] [get_ports {req_i[*] ack_i}]
+set_output_delay -max 0.125 -clock [get_clocks {clk_i}] [get_ports {gnt_o[*]}]
+set_output_delay -min 0.000 -clock [get_clocks {clk_i}] [get_ports {gnt_o[*]}]
+
+# Reason: held for many cycles
+set_false_path -from [get_ports {rst_ni}]
+
+# Reason: two cycles are allowed
+set_multicycle_path 2 -setup -from [get_ports {ack_i}] -to [get_ports {gnt_o[*]}]
+set_multicycle_path 1 -hold -from [get_ports {ack_i}] -to [get_ports {gnt_o[*]}]
+
+set_driving_cell -lib_cell BUF_X2 -pin Z [get_ports {rst_ni}]
+set_driving_cell -lib_cell BUF_X2 -pin Z [get_ports {req_i[*] ack_i}]
+set_load 2.000 [get_ports {gnt_o[*]}]
