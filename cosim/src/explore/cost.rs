@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use windlass_gen::report::synth::{Sizing, Variant};
+use windlass_gen::report::synth::Variant;
 use windlass_gen::report::{AreaOptions, SynthOptions, SynthesisError, Yosys, area, synth};
 use windlass_gen::tools::{self, Tool, ToolError};
 
@@ -11,7 +11,7 @@ use windlass_gen::tools::{self, Tool, ToolError};
 pub enum Effort {
     /// Area only, hierarchy kept, as `windlass report` has it.
     Area,
-    /// Flattened, mapped once for area and once for speed, both timed.
+    /// Flattened, with the area script alone, timed.
     Quick,
     /// Flattened, with every mapping and sizing that the synthesis flow has, all timed.
     Full,
@@ -30,10 +30,7 @@ impl Effort {
     fn variants(self) -> Vec<Variant> {
         match self {
             Self::Full => SynthOptions::default().variants,
-            _ => Variant::all(&[Sizing::None])
-                .into_iter()
-                .filter(|v| ["area", "speed"].contains(&v.name.as_str()))
-                .collect(),
+            Self::Area | Self::Quick => Variant::quick(),
         }
     }
 }

@@ -215,12 +215,20 @@ fn setting(report: &Report, sms: u32) -> String {
     text
 }
 
+/// True where some design's fastest netlist is not its smallest.
+fn two_netlists(report: &Report) -> bool {
+    report.points.iter().any(|p| p.fastest.is_some() && p.fastest != p.cost)
+}
+
 fn titles(report: &Report) -> Vec<&'static str> {
     let mut titles = vec!["N", "window", "arbiter"];
     if let Some(synthesis) = &report.synthesis {
         titles.extend(["area [um2]", "kGE", "flip-flops"]);
         if synthesis.timer.is_some() {
-            titles.extend(["MHz", "fastest [MHz]", "at [kGE]"]);
+            titles.push("MHz");
+            if two_netlists(report) {
+                titles.extend(["fastest [MHz]", "at [kGE]"]);
+            }
         }
     }
     titles.extend(["speed-up", "of the gain", "cycles/kernel", "ns/kernel", "front", ""]);
@@ -238,8 +246,10 @@ fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
         row.push(cost.map_or(NONE.into(), |c| c.flip_flops.to_string()));
         if synthesis.timer.is_some() {
             row.push(number(cost.and_then(|c| c.fmax_mhz), 1));
-            row.push(number(p.fastest.as_ref().and_then(|c| c.fmax_mhz), 1));
-            row.push(number(p.fastest.as_ref().map(|c| c.gate_equivalents / 1000.0), 1));
+            if two_netlists(report) {
+                row.push(number(p.fastest.as_ref().and_then(|c| c.fmax_mhz), 1));
+                row.push(number(p.fastest.as_ref().map(|c| c.gate_equivalents / 1000.0), 1));
+            }
         }
     }
     let advice = report.advice.iter().find(|a| a.sms == p.sms);
@@ -285,7 +295,8 @@ fn legend(report: &Report) -> String {
         super::advice::percent(report.keep)
     );
     if report.synthesis.as_ref().is_some_and(|s| s.timer.is_some()) {
-        text.push_str(" MHz: register to register, of the smallest netlist; the fastest netlist is another one, with its own area.");
+        text.push_str(" MHz: register to register, of the smallest netlist");
+        text.push_str(if two_netlists(report) { "; the fastest is another one, with its own area." } else { "." });
     }
     text
 }
