@@ -1,9 +1,10 @@
 //! The `windlass` command: one file per subcommand, each thin.
 //!
-//! Exit status: 0 done, 1 checked and found wrong, 2 could not run. Results go to stdout, talk to stderr.
+//! Exit status: 0 done, 1 checked and found wrong, 2 could not run, 130 stopped by Ctrl-C with what is finished kept. Results go to stdout, talk to stderr.
 
 mod cosim_command;
 mod doctor_command;
+mod explore_command;
 mod fpga_options;
 mod gen_command;
 mod mix_command;
@@ -31,6 +32,8 @@ enum Command {
     Cosim(cosim_command::CosimArgs),
     /// Report area, latencies and speed-ups of schedulers
     Report(report_command::ReportArgs),
+    /// Synthesize and co-simulate every front end of a grid, and say which to build
+    Explore(explore_command::ExploreArgs),
     /// Say what is in a kernel stream, and bound what out-of-order launching can gain
     Trace(trace_command::TraceArgs),
     /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
@@ -45,6 +48,8 @@ pub enum Outcome {
     Done,
     /// What was checked is wrong.
     Wrong,
+    /// Told to stop; what was finished is kept.
+    Stopped,
 }
 
 /// Anything that stops a command: it could not run.
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
         Command::Gen(args) => gen_command::run(&args),
         Command::Cosim(args) => cosim_command::run(&args),
         Command::Report(args) => report_command::run(&args),
+        Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),
         Command::Mix(args) => mix_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Wrong) => ExitCode::from(1),
+        Ok(Outcome::Stopped) => ExitCode::from(130),
         Err(error) => {
             // A closed pipe (`windlass ... | head`) is no error.
             if error

@@ -19,10 +19,20 @@ const ALL: [(&str, &str); 4] = [
     built_in!("mix-fork"),
 ];
 
+/// Names of the traces that are built in.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|(name, _)| *name)
+}
+
+/// Text of the built-in trace of that name.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    ALL.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+}
+
 /// Loads a trace, and prints its warnings.
 pub fn load(file: &str) -> Result<Trace, KtraceErrors> {
-    let trace = match ALL.iter().find(|(name, _)| *name == file) {
-        Some((name, text)) => Trace::read(Reader::new(text.as_bytes(), *name)?)?,
+    let trace = match built_in(file) {
+        Some(text) => Trace::read(Reader::new(text.as_bytes(), file)?)?,
         None => Trace::load(file)?,
     };
     for warning in &trace.warnings {

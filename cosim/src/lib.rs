@@ -1,9 +1,10 @@
-//! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement.
+//! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement, design space exploration.
 
 pub mod block_stimulus;
 pub mod device;
 pub mod energy;
 pub mod engine;
+pub mod explore;
 pub mod latency;
 pub mod lockstep;
 pub mod partition;

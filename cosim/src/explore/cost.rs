@@ -1,0 +1,172 @@
+//! What a design costs: the one place that knows which synthesis flow is used.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use windlass_gen::report::synth::Variant;
+use windlass_gen::report::{AreaOptions, SynthOptions, SynthesisError, Yosys, area, synth};
+use windlass_gen::tools::{self, Tool, ToolError};
+
+/// How much work synthesis is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Area only, hierarchy kept, as `windlass report` has it.
+    Area,
+    /// Flattened, with the area script alone, timed.
+    Quick,
+    /// Flattened, with every mapping and sizing that the synthesis flow has, all timed.
+    Full,
+}
+
+impl Effort {
+    /// Its name in reports and keys.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Area => "area",
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+
+    fn variants(self) -> Vec<Variant> {
+        match self {
+            Self::Full => SynthOptions::default().variants,
+            Self::Area | Self::Quick => Variant::quick(),
+        }
+    }
+}
+
+/// How to synthesize.
+#[derive(Clone, Debug)]
+pub struct Synthesis {
+    /// The library's Liberty file.
+    pub liberty: PathBuf,
+    /// How much.
+    pub effort: Effort,
+}
+
+/// What a design costs in a library. All areas are those of one netlist with its frequency: the smallest, and the fastest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Synthesis tool and version.
+    pub tool: String,
+    /// What timed it, if anything did.
+    pub timer: Option<String>,
+    /// The library's name.
+    pub library: String,
+    /// Its operating conditions.
+    pub corner: String,
+    /// The cell that gate equivalents count in.
+    pub gate: String,
+    /// The smallest netlist.
+    pub smallest: Netlist,
+    /// The fastest netlist, where times are known.
+    pub fastest: Option<Netlist>,
+}
+
+/// One netlist.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Netlist {
+    /// How it was mapped.
+    pub variant: String,
+    /// Cell area in µm².
+    pub area_um2: f64,
+    /// The same in NAND2 of the library.
+    pub gate_equivalents: f64,
+    /// Flip-flops.
+    pub flip_flops: u64,
+    /// The highest clock, register to register, in MHz.
+    pub fmax_mhz: Option<f64>,
+}
+
+/// The tools that were found, so that they are looked for once.
+#[derive(Clone, Debug)]
+pub(super) struct Tools {
+    yosys: Yosys,
+    /// Versions, for keys.
+    pub versions: String,
+}
+
+impl Tools {
+    pub fn find(effort: Effort) -> Result<Self, ToolError> {
+        let yosys = Yosys::find()?;
+        let timer = match effort {
+            Effort::Area => String::new(),
+            _ => match tools::find(Tool::OpenSta) {
+                Ok(sta) => sta.version_text(),
+                Err(ToolError::Missing { .. }) => "estimate".into(),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self { versions: format!("{}; {timer}", yosys.version), yosys })
+    }
+}
+
+/// Synthesizes the module `top` of `files`.
+pub(super) fn cost(
+    files: &[(String, String)],
+    top: &str,
+    synthesis: &Synthesis,
+    tools: &Tools,
+) -> Result<Cost, SynthesisError> {
+    if synthesis.effort == Effort::Area {
+        return hierarchical(files, top, &synthesis.liberty, tools);
+    }
+    let options = SynthOptions {
+        yosys: Some(tools.yosys.clone()),
+        variants: synthesis.effort.variants(),
+        // Pieces run side by side already.
+        jobs: 1,
+        ..SynthOptions::default()
+    };
+    let report = synth(files, top, &synthesis.liberty, &options)?;
+    let netlist = |name: &str| {
+        let result = report.result(name)?;
+        let total = result.total?;
+        Some(Netlist {
+            variant: result.name.clone(),
+            area_um2: total.area_um2,
+            gate_equivalents: total.gate_equivalents,
+            flip_flops: total.flip_flops,
+            fmax_mhz: result.fmax_mhz(),
+        })
+    };
+    let nothing = || SynthesisError::Output {
+        tool: report.tool.clone(),
+        what: "no netlist came out of any mapping".into(),
+    };
+    Ok(Cost {
+        timer: report.smallest().and_then(|r| r.timing.as_ref()).map(|t| t.tool.clone()),
+        smallest: netlist(&report.smallest).ok_or_else(nothing)?,
+        fastest: netlist(&report.fastest).filter(|n| n.fmax_mhz.is_some()),
+        tool: report.tool,
+        library: report.library,
+        corner: report.corner,
+        gate: report.gate,
+    })
+}
+
+fn hierarchical(
+    files: &[(String, String)],
+    top: &str,
+    liberty: &Path,
+    tools: &Tools,
+) -> Result<Cost, SynthesisError> {
+    let options = AreaOptions { yosys: Some(tools.yosys.clone()), ..AreaOptions::default() };
+    let report = area(files, top, liberty, &options)?;
+    let total = report.total();
+    Ok(Cost {
+        timer: None,
+        smallest: Netlist {
+            variant: "hierarchy kept".into(),
+            area_um2: total.area_um2,
+            gate_equivalents: total.gate_equivalents,
+            flip_flops: total.flip_flops,
+            fmax_mhz: None,
+        },
+        fastest: None,
+        tool: report.tool,
+        library: report.library,
+        corner: report.corner,
+        gate: report.gate,
+    })
+}

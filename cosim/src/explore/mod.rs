@@ -1,0 +1,152 @@
+//! The design space: every front end of a grid synthesized and co-simulated on every workload, and which of them to build.
+//!
+//! [`explore`] does the work, piece by piece (one synthesis per design, one co-simulation per design and workload), and keeps each
+//! finished piece in the output directory. [`Report`] is made from the pieces alone, so that a run that was interrupted and
+//! continued gives the same bytes as one that was not.
+
+pub mod advice;
+pub mod cost;
+pub mod figure;
+pub mod render;
+mod report;
+mod store;
+mod work;
+
+pub use cost::{Effort, Synthesis};
+pub use report::{FORMAT_VERSION, PointReport, Report};
+pub use work::{Event, explore};
+
+use crate::engine::DispatcherKind;
+use crate::policy::Stream;
+use crate::profile::Profile;
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use thiserror::Error;
+use windlass_rtl::params::{ArbiterKind, SchedulerParams, WindowKind};
+
+/// A front end of the grid. The order is that of all tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Design {
+    /// SMs.
+    pub sms: u32,
+    /// Slots N.
+    pub slots: usize,
+    /// Which window.
+    pub window: WindowKind,
+    /// Which CTA arbiter.
+    pub arbiter: ArbiterKind,
+}
+
+impl Design {
+    /// Every combination, each once, in order.
+    pub fn grid(sms: &[u32], slots: &[usize], windows: &[WindowKind], arbiters: &[ArbiterKind]) -> Vec<Self> {
+        let mut designs = Vec::new();
+        for &sms in sms {
+            for &slots in slots {
+                for &window in windows {
+                    designs.extend(arbiters.iter().map(|&arbiter| Self { sms, slots, window, arbiter }));
+                }
+            }
+        }
+        designs.sort_unstable();
+        designs.dedup();
+        designs
+    }
+
+    /// With the SMs.
+    pub fn full_name(&self) -> String {
+        format!("{} SMs, {}", self.sms, self.name())
+    }
+
+    /// As sentences call it, but for the SMs.
+    pub fn name(&self) -> String {
+        format!("N = {} ({}, {})", self.slots, self.window.name(), self.arbiter.name())
+    }
+}
+
+/// A kernel stream to co-simulate.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// What tables call it.
+    pub name: String,
+    /// SHA-256 of the trace, in hexadecimal.
+    pub sha256: String,
+    /// The kernels.
+    pub stream: Stream,
+}
+
+impl Workload {
+    /// The stream of a trace that has these bytes.
+    pub fn new(stream: Stream, trace: &[u8]) -> Self {
+        Self { name: stream.name().into(), sha256: store::hex(&Sha256::digest(trace)), stream }
+    }
+}
+
+/// What makes the scheduler of a window and its size; it knows the parameters that are not explored.
+pub type MakeScheduler<'a> = &'a (dyn Fn(WindowKind, usize) -> Result<SchedulerParams, String> + Sync);
+
+/// What to explore.
+pub struct Exploration<'a> {
+    /// The GPU; a design with another number of SMs is simulated on this profile with that number.
+    pub profile: Profile,
+    /// The designs.
+    pub designs: Vec<Design>,
+    /// Makes their schedulers.
+    pub scheduler: MakeScheduler<'a>,
+    /// What they run; names differ.
+    pub workloads: Vec<Workload>,
+    /// What carries out the front end.
+    pub dispatcher: DispatcherKind,
+    /// How to synthesize, if at all.
+    pub synthesis: Option<Synthesis>,
+    /// The share of the best gain that the design to build must keep, 0 to 1.
+    pub keep: f64,
+    /// Where finished pieces are kept, in a folder `points`.
+    pub out: PathBuf,
+    /// Pieces at the same time.
+    pub jobs: usize,
+    /// The command that does the same again, for the report.
+    pub command: String,
+}
+
+/// Why an exploration cannot begin, or cannot go on.
+#[derive(Debug, Error)]
+pub enum ExploreError {
+    /// Nothing to do.
+    #[error("nothing to explore: {0}")]
+    Nothing(&'static str),
+    /// Two workloads that tables could not tell apart.
+    #[error("two workloads are called `{0}`: tables could not tell them apart; leave one of them out")]
+    SameName(String),
+    /// A tool that every synthesis needs cannot be used.
+    #[error("{0}\n  without it, --no-area explores speed-up and time per kernel only")]
+    Tool(String),
+    /// The output directory cannot be used.
+    #[error("{path}: {source}\n  free some space there, or choose another folder with --out", path = path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// How an exploration ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// Everything was tried.
+    Complete(Box<Report>),
+    /// It was told to stop; so many of so many pieces are kept.
+    Stopped {
+        /// Finished pieces, those of earlier runs included.
+        kept: usize,
+        /// All pieces.
+        total: usize,
+    },
+}
+
+/// To so many decimals, so that no last bit of a sum reaches a report.
+fn round(value: f64, decimals: i32) -> f64 {
+    let scale = 10f64.powi(decimals);
+    (value * scale).round() / scale
+}

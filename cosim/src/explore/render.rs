@@ -1,0 +1,369 @@
+//! A report as text, JSON, CSV, Markdown and figures. The same report gives the same bytes.
+
+use super::figure::{Mark, Panel, scatter};
+use super::report::{PointReport, PointRun, Report};
+use std::fmt::Write;
+
+/// What CSV, Markdown and the files call an unknown number.
+const NONE: &str = "-";
+
+/// The files of a report: name and content; without areas, no figure of them.
+pub fn files(report: &Report) -> Result<Vec<(&'static str, String)>, serde_json::Error> {
+    let mut files = vec![
+        ("points.csv", points_csv(report)),
+        ("runs.csv", runs_csv(report)),
+        ("explore.json", json(report)?),
+        ("explore.md", markdown(report)),
+        ("speedup-time.svg", time_figure(report)),
+    ];
+    if report.synthesis.is_some() {
+        files.push(("speedup-area.svg", area_figure(report)));
+    }
+    Ok(files)
+}
+
+/// One JSON object.
+pub fn json(report: &Report) -> Result<String, serde_json::Error> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(report)?))
+}
+
+/// Tables for a terminal: one for each number of SMs.
+pub fn text(report: &Report) -> String {
+    let mut text = String::new();
+    for (i, advice) in report.advice.iter().enumerate() {
+        let _ = writeln!(text, "{}{}", if i > 0 { "\n" } else { "" }, setting(report, advice.sms));
+        let titles = titles(report);
+        let rows: Vec<Vec<String>> = points(report, advice.sms).map(|(at, p)| row(report, at, p)).collect();
+        text.push_str(&align(&titles, &rows));
+        let _ = writeln!(text, "{}", advice.sentence);
+    }
+    let _ = writeln!(text, "\n{}", legend(report));
+    for failure in &report.failures {
+        let _ = writeln!(text, "failed: {}: {}", failure.what, failure.message);
+    }
+    text
+}
+
+/// The same as a page, with the figures and a table of every workload.
+pub fn markdown(report: &Report) -> String {
+    let mut md = String::from("# Design space\n\n");
+    for advice in &report.advice {
+        let _ = writeln!(md, "**{}**\n", advice.sentence);
+    }
+    let _ = writeln!(md, "```sh\n{}\n```\n", report.command);
+    if let Some(s) = &report.synthesis {
+        let timer = s.timer.as_ref().map(|t| format!(", timed by {t}")).unwrap_or_default();
+        let _ = writeln!(
+            md,
+            "Areas are estimates after synthesis, before layout: {} in {} ({}), effort `{}`{timer}; gate equivalents are {}.\n",
+            s.tool, s.library, s.corner, s.effort, s.gate
+        );
+    }
+    for advice in &report.advice {
+        let _ = writeln!(md, "## {} SMs\n\n{}\n", advice.sms, setting(report, advice.sms));
+        let rows: Vec<Vec<String>> = points(report, advice.sms).map(|(at, p)| row(report, at, p)).collect();
+        let _ = writeln!(md, "{}", table(&titles(report), &rows));
+        let (titles, rows) = by_workload(report, advice.sms);
+        let _ = writeln!(md, "Speed-up over `serial`:\n\n{}", table(&titles, &rows));
+    }
+    let _ = writeln!(md, "{}\n", legend(report));
+    if report.synthesis.is_some() {
+        md.push_str("![Speed-up against area](speedup-area.svg)\n\n");
+    }
+    md.push_str("![Speed-up against time per kernel](speedup-time.svg)\n\nData of both figures: `points.csv`; of each workload: `runs.csv`.\n");
+    if !report.failures.is_empty() {
+        md.push_str("\n## Failed\n\n");
+        for failure in &report.failures {
+            let _ = writeln!(
+                md,
+                "- {}:\n\n  ```text\n  {}\n  ```",
+                failure.what,
+                failure.message.replace('\n', "\n  ")
+            );
+        }
+    }
+    md
+}
+
+/// One line per design.
+pub fn points_csv(report: &Report) -> String {
+    let mut csv = String::from(
+        "sms,slots,window,arbiter,active,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,cycles_per_kernel,ns_per_kernel,front_area,front_time\n",
+    );
+    for p in &report.points {
+        let cost = p.cost.as_ref();
+        let numbers = [
+            cost.map(|c| c.area_um2),
+            cost.map(|c| c.gate_equivalents),
+            cost.map(|c| c.flip_flops as f64),
+            cost.and_then(|c| c.fmax_mhz),
+            p.fastest.as_ref().map(|c| c.area_um2),
+            p.fastest.as_ref().and_then(|c| c.fmax_mhz),
+            p.speedup,
+            p.cycles_per_kernel,
+            p.ns_per_kernel,
+        ];
+        let numbers = numbers.map(|n| n.map(|n| n.to_string()).unwrap_or_default()).join(",");
+        let _ = writeln!(
+            csv,
+            "{},{},{},{},{},{numbers},{},{}",
+            p.sms, p.slots, p.window, p.arbiter, p.active, p.front_area, p.front_time
+        );
+    }
+    csv
+}
+
+/// One line per design and workload.
+pub fn runs_csv(report: &Report) -> String {
+    let mut csv = String::from(
+        "sms,slots,window,arbiter,workload,kernels,serial_cycles,window_cycles,speedup,us_per_kernel",
+    );
+    for name in ["insert", "retire_to_dispatch", "done_to_first_cta"] {
+        let _ = write!(csv, ",{name}_count,{name}_min,{name}_median,{name}_max");
+    }
+    csv.push_str(",fill_max\n");
+    for p in &report.points {
+        for r in &p.runs {
+            let PointRun { kernels, serial_cycles, window_cycles, speedup, us_per_kernel, .. } = r;
+            let _ = write!(
+                csv,
+                "{},{},{},{},{},{kernels},{serial_cycles},{window_cycles},{speedup},{us_per_kernel}",
+                p.sms,
+                p.slots,
+                p.window,
+                p.arbiter,
+                quoted(&r.workload)
+            );
+            for c in [r.insert, r.retire_to_dispatch, r.done_to_first_cta] {
+                let _ = write!(csv, ",{},{},{},{}", c.count, c.min, c.median, c.max);
+            }
+            let _ = writeln!(csv, ",{}", r.fill_max);
+        }
+    }
+    csv
+}
+
+/// Speed-up against area, a panel for each number of SMs.
+pub fn area_figure(report: &Report) -> String {
+    let library = report.synthesis.as_ref().map(|s| s.library.as_str()).unwrap_or_default();
+    let title = format!("area after synthesis, {library} [kGE]");
+    let kge = |p: &PointReport| p.cost.as_ref().map(|c| c.gate_equivalents / 1000.0);
+    scatter(&panels(report, kge, |p| p.front_area), &title, "speed-up over serial")
+}
+
+/// Speed-up against time per kernel, a panel for each number of SMs.
+pub fn time_figure(report: &Report) -> String {
+    // On a logarithmic axis, nothing at all stands at a tenth of a cycle.
+    let cycles = |p: &PointReport| p.cycles_per_kernel.map(|c| c.max(0.1));
+    scatter(
+        &panels(report, cycles, |p| p.front_time),
+        "time per kernel in the hardware [cycles]",
+        "speed-up over serial",
+    )
+}
+
+fn panels(
+    report: &Report,
+    x: impl Fn(&PointReport) -> Option<f64>,
+    front: fn(&PointReport) -> bool,
+) -> Vec<Panel> {
+    let panel = |advice: &super::advice::Advice| {
+        let marks = points(report, advice.sms).filter_map(|(at, p)| {
+            Some(Mark {
+                x: x(p)?,
+                y: p.speedup?,
+                label: p.slots.to_string(),
+                square: p.window == "list",
+                filled: p.arbiter == "typed",
+                front: front(p),
+                chosen: advice.build == Some(at),
+            })
+        });
+        let n = report.workloads.iter().filter(|w| !w.left_out.contains(&advice.sms)).count();
+        let workloads = if n == 1 { "1 workload" } else { &format!("geometric mean of {n} workloads") };
+        Panel { title: format!("{}, {} SMs, {workloads}", report.gpu, advice.sms), marks: marks.collect() }
+    };
+    report.advice.iter().map(panel).collect()
+}
+
+/// The designs with so many SMs, with their places.
+fn points(report: &Report, sms: u32) -> impl Iterator<Item = (usize, &PointReport)> {
+    report.points.iter().enumerate().filter(move |(_, p)| p.sms == sms)
+}
+
+/// What was simulated.
+fn setting(report: &Report, sms: u32) -> String {
+    let counted: Vec<_> = report.workloads.iter().filter(|w| !w.left_out.contains(&sms)).collect();
+    let kernels: u64 = counted.iter().map(|w| w.kernels).sum();
+    let own = if sms == report.gpu_sms {
+        format!("{sms} SMs")
+    } else {
+        format!("{sms} SMs instead of its {}, all else as in its profile", report.gpu_sms)
+    };
+    let mut text = format!(
+        "{} ({own}, {} MHz), {} workload{}, {kernels} kernels.",
+        report.gpu,
+        report.clock_mhz,
+        counted.len(),
+        if counted.len() == 1 { "" } else { "s" }
+    );
+    let out: Vec<&str> =
+        report.workloads.iter().filter(|w| w.left_out.contains(&sms)).map(|w| w.name.as_str()).collect();
+    if !out.is_empty() {
+        let _ = write!(text, " Left out, for they ran on no design: {}.", out.join(", "));
+    }
+    text
+}
+
+/// True where some design's fastest netlist is not its smallest.
+fn two_netlists(report: &Report) -> bool {
+    report.points.iter().any(|p| p.fastest.is_some() && p.fastest != p.cost)
+}
+
+fn titles(report: &Report) -> Vec<&'static str> {
+    let mut titles = vec!["N", "window", "arbiter"];
+    if let Some(synthesis) = &report.synthesis {
+        titles.extend(["area [um2]", "kGE", "flip-flops"]);
+        if synthesis.timer.is_some() {
+            titles.push("MHz");
+            if two_netlists(report) {
+                titles.extend(["fastest [MHz]", "at [kGE]"]);
+            }
+        }
+    }
+    titles.extend(["speed-up", "of the gain", "cycles/kernel", "ns/kernel", "front", ""]);
+    titles
+}
+
+fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
+    let number =
+        |value: Option<f64>, decimals: usize| value.map_or(NONE.into(), |v| format!("{v:.decimals$}"));
+    let mut row = vec![p.slots.to_string(), p.window.into(), p.arbiter.into()];
+    if let Some(synthesis) = &report.synthesis {
+        let cost = p.cost.as_ref();
+        row.push(number(cost.map(|c| c.area_um2), 0));
+        row.push(number(cost.map(|c| c.gate_equivalents / 1000.0), 1));
+        row.push(cost.map_or(NONE.into(), |c| c.flip_flops.to_string()));
+        if synthesis.timer.is_some() {
+            row.push(number(cost.and_then(|c| c.fmax_mhz), 1));
+            if two_netlists(report) {
+                row.push(number(p.fastest.as_ref().and_then(|c| c.fmax_mhz), 1));
+                row.push(number(p.fastest.as_ref().map(|c| c.gate_equivalents / 1000.0), 1));
+            }
+        }
+    }
+    let advice = report.advice.iter().find(|a| a.sms == p.sms);
+    let best = advice.and_then(|a| report.points.get(a.fastest?)?.speedup).map(|s| s - 1.0);
+    let share = best.filter(|b| *b > 0.0).zip(p.speedup).map(|(best, s)| (s - 1.0) / best);
+    let fronts = match (p.front_area, p.front_time) {
+        (true, true) => "area, time",
+        (true, false) => "area",
+        (false, true) => "time",
+        (false, false) => "",
+    };
+    let build = advice.is_some_and(|a| a.build == Some(at));
+    row.push(number(p.speedup, 3));
+    row.push(share.map_or(NONE.into(), super::advice::percent));
+    row.push(number(p.cycles_per_kernel, 2));
+    row.push(number(p.ns_per_kernel, 2));
+    row.push(fronts.into());
+    row.push(if build { "build" } else { "" }.into());
+    row
+}
+
+/// Speed-ups: a row per workload, a column per design.
+fn by_workload(report: &Report, sms: u32) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut titles = vec!["workload".to_string(), "kernels".into()];
+    titles.extend(points(report, sms).map(|(_, p)| format!("{} {} {}", p.slots, p.window, p.arbiter)));
+    let rows = report.workloads.iter().map(|w| {
+        let mut row = vec![w.name.clone(), w.kernels.to_string()];
+        row.extend(points(report, sms).map(|(_, p)| {
+            let run = p.runs.iter().find(|r| r.workload == w.name);
+            run.map_or(NONE.into(), |r| format!("{:.3}", r.speedup))
+        }));
+        row
+    });
+    let rows = rows.collect();
+    (titles, rows)
+}
+
+/// What the columns are.
+fn legend(report: &Report) -> String {
+    let mut text = format!(
+        "Speed-up: geometric mean over the workloads, over `serial` on the same SMs. Cycles/kernel: what the hardware takes, from a kernel's last host beat, or the retirement that frees it, to its dispatch, at {} MHz. Front: no other design has more speed-up for no more area (or time), or less for no less. Build: the smallest that keeps {} of the best gain.",
+        report.clock_mhz,
+        super::advice::percent(report.keep)
+    );
+    if report.synthesis.as_ref().is_some_and(|s| s.timer.is_some()) {
+        text.push_str(" MHz: register to register, of the smallest netlist");
+        text.push_str(if two_netlists(report) {
+            "; the fastest is another one, with its own area."
+        } else {
+            "."
+        });
+    }
+    text
+}
+
+/// Aligned columns: words to the left, numbers to the right.
+fn align(titles: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |c: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count());
+        cells.chain([titles[c].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
+    let mut text = String::new();
+    let head: Vec<String> = titles.iter().map(|t| t.to_string()).collect();
+    for row in [&head].into_iter().chain(rows) {
+        let mut line = String::new();
+        for (c, cell) in row.iter().enumerate() {
+            let (gap, width) = (if c > 0 { "  " } else { "" }, widths[c]);
+            let _ = match titles[c] {
+                "window" | "arbiter" | "front" | "" => write!(line, "{gap}{cell:<width$}"),
+                _ => write!(line, "{gap}{cell:>width$}"),
+            };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn table<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> String {
+    let mut md = String::new();
+    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | ").replace("um2", "µm²"));
+    md.push_str(&line(titles.iter().map(AsRef::as_ref).collect()));
+    let kind = |title: &T| match title.as_ref() {
+        "window" | "arbiter" | "front" | "" | "workload" => "---",
+        _ => "--:",
+    };
+    let _ = writeln!(md, "|{}|", titles.iter().map(kind).collect::<Vec<_>>().join("|"));
+    for row in rows {
+        md.push_str(&line(row.iter().map(String::as_str).collect()));
+    }
+    md
+}
+
+/// A field of CSV.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields() {
+        assert_eq!(quoted("a b"), "a b");
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(align(&["N", "window"], &[vec!["16".into(), "list".into()]]), " N  window\n16  list\n");
+        assert_eq!(
+            table(&["N", "area [um2]"], &[vec!["8".into(), "1".into()]]),
+            "| N | area [µm²] |\n|--:|--:|\n| 8 | 1 |\n"
+        );
+    }
+}

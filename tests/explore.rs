@@ -1,0 +1,256 @@
+//! `windlass explore` as its users meet it: what it finds, going on after an interruption, failures, and what it says.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn windlass(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.output().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Results, without the finished pieces.
+fn results(directory: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(directory).unwrap_or_else(|e| panic!("{e}"));
+    let paths = entries.map(|entry| entry.unwrap_or_else(|e| panic!("{e}")).path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{e}"));
+            (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn pieces(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries =
+        std::fs::read_dir(directory.join("points")).map(|d| d.flatten().map(|e| e.path()).collect());
+    let mut pieces: Vec<_> = entries.unwrap_or_default();
+    pieces.retain(|path| path.extension().is_some_and(|e| e == "json"));
+    pieces.sort();
+    pieces
+}
+
+/// Two sizes, both arbiters, two workloads, without tools.
+const SMALL: [&str; 14] = [
+    "explore",
+    "--slots",
+    "4,8",
+    "--window",
+    "matrix",
+    "--workloads",
+    "mix-fork,mix-reduction",
+    "--no-area",
+    "--dispatcher",
+    "behavioural",
+    "--sms",
+    "16",
+    "--jobs",
+    "2",
+];
+
+fn small(out: &Path, more: &[&str]) -> Output {
+    let out = out.to_string_lossy();
+    windlass(&[&SMALL[..], &["--out", &out], more].concat())
+}
+
+#[test]
+fn an_interrupted_run_goes_on_and_gives_the_same_bytes() {
+    let (whole, parts) = (directory(), directory());
+    let output = small(whole.path(), &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(pieces(whole.path()).len(), 8);
+
+    let output = small(parts.path(), &["--stop-after", "1"]);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(output.stdout.is_empty());
+    assert!(stderr(&output).contains("the same command goes on from there"), "{}", stderr(&output));
+    let kept = pieces(parts.path());
+    assert!((1..=2).contains(&kept.len()), "one that was finished, and one that was at work: {kept:?}");
+    let times = |paths: &[std::path::PathBuf]| -> Vec<_> {
+        paths.iter().map(|p| p.metadata().and_then(|m| m.modified()).ok()).collect()
+    };
+    let before = times(&kept);
+    // One that is damaged is made again.
+    std::fs::write(&kept[0], "{").unwrap_or_else(|e| panic!("{e}"));
+    let output = small(parts.path(), &["--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(times(&kept)[1..], before[1..], "what was finished is not made again");
+    assert_eq!(results(whole.path()), results(parts.path()));
+    let json =
+        results(whole.path()).into_iter().find(|(name, _)| name == "explore.json").map(|(_, text)| text);
+    assert_eq!(json.as_deref(), Some(&*String::from_utf8_lossy(&output.stdout)));
+    assert_eq!(pieces(whole.path()).len(), pieces(parts.path()).len());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_is_finished() {
+    let out = directory();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args([
+        "explore",
+        "--no-area",
+        "--dispatcher",
+        "behavioural",
+        "--jobs",
+        "1",
+        "--slots",
+        "4,8,16,24,32,48,64",
+    ]);
+    command
+        .arg("--out")
+        .arg(out.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
+    while pieces(out.path()).is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().is_ok_and(|s| s.success()));
+    let output = child.wait_with_output().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("pieces are finished and kept in"), "{}", stderr(&output));
+    assert!(!out.path().join("explore.json").exists(), "nothing half done is written");
+}
+
+#[test]
+fn results_are_complete_and_say_what_to_build() {
+    let out = directory();
+    let output = small(out.path(), &["--json", "--sms", "8,16"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(report["format_version"], 1);
+    let points = report["points"].as_array().expect("an array");
+    let names: Vec<String> =
+        points.iter().map(|p| format!("{} {} {}", p["sms"], p["slots"], p["arbiter"])).collect();
+    let expected = [
+        "8 4 \"single\"",
+        "8 4 \"typed\"",
+        "8 8 \"single\"",
+        "8 8 \"typed\"",
+        "16 4 \"single\"",
+        "16 4 \"typed\"",
+        "16 8 \"single\"",
+        "16 8 \"typed\"",
+    ];
+    assert_eq!(names, expected);
+    for point in points {
+        assert!(point["speedup"].as_f64().is_some_and(|s| s > 0.5), "{point}");
+        assert_eq!(point["runs"].as_array().map(Vec::len), Some(2));
+        assert!(point["cycles_per_kernel"].as_f64().is_some_and(|c| c > 0.0), "{point}");
+        assert!(point["cost"].is_null() && point["front_area"] == false);
+    }
+    let advice = report["advice"].as_array().expect("an array");
+    assert_eq!(advice.len(), 2, "one sentence for each number of SMs");
+    for (advice, sms) in advice.iter().zip([8, 16]) {
+        let sentence = advice["sentence"].as_str().unwrap_or_default();
+        let begins = format!("On rtx3070 with {sms} SMs, for these 2 workloads, ");
+        assert!(sentence.starts_with(&begins), "{sentence}");
+        let fastest = advice["fastest"].as_u64().expect("a place") as usize;
+        assert_eq!(points[fastest]["sms"], sms);
+        let best = |p: &&serde_json::Value| {
+            p["sms"] == sms && p["speedup"].as_f64() > points[fastest]["speedup"].as_f64()
+        };
+        assert!(!points.iter().any(|p| best(&p)));
+    }
+    let files = results(out.path());
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["explore.json", "explore.md", "points.csv", "runs.csv", "speedup-time.svg"]);
+    let text = |name: &str| files.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text);
+    assert_eq!((text("points.csv").lines().count(), text("runs.csv").lines().count()), (9, 17));
+    assert!(text("explore.md").contains("8 SMs instead of its 46, all else as in its profile"));
+    assert!(
+        !text("explore.md").contains(&*out.path().to_string_lossy()),
+        "no folder of this run in the results"
+    );
+}
+
+#[test]
+fn what_fails_does_not_lose_the_rest() {
+    let out = directory();
+    let output = small(out.path(), &["--slots", "12"]);
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    for words in [
+        "failed: 16 SMs, N = 12 (matrix, typed): slots = 12 is not compiled in",
+        "2 of 6 designs did not run on all",
+    ] {
+        assert!(stdout.contains(words), "{stdout}");
+    }
+    assert_eq!(stdout.matches("failed: ").count(), 2, "once per design: {stdout}");
+    assert!(stderr.contains("2 failed"), "{stderr}");
+    assert_eq!(pieces(out.path()).len(), 8);
+}
+
+#[test]
+fn a_real_exploration_with_area() {
+    let out = directory();
+    let path = out.path().to_string_lossy();
+    let output = windlass(&[
+        "explore",
+        "--slots",
+        "4,8",
+        "--window",
+        "matrix",
+        "--arbiter",
+        "single",
+        "--sms",
+        "8",
+        "--workloads",
+        "workloads/mix-fork.ktrace.jsonl",
+        "--flow",
+        "area",
+        "--json",
+        "--out",
+        &path,
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
+    let areas: Vec<f64> = (0..2).filter_map(|p| report["points"][p]["cost"]["area_um2"].as_f64()).collect();
+    assert!(areas.len() == 2 && areas[0] < areas[1] && areas[0] > 1e5, "{areas:?}");
+    assert_eq!(report["points"][0]["front_area"], true, "the smallest is always on it");
+    let figure =
+        std::fs::read_to_string(out.path().join("speedup-area.svg")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(figure.contains("osu018") && figure.contains("</svg>"), "{figure}");
+}
+
+#[test]
+fn errors_say_what_is_possible() {
+    let fails = |args: &[&str], words: &[&str]| {
+        let out = directory();
+        let path = out.path().to_string_lossy();
+        let output = windlass(&[&["explore", "--no-area", "--out", &path], args].concat());
+        let stderr = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+        for word in words {
+            assert!(stderr.contains(word), "{args:?}: `{stderr}` does not say `{word}`");
+        }
+    };
+    let empty = directory();
+    fails(
+        &["--workloads", "mix-frok"],
+        &["--workloads mix-frok", "built in: brax-v1-ant-b256, mix-pipeline"],
+    );
+    fails(&["--workloads", &empty.path().to_string_lossy()], &["has no *.ktrace.jsonl"]);
+    fails(&["--keep", "120"], &["--keep 120", "0 to 100"]);
+    fails(&["--gpu", "gtx480"], &["no profile `gtx480`", "rtx3070"]);
+    fails(&["--sms", "0"], &["--sms 0", "1 to 192"]);
+    fails(&["--workloads", "Cargo.toml"], &["Cargo.toml"]);
+    let output = windlass(&["explore", "--out", "/proc/nowhere", "--no-area", "--workloads", "mix-fork"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/proc/nowhere"), "{}", stderr(&output));
+    let output = windlass(&["explore", "--library", "osu019"]);
+    assert!(stderr(&output).contains("osu018, nangate45"), "{}", stderr(&output));
+}
