@@ -82,7 +82,7 @@ impl PartitionsStimulus {
 
     /// Compares what the block shows with what was written.
     fn compare(&mut self, cycle: usize, last: &[u32]) {
-        for r in (0..self.requesters).filter(|_| cycle % NAMED > 0) {
+        for r in (0..self.requesters).filter(|_| !cycle.is_multiple_of(NAMED)) {
             let partition = named(cycle, r);
             for sm in (self.slice..self.sms).step_by(SLICES) {
                 let lane = sm / SLICES;
