@@ -7,14 +7,18 @@
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::Lockstep;
+use windlass_cosim::stimulus::Stimulus;
 use windlass_cosim::verilator::InstanceOptions;
 use windlass_cosim::wave::Wave;
 use windlass_gen::emit;
 use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
+use windlass_rtl::front_end::{CtaDone, CtaNeeds, CtaType, FrontEndIn, FrontEndPorts, Launch};
+use windlass_rtl::kernel_scheduler::io::HostBeat;
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::{
-    ArbiterKind, Encoding, SCHEDULED_MASK, SM_SIZES, SmLimits, WINDOW_SLOTS, WindowKind,
+    ArbiterKind, DONE_PORTS, Encoding, SCHEDULED_MASK, SM_SIZES, SmLimits, WINDOW_SLOTS, WindowKind,
 };
+use windlass_rtl::port::{Direction, Layout};
 
 fn seed() -> u64 {
     std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_120)
@@ -48,6 +52,9 @@ fn verilated(spec: BlockSpec) -> Box<dyn CycleModel> {
     Box::new(library.instance(options).unwrap_or_else(|e| panic!("{e}")))
 }
 
+/// Shorter runs, those in which rust-hdl's simulator would take too long, do not look whether all comes back in the end.
+const WORTH_FINISHING: u64 = 10_000;
+
 /// Runs `members` against the golden model; prints what a failure needs to be repeated.
 fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>, cycles: u64) {
     let mut all = vec![("model".to_string(), spec.model())];
@@ -59,7 +66,11 @@ fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>,
         "WINDLASS_SEED={{seed}}{long} WINDLASS_WAVE={{from}}-{{to}} cargo test --test lockstep -- --exact {test}"
     ));
     let mut stimulus = stimulus(spec, seed());
-    let summary = lockstep.run(&mut *stimulus, cycles).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
+    let ran = lockstep.run(&mut *stimulus, cycles).and_then(|ran| {
+        // Filling and emptying all SMs takes thousands of cycles.
+        if cycles < WORTH_FINISHING { Ok(ran) } else { lockstep.finish(&mut *stimulus) }
+    });
+    let summary = ran.unwrap_or_else(|e| panic!("{spec:?}: {e}"));
     println!(
         "{:<45} with {:<20} {:>8} cycles, seed {}, {:.1} s",
         module(spec),
@@ -266,6 +277,75 @@ fn front_end_of_every_kind() {
             }
         }
     }
+}
+
+/// Two kernels, one of each type, one of them with a grid that is not done for a million cycles; every CTA ends as soon as its channel is free.
+struct Marathon {
+    ports: FrontEndPorts,
+    kernels: Vec<(HostBeat, Launch)>,
+    given: FrontEndIn,
+    running: [Vec<CtaDone>; DONE_PORTS],
+    placed: [u32; 2],
+    ended: u32,
+    retired: usize,
+}
+
+impl Stimulus for Marathon {
+    fn next(&mut self, cycle: u64, last: &[u32], inputs: &mut [u32]) {
+        if cycle > 2 {
+            let out = self.ports.unpack(last);
+            if out.scheduler.host_ready && self.given.host.is_some() {
+                self.kernels.pop();
+            }
+            self.retired += out.retired.iter().flatten().count();
+            for (done, ready) in self.given.done.iter_mut().zip(out.done_ready) {
+                self.ended += u32::from(done.take_if(|_| ready).is_some());
+            }
+            for cta in out.cta.iter().flatten() {
+                assert_eq!(cta.index, self.placed[usize::from(cta.kind == CtaType::Tensor)], "in order");
+                self.placed[usize::from(cta.kind == CtaType::Tensor)] += 1;
+                self.running[usize::from(cta.sm) % DONE_PORTS].push(CtaDone { sm: cta.sm, slot: cta.slot });
+            }
+            for (done, running) in self.given.done.iter_mut().zip(&mut self.running) {
+                *done = done.take().or_else(|| running.pop());
+            }
+        }
+        self.given.rst_ni = cycle >= 2;
+        self.given.host = self.kernels.last().copied().filter(|_| cycle > 2);
+        self.ports.pack(&self.given, inputs);
+    }
+}
+
+#[test]
+fn a_grid_of_a_million_ctas_ends() {
+    let grid = if long() { 1 << 20 } else { 1 << 12 };
+    let spec = BlockSpec::new("front_end", with(|r| r.sms = 8)).unwrap_or_else(|e| panic!("{e}"));
+    let BlockSpec::FrontEnd(params) = spec else { panic!("{spec:?}") };
+    let ports = spec.ports();
+    let (inputs, outputs) = (Layout::new(&ports, Direction::Input), Layout::new(&ports, Direction::Output));
+    let needs = CtaNeeds { warps: 4, registers: 8, smem: 10 };
+    let kernel = |id, grid, kind| {
+        let beat = HostBeat::Ids { id, upstream: [None; 8], last: true };
+        (beat, Launch { grid, kind, partition: 0, needs })
+    };
+    let mut stimulus = Marathon {
+        ports: FrontEndPorts::new(params, &inputs, &outputs).unwrap_or_else(|e| panic!("{e}")),
+        kernels: vec![kernel(1, 1, CtaType::Simt), kernel(0, grid, CtaType::Tensor)],
+        given: FrontEndIn::RESET,
+        running: Default::default(),
+        placed: [0; 2],
+        ended: 0,
+        retired: 0,
+    };
+    let models = vec![("model".to_string(), spec.model()), ("verilog".to_string(), verilated(spec))];
+    let mut lockstep = Lockstep::new(models).unwrap_or_else(|e| panic!("{e}"));
+    let cycles = u64::from(grid) + 60;
+    let started = std::time::Instant::now();
+    lockstep.run(&mut stimulus, cycles).unwrap_or_else(|e| panic!("{e}"));
+    let Marathon { placed, ended, retired, .. } = stimulus;
+    assert_eq!((placed, ended, retired), ([1, grid], grid + 1, 2));
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{:<45} one grid of {grid} CTAs, {cycles} cycles, {seconds:.1} s", module(spec));
 }
 
 /// Every block of the catalog is named in one of the tests above.

@@ -4,6 +4,7 @@
 //! demands it, retires what was dispatched, and now and then does what the page calls an error or a reset.
 
 mod dispatch;
+mod ledger;
 
 pub use dispatch::FrontEndStimulus;
 use dispatch::{ArbiterStimulus, OccupancyStimulus, PartitionsStimulus, TableStimulus};
@@ -18,10 +19,41 @@ use windlass_rtl::window::model::{SlotSet, WindowIn, WindowModel};
 
 /// The stimulus for a block.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
+    Box::new(Seeded { seed, stimulus: of_block(spec, Rng::new(seed)) })
+}
+
+/// A stimulus that knows its seed, so that a failure can be repeated.
+struct Seeded {
+    seed: u64,
+    stimulus: Box<dyn Stimulus>,
+}
+
+impl Stimulus for Seeded {
+    fn next(&mut self, cycle: u64, last_outputs: &[u32], inputs: &mut [u32]) {
+        self.stimulus.next(cycle, last_outputs, inputs);
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
+    }
+
+    fn fault(&self) -> Option<&str> {
+        self.stimulus.fault()
+    }
+
+    fn finish(&mut self) {
+        self.stimulus.finish();
+    }
+
+    fn is_finished(&self) -> bool {
+        self.stimulus.is_finished()
+    }
+}
+
+fn of_block(spec: BlockSpec, rng: Rng) -> Box<dyn Stimulus> {
     let ports = spec.ports();
     let inputs = Layout::new(&ports, Direction::Input);
     let outputs = Layout::new(&ports, Direction::Output);
-    let rng = Rng::new(seed);
     match spec {
         BlockSpec::FindFirst(params) | BlockSpec::RoundRobin(params) | BlockSpec::OldestFirst(params) => {
             Box::new(Picker { rng, n: params.requests(), inputs, pushed: 0, phase: Phase::default() })
@@ -33,10 +65,10 @@ pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
         BlockSpec::SmOccupancy { params, requesters } => {
             Box::new(OccupancyStimulus::new(rng, params, requesters, &inputs, &outputs))
         }
-        BlockSpec::SmPartitions { requesters, .. } => {
-            Box::new(PartitionsStimulus::new(rng, requesters, inputs, &outputs))
+        BlockSpec::SmPartitions { params, requesters } => {
+            Box::new(PartitionsStimulus::new(rng, params, requesters, inputs, &outputs))
         }
-        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs)),
+        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs, &outputs)),
         BlockSpec::FrontEnd(params) => Box::new(FrontEndStimulus::new(rng, params, &inputs, &outputs)),
     }
 }

@@ -13,6 +13,9 @@ use windlass_rtl::port::{CLOCK, Direction, Layout, Port, RESET};
 /// Cycles of history in a [`Failure`].
 pub const HISTORY: usize = 16;
 
+/// Most cycles that [`Lockstep::finish`] waits for the end of what was begun.
+const FINISH: u64 = 200_000;
+
 /// Models of one block, run side by side. The first is the reference: its outputs are what the stimulus sees.
 pub struct Lockstep {
     members: Vec<Member>,
@@ -66,6 +69,9 @@ pub enum LockstepError {
     /// A model could not go on.
     #[error(transparent)]
     Stopped(Box<Stopped>),
+    /// The models agree, and what came out is wrong all the same.
+    #[error(transparent)]
+    Unbalanced(Box<Unbalanced>),
     /// The block has a reset that was never applied, so that nothing was compared.
     #[error("nothing was compared in {cycles} cycles: the stimulus never held `rst_ni` low")]
     NothingCompared {
@@ -96,6 +102,17 @@ pub struct Stopped {
     pub model: String,
     /// Its cycle and message.
     pub error: CycleError,
+    /// What led there.
+    pub failure: Failure,
+}
+
+/// A cycle in which the stimulus' books do not balance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unbalanced {
+    /// The last cycle that ran.
+    pub cycle: u64,
+    /// What was lost, done twice or never asked for.
+    pub fault: String,
     /// What led there.
     pub failure: Failure,
 }
@@ -165,13 +182,53 @@ impl Lockstep {
     /// Runs `cycles` more cycles, up to the first difference.
     pub fn run(&mut self, stimulus: &mut dyn Stimulus, cycles: u64) -> Result<Summary, LockstepError> {
         for _ in 0..cycles {
-            stimulus.next(self.cycle, &self.members[0].outputs, &mut self.input_words);
+            self.next(stimulus)?;
             self.advance(stimulus.seed())?;
         }
         if self.compared == 0 && self.cycle > 0 {
             return Err(LockstepError::NothingCompared { cycles: self.cycle });
         }
         Ok(Summary { cycles: self.cycle, compared: self.compared })
+    }
+
+    /// Lets everything end that `stimulus` has begun, and looks whether all is back that was lent: by the stimulus' books, at the ports,
+    /// and in those models that know it.
+    pub fn finish(&mut self, stimulus: &mut dyn Stimulus) -> Result<Summary, LockstepError> {
+        stimulus.finish();
+        for _ in 0..FINISH {
+            self.next(stimulus)?;
+            if stimulus.is_finished() {
+                let restless = self.members.iter().find(|m| m.model.is_at_rest() == Some(false));
+                return match restless {
+                    Some(member) => {
+                        let fault = format!("`{}` is not at rest where all has ended", member.name);
+                        Err(self.unbalanced(stimulus.seed(), &fault))
+                    }
+                    None => Ok(Summary { cycles: self.cycle, compared: self.compared }),
+                };
+            }
+            self.advance(stimulus.seed())?;
+        }
+        let fault = format!("what was begun has not ended {FINISH} cycles after the last new work");
+        Err(self.unbalanced(stimulus.seed(), &fault))
+    }
+
+    /// The inputs of the next cycle, and what the stimulus says to the outputs of the last one.
+    fn next(&mut self, stimulus: &mut dyn Stimulus) -> Result<(), LockstepError> {
+        stimulus.next(self.cycle, &self.members[0].outputs, &mut self.input_words);
+        match stimulus.fault() {
+            Some(fault) => Err(self.unbalanced(stimulus.seed(), fault)),
+            None => Ok(()),
+        }
+    }
+
+    fn unbalanced(&self, seed: Option<u64>, fault: &str) -> LockstepError {
+        let cycle = self.cycle.saturating_sub(1);
+        LockstepError::Unbalanced(Box::new(Unbalanced {
+            cycle,
+            fault: fault.to_string(),
+            failure: self.failure(seed),
+        }))
     }
 
     /// One cycle of every member with the inputs that are set.
@@ -331,6 +388,13 @@ impl fmt::Display for Stopped {
     }
 }
 
+impl fmt::Display for Unbalanced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "cycle {}: {}", self.cycle, self.fault)?;
+        self.failure.fmt(f)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(seed) = self.seed {
@@ -360,3 +424,4 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Difference {}
 impl std::error::Error for Stopped {}
+impl std::error::Error for Unbalanced {}

@@ -49,6 +49,20 @@ pub trait Stimulus {
     fn seed(&self) -> Option<u64> {
         None
     }
+
+    /// What the block got wrong so far, where the stimulus keeps books: something was lost, done twice or never asked for. All models
+    /// may agree on it.
+    fn fault(&self) -> Option<&str> {
+        None
+    }
+
+    /// From now on no new work: what was begun is let end, and then it is looked whether all is back that was lent.
+    fn finish(&mut self) {}
+
+    /// Whether that is done, by the outputs that [`Self::next`] saw last.
+    fn is_finished(&self) -> bool {
+        true
+    }
 }
 
 /// One valid/ready channel into a block: once valid, it stays valid with the same payload until it is taken.

@@ -22,6 +22,11 @@ pub trait CycleModel: Send {
 
     /// One clock cycle over the flat words of [`crate::port::Layout`]; `outputs` is overwritten.
     fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError>;
+
+    /// Whether nothing is under way and all that can be lent is back. `None` where only the ports can tell.
+    fn is_at_rest(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// The bits that are set, lowest first: models keep sets of slots and lanes as masks, so that a cycle allocates nothing.

@@ -333,6 +333,10 @@ impl CycleModel for FlatArbiter {
         }
         Ok(())
     }
+
+    fn is_at_rest(&self) -> Option<bool> {
+        Some(self.channels.iter().all(|(channel, _)| channel.is_empty()))
+    }
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ impl FrontEndModel {
         let counters = &mut self.counters;
         let mut add = |counter: Counter, by: u64| {
             let value = &mut counters[counter as usize];
-            *value = (*value + by) & 0xFFFF_FFFF_FFFF;
+            *value = value.wrapping_add(by) & 0xFFFF_FFFF_FFFF;
         };
         add(Counter::Cycles, 1);
         add(Counter::WindowSum, out.scheduler.occupancy.into());
@@ -145,7 +145,7 @@ impl FrontEndModel {
         for ((cta, ready), wait) in out.cta.iter().zip(input.cta_ready).zip(waits) {
             match cta {
                 Some(cta) if ready => {
-                    self.on_sms += 1;
+                    self.on_sms = self.on_sms.wrapping_add(1);
                     add(
                         if cta.kind == CtaType::Tensor { Counter::PlacedTensor } else { Counter::PlacedSimt },
                         1,
@@ -189,6 +189,10 @@ impl CycleModel for FlatFrontEnd {
         let out = self.model.cycle(&self.io.unpack_inputs(inputs));
         self.io.pack_outputs(&out, outputs);
         Ok(())
+    }
+
+    fn is_at_rest(&self) -> Option<bool> {
+        Some(self.model.is_idle() && self.model.resources_full())
     }
 }
 

@@ -395,6 +395,10 @@ impl CycleModel for FlatTable {
         }
         Ok(())
     }
+
+    fn is_at_rest(&self) -> Option<bool> {
+        Some(self.model.is_empty())
+    }
 }
 
 #[cfg(test)]

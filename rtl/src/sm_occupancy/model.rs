@@ -475,6 +475,10 @@ impl CycleModel for FlatOccupancy {
         self.io.pack_outputs(&out, outputs);
         Ok(())
     }
+
+    fn is_at_rest(&self) -> Option<bool> {
+        Some(self.model.is_settled() && self.model.all_empty())
+    }
 }
 
 #[cfg(test)]

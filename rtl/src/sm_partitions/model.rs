@@ -53,6 +53,13 @@ impl PartitionsModel {
         }
     }
 
+    /// Every SM is in every partition, and no write has begun.
+    pub fn is_whole(&self) -> bool {
+        let whole =
+            |mask: &[u64; SLICES]| (0..SLICES).all(|slice| mask[slice] == lanes_of(self.params.sms(), slice));
+        self.filling == 0 && self.written == 0 && self.masks.iter().all(whole)
+    }
+
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &PartitionsIn) -> PartitionsOut {
         let allow =
@@ -151,6 +158,10 @@ impl CycleModel for FlatPartitions {
         }
         self.write_ready.set(out_words, out.write_ready.into());
         Ok(())
+    }
+
+    fn is_at_rest(&self) -> Option<bool> {
+        Some(self.model.is_whole())
     }
 }
 

@@ -1,0 +1,235 @@
+//! Either CTA arbiter alone.
+
+use super::super::ledger::Ledger;
+use super::super::{Phase, chance, random_bits, reset};
+use super::{ENDLESS, SETTLED, grid, launch, set};
+use crate::stimulus::{Rng, Stimulus};
+use windlass_rtl::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
+use windlass_rtl::front_end::{CtaType, MAX_CTA_CHANNELS};
+use windlass_rtl::kernel_table::model::Kernel;
+use windlass_rtl::params::DispatchParams;
+use windlass_rtl::port::{Layout, Slot};
+use windlass_rtl::sm_occupancy::model::LETTERS;
+
+/// The end of a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// The CTAs of all kernels are let go.
+    Drain { quiet: u64 },
+    /// Kernels come and find no room, until no entry is free.
+    Fill { cycles: u64 },
+    /// They find room.
+    Empty { quiet: u64 },
+}
+
+/// Cycles in which [`Ending::Fill`] offers kernels; no arbiter has so many entries.
+const FILL: u64 = 12;
+
+/// A channel's outputs that the books are kept by.
+struct Watched {
+    kern_ready: Slot,
+    cta_valid: Slot,
+    cta_slot: Slot,
+    cta_index: Slot,
+}
+
+impl Watched {
+    fn new(outputs: &Layout, channel: usize) -> Option<Self> {
+        let slot = |name: &str| outputs.slot(&format!("{name}_{channel}_o"));
+        Some(Self {
+            kern_ready: slot("kern_ready")?,
+            cta_valid: slot("cta_valid")?,
+            cta_slot: slot("cta_slot")?,
+            cta_index: slot("cta_index")?,
+        })
+    }
+}
+
+/// Either CTA arbiter: kernels that come, SMs with and without room, CTA channels that stall. Each CTA of a grid must go out once and in order, and at
+/// the end there is room for as many kernels as at the beginning.
+pub(in super::super) struct ArbiterStimulus {
+    rng: Rng,
+    params: DispatchParams,
+    inputs: Layout,
+    /// Say whether a CTA is placed in the cycle that is being made up: only then it has an SM's number.
+    models: Vec<ChannelModel>,
+    given: Vec<ChannelIn>,
+    /// Whether a CTA was looked at one and two cycles before.
+    looked: [[bool; MAX_CTA_CHANNELS]; 2],
+    phases: [Phase; MAX_CTA_CHANNELS],
+    watched: Vec<Watched>,
+    /// Of each channel, by slot: a slot is not given again while its kernel is there.
+    ledgers: Vec<Ledger>,
+    ending: Option<Ending>,
+}
+
+impl ArbiterStimulus {
+    /// For a block with these ports.
+    pub fn new(rng: Rng, params: DispatchParams, inputs: Layout, outputs: &Layout) -> Self {
+        let models = ChannelModel::of(params);
+        Self {
+            rng,
+            params,
+            inputs,
+            given: vec![ChannelIn::default(); models.len()],
+            models,
+            looked: Default::default(),
+            phases: Default::default(),
+            watched: (0..params.arbiter().channels()).filter_map(|c| Watched::new(outputs, c)).collect(),
+            ledgers: (0..params.arbiter().channels()).map(|_| Ledger::new(params.slots())).collect(),
+            ending: None,
+        }
+    }
+
+    /// A new kernel, where one is due and a slot is free.
+    fn kernel(&mut self, channel: usize, rate: u64) -> Option<Kernel> {
+        let rng = &mut self.rng;
+        let rate = match self.ending {
+            None => rate,
+            Some(Ending::Fill { .. }) => 16,
+            Some(_) => 0,
+        };
+        if !chance(rng, rate, 16) {
+            return None;
+        }
+        let grid = if self.ending.is_some() { 1 } else { grid(rng, 100) };
+        let (slots, first) = (self.params.slots() as u8, rng.below(self.params.slots() as u64) as u8);
+        let slot =
+            (0..slots).map(|i| (first + i) % slots).find(|slot| !self.ledgers[channel].is_open(*slot))?;
+        let mut launch = launch(rng, self.params.sms().limits(), grid);
+        if self.models.len() > 1 {
+            launch.kind = CtaType::of_bit(channel == 1);
+        }
+        Some(Kernel { slot, id: rng.next_u64() as u8, launch })
+    }
+
+    /// Enters the last cycle's transfers of a channel in its books.
+    fn book(&mut self, c: usize, last: &[u32]) {
+        let (given, ledger, watched) = (&self.given[c], &mut self.ledgers[c], &self.watched[c]);
+        if let Some(kernel) = given.kernel.filter(|_| watched.kern_ready.get(last) != 0) {
+            ledger.come(kernel.slot, kernel.launch.grid);
+        }
+        if watched.cta_valid.get(last) != 0 && given.cta_ready {
+            let slot = watched.cta_slot.get(last) as u8;
+            ledger.place(slot, watched.cta_index.get(last) as u32);
+            ledger.end(slot);
+            if ledger.is_placed(slot) {
+                ledger.done(slot);
+            }
+        }
+    }
+
+    /// Moves the end of the run on; whether a reset has to sweep away what has no end.
+    fn end(&mut self) -> bool {
+        let active = self.params.arbiter().active();
+        let idle =
+            self.ledgers.iter().all(|l| l.open() == 0) && self.given.iter().all(|g| g.kernel.is_none());
+        let quiet_for = |quiet| if idle { quiet + 1 } else { 0 };
+        self.ending = self.ending.map(|ending| match ending {
+            Ending::Drain { quiet } if quiet > SETTLED => Ending::Fill { cycles: 0 },
+            Ending::Drain { quiet } => Ending::Drain { quiet: quiet_for(quiet) },
+            Ending::Fill { cycles: FILL } => {
+                for ledger in &mut self.ledgers {
+                    let open = ledger.open();
+                    if open != active {
+                        ledger.report(|| {
+                            format!("room for {open} kernels in an idle channel that has it for {active}")
+                        });
+                    }
+                }
+                Ending::Empty { quiet: 0 }
+            }
+            Ending::Fill { cycles } => Ending::Fill { cycles: cycles + 1 },
+            Ending::Empty { quiet } => Ending::Empty { quiet: quiet_for(quiet) },
+        });
+        let stuck = |(ledger, given): (&Ledger, &ChannelIn)| {
+            let open = ledger.open();
+            open == ledger.open_from(ENDLESS) && (given.kernel.is_none() || open == active)
+        };
+        !idle
+            && matches!(self.ending, Some(Ending::Drain { .. }))
+            && self.ledgers.iter().zip(&self.given).all(stuck)
+    }
+}
+
+impl Stimulus for ArbiterStimulus {
+    fn next(&mut self, cycle: u64, last: &[u32], inputs: &mut [u32]) {
+        if cycle > 0 {
+            for c in 0..self.models.len() {
+                if self.given[c].rst_ni {
+                    self.book(c, last);
+                } else {
+                    self.ledgers[c].clear();
+                }
+            }
+            self.looked[1] = self.looked[0];
+            for (c, (model, given)) in self.models.iter_mut().zip(&mut self.given).enumerate() {
+                let out = model.cycle(given);
+                self.looked[0][c] = out.need.is_some();
+                given.kernel = given.kernel.filter(|_| !out.kernel_ready);
+                if !given.rst_ni {
+                    given.kernel = None;
+                    self.looked = Default::default();
+                }
+            }
+        }
+        let rst_ni = if self.ending.is_some() { !self.end() } else { !reset(&mut self.rng, cycle) };
+        set(&self.inputs, inputs, "rst_ni", rst_ni.into());
+        for (c, letter) in LETTERS.into_iter().enumerate().take(self.models.len()) {
+            let mut phase = self.phases[c].next(&mut self.rng);
+            if let Some(ending) = self.ending {
+                let finisher = if matches!(ending, Ending::Fill { .. }) { 0 } else { 12 };
+                phase = Phase { consumer: phase.consumer.max(8), finisher, ..phase };
+            }
+            let kernel = match self.given[c].kernel {
+                None => self.kernel(c, phase.producer),
+                waiting => waiting,
+            };
+            let rng = &mut self.rng;
+            let room = self.looked[1][c] && chance(rng, phase.finisher, 16);
+            let fit = if room { random_bits(rng, self.params.sms().lanes()) as u64 } else { 0 };
+            let placed = self.models[c].place(fit) != 0;
+            let given = ChannelIn {
+                rst_ni,
+                kernel,
+                fit,
+                sm: if placed { rng.below(self.params.sms().sms() as u64) as u8 } else { 0 },
+                cta_ready: chance(rng, phase.consumer, 16),
+            };
+
+            let mut set = |name: String, value: u64| set(&self.inputs, inputs, &name, value.into());
+            let Kernel { slot, id, launch } = kernel.unwrap_or_default();
+            for (port, value) in [
+                ("kern_valid", kernel.is_some().into()),
+                ("kern_slot", slot.into()),
+                ("kern_id", id.into()),
+                ("kern_grid", launch.grid.into()),
+                ("kern_type", launch.kind.bit().into()),
+                ("kern_part", launch.partition.into()),
+                ("kern_warps", launch.needs.warps.into()),
+                ("kern_regs", launch.needs.registers.into()),
+                ("kern_smem", launch.needs.smem.into()),
+                ("sm", given.sm.into()),
+                ("cta_ready", given.cta_ready.into()),
+            ] {
+                set(format!("{port}_{c}_i"), value);
+            }
+            for (group, lanes) in fit.to_le_bytes().into_iter().enumerate() {
+                set(format!("fit_{letter}_{group}_i"), lanes.into());
+            }
+            self.given[c] = given;
+        }
+    }
+
+    fn fault(&self) -> Option<&str> {
+        self.ledgers.iter().find_map(Ledger::fault)
+    }
+
+    fn finish(&mut self) {
+        self.ending = Some(Ending::Drain { quiet: 0 });
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self.ending, Some(Ending::Empty { quiet }) if quiet > SETTLED)
+    }
+}
