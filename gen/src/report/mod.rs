@@ -1,7 +1,11 @@
-//! What a design costs: area in a standard-cell library, beside the paper's own estimates, as text, JSON and Markdown.
+//! What a design costs and gains, beside the paper's own estimates, as text, JSON, Markdown and HTML with figures; and whether that
+//! got worse since an older report.
 
 pub mod area;
+pub mod baseline;
+pub mod figure;
 mod flow;
+pub mod html;
 pub mod liberty;
 pub mod library;
 pub mod paper;
@@ -12,6 +16,6 @@ pub mod timing;
 pub use area::{AreaOptions, AreaReport, area};
 pub use flow::{PYOSYS_VERSION, SynthesisError, TIME_LIMIT, Yosys};
 pub use library::LibraryError;
-pub use render::{Format, Report, render};
+pub use render::{Format, Report, markdown_with_figures, render};
 pub use synth::{SynthOptions, SynthReport, synth};
 pub use timing::TimingReport;
