@@ -167,9 +167,12 @@ fn first_measured(params: SchedulerParams, measured: &[(String, Option<WindowRep
         measured.iter().map(|(name, window)| (name.as_str(), latencies(params, *window))).collect();
     let Some((_, first)) = all.first() else { return Vec::new() };
     let choose = |index: usize, otherwise: &Latency| {
-        let found = all.iter().find_map(|(name, list)| Some((name, list.get(index).filter(|l| l.cycles.is_some())?)));
+        let found =
+            all.iter().find_map(|(name, list)| Some((name, list.get(index).filter(|l| l.cycles.is_some())?)));
         match found {
-            Some((name, latency)) if all.len() > 1 => Latency { workload: name.to_string(), ..latency.clone() },
+            Some((name, latency)) if all.len() > 1 => {
+                Latency { workload: name.to_string(), ..latency.clone() }
+            }
             Some((_, latency)) => latency.clone(),
             None => otherwise.clone(),
         }

@@ -69,9 +69,11 @@ impl OutputArgs {
         let output = Output { args: self, baseline: read(&self.baseline)?, stored: read(&self.from)? };
         if let Some(directory) = &self.out {
             let figures = directory.join(FIGURES);
-            std::fs::create_dir_all(&figures).map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
+            std::fs::create_dir_all(&figures)
+                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
         }
-        if let Some(parent) = self.html.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty())
+        if let Some(parent) =
+            self.html.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty())
         {
             std::fs::create_dir_all(parent).map_err(|e| format!("{}: {e}; see --html", parent.display()))?;
         }
@@ -123,7 +125,9 @@ impl Output<'_> {
         if let Some(error) = nothing {
             return Err(error.into());
         }
-        if let Some(changes) = report.baseline.filter(|c| worse || format == Format::Json || !c.notes.is_empty()) {
+        if let Some(changes) =
+            report.baseline.filter(|c| worse || format == Format::Json || !c.notes.is_empty())
+        {
             for note in &changes.notes {
                 eprintln!("note: {note}");
             }

@@ -50,7 +50,9 @@ pub fn files(names: &[String]) -> Result<Vec<String>, String> {
             }
         }
         if inside.is_empty() {
-            return Err(format!("{name}: no traces in this folder: files that end in .ktrace.jsonl or .ktrace.jsonl.zst"));
+            return Err(format!(
+                "{name}: no traces in this folder: files that end in .ktrace.jsonl or .ktrace.jsonl.zst"
+            ));
         }
         inside.sort();
         files.extend(inside);

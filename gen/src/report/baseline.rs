@@ -241,7 +241,15 @@ impl Found {
     }
 
     /// Compares a number; `more_is_worse` says which way is which.
-    fn number(&mut self, subject: &str, metric: &str, unit: &str, before: f64, now: f64, more_is_worse: bool) {
+    fn number(
+        &mut self,
+        subject: &str,
+        metric: &str,
+        unit: &str,
+        before: f64,
+        now: f64,
+        more_is_worse: bool,
+    ) {
         self.compared += 1;
         if before == now {
             return;
@@ -261,7 +269,14 @@ impl Found {
     }
 
     /// As [`Self::number`], for numbers that either side may lack.
-    fn maybe(&mut self, subject: &str, metric: &str, unit: &str, both: [Option<f64>; 2], more_is_worse: bool) {
+    fn maybe(
+        &mut self,
+        subject: &str,
+        metric: &str,
+        unit: &str,
+        both: [Option<f64>; 2],
+        more_is_worse: bool,
+    ) {
         match both {
             [Some(before), Some(now)] => self.number(subject, metric, unit, before, now, more_is_worse),
             [Some(_), None] => self.note(format!("{subject}: {metric} is in the baseline only")),
@@ -321,7 +336,9 @@ impl Found {
             }
             let estimate = |s: &SynthReport| s.fastest().and_then(|r| r.timing.as_ref()).map(|t| t.estimate);
             if estimate(old) != estimate(new) {
-                self.note(format!("{name}: one clock is the mapper's estimate, the other static timing; not compared"));
+                self.note(format!(
+                    "{name}: one clock is the mapper's estimate, the other static timing; not compared"
+                ));
                 return;
             }
         }
@@ -335,7 +352,9 @@ impl Found {
 
     fn same_library(&mut self, name: &str, old: &str, new: &str) -> bool {
         if old != new {
-            self.note(format!("{name}: the library was {old} and is {new}; areas and clocks are not compared"));
+            self.note(format!(
+                "{name}: the library was {old} and is {new}; areas and clocks are not compared"
+            ));
         }
         old == new
     }

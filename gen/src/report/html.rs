@@ -1,7 +1,7 @@
 //! The report as one HTML page: no script, nothing fetched, figures inside. It prints on A4.
 
 use super::figure::{self, Figure, escape};
-use super::render::{Item, Report, Table, document};
+use super::render::{BASELINE, Item, OVERVIEW, Report, SPEEDUP, Table, document};
 use std::fmt::Write as _;
 
 const STYLE: &str = "\
@@ -97,7 +97,7 @@ struct Section {
     items: Vec<Item>,
 }
 
-/// The document in sections, what compares designs first: a page is read from above, a terminal from below.
+/// The document in sections, what compares designs first: a page is read from its top, a terminal from its last line.
 fn sections(items: Vec<Item>) -> Vec<Section> {
     let mut all: Vec<Section> = vec![];
     for item in items {
@@ -109,10 +109,14 @@ fn sections(items: Vec<Item>) -> Vec<Section> {
             (item, None) => all.push(Section { id: "s0".into(), title: String::new(), items: vec![item] }),
         }
     }
-    let last = all.last().is_some_and(|s| s.title == "All designs");
-    if last && let Some(overview) = all.pop() {
-        let baseline = all.iter().skip(1).take_while(|s| s.title == "Against the baseline").count();
-        all.insert(1 + baseline, overview);
+    let order = |section: &Section| match section.title.as_str() {
+        BASELINE => 0,
+        OVERVIEW => 1,
+        SPEEDUP => 2,
+        _ => 3,
+    };
+    if let Some((_, sections)) = all.split_first_mut() {
+        sections.sort_by_key(order);
     }
     all
 }

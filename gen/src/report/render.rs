@@ -326,6 +326,11 @@ impl Table {
 
 const NONE: &str = "-";
 
+/// Headings of what is about several designs.
+pub(super) const BASELINE: &str = "Against the baseline";
+pub(super) const OVERVIEW: &str = "All designs";
+pub(super) const SPEEDUP: &str = "Speed-up";
+
 /// The whole report, with these figures at their places.
 pub(super) fn document(report: &Report, figures: &[(Place, Figure)]) -> Vec<Item> {
     let mut items = vec![Item::Heading(1, format!("Windlass {} report", report.windlass))];
@@ -339,19 +344,22 @@ pub(super) fn document(report: &Report, figures: &[(Place, Figure)]) -> Vec<Item
     for (index, design) in report.designs.iter().enumerate() {
         design_items(report, design, index, figures, &mut items);
     }
-    place(figures, Place::Latency, &mut items);
+    if !report.speedups.is_empty() {
+        items.push(Item::Heading(2, SPEEDUP.into()));
+        place(figures, Place::Speedup, &mut items);
+    }
     for table in &report.speedups {
         items.push(Item::Heading(
-            2,
-            format!("Speed-up on {} ({} kernels), {}", table.workload, table.kernels, table.gpu),
+            3,
+            format!("On {} ({} kernels), {}", table.workload, table.kernels, table.gpu),
         ));
         items.push(Item::Table(speedup_table(table)));
     }
-    place(figures, Place::Speedup, &mut items);
     if report.designs.len() > 1 {
-        items.push(Item::Heading(2, "All designs".into()));
+        items.push(Item::Heading(2, OVERVIEW.into()));
         items.push(Item::Table(summary_table(report)));
         place(figures, Place::Comparison, &mut items);
+        place(figures, Place::Latency, &mut items);
     }
     items
 }
@@ -362,7 +370,7 @@ fn place(figures: &[(Place, Figure)], place: Place, items: &mut Vec<Item>) {
 }
 
 fn changes_items(changes: &Changes, items: &mut Vec<Item>) {
-    items.push(Item::Heading(2, "Against the baseline".into()));
+    items.push(Item::Heading(2, BASELINE.into()));
     items.push(Item::Line(changes.summary()));
     items.extend(changes.notes.iter().map(|note| Item::Line(format!("note: {note}"))));
     if !changes.rows.is_empty() {
@@ -421,6 +429,9 @@ fn design_items(
     if !design.latencies.is_empty() {
         items.push(Item::Heading(3, "Latency in cycles (measured by co-simulation)".into()));
         items.push(Item::Table(latency_table(&design.latencies)));
+        if report.designs.len() == 1 {
+            place(figures, Place::Latency, items);
+        }
     }
     if !design.paper.is_empty() {
         items.push(Item::Heading(3, "Beside the paper".into()));
@@ -656,7 +667,11 @@ fn latency_table(latencies: &[Latency]) -> Table {
             of(&|c| c.max.to_string()),
             l.paper.map_or(NONE.into(), |p| p.to_string()),
             l.difference.map_or(NONE.into(), signed),
-            if l.workload.is_empty() { l.between.clone() } else { format!("{} (on {})", l.between, l.workload) },
+            if l.workload.is_empty() {
+                l.between.clone()
+            } else {
+                format!("{} (on {})", l.between, l.workload)
+            },
         ]);
     }
     table
@@ -765,7 +780,10 @@ fn print(items: &[Item], style: Style<'_>) -> String {
             (Item::Figure(figure), Style::Markdown { folder: Some(folder) }) => {
                 let Figure { id, title, caption, .. } = figure;
                 let title = title.replace(['[', ']'], "");
-                writeln!(out, "![{title}]({folder}/{id}.svg)\n\n*{title}.* {caption} [CSV]({folder}/{id}.csv)")
+                writeln!(
+                    out,
+                    "![{title}]({folder}/{id}.svg)\n\n*{title}.* {caption} [CSV]({folder}/{id}.csv)"
+                )
             }
             (Item::Figure(_), _) => Ok(()),
         };
