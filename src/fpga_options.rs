@@ -2,8 +2,7 @@
 
 use crate::Failure;
 use clap::Args;
-use windlass_gen::report::Format;
-use windlass_gen::report::fpga::{Family, FpgaOptions, FpgaReport, fpga, table};
+use windlass_gen::report::fpga::{Family, FpgaOptions, FpgaReport, fpga};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BlockSpec;
 
@@ -33,21 +32,5 @@ impl FpgaArgs {
             reports.push(fpga(&files, &top.name, &top.ports, *family, &options)?);
         }
         Ok(reports)
-    }
-
-    /// A report's text with these added: a table, or the field `fpga` in JSON.
-    pub fn add_to(&self, text: String, reports: &[FpgaReport], format: Format) -> Result<String, Failure> {
-        if reports.is_empty() {
-            return Ok(text);
-        }
-        Ok(match format {
-            Format::Json => {
-                let mut object: serde_json::Value = serde_json::from_str(&text)?;
-                object["fpga"] = serde_json::to_value(reports)?;
-                serde_json::to_string_pretty(&object)? + "\n"
-            }
-            Format::Markdown => format!("{text}\n## FPGA\n\n{}", table(reports, true)),
-            Format::Text => format!("{text}\nFPGA\n\n{}", table(reports, false)),
-        })
     }
 }

@@ -10,6 +10,7 @@ mod gen_command;
 mod mix_command;
 mod options;
 mod report_command;
+mod report_output;
 mod trace_command;
 mod workload;
 

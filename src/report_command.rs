@@ -3,33 +3,26 @@
 use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
 use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
+use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use windlass_cosim::energy::measure;
 use windlass_cosim::engine::{EngineOptions, engine};
 use windlass_cosim::latency::{Distribution, WindowReport};
 use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
-use windlass_cosim::run::{CoSimulation, PolicyReport};
+use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
+use windlass_gen::netlist::{ENERGY_LABEL, Gates};
 use windlass_gen::report::area::{AreaOptions, AreaReport, area};
-use windlass_gen::report::render::{Design, Latency, Parameter, Report, Speedup, Speedups, Spread};
-use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, synth};
-use windlass_gen::report::{Format, library, paper, render};
+use windlass_gen::report::render::{
+    Design, Energy, EventEnergy, Fpga, Latency, Parameter, Report, Speedup, Speedups, Spread,
+};
+use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, netlist, synth};
+use windlass_gen::report::{library, paper};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
-
-/// `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormatArg {
-    /// Aligned tables
-    Text,
-    /// One JSON object
-    Json,
-    /// Markdown
-    Md,
-}
 
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -59,9 +52,9 @@ pub struct ReportArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
     #[arg(long, default_value_t = 2, value_name = "K")]
     active: usize,
-    /// Trace for latencies and speed-ups; `brax-v1-ant-b256` is built in
-    #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE")]
-    trace: String,
+    /// Trace for latencies and speed-ups, or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
+    #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
+    trace: Vec<String>,
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
     #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
     gpu: String,
@@ -77,44 +70,50 @@ pub struct ReportArgs {
     /// What is synthesized and timed
     #[arg(long, value_enum, default_value = "full")]
     flow: FlowArg,
+    /// Clock period in ns that sizing aims at, beyond which area counts; without it, as fast as it goes
+    #[arg(long, value_name = "NS")]
+    period: Option<f64>,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
+    /// Also estimate energy: run the fastest netlist of each front end (--arbiter) on the first trace
+    #[arg(long, requires = "arbiter", conflicts_with = "no_area")]
+    energy: bool,
+    /// Cycles of the trace that --energy measures
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "energy")]
+    energy_cycles: u64,
     #[command(flatten)]
     fpga: FpgaArgs,
-    /// Form of what is printed
-    #[arg(long, value_enum, default_value = "text")]
-    format: FormatArg,
-    /// The same as --format json
-    #[arg(long)]
-    json: bool,
-    /// Also write report.txt, report.json and report.md into this directory
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs it.
 pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
+    let output = args.output.prepare()?;
+    if let Some(stored) = output.stored() {
+        return output.write(stored);
+    }
     let profile = Profile::load(&args.gpu)?;
-    let stream = Stream::new(&workload::load(&args.trace)?)?;
+    let mut streams = Vec::new();
+    for file in workload::files(&args.trace)? {
+        streams.push(Stream::new(&workload::load(&file)?)?);
+    }
     let library = match (&args.liberty, args.no_area) {
         (_, true) => None,
         (Some(path), false) => Some(path.clone()),
         (None, false) => Some(library::find(&args.library)?),
     };
     let mut designs = Vec::new();
-    let mut fpgas = Vec::new();
-    let mut speedups = Speedups {
+    let table = |stream: &Stream| Speedups {
         workload: stream.name().into(),
         gpu: profile.name.clone(),
         kernels: stream.kernels().len() as u64,
         rows: Vec::new(),
     };
+    let mut speedups: Vec<Speedups> = streams.iter().map(table).collect();
     // The policies that no hardware decides are the same for every design.
     let mut others = policies(&["serial", "streams", "graph", "ideal"].map(String::from))?;
-    if let Some(directory) = &args.out {
-        std::fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-    }
     let typed = ArbiterKind::Typed { active: args.active };
     let arbiters: Vec<Option<ArbiterKind>> = match distinct(&args.arbiter) {
         none if none.is_empty() => vec![None],
@@ -143,41 +142,61 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                 simulation.policies.push(Policy::Window);
                 // Where the windows are compared, one arbiter is enough.
                 simulation.arbiters = vec![arbiter.unwrap_or(typed)];
-                let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
-                let ran = match simulation.run(&stream, engine) {
-                    Ok(ran) => ran.report,
-                    Err(error) if error.is_wrong() => {
-                        eprintln!("wrong: {name}: {error}");
-                        return Ok(Outcome::Wrong);
+                let mut measured = Vec::new();
+                let mut on = None;
+                for (stream, speedups) in streams.iter().zip(&mut speedups) {
+                    let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
+                    let ran = match simulation.run(stream, engine) {
+                        Ok(ran) => ran.report,
+                        Err(error) if error.is_wrong() => {
+                            eprintln!("wrong: {name} on {}: {error}", stream.name());
+                            return Ok(Outcome::Wrong);
+                        }
+                        Err(error) => return Err(error.into()),
+                    };
+                    let window = ran.policies.iter().find_map(|p| p.window);
+                    measured.push((stream.name().to_string(), window));
+                    speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
+                    on = ran.scheduler.engine;
+                }
+                let latencies = first_measured(params, &measured);
+                let mut design =
+                    design(args, name, block, params, latencies, library.as_deref(), on.as_deref())?;
+                if let (true, Some(library), Some(stream)) = (args.energy, &library, streams.first()) {
+                    match energy(args, &simulation, stream, &design, library)? {
+                        Ok(energy) => design.energy = energy,
+                        Err(wrong) => {
+                            eprintln!("wrong: the netlist of {} on {}: {wrong}", design.name, stream.name());
+                            return Ok(Outcome::Wrong);
+                        }
                     }
-                    Err(error) => return Err(error.into()),
-                };
-                let measured = ran.policies.iter().find_map(|p| p.window);
-                speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
-                let engine = ran.scheduler.engine.as_deref();
-                fpgas.extend(args.fpga.measure(block)?);
-                designs.push(design(name, block, params, measured, library.as_deref(), args.flow, engine)?);
+                }
+                designs.push(design);
             }
         }
     }
-    let report = Report::new(env!("CARGO_PKG_VERSION"), designs, vec![speedups]);
-    let format = match args.format {
-        FormatArg::Json => Format::Json,
-        FormatArg::Text if args.json => Format::Json,
-        FormatArg::Text => Format::Text,
-        FormatArg::Md => Format::Markdown,
-    };
-    let text = |format| args.fpga.add_to(render(&report, format)?, &fpgas, format);
-    std::io::stdout().lock().write_all(text(format)?.as_bytes())?;
-    if let Some(directory) = &args.out {
-        for (name, format) in
-            [("report.txt", Format::Text), ("report.json", Format::Json), ("report.md", Format::Markdown)]
-        {
-            let path = directory.join(name);
-            std::fs::write(&path, text(format)?).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut report = Report::new(env!("CARGO_PKG_VERSION"), designs, speedups);
+    report.command = command();
+    output.write(report)
+}
+
+/// Each latency on the first workload that has it.
+fn first_measured(params: SchedulerParams, measured: &[(String, Option<WindowReport>)]) -> Vec<Latency> {
+    let all: Vec<(&str, Vec<Latency>)> =
+        measured.iter().map(|(name, window)| (name.as_str(), latencies(params, *window))).collect();
+    let Some((_, first)) = all.first() else { return Vec::new() };
+    let choose = |index: usize, otherwise: &Latency| {
+        let found =
+            all.iter().find_map(|(name, list)| Some((name, list.get(index).filter(|l| l.cycles.is_some())?)));
+        match found {
+            Some((name, latency)) if all.len() > 1 => {
+                Latency { workload: name.to_string(), ..latency.clone() }
+            }
+            Some((_, latency)) => latency.clone(),
+            None => otherwise.clone(),
         }
-    }
-    Ok(Outcome::Done)
+    };
+    first.iter().enumerate().map(|(index, latency)| choose(index, latency)).collect()
 }
 
 /// The values without repetitions, in their order.
@@ -201,13 +220,59 @@ fn speedup(policy: &PolicyReport, design: &str) -> Speedup {
     }
 }
 
+/// Energy of the design's fastest netlist on `stream`; inside, a netlist that does something else than its golden model.
+fn energy(
+    args: &ReportArgs,
+    simulation: &CoSimulation,
+    stream: &Stream,
+    design: &Design,
+    library: &Path,
+) -> Result<Result<Option<Energy>, RunError>, Failure> {
+    let Some(synthesis) = &design.synthesis else {
+        return Err("--energy needs a netlist: use --flow quick or full".into());
+    };
+    let path = netlist(synthesis, &synthesis.fastest, "json", &SynthOptions::default())
+        .ok_or("the netlist is not in the cache any more; run the report again")?;
+    let json = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let liberty = std::fs::read_to_string(library).map_err(|e| format!("{}: {e}", library.display()))?;
+    let gates = Gates::new(&json, &synthesis.top, &liberty, library)?;
+    let measured = match measure(simulation, stream, &gates, args.energy_cycles) {
+        Ok(Some(measured)) => measured,
+        Ok(None) => return Ok(Ok(None)),
+        Err(error @ RunError::Simulation(_)) => return Ok(Err(error)),
+        Err(error) => return Err(error.into()),
+    };
+    let clock_mhz = simulation.profile.clock_mhz;
+    let ghz = clock_mhz / 1e3;
+    let events = measured.events.iter().filter_map(|e| {
+        Some(EventEnergy { event: e.event.name().into(), count: e.count, picojoules: e.pj? })
+    });
+    Ok(Ok(Some(Energy {
+        label: ENERGY_LABEL.into(),
+        tool: format!("windlass {}", env!("CARGO_PKG_VERSION")),
+        activity: format!(
+            "netlist `{}` ({}), {} cycles of {}; these events explain {:.0} % of its variation",
+            synthesis.fastest,
+            synthesis.library,
+            measured.cycles,
+            stream.name(),
+            measured.explained * 100.0
+        ),
+        clock_mhz,
+        active_mw: Some(measured.mw(ghz)),
+        idle_mw: Some(measured.idle_pj * ghz + measured.leakage_uw / 1e3),
+        leakage_mw: Some(measured.leakage_uw / 1e3),
+        events: events.collect(),
+    })))
+}
+
 fn design(
+    args: &ReportArgs,
     name: String,
     block: BlockSpec,
     params: SchedulerParams,
-    measured: Option<WindowReport>,
-    library: Option<&std::path::Path>,
-    flow: FlowArg,
+    latencies: Vec<Latency>,
+    library: Option<&Path>,
     engine: Option<&str>,
 ) -> Result<Design, Failure> {
     let emitted = emit::emit(&*block.hardware())?;
@@ -236,10 +301,10 @@ fn design(
         Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
         None => None,
     };
-    let synthesis: Option<SynthReport> = match (library, flow) {
+    let synthesis: Option<SynthReport> = match (library, args.flow) {
         (None, _) | (_, FlowArg::Area) => None,
         (Some(library), flow) => {
-            let mut options = SynthOptions::default();
+            let mut options = SynthOptions { period_ns: args.period, ..SynthOptions::default() };
             if flow == FlowArg::Quick {
                 options.variants = Variant::quick();
             }
@@ -256,7 +321,8 @@ fn design(
         .and_then(|(area, module)| Some((area, area.modules.iter().find(|m| m.module == module.name)?)))
         .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
         .unwrap_or_default();
-    Ok(Design { name, top, parameters, area, synthesis, latencies: latencies(params, measured), paper })
+    let fpga = args.fpga.measure(block)?.iter().map(Fpga::from).collect();
+    Ok(Design { name, top, parameters, area, synthesis, latencies, paper, fpga, energy: None })
 }
 
 fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Latency> {

@@ -1,5 +1,6 @@
 //! Traces from files, and those that are built in.
 
+use std::path::Path;
 use windlass_runtime::ktrace::{KtraceErrors, Reader, Trace};
 
 /// Name of the built-in trace that commands take by default: one environment step of the physics engine Brax, 256 ants.
@@ -39,4 +40,35 @@ pub fn load(file: &str) -> Result<Trace, KtraceErrors> {
         eprintln!("warning: {warning}");
     }
     Ok(trace)
+}
+
+/// The files that are named; in the place of a folder the traces in it, by name.
+pub fn files(names: &[String]) -> Result<Vec<String>, String> {
+    let mut files: Vec<String> = Vec::new();
+    for name in names {
+        let path = Path::new(name);
+        if ALL.iter().any(|(built_in, _)| built_in == name) || !path.is_dir() {
+            files.push(name.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(|e| format!("{name}: {e}"))?;
+        let mut inside = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(|e| format!("{name}: {e}"))?.path().to_string_lossy().into_owned();
+            if [".ktrace.jsonl", ".ktrace.jsonl.zst"].iter().any(|ending| file.ends_with(ending)) {
+                inside.push(file);
+            }
+        }
+        if inside.is_empty() {
+            return Err(format!(
+                "{name}: no traces in this folder: files that end in .ktrace.jsonl or .ktrace.jsonl.zst"
+            ));
+        }
+        inside.sort();
+        files.extend(inside);
+    }
+    // A workload twice would count twice in every mean.
+    let mut seen = std::collections::BTreeSet::new();
+    files.retain(|file| seen.insert(file.clone()));
+    Ok(files)
 }

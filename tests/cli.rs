@@ -45,8 +45,9 @@ fn json(text: &str) -> serde_json::Value {
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(directory).unwrap_or_else(|e| panic!("{e}"));
     let mut files: Vec<_> = entries
-        .map(|entry| {
-            let path = entry.unwrap_or_else(|e| panic!("{e}")).path();
+        .map(|entry| entry.unwrap_or_else(|e| panic!("{e}")).path())
+        .filter(|path| path.is_file())
+        .map(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             (name, std::fs::read(&path).unwrap_or_else(|e| panic!("{e}")))
         })
@@ -311,7 +312,149 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
     assert_eq!(design["latencies"][0]["cycles"]["median"], 1.0);
     assert!(value["speedups"][0]["rows"].as_array().is_some_and(|rows| rows.len() == 5));
     let names: Vec<String> = files(directory.path()).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["report.json", "report.md", "report.txt"]);
+    assert_eq!(names, ["report.html", "report.json", "report.md", "report.txt"]);
+    assert_eq!(
+        value["command"], "windlass report --window matrix --slots 8 --flow quick",
+        "where it goes is not in it"
+    );
+}
+
+/// A report that is kept for the tests of the page.
+const STORED: &str = "gen/tests/data/report.json";
+
+#[test]
+fn report_of_a_stored_report_in_every_form() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let [out, page] = ["out", "page.html"].map(|n| directory.path().join(n).to_string_lossy().into_owned());
+    let text = succeeds(&["report", "--from", STORED, "--out", &out, "--html", &page]);
+    assert!(text.contains("All designs"), "{text}");
+    let page = std::fs::read_to_string(page).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && !page.contains("href=\"figures/"),
+        "it needs no other file"
+    );
+    let figures = files(&Path::new(&out).join("figures"));
+    assert!(figures.iter().any(|(name, _)| name == "speedup.csv"));
+    assert!(figures.iter().any(|(name, _)| name == "speedup.svg"));
+    let linked =
+        std::fs::read_to_string(Path::new(&out).join("report.html")).unwrap_or_else(|e| panic!("{e}"));
+    for (name, bytes) in figures.iter().filter(|(name, _)| name.ends_with(".svg")) {
+        let csv = name.replace(".svg", ".csv");
+        assert!(linked.contains(&format!("href=\"figures/{csv}\"")), "{csv}");
+        assert!(page.contains(&*String::from_utf8_lossy(bytes)), "{name} is the figure of the page");
+    }
+    assert_eq!(json(&succeeds(&["report", "--from", STORED, "--json"]))["designs"][0]["name"], "matrix 8");
+}
+
+#[test]
+fn report_against_a_baseline() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let write = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(STORED));
+        let mut value = json(&text.unwrap_or_else(|e| panic!("{e}")));
+        change(&mut value);
+        let path = directory.path().join(name);
+        std::fs::write(&path, value.to_string()).unwrap_or_else(|e| panic!("{e}"));
+        path.to_string_lossy().into_owned()
+    };
+    let same = ["report", "--from", STORED, "--baseline", STORED];
+    assert!(succeeds(&same).contains("0 worse by more than 5 %"));
+    let area = "/designs/0/area/modules/0/total/area_um2";
+    let worse = write("worse.json", &|value| {
+        let area = value.pointer_mut(area).expect("an area");
+        *area = (area.as_f64().unwrap_or(0.0) * 1.08).into();
+    });
+    let compare = |margin: &str, more: &[&str]| {
+        let args = ["report", "--from", &worse, "--baseline", STORED, "--margin", margin];
+        windlass(&[&args[..], more].concat())
+    };
+    let output = compare("5%", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stdout(&output).contains("area, hierarchy kept") && stdout(&output).contains("+8.0"),
+        "the table"
+    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 worse by more than 5 %"));
+    assert_eq!(compare("10%", &[]).status.code(), Some(0));
+    let output = compare("5", &["--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(json(&stdout(&output))["baseline"]["rows"][0]["verdict"], "worse");
+    let better = succeeds(&["report", "--from", STORED, "--baseline", &worse]);
+    assert!(better.contains("1 better") && better.contains("-7.4"), "{better}");
+
+    let one = write("one.json", &|value| drop(value["designs"].as_array_mut().map(|d| d.remove(0))));
+    let text = succeeds(&["report", "--from", STORED, "--baseline", &one]);
+    assert!(text.contains("design matrix 8: not in the baseline"), "{text}");
+    let none = write("none.json", &|value| {
+        value["designs"] = serde_json::json!([]);
+        value["speedups"] = serde_json::json!([]);
+    });
+    let output = windlass(&["report", "--from", STORED, "--baseline", &none]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing can be compared"));
+    assert!(stdout(&output).contains("All designs"), "the report is there all the same");
+    let newer = write("newer.json", &|value| value["format_version"] = 9.into());
+    fails(
+        &["report", "--from", STORED, "--baseline", &newer],
+        2,
+        &["newer.json", "format_version 9", "reads 1"],
+    );
+    fails(&["report", "--from", "Cargo.toml"], 2, &["Cargo.toml is not a report"]);
+    fails(&["report", "--from", STORED, "--margin", "2%"], 2, &["--baseline"]);
+    fails(&["report", "--from", STORED, "--baseline", STORED, "--margin", "x"], 2, &["not a margin"]);
+}
+
+#[test]
+fn report_takes_several_traces_and_folders() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let folder = directory.path().to_string_lossy().into_owned();
+    fails(&["report", "--no-area", "--trace", &folder], 2, &["no traces in this folder", ".ktrace.jsonl"]);
+    for shape in ["fork", "pipeline"] {
+        let file = directory.path().join(format!("{shape}.ktrace.jsonl"));
+        succeeds(&[
+            "mix",
+            shape,
+            "--stages",
+            "2",
+            "--tiles",
+            "2",
+            "--ctas",
+            "4",
+            "--out",
+            &file.to_string_lossy(),
+        ]);
+    }
+    let args = [
+        "report",
+        "--no-area",
+        "--window",
+        "matrix",
+        "--slots",
+        "8",
+        "--dispatcher",
+        "behavioural",
+        "--json",
+    ];
+    let value = json(&succeeds(&[&args[..], &["--trace", &folder, "--trace", "mix-fork"]].concat()));
+    let names: Vec<&str> = value["speedups"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|s| s["workload"].as_str())
+        .collect();
+    assert_eq!(names, ["mix-fork-s2-t2-c4", "mix-pipeline-s2-t2-c4", "mix-fork"]);
+    assert!(
+        value["speedups"]
+            .as_array()
+            .is_some_and(|all| all.iter().all(|s| s["rows"].as_array().is_some_and(|r| r.len() == 5)))
+    );
+    let latencies = value["designs"][0]["latencies"].as_array().expect("an array");
+    assert!(
+        latencies
+            .iter()
+            .filter(|l| !l["cycles"].is_null())
+            .all(|l| l["workload"].as_str().is_some_and(|w| w.starts_with("mix-")))
+    );
 }
 
 #[test]

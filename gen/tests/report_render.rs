@@ -121,6 +121,7 @@ fn report() -> Report {
         paper: paper::compare(32, &area.total(), &area),
         area: Some(area.clone()),
         synthesis: (name == "matrix").then(synthesis),
+        ..Design::default()
     };
     let row = |policy: &str, design: Option<&str>, time_us, speedup| Speedup {
         policy: policy.into(),

@@ -12,6 +12,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 
+/// What stands beside every energy.
+pub const ENERGY_LABEL: &str =
+    "estimate after synthesis, before layout: no wires, no clock tree, no glitches";
+
 /// Most inputs of a cell: its function is a table of 2^6 bits.
 const MOST_INPUTS: usize = 6;
 

@@ -13,6 +13,6 @@ mod library;
 mod resize;
 mod timing;
 
-pub use energy::{Gates, Power};
+pub use energy::{ENERGY_LABEL, Gates, Power};
 pub use graph::NetlistError;
 pub use resize::{ResizeOptions, Resized, resize};

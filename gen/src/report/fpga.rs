@@ -6,6 +6,7 @@
 //! The block's logic cells are those of the block alone, packed but not placed.
 
 use super::job::{self, JobError, Shelf};
+use super::render::Fpga;
 use crate::tools::{self, Found, Tool};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -212,6 +213,37 @@ pub enum Placement {
         /// Why.
         reason: String,
     },
+}
+
+impl From<&FpgaReport> for Fpga {
+    fn from(report: &FpgaReport) -> Self {
+        let mut row = Self {
+            part: report.part.clone(),
+            tool: report.tool.clone(),
+            luts: report.luts,
+            flip_flops: report.flip_flops,
+            block_rams: report.block_rams,
+            carries: report.carries,
+            ..Self::default()
+        };
+        match &report.placement {
+            Placement::Placed { tool, logic_cells, available, runs, .. } => {
+                row.tool = format!("{}, {tool}", report.tool);
+                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
+                row.runs = runs.len() as u64;
+                if let Some((slowest, fastest)) = report.placement.fmax_mhz() {
+                    (row.slowest_mhz, row.fastest_mhz) = (Some(slowest), Some(fastest));
+                }
+            }
+            Placement::TooLarge { tool, logic_cells, available, reason } => {
+                row.tool = format!("{}, {tool}", report.tool);
+                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
+                row.remark = format!("does not fit: {reason}");
+            }
+            Placement::NotRun { reason } => row.remark.clone_from(reason),
+        }
+        row
+    }
 }
 
 /// One run of place and route.

@@ -1,8 +1,12 @@
-//! What a design costs: area and clock in a standard-cell library, beside the paper's own estimates, and on FPGAs, as text, JSON and Markdown.
+//! What a design costs and gains: area and clock in a cell library, energy, FPGAs, latencies and speed-ups beside the paper's own numbers, as
+//! text, JSON, Markdown and HTML with figures; and whether that got worse since an older report.
 
 pub mod area;
+pub mod baseline;
+pub mod figure;
 mod flow;
 pub mod fpga;
+pub mod html;
 pub mod job;
 pub mod liberty;
 pub mod library;
@@ -15,6 +19,6 @@ pub use area::{AreaOptions, AreaReport, area};
 pub use flow::{PYOSYS_VERSION, SynthesisError, TIME_LIMIT, Yosys};
 pub use fpga::{FpgaError, FpgaOptions, FpgaReport, fpga};
 pub use library::LibraryError;
-pub use render::{Format, Report, render};
+pub use render::{Format, Report, markdown_with_figures, render};
 pub use synth::{SynthOptions, SynthReport, synth};
 pub use timing::TimingReport;

@@ -1,6 +1,9 @@
-//! One report, three forms: text for a terminal, JSON for programs, Markdown for documents. The same report gives the same bytes.
+//! One report, four forms: text for a terminal, JSON for programs, Markdown for documents, HTML ([`super::html`]) for reading and
+//! printing. The same report gives the same bytes.
 
 use super::area::AreaReport;
+use super::baseline::{self, Changes};
+use super::figure::{self, Figure, Place};
 use super::paper::{self, Comparison};
 use super::synth::{SynthReport, VariantResult};
 use super::timing::{TIMING_LABEL, TimingReport};
@@ -49,10 +52,16 @@ pub struct Report {
     pub area_label: String,
     /// Where the paper's figures come from.
     pub paper_source: String,
+    /// The command that made it, without what only says where it is written; empty where there was none.
+    #[serde(default)]
+    pub command: String,
     /// The designs, in the order in which they were asked for.
     pub designs: Vec<Design>,
     /// Speed-ups, one table per workload and GPU.
     pub speedups: Vec<Speedups>,
+    /// What changed against an older report, where there was one to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Changes>,
 }
 
 impl Report {
@@ -63,8 +72,10 @@ impl Report {
             windlass: windlass.into(),
             area_label: AREA_LABEL.into(),
             paper_source: paper::SOURCE.into(),
+            command: String::new(),
             designs,
             speedups,
+            baseline: None,
         }
     }
 }
@@ -87,6 +98,85 @@ pub struct Design {
     pub latencies: Vec<Latency>,
     /// Storage and area beside the paper's: [`paper::compare`].
     pub paper: Vec<Comparison>,
+    /// Energy, where it was asked for.
+    #[serde(default)]
+    pub energy: Option<Energy>,
+    /// On FPGAs, where it was asked for; one per device.
+    #[serde(default)]
+    pub fpga: Vec<Fpga>,
+}
+
+impl Design {
+    /// The value of the parameter of that name.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|p| p.name == name).map(|p| p.value.as_str())
+    }
+
+    /// Slots of its window.
+    pub fn slots(&self) -> Option<u64> {
+        self.parameter("slots")?.parse().ok()
+    }
+}
+
+/// What a design takes, as far as its cells' switching goes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Energy {
+    /// What kind of estimate it is.
+    pub label: String,
+    /// What made it, with its version.
+    pub tool: String,
+    /// Where the switching activity comes from: of which netlist or RTL, in which run.
+    pub activity: String,
+    /// The clock of the powers, in MHz.
+    pub clock_mhz: f64,
+    /// Power while it works, in mW.
+    pub active_mw: Option<f64>,
+    /// Power while nothing moves but the clock, in mW.
+    pub idle_mw: Option<f64>,
+    /// Leakage, in mW.
+    pub leakage_mw: Option<f64>,
+    /// Energy by event.
+    pub events: Vec<EventEnergy>,
+}
+
+/// Energy of one kind of event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventEnergy {
+    /// The event, e.g. `insert`.
+    pub event: String,
+    /// How many there were.
+    pub count: u64,
+    /// Energy of one, in pJ.
+    pub picojoules: f64,
+}
+
+/// A design on an FPGA.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fpga {
+    /// Family and device.
+    pub part: String,
+    /// Tools, with their versions.
+    pub tool: String,
+    /// Lookup tables.
+    pub luts: u64,
+    /// Flip-flops.
+    pub flip_flops: u64,
+    /// Block RAMs.
+    pub block_rams: u64,
+    /// Carry cells.
+    pub carries: u64,
+    /// Logic cells after packing.
+    pub logic_cells: Option<u64>,
+    /// Logic cells that the device has.
+    pub available: Option<u64>,
+    /// Clock of the slowest run of place and route, in MHz.
+    pub slowest_mhz: Option<f64>,
+    /// And of the fastest.
+    pub fastest_mhz: Option<f64>,
+    /// Runs of place and route.
+    pub runs: u64,
+    /// Why there is no clock, or what else is to be said.
+    pub remark: String,
 }
 
 /// A parameter of a design.
@@ -118,6 +208,9 @@ pub struct Latency {
     pub paper: Option<f64>,
     /// Median less the paper's number.
     pub difference: Option<f64>,
+    /// The workload on which it was measured; empty where the report has one only.
+    #[serde(default)]
+    pub workload: String,
 }
 
 impl Latency {
@@ -129,7 +222,8 @@ impl Latency {
         paper: Option<f64>,
     ) -> Self {
         let difference = cycles.zip(paper).map(|(c, p)| c.median - p);
-        Self { name: name.into(), between: between.into(), cycles, paper, difference }
+        let workload = String::new();
+        Self { name: name.into(), between: between.into(), cycles, paper, difference, workload }
     }
 }
 
@@ -180,22 +274,36 @@ pub struct Speedup {
 pub fn render(report: &Report, format: Format) -> Result<String, serde_json::Error> {
     Ok(match format {
         Format::Json => serde_json::to_string_pretty(report)? + "\n",
-        Format::Text => print(&document(report), false),
-        Format::Markdown => print(&document(report), true),
+        Format::Text => print(&document(report, &[]), Style::Text),
+        Format::Markdown => print(&document(report, &[]), Style::Markdown { folder: None }),
     })
 }
 
-/// What text and Markdown are made of.
-enum Item {
+/// Markdown with its figures as pictures, which lie beside it in `folder`, one `.svg` and one `.csv` per figure.
+pub fn markdown_with_figures(report: &Report, folder: &str) -> String {
+    let figures = figure::figures(report);
+    print(&document(report, &figures), Style::Markdown { folder: Some(folder) })
+}
+
+/// How a document is printed.
+#[derive(Clone, Copy)]
+enum Style<'a> {
+    Text,
+    Markdown { folder: Option<&'a str> },
+}
+
+/// What text, Markdown and HTML are made of.
+pub(super) enum Item {
     Heading(usize, String),
     Line(String),
     Table(Table),
+    Figure(Figure),
 }
 
 /// The first column is left-aligned, and so is the last one of a `notes` table; numbers are right-aligned.
-struct Table {
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Table {
+    pub(super) header: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
     notes: bool,
     /// The column from which on there are words.
     names: usize,
@@ -211,33 +319,83 @@ impl Table {
         }
     }
 
-    fn is_left(&self, column: usize) -> bool {
+    pub(super) fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.names || (self.notes && column + 1 == self.header.len())
     }
 }
 
 const NONE: &str = "-";
 
-fn document(report: &Report) -> Vec<Item> {
+/// Headings of what is about several designs.
+pub(super) const BASELINE: &str = "Against the baseline";
+pub(super) const OVERVIEW: &str = "All designs";
+pub(super) const SPEEDUP: &str = "Speed-up";
+
+/// The whole report, with these figures at their places.
+pub(super) fn document(report: &Report, figures: &[(Place, Figure)]) -> Vec<Item> {
     let mut items = vec![Item::Heading(1, format!("Windlass {} report", report.windlass))];
-    for design in &report.designs {
-        design_items(report, design, &mut items);
+    if !report.command.is_empty() {
+        items.push(Item::Line(format!("made by: {}", report.command)));
+    }
+    if let Some(changes) = &report.baseline {
+        changes_items(changes, &mut items);
+    }
+    place(figures, Place::Overview, &mut items);
+    for (index, design) in report.designs.iter().enumerate() {
+        design_items(report, design, index, figures, &mut items);
+    }
+    if !report.speedups.is_empty() {
+        items.push(Item::Heading(2, SPEEDUP.into()));
+        place(figures, Place::Speedup, &mut items);
     }
     for table in &report.speedups {
         items.push(Item::Heading(
-            2,
-            format!("Speed-up on {} ({} kernels), {}", table.workload, table.kernels, table.gpu),
+            3,
+            format!("On {} ({} kernels), {}", table.workload, table.kernels, table.gpu),
         ));
         items.push(Item::Table(speedup_table(table)));
     }
     if report.designs.len() > 1 {
-        items.push(Item::Heading(2, "All designs".into()));
+        items.push(Item::Heading(2, OVERVIEW.into()));
         items.push(Item::Table(summary_table(report)));
+        place(figures, Place::Comparison, &mut items);
+        place(figures, Place::Latency, &mut items);
     }
     items
 }
 
-fn design_items(report: &Report, design: &Design, items: &mut Vec<Item>) {
+fn place(figures: &[(Place, Figure)], place: Place, items: &mut Vec<Item>) {
+    let here = figures.iter().filter(|(p, _)| *p == place);
+    items.extend(here.map(|(_, figure)| Item::Figure(figure.clone())));
+}
+
+fn changes_items(changes: &Changes, items: &mut Vec<Item>) {
+    items.push(Item::Heading(2, BASELINE.into()));
+    items.push(Item::Line(changes.summary()));
+    items.extend(changes.notes.iter().map(|note| Item::Line(format!("note: {note}"))));
+    if !changes.rows.is_empty() {
+        let mut table = Table::new(&["of", "before", "now", "in %", "verdict", "number"], true);
+        for row in &changes.rows {
+            table.rows.push(vec![
+                row.subject.clone(),
+                baseline::number(row.before),
+                baseline::number(row.now),
+                row.percent.map_or(NONE.into(), signed),
+                row.verdict.name().into(),
+                format!("{}, {}", row.metric, row.unit),
+            ]);
+        }
+        items.push(Item::Table(table));
+    }
+}
+
+fn design_items(
+    report: &Report,
+    design: &Design,
+    index: usize,
+    figures: &[(Place, Figure)],
+    items: &mut Vec<Item>,
+) {
     items.push(Item::Heading(2, format!("Design {}: {}", design.name, design.top)));
     let parameters: Vec<String> =
         design.parameters.iter().map(|p| format!("{} = {}", p.name, p.value)).collect();
@@ -253,13 +411,27 @@ fn design_items(report: &Report, design: &Design, items: &mut Vec<Item>) {
         let steps: Vec<&str> = area.script.lines().filter(|l| !l.starts_with("read_verilog")).collect();
         items.push(Item::Line(format!("flow: {}", steps.join("; "))));
         items.push(Item::Table(area_table(area)));
+        place(figures, Place::Area(index), items);
     }
     if let Some(synthesis) = &design.synthesis {
         synthesis_items(synthesis, items);
+        place(figures, Place::Timing(index), items);
+    }
+    if let Some(energy) = &design.energy {
+        energy_items(energy, items);
+        place(figures, Place::Energy(index), items);
+    }
+    if !design.fpga.is_empty() {
+        items.push(Item::Heading(3, "On FPGAs".into()));
+        items.push(Item::Table(fpga_table(&design.fpga)));
+        place(figures, Place::Fpga(index), items);
     }
     if !design.latencies.is_empty() {
         items.push(Item::Heading(3, "Latency in cycles (measured by co-simulation)".into()));
         items.push(Item::Table(latency_table(&design.latencies)));
+        if report.designs.len() == 1 {
+            place(figures, Place::Latency, items);
+        }
     }
     if !design.paper.is_empty() {
         items.push(Item::Heading(3, "Beside the paper".into()));
@@ -426,6 +598,61 @@ fn through(signals: &[String]) -> String {
     }
 }
 
+fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
+    items.push(Item::Heading(3, format!("Energy ({})", energy.label)));
+    let power = |name: &str, mw: Option<f64>| mw.map(|mw| format!("; {name} {mw:.3} mW")).unwrap_or_default();
+    items.push(Item::Line(format!(
+        "{}; switching from {}; at {} MHz{}{}{}",
+        energy.tool,
+        energy.activity,
+        energy.clock_mhz,
+        power("working", energy.active_mw),
+        power("waiting", energy.idle_mw),
+        power("leakage", energy.leakage_mw)
+    )));
+    let mut table = Table::new(&["event", "events", "pJ per event"], false);
+    for e in &energy.events {
+        table.rows.push(vec![e.event.clone(), e.count.to_string(), format!("{:.3}", e.picojoules)]);
+    }
+    items.push(Item::Table(table));
+}
+
+fn fpga_table(devices: &[Fpga]) -> Table {
+    let header = [
+        "device",
+        "LUTs",
+        "flip-flops",
+        "block RAMs",
+        "carries",
+        "logic cells",
+        "of",
+        "slowest MHz",
+        "fastest MHz",
+        "runs",
+        "remark",
+    ];
+    let mut table = Table::new(&header, true);
+    let count = |v: Option<u64>| v.map_or(NONE.into(), |v| v.to_string());
+    let clock = |v: Option<f64>| v.map_or(NONE.into(), one);
+    for f in devices {
+        let remark = if f.remark.is_empty() { f.tool.clone() } else { format!("{}; {}", f.tool, f.remark) };
+        table.rows.push(vec![
+            f.part.clone(),
+            f.luts.to_string(),
+            f.flip_flops.to_string(),
+            f.block_rams.to_string(),
+            f.carries.to_string(),
+            count(f.logic_cells),
+            count(f.available),
+            clock(f.slowest_mhz),
+            clock(f.fastest_mhz),
+            f.runs.to_string(),
+            remark,
+        ]);
+    }
+    table
+}
+
 fn latency_table(latencies: &[Latency]) -> Table {
     let header = ["latency", "samples", "min", "median", "p99", "max", "paper", "difference", "from, to"];
     let mut table = Table::new(&header, true);
@@ -440,7 +667,11 @@ fn latency_table(latencies: &[Latency]) -> Table {
             of(&|c| c.max.to_string()),
             l.paper.map_or(NONE.into(), |p| p.to_string()),
             l.difference.map_or(NONE.into(), signed),
-            l.between.clone(),
+            if l.workload.is_empty() {
+                l.between.clone()
+            } else {
+                format!("{} (on {})", l.between, l.workload)
+            },
         ]);
     }
     table
@@ -525,23 +756,36 @@ fn signed(value: f64) -> String {
     format!("{value:+.1}")
 }
 
-fn print(items: &[Item], markdown: bool) -> String {
+fn print(items: &[Item], style: Style<'_>) -> String {
     let mut out = String::new();
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }
         // Writing to a string cannot fail.
-        let _ = match item {
-            Item::Heading(level, text) if markdown => writeln!(out, "{} {text}", "#".repeat(*level)),
-            Item::Heading(level, text) => {
+        let _ = match (item, style) {
+            (Item::Heading(level, text), Style::Markdown { .. }) => {
+                writeln!(out, "{} {text}", "#".repeat(*level))
+            }
+            (Item::Heading(level, text), Style::Text) => {
                 let rule = if *level == 1 { "=" } else { "-" };
                 let under =
                     if *level <= 2 { rule.repeat(text.chars().count()) + "\n" } else { String::new() };
                 write!(out, "{text}\n{under}")
             }
-            Item::Line(text) => writeln!(out, "{text}"),
-            Item::Table(table) => write!(out, "{}", print_table(table, markdown)),
+            (Item::Line(text), _) => writeln!(out, "{text}"),
+            (Item::Table(table), style) => {
+                write!(out, "{}", print_table(table, matches!(style, Style::Markdown { .. })))
+            }
+            (Item::Figure(figure), Style::Markdown { folder: Some(folder) }) => {
+                let Figure { id, title, caption, .. } = figure;
+                let title = title.replace(['[', ']'], "");
+                writeln!(
+                    out,
+                    "![{title}]({folder}/{id}.svg)\n\n*{title}.* {caption} [CSV]({folder}/{id}.csv)"
+                )
+            }
+            (Item::Figure(_), _) => Ok(()),
         };
     }
     out

@@ -1,0 +1,411 @@
+//! Two reports compared: did area, clock, latency or speed-up get worse by more than a margin?
+
+use super::area::AreaReport;
+use super::render::{Design, FORMAT_VERSION, Report};
+use super::synth::SynthReport;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The margin where none is named, in percent.
+pub const MARGIN: f64 = 5.0;
+
+/// Why two reports cannot be compared.
+#[derive(Debug, Error)]
+pub enum BaselineError {
+    /// The file cannot be read.
+    #[error("cannot read the report {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not a report.
+    #[error("{path} is not a report of `windlass report --json`: {reason}")]
+    NoReport {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or wrong, and where.
+        reason: String,
+    },
+    /// It is one of another time.
+    #[error(
+        "{path} has format_version {found}, and this windlass reads {FORMAT_VERSION}: make the report again with `windlass report --json`"
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        found: u64,
+    },
+    /// Not one number is in both.
+    #[error("the report and its baseline have no number in common, so that nothing can be compared{}", reasons(.notes))]
+    Nothing {
+        /// What is missing on either side.
+        notes: Vec<String>,
+    },
+}
+
+fn reasons(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n  {note}")).collect()
+}
+
+/// What became of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Worse by more than the margin.
+    Worse,
+    /// Changed, but not by more than the margin.
+    Within,
+    /// Better by more than the margin.
+    Better,
+}
+
+impl Verdict {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::Within => "within the margin",
+            Self::Better => "better",
+        }
+    }
+}
+
+/// A number that changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The design, or workload, GPU and policy.
+    pub subject: String,
+    /// What it is, e.g. `area by hierarchy`.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// In the baseline.
+    pub before: f64,
+    /// In the report.
+    pub now: f64,
+    /// The change in percent of what it was; none where that was 0.
+    pub percent: Option<f64>,
+    /// What to think of it.
+    pub verdict: Verdict,
+}
+
+/// A report against an older one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Version of Windlass that made the older one.
+    pub windlass: String,
+    /// The margin in percent.
+    pub margin_percent: f64,
+    /// How many numbers are in both.
+    pub compared: u64,
+    /// Those that changed: worse ones first, then better ones, then those within the margin.
+    pub rows: Vec<Change>,
+    /// What could not be compared, and what differs besides the numbers.
+    pub notes: Vec<String>,
+}
+
+impl Changes {
+    /// True if anything got worse by more than the margin.
+    pub fn is_worse(&self) -> bool {
+        self.count(Verdict::Worse) > 0
+    }
+
+    /// How many changed so.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|row| row.verdict == verdict).count()
+    }
+
+    /// One line.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} numbers compared with those of Windlass {}: {} worse by more than {} %, {} better, {} changed less, {} the same",
+            self.compared,
+            self.windlass,
+            self.count(Verdict::Worse),
+            self.margin_percent,
+            self.count(Verdict::Better),
+            self.count(Verdict::Within),
+            (self.compared as usize).saturating_sub(self.rows.len())
+        )
+    }
+}
+
+/// A margin such as `5%` or `2.5`, in percent.
+pub fn margin(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err(format!("`{text}` is not a margin: a number of percent that is not negative is, as `5%`")),
+    }
+}
+
+/// A number of a table: as many digits as it takes to tell changes.
+pub(super) fn number(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// The report in a file that `windlass report --json` wrote.
+pub fn read(path: &Path) -> Result<Report, BaselineError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| BaselineError::Read { path: path.to_path_buf(), source })?;
+    parse(&text, path)
+}
+
+/// The report in a text; `path` is for errors.
+pub fn parse(text: &str, path: &Path) -> Result<Report, BaselineError> {
+    let path = || path.to_path_buf();
+    let wrong = |reason: String| BaselineError::NoReport { path: path(), reason };
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+    // The version first: what a newer report means cannot be guessed from the fields that look known.
+    match value.get("format_version").and_then(serde_json::Value::as_u64) {
+        Some(found) if found == u64::from(FORMAT_VERSION) => {}
+        Some(found) => return Err(BaselineError::Version { path: path(), found }),
+        None => return Err(wrong("the field `format_version` is missing".into())),
+    }
+    if !value["designs"].is_array() {
+        return Err(wrong("the field `designs` is missing".into()));
+    }
+    serde_json::from_value(value).map_err(|e| wrong(e.to_string()))
+}
+
+/// `now` against `before`. Designs belong together when name and parameters are the same.
+pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Changes, BaselineError> {
+    let mut found = Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![] };
+    let mut common: Vec<&str> = vec![];
+    for design in &now.designs {
+        match before.designs.iter().find(|d| d.name == design.name) {
+            None => found.note(format!("design {}: not in the baseline", design.name)),
+            Some(old) => match different_parameter(old, design) {
+                Some(why) => found.note(format!("design {}: {why}, so that it is another one", design.name)),
+                None => {
+                    common.push(&design.name);
+                    found.design(old, design);
+                }
+            },
+        }
+    }
+    for old in &before.designs {
+        if !now.designs.iter().any(|d| d.name == old.name) {
+            found.note(format!("design {}: in the baseline only", old.name));
+        }
+    }
+    found.speedups(before, now, &common);
+    if found.compared == 0 {
+        return Err(BaselineError::Nothing { notes: found.notes });
+    }
+    let order = |verdict: Verdict| match verdict {
+        Verdict::Worse => 0,
+        Verdict::Better => 1,
+        Verdict::Within => 2,
+    };
+    found.rows.sort_by_key(|row| order(row.verdict));
+    Ok(Changes {
+        windlass: before.windlass.clone(),
+        margin_percent,
+        compared: found.compared,
+        rows: found.rows,
+        notes: found.notes,
+    })
+}
+
+fn different_parameter(old: &Design, new: &Design) -> Option<String> {
+    for p in &new.parameters {
+        match old.parameter(&p.name) {
+            Some(value) if value == p.value => {}
+            Some(value) => return Some(format!("{} was {value} and is {}", p.name, p.value)),
+            None => return Some(format!("{} is {} and was not there", p.name, p.value)),
+        }
+    }
+    let gone = old.parameters.iter().find(|p| new.parameter(&p.name).is_none())?;
+    Some(format!("{} was {} and is not there", gone.name, gone.value))
+}
+
+struct Found {
+    margin: f64,
+    compared: u64,
+    rows: Vec<Change>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn note(&mut self, text: String) {
+        // Several designs have the same tool, library and script.
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// Compares a number; `more_is_worse` says which way is which.
+    fn number(
+        &mut self,
+        subject: &str,
+        metric: &str,
+        unit: &str,
+        before: f64,
+        now: f64,
+        more_is_worse: bool,
+    ) {
+        self.compared += 1;
+        if before == now {
+            return;
+        }
+        let percent = (before != 0.0).then(|| 100.0 * (now - before) / before.abs());
+        // From nothing to something is more than any margin.
+        let change = percent.unwrap_or(if now > before { f64::INFINITY } else { f64::NEG_INFINITY });
+        let worse = if more_is_worse { change } else { -change };
+        let verdict = match worse {
+            w if w > self.margin + 1e-9 => Verdict::Worse,
+            w if w < -(self.margin + 1e-9) => Verdict::Better,
+            _ => Verdict::Within,
+        };
+        let percent = percent.map(|p| (p * 100.0).round() / 100.0);
+        let [subject, metric, unit] = [subject, metric, unit].map(String::from);
+        self.rows.push(Change { subject, metric, unit, before, now, percent, verdict });
+    }
+
+    /// As [`Self::number`], for numbers that either side may lack.
+    fn maybe(
+        &mut self,
+        subject: &str,
+        metric: &str,
+        unit: &str,
+        both: [Option<f64>; 2],
+        more_is_worse: bool,
+    ) {
+        match both {
+            [Some(before), Some(now)] => self.number(subject, metric, unit, before, now, more_is_worse),
+            [Some(_), None] => self.note(format!("{subject}: {metric} is in the baseline only")),
+            [None, Some(_)] => self.note(format!("{subject}: {metric} is not in the baseline")),
+            [None, None] => {}
+        }
+    }
+
+    fn design(&mut self, old: &Design, new: &Design) {
+        self.area(&new.name, old.area.as_ref(), new.area.as_ref());
+        self.synthesis(&new.name, old.synthesis.as_ref(), new.synthesis.as_ref());
+        for latency in &new.latencies {
+            let same = old.latencies.iter().find(|l| l.name == latency.name);
+            let metric = format!("{} (median)", latency.name);
+            if let Some(other) = same.filter(|l| l.workload != latency.workload) {
+                self.note(format!(
+                    "{}: {metric} was measured on `{}` and is on `{}`",
+                    new.name, other.workload, latency.workload
+                ));
+                continue;
+            }
+            let median = |l: &super::render::Latency| l.cycles.map(|c| c.median);
+            self.maybe(&new.name, &metric, "cycles", [same.and_then(median), median(latency)], true);
+        }
+        for latency in &old.latencies {
+            if !new.latencies.iter().any(|l| l.name == latency.name) {
+                self.note(format!("{}: {} is in the baseline only", new.name, latency.name));
+            }
+        }
+    }
+
+    fn area(&mut self, name: &str, old: Option<&AreaReport>, new: Option<&AreaReport>) {
+        if let (Some(old), Some(new)) = (old, new) {
+            let cells = |a: &AreaReport| format!("{} ({})", a.library, a.corner);
+            if !self.same_library(name, &cells(old), &cells(new)) {
+                return;
+            }
+            self.same_flow("area", [&old.tool, &new.tool], [&old.script, &new.script]);
+        }
+        let area = |a: Option<&AreaReport>| a.map(|a| a.total().area_um2);
+        self.maybe(name, "area, hierarchy kept", "µm²", [area(old), area(new)], true);
+    }
+
+    fn synthesis(&mut self, name: &str, old: Option<&SynthReport>, new: Option<&SynthReport>) {
+        if let (Some(old), Some(new)) = (old, new) {
+            let cells = |s: &SynthReport| format!("{} ({})", s.library, s.corner);
+            if !self.same_library(name, &cells(old), &cells(new)) {
+                return;
+            }
+            self.same_flow("timing", [&old.tool, &new.tool], [&old.script, &new.script]);
+            if old.sdc != new.sdc {
+                self.note("timing: not the same constraints".into());
+            }
+            let variants = |s: &SynthReport| s.results.iter().map(|r| r.abc.clone()).collect::<Vec<_>>();
+            if variants(old) != variants(new) {
+                self.note("timing: not the same scripts of ABC were tried".into());
+            }
+            let estimate = |s: &SynthReport| s.fastest().and_then(|r| r.timing.as_ref()).map(|t| t.estimate);
+            if estimate(old) != estimate(new) {
+                self.note(format!(
+                    "{name}: one clock is the mapper's estimate, the other static timing; not compared"
+                ));
+                return;
+            }
+        }
+        let area = |s: Option<&SynthReport>| Some(s?.smallest()?.total?.area_um2);
+        self.maybe(name, "area, flattened, smallest", "µm²", [area(old), area(new)], true);
+        let area = |s: Option<&SynthReport>| Some(s?.fastest()?.total?.area_um2);
+        self.maybe(name, "area, flattened, fastest", "µm²", [area(old), area(new)], true);
+        let clock = |s: Option<&SynthReport>| s?.fastest()?.fmax_mhz();
+        self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], false);
+    }
+
+    fn same_library(&mut self, name: &str, old: &str, new: &str) -> bool {
+        if old != new {
+            self.note(format!(
+                "{name}: the library was {old} and is {new}; areas and clocks are not compared"
+            ));
+        }
+        old == new
+    }
+
+    /// Another tool or script is part of what is judged, and so it is said but does not stop the comparison.
+    fn same_flow(&mut self, what: &str, tools: [&String; 2], scripts: [&String; 2]) {
+        if tools[0] != tools[1] {
+            self.note(format!("{what}: the tool was {} and is {}", tools[0], tools[1]));
+        }
+        // Names of files and modules are the design's, and not the flow's.
+        let flow = |script: &String| {
+            let lines = script.lines().filter(|l| !l.starts_with("read") && !l.starts_with("hierarchy"));
+            lines.map(String::from).collect::<Vec<_>>()
+        };
+        if flow(scripts[0]) != flow(scripts[1]) {
+            self.note(format!("{what}: the script of the flow is another one"));
+        }
+    }
+
+    fn speedups(&mut self, before: &Report, now: &Report, designs: &[&str]) {
+        for table in &now.speedups {
+            let subject = format!("{} on {}", table.workload, table.gpu);
+            let same = before.speedups.iter().find(|t| t.workload == table.workload && t.gpu == table.gpu);
+            let Some(old) = same else {
+                self.note(format!("{subject}: not in the baseline"));
+                continue;
+            };
+            if old.kernels != table.kernels {
+                self.note(format!(
+                    "{subject}: had {} kernels and has {}, so that it is another one",
+                    old.kernels, table.kernels
+                ));
+                continue;
+            }
+            // Serial is 1 by definition.
+            for row in table.rows.iter().filter(|r| r.policy != "serial") {
+                if row.design.as_deref().is_some_and(|d| !designs.contains(&d)) {
+                    continue;
+                }
+                let same = old.rows.iter().find(|r| r.policy == row.policy && r.design == row.design);
+                let metric = match &row.design {
+                    Some(design) => format!("speed-up of {} ({design})", row.policy),
+                    None => format!("speed-up of {}", row.policy),
+                };
+                self.maybe(&subject, &metric, "x", [same.map(|r| r.speedup), Some(row.speedup)], false);
+            }
+        }
+        for old in &before.speedups {
+            if !now.speedups.iter().any(|t| t.workload == old.workload && t.gpu == old.gpu) {
+                self.note(format!("{} on {}: in the baseline only", old.workload, old.gpu));
+            }
+        }
+    }
+}

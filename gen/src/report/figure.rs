@@ -1,0 +1,1490 @@
+//! The report's figures, as SVG drawn directly: bars, lines, dots and a block diagram need no plotting library.
+//!
+//! Every figure is 340 units wide and is meant for a column of 8.5 cm, so that a font of 10 units is one of 7 points. Fills differ in
+//! lightness and in pattern, marks in shape, so that nothing is lost in grey. Each figure comes with its numbers as CSV.
+
+use super::area::{AreaReport, ModuleArea};
+use super::render::{Design, Report, Speedup, Speedups};
+use std::fmt::Write as _;
+
+/// Width of every figure in its own units.
+pub const WIDTH: f64 = 340.0;
+
+/// Workloads in one figure of bars; more of them make more figures.
+const WORKLOADS: usize = 6;
+
+/// Designs in one group of bars; the tables have them all.
+const DESIGNS: usize = 4;
+
+/// Blocks in the figure of areas; the others are one bar.
+const BLOCKS: usize = 10;
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Name of its files, without ending: small letters, digits and `-`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Units, what the marks mean, and how many runs there were.
+    pub caption: String,
+    /// Its numbers.
+    pub csv: String,
+    /// The picture; complete, with its name space.
+    pub svg: String,
+}
+
+/// Where in the report a figure stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before everything.
+    Overview,
+    /// With the area of the design of that number.
+    Area(usize),
+    /// With its timing.
+    Timing(usize),
+    /// With its latencies.
+    Latency,
+    /// With its energy.
+    Energy(usize),
+    /// With its FPGA results.
+    Fpga(usize),
+    /// With the speed-ups.
+    Speedup,
+    /// Where designs are compared.
+    Comparison,
+}
+
+/// All figures that the report has numbers for, in the order of the report.
+pub fn figures(report: &Report) -> Vec<(Place, Figure)> {
+    let mut all = vec![];
+    let mut add = |place, figure: Option<Figure>| all.extend(figure.map(|f| (place, f)));
+    add(Place::Overview, diagram(report));
+    for (index, design) in report.designs.iter().enumerate() {
+        add(Place::Area(index), area_by_block(design, index));
+        add(Place::Timing(index), clock_by_class(design, index));
+        add(Place::Timing(index), scripts(design, index));
+        add(Place::Energy(index), energy(design, index));
+        add(Place::Fpga(index), fpga(design, index));
+    }
+    add(Place::Latency, latencies(report));
+    for figure in by_policy(report, Metric::Speedup) {
+        add(Place::Speedup, Some(figure));
+    }
+    for figure in by_policy(report, Metric::Occupancy) {
+        add(Place::Speedup, Some(figure));
+    }
+    add(Place::Comparison, sensitivity(report));
+    add(Place::Comparison, area_of_designs(report));
+    add(Place::Comparison, pareto(report));
+    all
+}
+
+/// Text for XML and HTML, attributes included; characters that XML does not have become U+FFFD.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(c),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+// ---------------------------------------------------------------------------------------------------------------- numbers
+
+/// A table as CSV (RFC 4180, with line feeds).
+struct Csv(String);
+
+impl Csv {
+    fn new(header: &[&str]) -> Self {
+        let mut csv = Self(String::new());
+        csv.row(header);
+        csv
+    }
+
+    fn row<T: AsRef<str>>(&mut self, cells: &[T]) {
+        let quoted = cells.iter().map(|cell| {
+            let cell = cell.as_ref();
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_string()
+            }
+        });
+        self.0 += &quoted.collect::<Vec<_>>().join(",");
+        self.0.push('\n');
+    }
+}
+
+/// The number with as many digits as it has.
+fn plain(value: f64) -> String {
+    if value == 0.0 { "0".into() } else { value.to_string() }
+}
+
+/// The number with about three digits, for labels.
+fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    match text.split_once('.') {
+        Some((whole, fraction)) if fraction.chars().all(|c| c == '0') => whole.to_string(),
+        _ => text,
+    }
+}
+
+/// A round step that divides 0 to `max` into at most `parts`.
+fn step(max: f64, parts: f64) -> f64 {
+    let least = (max / parts).max(1e-9);
+    let power = 10f64.powf(least.log10().floor());
+    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|f| f * power >= least * 0.999_999);
+    factor.unwrap_or(10.0) * power
+}
+
+/// The number at a tick, with as many digits as the steps need.
+fn tick_text(value: f64, step: f64) -> String {
+    let digits = (0..4usize).find(|d| {
+        let scaled = step * 10f64.powi(*d as i32);
+        (scaled - scaled.round()).abs() < 1e-6
+    });
+    format!("{value:.*}", digits.unwrap_or(4))
+}
+
+/// Gate equivalents: the unit that suits the largest, and what to divide by.
+fn gate_unit(max: f64) -> (&'static str, f64) {
+    if max >= 1000.0 { ("kGE", 1000.0) } else { ("GE", 1.0) }
+}
+
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let usable = !values.is_empty() && values.iter().all(|v| *v > 0.0);
+    usable.then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
+}
+
+fn round4(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+// ---------------------------------------------------------------------------------------------------------------- drawing
+
+const INK: &str = "#1c2733";
+const FAINT: &str = "#c9d0d8";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    Dark,
+    Accent,
+    Light,
+    Mid,
+    White,
+    Hatch,
+    Dots,
+    Cross,
+}
+
+impl Fill {
+    const PATTERNS: [Self; 3] = [Self::Hatch, Self::Dots, Self::Cross];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hatch => "hatch",
+            Self::Dots => "dots",
+            Self::Cross => "cross",
+            _ => "",
+        }
+    }
+
+    fn paint(self, figure: &str) -> String {
+        match self {
+            Self::Dark => "#27425c".into(),
+            Self::Accent => "#d07c42".into(),
+            Self::Light => "#cdd6df".into(),
+            Self::Mid => "#7d92a6".into(),
+            Self::White => "#ffffff".into(),
+            pattern => format!("url(#{figure}-{})", pattern.name()),
+        }
+    }
+
+    fn definition(self, figure: &str) -> String {
+        let inside = match self {
+            Self::Hatch => {
+                "<path d=\"M-1,1 l2,-2 M0,5 l5,-5 M4,6 l2,-2\" stroke=\"#27425c\" stroke-width=\"1\"/>"
+            }
+            Self::Dots => "<circle cx=\"2.5\" cy=\"2.5\" r=\"1\" fill=\"#27425c\"/>",
+            Self::Cross => "<path d=\"M0,0 l5,5 M0,5 l5,-5\" stroke=\"#8a4a1f\" stroke-width=\"1\"/>",
+            _ => return String::new(),
+        };
+        let ground = if self == Self::Cross { "#f3dcc9" } else { "#f4f6f8" };
+        format!(
+            "<pattern id=\"{figure}-{}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">\
+             <rect width=\"5\" height=\"5\" fill=\"{ground}\"/>{inside}</pattern>",
+            self.name()
+        )
+    }
+}
+
+/// Shapes of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Circle,
+    Square,
+    Diamond,
+    Triangle,
+}
+
+const MARKS: [Mark; 4] = [Mark::Circle, Mark::Square, Mark::Triangle, Mark::Diamond];
+const DASHES: [&str; 4] = ["", "4 2", "1 2", "6 2 1 2"];
+const STROKES: [&str; 4] = ["#27425c", "#b4602a", "#5c6a78", "#1c2733"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+struct Svg {
+    id: String,
+    body: String,
+}
+
+/// A coordinate, to a tenth.
+fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".into(),
+        Some(whole) => whole.into(),
+        None => text,
+    }
+}
+
+/// About how wide a text is.
+fn text_width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.6
+}
+
+impl Svg {
+    fn new(id: &str) -> Self {
+        Self { id: id.into(), body: String::new() }
+    }
+
+    fn push(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.body.write_fmt(element);
+        self.body.push('\n');
+    }
+
+    fn text(&mut self, x: f64, y: f64, anchor: Anchor, size: f64, text: &str) {
+        self.styled(x, y, anchor, size, text, "");
+    }
+
+    fn styled(&mut self, x: f64, y: f64, anchor: Anchor, size: f64, text: &str, style: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let size = if size == 10.0 { String::new() } else { format!(" font-size=\"{}\"", n(size)) };
+        self.push(format_args!(
+            "<text x=\"{}\" y=\"{}\"{anchor}{size}{style}>{}</text>",
+            n(x),
+            n(y),
+            escape(text)
+        ));
+    }
+
+    /// The text, cut where it is wider than `room`; then with all of it as a tool tip.
+    fn cut(&mut self, x: f64, y: f64, anchor: Anchor, size: f64, text: &str, room: f64) {
+        let fits = (room / (size * 0.6)).floor().max(4.0) as usize;
+        if text.chars().count() <= fits {
+            return self.text(x, y, anchor, size, text);
+        }
+        let cut: String = text.chars().take(fits - 1).chain(['…']).collect();
+        self.push(format_args!("<g><title>{}</title>", escape(text)));
+        self.text(x, y, anchor, size, &cut);
+        self.push(format_args!("</g>"));
+    }
+
+    fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: Fill) {
+        let paint = fill.paint(&self.id);
+        self.push(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{paint}\" stroke=\"{INK}\" stroke-width=\"0.6\"/>",
+            n(x),
+            n(y),
+            n(width.max(0.4)),
+            n(height)
+        ));
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str, width: f64, dash: &str) {
+        let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+        self.push(format_args!(
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{stroke}\" stroke-width=\"{}\"{dash}/>",
+            n(from.0),
+            n(from.1),
+            n(to.0),
+            n(to.1),
+            n(width)
+        ));
+    }
+
+    fn poly(&mut self, points: &[(f64, f64)], stroke: &str, width: f64, dash: &str, arrow: bool) {
+        let list: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", n(*x), n(*y))).collect();
+        let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+        let end = if arrow { format!(" marker-end=\"url(#{}-arrow)\"", self.id) } else { String::new() };
+        self.push(format_args!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{}\"{dash}{end}/>",
+            list.join(" "),
+            n(width)
+        ));
+    }
+
+    fn mark(&mut self, (x, y): (f64, f64), mark: Mark, stroke: &str, filled: bool) {
+        let fill = match (filled, mark) {
+            (true, _) => stroke,
+            // It goes around other marks.
+            (false, Mark::Diamond) => "none",
+            (false, _) => "#ffffff",
+        };
+        let style = format!("fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"1.2\"");
+        match mark {
+            Mark::Circle => {
+                self.push(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"3\" {style}/>", n(x), n(y)))
+            }
+            Mark::Square => self.push(format_args!(
+                "<rect x=\"{}\" y=\"{}\" width=\"5.4\" height=\"5.4\" {style}/>",
+                n(x - 2.7),
+                n(y - 2.7)
+            )),
+            Mark::Diamond => self.push(format_args!(
+                "<path d=\"M{},{} l3.8,3.8 l-3.8,3.8 l-3.8,-3.8 z\" {style}/>",
+                n(x),
+                n(y - 3.8)
+            )),
+            Mark::Triangle => {
+                self.push(format_args!("<path d=\"M{},{} l3.5,6 l-7,0 z\" {style}/>", n(x), n(y - 3.6)))
+            }
+        }
+    }
+
+    fn finish(self, height: f64, title: &str) -> String {
+        let mut defs = String::new();
+        for pattern in Fill::PATTERNS {
+            if self.body.contains(&format!("url(#{}-{})", self.id, pattern.name())) {
+                defs += &pattern.definition(&self.id);
+            }
+        }
+        if self.body.contains("-arrow)") {
+            let _ = write!(
+                defs,
+                "<marker id=\"{}-arrow\" viewBox=\"0 0 6 6\" refX=\"5.5\" refY=\"3\" markerWidth=\"6\" markerHeight=\"6\" \
+                 orient=\"auto\"><path d=\"M0,0.5 L6,3 L0,5.5 z\" fill=\"{INK}\"/></marker>",
+                self.id
+            );
+        }
+        if !defs.is_empty() {
+            defs = format!("<defs>{defs}</defs>\n");
+        }
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" role=\"img\" \
+             aria-label=\"{}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"10\" fill=\"{INK}\">\n\
+             <rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n{defs}{}</svg>\n",
+            n(WIDTH),
+            n(height),
+            n(WIDTH),
+            n(height),
+            escape(title),
+            n(WIDTH),
+            n(height),
+            self.body
+        )
+    }
+}
+
+/// White around the letters, where lines cross them.
+const HALO: &str = " stroke=\"#ffffff\" stroke-width=\"2.5\" paint-order=\"stroke\"";
+const BOLD: &str = " font-weight=\"bold\"";
+
+/// Squares and what they mean, in as many rows as it takes; where the next thing may begin.
+fn legend(svg: &mut Svg, entries: &[(Fill, String)], top: f64) -> f64 {
+    let (mut x, mut y) = (4.0, top);
+    for (fill, text) in entries {
+        let wide = 14.0 + text_width(text, 9.0) + 10.0;
+        if x + wide > WIDTH && x > 4.0 {
+            (x, y) = (4.0, y + 13.0);
+        }
+        svg.rect(x, y, 9.0, 9.0, *fill);
+        svg.text(x + 13.0, y + 8.0, Anchor::Start, 9.0, text);
+        x += wide;
+    }
+    if entries.is_empty() { top } else { y + 17.0 }
+}
+
+/// Marks and what they mean, as [`legend`].
+fn mark_legend(svg: &mut Svg, names: &[String], lines: bool, top: f64) -> f64 {
+    let (mut x, mut y) = (4.0, top);
+    for (index, text) in names.iter().enumerate() {
+        let wide = 26.0 + text_width(text, 9.0) + 10.0;
+        if x + wide > WIDTH && x > 4.0 {
+            (x, y) = (4.0, y + 13.0);
+        }
+        let stroke = STROKES[index % STROKES.len()];
+        if lines {
+            svg.line((x, y + 5.0), (x + 20.0, y + 5.0), stroke, 1.3, DASHES[index % DASHES.len()]);
+        }
+        svg.mark((x + 10.0, y + 5.0), MARKS[index % MARKS.len()], stroke, !lines || index == 0);
+        svg.text(x + 24.0, y + 8.0, Anchor::Start, 9.0, text);
+        x += wide;
+    }
+    if names.is_empty() { top } else { y + 17.0 }
+}
+
+/// A horizontal bar of several parts.
+struct Bar {
+    label: String,
+    parts: Vec<(f64, Fill)>,
+    text: String,
+}
+
+struct Group {
+    heading: String,
+    bars: Vec<Bar>,
+}
+
+struct Bars<'a> {
+    id: &'a str,
+    title: &'a str,
+    groups: Vec<Group>,
+    legend: Vec<(Fill, String)>,
+    axis: String,
+    /// A line across all bars.
+    reference: Option<f64>,
+}
+
+/// Horizontal bars: names beside them and numbers at their ends, so that no colour has to be looked up.
+fn bars(chart: Bars<'_>) -> String {
+    let mut svg = Svg::new(chart.id);
+    let top = legend(&mut svg, &chart.legend, 4.0);
+    let every = || chart.groups.iter().flat_map(|g| &g.bars);
+    let length = |bar: &Bar| bar.parts.iter().map(|(v, _)| v).sum::<f64>();
+    let gutter = every().map(|b| text_width(&b.label, 9.5)).fold(20.0, f64::max).min(150.0) + 8.0;
+    let numbers = every().map(|b| text_width(&b.text, 9.0)).fold(10.0, f64::max) + 8.0;
+    let plot = WIDTH - gutter - numbers;
+    let most = every().map(length).chain(chart.reference).fold(0.0, f64::max);
+    let most = if most > 0.0 { most } else { 1.0 };
+    let tick = step(most, (plot / 36.0).floor().max(2.0));
+    let scale = plot / most;
+    let height: f64 = chart
+        .groups
+        .iter()
+        .map(|g| g.bars.len() as f64 * 13.0 + 5.0 + if g.heading.is_empty() { 0.0 } else { 14.0 })
+        .sum();
+    let bottom = top + height;
+    let mut value = 0.0;
+    let mut count = 0;
+    while value <= most * 1.000_001 {
+        let x = gutter + value * scale;
+        svg.line((x, top), (x, bottom), FAINT, 0.6, "");
+        svg.text(x, bottom + 11.0, Anchor::Middle, 9.0, &tick_text(value, tick));
+        count += 1;
+        value = tick * f64::from(count);
+    }
+    let mut y = top;
+    for group in &chart.groups {
+        if !group.heading.is_empty() {
+            // A white ground keeps the grid out of the words.
+            let wide = (text_width(&group.heading, 10.5) + 4.0).min(WIDTH);
+            svg.push(format_args!(
+                "<rect x=\"0\" y=\"{}\" width=\"{}\" height=\"13\" fill=\"#ffffff\"/>",
+                n(y),
+                n(wide)
+            ));
+            svg.styled(2.0, y + 10.0, Anchor::Start, 10.0, &group.heading, BOLD);
+            y += 14.0;
+        }
+        let (from, mut texts) = (y, vec![]);
+        for bar in &group.bars {
+            svg.cut(gutter - 5.0, y + 9.0, Anchor::End, 9.5, &bar.label, gutter - 6.0);
+            let mut x = gutter;
+            for (value, fill) in &bar.parts {
+                if *value > 0.0 {
+                    svg.rect(x, y + 1.5, value * scale, 9.0, *fill);
+                }
+                x += value * scale;
+            }
+            texts.push((x + 4.0, y + 9.3, &bar.text));
+            y += 13.0;
+        }
+        if let Some(reference) = chart.reference {
+            let x = gutter + reference * scale;
+            svg.line((x, from), (x, y), INK, 0.9, "3 2");
+        }
+        svg.line((gutter, from), (gutter, y), INK, 0.9, "");
+        for (x, y, text) in texts {
+            svg.styled(x, y, Anchor::Start, 9.0, text, HALO);
+        }
+        y += 5.0;
+    }
+    svg.text(gutter + plot / 2.0, bottom + 24.0, Anchor::Middle, 10.0, &chart.axis);
+    svg.finish(bottom + 30.0, chart.title)
+}
+
+/// A point with a name.
+struct Point {
+    x: f64,
+    y: f64,
+    label: String,
+    series: usize,
+    filled: bool,
+}
+
+struct Scatter<'a> {
+    id: &'a str,
+    title: &'a str,
+    points: Vec<Point>,
+    series: Vec<String>,
+    /// Through these runs the dashed line of what nothing beats.
+    front: Vec<(f64, f64)>,
+    axes: [String; 2],
+}
+
+/// From where to where, and what is written beside it.
+struct Axis {
+    from: f64,
+    to: f64,
+    logarithmic: bool,
+    ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// For these values. Where they are far apart and it may be, logarithmic; where they are close, not from 0.
+    fn of(values: impl Iterator<Item = f64> + Clone, may_be_logarithmic: bool) -> Self {
+        let low = values.clone().fold(f64::INFINITY, f64::min).max(0.0);
+        let high = values.fold(0.0, f64::max);
+        let high = if high > 0.0 { high } else { 1.0 };
+        let low = if low.is_finite() { low } else { 0.0 };
+        if may_be_logarithmic && low > 0.0 && high / low > 8.0 {
+            let (first, last) = ((low * 0.8).log10().floor() as i32, high.log10().ceil() as i32);
+            let (from, to) = (low * 0.8, high * 1.25);
+            let decade = |power: i32| [1.0, 2.0, 5.0].map(|f| f * 10f64.powi(power));
+            let ticks = (first..=last).flat_map(decade).filter(|v| (from..=to).contains(v));
+            let ticks = ticks.map(|v| (v, plain(round4(v)))).collect();
+            return Self { from, to, logarithmic: true, ticks };
+        }
+        let start = if low > 0.5 * high { low } else { 0.0 };
+        let step = step((high - start).max(high * 0.02), 5.0);
+        let (first, last) = ((start / step - 0.3).floor().max(0.0), (high / step + 0.1).ceil());
+        let tick = |i: u32| {
+            let value = (first + f64::from(i)) * step;
+            (value, tick_text(value, step))
+        };
+        let ticks = (0..=(last - first) as u32).map(tick).collect();
+        Self { from: first * step, to: last * step, logarithmic: false, ticks }
+    }
+
+    /// Where on the axis, from 0 to 1.
+    fn part(&self, value: f64) -> f64 {
+        if self.logarithmic {
+            (value / self.from).ln() / (self.to / self.from).ln()
+        } else {
+            (value - self.from) / (self.to - self.from)
+        }
+    }
+}
+
+fn scatter(chart: Scatter<'_>) -> String {
+    let mut svg = Svg::new(chart.id);
+    let names = if chart.series.len() > 1 { &chart.series[..] } else { &[] };
+    let top = mark_legend(&mut svg, names, false, 4.0) + 6.0;
+    let (left, right, bottom) = (40.0, WIDTH - 14.0, top + 176.0);
+    let x_axis = Axis::of(chart.points.iter().map(|p| p.x), true);
+    let y_axis = Axis::of(chart.points.iter().map(|p| p.y), false);
+    let px = |x: f64| left + x_axis.part(x) * (right - left);
+    let py = |y: f64| bottom - y_axis.part(y) * (bottom - top);
+    for (value, text) in &x_axis.ticks {
+        svg.line((px(*value), top), (px(*value), bottom), FAINT, 0.6, "");
+        svg.text(px(*value), bottom + 11.0, Anchor::Middle, 9.0, text);
+    }
+    for (value, text) in &y_axis.ticks {
+        svg.line((left, py(*value)), (right, py(*value)), FAINT, 0.6, "");
+        svg.text(left - 4.0, py(*value) + 3.2, Anchor::End, 9.0, text);
+    }
+    let logarithmic = if x_axis.logarithmic { ", logarithmic" } else { "" };
+    svg.poly(&[(left, top), (left, bottom), (right, bottom)], INK, 0.9, "", false);
+    if chart.front.len() > 1 {
+        let mut steps: Vec<(f64, f64)> = vec![];
+        for &(x, y) in &chart.front {
+            if let Some(&(_, before)) = steps.last() {
+                steps.push((px(x), before));
+            }
+            steps.push((px(x), py(y)));
+        }
+        svg.poly(&steps, INK, 0.9, "3 2", false);
+    }
+    let mut taken: Vec<[f64; 4]> =
+        chart.points.iter().map(|p| [px(p.x) - 4.0, py(p.y) - 4.0, px(p.x) + 4.0, py(p.y) + 4.0]).collect();
+    for point in &chart.points {
+        let at = (px(point.x), py(point.y));
+        let stroke = STROKES[point.series % STROKES.len()];
+        svg.mark(at, MARKS[point.series % MARKS.len()], stroke, point.filled);
+        if point.label.is_empty() {
+            continue;
+        }
+        let wide = text_width(&point.label, 9.0);
+        let places = [
+            (Anchor::Start, 6.0, 3.0),
+            (Anchor::Start, 4.0, 12.0),
+            (Anchor::Start, 4.0, -5.0),
+            (Anchor::End, -6.0, 3.0),
+            (Anchor::End, -4.0, 12.0),
+            (Anchor::End, -4.0, -5.0),
+        ];
+        let place = places.into_iter().find_map(|(anchor, dx, dy)| {
+            let x = at.0 + dx;
+            let from = if anchor == Anchor::End { x - wide } else { x };
+            let area = [from, at.1 + dy - 8.0, from + wide, at.1 + dy + 1.0];
+            let inside = area[0] > left && area[2] < WIDTH - 3.0 && area[1] > top - 8.0 && area[3] < bottom;
+            let free = |t: &[f64; 4]| area[2] < t[0] || area[0] > t[2] || area[3] < t[1] || area[1] > t[3];
+            (inside && taken.iter().all(free)).then_some((anchor, x, at.1 + dy, area))
+        });
+        // Where there is no room, the CSV and the table have the name.
+        if let Some((anchor, x, y, area)) = place {
+            svg.styled(x, y, anchor, 9.0, &point.label, HALO);
+            taken.push(area);
+        }
+    }
+    let [across, up] = &chart.axes;
+    svg.text((left + right) / 2.0, bottom + 24.0, Anchor::Middle, 10.0, &format!("{across}{logarithmic}"));
+    let middle = (top + bottom) / 2.0;
+    svg.styled(
+        10.0,
+        middle,
+        Anchor::Middle,
+        10.0,
+        up,
+        &format!(" transform=\"rotate(-90 10 {})\"", n(middle)),
+    );
+    svg.finish(bottom + 30.0, chart.title)
+}
+
+// ---------------------------------------------------------------------------------------------------------------- figures
+
+/// A parameter of all designs; several values are separated by `/`.
+fn parameter(report: &Report, name: &str) -> Option<String> {
+    let mut values: Vec<&str> = vec![];
+    for design in &report.designs {
+        if let Some(value) = design.parameter(name).filter(|v| !values.contains(v)) {
+            values.push(value);
+        }
+    }
+    (!values.is_empty()).then(|| values.join("/"))
+}
+
+fn diagram(report: &Report) -> Option<Figure> {
+    report.designs.first()?;
+    let title = "What is in the designs";
+    let mut csv = Csv::new(&["design", "parameter", "value"]);
+    for design in &report.designs {
+        for p in &design.parameters {
+            csv.row(&[&design.name, &p.name, &p.value]);
+        }
+    }
+    let of = |name: &str| parameter(report, name);
+    let with = |name: &str, text: &str| of(name).map(|value| text.replace('_', &value));
+    let lines = |all: &[Option<String>]| all.iter().flatten().cloned().collect::<Vec<_>>();
+    let arbiter = of("arbiter");
+    let whole = arbiter.is_some();
+    let gpu = report.speedups.first().map(|s| s.gpu.clone());
+    let encoding = match with("ids per beat", "_ per beat") {
+        Some(lanes) => of("encoding").map(|e| format!("{e}, {lanes}")),
+        None => of("encoding"),
+    };
+
+    let mut svg = Svg::new("diagram");
+    let (wide, high) = (92.0, 54.0);
+    let (left, middle, right) = (8.0, 124.0, 240.0);
+    let (upper, lower) = (38.0, 138.0);
+    // The frame of what is in hardware.
+    svg.push(format_args!(
+        "<rect x=\"112\" y=\"20\" width=\"226\" height=\"186\" rx=\"4\" fill=\"#f4f6f8\" stroke=\"{INK}\" stroke-width=\"0.8\" stroke-dasharray=\"4 2\"/>"
+    ));
+    svg.styled(118.0, 32.0, Anchor::Start, 9.0, "generated hardware", " font-style=\"italic\"");
+    let mut block = |x: f64, y: f64, high: f64, name: &str, inside: &[String], here: bool| {
+        let dash = if here { "" } else { " stroke-dasharray=\"2 2\"" };
+        svg.push(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\" fill=\"#ffffff\" stroke=\"{INK}\"{dash}/>",
+            n(x),
+            n(y),
+            n(wide),
+            n(high)
+        ));
+        svg.styled(x + wide / 2.0, y + 13.0, Anchor::Middle, 9.5, name, BOLD);
+        for (index, line) in inside.iter().enumerate() {
+            svg.cut(x + wide / 2.0, y + 26.0 + 11.0 * index as f64, Anchor::Middle, 9.0, line, wide);
+        }
+    };
+    block(left, upper, high, "Host", &lines(&[with("scheduled list", "M = _ kernels"), encoding]), true);
+    block(middle, upper, high, "Upstream load", &["drops ids that".into(), "are done".into()], true);
+    let ports = with("retire ports", "_ retire ports");
+    block(right, upper, high, "Window", &lines(&[of("window"), with("slots", "N = _"), ports]), true);
+    let slots = with("slots", "_ entries");
+    block(right, lower, high, "Kernel table", &lines(&[slots, Some("CTAs left".into())]), whole);
+    let arbiters = lines(&[
+        arbiter.clone(),
+        with("active kernels per channel", "_ kernels each"),
+        Some("SM occupancy".into()),
+    ]);
+    block(middle, lower, high + 4.0, "CTA arbiter", &arbiters, whole);
+    block(left, lower, high, "SMs", &lines(&[with("SMs", "S = _"), gpu]), true);
+    let mut arrow = |points: &[(f64, f64)], dash: &str| svg.poly(points, INK, 1.1, dash, true);
+    let row = upper + high / 2.0;
+    arrow(&[(left + wide, row), (middle, row)], "");
+    arrow(&[(middle + wide, row), (right, row)], "");
+    arrow(&[(right + 30.0, upper + high), (right + 30.0, lower)], "");
+    let row = lower + 20.0;
+    arrow(&[(right, row), (middle + wide, row)], "");
+    arrow(&[(middle, row), (left + wide, row)], "");
+    // Completions go under everything into the table, retirements up into the window, and on to the host.
+    let under = lower + high + 28.0;
+    arrow(
+        &[
+            (left + 46.0, lower + high),
+            (left + 46.0, under),
+            (right + 46.0, under),
+            (right + 46.0, lower + high),
+        ],
+        "",
+    );
+    arrow(&[(right + 66.0, lower), (right + 66.0, upper + high)], "");
+    arrow(&[(right + 66.0, 115.0), (left + 46.0, 115.0), (left + 46.0, upper + high)], "");
+    svg.text(left + wide / 2.0 + 46.0 + 26.0, under - 4.0, Anchor::Start, 9.0, "completions");
+    svg.text(150.0, 111.0, Anchor::Start, 9.0, "retirements");
+    let mut caption =
+        "Launch packets go from the host to the SMs, completions come back and retire kernels.".to_string();
+    if !whole {
+        caption +=
+            " The blocks with dotted edges decide in the co-simulation, and are not in the areas and clocks.";
+    }
+    let svg = svg.finish(under + 8.0, title);
+    Some(Figure { id: "diagram".into(), title: title.into(), caption, csv: csv.0, svg })
+}
+
+/// A figure's name; where there are several designs, with the number of its own.
+fn id(kind: &str, index: usize) -> String {
+    format!("{kind}-{}", index + 1)
+}
+
+fn area_by_block(design: &Design, index: usize) -> Option<Figure> {
+    let area = design.area.as_ref()?;
+    let mut csv = Csv::new(&["module", "count", "own_ge", "own_um2", "all_ge", "flip_flops_ge", "logic_ge"]);
+    let gates = |um2: f64| if area.gate_um2 > 0.0 { um2 / area.gate_um2 } else { 0.0 };
+    let split = |m: &ModuleArea| {
+        let times = m.instances as f64;
+        let flip_flops = gates(m.own.sequential_um2) * times;
+        (flip_flops, (m.own.gate_equivalents * times - flip_flops).max(0.0))
+    };
+    let mut modules: Vec<&ModuleArea> = area.modules.iter().collect();
+    let all = |m: &ModuleArea| m.own.gate_equivalents * m.instances as f64;
+    modules.sort_by(|a, b| all(b).total_cmp(&all(a)).then_with(|| a.module.cmp(&b.module)));
+    for m in &modules {
+        let (flip_flops, logic) = split(m);
+        let numbers =
+            [m.own.gate_equivalents, m.own.area_um2, all(m), flip_flops, logic].map(|v| plain(round4(v)));
+        csv.row(&[&[m.module.clone(), m.instances.to_string()][..], &numbers].concat());
+    }
+    let (unit, divide) = gate_unit(all(modules.first()?));
+    let total: f64 = modules.iter().map(|m| all(m)).sum();
+    let bar = |label: String, (flip_flops, logic): (f64, f64)| {
+        let sum = flip_flops + logic;
+        let share = if total > 0.0 { format!(" ({:.0} %)", 100.0 * sum / total) } else { String::new() };
+        Bar {
+            label,
+            parts: vec![(flip_flops / divide, Fill::Dark), (logic / divide, Fill::Hatch)],
+            text: format!("{}{share}", short(sum / divide)),
+        }
+    };
+    let shown = if modules.len() > BLOCKS + 1 { BLOCKS } else { modules.len() };
+    let mut list: Vec<Bar> = modules[..shown]
+        .iter()
+        .map(|m| {
+            let times = if m.instances > 1 { format!("{} x ", m.instances) } else { String::new() };
+            bar(format!("{times}{}", m.module), split(m))
+        })
+        .collect();
+    if shown < modules.len() {
+        let rest = modules[shown..].iter().map(|m| split(m)).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        list.push(bar(format!("{} others", modules.len() - shown), rest));
+    }
+    let title = format!("Area by block: {}", design.name);
+    let id = id("area", index);
+    let svg = bars(Bars {
+        id: &id,
+        title: &title,
+        groups: vec![Group { heading: String::new(), bars: list }],
+        legend: vec![(Fill::Dark, "flip-flops".into()), (Fill::Hatch, "logic".into())],
+        axis: format!("area without submodules, all instances [{unit}]"),
+        reference: None,
+    });
+    let caption = format!(
+        "{} {unit} in all; library {}; hierarchy kept; after synthesis, before layout. One run of {}.",
+        short(total / divide),
+        area.library,
+        area.tool
+    );
+    Some(Figure { id, title, caption, csv: csv.0, svg })
+}
+
+fn clock_by_class(design: &Design, index: usize) -> Option<Figure> {
+    let synthesis = design.synthesis.as_ref()?;
+    let fastest = synthesis.fastest()?;
+    let timing = fastest.timing.as_ref()?;
+    let mut csv = Csv::new(&["paths", "inside_ns", "outside_ns", "period_ns", "fmax_mhz"]);
+    let mut list = vec![];
+    for class in &timing.classes {
+        let numbers = [class.delay_ns, class.external_ns, class.min_period_ns, class.fmax_mhz].map(plain);
+        csv.row(&[&[class.class.name().to_string()][..], &numbers].concat());
+        list.push(Bar {
+            label: class.class.name().into(),
+            parts: vec![(class.delay_ns, Fill::Dark), (class.external_ns, Fill::White)],
+            text: format!("{} MHz", short(class.fmax_mhz)),
+        });
+    }
+    if list.is_empty() {
+        return None;
+    }
+    let title = format!("Clock by class of path: {}", design.name);
+    let id = id("clock", index);
+    let svg = bars(Bars {
+        id: &id,
+        title: &title,
+        groups: vec![Group { heading: String::new(), bars: list }],
+        legend: vec![
+            (Fill::Dark, "inside the design".into()),
+            (Fill::White, "left to what is outside".into()),
+        ],
+        axis: "shortest clock period [ns]".into(),
+        reference: None,
+    });
+    let tool = &timing.tool;
+    let kind = if timing.estimate { "the mapper's estimate" } else { "static timing" };
+    let caption = format!(
+        "Netlist `{}`, the fastest of {}; {kind} by {tool}, library {}; no wire load.",
+        fastest.name,
+        synthesis.results.len(),
+        synthesis.library
+    );
+    Some(Figure { id, title, caption, csv: csv.0, svg })
+}
+
+/// How far the ways to map a design are apart.
+fn scripts(design: &Design, index: usize) -> Option<Figure> {
+    let synthesis = design.synthesis.as_ref()?;
+    let done: Vec<(&str, f64, f64)> = synthesis
+        .results
+        .iter()
+        .filter_map(|r| Some((r.name.as_str(), r.total?.gate_equivalents, r.fmax_mhz()?)))
+        .collect();
+    if done.len() < 2 {
+        return None;
+    }
+    let mut csv = Csv::new(&["script", "area_ge", "fmax_mhz"]);
+    for (name, area, fmax) in &done {
+        csv.row(&[(*name).to_string(), plain(*area), plain(*fmax)]);
+    }
+    let (unit, divide) = gate_unit(done.iter().map(|d| d.1).fold(0.0, f64::max));
+    let named = |name: &str| name == synthesis.fastest || name == synthesis.smallest;
+    let points = done.iter().map(|(name, area, fmax)| Point {
+        x: area / divide,
+        y: *fmax,
+        label: if named(name) || done.len() <= 8 { (*name).to_string() } else { String::new() },
+        series: 0,
+        filled: named(name),
+    });
+    let title = format!("Ways to map: {}", design.name);
+    let id = id("scripts", index);
+    let svg = scatter(Scatter {
+        id: &id,
+        title: &title,
+        points: points.collect(),
+        series: vec![],
+        front: vec![],
+        axes: [format!("area, flattened [{unit}]"), "clock [MHz]".into()],
+    });
+    let caption = format!(
+        "{} netlists, one run each; filled: the fastest and the smallest; library {}, no wire load. Axes need not begin at 0.",
+        done.len(),
+        synthesis.library
+    );
+    Some(Figure { id, title, caption, csv: csv.0, svg })
+}
+
+fn energy(design: &Design, index: usize) -> Option<Figure> {
+    let energy = design.energy.as_ref()?;
+    let mut csv = Csv::new(&["event", "events", "pj_per_event"]);
+    let mut list = vec![];
+    for row in &energy.events {
+        csv.row(&[row.event.clone(), row.count.to_string(), plain(row.picojoules)]);
+        list.push(Bar {
+            label: row.event.clone(),
+            parts: vec![(row.picojoules, Fill::Dark)],
+            text: format!("{} ({})", short(row.picojoules), row.count),
+        });
+    }
+    if list.is_empty() {
+        return None;
+    }
+    let title = format!("Energy per event: {}", design.name);
+    let id = id("energy", index);
+    let svg = bars(Bars {
+        id: &id,
+        title: &title,
+        groups: vec![Group { heading: String::new(), bars: list }],
+        legend: vec![],
+        axis: "energy per event [pJ] (number of events)".into(),
+        reference: None,
+    });
+    let caption = format!("{}; switching from {}, {}.", energy.label, energy.activity, energy.tool);
+    Some(Figure { id, title, caption, csv: csv.0, svg })
+}
+
+fn fpga(design: &Design, index: usize) -> Option<Figure> {
+    let mut csv = Csv::new(&[
+        "part",
+        "luts",
+        "flip_flops",
+        "block_rams",
+        "logic_cells",
+        "available",
+        "slowest_mhz",
+        "fastest_mhz",
+        "runs",
+    ]);
+    let mut groups = vec![];
+    for row in &design.fpga {
+        let number = |v: Option<u64>| v.map_or(String::new(), |v| v.to_string());
+        let clock = |v: Option<f64>| v.map_or(String::new(), plain);
+        csv.row(&[
+            row.part.clone(),
+            row.luts.to_string(),
+            row.flip_flops.to_string(),
+            row.block_rams.to_string(),
+            number(row.logic_cells),
+            number(row.available),
+            clock(row.slowest_mhz),
+            clock(row.fastest_mhz),
+            row.runs.to_string(),
+        ]);
+        let bar = |label: &str, value: u64, fill| Bar {
+            label: label.into(),
+            parts: vec![(value as f64, fill)],
+            text: value.to_string(),
+        };
+        let mut list =
+            vec![bar("LUTs", row.luts, Fill::Dark), bar("flip-flops", row.flip_flops, Fill::Hatch)];
+        list.extend(row.logic_cells.map(|v| bar("logic cells", v, Fill::Accent)));
+        list.extend(row.available.map(|v| bar("device has", v, Fill::White)));
+        let clock = match (row.slowest_mhz, row.fastest_mhz) {
+            (Some(a), Some(b)) if a != b => format!(", {} to {} MHz", short(a), short(b)),
+            (Some(a), _) => format!(", {} MHz", short(a)),
+            _ => String::new(),
+        };
+        groups.push(Group { heading: format!("{}{clock}", row.part), bars: list });
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    let title = format!("On FPGAs: {}", design.name);
+    let id = id("fpga", index);
+    let svg =
+        bars(Bars { id: &id, title: &title, groups, legend: vec![], axis: "cells".into(), reference: None });
+    let runs: u64 = design.fpga.iter().map(|f| f.runs).sum();
+    let caption =
+        format!("Synthesis once per device; {runs} runs of place and route in all, with different seeds.");
+    Some(Figure { id, title, caption, csv: csv.0, svg })
+}
+
+fn latencies(report: &Report) -> Option<Figure> {
+    let title = "Latencies beside the paper's";
+    let mut csv = Csv::new(&[
+        "latency",
+        "design",
+        "workload",
+        "samples",
+        "min",
+        "median",
+        "p99",
+        "max",
+        "paper",
+        "difference",
+    ]);
+    let mut names: Vec<&str> = vec![];
+    for latency in report.designs.iter().flat_map(|d| &d.latencies) {
+        if latency.cycles.is_some() && !names.contains(&latency.name.as_str()) {
+            names.push(&latency.name);
+        }
+    }
+    let mut rows = vec![];
+    for name in &names {
+        rows.push((name.to_string(), None));
+        for design in &report.designs {
+            let Some(latency) = design.latencies.iter().find(|l| l.name == *name) else { continue };
+            let Some(cycles) = latency.cycles else { continue };
+            let optional = |v: Option<f64>| v.map_or(String::new(), plain);
+            csv.row(&[
+                latency.name.clone(),
+                design.name.clone(),
+                latency.workload.clone(),
+                cycles.samples.to_string(),
+                cycles.min.to_string(),
+                plain(cycles.median),
+                cycles.p99.to_string(),
+                cycles.max.to_string(),
+                optional(latency.paper),
+                optional(latency.difference),
+            ]);
+            rows.push((design.name.clone(), Some((cycles, latency.paper))));
+        }
+    }
+    let most = rows
+        .iter()
+        .filter_map(|(_, r)| *r)
+        .map(|(c, p)| (c.max as f64).max(p.unwrap_or(0.0)))
+        .reduce(f64::max)?;
+    let decades = most.max(10.0).log10().ceil();
+    let mut svg = Svg::new("latency");
+    let labels = rows.iter().map(|(name, _)| name);
+    let gutter = labels.map(|l| text_width(l, 9.5)).fold(30.0, f64::max).min(120.0) + 8.0;
+    let (top, right) = (20.0, WIDTH - 78.0);
+    let bottom = top + rows.len() as f64 * 14.0;
+    let px = |cycles: f64| gutter + cycles.max(1.0).log10() / decades * (right - gutter);
+    for decade in 0..=decades as u32 {
+        let value = 10f64.powi(decade as i32);
+        svg.line((px(value), top), (px(value), bottom), FAINT, 0.6, "");
+        svg.text(px(value), bottom + 11.0, Anchor::Middle, 9.0, &value.to_string());
+    }
+    svg.line((4.0, 8.0), (22.0, 8.0), INK, 1.2, "");
+    svg.mark((13.0, 8.0), Mark::Circle, STROKES[0], true);
+    svg.text(27.0, 11.0, Anchor::Start, 9.0, "ours: least, median, greatest");
+    svg.mark((172.0, 8.0), Mark::Diamond, STROKES[1], false);
+    svg.text(180.0, 11.0, Anchor::Start, 9.0, "the paper's");
+    for (index, (label, row)) in rows.iter().enumerate() {
+        let y = top + index as f64 * 14.0 + 7.0;
+        let Some((cycles, paper)) = row else {
+            let wide = text_width(label, 10.5) + 4.0;
+            svg.push(format_args!(
+                "<rect x=\"0\" y=\"{}\" width=\"{}\" height=\"13\" fill=\"#ffffff\"/>",
+                n(y - 6.0),
+                n(wide)
+            ));
+            svg.styled(2.0, y + 4.0, Anchor::Start, 10.0, label, BOLD);
+            continue;
+        };
+        svg.cut(gutter - 6.0, y + 3.5, Anchor::End, 9.5, label, gutter - 8.0);
+        let (from, to) = (px(cycles.min as f64), px(cycles.max as f64));
+        svg.line((from, y), (to, y), INK, 1.2, "");
+        for end in [from, to] {
+            svg.line((end, y - 2.5), (end, y + 2.5), INK, 1.2, "");
+        }
+        svg.mark((px(cycles.median), y), Mark::Circle, STROKES[0], true);
+        let mut text = short(cycles.median);
+        if let Some(paper) = paper {
+            svg.mark((px(*paper), y), Mark::Diamond, STROKES[1], false);
+            let _ = write!(text, " (paper {})", short(*paper));
+        }
+        svg.text(right + 5.0, y + 3.5, Anchor::Start, 9.0, &text);
+    }
+    svg.line((gutter, top), (gutter, bottom), INK, 0.9, "");
+    svg.text((gutter + right) / 2.0, bottom + 24.0, Anchor::Middle, 10.0, "clock cycles (logarithmic)");
+    let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
+                   How often each was measured is in the table.";
+    let svg = svg.finish(bottom + 30.0, title);
+    Some(Figure { id: "latency".into(), title: title.into(), caption: caption.into(), csv: csv.0, svg })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    Speedup,
+    Occupancy,
+}
+
+impl Metric {
+    fn of(self, row: &Speedup) -> Option<f64> {
+        match self {
+            Self::Speedup => Some(row.speedup),
+            Self::Occupancy => row.occupancy.map(|o| round4(100.0 * o)),
+        }
+    }
+}
+
+/// The designs that get a bar of their own: where sizes differ, those of the largest size, and not more than [`DESIGNS`].
+fn shown(report: &Report) -> (Vec<&str>, bool) {
+    let most = report.designs.iter().filter_map(Design::slots).max();
+    let largest: Vec<&str> =
+        report.designs.iter().filter(|d| d.slots() == most).map(|d| d.name.as_str()).take(DESIGNS).collect();
+    let all = largest.len() == report.designs.len();
+    (largest, all)
+}
+
+/// The workload, with its GPU where there are several.
+fn workload(report: &Report, table: &Speedups) -> String {
+    let several = report.speedups.iter().any(|s| s.gpu != table.gpu);
+    if several { format!("{}, {}", table.workload, table.gpu) } else { table.workload.clone() }
+}
+
+fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
+    let (designs, all_designs) = shown(report);
+    let fill = |row: &Speedup| match (row.policy.as_str(), &row.design) {
+        (_, Some(design)) => {
+            let at = designs.iter().position(|d| d == design).unwrap_or(0);
+            [Fill::Dark, Fill::Accent, Fill::Cross, Fill::Mid][at % 4]
+        }
+        ("serial", None) => Fill::White,
+        ("streams", None) => Fill::Light,
+        ("graph", None) => Fill::Dots,
+        _ => Fill::Hatch,
+    };
+    let label =
+        |row: &Speedup| row.design.as_ref().map_or(row.policy.clone(), |d| format!("{} {d}", row.policy));
+    // Serial is 1 by definition, and is the line.
+    let wanted = |row: &&Speedup| {
+        let design = row.design.as_deref().is_none_or(|d| designs.contains(&d));
+        design && !(metric == Metric::Speedup && row.policy == "serial")
+    };
+    let text =
+        |value: f64| if metric == Metric::Speedup { format!("{value:.2}") } else { format!("{value:.1}") };
+    let mut groups: Vec<(String, u64, Vec<(Speedup, f64)>)> = report
+        .speedups
+        .iter()
+        .map(|t| {
+            let rows = t.rows.iter().filter(wanted).filter_map(|r| Some((r.clone(), metric.of(r)?)));
+            let mut rows: Vec<(Speedup, f64)> = rows.collect();
+            // The bound is below what it bounds.
+            rows.sort_by_key(|(row, _)| row.policy == "ideal");
+            (workload(report, t), t.kernels, rows)
+        })
+        .collect();
+    groups.retain(|(_, _, rows)| !rows.is_empty());
+    if metric == Metric::Speedup && groups.len() > 1 {
+        let mut means = vec![];
+        for (row, _) in groups[0].2.clone() {
+            let same = |r: &&(Speedup, f64)| r.0.policy == row.policy && r.0.design == row.design;
+            let values: Vec<f64> = groups.iter().filter_map(|g| g.2.iter().find(same)).map(|r| r.1).collect();
+            if values.len() == groups.len() {
+                means.extend(geometric_mean(&values).map(|mean| (row, round4(mean))));
+            }
+        }
+        let kernels = groups.iter().map(|g| g.1).sum();
+        if !means.is_empty() {
+            groups.push((format!("geometric mean of {}", groups.len()), kernels, means));
+        }
+    }
+    let (name, title, axis, column) = match metric {
+        Metric::Speedup => ("speedup", "Speed-up by policy and workload", "speed-up over serial", "speedup"),
+        Metric::Occupancy => (
+            "occupancy",
+            "Occupancy by policy and workload",
+            "CTA slots in use, mean over time [%]",
+            "cta_slots_percent",
+        ),
+    };
+    let gpus: Vec<&str> = report.speedups.iter().fold(vec![], |mut all, s| {
+        if !all.contains(&s.gpu.as_str()) {
+            all.push(&s.gpu);
+        }
+        all
+    });
+    let parts = groups.len().div_ceil(WORKLOADS);
+    let size = groups.len().div_ceil(parts.max(1)).max(1);
+    let pieces = groups.chunks(size).enumerate();
+    pieces
+        .map(|(index, piece)| {
+            let many = parts > 1;
+            let id = if many { format!("{name}-{}", index + 1) } else { name.to_string() };
+            let title =
+                if many { format!("{title}, part {} of {parts}", index + 1) } else { title.to_string() };
+            let mut csv = Csv::new(&["workload", "kernels", "policy", "design", column]);
+            let mut list = vec![];
+            for (workload, kernels, rows) in piece {
+                let heading = format!("{workload} ({kernels} kernels)");
+                let bars = rows.iter().map(|(row, value)| {
+                    let design = row.design.clone().unwrap_or_default();
+                    csv.row(&[
+                        workload.clone(),
+                        kernels.to_string(),
+                        row.policy.clone(),
+                        design,
+                        plain(*value),
+                    ]);
+                    Bar { label: label(row), parts: vec![(*value, fill(row))], text: text(*value) }
+                });
+                let bars = bars.collect();
+                list.push(Group { heading, bars });
+            }
+            let svg = bars(Bars {
+                id: &id,
+                title: &title,
+                groups: list,
+                legend: vec![],
+                axis: axis.into(),
+                reference: (metric == Metric::Speedup).then_some(1.0),
+            });
+            let mut caption =
+                format!("{}. One run per bar: the device model is deterministic.", gpus.join(", "));
+            if metric == Metric::Speedup {
+                caption += " The dashed line is serial.";
+            }
+            if !all_designs {
+                caption += " Only the designs of the largest window are shown; the tables have all.";
+            }
+            Figure { id, title, caption, csv: csv.0, svg }
+        })
+        .collect()
+}
+
+/// The design's name without its size, so that designs of one kind and several sizes share it.
+fn family(design: &Design) -> String {
+    let slots = design.parameter("slots").unwrap_or_default();
+    let words: Vec<&str> = design.name.split(' ').filter(|w| *w != slots).collect();
+    if words.is_empty() { design.name.clone() } else { words.join(" ") }
+}
+
+fn families(report: &Report) -> Vec<String> {
+    report.designs.iter().map(family).fold(vec![], |mut all, f| {
+        if !all.contains(&f) {
+            all.push(f);
+        }
+        all
+    })
+}
+
+/// Speed-up of a design on a workload.
+fn gain(table: &Speedups, design: &str) -> Option<f64> {
+    table.rows.iter().find(|r| r.design.as_deref() == Some(design)).map(|r| r.speedup)
+}
+
+/// Geometric mean of a design's speed-ups; none where a workload lacks one.
+fn mean_gain(report: &Report, design: &str) -> Option<f64> {
+    let all: Option<Vec<f64>> = report.speedups.iter().map(|t| gain(t, design)).collect();
+    geometric_mean(&all?).map(round4)
+}
+
+/// Speed-up over the number of slots: a small panel per workload.
+fn sensitivity(report: &Report) -> Option<Figure> {
+    const PANELS: usize = 12;
+    let mut sizes: Vec<u64> = report.designs.iter().filter_map(Design::slots).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.len() < 2 || report.speedups.is_empty() {
+        return None;
+    }
+    let title = "Speed-up over the size of the window";
+    let families = families(report);
+    let mut csv = Csv::new(&["workload", "design", "slots", "speedup"]);
+    let mut panels: Vec<(String, Vec<Vec<(u64, f64)>>)> = vec![];
+    let mut panel = |name: String, value: &dyn Fn(&str) -> Option<f64>| {
+        let mut series = vec![vec![]; families.len()];
+        for (design, slots) in report.designs.iter().filter_map(|d| Some((d, d.slots()?))) {
+            let Some(speedup) = value(&design.name) else { continue };
+            csv.row(&[name.clone(), design.name.clone(), slots.to_string(), plain(speedup)]);
+            if let Some(at) = families.iter().position(|f| *f == family(design)) {
+                series[at].push((slots, speedup));
+            }
+        }
+        series.iter_mut().for_each(|s| s.sort_by_key(|p| p.0));
+        panels.push((name, series));
+    };
+    if report.speedups.len() > 1 {
+        panel(format!("geometric mean of {}", report.speedups.len()), &|design| mean_gain(report, design));
+    }
+    for table in &report.speedups {
+        panel(workload(report, table), &|design| gain(table, design));
+    }
+    let mut svg = Svg::new("window-size");
+    let mut top = mark_legend(&mut svg, &families, true, 4.0) + 4.0;
+    let columns = if panels.len() == 1 { 1 } else { 2 };
+    let (cell, high) = (WIDTH / columns as f64, if columns == 1 { 150.0 } else { 78.0 });
+    let left_out = panels.len().saturating_sub(PANELS);
+    for row in panels[..panels.len() - left_out].chunks(columns) {
+        for (column, (name, series)) in row.iter().enumerate() {
+            let (left, right) = (column as f64 * cell + 30.0, (column + 1) as f64 * cell - 10.0);
+            let (roof, floor) = (top + 16.0, top + 16.0 + high);
+            let values = || series.iter().flatten().map(|p| p.1);
+            let (low, most) = (values().fold(f64::INFINITY, f64::min).min(1.0), values().fold(1.0, f64::max));
+            let tick = step((most - low).max(0.1), 3.0);
+            let (first, last) = ((low / tick + 1e-9).floor(), (most / tick - 1e-9).ceil());
+            let (bottom_value, range) = (first * tick, ((last - first) * tick).max(tick));
+            let py = |v: f64| floor - (v - bottom_value) / range * (floor - roof);
+            let (least, greatest) = ((sizes[0] as f64).log2(), (sizes[sizes.len() - 1] as f64).log2());
+            let px = |s: u64| {
+                left + 6.0 + ((s as f64).log2() - least) / (greatest - least) * (right - left - 12.0)
+            };
+            svg.cut(left, top + 10.0, Anchor::Start, 9.5, name, right - left);
+            for i in 0..=(range / tick).round() as u32 {
+                let value = bottom_value + f64::from(i) * tick;
+                svg.line((left, py(value)), (right, py(value)), FAINT, 0.6, "");
+                svg.text(left - 3.0, py(value) + 3.2, Anchor::End, 9.0, &tick_text(value, tick));
+            }
+            for size in &sizes {
+                svg.line((px(*size), floor), (px(*size), floor + 3.0), INK, 0.9, "");
+                svg.text(px(*size), floor + 12.0, Anchor::Middle, 9.0, &size.to_string());
+            }
+            svg.poly(&[(left, roof), (left, floor), (right, floor)], INK, 0.9, "", false);
+            for (index, points) in series.iter().enumerate() {
+                let at: Vec<(f64, f64)> = points.iter().map(|(s, v)| (px(*s), py(*v))).collect();
+                let stroke = STROKES[index % STROKES.len()];
+                if at.len() > 1 {
+                    svg.poly(&at, stroke, 1.3, DASHES[index % DASHES.len()], false);
+                }
+                for point in at {
+                    svg.mark(point, MARKS[index % MARKS.len()], stroke, index == 0);
+                }
+            }
+        }
+        top += high + 34.0;
+    }
+    svg.text(
+        WIDTH / 2.0,
+        top + 8.0,
+        Anchor::Middle,
+        10.0,
+        "slots N (logarithmic); upwards: speed-up over serial",
+    );
+    let mut caption = "One run per point. The axes upwards differ, and do not all begin at 0.".to_string();
+    if left_out > 0 {
+        let _ = write!(caption, " {left_out} more workloads are in the CSV.");
+    }
+    let svg = svg.finish(top + 14.0, title);
+    Some(Figure { id: "window-size".into(), title: title.into(), caption, csv: csv.0, svg })
+}
+
+/// A design's area in gate equivalents: of the smallest netlist where there is one, else by hierarchy; and which.
+fn design_area(design: &Design) -> Option<(f64, &'static str)> {
+    let flat = design.synthesis.as_ref().and_then(|s| s.smallest()).and_then(|r| r.total);
+    let flat = flat.map(|t| (t.gate_equivalents, "flattened, smallest"));
+    flat.or_else(|| design.area.as_ref().map(|a| (a.total().gate_equivalents, "hierarchy kept")))
+}
+
+fn area_of_designs(report: &Report) -> Option<Figure> {
+    let areas: Vec<(&Design, &AreaReport)> =
+        report.designs.iter().filter_map(|d| Some((d, d.area.as_ref()?))).collect();
+    if areas.len() < 2 {
+        return None;
+    }
+    let title = "Area of the designs";
+    let mut csv = Csv::new(&["design", "flip_flops_ge", "logic_ge", "area_ge", "area_um2"]);
+    let (unit, divide) = gate_unit(areas.iter().map(|a| a.1.total().gate_equivalents).fold(0.0, f64::max));
+    let mut list = vec![];
+    for (design, area) in areas {
+        let total = area.total();
+        let flip_flops = if area.gate_um2 > 0.0 { round4(total.sequential_um2 / area.gate_um2) } else { 0.0 };
+        let logic = round4((total.gate_equivalents - flip_flops).max(0.0));
+        let numbers = [flip_flops, logic, total.gate_equivalents, total.area_um2].map(plain);
+        csv.row(&[&[design.name.clone()][..], &numbers].concat());
+        list.push(Bar {
+            label: design.name.clone(),
+            parts: vec![(flip_flops / divide, Fill::Dark), (logic / divide, Fill::Hatch)],
+            text: short(total.gate_equivalents / divide),
+        });
+    }
+    let svg = bars(Bars {
+        id: "areas",
+        title,
+        groups: vec![Group { heading: String::new(), bars: list }],
+        legend: vec![(Fill::Dark, "flip-flops".into()), (Fill::Hatch, "logic".into())],
+        axis: format!("area [{unit}]"),
+        reference: None,
+    });
+    let caption = "After synthesis, hierarchy kept, before layout; one run of synthesis each.";
+    Some(Figure { id: "areas".into(), title: title.into(), caption: caption.into(), csv: csv.0, svg })
+}
+
+fn pareto(report: &Report) -> Option<Figure> {
+    let mut points: Vec<(&Design, f64, &'static str, f64)> = report
+        .designs
+        .iter()
+        .filter_map(|d| {
+            let (area, kind) = design_area(d)?;
+            Some((d, area, kind, mean_gain(report, &d.name)?))
+        })
+        .collect();
+    // Areas that were taken in different ways do not belong into one picture.
+    if points.iter().any(|p| p.2 != points[0].2) {
+        points = report
+            .designs
+            .iter()
+            .filter_map(|d| {
+                let area = d.area.as_ref()?.total().gate_equivalents;
+                Some((d, area, "hierarchy kept", mean_gain(report, &d.name)?))
+            })
+            .collect();
+    }
+    if points.len() < 2 {
+        return None;
+    }
+    let beaten = |p: &(&Design, f64, &str, f64)| {
+        points.iter().any(|q| q.1 <= p.1 && q.3 >= p.3 && (q.1 < p.1 || q.3 > p.3))
+    };
+    let title = "Speed-up against area";
+    let kind = points[0].2;
+    let (unit, divide) = gate_unit(points.iter().map(|p| p.1).fold(0.0, f64::max));
+    let families = families(report);
+    let mut csv = Csv::new(&["design", "slots", "area_ge", "speedup", "on_the_front"]);
+    let mut front = vec![];
+    let mut marks = vec![];
+    // The kind is in the mark; beside it the size is enough, if it tells designs of a kind apart.
+    let by_size =
+        families.len() > 1 && families.len() < points.len() && points.iter().all(|p| p.0.slots().is_some());
+    for point in &points {
+        let (design, area, _, speedup) = *point;
+        let best = !beaten(point);
+        let slots = design.slots().map_or(String::new(), |s| s.to_string());
+        csv.row(&[
+            design.name.clone(),
+            slots.clone(),
+            plain(area),
+            plain(speedup),
+            if best { "yes" } else { "no" }.into(),
+        ]);
+        if best {
+            front.push((area / divide, speedup));
+        }
+        marks.push(Point {
+            x: area / divide,
+            y: speedup,
+            label: if by_size { slots } else { design.name.clone() },
+            series: families.iter().position(|f| *f == family(design)).unwrap_or(0),
+            filled: best,
+        });
+    }
+    front.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let svg = scatter(Scatter {
+        id: "pareto",
+        title,
+        points: marks,
+        series: families,
+        front,
+        axes: [format!("area, {kind} [{unit}]"), "speed-up over serial".into()],
+    });
+    let workloads = report.speedups.len();
+    let mean = if workloads > 1 {
+        format!("geometric mean of {workloads} workloads")
+    } else {
+        report.speedups[0].workload.clone()
+    };
+    let numbers = if by_size { " Numbers are slots N." } else { "" };
+    let caption = format!(
+        "{mean}, one run each.{numbers} Filled, and on the dashed line: no design is smaller and as fast, or faster and as small. \
+         Axes need not begin at 0."
+    );
+    Some(Figure { id: "pareto".into(), title: title.into(), caption, csv: csv.0, svg })
+}

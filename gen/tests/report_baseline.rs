@@ -1,0 +1,246 @@
+//! A report against an older one: what counts as worse, and what cannot be compared.
+
+use std::path::Path;
+use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
+use windlass_gen::report::render::{Format, Report, render};
+
+fn report() -> Report {
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json"))
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn against(change: impl Fn(&mut Report)) -> Changes {
+    let mut now = report();
+    change(&mut now);
+    compare(&report(), &now, 5.0).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn scale_area(report: &mut Report, factor: f64) {
+    report.designs[0].area.as_mut().unwrap().modules[0].total.area_um2 *= factor;
+}
+
+fn scale_flat_area(report: &mut Report, factor: f64) {
+    report.designs[1].synthesis.as_mut().unwrap().results[0].total.as_mut().unwrap().area_um2 *= factor;
+}
+
+/// More is a slower clock.
+fn scale_period(report: &mut Report, factor: f64) {
+    let synthesis = report.designs[1].synthesis.as_mut().unwrap();
+    let class = &mut synthesis.results[1].timing.as_mut().unwrap().classes[0];
+    class.min_period_ns *= factor;
+    class.fmax_mhz /= factor;
+}
+
+fn scale_latency(report: &mut Report, factor: f64) {
+    report.designs[2].latencies[0].cycles.as_mut().unwrap().median *= factor;
+}
+
+/// More is slower.
+fn scale_time(report: &mut Report, factor: f64) {
+    report.speedups[0].rows[5].speedup /= factor;
+}
+
+type Scale = fn(&mut Report, f64);
+const METRICS: [(&str, Scale, &str); 5] = [
+    ("area, hierarchy kept", scale_area, "matrix 8"),
+    ("area, flattened, smallest", scale_flat_area, "matrix 32"),
+    ("fmax, fastest", scale_period, "matrix 32"),
+    ("insert (median)", scale_latency, "list 32"),
+    ("speed-up of window (matrix 32)", scale_time, "brax on rtx3070"),
+];
+
+#[test]
+fn the_same_report_is_no_worse() {
+    let changes = against(|_| {});
+    assert!(changes.compared > 20 && changes.rows.is_empty() && changes.notes.is_empty(), "{changes:?}");
+    assert!(!changes.is_worse());
+}
+
+#[test]
+fn every_metric_can_get_worse_and_better() {
+    for (metric, scale, subject) in METRICS {
+        for (factor, verdict) in
+            [(1.06, Verdict::Worse), (1.04, Verdict::Within), (0.97, Verdict::Within), (0.9, Verdict::Better)]
+        {
+            let changes = against(|report| scale(report, factor));
+            let [row] = &changes.rows[..] else { panic!("{metric}: {:?}", changes.rows) };
+            assert_eq!(
+                (row.metric.as_str(), row.subject.as_str(), row.verdict),
+                (metric, subject, verdict),
+                "{factor}"
+            );
+            assert_eq!(changes.is_worse(), verdict == Verdict::Worse, "{metric} x {factor}");
+        }
+    }
+}
+
+#[test]
+fn the_margin_itself_still_passes() {
+    let mut before = report();
+    before.designs[0].area.as_mut().unwrap().modules[0].total.area_um2 = 1000.0;
+    let mut now = before.clone();
+    now.designs[0].area.as_mut().unwrap().modules[0].total.area_um2 = 1050.0;
+    assert!(!compare(&before, &now, 5.0).unwrap().is_worse());
+    assert!(compare(&before, &now, 4.99).unwrap().is_worse());
+    now = before.clone();
+    assert!(!compare(&before, &now, 0.0).unwrap().is_worse(), "nothing changed");
+}
+
+#[test]
+fn from_nothing_to_something_is_worse_than_any_margin() {
+    let mut before = report();
+    before.designs[0].latencies[0].cycles.as_mut().unwrap().median = 0.0;
+    let changes = compare(&before, &report(), 1e6).unwrap();
+    assert!(changes.is_worse() && changes.rows[0].percent.is_none(), "{changes:?}");
+}
+
+#[test]
+fn worse_stands_first() {
+    let changes = against(|report| {
+        scale_area(report, 0.5);
+        scale_latency(report, 1.01);
+        scale_time(report, 2.0);
+    });
+    let verdicts: Vec<Verdict> = changes.rows.iter().map(|r| r.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Worse, Verdict::Better, Verdict::Within]);
+    assert!(
+        changes.summary().contains("1 worse by more than 5 %, 1 better, 1 changed less"),
+        "{}",
+        changes.summary()
+    );
+}
+
+fn noted(changes: &Changes, words: &str) {
+    assert!(changes.notes.iter().any(|n| n.contains(words)), "`{words}` is not in {:?}", changes.notes);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let changes = against(|report| drop(report.designs.remove(0)));
+    noted(&changes, "design matrix 8: in the baseline only");
+    assert!(!changes.is_worse());
+    noted(&against(|report| report.designs[0].name = "new".into()), "design new: not in the baseline");
+    noted(
+        &against(|report| report.designs[0].parameters[2].value = "4".into()),
+        "retire ports was 2 and is 4",
+    );
+    noted(&against(|report| drop(report.designs[0].parameters.pop())), "ids per beat was 4 and is not there");
+    noted(
+        &against(|report| report.designs[0].area = None),
+        "matrix 8: area, hierarchy kept is in the baseline only",
+    );
+    noted(
+        &against(|report| report.designs[0].latencies[0].cycles = None),
+        "insert (median) is in the baseline only",
+    );
+    noted(&against(|report| report.speedups[1].gpu = "h100".into()), "on h100: not in the baseline");
+    noted(&against(|report| report.speedups[0].kernels = 1), "brax on rtx3070: had 433 kernels and has 1");
+}
+
+#[test]
+fn a_missing_design_takes_its_speed_ups_with_it() {
+    let before = report();
+    let mut now = report();
+    now.designs[1].parameters[2].value = "4".into();
+    scale_time(&mut now, 10.0);
+    assert!(!compare(&before, &now, 5.0).unwrap().is_worse(), "another design may be slower");
+}
+
+#[test]
+fn another_library_or_flow_is_said() {
+    let changes = against(|report| {
+        let area = report.designs[0].area.as_mut().unwrap();
+        area.library = "sg13g2".into();
+        area.modules[0].total.area_um2 *= 10.0;
+    });
+    noted(&changes, "the library was osu018_stdcells (typical, 1.8 V, 25 °C) and is sg13g2");
+    assert!(!changes.is_worse(), "areas in different libraries say nothing");
+    let changes = against(|report| {
+        let area = report.designs[0].area.as_mut().unwrap();
+        (area.tool, area.script) = ("Yosys 0.60".into(), "synth\n".into());
+        area.modules[0].total.area_um2 *= 2.0;
+    });
+    noted(&changes, "the tool was Yosys 0.23 and is Yosys 0.60");
+    noted(&changes, "the script of the flow is another one");
+    assert!(changes.is_worse(), "another tool in the same library still has to keep the margin");
+    let renamed = |report: &mut Report| {
+        let area = report.designs[0].area.as_mut().unwrap();
+        area.script = area.script.replace("window_matrix_n8.v", "other.v");
+    };
+    assert!(against(renamed).notes.is_empty(), "names of files are not the flow");
+    let estimate = |report: &mut Report| {
+        let synthesis = report.designs[1].synthesis.as_mut().unwrap();
+        synthesis.results[1].timing.as_mut().unwrap().estimate = true;
+    };
+    noted(&against(estimate), "mapper's estimate");
+}
+
+#[test]
+fn nothing_in_common_is_an_error() {
+    let mut now = report();
+    now.designs.iter_mut().for_each(|d| d.name += " b");
+    now.speedups.clear();
+    let error = compare(&report(), &now, 5.0).unwrap_err().to_string();
+    assert!(
+        error.contains("nothing can be compared") && error.contains("matrix 8 b: not in the baseline"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_that_are_no_reports() {
+    let path = Path::new("old.json");
+    let error = |text: &str| parse(text, path).unwrap_err().to_string();
+    assert!(error("{").contains("old.json is not a report"));
+    assert!(error("{}").contains("`format_version` is missing"));
+    assert!(error("{\"format_version\": 1, \"traces\": []}").contains("`designs` is missing"));
+    assert!(error("{\"format_version\": 1, \"designs\": [{}]}").contains("old.json is not a report"));
+    for version in [0, 99] {
+        let text = error(&format!("{{\"format_version\": {version}}}"));
+        assert!(
+            text.contains(&format!("format_version {version}")) && text.contains("make the report again"),
+            "{text}"
+        );
+    }
+    assert!(read(Path::new("/nonexistent.json")).unwrap_err().to_string().contains("/nonexistent.json"));
+}
+
+#[test]
+fn reports_from_before_the_new_fields_are_read() {
+    let mut value = serde_json::to_value(report()).unwrap();
+    value.as_object_mut().unwrap().remove("command");
+    for design in value["designs"].as_array_mut().unwrap() {
+        let design = design.as_object_mut().unwrap();
+        for field in ["energy", "fpga", "synthesis"] {
+            design.remove(field);
+        }
+        for latency in design["latencies"].as_array_mut().unwrap() {
+            latency.as_object_mut().unwrap().remove("workload");
+        }
+    }
+    let old = parse(&value.to_string(), Path::new("old.json")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(old.designs[1].energy, None);
+    assert!(compare(&old, &report(), 5.0).unwrap().compared > 10);
+}
+
+#[test]
+fn margins() {
+    assert_eq!((margin("5%"), margin("2.5"), margin(" 0 % ")), (Ok(5.0), Ok(2.5), Ok(0.0)));
+    for bad in ["", "%", "-1%", "five", "nan", "inf%"] {
+        assert!(margin(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn the_comparison_is_in_every_form() {
+    let mut now = report();
+    scale_area(&mut now, 2.0);
+    now.baseline = Some(compare(&report(), &now, 5.0).unwrap());
+    for format in [Format::Text, Format::Markdown] {
+        let text = render(&now, format).unwrap();
+        assert!(text.contains("Against the baseline") && text.contains("+100.0"), "{text}");
+    }
+    let text = render(&now, Format::Json).unwrap();
+    assert_eq!(parse(&text, Path::new("new.json")).unwrap(), now);
+    assert!(windlass_gen::report::html::page(&now, None).contains("<tr class=\"worse\">"));
+}

@@ -1,0 +1,170 @@
+//! Where a report goes: stdout, files, and beside an older one.
+
+use crate::{Failure, Outcome};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use windlass_gen::report::{Format, Report, baseline, figure, html, markdown_with_figures, render};
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Aligned tables
+    Text,
+    /// One JSON object
+    Json,
+    /// Markdown
+    Md,
+}
+
+/// Options of the report's form.
+#[derive(Args)]
+pub struct OutputArgs {
+    /// Form of what is printed
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatArg,
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+    /// Also write one HTML page with figures, which needs no other file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also write report.txt, report.json, report.md and report.html into this folder, and each figure as SVG and CSV into figures/
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Measure nothing; take the report from a file of `windlass report --json`
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["window", "slots", "arbiter", "trace", "liberty", "library"])]
+    from: Option<PathBuf>,
+    /// Compare with an older report; exit status 1 if area, fmax, latency or speed-up is worse by more than the margin
+    #[arg(long, value_name = "OLD.json")]
+    baseline: Option<PathBuf>,
+    /// What --baseline lets pass, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = baseline::margin, requires = "baseline")]
+    margin: f64,
+}
+
+/// The options, with what had to be read and made before anything is measured.
+pub struct Output<'a> {
+    args: &'a OutputArgs,
+    baseline: Option<Report>,
+    stored: Option<Report>,
+}
+
+/// Options that say where a report goes and how it is shown, and not what is in it; true where a value follows.
+const OUTPUT: [(&str, bool); 6] = [
+    ("--format", true),
+    ("--json", false),
+    ("--html", true),
+    ("--out", true),
+    ("--baseline", true),
+    ("--margin", true),
+];
+
+const FIGURES: &str = "figures";
+
+impl OutputArgs {
+    /// Reads and makes what can fail, so that it fails before the long work.
+    pub fn prepare(&self) -> Result<Output<'_>, Failure> {
+        let read = |path: &Option<PathBuf>| path.as_deref().map(baseline::read).transpose();
+        let output = Output { args: self, baseline: read(&self.baseline)?, stored: read(&self.from)? };
+        if let Some(directory) = &self.out {
+            let figures = directory.join(FIGURES);
+            std::fs::create_dir_all(&figures)
+                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
+        }
+        if let Some(parent) =
+            self.html.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(parent).map_err(|e| format!("{}: {e}; see --html", parent.display()))?;
+        }
+        Ok(output)
+    }
+}
+
+impl Output<'_> {
+    /// The report that is there already.
+    pub fn stored(&self) -> Option<Report> {
+        self.stored.clone()
+    }
+
+    /// Prints the report and writes its files.
+    pub fn write(&self, mut report: Report) -> Result<Outcome, Failure> {
+        let compared = self.baseline.as_ref().map(|old| baseline::compare(old, &report, self.args.margin));
+        report.baseline = None;
+        let (mut worse, mut nothing) = (false, None);
+        match compared {
+            Some(Ok(changes)) => {
+                worse = changes.is_worse();
+                report.baseline = Some(changes);
+            }
+            // The report is good all the same, and was costly.
+            Some(Err(error)) => nothing = Some(error),
+            None => {}
+        }
+        let args = self.args;
+        let format = match args.format {
+            FormatArg::Text if args.json => Format::Json,
+            FormatArg::Json => Format::Json,
+            FormatArg::Text => Format::Text,
+            FormatArg::Md => Format::Markdown,
+        };
+        if let Some(file) = &args.html {
+            save(file, &html::page(&report, None))?;
+        }
+        if let Some(directory) = &args.out {
+            save(&directory.join("report.txt"), &render(&report, Format::Text)?)?;
+            save(&directory.join("report.json"), &render(&report, Format::Json)?)?;
+            save(&directory.join("report.md"), &markdown_with_figures(&report, FIGURES))?;
+            save(&directory.join("report.html"), &html::page(&report, Some(FIGURES)))?;
+            for (_, figure) in figure::figures(&report) {
+                save(&directory.join(FIGURES).join(format!("{}.svg", figure.id)), &figure.svg)?;
+                save(&directory.join(FIGURES).join(format!("{}.csv", figure.id)), &figure.csv)?;
+            }
+        }
+        std::io::stdout().lock().write_all(render(&report, format)?.as_bytes())?;
+        if let Some(error) = nothing {
+            return Err(error.into());
+        }
+        if let Some(changes) =
+            report.baseline.filter(|c| worse || format == Format::Json || !c.notes.is_empty())
+        {
+            for note in &changes.notes {
+                eprintln!("note: {note}");
+            }
+            eprintln!("{}: {}", if worse { "worse" } else { "baseline" }, changes.summary());
+        }
+        Ok(if worse { Outcome::Wrong } else { Outcome::Done })
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// The command line, without what does not change the report.
+pub fn command() -> String {
+    let mut words = vec!["windlass".to_string()];
+    let mut skip = false;
+    for word in std::env::args_os().skip(1) {
+        let word = word.to_string_lossy().into_owned();
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        let (name, value) = word.split_once('=').map_or((word.as_str(), false), |(name, _)| (name, true));
+        match OUTPUT.iter().find(|(option, _)| *option == name) {
+            Some((_, takes)) => skip = *takes && !value,
+            None => words.push(quoted(&word)),
+        }
+    }
+    words.join(" ")
+}
+
+/// The word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./,=:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
