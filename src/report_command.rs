@@ -242,7 +242,7 @@ fn energy(
         Err(error @ RunError::Simulation(_)) => return Ok(Err(error)),
         Err(error) => return Err(error.into()),
     };
-    let clock_mhz = simulation.profile.clock_mhz;
+    let clock_mhz = f64::from(simulation.profile.clock_mhz);
     let ghz = clock_mhz / 1e3;
     let events = measured.events.iter().filter_map(|e| {
         Some(EventEnergy { event: e.event.name().into(), count: e.count, picojoules: e.pj? })
