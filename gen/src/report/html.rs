@@ -15,12 +15,12 @@ h4{font-size:15px;margin:18px 0 4px}
 p{margin:6px 0;max-width:90ch;overflow-wrap:anywhere}
 p.note{color:#48545f;font-size:13px}
 code,pre{font:12px/1.45 ui-monospace,'DejaVu Sans Mono',Consolas,monospace}
-nav ul{columns:2;margin:12px 0 0;padding:0 0 0 18px;font-size:14px}
+nav ul{columns:3;margin:12px 0 0;padding:0 0 0 18px;font-size:14px}
 a{color:#1d4f86}
 .t{overflow-x:auto;margin:10px 0}
-table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}
-th,td{padding:3px 9px;border-bottom:1px solid #dbe1e7;text-align:right;white-space:nowrap;vertical-align:top}
-th{border-bottom:1.5px solid #1c2733;font-weight:600;white-space:normal;vertical-align:bottom;min-width:4.5em}
+table{border-collapse:collapse;font-size:12.5px;font-variant-numeric:tabular-nums}
+th,td{padding:3px 7px;border-bottom:1px solid #dbe1e7;text-align:right;white-space:nowrap;vertical-align:top}
+th{border-bottom:1.5px solid #1c2733;font-weight:600;white-space:normal;vertical-align:bottom;overflow-wrap:normal}
 th.l,td.l{text-align:left}
 td.w{white-space:normal;min-width:14em}
 tr.worse td{font-weight:600;background:#f7e7dc}
@@ -45,7 +45,7 @@ figcaption{font-size:8pt}
 .t{overflow:visible}
 table{font-size:7pt}
 th,td{padding:1.5px 4px}
-td{white-space:normal;overflow-wrap:anywhere}
+td.l{white-space:normal;overflow-wrap:anywhere}
 th{min-width:0}
 tr{break-inside:avoid}
 thead{display:table-header-group}
@@ -143,7 +143,9 @@ fn header(report: &Report, section: &Section, out: &mut String) {
 fn contents(sections: &[Section], out: &mut String) {
     out.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
     for section in sections {
-        let _ = writeln!(out, "<li><a href=\"#{}\">{}</a></li>", section.id, escape(&section.title));
+        // Without the name of the module, which is long.
+        let title = section.title.split_once(": ").map_or(section.title.as_str(), |(name, _)| name);
+        let _ = writeln!(out, "<li><a href=\"#{}\">{}</a></li>", section.id, escape(title));
     }
     out.push_str("</ul>\n</nav>\n");
 }

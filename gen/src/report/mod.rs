@@ -3,6 +3,7 @@
 
 pub mod area;
 pub mod baseline;
+mod chart;
 pub mod figure;
 mod flow;
 pub mod fpga;
