@@ -33,32 +33,67 @@ fn results(directory: &Path) -> Vec<(String, String)> {
 }
 
 fn pieces(directory: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(directory.join("points")).map(|d| d.flatten().map(|e| e.path()).collect());
+    let entries =
+        std::fs::read_dir(directory.join("points")).map(|d| d.flatten().map(|e| e.path()).collect());
     let mut pieces: Vec<_> = entries.unwrap_or_default();
     pieces.retain(|path| path.extension().is_some_and(|e| e == "json"));
     pieces.sort();
     pieces
 }
 
-/// Two sizes, both arbiters, two workloads, without tools.
-const SMALL: [&str; 14] = [
-    "explore", "--slots", "4,8", "--window", "matrix", "--workloads", "mix-fork,mix-reduction", "--no-area",
-    "--dispatcher", "behavioural", "--sms", "16", "--jobs", "2",
-];
+/// Two small streams, chains of two kernels that overlap.
+fn traces() -> tempfile::TempDir {
+    let directory = directory();
+    for (name, kernels) in [("a", 6), ("b", 10)] {
+        let header = format!(
+            r#"{{"e":"trace","ktrace":1,"name":"{name}","source":"","producer":"","gpu":{{"name":"assumed"}},"params":{{}},"kernels":{kernels},"notes":""}}"#
+        );
+        let lines = (0..kernels).map(|i| {
+            let kind = if i % 2 == 0 { "SIMT" } else { "TENSOR" };
+            let (read, write) = (4096 * (i / 2 * 2 + 1), 4096 * (i + 1));
+            format!(
+                r#"{{"e":"k","i":{i},"name":"k","op":"","type":"{kind}","grid":[3,1,1],"block":[32,1,1],"smem":0,"flops":1000000,"r":[[{read},64]],"w":[[{write},64]]}}"#
+            )
+        });
+        let text: Vec<String> = std::iter::once(header).chain(lines).collect();
+        let path = directory.path().join(format!("{name}.ktrace.jsonl"));
+        std::fs::write(path, text.join("\n")).unwrap_or_else(|e| panic!("{e}"));
+    }
+    directory
+}
 
-fn small(out: &Path, more: &[&str]) -> Output {
-    let out = out.to_string_lossy();
-    windlass(&[&SMALL[..], &["--out", &out], more].concat())
+/// Two sizes, both arbiters, two workloads, without tools.
+fn small(traces: &Path, out: &Path, more: &[&str]) -> Output {
+    let (traces, out) = (traces.to_string_lossy(), out.to_string_lossy());
+    let common = [
+        "explore",
+        "--slots",
+        "4,8",
+        "--window",
+        "matrix",
+        "--no-area",
+        "--dispatcher",
+        "behavioural",
+        "--sms",
+        "16",
+        "--jobs",
+        "2",
+        "--workloads",
+        &traces,
+        "--out",
+        &out,
+    ];
+    windlass(&[&common[..], more].concat())
 }
 
 #[test]
 fn an_interrupted_run_goes_on_and_gives_the_same_bytes() {
-    let (whole, parts) = (directory(), directory());
-    let output = small(whole.path(), &[]);
+    let (whole, parts, traces) = (directory(), directory(), traces());
+    let output = small(traces.path(), whole.path(), &[]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(pieces(whole.path()).len(), 8);
 
-    let output = small(parts.path(), &["--stop-after", "1"]);
+    let output = small(traces.path(), parts.path(), &["--stop-after", "1"]);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(output.stdout.is_empty());
     assert!(stderr(&output).contains("the same command goes on from there"), "{}", stderr(&output));
@@ -70,11 +105,12 @@ fn an_interrupted_run_goes_on_and_gives_the_same_bytes() {
     let before = times(&kept);
     // One that is damaged is made again.
     std::fs::write(&kept[0], "{").unwrap_or_else(|e| panic!("{e}"));
-    let output = small(parts.path(), &["--json"]);
+    let output = small(traces.path(), parts.path(), &["--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(times(&kept)[1..], before[1..], "what was finished is not made again");
     assert_eq!(results(whole.path()), results(parts.path()));
-    let json = results(whole.path()).into_iter().find(|(name, _)| name == "explore.json").map(|(_, text)| text);
+    let json =
+        results(whole.path()).into_iter().find(|(name, _)| name == "explore.json").map(|(_, text)| text);
     assert_eq!(json.as_deref(), Some(&*String::from_utf8_lossy(&output.stdout)));
     assert_eq!(pieces(whole.path()).len(), pieces(parts.path()).len());
 }
@@ -84,8 +120,21 @@ fn an_interrupted_run_goes_on_and_gives_the_same_bytes() {
 fn ctrl_c_keeps_what_is_finished() {
     let out = directory();
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
-    command.args(["explore", "--no-area", "--dispatcher", "behavioural", "--jobs", "1", "--slots", "4,8,16,24,32,48,64"]);
-    command.arg("--out").arg(out.path()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    command.args([
+        "explore",
+        "--no-area",
+        "--dispatcher",
+        "behavioural",
+        "--jobs",
+        "1",
+        "--slots",
+        "4,8,16,24,32,48,64",
+    ]);
+    command
+        .arg("--out")
+        .arg(out.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped());
     let child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
     while pieces(out.path()).is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -100,8 +149,8 @@ fn ctrl_c_keeps_what_is_finished() {
 
 #[test]
 fn results_are_complete_and_say_what_to_build() {
-    let out = directory();
-    let output = small(out.path(), &["--json", "--sms", "8,16"]);
+    let (out, traces) = (directory(), traces());
+    let output = small(traces.path(), out.path(), &["--json", "--sms", "8,16"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(report["format_version"], 1);
@@ -109,8 +158,14 @@ fn results_are_complete_and_say_what_to_build() {
     let names: Vec<String> =
         points.iter().map(|p| format!("{} {} {}", p["sms"], p["slots"], p["arbiter"])).collect();
     let expected = [
-        "8 4 \"single\"", "8 4 \"typed\"", "8 8 \"single\"", "8 8 \"typed\"", "16 4 \"single\"", "16 4 \"typed\"",
-        "16 8 \"single\"", "16 8 \"typed\"",
+        "8 4 \"single\"",
+        "8 4 \"typed\"",
+        "8 8 \"single\"",
+        "8 8 \"typed\"",
+        "16 4 \"single\"",
+        "16 4 \"typed\"",
+        "16 8 \"single\"",
+        "16 8 \"typed\"",
     ];
     assert_eq!(names, expected);
     for point in points {
@@ -127,7 +182,9 @@ fn results_are_complete_and_say_what_to_build() {
         assert!(sentence.starts_with(&begins), "{sentence}");
         let fastest = advice["fastest"].as_u64().expect("a place") as usize;
         assert_eq!(points[fastest]["sms"], sms);
-        let best = |p: &&serde_json::Value| p["sms"] == sms && p["speedup"].as_f64() > points[fastest]["speedup"].as_f64();
+        let best = |p: &&serde_json::Value| {
+            p["sms"] == sms && p["speedup"].as_f64() > points[fastest]["speedup"].as_f64()
+        };
         assert!(!points.iter().any(|p| best(&p)));
     }
     let files = results(out.path());
@@ -136,16 +193,22 @@ fn results_are_complete_and_say_what_to_build() {
     let text = |name: &str| files.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text);
     assert_eq!((text("points.csv").lines().count(), text("runs.csv").lines().count()), (9, 17));
     assert!(text("explore.md").contains("8 SMs instead of its 46, all else as in its profile"));
-    assert!(!text("explore.md").contains(&*out.path().to_string_lossy()), "no folder of this run in the results");
+    assert!(
+        !text("explore.md").contains(&*out.path().to_string_lossy()),
+        "no folder of this run in the results"
+    );
 }
 
 #[test]
 fn what_fails_does_not_lose_the_rest() {
-    let out = directory();
-    let output = small(out.path(), &["--slots", "12"]);
+    let (out, traces) = (directory(), traces());
+    let output = small(traces.path(), out.path(), &["--slots", "12"]);
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    for words in ["failed: 16 SMs, N = 12 (matrix, typed): slots = 12 is not compiled in", "2 of 6 designs did not run on all"] {
+    for words in [
+        "failed: 16 SMs, N = 12 (matrix, typed): slots = 12 is not compiled in",
+        "2 of 6 designs did not run on all",
+    ] {
         assert!(stdout.contains(words), "{stdout}");
     }
     assert_eq!(stdout.matches("failed: ").count(), 2, "once per design: {stdout}");
@@ -158,15 +221,32 @@ fn a_real_exploration_with_area() {
     let out = directory();
     let path = out.path().to_string_lossy();
     let output = windlass(&[
-        "explore", "--slots", "4,8", "--window", "matrix", "--arbiter", "single", "--sms", "8", "--workloads",
-        "workloads/mix-fork.ktrace.jsonl", "--flow", "area", "--json", "--out", &path,
+        "explore",
+        "--slots",
+        "4,8",
+        "--window",
+        "matrix",
+        "--arbiter",
+        "single",
+        "--sms",
+        "8",
+        "--workloads",
+        "mix-fork",
+        "--dispatcher",
+        "behavioural",
+        "--flow",
+        "area",
+        "--json",
+        "--out",
+        &path,
     ]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
     let areas: Vec<f64> = (0..2).filter_map(|p| report["points"][p]["cost"]["area_um2"].as_f64()).collect();
     assert!(areas.len() == 2 && areas[0] < areas[1] && areas[0] > 1e5, "{areas:?}");
     assert_eq!(report["points"][0]["front_area"], true, "the smallest is always on it");
-    let figure = std::fs::read_to_string(out.path().join("speedup-area.svg")).unwrap_or_else(|e| panic!("{e}"));
+    let figure =
+        std::fs::read_to_string(out.path().join("speedup-area.svg")).unwrap_or_else(|e| panic!("{e}"));
     assert!(figure.contains("osu018") && figure.contains("</svg>"), "{figure}");
 }
 
@@ -183,7 +263,10 @@ fn errors_say_what_is_possible() {
         }
     };
     let empty = directory();
-    fails(&["--workloads", "mix-frok"], &["--workloads mix-frok", "built in: brax-v1-ant-b256, mix-pipeline"]);
+    fails(
+        &["--workloads", "mix-frok"],
+        &["--workloads mix-frok", "built in: brax-v1-ant-b256, mix-pipeline"],
+    );
     fails(&["--workloads", &empty.path().to_string_lossy()], &["has no *.ktrace.jsonl"]);
     fails(&["--keep", "120"], &["--keep 120", "0 to 100"]);
     fails(&["--gpu", "gtx480"], &["no profile `gtx480`", "rtx3070"]);

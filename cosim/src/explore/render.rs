@@ -296,7 +296,11 @@ fn legend(report: &Report) -> String {
     );
     if report.synthesis.as_ref().is_some_and(|s| s.timer.is_some()) {
         text.push_str(" MHz: register to register, of the smallest netlist");
-        text.push_str(if two_netlists(report) { "; the fastest is another one, with its own area." } else { "." });
+        text.push_str(if two_netlists(report) {
+            "; the fastest is another one, with its own area."
+        } else {
+            "."
+        });
     }
     text
 }
