@@ -41,37 +41,59 @@ fn pieces(directory: &Path) -> Vec<std::path::PathBuf> {
     pieces
 }
 
-/// Two sizes, both arbiters, two workloads, without tools.
-const SMALL: [&str; 14] = [
-    "explore",
-    "--slots",
-    "4,8",
-    "--window",
-    "matrix",
-    "--workloads",
-    "mix-fork,mix-reduction",
-    "--no-area",
-    "--dispatcher",
-    "behavioural",
-    "--sms",
-    "16",
-    "--jobs",
-    "2",
-];
+/// Two small streams, chains of two kernels that overlap.
+fn traces() -> tempfile::TempDir {
+    let directory = directory();
+    for (name, kernels) in [("a", 6), ("b", 10)] {
+        let header = format!(
+            r#"{{"e":"trace","ktrace":1,"name":"{name}","source":"","producer":"","gpu":{{"name":"assumed"}},"params":{{}},"kernels":{kernels},"notes":""}}"#
+        );
+        let lines = (0..kernels).map(|i| {
+            let kind = if i % 2 == 0 { "SIMT" } else { "TENSOR" };
+            let (read, write) = (4096 * (i / 2 * 2 + 1), 4096 * (i + 1));
+            format!(
+                r#"{{"e":"k","i":{i},"name":"k","op":"","type":"{kind}","grid":[3,1,1],"block":[32,1,1],"smem":0,"flops":1000000,"r":[[{read},64]],"w":[[{write},64]]}}"#
+            )
+        });
+        let text: Vec<String> = std::iter::once(header).chain(lines).collect();
+        let path = directory.path().join(format!("{name}.ktrace.jsonl"));
+        std::fs::write(path, text.join("\n")).unwrap_or_else(|e| panic!("{e}"));
+    }
+    directory
+}
 
-fn small(out: &Path, more: &[&str]) -> Output {
-    let out = out.to_string_lossy();
-    windlass(&[&SMALL[..], &["--out", &out], more].concat())
+/// Two sizes, both arbiters, two workloads, without tools.
+fn small(traces: &Path, out: &Path, more: &[&str]) -> Output {
+    let (traces, out) = (traces.to_string_lossy(), out.to_string_lossy());
+    let common = [
+        "explore",
+        "--slots",
+        "4,8",
+        "--window",
+        "matrix",
+        "--no-area",
+        "--dispatcher",
+        "behavioural",
+        "--sms",
+        "16",
+        "--jobs",
+        "2",
+        "--workloads",
+        &traces,
+        "--out",
+        &out,
+    ];
+    windlass(&[&common[..], more].concat())
 }
 
 #[test]
 fn an_interrupted_run_goes_on_and_gives_the_same_bytes() {
-    let (whole, parts) = (directory(), directory());
-    let output = small(whole.path(), &[]);
+    let (whole, parts, traces) = (directory(), directory(), traces());
+    let output = small(traces.path(), whole.path(), &[]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(pieces(whole.path()).len(), 8);
 
-    let output = small(parts.path(), &["--stop-after", "1"]);
+    let output = small(traces.path(), parts.path(), &["--stop-after", "1"]);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(output.stdout.is_empty());
     assert!(stderr(&output).contains("the same command goes on from there"), "{}", stderr(&output));
@@ -83,7 +105,7 @@ fn an_interrupted_run_goes_on_and_gives_the_same_bytes() {
     let before = times(&kept);
     // One that is damaged is made again.
     std::fs::write(&kept[0], "{").unwrap_or_else(|e| panic!("{e}"));
-    let output = small(parts.path(), &["--json"]);
+    let output = small(traces.path(), parts.path(), &["--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(times(&kept)[1..], before[1..], "what was finished is not made again");
     assert_eq!(results(whole.path()), results(parts.path()));
@@ -127,8 +149,8 @@ fn ctrl_c_keeps_what_is_finished() {
 
 #[test]
 fn results_are_complete_and_say_what_to_build() {
-    let out = directory();
-    let output = small(out.path(), &["--json", "--sms", "8,16"]);
+    let (out, traces) = (directory(), traces());
+    let output = small(traces.path(), out.path(), &["--json", "--sms", "8,16"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(report["format_version"], 1);
@@ -179,8 +201,8 @@ fn results_are_complete_and_say_what_to_build() {
 
 #[test]
 fn what_fails_does_not_lose_the_rest() {
-    let out = directory();
-    let output = small(out.path(), &["--slots", "12"]);
+    let (out, traces) = (directory(), traces());
+    let output = small(traces.path(), out.path(), &["--slots", "12"]);
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     for words in [
@@ -209,7 +231,9 @@ fn a_real_exploration_with_area() {
         "--sms",
         "8",
         "--workloads",
-        "workloads/mix-fork.ktrace.jsonl",
+        "mix-fork",
+        "--dispatcher",
+        "behavioural",
         "--flow",
         "area",
         "--json",
