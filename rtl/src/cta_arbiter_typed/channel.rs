@@ -30,7 +30,7 @@ pub const PORTS: &[PortDoc] = &[
     ("place_o", "", "one-hot or zero: the lane that gets it"),
     ("place_a_o", "", "channel 0: one-hot or zero, the lane that gets it"),
     ("place_b_o", "", "channel 1: one-hot or zero, the lane that gets it"),
-    ("sm_i", "", "number of its SM"),
+    ("sm_i", "", "number of its SM, or 0"),
     ("cta_valid_o", "cta", "a CTA goes to an SM"),
     ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
     ("cta_sm_o", "cta", "the SM"),
@@ -65,9 +65,9 @@ pub struct ActiveKernel<const LN: usize> {
     pub regs_i: Signal<In, Bits<9>>,
     /// Shared memory units of a CTA.
     pub smem_i: Signal<In, Bits<11>>,
-    /// A CTA is placed.
+    /// A CTA goes to its SM.
     pub place_i: Signal<In, Bit>,
-    /// There is exactly one left to place.
+    /// There is exactly one left.
     pub last_o: Signal<Out, Bit>,
     /// Number of the next CTA.
     pub index_o: Signal<Out, Bits<32>>,
@@ -260,12 +260,9 @@ pub struct CtaChannel<const LN: usize> {
     /// Selections whose needs are at stages C and P.
     sel_c: Register<Bits<4>>,
     sel_p: Register<Bits<4>>,
-    held: Register<Bit>,
+    /// The entry whose CTA stands on the channel, and its SM.
+    held: Register<Bits<4>>,
     held_sm: PayloadRegister<Bits<8>>,
-    held_slot: PayloadRegister<Bits<LN>>,
-    held_id: PayloadRegister<Bits<ID_BITS>>,
-    held_index: PayloadRegister<Bits<32>>,
-    held_type: PayloadRegister<Bit>,
     load: Signal<Local, Bits<4>>,
     others: Signal<Local, Bits<4>>,
     other: Signal<Local, Bits<4>>,
@@ -274,7 +271,8 @@ pub struct CtaChannel<const LN: usize> {
     incoming: Signal<Local, Bit>,
     looks: Signal<Local, Bits<4>>,
     go: Signal<Local, Bit>,
-    placed: Signal<Local, Bits<4>>,
+    goes: Signal<Local, Bits<4>>,
+    moves: Signal<Local, Bits<4>>,
     finished: Signal<Local, Bits<4>>,
     warps: Signal<Local, Bits<7>>,
     regs: Signal<Local, Bits<9>>,
@@ -284,7 +282,6 @@ pub struct CtaChannel<const LN: usize> {
     id: Signal<Local, Bits<ID_BITS>>,
     index: Signal<Local, Bits<32>>,
     kind: Signal<Local, Bit>,
-    sm: Signal<Local, Bits<8>>,
     none: Constant<Bits<4>>,
     one: Constant<Bits<4>>,
     possible: Constant<Bits<4>>,
@@ -298,7 +295,6 @@ pub struct CtaChannel<const LN: usize> {
     no_slot: Constant<Bits<LN>>,
     no_id: Constant<Bits<ID_BITS>>,
     no_index: Constant<Bits<32>>,
-    no_sm: Constant<Bits<8>>,
     _entries: usize,
     _groups: usize,
 }
@@ -352,10 +348,6 @@ impl<const LN: usize> CtaChannel<LN> {
             sel_p: Register::default(),
             held: Register::default(),
             held_sm: PayloadRegister::default(),
-            held_slot: PayloadRegister::default(),
-            held_id: PayloadRegister::default(),
-            held_index: PayloadRegister::default(),
-            held_type: PayloadRegister::default(),
             load: Signal::default(),
             others: Signal::default(),
             other: Signal::default(),
@@ -364,7 +356,8 @@ impl<const LN: usize> CtaChannel<LN> {
             incoming: Signal::default(),
             looks: Signal::default(),
             go: Signal::default(),
-            placed: Signal::default(),
+            goes: Signal::default(),
+            moves: Signal::default(),
             finished: Signal::default(),
             warps: Signal::default(),
             regs: Signal::default(),
@@ -374,7 +367,6 @@ impl<const LN: usize> CtaChannel<LN> {
             id: Signal::default(),
             index: Signal::default(),
             kind: Signal::default(),
-            sm: Signal::default(),
             none: number(0),
             one: number(1),
             possible: number((1 << active) - 1),
@@ -388,7 +380,6 @@ impl<const LN: usize> CtaChannel<LN> {
             no_slot: number(0),
             no_id: number(0),
             no_index: number(0),
-            no_sm: number(0),
             _entries: active,
             _groups: groups,
         }
@@ -411,10 +402,6 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.held.clk_i.next = self.clk_i.val();
         self.held.rst_ni.next = self.rst_ni.val();
         self.held_sm.clk_i.next = self.clk_i.val();
-        self.held_slot.clk_i.next = self.clk_i.val();
-        self.held_id.clk_i.next = self.clk_i.val();
-        self.held_index.clk_i.next = self.clk_i.val();
-        self.held_type.clk_i.next = self.clk_i.val();
         self.picker.clk_i.next = self.clk_i.val();
         self.picker.rst_ni.next = self.rst_ni.val();
 
@@ -470,17 +457,24 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
 
         // Two cycles later: place it.
         self.looks.next = self.sel_p.q_o.val() & self.active.q_o.val();
-        self.go.next = self.looks.val().any() & (!self.held.q_o.val());
+        self.go.next = self.looks.val().any() & (!self.held.q_o.val().any());
         self.picker.go_i.next = self.go.val();
         for g in 0..self._groups {
             self.picker.req_i[g].next = self.fit_i[g].val();
             self.place_o[g].next = self.picker.gnt_o[g].val();
         }
         self.no_room_o.next = self.go.val() & (!self.picker.any_o.val());
+        self.goes.next = self.held.q_o.val();
         if self.picker.any_o.val() {
-            self.placed.next = self.looks.val();
+            self.goes.next = self.held.q_o.val() | self.looks.val();
+        }
+        // A CTA that is not taken is held, and nothing is placed until it is; its entry moves on where it is taken.
+        if self.cta_ready_i.val() {
+            self.moves.next = self.goes.val();
+            self.held.d_i.next = self.none.val();
         } else {
-            self.placed.next = self.none.val();
+            self.moves.next = self.none.val();
+            self.held.d_i.next = self.goes.val();
         }
 
         self.warps.next = self.no_warps.val();
@@ -503,16 +497,16 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.entry[k].warps_i.next = self.kern_warps_i.val();
             self.entry[k].regs_i.next = self.kern_regs_i.val();
             self.entry[k].smem_i.next = self.kern_smem_i.val();
-            self.entry[k].place_i.next = self.placed.val().get_bit(k);
+            self.entry[k].place_i.next = self.moves.val().get_bit(k);
             self.finished.next =
-                self.finished.val().replace_bit(k, self.placed.val().get_bit(k) & self.entry[k].last_o.val());
+                self.finished.val().replace_bit(k, self.moves.val().get_bit(k) & self.entry[k].last_o.val());
             if self.selected.val().get_bit(k) & (!self.incoming.val()) {
                 self.warps.next = self.warps.val() | self.entry[k].warps_o.val();
                 self.regs.next = self.regs.val() | self.entry[k].regs_o.val();
                 self.smem.next = self.smem.val() | self.entry[k].smem_o.val();
                 self.part.next = self.part.val() | self.entry[k].part_o.val();
             }
-            if self.placed.val().get_bit(k) {
+            if self.goes.val().get_bit(k) {
                 self.slot.next = self.slot.val() | self.entry[k].slot_o.val();
                 self.id.next = self.id.val() | self.entry[k].id_o.val();
                 self.index.next = self.index.val() | self.entry[k].index_o.val();
@@ -534,36 +528,17 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.need_part_o.next = self.part.val();
         }
 
-        // A CTA that is not taken is held, and nothing is placed until it is.
-        if self.picker.any_o.val() {
-            self.sm.next = self.sm_i.val();
-        } else {
-            self.sm.next = self.no_sm.val();
-        }
-        self.cta_valid_o.next = self.held.q_o.val() | self.picker.any_o.val();
-        self.held.d_i.next = (self.held.q_o.val() | self.picker.any_o.val()) & (!self.cta_ready_i.val());
-        if self.held.q_o.val() {
+        self.cta_valid_o.next = self.held.q_o.val().any() | self.picker.any_o.val();
+        self.cta_slot_o.next = self.slot.val();
+        self.cta_id_o.next = self.id.val();
+        self.cta_index_o.next = self.index.val();
+        self.cta_type_o.next = self.kind.val();
+        if self.held.q_o.val().any() {
             self.cta_sm_o.next = self.held_sm.q_o.val();
-            self.cta_slot_o.next = self.held_slot.q_o.val();
-            self.cta_id_o.next = self.held_id.q_o.val();
-            self.cta_index_o.next = self.held_index.q_o.val();
-            self.cta_type_o.next = self.held_type.q_o.val();
             self.held_sm.d_i.next = self.held_sm.q_o.val();
-            self.held_slot.d_i.next = self.held_slot.q_o.val();
-            self.held_id.d_i.next = self.held_id.q_o.val();
-            self.held_index.d_i.next = self.held_index.q_o.val();
-            self.held_type.d_i.next = self.held_type.q_o.val();
         } else {
-            self.cta_sm_o.next = self.sm.val();
-            self.cta_slot_o.next = self.slot.val();
-            self.cta_id_o.next = self.id.val();
-            self.cta_index_o.next = self.index.val();
-            self.cta_type_o.next = self.kind.val();
-            self.held_sm.d_i.next = self.sm.val();
-            self.held_slot.d_i.next = self.slot.val();
-            self.held_id.d_i.next = self.id.val();
-            self.held_index.d_i.next = self.index.val();
-            self.held_type.d_i.next = self.kind.val();
+            self.cta_sm_o.next = self.sm_i.val();
+            self.held_sm.d_i.next = self.sm_i.val();
         }
     }
 }

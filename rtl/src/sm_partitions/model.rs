@@ -79,7 +79,7 @@ impl PartitionsModel {
             let mask = &mut self.masks[usize::from(write.partition)][slice];
             let first = 32 * usize::from(write.word);
             for sm in (first..self.params.sms().min(first + 32)).filter(|sm| sm % SLICES == slice) {
-                let lane = sm / SLICES;
+                let lane = SmParams::lane(sm);
                 *mask = *mask & !(1 << lane) | u64::from(write.mask >> (sm - first) & 1) << lane;
             }
         } else {
