@@ -85,8 +85,15 @@ pub struct ActiveKernel<const LN: usize> {
     pub regs_o: Signal<Out, Bits<9>>,
     /// Shared memory units of a CTA.
     pub smem_o: Signal<Out, Bits<11>>,
-    left: PayloadRegister<Bits<32>>,
-    index: PayloadRegister<Bits<32>>,
+    /// CTAs left and the number of the next, in halves: whether the lower one carries into the upper, and whether there is just one CTA
+    /// left, is known a cycle before.
+    left_low: PayloadRegister<Bits<16>>,
+    left_high: PayloadRegister<Bits<16>>,
+    left_borrows: PayloadRegister<Bit>,
+    index_low: PayloadRegister<Bits<16>>,
+    index_high: PayloadRegister<Bits<16>>,
+    index_carries: PayloadRegister<Bit>,
+    last: PayloadRegister<Bit>,
     slot: PayloadRegister<Bits<LN>>,
     id: PayloadRegister<Bits<ID_BITS>>,
     kind: PayloadRegister<Bit>,
@@ -94,8 +101,13 @@ pub struct ActiveKernel<const LN: usize> {
     warps: PayloadRegister<Bits<7>>,
     regs: PayloadRegister<Bits<9>>,
     smem: PayloadRegister<Bits<11>>,
-    zero: Constant<Bits<32>>,
-    one: Constant<Bits<32>>,
+    grid_low: Signal<Local, Bits<16>>,
+    grid_high: Signal<Local, Bits<16>>,
+    zero: Constant<Bits<16>>,
+    one: Constant<Bits<16>>,
+    two: Constant<Bits<16>>,
+    last_low: Constant<Bits<16>>,
+    half: Constant<Bits<32>>,
 }
 
 impl<const LN: usize> Default for ActiveKernel<LN> {
@@ -122,8 +134,13 @@ impl<const LN: usize> Default for ActiveKernel<LN> {
             warps_o: Signal::default(),
             regs_o: Signal::default(),
             smem_o: Signal::default(),
-            left: PayloadRegister::default(),
-            index: PayloadRegister::default(),
+            left_low: PayloadRegister::default(),
+            left_high: PayloadRegister::default(),
+            left_borrows: PayloadRegister::default(),
+            index_low: PayloadRegister::default(),
+            index_high: PayloadRegister::default(),
+            index_carries: PayloadRegister::default(),
+            last: PayloadRegister::default(),
             slot: PayloadRegister::default(),
             id: PayloadRegister::default(),
             kind: PayloadRegister::default(),
@@ -131,8 +148,13 @@ impl<const LN: usize> Default for ActiveKernel<LN> {
             warps: PayloadRegister::default(),
             regs: PayloadRegister::default(),
             smem: PayloadRegister::default(),
+            grid_low: Signal::default(),
+            grid_high: Signal::default(),
             zero: number(0),
             one: number(1),
+            two: number(2),
+            last_low: number(0xFFFE),
+            half: number(16),
         }
     }
 }
@@ -140,8 +162,13 @@ impl<const LN: usize> Default for ActiveKernel<LN> {
 impl<const LN: usize> Logic for ActiveKernel<LN> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.left.clk_i.next = self.clk_i.val();
-        self.index.clk_i.next = self.clk_i.val();
+        self.left_low.clk_i.next = self.clk_i.val();
+        self.left_high.clk_i.next = self.clk_i.val();
+        self.left_borrows.clk_i.next = self.clk_i.val();
+        self.index_low.clk_i.next = self.clk_i.val();
+        self.index_high.clk_i.next = self.clk_i.val();
+        self.index_carries.clk_i.next = self.clk_i.val();
+        self.last.clk_i.next = self.clk_i.val();
         self.slot.clk_i.next = self.clk_i.val();
         self.id.clk_i.next = self.clk_i.val();
         self.kind.clk_i.next = self.clk_i.val();
@@ -149,9 +176,19 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
         self.warps.clk_i.next = self.clk_i.val();
         self.regs.clk_i.next = self.clk_i.val();
         self.smem.clk_i.next = self.clk_i.val();
+        self.grid_low.next = bit_cast::<16, 32>(self.grid_i.val());
+        self.grid_high.next = bit_cast::<16, 32>(self.grid_i.val() >> self.half.val());
+        self.left_high.d_i.next = self.left_high.q_o.val();
+        self.index_high.d_i.next = self.index_high.q_o.val();
         if self.load_i.val() {
-            self.left.d_i.next = self.grid_i.val();
-            self.index.d_i.next = self.zero.val();
+            self.left_low.d_i.next = self.grid_low.val();
+            self.left_high.d_i.next = self.grid_high.val();
+            self.left_borrows.d_i.next = self.grid_low.val() == self.zero.val();
+            self.last.d_i.next =
+                (self.grid_high.val() == self.zero.val()) & (self.grid_low.val() == self.one.val());
+            self.index_low.d_i.next = self.zero.val();
+            self.index_high.d_i.next = self.zero.val();
+            self.index_carries.d_i.next = false;
             self.slot.d_i.next = self.slot_i.val();
             self.id.d_i.next = self.id_i.val();
             self.kind.d_i.next = self.type_i.val();
@@ -161,11 +198,24 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
             self.smem.d_i.next = self.smem_i.val();
         } else {
             if self.place_i.val() {
-                self.left.d_i.next = self.left.q_o.val() - self.one.val();
-                self.index.d_i.next = self.index.q_o.val() + self.one.val();
+                self.left_low.d_i.next = self.left_low.q_o.val() - self.one.val();
+                self.left_borrows.d_i.next = self.left_low.q_o.val() == self.one.val();
+                if self.left_borrows.q_o.val() {
+                    self.left_high.d_i.next = self.left_high.q_o.val() - self.one.val();
+                }
+                self.last.d_i.next = (self.left_high.q_o.val() == self.zero.val())
+                    & (self.left_low.q_o.val() == self.two.val());
+                self.index_low.d_i.next = self.index_low.q_o.val() + self.one.val();
+                self.index_carries.d_i.next = self.index_low.q_o.val() == self.last_low.val();
+                if self.index_carries.q_o.val() {
+                    self.index_high.d_i.next = self.index_high.q_o.val() + self.one.val();
+                }
             } else {
-                self.left.d_i.next = self.left.q_o.val();
-                self.index.d_i.next = self.index.q_o.val();
+                self.left_low.d_i.next = self.left_low.q_o.val();
+                self.left_borrows.d_i.next = self.left_borrows.q_o.val();
+                self.last.d_i.next = self.last.q_o.val();
+                self.index_low.d_i.next = self.index_low.q_o.val();
+                self.index_carries.d_i.next = self.index_carries.q_o.val();
             }
             self.slot.d_i.next = self.slot.q_o.val();
             self.id.d_i.next = self.id.q_o.val();
@@ -175,8 +225,9 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
             self.regs.d_i.next = self.regs.q_o.val();
             self.smem.d_i.next = self.smem.q_o.val();
         }
-        self.last_o.next = self.left.q_o.val() == self.one.val();
-        self.index_o.next = self.index.q_o.val();
+        self.last_o.next = self.last.q_o.val();
+        self.index_o.next = bit_cast::<32, 16>(self.index_low.q_o.val())
+            | (bit_cast::<32, 16>(self.index_high.q_o.val()) << self.half.val());
         self.slot_o.next = self.slot.q_o.val();
         self.id_o.next = self.id.q_o.val();
         self.type_o.next = self.kind.q_o.val();

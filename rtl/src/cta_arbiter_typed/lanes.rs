@@ -51,10 +51,10 @@ pub struct LaneQuad {
     /// The lanes after it.
     pub next_o: Signal<Out, Bits<4>>,
     masked: Signal<Local, Bits<4>>,
-    before: Signal<Local, Bits<4>>,
-    before_masked: Signal<Local, Bits<4>>,
+    earlier: Signal<Local, Bits<4>>,
+    earlier_masked: Signal<Local, Bits<4>>,
     gnt: Signal<Local, Bits<4>>,
-    next: Signal<Local, Bits<4>>,
+    rest: Signal<Local, Bits<4>>,
     zero: Constant<Bits<4>>,
 }
 
@@ -73,10 +73,10 @@ impl Default for LaneQuad {
             gnt_o: Signal::default(),
             next_o: Signal::default(),
             masked: Signal::default(),
-            before: Signal::default(),
-            before_masked: Signal::default(),
+            earlier: Signal::default(),
+            earlier_masked: Signal::default(),
             gnt: Signal::default(),
-            next: Signal::default(),
+            rest: Signal::default(),
             zero: number(0),
         }
     }
@@ -94,7 +94,7 @@ impl Logic for LaneQuad {
         }
         self.any_o.next = self.req_i.val().any();
         self.any_masked_o.next = self.masked.val().any();
-        self.before.next = self
+        self.earlier.next = self
             .zero
             .val()
             .replace_bit(1, self.req_i.val().get_bit(0))
@@ -103,7 +103,7 @@ impl Logic for LaneQuad {
                 3,
                 self.req_i.val().get_bit(0) | self.req_i.val().get_bit(1) | self.req_i.val().get_bit(2),
             );
-        self.before_masked.next = self
+        self.earlier_masked.next = self
             .zero
             .val()
             .replace_bit(1, self.masked.val().get_bit(0))
@@ -113,17 +113,17 @@ impl Logic for LaneQuad {
                 self.masked.val().get_bit(0) | self.masked.val().get_bit(1) | self.masked.val().get_bit(2),
             );
         self.gnt.next = self.zero.val();
-        self.next.next = self.zero.val();
+        self.rest.next = self.zero.val();
         if self.low_i.val() {
-            self.gnt.next = self.req_i.val() & (!self.before.val());
-            self.next.next = self.before.val();
+            self.gnt.next = self.req_i.val() & (!self.earlier.val());
+            self.rest.next = self.earlier.val();
         }
         if self.masked_i.val() {
-            self.gnt.next = self.gnt.val() | (self.masked.val() & (!self.before_masked.val()));
-            self.next.next = self.next.val() | self.before_masked.val();
+            self.gnt.next = self.gnt.val() | (self.masked.val() & (!self.earlier_masked.val()));
+            self.rest.next = self.rest.val() | self.earlier_masked.val();
         }
         self.gnt_o.next = self.gnt.val();
-        self.next_o.next = self.next.val();
+        self.next_o.next = self.rest.val();
     }
 }
 
@@ -298,24 +298,26 @@ impl Logic for LanePicker {
                 .replace_bit(g, ((self.any_low.val() | self.any_high.val()) & self.below[g].val()).any());
             self.before_high.next = self.before_high.val().replace_bit(
                 g,
-                ((self.any_low.val() & self.upto[g].val()) | (self.any_high.val() & self.below[g].val())).any(),
+                ((self.any_low.val() & self.upto[g].val()) | (self.any_high.val() & self.below[g].val()))
+                    .any(),
             );
-            self.before_masked_low.next = self
-                .before_masked_low
-                .val()
-                .replace_bit(g, ((self.masked_low.val() | self.masked_high.val()) & self.below[g].val()).any());
+            self.before_masked_low.next = self.before_masked_low.val().replace_bit(
+                g,
+                ((self.masked_low.val() | self.masked_high.val()) & self.below[g].val()).any(),
+            );
             self.before_masked_high.next = self.before_masked_high.val().replace_bit(
                 g,
-                ((self.masked_low.val() & self.upto[g].val()) | (self.masked_high.val() & self.below[g].val()))
-                    .any(),
+                ((self.masked_low.val() & self.upto[g].val())
+                    | (self.masked_high.val() & self.below[g].val()))
+                .any(),
             );
         }
 
         // The lane, and where the pointer goes: to it.
         self.after.next = self.none.val();
         for g in 0..self._groups {
-            self.low[g].low_i.next = self.picks_low.val()
-                & (self.any_low.val().get_bit(g) & (!self.before_low.val().get_bit(g)));
+            self.low[g].low_i.next =
+                self.picks_low.val() & (self.any_low.val().get_bit(g) & (!self.before_low.val().get_bit(g)));
             self.high[g].low_i.next = self.picks_low.val()
                 & (self.any_high.val().get_bit(g) & (!self.before_high.val().get_bit(g)));
             self.low[g].masked_i.next = self.go_i.val()
@@ -334,8 +336,10 @@ impl Logic for LanePicker {
         self.after_u.d_i.next = self.after_p.q_o.val();
         if self.moves.val() {
             if self.picks_masked.val() {
-                self.low_u.d_i.next = (self.before_masked_low.val() | self.masked_low.val()) & self.fours.val();
-                self.high_u.d_i.next = (self.before_masked_high.val() | self.masked_high.val()) & self.fours.val();
+                self.low_u.d_i.next =
+                    (self.before_masked_low.val() | self.masked_low.val()) & self.fours.val();
+                self.high_u.d_i.next =
+                    (self.before_masked_high.val() | self.masked_high.val()) & self.fours.val();
             } else {
                 self.low_u.d_i.next = (self.before_low.val() | self.any_low.val()) & self.fours.val();
                 self.high_u.d_i.next = (self.before_high.val() | self.any_high.val()) & self.fours.val();

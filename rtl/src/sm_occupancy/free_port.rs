@@ -1,6 +1,7 @@
 //! One channel of ended CTAs: keeps each until its SM is at stage U.
 
 use super::lane::groups;
+use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers, table};
@@ -13,8 +14,6 @@ const PORTS: &[PortDoc] = &[
     ("warps_i", "free", "warps it had"),
     ("regs_i", "free", "register units it had"),
     ("smem_i", "free", "shared memory units it had"),
-    ("at_u_i", "", "one-hot: the slice at stage U"),
-    ("at_c_i", "", "the slice at stage C"),
     ("ended_o", "", "for each group, its low and its high lane: a CTA has ended on the SM at U"),
     ("head_warps_o", "", "its warps"),
     ("head_regs_o", "", "its register units"),
@@ -45,10 +44,6 @@ pub struct FreePort {
     pub regs_i: Signal<In, Bits<9>>,
     /// Shared memory units it had.
     pub smem_i: Signal<In, Bits<11>>,
-    /// The slice at U.
-    pub at_u_i: Signal<In, Bits<3>>,
-    /// The slice at C.
-    pub at_c_i: Signal<In, Bits<3>>,
     /// For each group, its low and its high lane: a CTA has ended on the SM at U.
     pub ended_o: Vec<Signal<Out, Bits<2>>>,
     /// Its warps, modulo 64.
@@ -61,7 +56,11 @@ pub struct FreePort {
     pub taken_i: Signal<In, Bit>,
     /// For the same lanes: one will be kept for the SM at C when it is at P.
     pub kept_o: Vec<Signal<Out, Bits<2>>>,
+    phase: SlicePhase,
     kept: Register<Bits<3>>,
+    /// One is kept for the slice at U, and its lane by four: chosen a cycle before, when the slice was at P.
+    kept_u: Register<Bit>,
+    quad_u: PayloadRegister<Bits<4>>,
     /// The lanes of what is kept, by four: the slice is the place where it is kept.
     quad: Vec<PayloadRegister<Bits<4>>>,
     warps: Vec<PayloadRegister<Bits<6>>>,
@@ -73,11 +72,10 @@ pub struct FreePort {
     at_quad: Signal<Local, Bits<4>>,
     ready: Signal<Local, Bit>,
     stored: Signal<Local, Bits<3>>,
-    kept_u: Signal<Local, Bit>,
     kept_c: Signal<Local, Bit>,
-    fresh_u: Signal<Local, Bit>,
-    fresh_c: Signal<Local, Bit>,
-    quad_u: Signal<Local, Bits<4>>,
+    fresh_u: Signal<Local, Bits<3>>,
+    fresh_c: Signal<Local, Bits<3>>,
+    quad_p: Signal<Local, Bits<4>>,
     quad_c: Signal<Local, Bits<4>>,
     ended: Vec<Signal<Local, Bits<2>>>,
     keeps: Vec<Signal<Local, Bits<2>>>,
@@ -115,7 +113,9 @@ impl FreePort {
             numbers(groups, |g| (SmParams::sm(lane(2 * g + first), slice) / DONE_PORTS % 64) as u128)
         };
         Self {
-            info: Info::module("sm_free_port", "", PORTS).param("GROUPS", "g", groups).param("PORT", "p", port),
+            info: Info::module("sm_free_port", "", PORTS)
+                .param("GROUPS", "g", groups)
+                .param("PORT", "p", port),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             valid_i: Signal::default(),
@@ -124,15 +124,16 @@ impl FreePort {
             warps_i: Signal::default(),
             regs_i: Signal::default(),
             smem_i: Signal::default(),
-            at_u_i: Signal::default(),
-            at_c_i: Signal::default(),
             ended_o: bank(groups),
             head_warps_o: Signal::default(),
             head_regs_o: Signal::default(),
             head_smem_o: Signal::default(),
             taken_i: Signal::default(),
             kept_o: bank(groups),
+            phase: SlicePhase::default(),
             kept: Register::default(),
+            kept_u: Register::default(),
+            quad_u: PayloadRegister::default(),
             quad: bank(3),
             warps: bank(3),
             regs: bank(3),
@@ -142,11 +143,10 @@ impl FreePort {
             at_quad: Signal::default(),
             ready: Signal::default(),
             stored: Signal::default(),
-            kept_u: Signal::default(),
             kept_c: Signal::default(),
             fresh_u: Signal::default(),
             fresh_c: Signal::default(),
-            quad_u: Signal::default(),
+            quad_p: Signal::default(),
             quad_c: Signal::default(),
             ended: bank(groups),
             keeps: bank(groups),
@@ -182,6 +182,12 @@ impl Logic for FreePort {
     fn update(&mut self) {
         self.kept.clk_i.next = self.clk_i.val();
         self.kept.rst_ni.next = self.rst_ni.val();
+        self.kept_u.clk_i.next = self.clk_i.val();
+        self.kept_u.rst_ni.next = self.rst_ni.val();
+        self.quad_u.clk_i.next = self.clk_i.val();
+        // Its own, so that few gates hang on it.
+        self.phase.clk_i.next = self.clk_i.val();
+        self.phase.rst_ni.next = self.rst_ni.val();
 
         self.number.next = bit_cast::<6, 8>(self.sm_i.val() >> self.by_four.val());
         self.slice.next = self.none.val();
@@ -202,15 +208,19 @@ impl Logic for FreePort {
         }
         self.kept.d_i.next = self.stored.val();
         if self.taken_i.val() {
-            self.kept.d_i.next = self.stored.val() & (!self.at_u_i.val());
+            self.kept.d_i.next = self.stored.val() & (!self.phase.at_u_o.val());
         }
 
         // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and among those at C, by its number.
-        self.kept_u.next = (self.kept.q_o.val() & self.at_u_i.val()).any();
-        self.kept_c.next = (self.kept.q_o.val() & self.at_c_i.val()).any();
-        self.fresh_u.next = self.valid_i.val() & (!(self.kept.q_o.val() & self.at_u_i.val()).any());
-        self.fresh_c.next = self.valid_i.val() & (!(self.kept.q_o.val() & self.at_c_i.val()).any());
-        self.quad_u.next = self.no_quad.val();
+        self.kept_u.d_i.next = (self.stored.val() & self.phase.at_p_o.val()).any();
+        self.kept_c.next = (self.kept.q_o.val() & self.phase.at_c_o.val()).any();
+        self.fresh_u.next = self.none.val();
+        self.fresh_c.next = self.none.val();
+        if self.valid_i.val() {
+            self.fresh_u.next = self.phase.at_u_o.val() & (!self.kept.q_o.val());
+            self.fresh_c.next = self.phase.at_c_o.val() & (!self.kept.q_o.val());
+        }
+        self.quad_p.next = self.no_quad.val();
         self.quad_c.next = self.no_quad.val();
         self.head_warps.next = self.no_warps.val();
         self.head_regs.next = self.no_regs.val();
@@ -231,55 +241,58 @@ impl Logic for FreePort {
                 self.regs[j].d_i.next = bit_cast::<8, 9>(self.regs_i.val());
                 self.smem[j].d_i.next = self.smem_i.val();
             }
-            if self.at_u_i.val().get_bit(j) {
-                self.quad_u.next = self.quad_u.val() | self.quad[j].q_o.val();
+            if self.phase.at_p_o.val().get_bit(j) {
+                if self.kept.q_o.val().get_bit(j) {
+                    self.quad_p.next = self.quad_p.val() | self.quad[j].q_o.val();
+                } else {
+                    self.quad_p.next = self.quad_p.val() | self.at_quad.val();
+                }
+            }
+            if self.phase.at_u_o.val().get_bit(j) {
                 self.head_warps.next = self.head_warps.val() | self.warps[j].q_o.val();
                 self.head_regs.next = self.head_regs.val() | self.regs[j].q_o.val();
                 self.head_smem.next = self.head_smem.val() | self.smem[j].q_o.val();
             }
-            if self.at_c_i.val().get_bit(j) {
+            if self.phase.at_c_o.val().get_bit(j) {
                 self.quad_c.next = self.quad_c.val() | self.quad[j].q_o.val();
             }
         }
+        self.quad_u.d_i.next = self.quad_p.val();
         for g in 0..self._groups {
             self.ended[g].next = self.no_lane.val();
             self.ended[g].next = self.ended[g].val().replace_bit(
                 0,
-                (self.kept_u.val() & (self.quad_u.val() == self.low[g].val()))
-                    | (self.fresh_u.val()
-                        & ((self.at_u_i.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
-                            | (self.at_u_i.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
-                            | (self.at_u_i.val().get_bit(2) & (self.number.val() == self.low_2[g].val())))),
+                (self.kept_u.q_o.val() & (self.quad_u.q_o.val() == self.low[g].val()))
+                    | (self.fresh_u.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
+                    | (self.fresh_u.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
+                    | (self.fresh_u.val().get_bit(2) & (self.number.val() == self.low_2[g].val())),
             );
             self.ended[g].next = self.ended[g].val().replace_bit(
                 1,
-                (self.kept_u.val() & (self.quad_u.val() == self.high[g].val()))
-                    | (self.fresh_u.val()
-                        & ((self.at_u_i.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
-                            | (self.at_u_i.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
-                            | (self.at_u_i.val().get_bit(2) & (self.number.val() == self.high_2[g].val())))),
+                (self.kept_u.q_o.val() & (self.quad_u.q_o.val() == self.high[g].val()))
+                    | (self.fresh_u.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
+                    | (self.fresh_u.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
+                    | (self.fresh_u.val().get_bit(2) & (self.number.val() == self.high_2[g].val())),
             );
             self.ended_o[g].next = self.ended[g].val();
             self.keeps[g].next = self.no_lane.val();
             self.keeps[g].next = self.keeps[g].val().replace_bit(
                 0,
                 (self.kept_c.val() & (self.quad_c.val() == self.low[g].val()))
-                    | (self.fresh_c.val()
-                        & ((self.at_c_i.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
-                            | (self.at_c_i.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
-                            | (self.at_c_i.val().get_bit(2) & (self.number.val() == self.low_2[g].val())))),
+                    | (self.fresh_c.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
+                    | (self.fresh_c.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
+                    | (self.fresh_c.val().get_bit(2) & (self.number.val() == self.low_2[g].val())),
             );
             self.keeps[g].next = self.keeps[g].val().replace_bit(
                 1,
                 (self.kept_c.val() & (self.quad_c.val() == self.high[g].val()))
-                    | (self.fresh_c.val()
-                        & ((self.at_c_i.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
-                            | (self.at_c_i.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
-                            | (self.at_c_i.val().get_bit(2) & (self.number.val() == self.high_2[g].val())))),
+                    | (self.fresh_c.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
+                    | (self.fresh_c.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
+                    | (self.fresh_c.val().get_bit(2) & (self.number.val() == self.high_2[g].val())),
             );
             self.kept_o[g].next = self.keeps[g].val();
         }
-        if self.kept_u.val() {
+        if self.kept_u.q_o.val() {
             self.head_warps_o.next = self.head_warps.val();
             self.head_regs_o.next = self.head_regs.val();
             self.head_smem_o.next = self.head_smem.val();

@@ -80,12 +80,10 @@ pub struct SmOccupancy {
     sm_0: Vec<Signal<Local, Bits<8>>>,
     sm_1: Vec<Signal<Local, Bits<8>>>,
     sm_2: Vec<Signal<Local, Bits<8>>>,
+    lanes: Vec<Signal<Local, Bits<8>>>,
     port_of: Vec<Signal<Local, Bits<4>>>,
     which: Vec<Signal<Local, Bits<3>>>,
     sm: Vec<Signal<Local, Bits<8>>>,
-    place: Signal<Local, Bits<8>>,
-    low: Signal<Local, Bits<4>>,
-    high: Signal<Local, Bits<4>>,
     at_p_1: Signal<Local, Bits<3>>,
     at_p_2: Signal<Local, Bits<3>>,
     taken: Vec<Signal<Local, Bit>>,
@@ -97,7 +95,9 @@ pub struct SmOccupancy {
     base_high_2: Vec<Constant<Bits<8>>>,
     no_slice: Constant<Bits<3>>,
     no_port: Constant<Bits<4>>,
-    four: Constant<Bits<8>>,
+    /// The first four lanes of a group, and the last four.
+    low: Constant<Bits<8>>,
+    high: Constant<Bits<8>>,
     zero: Constant<Bits<8>>,
     _requesters: usize,
     _sums: usize,
@@ -151,12 +151,10 @@ impl SmOccupancy {
             sm_0: bank(requesters),
             sm_1: bank(requesters),
             sm_2: bank(requesters),
+            lanes: bank(requesters),
             port_of: bank(requesters),
             which: bank(requesters),
             sm: bank(requesters),
-            place: Signal::default(),
-            low: Signal::default(),
-            high: Signal::default(),
             at_p_1: Signal::default(),
             at_p_2: Signal::default(),
             taken: bank(DONE_PORTS),
@@ -168,7 +166,8 @@ impl SmOccupancy {
             base_high_2: base(1, 2),
             no_slice: number(0),
             no_port: number(0),
-            four: number(4),
+            low: number(0x0F),
+            high: number(0xF0),
             zero: number(0),
             _requesters: requesters,
             _sums: sums,
@@ -212,8 +211,6 @@ impl Logic for SmOccupancy {
             self.port[p].warps_i.next = self.free_warps_i[p].val();
             self.port[p].regs_i.next = self.free_regs_i[p].val();
             self.port[p].smem_i.next = self.free_smem_i[p].val();
-            self.port[p].at_u_i.next = self.phase.at_u_o.val();
-            self.port[p].at_c_i.next = self.phase.at_c_o.val();
             self.free_ready_o[p].next = self.port[p].ready_o.val();
             self.taken[p].next = false;
         }
@@ -282,41 +279,42 @@ impl Logic for SmOccupancy {
             self.sm_0[r].next = self.zero.val();
             self.sm_1[r].next = self.zero.val();
             self.sm_2[r].next = self.zero.val();
-            self.port_of[r].next = self.no_port.val();
+            self.lanes[r].next = self.zero.val();
         }
         for g in 0..self._groups {
-            self.place.next = self.place_a_i[g].val();
-            self.low.next = bit_cast::<4, 8>(self.place.val());
-            self.high.next = bit_cast::<4, 8>(self.place.val() >> self.four.val());
-            self.port_of[0].next = self.port_of[0].val() | self.low.val() | self.high.val();
-            if self.low.val().any() {
+            self.lanes[0].next = self.lanes[0].val() | self.place_a_i[g].val();
+            if (self.place_a_i[g].val() & self.low.val()).any() {
                 self.sm_0[0].next = self.sm_0[0].val() | self.base_low_0[g].val();
                 self.sm_1[0].next = self.sm_1[0].val() | self.base_low_1[g].val();
                 self.sm_2[0].next = self.sm_2[0].val() | self.base_low_2[g].val();
             }
-            if self.high.val().any() {
+            if (self.place_a_i[g].val() & self.high.val()).any() {
                 self.sm_0[0].next = self.sm_0[0].val() | self.base_high_0[g].val();
                 self.sm_1[0].next = self.sm_1[0].val() | self.base_high_1[g].val();
                 self.sm_2[0].next = self.sm_2[0].val() | self.base_high_2[g].val();
             }
         }
         for g in 0..self._groups_b {
-            self.place.next = self.place_b_i[g].val();
-            self.low.next = bit_cast::<4, 8>(self.place.val());
-            self.high.next = bit_cast::<4, 8>(self.place.val() >> self.four.val());
-            self.port_of[1].next = self.port_of[1].val() | self.low.val() | self.high.val();
-            if self.low.val().any() {
+            self.lanes[1].next = self.lanes[1].val() | self.place_b_i[g].val();
+            if (self.place_b_i[g].val() & self.low.val()).any() {
                 self.sm_0[1].next = self.sm_0[1].val() | self.base_low_0[g].val();
                 self.sm_1[1].next = self.sm_1[1].val() | self.base_low_1[g].val();
                 self.sm_2[1].next = self.sm_2[1].val() | self.base_low_2[g].val();
             }
-            if self.high.val().any() {
+            if (self.place_b_i[g].val() & self.high.val()).any() {
                 self.sm_0[1].next = self.sm_0[1].val() | self.base_high_0[g].val();
                 self.sm_1[1].next = self.sm_1[1].val() | self.base_high_1[g].val();
                 self.sm_2[1].next = self.sm_2[1].val() | self.base_high_2[g].val();
             }
         }
         for r in 0..self._requesters {
+            self.port_of[r].next = self
+                .no_port
+                .val()
+                .replace_bit(0, self.lanes[r].val().get_bit(0) | self.lanes[r].val().get_bit(4))
+                .replace_bit(1, self.lanes[r].val().get_bit(1) | self.lanes[r].val().get_bit(5))
+                .replace_bit(2, self.lanes[r].val().get_bit(2) | self.lanes[r].val().get_bit(6))
+                .replace_bit(3, self.lanes[r].val().get_bit(3) | self.lanes[r].val().get_bit(7));
             self.which[r].next = self.no_slice.val();
             if self.port_of[r].val().get_bit(0) | self.port_of[r].val().get_bit(3) {
                 self.which[r].next = self.phase.at_p_o.val();

@@ -441,7 +441,8 @@ impl Logic for SmGroup {
             self.lane[b].init_i.next = self.init_i.val();
             self.lane[b].turn_i.next = self.turn_i.val();
             self.lane[b].odd_i.next = self.odd[b].val();
-            self.lane[b].exists_i.next = self.full[b].val() | (self.exists[b].val() & self.at_c_i.val()).any();
+            self.lane[b].exists_i.next =
+                self.full[b].val() | (self.exists[b].val() & self.at_c_i.val()).any();
             for r in 0..self._requesters {
                 self.lane[b].big_i[r].next = self.big_i[r].val();
                 self.lane[b].need_warps_i[r].next = self.need_warps_i[r].val();
