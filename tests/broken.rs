@@ -233,8 +233,8 @@ fn a_completion_that_is_lost_while_its_sm_is_charged_is_noticed() {
         "sm_occupancy",
         dispatch(),
         "sm_free_port",
-        "taken_i ? (stored & (~at_u_i)) : stored",
-        "stored & (~at_u_i)",
+        "taken_i ? (stored & (~phase_at_u_o)) : stored",
+        "stored & (~phase_at_u_o)",
     );
 }
 
@@ -245,7 +245,7 @@ fn an_empty_sm_that_does_not_know_it_is_noticed() {
 
 #[test]
 fn a_pointer_that_stands_still_is_noticed() {
-    let [from, to] = ["mask_u_0_d = ~((gnt_0 - 8'h1) | gnt_0);", "mask_u_0_d = mask_p_0_q;"];
+    let [from, to] = ["after_u_d = after;", "after_u_d = after_p_q;"];
     noticed("cta_arbiter_typed", dispatch(), "lane_picker", from, to);
 }
 

@@ -332,9 +332,23 @@ impl SmParams {
         self.limits
     }
 
-    /// SMs that are looked at in one cycle: the largest slice.
+    /// Lanes: SM s is in lane `4 (s / 12) + s mod 4` and slice `s mod 3`. So each lane has the SMs of one completion port, and 12
+    /// SMs fill four lanes.
     pub fn lanes(self) -> usize {
-        self.sms.div_ceil(SLICES)
+        let turn = DONE_PORTS * SLICES;
+        self.sms / turn * DONE_PORTS + (self.sms % turn).min(DONE_PORTS)
+    }
+
+    /// The lane of an SM.
+    pub fn lane(sm: usize) -> usize {
+        sm / (DONE_PORTS * SLICES) * DONE_PORTS + sm % DONE_PORTS
+    }
+
+    /// The SM in a lane of a slice; there may be none with that number.
+    pub fn sm(lane: usize, slice: usize) -> usize {
+        let (quad, port) = (lane / DONE_PORTS, lane % DONE_PORTS);
+        // Of the three SMs of a lane, the one whose number mod 3 is the slice's.
+        DONE_PORTS * (SLICES * quad + (slice + SLICES * DONE_PORTS - port) % SLICES) + port
     }
 }
 

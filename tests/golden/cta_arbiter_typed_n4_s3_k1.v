@@ -26,16 +26,29 @@ module active_kernel_b2 (
   output wire [10:0] smem_o
 );
 
+  wire [15:0] grid_high;
+  wire [15:0] grid_low;
   reg  [7:0] id_d;
   reg  [7:0] id_q;
-  reg  [31:0] index_d;
-  reg  [31:0] index_q;
+  reg  index_carries_d;
+  reg  index_carries_q;
+  reg  [15:0] index_high_d;
+  reg  [15:0] index_high_q;
+  reg  [15:0] index_low_d;
+  reg  [15:0] index_low_q;
   reg  kind_d;
   reg  kind_q;
-  reg  [31:0] left_d;
-  reg  [31:0] left_q;
+  reg  last_d;
+  reg  last_q;
+  reg  left_borrows_d;
+  reg  left_borrows_q;
+  reg  [15:0] left_high_d;
+  reg  [15:0] left_high_q;
+  reg  [15:0] left_low_d;
+  reg  [15:0] left_low_q;
   reg  [2:0] part_d;
   reg  [2:0] part_q;
+  wire [31:0] part_0_unused_bits;
   reg  [8:0] regs_d;
   reg  [8:0] regs_q;
   reg  [1:0] slot_d;
@@ -45,10 +58,23 @@ module active_kernel_b2 (
   reg  [6:0] warps_d;
   reg  [6:0] warps_q;
 
+  wire unused = &{1'b0, part_0_unused_bits[31:16]};
+
+  assign grid_low = grid_i[15:0];
+  assign part_0_unused_bits = grid_i >> 32'h10;
+  assign grid_high = part_0_unused_bits[15:0];
+
   always @(*) begin
+    left_high_d = left_high_q;
+    index_high_d = index_high_q;
     if (load_i) begin
-      left_d = grid_i;
-      index_d = 32'h0;
+      left_low_d = grid_low;
+      left_high_d = grid_high;
+      left_borrows_d = grid_low == 16'h0;
+      last_d = (grid_high == 16'h0) & (grid_low == 16'h1);
+      index_low_d = 16'h0;
+      index_high_d = 16'h0;
+      index_carries_d = 1'h0;
       slot_d = slot_i;
       id_d = id_i;
       kind_d = type_i;
@@ -58,11 +84,23 @@ module active_kernel_b2 (
       smem_d = smem_i;
     end else begin
       if (place_i) begin
-        left_d = left_q - 32'h1;
-        index_d = index_q + 32'h1;
+        left_low_d = left_low_q - 16'h1;
+        left_borrows_d = left_low_q == 16'h1;
+        if (left_borrows_q) begin
+          left_high_d = left_high_q - 16'h1;
+        end
+        last_d = (left_high_q == 16'h0) & (left_low_q == 16'h2);
+        index_low_d = index_low_q + 16'h1;
+        index_carries_d = index_low_q == 16'hfffe;
+        if (index_carries_q) begin
+          index_high_d = index_high_q + 16'h1;
+        end
       end else begin
-        left_d = left_q;
-        index_d = index_q;
+        left_low_d = left_low_q;
+        left_borrows_d = left_borrows_q;
+        last_d = last_q;
+        index_low_d = index_low_q;
+        index_carries_d = index_carries_q;
       end
       slot_d = slot_q;
       id_d = id_q;
@@ -74,8 +112,8 @@ module active_kernel_b2 (
     end
   end
 
-  assign last_o = left_q == 32'h1;
-  assign index_o = index_q;
+  assign last_o = last_q;
+  assign index_o = {16'h0, index_low_q} | ({16'h0, index_high_q} << 32'h10);
   assign slot_o = slot_q;
   assign id_o = id_q;
   assign type_o = kind_q;
@@ -85,8 +123,13 @@ module active_kernel_b2 (
   assign smem_o = smem_q;
 
   always @(posedge clk_i) begin
-    left_q <= left_d;
-    index_q <= index_d;
+    left_low_q <= left_low_d;
+    left_high_q <= left_high_d;
+    left_borrows_q <= left_borrows_d;
+    index_low_q <= index_low_d;
+    index_high_q <= index_high_d;
+    index_carries_q <= index_carries_d;
+    last_q <= last_d;
     slot_q <= slot_d;
     id_q <= id_d;
     kind_q <= kind_d;
@@ -105,38 +148,55 @@ module find_first_n4 (
   assign gnt_o = req_i & ((~req_i) + 4'h1);
 endmodule
 
-module find_first_n8 (
-  input  wire [7:0] req_i, // requests
-  output wire [7:0] gnt_o  // one-hot: the lowest request, or zero
+module lane_quad (
+  input  wire [3:0] req_i,   // lanes that may be picked
+  input  wire from_i,        // the lane that was picked last is in these four, or in an earlier four
+  input  wire past_i,        // it is in an earlier four
+  input  wire [3:0] after_i, // of its four, the lanes after it
+  output wire any_o,         // there is one
+  output wire any_masked_o,  // there is one after the lane that was picked last
+  input  wire low_i,         // the first is picked
+  input  wire masked_i,      // the first after the one picked last is picked
+  output wire [3:0] gnt_o,   // one-hot: the lane
+  output wire [3:0] next_o   // the lanes after it
 );
 
-  assign gnt_o = req_i & ((~req_i) + 8'h1);
-endmodule
+  wire [3:0] earlier;
+  wire [3:0] earlier_masked;
+  reg  [3:0] gnt;
+  reg  [3:0] masked;
+  reg  [3:0] rest;
 
-module lane_grant (
-  input  wire [7:0] req_i,          // lanes that may be picked
-  input  wire [7:0] mask_i,         // lanes from the pointer on
-  output wire any_o,                // there is one
-  output wire any_masked_o,         // there is one from the pointer on
-  output wire [7:0] first_o,        // one-hot: the first
-  output wire [7:0] first_masked_o  // one-hot: the first from the pointer on
-);
+  always @(*) begin
+    masked = 4'h0;
+    if (past_i) begin
+      masked = req_i;
+    end
+    if (from_i) begin
+      masked = masked | (req_i & after_i);
+    end
+  end
 
-  wire [7:0] masked;
-
-  assign masked = req_i & mask_i;
   assign any_o = |req_i;
   assign any_masked_o = |masked;
+  assign earlier = (((((4'h0 & (~(4'h1 << 2'h1))) | ({3'h0, req_i[0]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, req_i[0] | req_i[1]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, (req_i[0] | req_i[1]) | req_i[2]} << 2'h3);
+  assign earlier_masked = (((((4'h0 & (~(4'h1 << 2'h1))) | ({3'h0, masked[0]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, masked[0] | masked[1]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, (masked[0] | masked[1]) | masked[2]} << 2'h3);
 
-  find_first_n8 u_first (
-    .req_i(req_i),
-    .gnt_o(first_o)
-  );
+  always @(*) begin
+    gnt = 4'h0;
+    rest = 4'h0;
+    if (low_i) begin
+      gnt = req_i & (~earlier);
+      rest = earlier;
+    end
+    if (masked_i) begin
+      gnt = gnt | (masked & (~earlier_masked));
+      rest = rest | earlier_masked;
+    end
+  end
 
-  find_first_n8 u_first_masked (
-    .req_i(masked),
-    .gnt_o(first_masked_o)
-  );
+  assign gnt_o = gnt;
+  assign next_o = rest;
 endmodule
 
 module lane_picker_n1 (
@@ -148,96 +208,199 @@ module lane_picker_n1 (
   output wire any_o          // there is one
 );
 
-  reg  any;
-  reg  any_masked;
-  reg  earlier_0;
+  reg  [3:0] after;
+  wire [3:0] after_c_d;
+  reg  [3:0] after_c_q;
+  wire [3:0] after_p_d;
+  reg  [3:0] after_p_q;
+  reg  [3:0] after_u_d;
+  reg  [3:0] after_u_q;
+  reg  [7:0] any_high;
+  reg  [7:0] any_low;
+  reg  [7:0] before_high;
+  reg  [7:0] before_low;
+  reg  [7:0] before_masked_high;
+  reg  [7:0] before_masked_low;
+  wire [7:0] eight;
   reg  [7:0] gnt_0;
-  wire group_0_any_masked_o;
-  wire group_0_any_o;
-  wire [7:0] group_0_first_masked_o;
-  wire [7:0] group_0_first_o;
-  reg  lower;
-  reg  lower_masked;
-  wire [7:0] mask_c_0_d;
-  reg  [7:0] mask_c_0_q;
-  wire [7:0] mask_p_0_d;
-  reg  [7:0] mask_p_0_q;
-  reg  [7:0] mask_u_0_d;
-  reg  [7:0] mask_u_0_q;
+  wire high_0_any_masked_o;
+  wire high_0_any_o;
+  wire [3:0] high_0_gnt_o;
+  wire high_0_low_i;
+  wire high_0_masked_i;
+  wire [3:0] high_0_next_o;
+  wire [7:0] high_c_d;
+  reg  [7:0] high_c_q;
+  wire [7:0] high_p_d;
+  reg  [7:0] high_p_q;
+  reg  [7:0] high_u_d;
+  reg  [7:0] high_u_q;
+  wire low_0_any_masked_o;
+  wire low_0_any_o;
+  wire [3:0] low_0_gnt_o;
+  wire low_0_low_i;
+  wire low_0_masked_i;
+  wire [3:0] low_0_next_o;
+  wire [7:0] low_c_d;
+  reg  [7:0] low_c_q;
+  wire [7:0] low_p_d;
+  reg  [7:0] low_p_q;
+  reg  [7:0] low_u_d;
+  reg  [7:0] low_u_q;
+  reg  [7:0] masked_high;
+  reg  [7:0] masked_low;
+  wire moves;
+  reg  [3:0] nibble;
+  wire [7:0] part_0_unused_bits;
+  wire [7:0] past_low;
+  wire picks_low;
+  wire picks_masked;
+
+  wire unused = &{1'b0, part_0_unused_bits[7:4], past_low[7:1]};
+
+  assign past_low = high_p_q << 8'h1;
 
   always @(*) begin
-    lower = 1'h0;
-    lower_masked = 1'h0;
-    gnt_0 = 8'h0;
-    if (go_i) begin
-      if (any_masked) begin
-        earlier_0 = lower_masked;
-        if (~lower_masked) begin
-          gnt_0 = group_0_first_masked_o;
-        end
-      end else begin
-        earlier_0 = lower;
-        if (~lower) begin
-          gnt_0 = group_0_first_o;
-        end
-      end
-    end else begin
-      earlier_0 = 1'h0;
-    end
-    lower = lower | group_0_any_o;
-    lower_masked = lower_masked | group_0_any_masked_o;
+    any_low = 8'h0;
+    any_low[0] = low_0_any_o;
   end
 
   always @(*) begin
-    any = 1'h0;
-    any = any | group_0_any_o;
+    any_high = 8'h0;
+    any_high[0] = high_0_any_o;
   end
 
   always @(*) begin
-    any_masked = 1'h0;
-    any_masked = any_masked | group_0_any_masked_o;
+    masked_low = 8'h0;
+    masked_low[0] = low_0_any_masked_o;
   end
 
-  assign any_o = go_i & any;
+  always @(*) begin
+    masked_high = 8'h0;
+    masked_high[0] = high_0_any_masked_o;
+  end
+
+  assign eight = req_0_i;
+  assign part_0_unused_bits = eight >> 8'h4;
+  assign picks_masked = go_i & (|(masked_low | masked_high));
+  assign picks_low = go_i & (~(|(masked_low | masked_high)));
+  assign moves = go_i & (|(any_low | any_high));
+  assign any_o = moves;
+
+  always @(*) begin
+    before_low = 8'h0;
+    before_low[0] = |((any_low | any_high) & 8'h0);
+  end
+
+  always @(*) begin
+    before_high = 8'h0;
+    before_high[0] = |((any_low & 8'h1) | (any_high & 8'h0));
+  end
+
+  always @(*) begin
+    before_masked_low = 8'h0;
+    before_masked_low[0] = |((masked_low | masked_high) & 8'h0);
+  end
+
+  always @(*) begin
+    before_masked_high = 8'h0;
+    before_masked_high[0] = |((masked_low & 8'h1) | (masked_high & 8'h0));
+  end
+
+  always @(*) begin
+    after = 4'h0;
+    after = (after | low_0_next_o) | high_0_next_o;
+  end
+
+  assign low_0_low_i = picks_low & (any_low[0] & (~before_low[0]));
+  assign high_0_low_i = picks_low & (any_high[0] & (~before_high[0]));
+  assign low_0_masked_i = go_i & (masked_low[0] & (~before_masked_low[0]));
+  assign high_0_masked_i = go_i & (masked_high[0] & (~before_masked_high[0]));
+
+  always @(*) begin
+    nibble = high_0_gnt_o;
+    gnt_0 = {4'h0, nibble} << 8'h4;
+    nibble = low_0_gnt_o;
+    gnt_0 = gnt_0 | {4'h0, nibble};
+  end
+
   assign gnt_0_o = gnt_0;
 
   always @(*) begin
-    mask_u_0_d = mask_p_0_q;
-    if (go_i & any) begin
-      if (earlier_0) begin
-        mask_u_0_d = 8'hff;
+    low_u_d = low_p_q;
+    high_u_d = high_p_q;
+    after_u_d = after_p_q;
+    if (moves) begin
+      if (picks_masked) begin
+        low_u_d = (before_masked_low | masked_low) & 8'h1;
+        high_u_d = (before_masked_high | masked_high) & 8'h1;
       end else begin
-        mask_u_0_d = ~((gnt_0 - 8'h1) | gnt_0);
+        low_u_d = (before_low | any_low) & 8'h1;
+        high_u_d = (before_high | any_high) & 8'h1;
       end
+      after_u_d = after;
     end
   end
 
-  assign mask_c_0_d = mask_u_0_q;
-  assign mask_p_0_d = mask_c_0_q;
+  assign low_c_d = low_u_q;
+  assign high_c_d = high_u_q;
+  assign after_c_d = after_u_q;
+  assign low_p_d = low_c_q;
+  assign high_p_d = high_c_q;
+  assign after_p_d = after_c_q;
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      mask_p_0_q <= 8'h0;
-      mask_u_0_q <= 8'h0;
-      mask_c_0_q <= 8'h0;
+      low_p_q <= 8'h0;
+      low_u_q <= 8'h0;
+      low_c_q <= 8'h0;
+      high_p_q <= 8'h0;
+      high_u_q <= 8'h0;
+      high_c_q <= 8'h0;
+      after_p_q <= 4'h0;
+      after_u_q <= 4'h0;
+      after_c_q <= 4'h0;
     end else begin
-      mask_p_0_q <= mask_p_0_d;
-      mask_u_0_q <= mask_u_0_d;
-      mask_c_0_q <= mask_c_0_d;
+      low_p_q <= low_p_d;
+      low_u_q <= low_u_d;
+      low_c_q <= low_c_d;
+      high_p_q <= high_p_d;
+      high_u_q <= high_u_d;
+      high_c_q <= high_c_d;
+      after_p_q <= after_p_d;
+      after_u_q <= after_u_d;
+      after_c_q <= after_c_d;
     end
   end
 
-  lane_grant u_group_0 (
-    .req_i(req_0_i),
-    .mask_i(mask_p_0_q),
-    .any_o(group_0_any_o),
-    .any_masked_o(group_0_any_masked_o),
-    .first_o(group_0_first_o),
-    .first_masked_o(group_0_first_masked_o)
+  lane_quad u_low_0 (
+    .req_i(eight[3:0]),
+    .from_i(low_p_q[0]),
+    .past_i(past_low[0]),
+    .after_i(after_p_q),
+    .any_o(low_0_any_o),
+    .any_masked_o(low_0_any_masked_o),
+    .low_i(low_0_low_i),
+    .masked_i(low_0_masked_i),
+    .gnt_o(low_0_gnt_o),
+    .next_o(low_0_next_o)
+  );
+
+  lane_quad u_high_0 (
+    .req_i(part_0_unused_bits[3:0]),
+    .from_i(high_p_q[0]),
+    .past_i(low_p_q[0]),
+    .after_i(after_p_q),
+    .any_o(high_0_any_o),
+    .any_masked_o(high_0_any_masked_o),
+    .low_i(high_0_low_i),
+    .masked_i(high_0_masked_i),
+    .gnt_o(high_0_gnt_o),
+    .next_o(high_0_next_o)
   );
 endmodule
 
-module cta_channel_b2_l1_k1 (
+module cta_channel_b2_l3_k1 (
   input  wire clk_i,              // clock, rising edge
   input  wire rst_ni,             // reset, synchronous, active low
   input  wire kern_valid_i,       // a kernel comes
@@ -257,7 +420,7 @@ module cta_channel_b2_l1_k1 (
   output wire [2:0] need_part_o,  // its partition
   input  wire [7:0] fit_0_i,      // lanes where the CTA of two cycles before fits
   output wire [7:0] place_0_o,    // one-hot or zero: the lane that gets it
-  input  wire [7:0] sm_i,         // number of its SM
+  input  wire [7:0] sm_i,         // number of its SM, or 0
   output wire cta_valid_o,        // a CTA goes to an SM
   input  wire cta_ready_i,        // it is taken at the end of this cycle
   output wire [7:0] cta_sm_o,     // the SM
@@ -273,11 +436,7 @@ module cta_channel_b2_l1_k1 (
   wire again;
   wire [3:0] at_d;
   reg  [3:0] at_q;
-  reg  [7:0] cta_id_o_comb;
-  reg  [31:0] cta_index_o_comb;
-  reg  [1:0] cta_slot_o_comb;
   reg  [7:0] cta_sm_o_comb;
-  reg  cta_type_o_comb;
   wire [7:0] entry_0_id_o;
   wire [31:0] entry_0_index_o;
   wire entry_0_last_o;
@@ -292,24 +451,18 @@ module cta_channel_b2_l1_k1 (
   wire [3:0] first_free_req_i;
   wire [3:0] first_other_gnt_o;
   wire go;
-  wire held_d;
-  reg  held_q;
-  reg  [7:0] held_id_d;
-  reg  [7:0] held_id_q;
-  reg  [31:0] held_index_d;
-  reg  [31:0] held_index_q;
-  reg  [1:0] held_slot_d;
-  reg  [1:0] held_slot_q;
+  wire [3:0] goes;
+  reg  [3:0] held_d;
+  reg  [3:0] held_q;
   reg  [7:0] held_sm_d;
   reg  [7:0] held_sm_q;
-  reg  held_type_d;
-  reg  held_type_q;
   reg  [7:0] id;
   reg  incoming;
   reg  [31:0] index;
   reg  kind;
   wire [3:0] load;
   wire [3:0] looks;
+  reg  [3:0] moves;
   reg  [2:0] need_part_o_comb;
   reg  [8:0] need_regs_o_comb;
   reg  [10:0] need_smem_o_comb;
@@ -320,7 +473,6 @@ module cta_channel_b2_l1_k1 (
   wire [3:0] others;
   reg  [2:0] part;
   wire picker_any_o;
-  wire [3:0] placed;
   reg  [8:0] regs;
   wire [3:0] sel_c_d;
   reg  [3:0] sel_c_q;
@@ -328,23 +480,18 @@ module cta_channel_b2_l1_k1 (
   reg  [3:0] sel_p_q;
   reg  [3:0] selected;
   reg  [1:0] slot;
-  wire [7:0] sm;
   reg  [10:0] smem;
   reg  [1:0] stay_d;
   reg  [1:0] stay_q;
   reg  [6:0] warps;
 
-  assign cta_id_o = cta_id_o_comb;
-  assign cta_index_o = cta_index_o_comb;
-  assign cta_slot_o = cta_slot_o_comb;
   assign cta_sm_o = cta_sm_o_comb;
-  assign cta_type_o = cta_type_o_comb;
   assign need_part_o = need_part_o_comb;
   assign need_regs_o = need_regs_o_comb;
   assign need_smem_o = need_smem_o_comb;
   assign need_warps_o = need_warps_o_comb;
 
-  wire unused = &{1'b0, placed[3:1]};
+  wire unused = &{1'b0, moves[3:1]};
 
   assign first_free_req_i = 4'h1 & (~active_q);
   assign kern_ready_o = |first_free_gnt_o;
@@ -381,9 +528,19 @@ module cta_channel_b2_l1_k1 (
   assign sel_c_d = selected;
   assign sel_p_d = sel_c_q & (~load);
   assign looks = sel_p_q & active_q;
-  assign go = (|looks) & (~held_q);
+  assign go = (|looks) & (~(|held_q));
   assign no_room_o = go & (~picker_any_o);
-  assign placed = picker_any_o ? looks : 4'h0;
+  assign goes = picker_any_o ? (held_q | looks) : held_q;
+
+  always @(*) begin
+    if (cta_ready_i) begin
+      moves = goes;
+      held_d = 4'h0;
+    end else begin
+      moves = 4'h0;
+      held_d = goes;
+    end
+  end
 
   always @(*) begin
     warps = 7'h0;
@@ -403,7 +560,7 @@ module cta_channel_b2_l1_k1 (
     id = 8'h0;
     index = 32'h0;
     kind = 1'h0;
-    if (placed[0]) begin
+    if (goes[0]) begin
       slot = slot | entry_0_slot_o;
       id = id | entry_0_id_o;
       index = index | entry_0_index_o;
@@ -413,7 +570,7 @@ module cta_channel_b2_l1_k1 (
 
   always @(*) begin
     finished = 4'h0;
-    finished[0] = placed[0] & entry_0_last_o;
+    finished[0] = moves[0] & entry_0_last_o;
   end
 
   assign active_d = (active_q & (~finished)) | load;
@@ -433,42 +590,24 @@ module cta_channel_b2_l1_k1 (
     end
   end
 
-  assign sm = picker_any_o ? sm_i : 8'h0;
-  assign cta_valid_o = held_q | picker_any_o;
-  assign held_d = (held_q | picker_any_o) & (~cta_ready_i);
+  assign cta_valid_o = (|held_q) | picker_any_o;
+  assign cta_slot_o = slot;
+  assign cta_id_o = id;
+  assign cta_index_o = index;
+  assign cta_type_o = kind;
 
   always @(*) begin
-    if (held_q) begin
+    if (|held_q) begin
       cta_sm_o_comb = held_sm_q;
-      cta_slot_o_comb = held_slot_q;
-      cta_id_o_comb = held_id_q;
-      cta_index_o_comb = held_index_q;
-      cta_type_o_comb = held_type_q;
       held_sm_d = held_sm_q;
-      held_slot_d = held_slot_q;
-      held_id_d = held_id_q;
-      held_index_d = held_index_q;
-      held_type_d = held_type_q;
     end else begin
-      cta_sm_o_comb = sm;
-      cta_slot_o_comb = slot;
-      cta_id_o_comb = id;
-      cta_index_o_comb = index;
-      cta_type_o_comb = kind;
-      held_sm_d = sm;
-      held_slot_d = slot;
-      held_id_d = id;
-      held_index_d = index;
-      held_type_d = kind;
+      cta_sm_o_comb = sm_i;
+      held_sm_d = sm_i;
     end
   end
 
   always @(posedge clk_i) begin
     held_sm_q <= held_sm_d;
-    held_slot_q <= held_slot_d;
-    held_id_q <= held_id_d;
-    held_index_q <= held_index_d;
-    held_type_q <= held_type_d;
   end
 
   always @(posedge clk_i) begin
@@ -478,7 +617,7 @@ module cta_channel_b2_l1_k1 (
       stay_q <= 2'h0;
       sel_c_q <= 4'h0;
       sel_p_q <= 4'h0;
-      held_q <= 1'h0;
+      held_q <= 4'h0;
     end else begin
       active_q <= active_d;
       at_q <= at_d;
@@ -500,7 +639,7 @@ module cta_channel_b2_l1_k1 (
     .warps_i(kern_warps_i),
     .regs_i(kern_regs_i),
     .smem_i(kern_smem_i),
-    .place_i(placed[0]),
+    .place_i(moves[0]),
     .last_o(entry_0_last_o),
     .index_o(entry_0_index_o),
     .slot_o(entry_0_slot_o),
@@ -574,8 +713,8 @@ module cta_arbiter_typed_n4_s3_k1 (
   input  wire [7:0] fit_b_0_i,      // channel 1: lanes where the CTA of two cycles before fits
   output wire [7:0] place_a_0_o,    // channel 0: one-hot or zero, the lane that gets it
   output wire [7:0] place_b_0_o,    // channel 1: one-hot or zero, the lane that gets it
-  input  wire [7:0] sm_0_i,         // number of its SM
-  input  wire [7:0] sm_1_i,         // number of its SM
+  input  wire [7:0] sm_0_i,         // number of its SM, or 0
+  input  wire [7:0] sm_1_i,         // number of its SM, or 0
   output wire cta_valid_0_o,        // a CTA goes to an SM
   output wire cta_valid_1_o,        // a CTA goes to an SM
   input  wire cta_ready_0_i,        // it is taken at the end of this cycle
@@ -594,7 +733,7 @@ module cta_arbiter_typed_n4_s3_k1 (
   output wire no_room_1_o           // a CTA was looked at in this cycle and no lane had room
 );
 
-  cta_channel_b2_l1_k1 u_channel_0 (
+  cta_channel_b2_l3_k1 u_channel_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .kern_valid_i(kern_valid_0_i),
@@ -625,7 +764,7 @@ module cta_arbiter_typed_n4_s3_k1 (
     .no_room_o(no_room_0_o)
   );
 
-  cta_channel_b2_l1_k1 u_channel_1 (
+  cta_channel_b2_l3_k1 u_channel_1 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .kern_valid_i(kern_valid_1_i),

@@ -6,19 +6,21 @@
 module sm_field_w5_l32_q2 (
   input  wire clk_i,                // clock, rising edge
   input  wire init_i,               // the SM at stage U becomes empty
-  input  wire [4:0] need_0_i,       // what a requester's CTA needs, low bits
-  input  wire [4:0] need_1_i,       // what a requester's CTA needs, low bits
-  input  wire [4:0] sum_0_i,        // what both requesters' CTAs need, low bits
+  input  wire [4:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [4:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [4:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
   output wire fits_0_o,             // the SM at stage C has that much
   output wire fits_1_o,             // the SM at stage C has that much
   output wire sum_fits_0_o,         // and that
-  input  wire place_0_i,            // the SM at stage U is charged for a requester's CTA
-  input  wire place_1_i,            // the SM at stage U is charged for a requester's CTA
-  input  wire [4:0] charge_0_i,     // how much that is
-  input  wire [4:0] charge_1_i,     // how much that is
-  input  wire [4:0] charge_sum_0_i, // how much it is for both
-  input  wire free_valid_i,         // it gets that back
-  input  wire [4:0] free_i,         // what the SM at stage U gets back, negated; where nothing is placed
+  input  wire charged_i,            // the SM at stage U is charged
+  input  wire alone_0_i,            // for a requester's CTA alone
+  input  wire alone_1_i,            // for a requester's CTA alone
+  input  wire [4:0] charge_0_i,     // how much that is, complemented
+  input  wire [4:0] charge_1_i,     // how much that is, complemented
+  input  wire both_0_i,             // for both
+  input  wire [4:0] charge_sum_0_i, // how much that is, complemented
+  input  wire free_valid_i,         // the SM at stage U gets something back; where it is not charged
+  input  wire [4:0] free_i,         // how much
   output wire [4:0] left_o          // what the SM at stage U has left
 );
 
@@ -28,31 +30,86 @@ module sm_field_w5_l32_q2 (
   reg  [4:0] at_p_q;
   wire [4:0] at_u_d;
   reg  [4:0] at_u_q;
-  reg  [4:0] less;
+  reg  carry;
+  reg  fits_0_o_comb;
+  reg  fits_1_o_comb;
+  reg  [4:0] have;
+  reg  made;
+  reg  [4:0] other;
+  reg  sum_fits_0_o_comb;
+  reg  through;
+  reg  [4:0] total;
+
+  assign fits_0_o = fits_0_o_comb;
+  assign fits_1_o = fits_1_o_comb;
+  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   always @(*) begin
-    less = 5'h0;
+    have = at_c_q;
+    carry = 1'h1;
+    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
+    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
+    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
+    carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
+    carry = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    fits_0_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
+    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
+    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
+    carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
+    carry = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    fits_1_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
+    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
+    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
+    carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
+    carry = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    sum_fits_0_o_comb = made | (through & carry);
+    have = at_u_q;
+    total = 5'h0;
+    carry = charged_i;
+    total[0] = (have[0] ^ other[0]) ^ carry;
+    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
+    total[1] = (have[1] ^ other[1]) ^ carry;
+    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
+    total[2] = (have[2] ^ other[2]) ^ carry;
+    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
+    total[3] = (have[3] ^ other[3]) ^ carry;
+    carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
+    total[4] = (have[4] ^ other[4]) ^ carry;
+    carry = (have[4] & other[4]) | ((have[4] | other[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+  end
+
+  always @(*) begin
+    other = 5'h0;
     if (free_valid_i) begin
-      less = free_i;
+      other = free_i;
     end
-    if (place_0_i) begin
-      less = charge_0_i;
+    if (alone_0_i) begin
+      other = other | charge_0_i;
     end
-    if (place_1_i) begin
-      less = charge_1_i;
+    if (alone_1_i) begin
+      other = other | charge_1_i;
     end
-    if (place_0_i & place_1_i) begin
-      less = charge_sum_0_i;
+    if (both_0_i) begin
+      other = other | charge_sum_0_i;
     end
   end
 
-  assign fits_0_o = at_c_q >= need_0_i;
-  assign fits_1_o = at_c_q >= need_1_i;
-  assign sum_fits_0_o = at_c_q >= sum_0_i;
   assign at_p_d = at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 5'h0 : (at_u_q - less);
+  assign at_c_d = init_i ? 5'h0 : total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -64,19 +121,21 @@ endmodule
 module sm_field_w8_l256_q2 (
   input  wire clk_i,                // clock, rising edge
   input  wire init_i,               // the SM at stage U becomes empty
-  input  wire [7:0] need_0_i,       // what a requester's CTA needs, low bits
-  input  wire [7:0] need_1_i,       // what a requester's CTA needs, low bits
-  input  wire [7:0] sum_0_i,        // what both requesters' CTAs need, low bits
+  input  wire [7:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [7:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [7:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
   output wire fits_0_o,             // the SM at stage C has that much
   output wire fits_1_o,             // the SM at stage C has that much
   output wire sum_fits_0_o,         // and that
-  input  wire place_0_i,            // the SM at stage U is charged for a requester's CTA
-  input  wire place_1_i,            // the SM at stage U is charged for a requester's CTA
-  input  wire [7:0] charge_0_i,     // how much that is
-  input  wire [7:0] charge_1_i,     // how much that is
-  input  wire [7:0] charge_sum_0_i, // how much it is for both
-  input  wire free_valid_i,         // it gets that back
-  input  wire [7:0] free_i,         // what the SM at stage U gets back, negated; where nothing is placed
+  input  wire charged_i,            // the SM at stage U is charged
+  input  wire alone_0_i,            // for a requester's CTA alone
+  input  wire alone_1_i,            // for a requester's CTA alone
+  input  wire [7:0] charge_0_i,     // how much that is, complemented
+  input  wire [7:0] charge_1_i,     // how much that is, complemented
+  input  wire both_0_i,             // for both
+  input  wire [7:0] charge_sum_0_i, // how much that is, complemented
+  input  wire free_valid_i,         // the SM at stage U gets something back; where it is not charged
+  input  wire [7:0] free_i,         // how much
   output wire [7:0] left_o          // what the SM at stage U has left
 );
 
@@ -86,31 +145,117 @@ module sm_field_w8_l256_q2 (
   reg  [7:0] at_p_q;
   wire [7:0] at_u_d;
   reg  [7:0] at_u_q;
-  reg  [7:0] less;
+  reg  carry;
+  reg  fits_0_o_comb;
+  reg  fits_1_o_comb;
+  reg  [7:0] have;
+  reg  made;
+  reg  [7:0] other;
+  reg  sum_fits_0_o_comb;
+  reg  through;
+  reg  [7:0] total;
+
+  assign fits_0_o = fits_0_o_comb;
+  assign fits_1_o = fits_1_o_comb;
+  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   always @(*) begin
-    less = 8'h0;
+    have = at_c_q;
+    carry = 1'h1;
+    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
+    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
+    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
+    carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & made);
+    through = through & (have[4] | need_0_i[4]);
+    made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
+    through = through & (have[5] | need_0_i[5]);
+    made = (have[6] & need_0_i[6]) | ((have[6] | need_0_i[6]) & made);
+    through = through & (have[6] | need_0_i[6]);
+    made = (have[7] & need_0_i[7]) | ((have[7] | need_0_i[7]) & made);
+    through = through & (have[7] | need_0_i[7]);
+    fits_0_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
+    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
+    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
+    carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & made);
+    through = through & (have[4] | need_1_i[4]);
+    made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
+    through = through & (have[5] | need_1_i[5]);
+    made = (have[6] & need_1_i[6]) | ((have[6] | need_1_i[6]) & made);
+    through = through & (have[6] | need_1_i[6]);
+    made = (have[7] & need_1_i[7]) | ((have[7] | need_1_i[7]) & made);
+    through = through & (have[7] | need_1_i[7]);
+    fits_1_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
+    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
+    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
+    carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & made);
+    through = through & (have[4] | sum_0_i[4]);
+    made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
+    through = through & (have[5] | sum_0_i[5]);
+    made = (have[6] & sum_0_i[6]) | ((have[6] | sum_0_i[6]) & made);
+    through = through & (have[6] | sum_0_i[6]);
+    made = (have[7] & sum_0_i[7]) | ((have[7] | sum_0_i[7]) & made);
+    through = through & (have[7] | sum_0_i[7]);
+    sum_fits_0_o_comb = made | (through & carry);
+    have = at_u_q;
+    total = 8'h0;
+    carry = charged_i;
+    total[0] = (have[0] ^ other[0]) ^ carry;
+    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
+    total[1] = (have[1] ^ other[1]) ^ carry;
+    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
+    total[2] = (have[2] ^ other[2]) ^ carry;
+    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
+    total[3] = (have[3] ^ other[3]) ^ carry;
+    carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    total[4] = (have[4] ^ other[4]) ^ (made | (through & carry));
+    made = (have[4] & other[4]) | ((have[4] | other[4]) & made);
+    through = through & (have[4] | other[4]);
+    total[5] = (have[5] ^ other[5]) ^ (made | (through & carry));
+    made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
+    through = through & (have[5] | other[5]);
+    total[6] = (have[6] ^ other[6]) ^ (made | (through & carry));
+    made = (have[6] & other[6]) | ((have[6] | other[6]) & made);
+    through = through & (have[6] | other[6]);
+    total[7] = (have[7] ^ other[7]) ^ (made | (through & carry));
+    made = (have[7] & other[7]) | ((have[7] | other[7]) & made);
+    through = through & (have[7] | other[7]);
+  end
+
+  always @(*) begin
+    other = 8'h0;
     if (free_valid_i) begin
-      less = free_i;
+      other = free_i;
     end
-    if (place_0_i) begin
-      less = charge_0_i;
+    if (alone_0_i) begin
+      other = other | charge_0_i;
     end
-    if (place_1_i) begin
-      less = charge_1_i;
+    if (alone_1_i) begin
+      other = other | charge_1_i;
     end
-    if (place_0_i & place_1_i) begin
-      less = charge_sum_0_i;
+    if (both_0_i) begin
+      other = other | charge_sum_0_i;
     end
   end
 
-  assign fits_0_o = at_c_q >= need_0_i;
-  assign fits_1_o = at_c_q >= need_1_i;
-  assign sum_fits_0_o = at_c_q >= sum_0_i;
   assign at_p_d = at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 8'h0 : (at_u_q - less);
+  assign at_c_d = init_i ? 8'h0 : total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -122,19 +267,21 @@ endmodule
 module sm_field_w11_l1824_q2 (
   input  wire clk_i,                 // clock, rising edge
   input  wire init_i,                // the SM at stage U becomes empty
-  input  wire [10:0] need_0_i,       // what a requester's CTA needs, low bits
-  input  wire [10:0] need_1_i,       // what a requester's CTA needs, low bits
-  input  wire [10:0] sum_0_i,        // what both requesters' CTAs need, low bits
+  input  wire [10:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [10:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [10:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
   output wire fits_0_o,              // the SM at stage C has that much
   output wire fits_1_o,              // the SM at stage C has that much
   output wire sum_fits_0_o,          // and that
-  input  wire place_0_i,             // the SM at stage U is charged for a requester's CTA
-  input  wire place_1_i,             // the SM at stage U is charged for a requester's CTA
-  input  wire [10:0] charge_0_i,     // how much that is
-  input  wire [10:0] charge_1_i,     // how much that is
-  input  wire [10:0] charge_sum_0_i, // how much it is for both
-  input  wire free_valid_i,          // it gets that back
-  input  wire [10:0] free_i,         // what the SM at stage U gets back, negated; where nothing is placed
+  input  wire charged_i,             // the SM at stage U is charged
+  input  wire alone_0_i,             // for a requester's CTA alone
+  input  wire alone_1_i,             // for a requester's CTA alone
+  input  wire [10:0] charge_0_i,     // how much that is, complemented
+  input  wire [10:0] charge_1_i,     // how much that is, complemented
+  input  wire both_0_i,              // for both
+  input  wire [10:0] charge_sum_0_i, // how much that is, complemented
+  input  wire free_valid_i,          // the SM at stage U gets something back; where it is not charged
+  input  wire [10:0] free_i,         // how much
   output wire [10:0] left_o          // what the SM at stage U has left
 );
 
@@ -144,31 +291,140 @@ module sm_field_w11_l1824_q2 (
   reg  [10:0] at_p_q;
   wire [10:0] at_u_d;
   reg  [10:0] at_u_q;
-  reg  [10:0] less;
+  reg  carry;
+  reg  fits_0_o_comb;
+  reg  fits_1_o_comb;
+  reg  [10:0] have;
+  reg  made;
+  reg  [10:0] other;
+  reg  sum_fits_0_o_comb;
+  reg  through;
+  reg  [10:0] total;
+
+  assign fits_0_o = fits_0_o_comb;
+  assign fits_1_o = fits_1_o_comb;
+  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   always @(*) begin
-    less = 11'h0;
+    have = at_c_q;
+    carry = 1'h1;
+    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
+    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
+    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
+    carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
+    carry = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
+    through = through & (have[5] | need_0_i[5]);
+    made = (have[6] & need_0_i[6]) | ((have[6] | need_0_i[6]) & made);
+    through = through & (have[6] | need_0_i[6]);
+    made = (have[7] & need_0_i[7]) | ((have[7] | need_0_i[7]) & made);
+    through = through & (have[7] | need_0_i[7]);
+    made = (have[8] & need_0_i[8]) | ((have[8] | need_0_i[8]) & made);
+    through = through & (have[8] | need_0_i[8]);
+    made = (have[9] & need_0_i[9]) | ((have[9] | need_0_i[9]) & made);
+    through = through & (have[9] | need_0_i[9]);
+    made = (have[10] & need_0_i[10]) | ((have[10] | need_0_i[10]) & made);
+    through = through & (have[10] | need_0_i[10]);
+    fits_0_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
+    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
+    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
+    carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
+    carry = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
+    through = through & (have[5] | need_1_i[5]);
+    made = (have[6] & need_1_i[6]) | ((have[6] | need_1_i[6]) & made);
+    through = through & (have[6] | need_1_i[6]);
+    made = (have[7] & need_1_i[7]) | ((have[7] | need_1_i[7]) & made);
+    through = through & (have[7] | need_1_i[7]);
+    made = (have[8] & need_1_i[8]) | ((have[8] | need_1_i[8]) & made);
+    through = through & (have[8] | need_1_i[8]);
+    made = (have[9] & need_1_i[9]) | ((have[9] | need_1_i[9]) & made);
+    through = through & (have[9] | need_1_i[9]);
+    made = (have[10] & need_1_i[10]) | ((have[10] | need_1_i[10]) & made);
+    through = through & (have[10] | need_1_i[10]);
+    fits_1_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
+    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
+    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
+    carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
+    carry = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
+    through = through & (have[5] | sum_0_i[5]);
+    made = (have[6] & sum_0_i[6]) | ((have[6] | sum_0_i[6]) & made);
+    through = through & (have[6] | sum_0_i[6]);
+    made = (have[7] & sum_0_i[7]) | ((have[7] | sum_0_i[7]) & made);
+    through = through & (have[7] | sum_0_i[7]);
+    made = (have[8] & sum_0_i[8]) | ((have[8] | sum_0_i[8]) & made);
+    through = through & (have[8] | sum_0_i[8]);
+    made = (have[9] & sum_0_i[9]) | ((have[9] | sum_0_i[9]) & made);
+    through = through & (have[9] | sum_0_i[9]);
+    made = (have[10] & sum_0_i[10]) | ((have[10] | sum_0_i[10]) & made);
+    through = through & (have[10] | sum_0_i[10]);
+    sum_fits_0_o_comb = made | (through & carry);
+    have = at_u_q;
+    total = 11'h0;
+    carry = charged_i;
+    total[0] = (have[0] ^ other[0]) ^ carry;
+    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
+    total[1] = (have[1] ^ other[1]) ^ carry;
+    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
+    total[2] = (have[2] ^ other[2]) ^ carry;
+    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
+    total[3] = (have[3] ^ other[3]) ^ carry;
+    carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
+    total[4] = (have[4] ^ other[4]) ^ carry;
+    carry = (have[4] & other[4]) | ((have[4] | other[4]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    total[5] = (have[5] ^ other[5]) ^ (made | (through & carry));
+    made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
+    through = through & (have[5] | other[5]);
+    total[6] = (have[6] ^ other[6]) ^ (made | (through & carry));
+    made = (have[6] & other[6]) | ((have[6] | other[6]) & made);
+    through = through & (have[6] | other[6]);
+    total[7] = (have[7] ^ other[7]) ^ (made | (through & carry));
+    made = (have[7] & other[7]) | ((have[7] | other[7]) & made);
+    through = through & (have[7] | other[7]);
+    total[8] = (have[8] ^ other[8]) ^ (made | (through & carry));
+    made = (have[8] & other[8]) | ((have[8] | other[8]) & made);
+    through = through & (have[8] | other[8]);
+    total[9] = (have[9] ^ other[9]) ^ (made | (through & carry));
+    made = (have[9] & other[9]) | ((have[9] | other[9]) & made);
+    through = through & (have[9] | other[9]);
+    total[10] = (have[10] ^ other[10]) ^ (made | (through & carry));
+    made = (have[10] & other[10]) | ((have[10] | other[10]) & made);
+    through = through & (have[10] | other[10]);
+  end
+
+  always @(*) begin
+    other = 11'h0;
     if (free_valid_i) begin
-      less = free_i;
+      other = free_i;
     end
-    if (place_0_i) begin
-      less = charge_0_i;
+    if (alone_0_i) begin
+      other = other | charge_0_i;
     end
-    if (place_1_i) begin
-      less = charge_1_i;
+    if (alone_1_i) begin
+      other = other | charge_1_i;
     end
-    if (place_0_i & place_1_i) begin
-      less = charge_sum_0_i;
+    if (both_0_i) begin
+      other = other | charge_sum_0_i;
     end
   end
 
-  assign fits_0_o = at_c_q >= need_0_i;
-  assign fits_1_o = at_c_q >= need_1_i;
-  assign sum_fits_0_o = at_c_q >= sum_0_i;
   assign at_p_d = at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 11'h720 : (at_u_q - less);
+  assign at_c_d = init_i ? 11'h720 : total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -180,19 +436,21 @@ endmodule
 module sm_field_w6_l64_q2 (
   input  wire clk_i,                // clock, rising edge
   input  wire init_i,               // the SM at stage U becomes empty
-  input  wire [5:0] need_0_i,       // what a requester's CTA needs, low bits
-  input  wire [5:0] need_1_i,       // what a requester's CTA needs, low bits
-  input  wire [5:0] sum_0_i,        // what both requesters' CTAs need, low bits
+  input  wire [5:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [5:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
+  input  wire [5:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
   output wire fits_0_o,             // the SM at stage C has that much
   output wire fits_1_o,             // the SM at stage C has that much
   output wire sum_fits_0_o,         // and that
-  input  wire place_0_i,            // the SM at stage U is charged for a requester's CTA
-  input  wire place_1_i,            // the SM at stage U is charged for a requester's CTA
-  input  wire [5:0] charge_0_i,     // how much that is
-  input  wire [5:0] charge_1_i,     // how much that is
-  input  wire [5:0] charge_sum_0_i, // how much it is for both
-  input  wire free_valid_i,         // it gets that back
-  input  wire [5:0] free_i,         // what the SM at stage U gets back, negated; where nothing is placed
+  input  wire charged_i,            // the SM at stage U is charged
+  input  wire alone_0_i,            // for a requester's CTA alone
+  input  wire alone_1_i,            // for a requester's CTA alone
+  input  wire [5:0] charge_0_i,     // how much that is, complemented
+  input  wire [5:0] charge_1_i,     // how much that is, complemented
+  input  wire both_0_i,             // for both
+  input  wire [5:0] charge_sum_0_i, // how much that is, complemented
+  input  wire free_valid_i,         // the SM at stage U gets something back; where it is not charged
+  input  wire [5:0] free_i,         // how much
   output wire [5:0] left_o          // what the SM at stage U has left
 );
 
@@ -202,31 +460,103 @@ module sm_field_w6_l64_q2 (
   reg  [5:0] at_p_q;
   wire [5:0] at_u_d;
   reg  [5:0] at_u_q;
-  reg  [5:0] less;
+  reg  carry;
+  reg  fits_0_o_comb;
+  reg  fits_1_o_comb;
+  reg  [5:0] have;
+  reg  made;
+  reg  [5:0] other;
+  reg  sum_fits_0_o_comb;
+  reg  through;
+  reg  [5:0] total;
+
+  assign fits_0_o = fits_0_o_comb;
+  assign fits_1_o = fits_1_o_comb;
+  assign sum_fits_0_o = sum_fits_0_o_comb;
 
   always @(*) begin
-    less = 6'h0;
+    have = at_c_q;
+    carry = 1'h1;
+    carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
+    carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
+    carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & made);
+    through = through & (have[3] | need_0_i[3]);
+    made = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & made);
+    through = through & (have[4] | need_0_i[4]);
+    made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
+    through = through & (have[5] | need_0_i[5]);
+    fits_0_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
+    carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
+    carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & made);
+    through = through & (have[3] | need_1_i[3]);
+    made = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & made);
+    through = through & (have[4] | need_1_i[4]);
+    made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
+    through = through & (have[5] | need_1_i[5]);
+    fits_1_o_comb = made | (through & carry);
+    carry = 1'h1;
+    carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
+    carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
+    carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    made = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & made);
+    through = through & (have[3] | sum_0_i[3]);
+    made = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & made);
+    through = through & (have[4] | sum_0_i[4]);
+    made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
+    through = through & (have[5] | sum_0_i[5]);
+    sum_fits_0_o_comb = made | (through & carry);
+    have = at_u_q;
+    total = 6'h0;
+    carry = charged_i;
+    total[0] = (have[0] ^ other[0]) ^ carry;
+    carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
+    total[1] = (have[1] ^ other[1]) ^ carry;
+    carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
+    total[2] = (have[2] ^ other[2]) ^ carry;
+    carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
+    made = 1'h0;
+    through = 1'h1;
+    total[3] = (have[3] ^ other[3]) ^ (made | (through & carry));
+    made = (have[3] & other[3]) | ((have[3] | other[3]) & made);
+    through = through & (have[3] | other[3]);
+    total[4] = (have[4] ^ other[4]) ^ (made | (through & carry));
+    made = (have[4] & other[4]) | ((have[4] | other[4]) & made);
+    through = through & (have[4] | other[4]);
+    total[5] = (have[5] ^ other[5]) ^ (made | (through & carry));
+    made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
+    through = through & (have[5] | other[5]);
+  end
+
+  always @(*) begin
+    other = 6'h0;
     if (free_valid_i) begin
-      less = free_i;
+      other = free_i;
     end
-    if (place_0_i) begin
-      less = charge_0_i;
+    if (alone_0_i) begin
+      other = other | charge_0_i;
     end
-    if (place_1_i) begin
-      less = charge_1_i;
+    if (alone_1_i) begin
+      other = other | charge_1_i;
     end
-    if (place_0_i & place_1_i) begin
-      less = charge_sum_0_i;
+    if (both_0_i) begin
+      other = other | charge_sum_0_i;
     end
   end
 
-  assign fits_0_o = at_c_q >= need_0_i;
-  assign fits_1_o = at_c_q >= need_1_i;
-  assign sum_fits_0_o = at_c_q >= sum_0_i;
   assign at_p_d = at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 6'h0 : (at_u_q - less);
+  assign at_c_d = init_i ? 6'h0 : total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -242,26 +572,26 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   input  wire turn_i,                     // changes with every turn: whose the contested SMs are
   input  wire big_0_i,                    // its CTA needs an empty SM
   input  wire big_1_i,                    // its CTA needs an empty SM
-  input  wire [5:0] need_warps_0_i,       // warps it needs, modulo 64
-  input  wire [5:0] need_warps_1_i,       // warps it needs, modulo 64
-  input  wire [7:0] need_regs_0_i,        // register units it needs, modulo 256
-  input  wire [7:0] need_regs_1_i,        // register units it needs, modulo 256
-  input  wire [10:0] need_smem_0_i,       // shared memory units it needs
-  input  wire [10:0] need_smem_1_i,       // shared memory units it needs
+  input  wire [5:0] need_warps_0_i,       // warps it needs, modulo 64, complemented
+  input  wire [5:0] need_warps_1_i,       // warps it needs, modulo 64, complemented
+  input  wire [7:0] need_regs_0_i,        // register units it needs, modulo 256, complemented
+  input  wire [7:0] need_regs_1_i,        // register units it needs, modulo 256, complemented
+  input  wire [10:0] need_smem_0_i,       // shared memory units it needs, complemented
+  input  wire [10:0] need_smem_1_i,       // shared memory units it needs, complemented
   input  wire sum_big_0_i,                // both requesters' CTAs together need an empty SM, or more
   input  wire sum_empty_0_i,              // an empty SM has room for both
-  input  wire [5:0] sum_warps_0_i,        // warps of both, modulo 64
-  input  wire [7:0] sum_regs_0_i,         // register units of both, modulo 256
-  input  wire [10:0] sum_smem_0_i,        // shared memory units of both, modulo 2048
-  input  wire [5:0] charge_warps_0_i,     // what the CTAs at stage U cost
-  input  wire [5:0] charge_warps_1_i,     // what the CTAs at stage U cost
-  input  wire [7:0] charge_regs_0_i,      // what the CTAs at stage U cost
-  input  wire [7:0] charge_regs_1_i,      // what the CTAs at stage U cost
-  input  wire [10:0] charge_smem_0_i,     // what the CTAs at stage U cost
-  input  wire [10:0] charge_smem_1_i,     // what the CTAs at stage U cost
-  input  wire [5:0] charge_sum_warps_0_i, // what both cost
-  input  wire [7:0] charge_sum_regs_0_i,  // what both cost
-  input  wire [10:0] charge_sum_smem_0_i, // what both cost
+  input  wire [5:0] sum_warps_0_i,        // warps of both, modulo 64, complemented
+  input  wire [7:0] sum_regs_0_i,         // register units of both, modulo 256, complemented
+  input  wire [10:0] sum_smem_0_i,        // shared memory units of both, modulo 2048, complemented
+  input  wire [5:0] charge_warps_0_i,     // what the CTAs at stage U cost, complemented
+  input  wire [5:0] charge_warps_1_i,     // what the CTAs at stage U cost, complemented
+  input  wire [7:0] charge_regs_0_i,      // what the CTAs at stage U cost, complemented
+  input  wire [7:0] charge_regs_1_i,      // what the CTAs at stage U cost, complemented
+  input  wire [10:0] charge_smem_0_i,     // what the CTAs at stage U cost, complemented
+  input  wire [10:0] charge_smem_1_i,     // what the CTAs at stage U cost, complemented
+  input  wire [5:0] charge_sum_warps_0_i, // what both cost, complemented
+  input  wire [7:0] charge_sum_regs_0_i,  // what both cost, complemented
+  input  wire [10:0] charge_sum_smem_0_i, // what both cost, complemented
   input  wire open_0_i,                   // a requester has a CTA, and may use the lane
   input  wire open_1_i,                   // a requester has a CTA, and may use the lane
   output wire fit_0_o,                    // the SM at stage P has room, and nothing is kept for it
@@ -270,20 +600,20 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   input  wire place_1_i,                  // the SM at stage P gets a requester's CTA
   input  wire exists_i,                   // the slice at stage C has an SM in this lane
   input  wire odd_i,                      // the lane's number is odd
-  input  wire [7:0] base_i,               // the lane's first SM
-  input  wire free_valid_i,               // a CTA has ended on an SM of the slice at U
-  input  wire [7:0] free_base_i,          // first SM of its lane
-  input  wire [5:0] free_warps_i,         // what it had, negated
-  input  wire [7:0] free_regs_i,          // what it had, negated
-  input  wire [10:0] free_smem_i,         // what it had, negated
+  input  wire ended_i,                    // a CTA has ended on the SM at stage U
+  input  wire [5:0] free_warps_i,         // what it had
+  input  wire [7:0] free_regs_i,          // what it had
+  input  wire [10:0] free_smem_i,         // what it had
   output wire taken_o,                    // it is given back
-  input  wire kept_valid_i,               // a completion is kept for an SM of the slice at P
-  input  wire [7:0] kept_base_i           // first SM of its lane
+  input  wire kept_i                      // a completion will be kept for the SM at stage C when it is at P
 );
 
+  reg  alone_0;
+  reg  alone_1;
   reg  charged;
   wire could_0;
   wire could_1;
+  wire ctas_both_0_i;
   wire ctas_fits_0_o;
   wire ctas_fits_1_o;
   wire [4:0] ctas_left_o;
@@ -304,16 +634,19 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   reg  placed_0_q;
   wire placed_1_d;
   reg  placed_1_q;
+  wire regs_both_0_i;
   wire regs_fits_0_o;
   wire regs_fits_1_o;
   wire [7:0] regs_left_o_unused;
   wire regs_sum_fits_0_o;
   reg  shared;
+  wire smem_both_0_i;
   wire smem_fits_0_o;
   wire smem_fits_1_o;
   wire [10:0] smem_left_o_unused;
   wire smem_sum_fits_0_o;
   wire taken;
+  wire warps_both_0_i;
   wire warps_fits_0_o;
   wire warps_fits_1_o;
   wire [5:0] warps_left_o_unused;
@@ -336,13 +669,29 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     charged = charged | placed_1_q;
   end
 
-  assign fit_0_d = (could_0 & (shared | favoured_0)) & (~init_i);
-  assign fit_0_o = fit_0_q & (~(kept_valid_i & (kept_base_i == base_i)));
+  assign fit_0_d = (could_0 & (shared | favoured_0)) & (~(init_i | kept_i));
+  assign fit_0_o = fit_0_q;
   assign placed_0_d = place_0_i;
-  assign fit_1_d = (could_1 & (shared | favoured_1)) & (~init_i);
-  assign fit_1_o = fit_1_q & (~(kept_valid_i & (kept_base_i == base_i)));
+
+  always @(*) begin
+    alone_0 = placed_0_q;
+    alone_0 = placed_0_q & (~placed_1_q);
+  end
+
+  assign fit_1_d = (could_1 & (shared | favoured_1)) & (~(init_i | kept_i));
+  assign fit_1_o = fit_1_q;
   assign placed_1_d = place_1_i;
-  assign taken = (free_valid_i & (free_base_i == base_i)) & (~charged);
+
+  always @(*) begin
+    alone_1 = placed_1_q;
+    alone_1 = placed_1_q & (~placed_0_q);
+  end
+
+  assign ctas_both_0_i = placed_0_q & placed_1_q;
+  assign warps_both_0_i = placed_0_q & placed_1_q;
+  assign regs_both_0_i = placed_0_q & placed_1_q;
+  assign smem_both_0_i = placed_0_q & placed_1_q;
+  assign taken = ended_i & (~charged);
   assign taken_o = taken;
   assign empty_p_d = empty_c_q;
   assign empty_u_d = empty_p_q;
@@ -369,19 +718,21 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   sm_field_w5_l32_q2 u_ctas (
     .clk_i(clk_i),
     .init_i(init_i),
-    .need_0_i(5'h1),
-    .need_1_i(5'h1),
-    .sum_0_i(5'h2),
+    .need_0_i(5'h1e),
+    .need_1_i(5'h1e),
+    .sum_0_i(5'h1d),
     .fits_0_o(ctas_fits_0_o),
     .fits_1_o(ctas_fits_1_o),
     .sum_fits_0_o(ctas_sum_fits_0_o),
-    .place_0_i(placed_0_q),
-    .place_1_i(placed_1_q),
-    .charge_0_i(5'h1),
-    .charge_1_i(5'h1),
-    .charge_sum_0_i(5'h2),
+    .charged_i(charged),
+    .alone_0_i(alone_0),
+    .alone_1_i(alone_1),
+    .charge_0_i(5'h1e),
+    .charge_1_i(5'h1e),
+    .both_0_i(ctas_both_0_i),
+    .charge_sum_0_i(5'h1d),
     .free_valid_i(taken),
-    .free_i(5'h1f),
+    .free_i(5'h1),
     .left_o(ctas_left_o)
   );
 
@@ -394,10 +745,12 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     .fits_0_o(warps_fits_0_o),
     .fits_1_o(warps_fits_1_o),
     .sum_fits_0_o(warps_sum_fits_0_o),
-    .place_0_i(placed_0_q),
-    .place_1_i(placed_1_q),
+    .charged_i(charged),
+    .alone_0_i(alone_0),
+    .alone_1_i(alone_1),
     .charge_0_i(charge_warps_0_i),
     .charge_1_i(charge_warps_1_i),
+    .both_0_i(warps_both_0_i),
     .charge_sum_0_i(charge_sum_warps_0_i),
     .free_valid_i(taken),
     .free_i(free_warps_i),
@@ -413,10 +766,12 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     .fits_0_o(regs_fits_0_o),
     .fits_1_o(regs_fits_1_o),
     .sum_fits_0_o(regs_sum_fits_0_o),
-    .place_0_i(placed_0_q),
-    .place_1_i(placed_1_q),
+    .charged_i(charged),
+    .alone_0_i(alone_0),
+    .alone_1_i(alone_1),
     .charge_0_i(charge_regs_0_i),
     .charge_1_i(charge_regs_1_i),
+    .both_0_i(regs_both_0_i),
     .charge_sum_0_i(charge_sum_regs_0_i),
     .free_valid_i(taken),
     .free_i(free_regs_i),
@@ -432,10 +787,12 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     .fits_0_o(smem_fits_0_o),
     .fits_1_o(smem_fits_1_o),
     .sum_fits_0_o(smem_sum_fits_0_o),
-    .place_0_i(placed_0_q),
-    .place_1_i(placed_1_q),
+    .charged_i(charged),
+    .alone_0_i(alone_0),
+    .alone_1_i(alone_1),
     .charge_0_i(charge_smem_0_i),
     .charge_1_i(charge_smem_1_i),
+    .both_0_i(smem_both_0_i),
     .charge_sum_0_i(charge_sum_smem_0_i),
     .free_valid_i(taken),
     .free_i(free_smem_i),
@@ -450,26 +807,26 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
   input  wire turn_i,                     // changes with every turn: whose the contested SMs are
   input  wire big_0_i,                    // its CTA needs an empty SM
   input  wire big_1_i,                    // its CTA needs an empty SM
-  input  wire [5:0] need_warps_0_i,       // warps it needs, modulo 64
-  input  wire [5:0] need_warps_1_i,       // warps it needs, modulo 64
-  input  wire [7:0] need_regs_0_i,        // register units it needs, modulo 256
-  input  wire [7:0] need_regs_1_i,        // register units it needs, modulo 256
-  input  wire [10:0] need_smem_0_i,       // shared memory units it needs
-  input  wire [10:0] need_smem_1_i,       // shared memory units it needs
+  input  wire [5:0] need_warps_0_i,       // warps it needs, modulo 64, complemented
+  input  wire [5:0] need_warps_1_i,       // warps it needs, modulo 64, complemented
+  input  wire [7:0] need_regs_0_i,        // register units it needs, modulo 256, complemented
+  input  wire [7:0] need_regs_1_i,        // register units it needs, modulo 256, complemented
+  input  wire [10:0] need_smem_0_i,       // shared memory units it needs, complemented
+  input  wire [10:0] need_smem_1_i,       // shared memory units it needs, complemented
   input  wire sum_big_0_i,                // both requesters' CTAs together need an empty SM, or more
   input  wire sum_empty_0_i,              // an empty SM has room for both
-  input  wire [5:0] sum_warps_0_i,        // warps of both, modulo 64
-  input  wire [7:0] sum_regs_0_i,         // register units of both, modulo 256
-  input  wire [10:0] sum_smem_0_i,        // shared memory units of both, modulo 2048
-  input  wire [5:0] charge_warps_0_i,     // what the CTAs at stage U cost
-  input  wire [5:0] charge_warps_1_i,     // what the CTAs at stage U cost
-  input  wire [7:0] charge_regs_0_i,      // what the CTAs at stage U cost
-  input  wire [7:0] charge_regs_1_i,      // what the CTAs at stage U cost
-  input  wire [10:0] charge_smem_0_i,     // what the CTAs at stage U cost
-  input  wire [10:0] charge_smem_1_i,     // what the CTAs at stage U cost
-  input  wire [5:0] charge_sum_warps_0_i, // what both cost
-  input  wire [7:0] charge_sum_regs_0_i,  // what both cost
-  input  wire [10:0] charge_sum_smem_0_i, // what both cost
+  input  wire [5:0] sum_warps_0_i,        // warps of both, modulo 64, complemented
+  input  wire [7:0] sum_regs_0_i,         // register units of both, modulo 256, complemented
+  input  wire [10:0] sum_smem_0_i,        // shared memory units of both, modulo 2048, complemented
+  input  wire [5:0] charge_warps_0_i,     // what the CTAs at stage U cost, complemented
+  input  wire [5:0] charge_warps_1_i,     // what the CTAs at stage U cost, complemented
+  input  wire [7:0] charge_regs_0_i,      // what the CTAs at stage U cost, complemented
+  input  wire [7:0] charge_regs_1_i,      // what the CTAs at stage U cost, complemented
+  input  wire [10:0] charge_smem_0_i,     // what the CTAs at stage U cost, complemented
+  input  wire [10:0] charge_smem_1_i,     // what the CTAs at stage U cost, complemented
+  input  wire [5:0] charge_sum_warps_0_i, // what both cost, complemented
+  input  wire [7:0] charge_sum_regs_0_i,  // what both cost, complemented
+  input  wire [10:0] charge_sum_smem_0_i, // what both cost, complemented
   input  wire [2:0] at_c_i,               // one-hot: the slice at stage C
   input  wire [7:0] open_0_i,             // a requester has a CTA, and may use the lane
   input  wire [7:0] open_1_i,             // a requester has a CTA, and may use the lane
@@ -477,40 +834,30 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
   output wire [7:0] fit_1_o,              // the SM at stage P has room, and nothing is kept for it
   input  wire [7:0] place_0_i,            // the SM at stage P gets a requester's CTA
   input  wire [7:0] place_1_i,            // the SM at stage P gets a requester's CTA
-  output wire [7:0] base_0_o,             // first SM of the lane that place_i names, or 0
-  output wire [7:0] base_1_o,             // first SM of the lane that place_i names, or 0
-  input  wire free_valid_0_i,             // a CTA has ended on an SM of the slice at U
-  input  wire free_valid_1_i,             // a CTA has ended on an SM of the slice at U
-  input  wire free_valid_2_i,             // a CTA has ended on an SM of the slice at U
-  input  wire free_valid_3_i,             // a CTA has ended on an SM of the slice at U
-  input  wire [7:0] free_base_0_i,        // first SM of its lane
-  input  wire [7:0] free_base_1_i,        // first SM of its lane
-  input  wire [7:0] free_base_2_i,        // first SM of its lane
-  input  wire [7:0] free_base_3_i,        // first SM of its lane
-  input  wire [5:0] free_warps_0_i,       // what it had, negated
-  input  wire [5:0] free_warps_1_i,       // what it had, negated
-  input  wire [5:0] free_warps_2_i,       // what it had, negated
-  input  wire [5:0] free_warps_3_i,       // what it had, negated
-  input  wire [7:0] free_regs_0_i,        // what it had, negated
-  input  wire [7:0] free_regs_1_i,        // what it had, negated
-  input  wire [7:0] free_regs_2_i,        // what it had, negated
-  input  wire [7:0] free_regs_3_i,        // what it had, negated
-  input  wire [10:0] free_smem_0_i,       // what it had, negated
-  input  wire [10:0] free_smem_1_i,       // what it had, negated
-  input  wire [10:0] free_smem_2_i,       // what it had, negated
-  input  wire [10:0] free_smem_3_i,       // what it had, negated
+  input  wire [1:0] ended_0_i,            // a CTA has ended on the SM at stage U
+  input  wire [1:0] ended_1_i,            // a CTA has ended on the SM at stage U
+  input  wire [1:0] ended_2_i,            // a CTA has ended on the SM at stage U
+  input  wire [1:0] ended_3_i,            // a CTA has ended on the SM at stage U
+  input  wire [5:0] free_warps_0_i,       // what it had
+  input  wire [5:0] free_warps_1_i,       // what it had
+  input  wire [5:0] free_warps_2_i,       // what it had
+  input  wire [5:0] free_warps_3_i,       // what it had
+  input  wire [7:0] free_regs_0_i,        // what it had
+  input  wire [7:0] free_regs_1_i,        // what it had
+  input  wire [7:0] free_regs_2_i,        // what it had
+  input  wire [7:0] free_regs_3_i,        // what it had
+  input  wire [10:0] free_smem_0_i,       // what it had
+  input  wire [10:0] free_smem_1_i,       // what it had
+  input  wire [10:0] free_smem_2_i,       // what it had
+  input  wire [10:0] free_smem_3_i,       // what it had
   output wire taken_0_o,                  // it is given back
   output wire taken_1_o,                  // it is given back
   output wire taken_2_o,                  // it is given back
   output wire taken_3_o,                  // it is given back
-  input  wire kept_valid_0_i,             // a completion is kept for an SM of the slice at P
-  input  wire kept_valid_1_i,             // a completion is kept for an SM of the slice at P
-  input  wire kept_valid_2_i,             // a completion is kept for an SM of the slice at P
-  input  wire kept_valid_3_i,             // a completion is kept for an SM of the slice at P
-  input  wire [7:0] kept_base_0_i,        // first SM of its lane
-  input  wire [7:0] kept_base_1_i,        // first SM of its lane
-  input  wire [7:0] kept_base_2_i,        // first SM of its lane
-  input  wire [7:0] kept_base_3_i         // first SM of its lane
+  input  wire [1:0] kept_0_i,             // a completion will be kept for the SM at stage C when it is at P
+  input  wire [1:0] kept_1_i,             // a completion will be kept for the SM at stage C when it is at P
+  input  wire [1:0] kept_2_i,             // a completion will be kept for the SM at stage C when it is at P
+  input  wire [1:0] kept_3_i              // a completion will be kept for the SM at stage C when it is at P
 );
 
   reg  [7:0] fit_0;
@@ -519,52 +866,56 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
   wire lane_0_fit_0_o;
   wire lane_0_fit_1_o;
   wire lane_0_taken_o;
-  reg  [7:0] sm_0;
-  reg  [7:0] sm_1;
+  wire lane_1_exists_i;
+  wire lane_1_fit_0_o;
+  wire lane_1_fit_1_o;
+  wire lane_1_taken_o;
+  wire lane_2_exists_i;
+  wire lane_2_fit_0_o;
+  wire lane_2_fit_1_o;
+  wire lane_2_taken_o;
   reg  taken_0;
-  wire taken_1;
-  wire taken_2;
+  reg  taken_1;
+  reg  taken_2;
   wire taken_3;
 
-  wire unused = &{1'b0, free_base_1_i, free_base_2_i, free_base_3_i, free_regs_1_i, free_regs_2_i, free_regs_3_i, free_smem_1_i, free_smem_2_i, free_smem_3_i, free_valid_1_i, free_valid_2_i, free_valid_3_i, free_warps_1_i, free_warps_2_i, free_warps_3_i, kept_base_1_i, kept_base_2_i, kept_base_3_i, kept_valid_1_i, kept_valid_2_i, kept_valid_3_i, open_0_i[7:1], open_1_i[7:1], place_0_i[7:1], place_1_i[7:1]};
+  wire unused = &{1'b0, ended_0_i[1], ended_1_i[1], ended_2_i[1], ended_3_i, free_regs_3_i, free_smem_3_i, free_warps_3_i, kept_0_i[1], kept_1_i[1], kept_2_i[1], kept_3_i, open_0_i[7:3], open_1_i[7:3], place_0_i[7:3], place_1_i[7:3]};
 
   always @(*) begin
     fit_0 = 8'h0;
     fit_0[0] = lane_0_fit_0_o;
-  end
-
-  always @(*) begin
-    sm_0 = 8'h0;
-    if (place_0_i[0]) begin
-      sm_0 = sm_0 | 8'h0;
-    end
+    fit_0[1] = lane_1_fit_0_o;
+    fit_0[2] = lane_2_fit_0_o;
   end
 
   always @(*) begin
     fit_1 = 8'h0;
     fit_1[0] = lane_0_fit_1_o;
+    fit_1[1] = lane_1_fit_1_o;
+    fit_1[2] = lane_2_fit_1_o;
   end
 
-  always @(*) begin
-    sm_1 = 8'h0;
-    if (place_1_i[0]) begin
-      sm_1 = sm_1 | 8'h0;
-    end
-  end
-
-  assign lane_0_exists_i = |(3'h7 & at_c_i);
+  assign lane_0_exists_i = 1'h0 | (|(3'h1 & at_c_i));
+  assign lane_1_exists_i = 1'h0 | (|(3'h2 & at_c_i));
+  assign lane_2_exists_i = 1'h0 | (|(3'h4 & at_c_i));
   assign fit_0_o = fit_0;
-  assign base_0_o = sm_0;
   assign fit_1_o = fit_1;
-  assign base_1_o = sm_1;
 
   always @(*) begin
     taken_0 = 1'h0;
     taken_0 = lane_0_taken_o;
   end
 
-  assign taken_1 = 1'h0;
-  assign taken_2 = 1'h0;
+  always @(*) begin
+    taken_1 = 1'h0;
+    taken_1 = lane_1_taken_o;
+  end
+
+  always @(*) begin
+    taken_2 = 1'h0;
+    taken_2 = lane_2_taken_o;
+  end
+
   assign taken_3 = 1'h0;
   assign taken_0_o = taken_0;
   assign taken_1_o = taken_1;
@@ -606,15 +957,98 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
     .place_1_i(place_1_i[0]),
     .exists_i(lane_0_exists_i),
     .odd_i(1'h0),
-    .base_i(8'h0),
-    .free_valid_i(free_valid_0_i),
-    .free_base_i(free_base_0_i),
+    .ended_i(ended_0_i[0]),
     .free_warps_i(free_warps_0_i),
     .free_regs_i(free_regs_0_i),
     .free_smem_i(free_smem_0_i),
     .taken_o(lane_0_taken_o),
-    .kept_valid_i(kept_valid_0_i),
-    .kept_base_i(kept_base_0_i)
+    .kept_i(kept_0_i[0])
+  );
+
+  sm_lane_q2_c32_w64_g256_m1824 u_lane_1 (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .init_i(init_i),
+    .turn_i(turn_i),
+    .big_0_i(big_0_i),
+    .big_1_i(big_1_i),
+    .need_warps_0_i(need_warps_0_i),
+    .need_warps_1_i(need_warps_1_i),
+    .need_regs_0_i(need_regs_0_i),
+    .need_regs_1_i(need_regs_1_i),
+    .need_smem_0_i(need_smem_0_i),
+    .need_smem_1_i(need_smem_1_i),
+    .sum_big_0_i(sum_big_0_i),
+    .sum_empty_0_i(sum_empty_0_i),
+    .sum_warps_0_i(sum_warps_0_i),
+    .sum_regs_0_i(sum_regs_0_i),
+    .sum_smem_0_i(sum_smem_0_i),
+    .charge_warps_0_i(charge_warps_0_i),
+    .charge_warps_1_i(charge_warps_1_i),
+    .charge_regs_0_i(charge_regs_0_i),
+    .charge_regs_1_i(charge_regs_1_i),
+    .charge_smem_0_i(charge_smem_0_i),
+    .charge_smem_1_i(charge_smem_1_i),
+    .charge_sum_warps_0_i(charge_sum_warps_0_i),
+    .charge_sum_regs_0_i(charge_sum_regs_0_i),
+    .charge_sum_smem_0_i(charge_sum_smem_0_i),
+    .open_0_i(open_0_i[1]),
+    .open_1_i(open_1_i[1]),
+    .fit_0_o(lane_1_fit_0_o),
+    .fit_1_o(lane_1_fit_1_o),
+    .place_0_i(place_0_i[1]),
+    .place_1_i(place_1_i[1]),
+    .exists_i(lane_1_exists_i),
+    .odd_i(1'h1),
+    .ended_i(ended_1_i[0]),
+    .free_warps_i(free_warps_1_i),
+    .free_regs_i(free_regs_1_i),
+    .free_smem_i(free_smem_1_i),
+    .taken_o(lane_1_taken_o),
+    .kept_i(kept_1_i[0])
+  );
+
+  sm_lane_q2_c32_w64_g256_m1824 u_lane_2 (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .init_i(init_i),
+    .turn_i(turn_i),
+    .big_0_i(big_0_i),
+    .big_1_i(big_1_i),
+    .need_warps_0_i(need_warps_0_i),
+    .need_warps_1_i(need_warps_1_i),
+    .need_regs_0_i(need_regs_0_i),
+    .need_regs_1_i(need_regs_1_i),
+    .need_smem_0_i(need_smem_0_i),
+    .need_smem_1_i(need_smem_1_i),
+    .sum_big_0_i(sum_big_0_i),
+    .sum_empty_0_i(sum_empty_0_i),
+    .sum_warps_0_i(sum_warps_0_i),
+    .sum_regs_0_i(sum_regs_0_i),
+    .sum_smem_0_i(sum_smem_0_i),
+    .charge_warps_0_i(charge_warps_0_i),
+    .charge_warps_1_i(charge_warps_1_i),
+    .charge_regs_0_i(charge_regs_0_i),
+    .charge_regs_1_i(charge_regs_1_i),
+    .charge_smem_0_i(charge_smem_0_i),
+    .charge_smem_1_i(charge_smem_1_i),
+    .charge_sum_warps_0_i(charge_sum_warps_0_i),
+    .charge_sum_regs_0_i(charge_sum_regs_0_i),
+    .charge_sum_smem_0_i(charge_sum_smem_0_i),
+    .open_0_i(open_0_i[2]),
+    .open_1_i(open_1_i[2]),
+    .fit_0_o(lane_2_fit_0_o),
+    .fit_1_o(lane_2_fit_1_o),
+    .place_0_i(place_0_i[2]),
+    .place_1_i(place_1_i[2]),
+    .exists_i(lane_2_exists_i),
+    .odd_i(1'h0),
+    .ended_i(ended_2_i[0]),
+    .free_warps_i(free_warps_2_i),
+    .free_regs_i(free_regs_2_i),
+    .free_smem_i(free_smem_2_i),
+    .taken_o(lane_2_taken_o),
+    .kept_i(kept_2_i[0])
   );
 endmodule
 
@@ -627,12 +1061,12 @@ module need_stages (
   input  wire [10:0] smem_i,        // shared memory units it needs
   output wire valid_o,              // at stage C: the requester has a CTA
   output wire big_o,                // at stage C: it needs an empty SM
-  output wire [5:0] warps_o,        // at stage C: warps, modulo 64
-  output wire [7:0] regs_o,         // at stage C: register units, modulo 256
-  output wire [10:0] smem_o,        // at stage C: shared memory units
-  output wire [5:0] charge_warps_o, // at stage U: warps, modulo 64
-  output wire [7:0] charge_regs_o,  // at stage U: register units, modulo 256
-  output wire [10:0] charge_smem_o  // at stage U: shared memory units
+  output wire [5:0] warps_o,        // at stage C: warps, modulo 64, complemented
+  output wire [7:0] regs_o,         // at stage C: register units, modulo 256, complemented
+  output wire [10:0] smem_o,        // at stage C: shared memory units, complemented
+  output wire [5:0] charge_warps_o, // at stage U: warps, modulo 64, complemented
+  output wire [7:0] charge_regs_o,  // at stage U: register units, modulo 256, complemented
+  output wire [10:0] charge_smem_o  // at stage U: shared memory units, complemented
 );
 
   wire [8:0] regs_c_d;
@@ -657,9 +1091,9 @@ module need_stages (
   reg  [5:0] warps_u_q;
 
   assign valid_d = valid_i;
-  assign warps_c_d = warps_i;
-  assign regs_c_d = regs_i;
-  assign smem_c_d = smem_i;
+  assign warps_c_d = ~warps_i;
+  assign regs_c_d = ~regs_i;
+  assign smem_c_d = ~smem_i;
   assign warps_p_d = warps_c_q[5:0];
   assign regs_p_d = regs_c_q[7:0];
   assign smem_p_d = smem_c_q;
@@ -667,7 +1101,7 @@ module need_stages (
   assign regs_u_d = regs_p_q;
   assign smem_u_d = smem_p_q;
   assign valid_o = valid_q;
-  assign big_o = warps_c_q[6] | regs_c_q[8];
+  assign big_o = ~(warps_c_q[6] & regs_c_q[8]);
   assign warps_o = warps_c_q[5:0];
   assign regs_o = regs_c_q[7:0];
   assign smem_o = smem_c_q;
@@ -706,59 +1140,38 @@ module slice_phase (
   output wire init_o        // the three cycles after reset
 );
 
-  reg  [2:0] at_c_o_comb;
-  reg  [2:0] at_p_o_comb;
-  reg  [2:0] at_u_o_comb;
-  reg  [1:0] phase_d;
-  reg  [1:0] phase_q;
-  reg  running_d;
+  wire [2:0] at;
+  wire running_d;
   reg  running_q;
-  reg  turn_d;
+  wire [2:0] slice_d;
+  reg  [2:0] slice_q;
+  wire turn_d;
   reg  turn_q;
 
-  assign at_c_o = at_c_o_comb;
-  assign at_p_o = at_p_o_comb;
-  assign at_u_o = at_u_o_comb;
-
-  always @(*) begin
-    phase_d = phase_q + 2'h1;
-    turn_d = turn_q;
-    running_d = running_q;
-    at_c_o_comb = 3'h2;
-    at_p_o_comb = 3'h1;
-    at_u_o_comb = 3'h4;
-    if (phase_q == 2'h0) begin
-      at_c_o_comb = 3'h1;
-      at_p_o_comb = 3'h4;
-      at_u_o_comb = 3'h2;
-    end
-    if (phase_q == 2'h2) begin
-      phase_d = 2'h0;
-      turn_d = ~turn_q;
-      running_d = 1'h1;
-      at_c_o_comb = 3'h4;
-      at_p_o_comb = 3'h2;
-      at_u_o_comb = 3'h1;
-    end
-  end
-
+  assign at = slice_q ^ 3'h1;
+  assign slice_d = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ~at[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[1]} << 2'h2);
+  assign at_c_o = at;
+  assign at_p_o = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, at[1]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[2]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[0]} << 2'h2);
+  assign at_u_o = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, at[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[1]} << 2'h2);
+  assign turn_d = turn_q ^ at[2];
+  assign running_d = running_q | at[2];
   assign turn_o = turn_q;
   assign init_o = ~running_q;
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      phase_q <= 2'h0;
+      slice_q <= 3'h0;
       turn_q <= 1'h0;
       running_q <= 1'h0;
     end else begin
-      phase_q <= phase_d;
+      slice_q <= slice_d;
       turn_q <= turn_d;
       running_q <= running_d;
     end
   end
 endmodule
 
-module sm_free_port (
+module sm_free_port_g1_p0 (
   input  wire clk_i,              // clock, rising edge
   input  wire rst_ni,             // reset, synchronous, active low
   input  wire valid_i,            // a CTA has ended
@@ -767,43 +1180,54 @@ module sm_free_port (
   input  wire [6:0] warps_i,      // warps it had
   input  wire [8:0] regs_i,       // register units it had
   input  wire [10:0] smem_i,      // shared memory units it had
-  input  wire [2:0] at_u_i,       // one-hot: the slice at stage U
-  input  wire [2:0] at_p_i,       // the slice at stage P
-  output wire head_valid_o,       // a CTA has ended on an SM of the slice at U
-  output wire [7:0] head_base_o,  // first SM of its lane
-  output wire [5:0] head_warps_o, // its warps, negated
-  output wire [7:0] head_regs_o,  // its register units, negated
-  output wire [10:0] head_smem_o, // its shared memory units, negated
+  output wire [1:0] ended_0_o,    // for each group, its low and its high lane: a CTA has ended on the SM at U
+  output wire [5:0] head_warps_o, // its warps
+  output wire [7:0] head_regs_o,  // its register units
+  output wire [10:0] head_smem_o, // its shared memory units
   input  wire taken_i,            // the SM gets them back in this cycle
-  output wire kept_valid_o,       // one is kept for an SM of the slice at P
-  output wire [7:0] kept_base_o   // first SM of its lane
+  output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
 );
 
-  reg  [7:0] base_0_d;
-  reg  [7:0] base_0_q;
-  reg  [7:0] base_1_d;
-  reg  [7:0] base_1_q;
-  reg  [7:0] base_2_d;
-  reg  [7:0] base_2_q;
-  wire from_kept;
-  reg  [7:0] head_base;
-  reg  [7:0] head_base_o_comb;
+  wire [3:0] at_quad;
+  wire [1:0] ended_0;
+  reg  [2:0] fresh_c;
+  reg  [2:0] fresh_u;
   reg  [7:0] head_regs;
   reg  [7:0] head_regs_o_comb;
   reg  [10:0] head_smem;
   reg  [10:0] head_smem_o_comb;
   reg  [5:0] head_warps;
   reg  [5:0] head_warps_o_comb;
+  wire [1:0] keeps_0;
   wire [2:0] kept_d;
   reg  [2:0] kept_q;
-  reg  [7:0] kept_base;
-  reg  [7:0] lane_base;
-  wire [7:0] less_regs;
-  wire [10:0] less_smem;
-  wire [5:0] less_warps;
-  wire [255:0] part_0_unused_bits;
-  wire [255:0] part_1_unused_bits;
-  wire [255:0] part_2_unused_bits;
+  wire kept_c;
+  wire kept_u_d;
+  reg  kept_u_q;
+  wire [5:0] number;
+  wire [7:0] part_0_unused_bits;
+  wire [63:0] part_1_unused_bits;
+  wire [63:0] part_2_unused_bits;
+  wire [63:0] part_3_unused_bits;
+  wire [63:0] part_4_unused_bits;
+  wire [63:0] part_5_unused_bits;
+  wire [63:0] part_6_unused_bits;
+  wire [63:0] part_7_unused_bits;
+  wire [2:0] phase_at_c_o;
+  wire [2:0] phase_at_p_o;
+  wire [2:0] phase_at_u_o;
+  wire phase_init_o_unused;
+  wire phase_turn_o_unused;
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_0_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_2_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_c;
+  reg  [3:0] quad_p;
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_u_q;
   wire ready;
   reg  [7:0] regs_0_d;
   reg  [7:0] regs_0_q;
@@ -826,57 +1250,92 @@ module sm_free_port (
   reg  [5:0] warps_2_d;
   reg  [5:0] warps_2_q;
 
-  assign head_base_o = head_base_o_comb;
   assign head_regs_o = head_regs_o_comb;
   assign head_smem_o = head_smem_o_comb;
   assign head_warps_o = head_warps_o_comb;
 
-  wire unused = &{1'b0, regs_i[8], warps_i[6]};
+  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
 
-  assign slice = {part_2_unused_bits[sm_i], part_1_unused_bits[sm_i], part_0_unused_bits[sm_i]};
-  assign part_0_unused_bits = 256'h9249249249249249249249249249249249249249249249249249249249249249;
-  assign part_1_unused_bits = 256'h2492492492492492492492492492492492492492492492492492492492492492;
-  assign part_2_unused_bits = 256'h4924924924924924924924924924924924924924924924924924924924924924;
+  assign part_0_unused_bits = sm_i >> 8'h2;
+  assign number = part_0_unused_bits[5:0];
+  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
+  assign part_1_unused_bits = 64'h9249249249249249;
+  assign part_2_unused_bits = 64'h2492492492492492;
+  assign part_3_unused_bits = 64'h4924924924924924;
+  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
+  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_6_unused_bits = 64'hf000fff000fff000;
+  assign part_7_unused_bits = 64'hffffff000000;
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
-  assign stored = (valid_i & ready) ? (kept_q | slice) : kept_q;
-  assign kept_d = taken_i ? (stored & (~at_u_i)) : stored;
+  assign stored = valid_i ? (kept_q | slice) : kept_q;
+  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_u_d = |(stored & phase_at_p_o);
+  assign kept_c = |(kept_q & phase_at_c_o);
 
   always @(*) begin
-    lane_base = sm_i;
-    if (slice[1]) begin
-      lane_base = sm_i - 8'h1;
-    end
-    if (slice[2]) begin
-      lane_base = sm_i - 8'h2;
+    fresh_u = 3'h0;
+    fresh_c = 3'h0;
+    if (valid_i) begin
+      fresh_u = phase_at_u_o & (~kept_q);
+      fresh_c = phase_at_c_o & (~kept_q);
     end
   end
 
-  assign less_warps = 6'h0 - warps_i[5:0];
-  assign less_regs = 8'h0 - regs_i[7:0];
-  assign less_smem = 11'h0 - smem_i;
-  assign from_kept = |(kept_q & at_u_i);
-  assign head_valid_o = |(stored & at_u_i);
+  always @(*) begin
+    quad_p = 4'h0;
+    if (phase_at_p_o[0]) begin
+      if (kept_q[0]) begin
+        quad_p = quad_p | quad_0_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[1]) begin
+      if (kept_q[1]) begin
+        quad_p = quad_p | quad_1_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[2]) begin
+      if (kept_q[2]) begin
+        quad_p = quad_p | quad_2_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+  end
 
   always @(*) begin
-    head_base = 8'h0;
+    quad_c = 4'h0;
+    if (phase_at_c_o[0]) begin
+      quad_c = quad_c | quad_0_q;
+    end
+    if (phase_at_c_o[1]) begin
+      quad_c = quad_c | quad_1_q;
+    end
+    if (phase_at_c_o[2]) begin
+      quad_c = quad_c | quad_2_q;
+    end
+  end
+
+  always @(*) begin
     head_warps = 6'h0;
     head_regs = 8'h0;
     head_smem = 11'h0;
-    if (at_u_i[0]) begin
-      head_base = head_base | base_0_q;
+    if (phase_at_u_o[0]) begin
       head_warps = head_warps | warps_0_q;
       head_regs = head_regs | regs_0_q;
       head_smem = head_smem | smem_0_q;
     end
-    if (at_u_i[1]) begin
-      head_base = head_base | base_1_q;
+    if (phase_at_u_o[1]) begin
       head_warps = head_warps | warps_1_q;
       head_regs = head_regs | regs_1_q;
       head_smem = head_smem | smem_1_q;
     end
-    if (at_u_i[2]) begin
-      head_base = head_base | base_2_q;
+    if (phase_at_u_o[2]) begin
       head_warps = head_warps | warps_2_q;
       head_regs = head_regs | regs_2_q;
       head_smem = head_smem | smem_2_q;
@@ -884,81 +1343,70 @@ module sm_free_port (
   end
 
   always @(*) begin
-    kept_base = 8'h0;
-    if (at_p_i[0]) begin
-      kept_base = kept_base | base_0_q;
-    end
-    if (at_p_i[1]) begin
-      kept_base = kept_base | base_1_q;
-    end
-    if (at_p_i[2]) begin
-      kept_base = kept_base | base_2_q;
-    end
-  end
-
-  always @(*) begin
     if (kept_q[0] | (~slice[0])) begin
-      base_0_d = base_0_q;
+      quad_0_d = quad_0_q;
       warps_0_d = warps_0_q;
       regs_0_d = regs_0_q;
       smem_0_d = smem_0_q;
     end else begin
-      base_0_d = lane_base;
-      warps_0_d = less_warps;
-      regs_0_d = less_regs;
-      smem_0_d = less_smem;
+      quad_0_d = at_quad;
+      warps_0_d = warps_i[5:0];
+      regs_0_d = regs_i[7:0];
+      smem_0_d = smem_i;
     end
   end
 
   always @(*) begin
     if (kept_q[1] | (~slice[1])) begin
-      base_1_d = base_1_q;
+      quad_1_d = quad_1_q;
       warps_1_d = warps_1_q;
       regs_1_d = regs_1_q;
       smem_1_d = smem_1_q;
     end else begin
-      base_1_d = lane_base;
-      warps_1_d = less_warps;
-      regs_1_d = less_regs;
-      smem_1_d = less_smem;
+      quad_1_d = at_quad;
+      warps_1_d = warps_i[5:0];
+      regs_1_d = regs_i[7:0];
+      smem_1_d = smem_i;
     end
   end
 
   always @(*) begin
     if (kept_q[2] | (~slice[2])) begin
-      base_2_d = base_2_q;
+      quad_2_d = quad_2_q;
       warps_2_d = warps_2_q;
       regs_2_d = regs_2_q;
       smem_2_d = smem_2_q;
     end else begin
-      base_2_d = lane_base;
-      warps_2_d = less_warps;
-      regs_2_d = less_regs;
-      smem_2_d = less_smem;
+      quad_2_d = at_quad;
+      warps_2_d = warps_i[5:0];
+      regs_2_d = regs_i[7:0];
+      smem_2_d = smem_i;
     end
   end
 
+  assign quad_u_d = quad_p;
+  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h3))) | (fresh_u[1] & (number == 6'h4))) | (fresh_u[2] & (number == 6'h5)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h0))) | (fresh_u[1] & (number == 6'h1))) | (fresh_u[2] & (number == 6'h2))};
+  assign ended_0_o = ended_0;
+  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h3))) | (fresh_c[1] & (number == 6'h4))) | (fresh_c[2] & (number == 6'h5)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h0))) | (fresh_c[1] & (number == 6'h1))) | (fresh_c[2] & (number == 6'h2))};
+  assign kept_0_o = keeps_0;
+
   always @(*) begin
-    if (from_kept) begin
-      head_base_o_comb = head_base;
+    if (kept_u_q) begin
       head_warps_o_comb = head_warps;
       head_regs_o_comb = head_regs;
       head_smem_o_comb = head_smem;
     end else begin
-      head_base_o_comb = lane_base;
-      head_warps_o_comb = less_warps;
-      head_regs_o_comb = less_regs;
-      head_smem_o_comb = less_smem;
+      head_warps_o_comb = warps_i[5:0];
+      head_regs_o_comb = regs_i[7:0];
+      head_smem_o_comb = smem_i;
     end
   end
 
-  assign kept_valid_o = |(kept_q & at_p_i);
-  assign kept_base_o = kept_base;
-
   always @(posedge clk_i) begin
-    base_0_q <= base_0_d;
-    base_1_q <= base_1_d;
-    base_2_q <= base_2_d;
+    quad_u_q <= quad_u_d;
+    quad_0_q <= quad_0_d;
+    quad_1_q <= quad_1_d;
+    quad_2_q <= quad_2_d;
     warps_0_q <= warps_0_d;
     warps_1_q <= warps_1_d;
     warps_2_q <= warps_2_d;
@@ -973,10 +1421,826 @@ module sm_free_port (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       kept_q <= 3'h0;
+      kept_u_q <= 1'h0;
     end else begin
       kept_q <= kept_d;
+      kept_u_q <= kept_u_d;
     end
   end
+
+  slice_phase u_phase (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .at_c_o(phase_at_c_o),
+    .at_p_o(phase_at_p_o),
+    .at_u_o(phase_at_u_o),
+    .turn_o(phase_turn_o_unused),
+    .init_o(phase_init_o_unused)
+  );
+endmodule
+
+module sm_free_port_g1_p1 (
+  input  wire clk_i,              // clock, rising edge
+  input  wire rst_ni,             // reset, synchronous, active low
+  input  wire valid_i,            // a CTA has ended
+  output wire ready_o,            // it is taken: nothing is kept for its slice
+  input  wire [7:0] sm_i,         // its SM
+  input  wire [6:0] warps_i,      // warps it had
+  input  wire [8:0] regs_i,       // register units it had
+  input  wire [10:0] smem_i,      // shared memory units it had
+  output wire [1:0] ended_0_o,    // for each group, its low and its high lane: a CTA has ended on the SM at U
+  output wire [5:0] head_warps_o, // its warps
+  output wire [7:0] head_regs_o,  // its register units
+  output wire [10:0] head_smem_o, // its shared memory units
+  input  wire taken_i,            // the SM gets them back in this cycle
+  output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
+);
+
+  wire [3:0] at_quad;
+  wire [1:0] ended_0;
+  reg  [2:0] fresh_c;
+  reg  [2:0] fresh_u;
+  reg  [7:0] head_regs;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem;
+  reg  [10:0] head_smem_o_comb;
+  reg  [5:0] head_warps;
+  reg  [5:0] head_warps_o_comb;
+  wire [1:0] keeps_0;
+  wire [2:0] kept_d;
+  reg  [2:0] kept_q;
+  wire kept_c;
+  wire kept_u_d;
+  reg  kept_u_q;
+  wire [5:0] number;
+  wire [7:0] part_0_unused_bits;
+  wire [63:0] part_1_unused_bits;
+  wire [63:0] part_2_unused_bits;
+  wire [63:0] part_3_unused_bits;
+  wire [63:0] part_4_unused_bits;
+  wire [63:0] part_5_unused_bits;
+  wire [63:0] part_6_unused_bits;
+  wire [63:0] part_7_unused_bits;
+  wire [2:0] phase_at_c_o;
+  wire [2:0] phase_at_p_o;
+  wire [2:0] phase_at_u_o;
+  wire phase_init_o_unused;
+  wire phase_turn_o_unused;
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_0_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_2_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_c;
+  reg  [3:0] quad_p;
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_u_q;
+  wire ready;
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_0_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_2_d;
+  reg  [7:0] regs_2_q;
+  wire [2:0] slice;
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_0_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_2_d;
+  reg  [10:0] smem_2_q;
+  wire [2:0] stored;
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_0_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_2_d;
+  reg  [5:0] warps_2_q;
+
+  assign head_regs_o = head_regs_o_comb;
+  assign head_smem_o = head_smem_o_comb;
+  assign head_warps_o = head_warps_o_comb;
+
+  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+
+  assign part_0_unused_bits = sm_i >> 8'h2;
+  assign number = part_0_unused_bits[5:0];
+  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
+  assign part_1_unused_bits = 64'h4924924924924924;
+  assign part_2_unused_bits = 64'h9249249249249249;
+  assign part_3_unused_bits = 64'h2492492492492492;
+  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
+  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_6_unused_bits = 64'hf000fff000fff000;
+  assign part_7_unused_bits = 64'hffffff000000;
+  assign ready = ~(|(kept_q & slice));
+  assign ready_o = ready;
+  assign stored = valid_i ? (kept_q | slice) : kept_q;
+  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_u_d = |(stored & phase_at_p_o);
+  assign kept_c = |(kept_q & phase_at_c_o);
+
+  always @(*) begin
+    fresh_u = 3'h0;
+    fresh_c = 3'h0;
+    if (valid_i) begin
+      fresh_u = phase_at_u_o & (~kept_q);
+      fresh_c = phase_at_c_o & (~kept_q);
+    end
+  end
+
+  always @(*) begin
+    quad_p = 4'h0;
+    if (phase_at_p_o[0]) begin
+      if (kept_q[0]) begin
+        quad_p = quad_p | quad_0_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[1]) begin
+      if (kept_q[1]) begin
+        quad_p = quad_p | quad_1_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[2]) begin
+      if (kept_q[2]) begin
+        quad_p = quad_p | quad_2_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+  end
+
+  always @(*) begin
+    quad_c = 4'h0;
+    if (phase_at_c_o[0]) begin
+      quad_c = quad_c | quad_0_q;
+    end
+    if (phase_at_c_o[1]) begin
+      quad_c = quad_c | quad_1_q;
+    end
+    if (phase_at_c_o[2]) begin
+      quad_c = quad_c | quad_2_q;
+    end
+  end
+
+  always @(*) begin
+    head_warps = 6'h0;
+    head_regs = 8'h0;
+    head_smem = 11'h0;
+    if (phase_at_u_o[0]) begin
+      head_warps = head_warps | warps_0_q;
+      head_regs = head_regs | regs_0_q;
+      head_smem = head_smem | smem_0_q;
+    end
+    if (phase_at_u_o[1]) begin
+      head_warps = head_warps | warps_1_q;
+      head_regs = head_regs | regs_1_q;
+      head_smem = head_smem | smem_1_q;
+    end
+    if (phase_at_u_o[2]) begin
+      head_warps = head_warps | warps_2_q;
+      head_regs = head_regs | regs_2_q;
+      head_smem = head_smem | smem_2_q;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[0] | (~slice[0])) begin
+      quad_0_d = quad_0_q;
+      warps_0_d = warps_0_q;
+      regs_0_d = regs_0_q;
+      smem_0_d = smem_0_q;
+    end else begin
+      quad_0_d = at_quad;
+      warps_0_d = warps_i[5:0];
+      regs_0_d = regs_i[7:0];
+      smem_0_d = smem_i;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[1] | (~slice[1])) begin
+      quad_1_d = quad_1_q;
+      warps_1_d = warps_1_q;
+      regs_1_d = regs_1_q;
+      smem_1_d = smem_1_q;
+    end else begin
+      quad_1_d = at_quad;
+      warps_1_d = warps_i[5:0];
+      regs_1_d = regs_i[7:0];
+      smem_1_d = smem_i;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[2] | (~slice[2])) begin
+      quad_2_d = quad_2_q;
+      warps_2_d = warps_2_q;
+      regs_2_d = regs_2_q;
+      smem_2_d = smem_2_q;
+    end else begin
+      quad_2_d = at_quad;
+      warps_2_d = warps_i[5:0];
+      regs_2_d = regs_i[7:0];
+      smem_2_d = smem_i;
+    end
+  end
+
+  assign quad_u_d = quad_p;
+  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h5))) | (fresh_u[1] & (number == 6'h3))) | (fresh_u[2] & (number == 6'h4)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h2))) | (fresh_u[1] & (number == 6'h0))) | (fresh_u[2] & (number == 6'h1))};
+  assign ended_0_o = ended_0;
+  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h5))) | (fresh_c[1] & (number == 6'h3))) | (fresh_c[2] & (number == 6'h4)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h2))) | (fresh_c[1] & (number == 6'h0))) | (fresh_c[2] & (number == 6'h1))};
+  assign kept_0_o = keeps_0;
+
+  always @(*) begin
+    if (kept_u_q) begin
+      head_warps_o_comb = head_warps;
+      head_regs_o_comb = head_regs;
+      head_smem_o_comb = head_smem;
+    end else begin
+      head_warps_o_comb = warps_i[5:0];
+      head_regs_o_comb = regs_i[7:0];
+      head_smem_o_comb = smem_i;
+    end
+  end
+
+  always @(posedge clk_i) begin
+    quad_u_q <= quad_u_d;
+    quad_0_q <= quad_0_d;
+    quad_1_q <= quad_1_d;
+    quad_2_q <= quad_2_d;
+    warps_0_q <= warps_0_d;
+    warps_1_q <= warps_1_d;
+    warps_2_q <= warps_2_d;
+    regs_0_q <= regs_0_d;
+    regs_1_q <= regs_1_d;
+    regs_2_q <= regs_2_d;
+    smem_0_q <= smem_0_d;
+    smem_1_q <= smem_1_d;
+    smem_2_q <= smem_2_d;
+  end
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      kept_q <= 3'h0;
+      kept_u_q <= 1'h0;
+    end else begin
+      kept_q <= kept_d;
+      kept_u_q <= kept_u_d;
+    end
+  end
+
+  slice_phase u_phase (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .at_c_o(phase_at_c_o),
+    .at_p_o(phase_at_p_o),
+    .at_u_o(phase_at_u_o),
+    .turn_o(phase_turn_o_unused),
+    .init_o(phase_init_o_unused)
+  );
+endmodule
+
+module sm_free_port_g1_p2 (
+  input  wire clk_i,              // clock, rising edge
+  input  wire rst_ni,             // reset, synchronous, active low
+  input  wire valid_i,            // a CTA has ended
+  output wire ready_o,            // it is taken: nothing is kept for its slice
+  input  wire [7:0] sm_i,         // its SM
+  input  wire [6:0] warps_i,      // warps it had
+  input  wire [8:0] regs_i,       // register units it had
+  input  wire [10:0] smem_i,      // shared memory units it had
+  output wire [1:0] ended_0_o,    // for each group, its low and its high lane: a CTA has ended on the SM at U
+  output wire [5:0] head_warps_o, // its warps
+  output wire [7:0] head_regs_o,  // its register units
+  output wire [10:0] head_smem_o, // its shared memory units
+  input  wire taken_i,            // the SM gets them back in this cycle
+  output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
+);
+
+  wire [3:0] at_quad;
+  wire [1:0] ended_0;
+  reg  [2:0] fresh_c;
+  reg  [2:0] fresh_u;
+  reg  [7:0] head_regs;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem;
+  reg  [10:0] head_smem_o_comb;
+  reg  [5:0] head_warps;
+  reg  [5:0] head_warps_o_comb;
+  wire [1:0] keeps_0;
+  wire [2:0] kept_d;
+  reg  [2:0] kept_q;
+  wire kept_c;
+  wire kept_u_d;
+  reg  kept_u_q;
+  wire [5:0] number;
+  wire [7:0] part_0_unused_bits;
+  wire [63:0] part_1_unused_bits;
+  wire [63:0] part_2_unused_bits;
+  wire [63:0] part_3_unused_bits;
+  wire [63:0] part_4_unused_bits;
+  wire [63:0] part_5_unused_bits;
+  wire [63:0] part_6_unused_bits;
+  wire [63:0] part_7_unused_bits;
+  wire [2:0] phase_at_c_o;
+  wire [2:0] phase_at_p_o;
+  wire [2:0] phase_at_u_o;
+  wire phase_init_o_unused;
+  wire phase_turn_o_unused;
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_0_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_2_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_c;
+  reg  [3:0] quad_p;
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_u_q;
+  wire ready;
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_0_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_2_d;
+  reg  [7:0] regs_2_q;
+  wire [2:0] slice;
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_0_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_2_d;
+  reg  [10:0] smem_2_q;
+  wire [2:0] stored;
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_0_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_2_d;
+  reg  [5:0] warps_2_q;
+
+  assign head_regs_o = head_regs_o_comb;
+  assign head_smem_o = head_smem_o_comb;
+  assign head_warps_o = head_warps_o_comb;
+
+  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+
+  assign part_0_unused_bits = sm_i >> 8'h2;
+  assign number = part_0_unused_bits[5:0];
+  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
+  assign part_1_unused_bits = 64'h2492492492492492;
+  assign part_2_unused_bits = 64'h4924924924924924;
+  assign part_3_unused_bits = 64'h9249249249249249;
+  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
+  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_6_unused_bits = 64'hf000fff000fff000;
+  assign part_7_unused_bits = 64'hffffff000000;
+  assign ready = ~(|(kept_q & slice));
+  assign ready_o = ready;
+  assign stored = valid_i ? (kept_q | slice) : kept_q;
+  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_u_d = |(stored & phase_at_p_o);
+  assign kept_c = |(kept_q & phase_at_c_o);
+
+  always @(*) begin
+    fresh_u = 3'h0;
+    fresh_c = 3'h0;
+    if (valid_i) begin
+      fresh_u = phase_at_u_o & (~kept_q);
+      fresh_c = phase_at_c_o & (~kept_q);
+    end
+  end
+
+  always @(*) begin
+    quad_p = 4'h0;
+    if (phase_at_p_o[0]) begin
+      if (kept_q[0]) begin
+        quad_p = quad_p | quad_0_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[1]) begin
+      if (kept_q[1]) begin
+        quad_p = quad_p | quad_1_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[2]) begin
+      if (kept_q[2]) begin
+        quad_p = quad_p | quad_2_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+  end
+
+  always @(*) begin
+    quad_c = 4'h0;
+    if (phase_at_c_o[0]) begin
+      quad_c = quad_c | quad_0_q;
+    end
+    if (phase_at_c_o[1]) begin
+      quad_c = quad_c | quad_1_q;
+    end
+    if (phase_at_c_o[2]) begin
+      quad_c = quad_c | quad_2_q;
+    end
+  end
+
+  always @(*) begin
+    head_warps = 6'h0;
+    head_regs = 8'h0;
+    head_smem = 11'h0;
+    if (phase_at_u_o[0]) begin
+      head_warps = head_warps | warps_0_q;
+      head_regs = head_regs | regs_0_q;
+      head_smem = head_smem | smem_0_q;
+    end
+    if (phase_at_u_o[1]) begin
+      head_warps = head_warps | warps_1_q;
+      head_regs = head_regs | regs_1_q;
+      head_smem = head_smem | smem_1_q;
+    end
+    if (phase_at_u_o[2]) begin
+      head_warps = head_warps | warps_2_q;
+      head_regs = head_regs | regs_2_q;
+      head_smem = head_smem | smem_2_q;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[0] | (~slice[0])) begin
+      quad_0_d = quad_0_q;
+      warps_0_d = warps_0_q;
+      regs_0_d = regs_0_q;
+      smem_0_d = smem_0_q;
+    end else begin
+      quad_0_d = at_quad;
+      warps_0_d = warps_i[5:0];
+      regs_0_d = regs_i[7:0];
+      smem_0_d = smem_i;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[1] | (~slice[1])) begin
+      quad_1_d = quad_1_q;
+      warps_1_d = warps_1_q;
+      regs_1_d = regs_1_q;
+      smem_1_d = smem_1_q;
+    end else begin
+      quad_1_d = at_quad;
+      warps_1_d = warps_i[5:0];
+      regs_1_d = regs_i[7:0];
+      smem_1_d = smem_i;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[2] | (~slice[2])) begin
+      quad_2_d = quad_2_q;
+      warps_2_d = warps_2_q;
+      regs_2_d = regs_2_q;
+      smem_2_d = smem_2_q;
+    end else begin
+      quad_2_d = at_quad;
+      warps_2_d = warps_i[5:0];
+      regs_2_d = regs_i[7:0];
+      smem_2_d = smem_i;
+    end
+  end
+
+  assign quad_u_d = quad_p;
+  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h4))) | (fresh_u[1] & (number == 6'h5))) | (fresh_u[2] & (number == 6'h3)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h1))) | (fresh_u[1] & (number == 6'h2))) | (fresh_u[2] & (number == 6'h0))};
+  assign ended_0_o = ended_0;
+  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h4))) | (fresh_c[1] & (number == 6'h5))) | (fresh_c[2] & (number == 6'h3)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h1))) | (fresh_c[1] & (number == 6'h2))) | (fresh_c[2] & (number == 6'h0))};
+  assign kept_0_o = keeps_0;
+
+  always @(*) begin
+    if (kept_u_q) begin
+      head_warps_o_comb = head_warps;
+      head_regs_o_comb = head_regs;
+      head_smem_o_comb = head_smem;
+    end else begin
+      head_warps_o_comb = warps_i[5:0];
+      head_regs_o_comb = regs_i[7:0];
+      head_smem_o_comb = smem_i;
+    end
+  end
+
+  always @(posedge clk_i) begin
+    quad_u_q <= quad_u_d;
+    quad_0_q <= quad_0_d;
+    quad_1_q <= quad_1_d;
+    quad_2_q <= quad_2_d;
+    warps_0_q <= warps_0_d;
+    warps_1_q <= warps_1_d;
+    warps_2_q <= warps_2_d;
+    regs_0_q <= regs_0_d;
+    regs_1_q <= regs_1_d;
+    regs_2_q <= regs_2_d;
+    smem_0_q <= smem_0_d;
+    smem_1_q <= smem_1_d;
+    smem_2_q <= smem_2_d;
+  end
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      kept_q <= 3'h0;
+      kept_u_q <= 1'h0;
+    end else begin
+      kept_q <= kept_d;
+      kept_u_q <= kept_u_d;
+    end
+  end
+
+  slice_phase u_phase (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .at_c_o(phase_at_c_o),
+    .at_p_o(phase_at_p_o),
+    .at_u_o(phase_at_u_o),
+    .turn_o(phase_turn_o_unused),
+    .init_o(phase_init_o_unused)
+  );
+endmodule
+
+module sm_free_port_g1_p3 (
+  input  wire clk_i,              // clock, rising edge
+  input  wire rst_ni,             // reset, synchronous, active low
+  input  wire valid_i,            // a CTA has ended
+  output wire ready_o,            // it is taken: nothing is kept for its slice
+  input  wire [7:0] sm_i,         // its SM
+  input  wire [6:0] warps_i,      // warps it had
+  input  wire [8:0] regs_i,       // register units it had
+  input  wire [10:0] smem_i,      // shared memory units it had
+  output wire [1:0] ended_0_o,    // for each group, its low and its high lane: a CTA has ended on the SM at U
+  output wire [5:0] head_warps_o, // its warps
+  output wire [7:0] head_regs_o,  // its register units
+  output wire [10:0] head_smem_o, // its shared memory units
+  input  wire taken_i,            // the SM gets them back in this cycle
+  output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
+);
+
+  wire [3:0] at_quad;
+  wire [1:0] ended_0;
+  reg  [2:0] fresh_c;
+  reg  [2:0] fresh_u;
+  reg  [7:0] head_regs;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem;
+  reg  [10:0] head_smem_o_comb;
+  reg  [5:0] head_warps;
+  reg  [5:0] head_warps_o_comb;
+  wire [1:0] keeps_0;
+  wire [2:0] kept_d;
+  reg  [2:0] kept_q;
+  wire kept_c;
+  wire kept_u_d;
+  reg  kept_u_q;
+  wire [5:0] number;
+  wire [7:0] part_0_unused_bits;
+  wire [63:0] part_1_unused_bits;
+  wire [63:0] part_2_unused_bits;
+  wire [63:0] part_3_unused_bits;
+  wire [63:0] part_4_unused_bits;
+  wire [63:0] part_5_unused_bits;
+  wire [63:0] part_6_unused_bits;
+  wire [63:0] part_7_unused_bits;
+  wire [2:0] phase_at_c_o;
+  wire [2:0] phase_at_p_o;
+  wire [2:0] phase_at_u_o;
+  wire phase_init_o_unused;
+  wire phase_turn_o_unused;
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_0_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_2_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_c;
+  reg  [3:0] quad_p;
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_u_q;
+  wire ready;
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_0_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_2_d;
+  reg  [7:0] regs_2_q;
+  wire [2:0] slice;
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_0_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_2_d;
+  reg  [10:0] smem_2_q;
+  wire [2:0] stored;
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_0_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_2_d;
+  reg  [5:0] warps_2_q;
+
+  assign head_regs_o = head_regs_o_comb;
+  assign head_smem_o = head_smem_o_comb;
+  assign head_warps_o = head_warps_o_comb;
+
+  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+
+  assign part_0_unused_bits = sm_i >> 8'h2;
+  assign number = part_0_unused_bits[5:0];
+  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
+  assign part_1_unused_bits = 64'h9249249249249249;
+  assign part_2_unused_bits = 64'h2492492492492492;
+  assign part_3_unused_bits = 64'h4924924924924924;
+  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
+  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_6_unused_bits = 64'hf000fff000fff000;
+  assign part_7_unused_bits = 64'hffffff000000;
+  assign ready = ~(|(kept_q & slice));
+  assign ready_o = ready;
+  assign stored = valid_i ? (kept_q | slice) : kept_q;
+  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_u_d = |(stored & phase_at_p_o);
+  assign kept_c = |(kept_q & phase_at_c_o);
+
+  always @(*) begin
+    fresh_u = 3'h0;
+    fresh_c = 3'h0;
+    if (valid_i) begin
+      fresh_u = phase_at_u_o & (~kept_q);
+      fresh_c = phase_at_c_o & (~kept_q);
+    end
+  end
+
+  always @(*) begin
+    quad_p = 4'h0;
+    if (phase_at_p_o[0]) begin
+      if (kept_q[0]) begin
+        quad_p = quad_p | quad_0_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[1]) begin
+      if (kept_q[1]) begin
+        quad_p = quad_p | quad_1_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+    if (phase_at_p_o[2]) begin
+      if (kept_q[2]) begin
+        quad_p = quad_p | quad_2_q;
+      end else begin
+        quad_p = quad_p | at_quad;
+      end
+    end
+  end
+
+  always @(*) begin
+    quad_c = 4'h0;
+    if (phase_at_c_o[0]) begin
+      quad_c = quad_c | quad_0_q;
+    end
+    if (phase_at_c_o[1]) begin
+      quad_c = quad_c | quad_1_q;
+    end
+    if (phase_at_c_o[2]) begin
+      quad_c = quad_c | quad_2_q;
+    end
+  end
+
+  always @(*) begin
+    head_warps = 6'h0;
+    head_regs = 8'h0;
+    head_smem = 11'h0;
+    if (phase_at_u_o[0]) begin
+      head_warps = head_warps | warps_0_q;
+      head_regs = head_regs | regs_0_q;
+      head_smem = head_smem | smem_0_q;
+    end
+    if (phase_at_u_o[1]) begin
+      head_warps = head_warps | warps_1_q;
+      head_regs = head_regs | regs_1_q;
+      head_smem = head_smem | smem_1_q;
+    end
+    if (phase_at_u_o[2]) begin
+      head_warps = head_warps | warps_2_q;
+      head_regs = head_regs | regs_2_q;
+      head_smem = head_smem | smem_2_q;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[0] | (~slice[0])) begin
+      quad_0_d = quad_0_q;
+      warps_0_d = warps_0_q;
+      regs_0_d = regs_0_q;
+      smem_0_d = smem_0_q;
+    end else begin
+      quad_0_d = at_quad;
+      warps_0_d = warps_i[5:0];
+      regs_0_d = regs_i[7:0];
+      smem_0_d = smem_i;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[1] | (~slice[1])) begin
+      quad_1_d = quad_1_q;
+      warps_1_d = warps_1_q;
+      regs_1_d = regs_1_q;
+      smem_1_d = smem_1_q;
+    end else begin
+      quad_1_d = at_quad;
+      warps_1_d = warps_i[5:0];
+      regs_1_d = regs_i[7:0];
+      smem_1_d = smem_i;
+    end
+  end
+
+  always @(*) begin
+    if (kept_q[2] | (~slice[2])) begin
+      quad_2_d = quad_2_q;
+      warps_2_d = warps_2_q;
+      regs_2_d = regs_2_q;
+      smem_2_d = smem_2_q;
+    end else begin
+      quad_2_d = at_quad;
+      warps_2_d = warps_i[5:0];
+      regs_2_d = regs_i[7:0];
+      smem_2_d = smem_i;
+    end
+  end
+
+  assign quad_u_d = quad_p;
+  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h3))) | (fresh_u[1] & (number == 6'h4))) | (fresh_u[2] & (number == 6'h5)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h0))) | (fresh_u[1] & (number == 6'h1))) | (fresh_u[2] & (number == 6'h2))};
+  assign ended_0_o = ended_0;
+  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h3))) | (fresh_c[1] & (number == 6'h4))) | (fresh_c[2] & (number == 6'h5)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h0))) | (fresh_c[1] & (number == 6'h1))) | (fresh_c[2] & (number == 6'h2))};
+  assign kept_0_o = keeps_0;
+
+  always @(*) begin
+    if (kept_u_q) begin
+      head_warps_o_comb = head_warps;
+      head_regs_o_comb = head_regs;
+      head_smem_o_comb = head_smem;
+    end else begin
+      head_warps_o_comb = warps_i[5:0];
+      head_regs_o_comb = regs_i[7:0];
+      head_smem_o_comb = smem_i;
+    end
+  end
+
+  always @(posedge clk_i) begin
+    quad_u_q <= quad_u_d;
+    quad_0_q <= quad_0_d;
+    quad_1_q <= quad_1_d;
+    quad_2_q <= quad_2_d;
+    warps_0_q <= warps_0_d;
+    warps_1_q <= warps_1_d;
+    warps_2_q <= warps_2_d;
+    regs_0_q <= regs_0_d;
+    regs_1_q <= regs_1_d;
+    regs_2_q <= regs_2_d;
+    smem_0_q <= smem_0_d;
+    smem_1_q <= smem_1_d;
+    smem_2_q <= smem_2_d;
+  end
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      kept_q <= 3'h0;
+      kept_u_q <= 1'h0;
+    end else begin
+      kept_q <= kept_d;
+      kept_u_q <= kept_u_d;
+    end
+  end
+
+  slice_phase u_phase (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .at_c_o(phase_at_c_o),
+    .at_p_o(phase_at_p_o),
+    .at_u_o(phase_at_u_o),
+    .turn_o(phase_turn_o_unused),
+    .init_o(phase_init_o_unused)
+  );
 endmodule
 
 module need_sum_stages_c32_w64_g256_m1824 (
@@ -989,16 +2253,14 @@ module need_sum_stages_c32_w64_g256_m1824 (
   input  wire [10:0] smem_b_i,      // shared memory units that b's CTA needs
   output wire big_o,                // at stage C: both together need an empty SM, or more
   output wire empty_o,              // at stage C: an empty SM has room for both
-  output wire [5:0] warps_o,        // at stage C: warps, modulo 64
-  output wire [7:0] regs_o,         // at stage C: register units, modulo 256
-  output wire [10:0] smem_o,        // at stage C: shared memory units, modulo 2048
-  output wire [5:0] charge_warps_o, // at stage U: warps, modulo 64
-  output wire [7:0] charge_regs_o,  // at stage U: register units, modulo 256
-  output wire [10:0] charge_smem_o  // at stage U: shared memory units, modulo 2048
+  output wire [5:0] warps_o,        // at stage C: warps, modulo 64, complemented
+  output wire [7:0] regs_o,         // at stage C: register units, modulo 256, complemented
+  output wire [10:0] smem_o,        // at stage C: shared memory units, modulo 2048, complemented
+  output wire [5:0] charge_warps_o, // at stage U: warps, modulo 64, complemented
+  output wire [7:0] charge_regs_o,  // at stage U: register units, modulo 256, complemented
+  output wire [10:0] charge_smem_o  // at stage U: shared memory units, modulo 2048, complemented
 );
 
-  wire empty_d;
-  reg  empty_q;
   wire [9:0] regs;
   wire [9:0] regs_c_d;
   reg  [9:0] regs_c_q;
@@ -1024,18 +2286,17 @@ module need_sum_stages_c32_w64_g256_m1824 (
   assign warps = {1'h0, warps_a_i} + {1'h0, warps_b_i};
   assign regs = {1'h0, regs_a_i} + {1'h0, regs_b_i};
   assign smem = {1'h0, smem_a_i} + {1'h0, smem_b_i};
-  assign warps_c_d = warps;
-  assign regs_c_d = regs;
-  assign smem_c_d = smem;
-  assign empty_d = ((1'h1 & (warps <= 8'h40)) & (regs <= 10'h100)) & (smem <= 12'h720);
+  assign warps_c_d = ~warps;
+  assign regs_c_d = ~regs;
+  assign smem_c_d = ~smem;
   assign warps_p_d = warps_c_q[5:0];
   assign regs_p_d = regs_c_q[7:0];
   assign smem_p_d = smem_c_q[10:0];
   assign warps_u_d = warps_p_q;
   assign regs_u_d = regs_p_q;
   assign smem_u_d = smem_p_q;
-  assign empty_o = empty_q;
-  assign big_o = (((warps_c_q[6] | warps_c_q[7]) | regs_c_q[8]) | regs_c_q[9]) | smem_c_q[11];
+  assign empty_o = ((1'h1 & (warps_c_q >= 8'hbf)) & (regs_c_q >= 10'h2ff)) & (smem_c_q >= 12'h8df);
+  assign big_o = ~((((warps_c_q[6] & warps_c_q[7]) & regs_c_q[8]) & regs_c_q[9]) & smem_c_q[11]);
   assign warps_o = warps_c_q[5:0];
   assign regs_o = regs_c_q[7:0];
   assign smem_o = smem_c_q[10:0];
@@ -1053,7 +2314,6 @@ module need_sum_stages_c32_w64_g256_m1824 (
     smem_c_q <= smem_c_d;
     smem_p_q <= smem_p_d;
     smem_u_q <= smem_u_d;
-    empty_q <= empty_d;
   end
 endmodule
 
@@ -1102,44 +2362,16 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   input  wire [10:0] free_smem_3_i  // shared memory units it had
 );
 
-  reg  any_0;
-  reg  any_1;
-  reg  [7:0] free_base_0;
-  reg  [7:0] free_base_1;
-  reg  [7:0] free_base_2;
-  reg  [7:0] free_base_3;
-  reg  [7:0] free_regs_0;
-  reg  [7:0] free_regs_1;
-  reg  [7:0] free_regs_2;
-  reg  [7:0] free_regs_3;
-  reg  [10:0] free_smem_0;
-  reg  [10:0] free_smem_1;
-  reg  [10:0] free_smem_2;
-  reg  [10:0] free_smem_3;
-  reg  free_valid_0;
-  reg  free_valid_1;
-  reg  free_valid_2;
-  reg  free_valid_3;
-  reg  [5:0] free_warps_0;
-  reg  [5:0] free_warps_1;
-  reg  [5:0] free_warps_2;
-  reg  [5:0] free_warps_3;
-  wire [7:0] group_0_base_0_o;
-  wire [7:0] group_0_base_1_o;
+  wire [2:0] at_p_1;
+  wire [2:0] at_p_2;
   wire [7:0] group_0_open_0_i;
   wire [7:0] group_0_open_1_i;
   wire group_0_taken_0_o;
   wire group_0_taken_1_o;
   wire group_0_taken_2_o;
   wire group_0_taken_3_o;
-  reg  [7:0] kept_base_0;
-  reg  [7:0] kept_base_1;
-  reg  [7:0] kept_base_2;
-  reg  [7:0] kept_base_3;
-  reg  kept_valid_0;
-  reg  kept_valid_1;
-  reg  kept_valid_2;
-  reg  kept_valid_3;
+  reg  [7:0] lanes_0;
+  reg  [7:0] lanes_1;
   wire need_0_big_o;
   wire [7:0] need_0_charge_regs_o;
   wire [10:0] need_0_charge_smem_o;
@@ -1156,46 +2388,41 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   wire [10:0] need_1_smem_o;
   wire need_1_valid_o;
   wire [5:0] need_1_warps_o;
-  reg  [7:0] offset;
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
-  wire [2:0] phase_at_u_o;
+  wire [2:0] phase_at_u_o_unused;
   wire phase_init_o;
   wire phase_turn_o;
-  wire [7:0] port_0_head_base_o;
+  wire [1:0] port_0_ended_0_o;
   wire [7:0] port_0_head_regs_o;
   wire [10:0] port_0_head_smem_o;
-  wire port_0_head_valid_o;
   wire [5:0] port_0_head_warps_o;
-  wire [7:0] port_0_kept_base_o;
-  wire port_0_kept_valid_o;
-  reg  port_0_taken_i;
-  wire [7:0] port_1_head_base_o;
+  wire [1:0] port_0_kept_0_o;
+  wire [1:0] port_1_ended_0_o;
   wire [7:0] port_1_head_regs_o;
   wire [10:0] port_1_head_smem_o;
-  wire port_1_head_valid_o;
   wire [5:0] port_1_head_warps_o;
-  wire [7:0] port_1_kept_base_o;
-  wire port_1_kept_valid_o;
-  reg  port_1_taken_i;
-  wire [7:0] port_2_head_base_o;
+  wire [1:0] port_1_kept_0_o;
+  wire [1:0] port_2_ended_0_o;
   wire [7:0] port_2_head_regs_o;
   wire [10:0] port_2_head_smem_o;
-  wire port_2_head_valid_o;
   wire [5:0] port_2_head_warps_o;
-  wire [7:0] port_2_kept_base_o;
-  wire port_2_kept_valid_o;
-  reg  port_2_taken_i;
-  wire [7:0] port_3_head_base_o;
+  wire [1:0] port_2_kept_0_o;
+  wire [1:0] port_3_ended_0_o;
   wire [7:0] port_3_head_regs_o;
   wire [10:0] port_3_head_smem_o;
-  wire port_3_head_valid_o;
   wire [5:0] port_3_head_warps_o;
-  wire [7:0] port_3_kept_base_o;
-  wire port_3_kept_valid_o;
-  reg  port_3_taken_i;
+  wire [1:0] port_3_kept_0_o;
+  wire [3:0] port_of_0;
+  wire [3:0] port_of_1;
   reg  [7:0] sm_0;
   reg  [7:0] sm_1;
+  reg  [7:0] sm_0_0;
+  reg  [7:0] sm_0_1;
+  reg  [7:0] sm_1_0;
+  reg  [7:0] sm_1_1;
+  reg  [7:0] sm_2_0;
+  reg  [7:0] sm_2_1;
   wire sum_0_big_o;
   wire [7:0] sum_0_charge_regs_o;
   wire [10:0] sum_0_charge_smem_o;
@@ -1208,124 +2435,8 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   reg  taken_1;
   reg  taken_2;
   reg  taken_3;
-
-  always @(*) begin
-    sm_0 = 8'h0;
-    sm_0 = sm_0 | group_0_base_0_o;
-  end
-
-  always @(*) begin
-    any_0 = 1'h0;
-    any_0 = any_0 | (|place_a_0_i);
-  end
-
-  always @(*) begin
-    sm_1 = 8'h0;
-    sm_1 = sm_1 | group_0_base_1_o;
-  end
-
-  always @(*) begin
-    any_1 = 1'h0;
-    any_1 = any_1 | (|place_b_0_i);
-  end
-
-  always @(*) begin
-    free_valid_0 = port_0_head_valid_o;
-    free_base_0 = port_0_head_base_o;
-    free_warps_0 = port_0_head_warps_o;
-    free_regs_0 = port_0_head_regs_o;
-    free_smem_0 = port_0_head_smem_o;
-    free_valid_1 = port_3_head_valid_o;
-    free_base_1 = port_3_head_base_o;
-    free_warps_1 = port_3_head_warps_o;
-    free_regs_1 = port_3_head_regs_o;
-    free_smem_1 = port_3_head_smem_o;
-    free_valid_2 = port_2_head_valid_o;
-    free_base_2 = port_2_head_base_o;
-    free_warps_2 = port_2_head_warps_o;
-    free_regs_2 = port_2_head_regs_o;
-    free_smem_2 = port_2_head_smem_o;
-    free_valid_3 = port_1_head_valid_o;
-    free_base_3 = port_1_head_base_o;
-    free_warps_3 = port_1_head_warps_o;
-    free_regs_3 = port_1_head_regs_o;
-    free_smem_3 = port_1_head_smem_o;
-    if (phase_at_u_o[1]) begin
-      free_valid_0 = port_1_head_valid_o;
-      free_base_0 = port_1_head_base_o;
-      free_warps_0 = port_1_head_warps_o;
-      free_regs_0 = port_1_head_regs_o;
-      free_smem_0 = port_1_head_smem_o;
-      free_valid_1 = port_0_head_valid_o;
-      free_base_1 = port_0_head_base_o;
-      free_warps_1 = port_0_head_warps_o;
-      free_regs_1 = port_0_head_regs_o;
-      free_smem_1 = port_0_head_smem_o;
-      free_valid_2 = port_3_head_valid_o;
-      free_base_2 = port_3_head_base_o;
-      free_warps_2 = port_3_head_warps_o;
-      free_regs_2 = port_3_head_regs_o;
-      free_smem_2 = port_3_head_smem_o;
-      free_valid_3 = port_2_head_valid_o;
-      free_base_3 = port_2_head_base_o;
-      free_warps_3 = port_2_head_warps_o;
-      free_regs_3 = port_2_head_regs_o;
-      free_smem_3 = port_2_head_smem_o;
-    end
-    if (phase_at_u_o[2]) begin
-      free_valid_0 = port_2_head_valid_o;
-      free_base_0 = port_2_head_base_o;
-      free_warps_0 = port_2_head_warps_o;
-      free_regs_0 = port_2_head_regs_o;
-      free_smem_0 = port_2_head_smem_o;
-      free_valid_1 = port_1_head_valid_o;
-      free_base_1 = port_1_head_base_o;
-      free_warps_1 = port_1_head_warps_o;
-      free_regs_1 = port_1_head_regs_o;
-      free_smem_1 = port_1_head_smem_o;
-      free_valid_2 = port_0_head_valid_o;
-      free_base_2 = port_0_head_base_o;
-      free_warps_2 = port_0_head_warps_o;
-      free_regs_2 = port_0_head_regs_o;
-      free_smem_2 = port_0_head_smem_o;
-      free_valid_3 = port_3_head_valid_o;
-      free_base_3 = port_3_head_base_o;
-      free_warps_3 = port_3_head_warps_o;
-      free_regs_3 = port_3_head_regs_o;
-      free_smem_3 = port_3_head_smem_o;
-    end
-  end
-
-  always @(*) begin
-    kept_valid_0 = port_0_kept_valid_o;
-    kept_base_0 = port_0_kept_base_o;
-    kept_valid_1 = port_3_kept_valid_o;
-    kept_base_1 = port_3_kept_base_o;
-    kept_valid_2 = port_2_kept_valid_o;
-    kept_base_2 = port_2_kept_base_o;
-    kept_valid_3 = port_1_kept_valid_o;
-    kept_base_3 = port_1_kept_base_o;
-    if (phase_at_p_o[1]) begin
-      kept_valid_0 = port_1_kept_valid_o;
-      kept_base_0 = port_1_kept_base_o;
-      kept_valid_1 = port_0_kept_valid_o;
-      kept_base_1 = port_0_kept_base_o;
-      kept_valid_2 = port_3_kept_valid_o;
-      kept_base_2 = port_3_kept_base_o;
-      kept_valid_3 = port_2_kept_valid_o;
-      kept_base_3 = port_2_kept_base_o;
-    end
-    if (phase_at_p_o[2]) begin
-      kept_valid_0 = port_2_kept_valid_o;
-      kept_base_0 = port_2_kept_base_o;
-      kept_valid_1 = port_1_kept_valid_o;
-      kept_base_1 = port_1_kept_base_o;
-      kept_valid_2 = port_0_kept_valid_o;
-      kept_base_2 = port_0_kept_base_o;
-      kept_valid_3 = port_3_kept_valid_o;
-      kept_base_3 = port_3_kept_base_o;
-    end
-  end
+  reg  [2:0] which_0;
+  reg  [2:0] which_1;
 
   always @(*) begin
     taken_0 = 1'h0;
@@ -1349,50 +2460,121 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
 
   assign group_0_open_0_i = need_0_valid_o ? allow_a_0_i : 8'h0;
   assign group_0_open_1_i = need_1_valid_o ? allow_b_0_i : 8'h0;
+  assign at_p_1 = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, phase_at_p_o[1]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, phase_at_p_o[2]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, phase_at_p_o[0]} << 2'h2);
+  assign at_p_2 = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, phase_at_p_o[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, phase_at_p_o[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, phase_at_p_o[1]} << 2'h2);
 
   always @(*) begin
-    offset = 8'h0;
-    if (phase_at_p_o[1]) begin
-      offset = 8'h1;
+    sm_0_0 = 8'h0;
+    sm_1_0 = 8'h0;
+    sm_2_0 = 8'h0;
+    if (|(place_a_0_i & 8'hf)) begin
+      sm_0_0 = sm_0_0 | 8'h0;
+      sm_1_0 = sm_1_0 | 8'h4;
+      sm_2_0 = sm_2_0 | 8'h8;
     end
-    if (phase_at_p_o[2]) begin
-      offset = 8'h2;
+    if (|(place_a_0_i & 8'hf0)) begin
+      sm_0_0 = sm_0_0 | 8'hc;
+      sm_1_0 = sm_1_0 | 8'h10;
+      sm_2_0 = sm_2_0 | 8'h14;
     end
   end
 
-  assign sm_0_o = any_0 ? (sm_0 + offset) : 8'h0;
-  assign sm_1_o = any_1 ? (sm_1 + offset) : 8'h0;
+  always @(*) begin
+    lanes_0 = 8'h0;
+    lanes_0 = lanes_0 | place_a_0_i;
+  end
 
   always @(*) begin
-    port_0_taken_i = taken_0;
-    port_1_taken_i = taken_3;
-    port_2_taken_i = taken_2;
-    port_3_taken_i = taken_1;
-    if (phase_at_u_o[1]) begin
-      port_0_taken_i = taken_1;
-      port_1_taken_i = taken_0;
-      port_2_taken_i = taken_3;
-      port_3_taken_i = taken_2;
+    sm_0_1 = 8'h0;
+    sm_1_1 = 8'h0;
+    sm_2_1 = 8'h0;
+    if (|(place_b_0_i & 8'hf)) begin
+      sm_0_1 = sm_0_1 | 8'h0;
+      sm_1_1 = sm_1_1 | 8'h4;
+      sm_2_1 = sm_2_1 | 8'h8;
     end
-    if (phase_at_u_o[2]) begin
-      port_0_taken_i = taken_2;
-      port_1_taken_i = taken_1;
-      port_2_taken_i = taken_0;
-      port_3_taken_i = taken_3;
+    if (|(place_b_0_i & 8'hf0)) begin
+      sm_0_1 = sm_0_1 | 8'hc;
+      sm_1_1 = sm_1_1 | 8'h10;
+      sm_2_1 = sm_2_1 | 8'h14;
     end
   end
+
+  always @(*) begin
+    lanes_1 = 8'h0;
+    lanes_1 = lanes_1 | place_b_0_i;
+  end
+
+  assign port_of_0 = (((((((4'h0 & (~(4'h1 << 2'h0))) | ({3'h0, lanes_0[0] | lanes_0[4]} << 2'h0)) & (~(4'h1 << 2'h1))) | ({3'h0, lanes_0[1] | lanes_0[5]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, lanes_0[2] | lanes_0[6]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, lanes_0[3] | lanes_0[7]} << 2'h3);
+
+  always @(*) begin
+    which_0 = 3'h0;
+    if (port_of_0[0] | port_of_0[3]) begin
+      which_0 = phase_at_p_o;
+    end
+    if (port_of_0[1]) begin
+      which_0 = which_0 | at_p_1;
+    end
+    if (port_of_0[2]) begin
+      which_0 = which_0 | at_p_2;
+    end
+  end
+
+  always @(*) begin
+    sm_0 = (((8'h0 & (~(8'h1 << 3'h0))) | ({7'h0, port_of_0[1] | port_of_0[3]} << 3'h0)) & (~(8'h1 << 3'h1))) | ({7'h0, port_of_0[2] | port_of_0[3]} << 3'h1);
+    if (which_0[0]) begin
+      sm_0 = sm_0 | sm_0_0;
+    end
+    if (which_0[1]) begin
+      sm_0 = sm_0 | sm_1_0;
+    end
+    if (which_0[2]) begin
+      sm_0 = sm_0 | sm_2_0;
+    end
+  end
+
+  assign sm_0_o = sm_0;
+  assign port_of_1 = (((((((4'h0 & (~(4'h1 << 2'h0))) | ({3'h0, lanes_1[0] | lanes_1[4]} << 2'h0)) & (~(4'h1 << 2'h1))) | ({3'h0, lanes_1[1] | lanes_1[5]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, lanes_1[2] | lanes_1[6]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, lanes_1[3] | lanes_1[7]} << 2'h3);
+
+  always @(*) begin
+    which_1 = 3'h0;
+    if (port_of_1[0] | port_of_1[3]) begin
+      which_1 = phase_at_p_o;
+    end
+    if (port_of_1[1]) begin
+      which_1 = which_1 | at_p_1;
+    end
+    if (port_of_1[2]) begin
+      which_1 = which_1 | at_p_2;
+    end
+  end
+
+  always @(*) begin
+    sm_1 = (((8'h0 & (~(8'h1 << 3'h0))) | ({7'h0, port_of_1[1] | port_of_1[3]} << 3'h0)) & (~(8'h1 << 3'h1))) | ({7'h0, port_of_1[2] | port_of_1[3]} << 3'h1);
+    if (which_1[0]) begin
+      sm_1 = sm_1 | sm_0_1;
+    end
+    if (which_1[1]) begin
+      sm_1 = sm_1 | sm_1_1;
+    end
+    if (which_1[2]) begin
+      sm_1 = sm_1 | sm_2_1;
+    end
+  end
+
+  assign sm_1_o = sm_1;
 
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .at_c_o(phase_at_c_o),
     .at_p_o(phase_at_p_o),
-    .at_u_o(phase_at_u_o),
+    .at_u_o(phase_at_u_o_unused),
     .turn_o(phase_turn_o),
     .init_o(phase_init_o)
   );
 
-  sm_free_port u_port_0 (
+  sm_free_port_g1_p0 u_port_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .valid_i(free_valid_0_i),
@@ -1401,19 +2583,15 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .warps_i(free_warps_0_i),
     .regs_i(free_regs_0_i),
     .smem_i(free_smem_0_i),
-    .at_u_i(phase_at_u_o),
-    .at_p_i(phase_at_p_o),
-    .head_valid_o(port_0_head_valid_o),
-    .head_base_o(port_0_head_base_o),
+    .ended_0_o(port_0_ended_0_o),
     .head_warps_o(port_0_head_warps_o),
     .head_regs_o(port_0_head_regs_o),
     .head_smem_o(port_0_head_smem_o),
-    .taken_i(port_0_taken_i),
-    .kept_valid_o(port_0_kept_valid_o),
-    .kept_base_o(port_0_kept_base_o)
+    .taken_i(taken_0),
+    .kept_0_o(port_0_kept_0_o)
   );
 
-  sm_free_port u_port_1 (
+  sm_free_port_g1_p1 u_port_1 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .valid_i(free_valid_1_i),
@@ -1422,19 +2600,15 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .warps_i(free_warps_1_i),
     .regs_i(free_regs_1_i),
     .smem_i(free_smem_1_i),
-    .at_u_i(phase_at_u_o),
-    .at_p_i(phase_at_p_o),
-    .head_valid_o(port_1_head_valid_o),
-    .head_base_o(port_1_head_base_o),
+    .ended_0_o(port_1_ended_0_o),
     .head_warps_o(port_1_head_warps_o),
     .head_regs_o(port_1_head_regs_o),
     .head_smem_o(port_1_head_smem_o),
-    .taken_i(port_1_taken_i),
-    .kept_valid_o(port_1_kept_valid_o),
-    .kept_base_o(port_1_kept_base_o)
+    .taken_i(taken_1),
+    .kept_0_o(port_1_kept_0_o)
   );
 
-  sm_free_port u_port_2 (
+  sm_free_port_g1_p2 u_port_2 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .valid_i(free_valid_2_i),
@@ -1443,19 +2617,15 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .warps_i(free_warps_2_i),
     .regs_i(free_regs_2_i),
     .smem_i(free_smem_2_i),
-    .at_u_i(phase_at_u_o),
-    .at_p_i(phase_at_p_o),
-    .head_valid_o(port_2_head_valid_o),
-    .head_base_o(port_2_head_base_o),
+    .ended_0_o(port_2_ended_0_o),
     .head_warps_o(port_2_head_warps_o),
     .head_regs_o(port_2_head_regs_o),
     .head_smem_o(port_2_head_smem_o),
-    .taken_i(port_2_taken_i),
-    .kept_valid_o(port_2_kept_valid_o),
-    .kept_base_o(port_2_kept_base_o)
+    .taken_i(taken_2),
+    .kept_0_o(port_2_kept_0_o)
   );
 
-  sm_free_port u_port_3 (
+  sm_free_port_g1_p3 u_port_3 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .valid_i(free_valid_3_i),
@@ -1464,16 +2634,12 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .warps_i(free_warps_3_i),
     .regs_i(free_regs_3_i),
     .smem_i(free_smem_3_i),
-    .at_u_i(phase_at_u_o),
-    .at_p_i(phase_at_p_o),
-    .head_valid_o(port_3_head_valid_o),
-    .head_base_o(port_3_head_base_o),
+    .ended_0_o(port_3_ended_0_o),
     .head_warps_o(port_3_head_warps_o),
     .head_regs_o(port_3_head_regs_o),
     .head_smem_o(port_3_head_smem_o),
-    .taken_i(port_3_taken_i),
-    .kept_valid_o(port_3_kept_valid_o),
-    .kept_base_o(port_3_kept_base_o)
+    .taken_i(taken_3),
+    .kept_0_o(port_3_kept_0_o)
   );
 
   sm_group_q2_n0_s3_c32_w64_g256_m1824 u_group_0 (
@@ -1510,40 +2676,30 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .fit_1_o(fit_b_0_o),
     .place_0_i(place_a_0_i),
     .place_1_i(place_b_0_i),
-    .base_0_o(group_0_base_0_o),
-    .base_1_o(group_0_base_1_o),
-    .free_valid_0_i(free_valid_0),
-    .free_valid_1_i(free_valid_1),
-    .free_valid_2_i(free_valid_2),
-    .free_valid_3_i(free_valid_3),
-    .free_base_0_i(free_base_0),
-    .free_base_1_i(free_base_1),
-    .free_base_2_i(free_base_2),
-    .free_base_3_i(free_base_3),
-    .free_warps_0_i(free_warps_0),
-    .free_warps_1_i(free_warps_1),
-    .free_warps_2_i(free_warps_2),
-    .free_warps_3_i(free_warps_3),
-    .free_regs_0_i(free_regs_0),
-    .free_regs_1_i(free_regs_1),
-    .free_regs_2_i(free_regs_2),
-    .free_regs_3_i(free_regs_3),
-    .free_smem_0_i(free_smem_0),
-    .free_smem_1_i(free_smem_1),
-    .free_smem_2_i(free_smem_2),
-    .free_smem_3_i(free_smem_3),
+    .ended_0_i(port_0_ended_0_o),
+    .ended_1_i(port_1_ended_0_o),
+    .ended_2_i(port_2_ended_0_o),
+    .ended_3_i(port_3_ended_0_o),
+    .free_warps_0_i(port_0_head_warps_o),
+    .free_warps_1_i(port_1_head_warps_o),
+    .free_warps_2_i(port_2_head_warps_o),
+    .free_warps_3_i(port_3_head_warps_o),
+    .free_regs_0_i(port_0_head_regs_o),
+    .free_regs_1_i(port_1_head_regs_o),
+    .free_regs_2_i(port_2_head_regs_o),
+    .free_regs_3_i(port_3_head_regs_o),
+    .free_smem_0_i(port_0_head_smem_o),
+    .free_smem_1_i(port_1_head_smem_o),
+    .free_smem_2_i(port_2_head_smem_o),
+    .free_smem_3_i(port_3_head_smem_o),
     .taken_0_o(group_0_taken_0_o),
     .taken_1_o(group_0_taken_1_o),
     .taken_2_o(group_0_taken_2_o),
     .taken_3_o(group_0_taken_3_o),
-    .kept_valid_0_i(kept_valid_0),
-    .kept_valid_1_i(kept_valid_1),
-    .kept_valid_2_i(kept_valid_2),
-    .kept_valid_3_i(kept_valid_3),
-    .kept_base_0_i(kept_base_0),
-    .kept_base_1_i(kept_base_1),
-    .kept_base_2_i(kept_base_2),
-    .kept_base_3_i(kept_base_3)
+    .kept_0_i(port_0_kept_0_o),
+    .kept_1_i(port_1_kept_0_o),
+    .kept_2_i(port_2_kept_0_o),
+    .kept_3_i(port_3_kept_0_o)
   );
 
   need_stages u_need_0 (

@@ -30,7 +30,7 @@ pub const PORTS: &[PortDoc] = &[
     ("place_o", "", "one-hot or zero: the lane that gets it"),
     ("place_a_o", "", "channel 0: one-hot or zero, the lane that gets it"),
     ("place_b_o", "", "channel 1: one-hot or zero, the lane that gets it"),
-    ("sm_i", "", "number of its SM"),
+    ("sm_i", "", "number of its SM, or 0"),
     ("cta_valid_o", "cta", "a CTA goes to an SM"),
     ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
     ("cta_sm_o", "cta", "the SM"),
@@ -65,9 +65,9 @@ pub struct ActiveKernel<const LN: usize> {
     pub regs_i: Signal<In, Bits<9>>,
     /// Shared memory units of a CTA.
     pub smem_i: Signal<In, Bits<11>>,
-    /// A CTA is placed.
+    /// A CTA goes to its SM.
     pub place_i: Signal<In, Bit>,
-    /// There is exactly one left to place.
+    /// There is exactly one left.
     pub last_o: Signal<Out, Bit>,
     /// Number of the next CTA.
     pub index_o: Signal<Out, Bits<32>>,
@@ -85,8 +85,15 @@ pub struct ActiveKernel<const LN: usize> {
     pub regs_o: Signal<Out, Bits<9>>,
     /// Shared memory units of a CTA.
     pub smem_o: Signal<Out, Bits<11>>,
-    left: PayloadRegister<Bits<32>>,
-    index: PayloadRegister<Bits<32>>,
+    /// CTAs left and the number of the next, in halves: whether the lower one carries into the upper, and whether there is just one CTA
+    /// left, is known a cycle before.
+    left_low: PayloadRegister<Bits<16>>,
+    left_high: PayloadRegister<Bits<16>>,
+    left_borrows: PayloadRegister<Bit>,
+    index_low: PayloadRegister<Bits<16>>,
+    index_high: PayloadRegister<Bits<16>>,
+    index_carries: PayloadRegister<Bit>,
+    last: PayloadRegister<Bit>,
     slot: PayloadRegister<Bits<LN>>,
     id: PayloadRegister<Bits<ID_BITS>>,
     kind: PayloadRegister<Bit>,
@@ -94,8 +101,13 @@ pub struct ActiveKernel<const LN: usize> {
     warps: PayloadRegister<Bits<7>>,
     regs: PayloadRegister<Bits<9>>,
     smem: PayloadRegister<Bits<11>>,
-    zero: Constant<Bits<32>>,
-    one: Constant<Bits<32>>,
+    grid_low: Signal<Local, Bits<16>>,
+    grid_high: Signal<Local, Bits<16>>,
+    zero: Constant<Bits<16>>,
+    one: Constant<Bits<16>>,
+    two: Constant<Bits<16>>,
+    last_low: Constant<Bits<16>>,
+    half: Constant<Bits<32>>,
 }
 
 impl<const LN: usize> Default for ActiveKernel<LN> {
@@ -122,8 +134,13 @@ impl<const LN: usize> Default for ActiveKernel<LN> {
             warps_o: Signal::default(),
             regs_o: Signal::default(),
             smem_o: Signal::default(),
-            left: PayloadRegister::default(),
-            index: PayloadRegister::default(),
+            left_low: PayloadRegister::default(),
+            left_high: PayloadRegister::default(),
+            left_borrows: PayloadRegister::default(),
+            index_low: PayloadRegister::default(),
+            index_high: PayloadRegister::default(),
+            index_carries: PayloadRegister::default(),
+            last: PayloadRegister::default(),
             slot: PayloadRegister::default(),
             id: PayloadRegister::default(),
             kind: PayloadRegister::default(),
@@ -131,8 +148,13 @@ impl<const LN: usize> Default for ActiveKernel<LN> {
             warps: PayloadRegister::default(),
             regs: PayloadRegister::default(),
             smem: PayloadRegister::default(),
+            grid_low: Signal::default(),
+            grid_high: Signal::default(),
             zero: number(0),
             one: number(1),
+            two: number(2),
+            last_low: number(0xFFFE),
+            half: number(16),
         }
     }
 }
@@ -140,8 +162,13 @@ impl<const LN: usize> Default for ActiveKernel<LN> {
 impl<const LN: usize> Logic for ActiveKernel<LN> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.left.clk_i.next = self.clk_i.val();
-        self.index.clk_i.next = self.clk_i.val();
+        self.left_low.clk_i.next = self.clk_i.val();
+        self.left_high.clk_i.next = self.clk_i.val();
+        self.left_borrows.clk_i.next = self.clk_i.val();
+        self.index_low.clk_i.next = self.clk_i.val();
+        self.index_high.clk_i.next = self.clk_i.val();
+        self.index_carries.clk_i.next = self.clk_i.val();
+        self.last.clk_i.next = self.clk_i.val();
         self.slot.clk_i.next = self.clk_i.val();
         self.id.clk_i.next = self.clk_i.val();
         self.kind.clk_i.next = self.clk_i.val();
@@ -149,9 +176,19 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
         self.warps.clk_i.next = self.clk_i.val();
         self.regs.clk_i.next = self.clk_i.val();
         self.smem.clk_i.next = self.clk_i.val();
+        self.grid_low.next = bit_cast::<16, 32>(self.grid_i.val());
+        self.grid_high.next = bit_cast::<16, 32>(self.grid_i.val() >> self.half.val());
+        self.left_high.d_i.next = self.left_high.q_o.val();
+        self.index_high.d_i.next = self.index_high.q_o.val();
         if self.load_i.val() {
-            self.left.d_i.next = self.grid_i.val();
-            self.index.d_i.next = self.zero.val();
+            self.left_low.d_i.next = self.grid_low.val();
+            self.left_high.d_i.next = self.grid_high.val();
+            self.left_borrows.d_i.next = self.grid_low.val() == self.zero.val();
+            self.last.d_i.next =
+                (self.grid_high.val() == self.zero.val()) & (self.grid_low.val() == self.one.val());
+            self.index_low.d_i.next = self.zero.val();
+            self.index_high.d_i.next = self.zero.val();
+            self.index_carries.d_i.next = false;
             self.slot.d_i.next = self.slot_i.val();
             self.id.d_i.next = self.id_i.val();
             self.kind.d_i.next = self.type_i.val();
@@ -161,11 +198,24 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
             self.smem.d_i.next = self.smem_i.val();
         } else {
             if self.place_i.val() {
-                self.left.d_i.next = self.left.q_o.val() - self.one.val();
-                self.index.d_i.next = self.index.q_o.val() + self.one.val();
+                self.left_low.d_i.next = self.left_low.q_o.val() - self.one.val();
+                self.left_borrows.d_i.next = self.left_low.q_o.val() == self.one.val();
+                if self.left_borrows.q_o.val() {
+                    self.left_high.d_i.next = self.left_high.q_o.val() - self.one.val();
+                }
+                self.last.d_i.next = (self.left_high.q_o.val() == self.zero.val())
+                    & (self.left_low.q_o.val() == self.two.val());
+                self.index_low.d_i.next = self.index_low.q_o.val() + self.one.val();
+                self.index_carries.d_i.next = self.index_low.q_o.val() == self.last_low.val();
+                if self.index_carries.q_o.val() {
+                    self.index_high.d_i.next = self.index_high.q_o.val() + self.one.val();
+                }
             } else {
-                self.left.d_i.next = self.left.q_o.val();
-                self.index.d_i.next = self.index.q_o.val();
+                self.left_low.d_i.next = self.left_low.q_o.val();
+                self.left_borrows.d_i.next = self.left_borrows.q_o.val();
+                self.last.d_i.next = self.last.q_o.val();
+                self.index_low.d_i.next = self.index_low.q_o.val();
+                self.index_carries.d_i.next = self.index_carries.q_o.val();
             }
             self.slot.d_i.next = self.slot.q_o.val();
             self.id.d_i.next = self.id.q_o.val();
@@ -175,8 +225,9 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
             self.regs.d_i.next = self.regs.q_o.val();
             self.smem.d_i.next = self.smem.q_o.val();
         }
-        self.last_o.next = self.left.q_o.val() == self.one.val();
-        self.index_o.next = self.index.q_o.val();
+        self.last_o.next = self.last.q_o.val();
+        self.index_o.next = bit_cast::<32, 16>(self.index_low.q_o.val())
+            | (bit_cast::<32, 16>(self.index_high.q_o.val()) << self.half.val());
         self.slot_o.next = self.slot.q_o.val();
         self.id_o.next = self.id.q_o.val();
         self.type_o.next = self.kind.q_o.val();
@@ -260,12 +311,9 @@ pub struct CtaChannel<const LN: usize> {
     /// Selections whose needs are at stages C and P.
     sel_c: Register<Bits<4>>,
     sel_p: Register<Bits<4>>,
-    held: Register<Bit>,
+    /// The entry whose CTA stands on the channel, and its SM.
+    held: Register<Bits<4>>,
     held_sm: PayloadRegister<Bits<8>>,
-    held_slot: PayloadRegister<Bits<LN>>,
-    held_id: PayloadRegister<Bits<ID_BITS>>,
-    held_index: PayloadRegister<Bits<32>>,
-    held_type: PayloadRegister<Bit>,
     load: Signal<Local, Bits<4>>,
     others: Signal<Local, Bits<4>>,
     other: Signal<Local, Bits<4>>,
@@ -274,7 +322,8 @@ pub struct CtaChannel<const LN: usize> {
     incoming: Signal<Local, Bit>,
     looks: Signal<Local, Bits<4>>,
     go: Signal<Local, Bit>,
-    placed: Signal<Local, Bits<4>>,
+    goes: Signal<Local, Bits<4>>,
+    moves: Signal<Local, Bits<4>>,
     finished: Signal<Local, Bits<4>>,
     warps: Signal<Local, Bits<7>>,
     regs: Signal<Local, Bits<9>>,
@@ -284,7 +333,6 @@ pub struct CtaChannel<const LN: usize> {
     id: Signal<Local, Bits<ID_BITS>>,
     index: Signal<Local, Bits<32>>,
     kind: Signal<Local, Bit>,
-    sm: Signal<Local, Bits<8>>,
     none: Constant<Bits<4>>,
     one: Constant<Bits<4>>,
     possible: Constant<Bits<4>>,
@@ -298,7 +346,6 @@ pub struct CtaChannel<const LN: usize> {
     no_slot: Constant<Bits<LN>>,
     no_id: Constant<Bits<ID_BITS>>,
     no_index: Constant<Bits<32>>,
-    no_sm: Constant<Bits<8>>,
     _entries: usize,
     _groups: usize,
 }
@@ -352,10 +399,6 @@ impl<const LN: usize> CtaChannel<LN> {
             sel_p: Register::default(),
             held: Register::default(),
             held_sm: PayloadRegister::default(),
-            held_slot: PayloadRegister::default(),
-            held_id: PayloadRegister::default(),
-            held_index: PayloadRegister::default(),
-            held_type: PayloadRegister::default(),
             load: Signal::default(),
             others: Signal::default(),
             other: Signal::default(),
@@ -364,7 +407,8 @@ impl<const LN: usize> CtaChannel<LN> {
             incoming: Signal::default(),
             looks: Signal::default(),
             go: Signal::default(),
-            placed: Signal::default(),
+            goes: Signal::default(),
+            moves: Signal::default(),
             finished: Signal::default(),
             warps: Signal::default(),
             regs: Signal::default(),
@@ -374,7 +418,6 @@ impl<const LN: usize> CtaChannel<LN> {
             id: Signal::default(),
             index: Signal::default(),
             kind: Signal::default(),
-            sm: Signal::default(),
             none: number(0),
             one: number(1),
             possible: number((1 << active) - 1),
@@ -388,7 +431,6 @@ impl<const LN: usize> CtaChannel<LN> {
             no_slot: number(0),
             no_id: number(0),
             no_index: number(0),
-            no_sm: number(0),
             _entries: active,
             _groups: groups,
         }
@@ -411,10 +453,6 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.held.clk_i.next = self.clk_i.val();
         self.held.rst_ni.next = self.rst_ni.val();
         self.held_sm.clk_i.next = self.clk_i.val();
-        self.held_slot.clk_i.next = self.clk_i.val();
-        self.held_id.clk_i.next = self.clk_i.val();
-        self.held_index.clk_i.next = self.clk_i.val();
-        self.held_type.clk_i.next = self.clk_i.val();
         self.picker.clk_i.next = self.clk_i.val();
         self.picker.rst_ni.next = self.rst_ni.val();
 
@@ -470,17 +508,24 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
 
         // Two cycles later: place it.
         self.looks.next = self.sel_p.q_o.val() & self.active.q_o.val();
-        self.go.next = self.looks.val().any() & (!self.held.q_o.val());
+        self.go.next = self.looks.val().any() & (!self.held.q_o.val().any());
         self.picker.go_i.next = self.go.val();
         for g in 0..self._groups {
             self.picker.req_i[g].next = self.fit_i[g].val();
             self.place_o[g].next = self.picker.gnt_o[g].val();
         }
         self.no_room_o.next = self.go.val() & (!self.picker.any_o.val());
+        self.goes.next = self.held.q_o.val();
         if self.picker.any_o.val() {
-            self.placed.next = self.looks.val();
+            self.goes.next = self.held.q_o.val() | self.looks.val();
+        }
+        // A CTA that is not taken is held, and nothing is placed until it is; its entry moves on where it is taken.
+        if self.cta_ready_i.val() {
+            self.moves.next = self.goes.val();
+            self.held.d_i.next = self.none.val();
         } else {
-            self.placed.next = self.none.val();
+            self.moves.next = self.none.val();
+            self.held.d_i.next = self.goes.val();
         }
 
         self.warps.next = self.no_warps.val();
@@ -503,16 +548,16 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.entry[k].warps_i.next = self.kern_warps_i.val();
             self.entry[k].regs_i.next = self.kern_regs_i.val();
             self.entry[k].smem_i.next = self.kern_smem_i.val();
-            self.entry[k].place_i.next = self.placed.val().get_bit(k);
+            self.entry[k].place_i.next = self.moves.val().get_bit(k);
             self.finished.next =
-                self.finished.val().replace_bit(k, self.placed.val().get_bit(k) & self.entry[k].last_o.val());
+                self.finished.val().replace_bit(k, self.moves.val().get_bit(k) & self.entry[k].last_o.val());
             if self.selected.val().get_bit(k) & (!self.incoming.val()) {
                 self.warps.next = self.warps.val() | self.entry[k].warps_o.val();
                 self.regs.next = self.regs.val() | self.entry[k].regs_o.val();
                 self.smem.next = self.smem.val() | self.entry[k].smem_o.val();
                 self.part.next = self.part.val() | self.entry[k].part_o.val();
             }
-            if self.placed.val().get_bit(k) {
+            if self.goes.val().get_bit(k) {
                 self.slot.next = self.slot.val() | self.entry[k].slot_o.val();
                 self.id.next = self.id.val() | self.entry[k].id_o.val();
                 self.index.next = self.index.val() | self.entry[k].index_o.val();
@@ -534,36 +579,17 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.need_part_o.next = self.part.val();
         }
 
-        // A CTA that is not taken is held, and nothing is placed until it is.
-        if self.picker.any_o.val() {
-            self.sm.next = self.sm_i.val();
-        } else {
-            self.sm.next = self.no_sm.val();
-        }
-        self.cta_valid_o.next = self.held.q_o.val() | self.picker.any_o.val();
-        self.held.d_i.next = (self.held.q_o.val() | self.picker.any_o.val()) & (!self.cta_ready_i.val());
-        if self.held.q_o.val() {
+        self.cta_valid_o.next = self.held.q_o.val().any() | self.picker.any_o.val();
+        self.cta_slot_o.next = self.slot.val();
+        self.cta_id_o.next = self.id.val();
+        self.cta_index_o.next = self.index.val();
+        self.cta_type_o.next = self.kind.val();
+        if self.held.q_o.val().any() {
             self.cta_sm_o.next = self.held_sm.q_o.val();
-            self.cta_slot_o.next = self.held_slot.q_o.val();
-            self.cta_id_o.next = self.held_id.q_o.val();
-            self.cta_index_o.next = self.held_index.q_o.val();
-            self.cta_type_o.next = self.held_type.q_o.val();
             self.held_sm.d_i.next = self.held_sm.q_o.val();
-            self.held_slot.d_i.next = self.held_slot.q_o.val();
-            self.held_id.d_i.next = self.held_id.q_o.val();
-            self.held_index.d_i.next = self.held_index.q_o.val();
-            self.held_type.d_i.next = self.held_type.q_o.val();
         } else {
-            self.cta_sm_o.next = self.sm.val();
-            self.cta_slot_o.next = self.slot.val();
-            self.cta_id_o.next = self.id.val();
-            self.cta_index_o.next = self.index.val();
-            self.cta_type_o.next = self.kind.val();
-            self.held_sm.d_i.next = self.sm.val();
-            self.held_slot.d_i.next = self.slot.val();
-            self.held_id.d_i.next = self.id.val();
-            self.held_index.d_i.next = self.index.val();
-            self.held_type.d_i.next = self.kind.val();
+            self.cta_sm_o.next = self.sm_i.val();
+            self.held_sm.d_i.next = self.sm_i.val();
         }
     }
 }

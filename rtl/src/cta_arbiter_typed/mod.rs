@@ -7,4 +7,4 @@ pub mod model;
 
 pub use channel::{ActiveKernel, CtaChannel};
 pub use hardware::CtaArbiter;
-pub use lanes::{LaneGrant, LanePicker};
+pub use lanes::{LanePicker, LaneQuad};

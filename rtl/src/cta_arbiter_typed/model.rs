@@ -82,7 +82,8 @@ pub struct ChannelModel {
     selected: [Option<usize>; 2],
     /// The lane of each slice from which on the next search goes.
     pointers: [usize; SLICES],
-    held: Option<CtaOut>,
+    /// The entry whose CTA was placed and not taken, and its SM.
+    held: Option<(usize, u8)>,
 }
 
 impl ChannelModel {
@@ -136,15 +137,15 @@ impl ChannelModel {
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &ChannelIn) -> ChannelOut {
         let place = self.place(input.fit);
-        let placed = self.arrived().filter(|_| place != 0).map(|entry| {
+        let cta = self.goes(place, input.sm).map(|(entry, sm)| {
             let Entry { kernel: Kernel { slot, id, launch }, index, .. } = self.entries[entry];
-            CtaOut { sm: input.sm, slot, id, index, kind: launch.kind }
+            CtaOut { sm, slot, id, index, kind: launch.kind }
         });
         ChannelOut {
             kernel_ready: self.kernel_ready(),
             need: self.need(input.kernel.as_ref()),
             place,
-            cta: self.held.or(placed),
+            cta,
             no_room: self.arrived().is_some() && place == 0,
         }
     }
@@ -158,13 +159,16 @@ impl ChannelModel {
         }
         let selection = self.select(input.kernel.as_ref());
         let comes = self.free().filter(|_| input.kernel.is_some());
-        if let (Some(entry), true) = (self.arrived(), out.place != 0) {
-            self.entries[entry].left -= 1;
-            self.entries[entry].index = self.entries[entry].index.wrapping_add(1);
+        let goes = self.goes(out.place, input.sm);
+        if out.place != 0 {
             let lane = out.place.trailing_zeros() as usize;
             self.pointers[self.phase.placed()] = (lane + 1) % self.lanes;
         }
-        self.held = out.cta.filter(|_| !input.cta_ready);
+        self.held = goes.filter(|_| !input.cta_ready);
+        if let Some((entry, _)) = goes.filter(|_| input.cta_ready) {
+            self.entries[entry].left -= 1;
+            self.entries[entry].index = self.entries[entry].index.wrapping_add(1);
+        }
         self.selected = [selection.map(|s| s.entry), self.selected[0].filter(|entry| Some(*entry) != comes)];
         if let Some(Selection { entry, stay, .. }) = selection {
             (self.at, self.stay) = (entry, stay);
@@ -174,6 +178,11 @@ impl ChannelModel {
         }
         self.phase.step();
         out
+    }
+
+    /// The entry whose CTA is on the channel, and its SM: one that is held, or the one that `place` places on `sm`.
+    fn goes(&self, place: u64, sm: u8) -> Option<(usize, u8)> {
+        self.held.or(self.arrived().filter(|_| place != 0).map(|entry| (entry, sm)))
     }
 
     /// The lowest free entry.

@@ -6,19 +6,24 @@ use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
     ("init_i", "", "the SM at stage U becomes empty"),
-    ("need_i", "", "what a requester's CTA needs, low bits"),
-    ("sum_i", "", "what both requesters' CTAs need, low bits"),
+    ("need_i", "", "what a requester's CTA needs, low bits, complemented"),
+    ("sum_i", "", "what both requesters' CTAs need, low bits, complemented"),
     ("fits_o", "", "the SM at stage C has that much"),
     ("sum_fits_o", "", "and that"),
-    ("place_i", "", "the SM at stage U is charged for a requester's CTA"),
-    ("charge_i", "", "how much that is"),
-    ("charge_sum_i", "", "how much it is for both"),
-    ("free_i", "", "what the SM at stage U gets back, negated; where nothing is placed"),
-    ("free_valid_i", "", "it gets that back"),
+    ("charged_i", "", "the SM at stage U is charged"),
+    ("alone_i", "", "for a requester's CTA alone"),
+    ("charge_i", "", "how much that is, complemented"),
+    ("both_i", "", "for both"),
+    ("charge_sum_i", "", "how much that is, complemented"),
+    ("free_valid_i", "", "the SM at stage U gets something back; where it is not charged"),
+    ("free_i", "", "how much"),
     ("left_o", "", "what the SM at stage U has left"),
 ];
 
 /// Free units modulo 2^W of the SM at each stage. An empty SM may have 2^W, which reads 0: the lane knows which SMs are empty.
+///
+/// Needs come complemented, so that a comparison and a charge are both an addition, and no lane has inverters of its own. Carries
+/// ripple, in two halves side by side where there are many bits: that is small, and quick enough.
 #[derive(LogicBlock)]
 pub struct SmField<const W: usize> {
     info: Info,
@@ -26,34 +31,45 @@ pub struct SmField<const W: usize> {
     pub clk_i: Signal<In, Clock>,
     /// The SM at U becomes empty.
     pub init_i: Signal<In, Bit>,
-    /// What a requester's CTA needs.
+    /// What a requester's CTA needs, complemented.
     pub need_i: Vec<Signal<In, Bits<W>>>,
-    /// What both need.
+    /// What both need, complemented.
     pub sum_i: Vec<Signal<In, Bits<W>>>,
     /// The SM at C has that much.
     pub fits_o: Vec<Signal<Out, Bit>>,
     /// And that.
     pub sum_fits_o: Vec<Signal<Out, Bit>>,
-    /// The SM at U gets a requester's CTA.
-    pub place_i: Vec<Signal<In, Bit>>,
-    /// What it costs.
+    /// The SM at U is charged.
+    pub charged_i: Signal<In, Bit>,
+    /// For a requester's CTA alone.
+    pub alone_i: Vec<Signal<In, Bit>>,
+    /// What it costs, complemented.
     pub charge_i: Vec<Signal<In, Bits<W>>>,
-    /// What both cost.
+    /// For both.
+    pub both_i: Vec<Signal<In, Bit>>,
+    /// What both cost, complemented.
     pub charge_sum_i: Vec<Signal<In, Bits<W>>>,
     /// The SM at U gets something back.
     pub free_valid_i: Signal<In, Bit>,
-    /// How much, negated.
+    /// How much.
     pub free_i: Signal<In, Bits<W>>,
     /// What the SM at U has.
     pub left_o: Signal<Out, Bits<W>>,
     at_c: PayloadRegister<Bits<W>>,
     at_p: PayloadRegister<Bits<W>>,
     at_u: PayloadRegister<Bits<W>>,
-    less: Signal<Local, Bits<W>>,
+    have: Signal<Local, Bits<W>>,
+    other: Signal<Local, Bits<W>>,
+    total: Signal<Local, Bits<W>>,
+    /// Carry out of the low half; out of the high half without one into it; and whether one would pass through.
+    carry: Signal<Local, Bit>,
+    made: Signal<Local, Bit>,
+    through: Signal<Local, Bit>,
     zero: Constant<Bits<W>>,
     limit: Constant<Bits<W>>,
     _requesters: usize,
     _sums: usize,
+    _low: usize,
 }
 
 impl<const W: usize> SmField<W> {
@@ -72,8 +88,10 @@ impl<const W: usize> SmField<W> {
             sum_i: bank(sums),
             fits_o: bank(requesters),
             sum_fits_o: bank(sums),
-            place_i: bank(requesters),
+            charged_i: Signal::default(),
+            alone_i: bank(requesters),
             charge_i: bank(requesters),
+            both_i: bank(sums),
             charge_sum_i: bank(sums),
             free_valid_i: Signal::default(),
             free_i: Signal::default(),
@@ -81,11 +99,17 @@ impl<const W: usize> SmField<W> {
             at_c: PayloadRegister::default(),
             at_p: PayloadRegister::default(),
             at_u: PayloadRegister::default(),
-            less: Signal::default(),
+            have: Signal::default(),
+            other: Signal::default(),
+            total: Signal::default(),
+            carry: Signal::default(),
+            made: Signal::default(),
+            through: Signal::default(),
             zero: number(0),
             limit: number(limit.into()),
             _requesters: requesters,
             _sums: sums,
+            _low: if W < 6 { W } else { W / 2 },
         }
     }
 }
@@ -97,21 +121,79 @@ impl<const W: usize> Logic for SmField<W> {
         self.at_p.clk_i.next = self.clk_i.val();
         self.at_u.clk_i.next = self.clk_i.val();
 
-        self.less.next = self.zero.val();
+        // Stage C: x >= n where x + !n + 1 has a carry.
+        self.have.next = self.at_c.q_o.val();
+        for r in 0..self._requesters {
+            self.carry.next = true;
+            for i in 0..self._low {
+                self.carry.next = (self.have.val().get_bit(i) & self.need_i[r].val().get_bit(i))
+                    | ((self.have.val().get_bit(i) | self.need_i[r].val().get_bit(i)) & self.carry.val());
+            }
+            self.made.next = false;
+            self.through.next = true;
+            for i in self._low..W {
+                self.made.next = (self.have.val().get_bit(i) & self.need_i[r].val().get_bit(i))
+                    | ((self.have.val().get_bit(i) | self.need_i[r].val().get_bit(i)) & self.made.val());
+                self.through.next =
+                    self.through.val() & (self.have.val().get_bit(i) | self.need_i[r].val().get_bit(i));
+            }
+            self.fits_o[r].next = self.made.val() | (self.through.val() & self.carry.val());
+        }
+        for s in 0..self._sums {
+            self.carry.next = true;
+            for i in 0..self._low {
+                self.carry.next = (self.have.val().get_bit(i) & self.sum_i[s].val().get_bit(i))
+                    | ((self.have.val().get_bit(i) | self.sum_i[s].val().get_bit(i)) & self.carry.val());
+            }
+            self.made.next = false;
+            self.through.next = true;
+            for i in self._low..W {
+                self.made.next = (self.have.val().get_bit(i) & self.sum_i[s].val().get_bit(i))
+                    | ((self.have.val().get_bit(i) | self.sum_i[s].val().get_bit(i)) & self.made.val());
+                self.through.next =
+                    self.through.val() & (self.have.val().get_bit(i) | self.sum_i[s].val().get_bit(i));
+            }
+            self.sum_fits_o[s].next = self.made.val() | (self.through.val() & self.carry.val());
+        }
+
+        // Stage U: charge, or give back.
+        self.other.next = self.zero.val();
         if self.free_valid_i.val() {
-            self.less.next = self.free_i.val();
+            self.other.next = self.free_i.val();
         }
         for r in 0..self._requesters {
-            self.fits_o[r].next = self.at_c.q_o.val() >= self.need_i[r].val();
-            if self.place_i[r].val() {
-                self.less.next = self.charge_i[r].val();
+            if self.alone_i[r].val() {
+                self.other.next = self.other.val() | self.charge_i[r].val();
             }
         }
         for s in 0..self._sums {
-            self.sum_fits_o[s].next = self.at_c.q_o.val() >= self.sum_i[s].val();
-            if self.place_i[s].val() & self.place_i[s + 1].val() {
-                self.less.next = self.charge_sum_i[s].val();
+            if self.both_i[s].val() {
+                self.other.next = self.other.val() | self.charge_sum_i[s].val();
             }
+        }
+        self.have.next = self.at_u.q_o.val();
+        self.total.next = self.zero.val();
+        self.carry.next = self.charged_i.val();
+        for i in 0..self._low {
+            self.total.next = self.total.val().replace_bit(
+                i,
+                (self.have.val().get_bit(i) ^ self.other.val().get_bit(i)) ^ self.carry.val(),
+            );
+            self.carry.next = (self.have.val().get_bit(i) & self.other.val().get_bit(i))
+                | ((self.have.val().get_bit(i) | self.other.val().get_bit(i)) & self.carry.val());
+        }
+        self.made.next = false;
+        self.through.next = true;
+        for i in self._low..W {
+            self.total.next = self.total.val().replace_bit(
+                i,
+                (self.have.val().get_bit(i) ^ self.other.val().get_bit(i))
+                    ^ (self.made.val() | (self.through.val() & self.carry.val())),
+            );
+            self.made.next = (self.have.val().get_bit(i) & self.other.val().get_bit(i))
+                | ((self.have.val().get_bit(i) | self.other.val().get_bit(i)) & self.made.val());
+            self.through.next =
+                self.through.val() & (self.have.val().get_bit(i) | self.other.val().get_bit(i));
         }
         self.at_p.d_i.next = self.at_c.q_o.val();
         self.at_u.d_i.next = self.at_p.q_o.val();
@@ -119,7 +201,7 @@ impl<const W: usize> Logic for SmField<W> {
         if self.init_i.val() {
             self.at_c.d_i.next = self.limit.val();
         } else {
-            self.at_c.d_i.next = self.at_u.q_o.val() - self.less.val();
+            self.at_c.d_i.next = self.total.val();
         }
     }
 }

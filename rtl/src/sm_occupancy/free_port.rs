@@ -1,7 +1,10 @@
 //! One channel of ended CTAs: keeps each until its SM is at stage U.
 
+use super::lane::groups;
+use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
-use crate::parts::{PayloadRegister, Register, bank, number, table};
+use crate::params::{DONE_PORTS, SmParams};
+use crate::parts::{PayloadRegister, Register, bank, number, numbers, table};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -11,19 +14,17 @@ const PORTS: &[PortDoc] = &[
     ("warps_i", "free", "warps it had"),
     ("regs_i", "free", "register units it had"),
     ("smem_i", "free", "shared memory units it had"),
-    ("at_u_i", "", "one-hot: the slice at stage U"),
-    ("at_p_i", "", "the slice at stage P"),
-    ("head_valid_o", "", "a CTA has ended on an SM of the slice at U"),
-    ("head_base_o", "", "first SM of its lane"),
-    ("head_warps_o", "", "its warps, negated"),
-    ("head_regs_o", "", "its register units, negated"),
-    ("head_smem_o", "", "its shared memory units, negated"),
+    ("ended_o", "", "for each group, its low and its high lane: a CTA has ended on the SM at U"),
+    ("head_warps_o", "", "its warps"),
+    ("head_regs_o", "", "its register units"),
+    ("head_smem_o", "", "its shared memory units"),
     ("taken_i", "", "the SM gets them back in this cycle"),
-    ("kept_valid_o", "", "one is kept for an SM of the slice at P"),
-    ("kept_base_o", "", "first SM of its lane"),
+    ("kept_o", "", "for the same lanes: one will be kept for the SM at C when it is at P"),
 ];
 
 /// Keeps one completion per slice.
+///
+/// All SMs of a port have the same number mod 4, which is the port's: that part of the number is not looked at.
 #[derive(LogicBlock)]
 pub struct FreePort {
     info: Info,
@@ -43,60 +44,78 @@ pub struct FreePort {
     pub regs_i: Signal<In, Bits<9>>,
     /// Shared memory units it had.
     pub smem_i: Signal<In, Bits<11>>,
-    /// The slice at U.
-    pub at_u_i: Signal<In, Bits<3>>,
-    /// The slice at P.
-    pub at_p_i: Signal<In, Bits<3>>,
-    /// There is one for the slice at U.
-    pub head_valid_o: Signal<Out, Bit>,
-    /// The first SM of its lane.
-    pub head_base_o: Signal<Out, Bits<8>>,
-    /// Its warps, negated, modulo 64.
+    /// For each group, its low and its high lane: a CTA has ended on the SM at U.
+    pub ended_o: Vec<Signal<Out, Bits<2>>>,
+    /// Its warps, modulo 64.
     pub head_warps_o: Signal<Out, Bits<6>>,
-    /// Its register units, negated, modulo 256.
+    /// Its register units, modulo 256.
     pub head_regs_o: Signal<Out, Bits<8>>,
-    /// Its shared memory units, negated.
+    /// Its shared memory units.
     pub head_smem_o: Signal<Out, Bits<11>>,
     /// It is given back.
     pub taken_i: Signal<In, Bit>,
-    /// One is kept for the slice at P.
-    pub kept_valid_o: Signal<Out, Bit>,
-    /// The first SM of its lane.
-    pub kept_base_o: Signal<Out, Bits<8>>,
+    /// For the same lanes: one will be kept for the SM at C when it is at P.
+    pub kept_o: Vec<Signal<Out, Bits<2>>>,
+    phase: SlicePhase,
     kept: Register<Bits<3>>,
-    /// Of the SMs' numbers, the first of the lane: the slice is the place where it is kept.
-    base: Vec<PayloadRegister<Bits<8>>>,
+    /// One is kept for the slice at U, and its lane by four: chosen a cycle before, when the slice was at P.
+    kept_u: Register<Bit>,
+    quad_u: PayloadRegister<Bits<4>>,
+    /// The lanes of what is kept, by four: the slice is the place where it is kept.
+    quad: Vec<PayloadRegister<Bits<4>>>,
     warps: Vec<PayloadRegister<Bits<6>>>,
     regs: Vec<PayloadRegister<Bits<8>>>,
     smem: Vec<PayloadRegister<Bits<11>>>,
+    /// The SM's number, by four, and what follows from it.
+    number: Signal<Local, Bits<6>>,
     slice: Signal<Local, Bits<3>>,
+    at_quad: Signal<Local, Bits<4>>,
     ready: Signal<Local, Bit>,
     stored: Signal<Local, Bits<3>>,
-    from_kept: Signal<Local, Bit>,
-    lane_base: Signal<Local, Bits<8>>,
-    less_warps: Signal<Local, Bits<6>>,
-    less_regs: Signal<Local, Bits<8>>,
-    less_smem: Signal<Local, Bits<11>>,
-    head_base: Signal<Local, Bits<8>>,
+    kept_c: Signal<Local, Bit>,
+    fresh_u: Signal<Local, Bits<3>>,
+    fresh_c: Signal<Local, Bits<3>>,
+    quad_p: Signal<Local, Bits<4>>,
+    quad_c: Signal<Local, Bits<4>>,
+    ended: Vec<Signal<Local, Bits<2>>>,
+    keeps: Vec<Signal<Local, Bits<2>>>,
     head_warps: Signal<Local, Bits<6>>,
     head_regs: Signal<Local, Bits<8>>,
     head_smem: Signal<Local, Bits<11>>,
-    kept_base: Signal<Local, Bits<8>>,
+    by_four: Constant<Bits<8>>,
     none: Constant<Bits<3>>,
-    no_sm: Constant<Bits<8>>,
-    one_sm: Constant<Bits<8>>,
-    two_sms: Constant<Bits<8>>,
+    no_lane: Constant<Bits<2>>,
+    no_quad: Constant<Bits<4>>,
     no_warps: Constant<Bits<6>>,
     no_regs: Constant<Bits<8>>,
     no_smem: Constant<Bits<11>>,
-    /// Bit s of table j: SM s is in slice j.
-    in_slice: [Constant<Bits<256>>; 3],
+    /// Of the SMs with number n by four: bit n of table j says whether the SM is in slice j; of table k, bit k of its lane by four.
+    in_slice: [Constant<Bits<64>>; 3],
+    lane_bit: [Constant<Bits<64>>; 4],
+    /// Each group's lanes by four, and the numbers of their SMs by four, slice by slice.
+    low: Vec<Constant<Bits<4>>>,
+    low_0: Vec<Constant<Bits<6>>>,
+    low_1: Vec<Constant<Bits<6>>>,
+    low_2: Vec<Constant<Bits<6>>>,
+    high: Vec<Constant<Bits<4>>>,
+    high_0: Vec<Constant<Bits<6>>>,
+    high_1: Vec<Constant<Bits<6>>>,
+    high_2: Vec<Constant<Bits<6>>>,
+    _groups: usize,
 }
 
-impl Default for FreePort {
-    fn default() -> Self {
+impl FreePort {
+    /// Port `port` of the array.
+    pub fn new(params: SmParams, port: usize) -> Self {
+        let groups = groups(params);
+        let lane = |quad: usize| DONE_PORTS * quad + port;
+        let sms = |first: usize, slice: usize| {
+            numbers(groups, |g| (SmParams::sm(lane(2 * g + first), slice) / DONE_PORTS % 64) as u128)
+        };
         Self {
-            info: Info::module("sm_free_port", "", PORTS),
+            info: Info::module("sm_free_port", "", PORTS)
+                .param("GROUPS", "g", groups)
+                .param("PORT", "p", port),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             valid_i: Signal::default(),
@@ -105,42 +124,55 @@ impl Default for FreePort {
             warps_i: Signal::default(),
             regs_i: Signal::default(),
             smem_i: Signal::default(),
-            at_u_i: Signal::default(),
-            at_p_i: Signal::default(),
-            head_valid_o: Signal::default(),
-            head_base_o: Signal::default(),
+            ended_o: bank(groups),
             head_warps_o: Signal::default(),
             head_regs_o: Signal::default(),
             head_smem_o: Signal::default(),
             taken_i: Signal::default(),
-            kept_valid_o: Signal::default(),
-            kept_base_o: Signal::default(),
+            kept_o: bank(groups),
+            phase: SlicePhase::default(),
             kept: Register::default(),
-            base: bank(3),
+            kept_u: Register::default(),
+            quad_u: PayloadRegister::default(),
+            quad: bank(3),
             warps: bank(3),
             regs: bank(3),
             smem: bank(3),
+            number: Signal::default(),
             slice: Signal::default(),
+            at_quad: Signal::default(),
             ready: Signal::default(),
             stored: Signal::default(),
-            from_kept: Signal::default(),
-            lane_base: Signal::default(),
-            less_warps: Signal::default(),
-            less_regs: Signal::default(),
-            less_smem: Signal::default(),
-            head_base: Signal::default(),
+            kept_c: Signal::default(),
+            fresh_u: Signal::default(),
+            fresh_c: Signal::default(),
+            quad_p: Signal::default(),
+            quad_c: Signal::default(),
+            ended: bank(groups),
+            keeps: bank(groups),
             head_warps: Signal::default(),
             head_regs: Signal::default(),
             head_smem: Signal::default(),
-            kept_base: Signal::default(),
+            by_four: number(2),
             none: number(0),
-            no_sm: number(0),
-            one_sm: number(1),
-            two_sms: number(2),
+            no_lane: number(0),
+            no_quad: number(0),
             no_warps: number(0),
             no_regs: number(0),
             no_smem: number(0),
-            in_slice: std::array::from_fn(|j| table(|s| s % 3 == j)),
+            in_slice: std::array::from_fn(|j| table(|n| (DONE_PORTS * n + port) % 3 == j)),
+            lane_bit: std::array::from_fn(|k| {
+                table(|n| SmParams::lane(DONE_PORTS * n + port) / DONE_PORTS >> k & 1 == 1)
+            }),
+            low: numbers(groups, |g| 2 * g as u128),
+            low_0: sms(0, 0),
+            low_1: sms(0, 1),
+            low_2: sms(0, 2),
+            high: numbers(groups, |g| 2 * g as u128 + 1),
+            high_0: sms(1, 0),
+            high_1: sms(1, 1),
+            high_2: sms(1, 2),
+            _groups: groups,
         }
     }
 }
@@ -150,78 +182,124 @@ impl Logic for FreePort {
     fn update(&mut self) {
         self.kept.clk_i.next = self.clk_i.val();
         self.kept.rst_ni.next = self.rst_ni.val();
+        self.kept_u.clk_i.next = self.clk_i.val();
+        self.kept_u.rst_ni.next = self.rst_ni.val();
+        self.quad_u.clk_i.next = self.clk_i.val();
+        // Its own, so that few gates hang on it.
+        self.phase.clk_i.next = self.clk_i.val();
+        self.phase.rst_ni.next = self.rst_ni.val();
 
+        self.number.next = bit_cast::<6, 8>(self.sm_i.val() >> self.by_four.val());
         self.slice.next = self.none.val();
         for j in 0..3 {
             self.slice.next =
-                self.slice.val().replace_bit(j, self.in_slice[j].val().get_bit(self.sm_i.val().index()));
+                self.slice.val().replace_bit(j, self.in_slice[j].val().get_bit(self.number.val().index()));
+        }
+        self.at_quad.next = self.no_quad.val();
+        for k in 0..4 {
+            self.at_quad.next =
+                self.at_quad.val().replace_bit(k, self.lane_bit[k].val().get_bit(self.number.val().index()));
         }
         self.ready.next = !(self.kept.q_o.val() & self.slice.val()).any();
         self.ready_o.next = self.ready.val();
         self.stored.next = self.kept.q_o.val();
-        if self.valid_i.val() & self.ready.val() {
+        if self.valid_i.val() {
             self.stored.next = self.kept.q_o.val() | self.slice.val();
         }
         self.kept.d_i.next = self.stored.val();
         if self.taken_i.val() {
-            self.kept.d_i.next = self.stored.val() & (!self.at_u_i.val());
+            self.kept.d_i.next = self.stored.val() & (!self.phase.at_u_o.val());
         }
 
-        self.lane_base.next = self.sm_i.val();
-        if self.slice.val().get_bit(1) {
-            self.lane_base.next = self.sm_i.val() - self.one_sm.val();
+        // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and among those at C, by its number.
+        self.kept_u.d_i.next = (self.stored.val() & self.phase.at_p_o.val()).any();
+        self.kept_c.next = (self.kept.q_o.val() & self.phase.at_c_o.val()).any();
+        self.fresh_u.next = self.none.val();
+        self.fresh_c.next = self.none.val();
+        if self.valid_i.val() {
+            self.fresh_u.next = self.phase.at_u_o.val() & (!self.kept.q_o.val());
+            self.fresh_c.next = self.phase.at_c_o.val() & (!self.kept.q_o.val());
         }
-        if self.slice.val().get_bit(2) {
-            self.lane_base.next = self.sm_i.val() - self.two_sms.val();
-        }
-        self.less_warps.next = self.no_warps.val() - bit_cast::<6, 7>(self.warps_i.val());
-        self.less_regs.next = self.no_regs.val() - bit_cast::<8, 9>(self.regs_i.val());
-        self.less_smem.next = self.no_smem.val() - self.smem_i.val();
-        self.from_kept.next = (self.kept.q_o.val() & self.at_u_i.val()).any();
-        self.head_valid_o.next = (self.stored.val() & self.at_u_i.val()).any();
-        self.head_base.next = self.no_sm.val();
+        self.quad_p.next = self.no_quad.val();
+        self.quad_c.next = self.no_quad.val();
         self.head_warps.next = self.no_warps.val();
         self.head_regs.next = self.no_regs.val();
         self.head_smem.next = self.no_smem.val();
-        self.kept_base.next = self.no_sm.val();
         for j in 0..3 {
-            self.base[j].clk_i.next = self.clk_i.val();
+            self.quad[j].clk_i.next = self.clk_i.val();
             self.warps[j].clk_i.next = self.clk_i.val();
             self.regs[j].clk_i.next = self.clk_i.val();
             self.smem[j].clk_i.next = self.clk_i.val();
             if self.kept.q_o.val().get_bit(j) | (!self.slice.val().get_bit(j)) {
-                self.base[j].d_i.next = self.base[j].q_o.val();
+                self.quad[j].d_i.next = self.quad[j].q_o.val();
                 self.warps[j].d_i.next = self.warps[j].q_o.val();
                 self.regs[j].d_i.next = self.regs[j].q_o.val();
                 self.smem[j].d_i.next = self.smem[j].q_o.val();
             } else {
-                self.base[j].d_i.next = self.lane_base.val();
-                self.warps[j].d_i.next = self.less_warps.val();
-                self.regs[j].d_i.next = self.less_regs.val();
-                self.smem[j].d_i.next = self.less_smem.val();
+                self.quad[j].d_i.next = self.at_quad.val();
+                self.warps[j].d_i.next = bit_cast::<6, 7>(self.warps_i.val());
+                self.regs[j].d_i.next = bit_cast::<8, 9>(self.regs_i.val());
+                self.smem[j].d_i.next = self.smem_i.val();
             }
-            if self.at_u_i.val().get_bit(j) {
-                self.head_base.next = self.head_base.val() | self.base[j].q_o.val();
+            if self.phase.at_p_o.val().get_bit(j) {
+                if self.kept.q_o.val().get_bit(j) {
+                    self.quad_p.next = self.quad_p.val() | self.quad[j].q_o.val();
+                } else {
+                    self.quad_p.next = self.quad_p.val() | self.at_quad.val();
+                }
+            }
+            if self.phase.at_u_o.val().get_bit(j) {
                 self.head_warps.next = self.head_warps.val() | self.warps[j].q_o.val();
                 self.head_regs.next = self.head_regs.val() | self.regs[j].q_o.val();
                 self.head_smem.next = self.head_smem.val() | self.smem[j].q_o.val();
             }
-            if self.at_p_i.val().get_bit(j) {
-                self.kept_base.next = self.kept_base.val() | self.base[j].q_o.val();
+            if self.phase.at_c_o.val().get_bit(j) {
+                self.quad_c.next = self.quad_c.val() | self.quad[j].q_o.val();
             }
         }
-        if self.from_kept.val() {
-            self.head_base_o.next = self.head_base.val();
+        self.quad_u.d_i.next = self.quad_p.val();
+        for g in 0..self._groups {
+            self.ended[g].next = self.no_lane.val();
+            self.ended[g].next = self.ended[g].val().replace_bit(
+                0,
+                (self.kept_u.q_o.val() & (self.quad_u.q_o.val() == self.low[g].val()))
+                    | (self.fresh_u.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
+                    | (self.fresh_u.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
+                    | (self.fresh_u.val().get_bit(2) & (self.number.val() == self.low_2[g].val())),
+            );
+            self.ended[g].next = self.ended[g].val().replace_bit(
+                1,
+                (self.kept_u.q_o.val() & (self.quad_u.q_o.val() == self.high[g].val()))
+                    | (self.fresh_u.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
+                    | (self.fresh_u.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
+                    | (self.fresh_u.val().get_bit(2) & (self.number.val() == self.high_2[g].val())),
+            );
+            self.ended_o[g].next = self.ended[g].val();
+            self.keeps[g].next = self.no_lane.val();
+            self.keeps[g].next = self.keeps[g].val().replace_bit(
+                0,
+                (self.kept_c.val() & (self.quad_c.val() == self.low[g].val()))
+                    | (self.fresh_c.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
+                    | (self.fresh_c.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
+                    | (self.fresh_c.val().get_bit(2) & (self.number.val() == self.low_2[g].val())),
+            );
+            self.keeps[g].next = self.keeps[g].val().replace_bit(
+                1,
+                (self.kept_c.val() & (self.quad_c.val() == self.high[g].val()))
+                    | (self.fresh_c.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
+                    | (self.fresh_c.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
+                    | (self.fresh_c.val().get_bit(2) & (self.number.val() == self.high_2[g].val())),
+            );
+            self.kept_o[g].next = self.keeps[g].val();
+        }
+        if self.kept_u.q_o.val() {
             self.head_warps_o.next = self.head_warps.val();
             self.head_regs_o.next = self.head_regs.val();
             self.head_smem_o.next = self.head_smem.val();
         } else {
-            self.head_base_o.next = self.lane_base.val();
-            self.head_warps_o.next = self.less_warps.val();
-            self.head_regs_o.next = self.less_regs.val();
-            self.head_smem_o.next = self.less_smem.val();
+            self.head_warps_o.next = bit_cast::<6, 7>(self.warps_i.val());
+            self.head_regs_o.next = bit_cast::<8, 9>(self.regs_i.val());
+            self.head_smem_o.next = self.smem_i.val();
         }
-        self.kept_valid_o.next = (self.kept.q_o.val() & self.at_p_i.val()).any();
-        self.kept_base_o.next = self.kept_base.val();
     }
 }

@@ -5,8 +5,8 @@ use super::lane::{SmGroup, groups};
 use super::needs::{NeedStages, SumStages};
 use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
-use crate::params::{DONE_PORTS, SmParams};
-use crate::parts::{bank, number};
+use crate::params::{DONE_PORTS, SLICES, SmParams};
+use crate::parts::{bank, number, numbers};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -76,21 +76,29 @@ pub struct SmOccupancy {
     group: Vec<SmGroup>,
     need: Vec<NeedStages>,
     sum: Vec<SumStages>,
+    // The number of the SM that is placed on: for the SMs of its lane, of which the slice is one, and which of them that is.
+    sm_0: Vec<Signal<Local, Bits<8>>>,
+    sm_1: Vec<Signal<Local, Bits<8>>>,
+    sm_2: Vec<Signal<Local, Bits<8>>>,
+    lanes: Vec<Signal<Local, Bits<8>>>,
+    port_of: Vec<Signal<Local, Bits<4>>>,
+    which: Vec<Signal<Local, Bits<3>>>,
     sm: Vec<Signal<Local, Bits<8>>>,
-    any: Vec<Signal<Local, Bit>>,
-    offset: Signal<Local, Bits<8>>,
-    // For the lanes with the same number mod 4.
-    free_valid: Vec<Signal<Local, Bit>>,
-    free_base: Vec<Signal<Local, Bits<8>>>,
-    free_warps: Vec<Signal<Local, Bits<6>>>,
-    free_regs: Vec<Signal<Local, Bits<8>>>,
-    free_smem: Vec<Signal<Local, Bits<11>>>,
-    kept_valid: Vec<Signal<Local, Bit>>,
-    kept_base: Vec<Signal<Local, Bits<8>>>,
+    at_p_1: Signal<Local, Bits<3>>,
+    at_p_2: Signal<Local, Bits<3>>,
     taken: Vec<Signal<Local, Bit>>,
+    base_low_0: Vec<Constant<Bits<8>>>,
+    base_low_1: Vec<Constant<Bits<8>>>,
+    base_low_2: Vec<Constant<Bits<8>>>,
+    base_high_0: Vec<Constant<Bits<8>>>,
+    base_high_1: Vec<Constant<Bits<8>>>,
+    base_high_2: Vec<Constant<Bits<8>>>,
+    no_slice: Constant<Bits<3>>,
+    no_port: Constant<Bits<4>>,
+    /// The first four lanes of a group, and the last four.
+    low: Constant<Bits<8>>,
+    high: Constant<Bits<8>>,
     zero: Constant<Bits<8>>,
-    one: Constant<Bits<8>>,
-    two: Constant<Bits<8>>,
     _requesters: usize,
     _sums: usize,
     _groups: usize,
@@ -104,6 +112,10 @@ impl SmOccupancy {
         let limits = params.limits();
         let sums = requesters - 1;
         let groups = groups(params);
+        // SM 4 n of the first four lanes of a group, or of the last four: n is three to each four lanes.
+        let base = |half: usize, which: usize| {
+            numbers(groups, |g| (DONE_PORTS * (SLICES * (2 * g + half) + which) % 256) as u128)
+        };
         Self {
             info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules", PORTS)
                 .param("SMS", "s", params.sms())
@@ -132,24 +144,31 @@ impl SmOccupancy {
             free_regs_i: bank(DONE_PORTS),
             free_smem_i: bank(DONE_PORTS),
             phase: SlicePhase::default(),
-            port: bank(DONE_PORTS),
+            port: (0..DONE_PORTS).map(|p| FreePort::new(params, p)).collect(),
             group: (0..groups).map(|g| SmGroup::new(params, requesters, g)).collect(),
             need: bank(requesters),
             sum: (0..sums).map(|_| SumStages::new(limits)).collect(),
+            sm_0: bank(requesters),
+            sm_1: bank(requesters),
+            sm_2: bank(requesters),
+            lanes: bank(requesters),
+            port_of: bank(requesters),
+            which: bank(requesters),
             sm: bank(requesters),
-            any: bank(requesters),
-            offset: Signal::default(),
-            free_valid: bank(4),
-            free_base: bank(4),
-            free_warps: bank(4),
-            free_regs: bank(4),
-            free_smem: bank(4),
-            kept_valid: bank(4),
-            kept_base: bank(4),
-            taken: bank(4),
+            at_p_1: Signal::default(),
+            at_p_2: Signal::default(),
+            taken: bank(DONE_PORTS),
+            base_low_0: base(0, 0),
+            base_low_1: base(0, 1),
+            base_low_2: base(0, 2),
+            base_high_0: base(1, 0),
+            base_high_1: base(1, 1),
+            base_high_2: base(1, 2),
+            no_slice: number(0),
+            no_port: number(0),
+            low: number(0x0F),
+            high: number(0xF0),
             zero: number(0),
-            one: number(1),
-            two: number(2),
             _requesters: requesters,
             _sums: sums,
             _groups: groups,
@@ -172,8 +191,6 @@ impl Logic for SmOccupancy {
             self.need[r].warps_i.next = self.need_warps_i[r].val();
             self.need[r].regs_i.next = self.need_regs_i[r].val();
             self.need[r].smem_i.next = self.need_smem_i[r].val();
-            self.sm[r].next = self.zero.val();
-            self.any[r].next = false;
         }
         for s in 0..self._sums {
             self.sum[s].clk_i.next = self.clk_i.val();
@@ -185,87 +202,17 @@ impl Logic for SmOccupancy {
             self.sum[s].smem_b_i.next = self.need_smem_i[s + 1].val();
         }
 
-        // Completions: SM 3 l + j comes through port (j - l) mod 4; so for the lanes l = c mod 4 of slice j, through port j - c.
-        for c in 0..4 {
-            self.port[c].clk_i.next = self.clk_i.val();
-            self.port[c].rst_ni.next = self.rst_ni.val();
-            self.port[c].valid_i.next = self.free_valid_i[c].val();
-            self.port[c].sm_i.next = self.free_sm_i[c].val();
-            self.port[c].warps_i.next = self.free_warps_i[c].val();
-            self.port[c].regs_i.next = self.free_regs_i[c].val();
-            self.port[c].smem_i.next = self.free_smem_i[c].val();
-            self.port[c].at_u_i.next = self.phase.at_u_o.val();
-            self.port[c].at_p_i.next = self.phase.at_p_o.val();
-            self.free_ready_o[c].next = self.port[c].ready_o.val();
-        }
-        // Slice 0: port -c; slice 1: port 1 - c; slice 2: port 2 - c.
-        self.free_valid[0].next = self.port[0].head_valid_o.val();
-        self.free_base[0].next = self.port[0].head_base_o.val();
-        self.free_warps[0].next = self.port[0].head_warps_o.val();
-        self.free_regs[0].next = self.port[0].head_regs_o.val();
-        self.free_smem[0].next = self.port[0].head_smem_o.val();
-        self.kept_valid[0].next = self.port[0].kept_valid_o.val();
-        self.kept_base[0].next = self.port[0].kept_base_o.val();
-        for c in 1..4 {
-            self.free_valid[c].next = self.port[4 - c].head_valid_o.val();
-            self.free_base[c].next = self.port[4 - c].head_base_o.val();
-            self.free_warps[c].next = self.port[4 - c].head_warps_o.val();
-            self.free_regs[c].next = self.port[4 - c].head_regs_o.val();
-            self.free_smem[c].next = self.port[4 - c].head_smem_o.val();
-            self.kept_valid[c].next = self.port[4 - c].kept_valid_o.val();
-            self.kept_base[c].next = self.port[4 - c].kept_base_o.val();
-        }
-        if self.phase.at_u_o.val().get_bit(1) {
-            for c in 0..2 {
-                self.free_valid[c].next = self.port[1 - c].head_valid_o.val();
-                self.free_base[c].next = self.port[1 - c].head_base_o.val();
-                self.free_warps[c].next = self.port[1 - c].head_warps_o.val();
-                self.free_regs[c].next = self.port[1 - c].head_regs_o.val();
-                self.free_smem[c].next = self.port[1 - c].head_smem_o.val();
-            }
-            for c in 2..4 {
-                self.free_valid[c].next = self.port[5 - c].head_valid_o.val();
-                self.free_base[c].next = self.port[5 - c].head_base_o.val();
-                self.free_warps[c].next = self.port[5 - c].head_warps_o.val();
-                self.free_regs[c].next = self.port[5 - c].head_regs_o.val();
-                self.free_smem[c].next = self.port[5 - c].head_smem_o.val();
-            }
-        }
-        if self.phase.at_u_o.val().get_bit(2) {
-            for c in 0..3 {
-                self.free_valid[c].next = self.port[2 - c].head_valid_o.val();
-                self.free_base[c].next = self.port[2 - c].head_base_o.val();
-                self.free_warps[c].next = self.port[2 - c].head_warps_o.val();
-                self.free_regs[c].next = self.port[2 - c].head_regs_o.val();
-                self.free_smem[c].next = self.port[2 - c].head_smem_o.val();
-            }
-            self.free_valid[3].next = self.port[3].head_valid_o.val();
-            self.free_base[3].next = self.port[3].head_base_o.val();
-            self.free_warps[3].next = self.port[3].head_warps_o.val();
-            self.free_regs[3].next = self.port[3].head_regs_o.val();
-            self.free_smem[3].next = self.port[3].head_smem_o.val();
-        }
-        if self.phase.at_p_o.val().get_bit(1) {
-            for c in 0..2 {
-                self.kept_valid[c].next = self.port[1 - c].kept_valid_o.val();
-                self.kept_base[c].next = self.port[1 - c].kept_base_o.val();
-            }
-            for c in 2..4 {
-                self.kept_valid[c].next = self.port[5 - c].kept_valid_o.val();
-                self.kept_base[c].next = self.port[5 - c].kept_base_o.val();
-            }
-        }
-        if self.phase.at_p_o.val().get_bit(2) {
-            for c in 0..3 {
-                self.kept_valid[c].next = self.port[2 - c].kept_valid_o.val();
-                self.kept_base[c].next = self.port[2 - c].kept_base_o.val();
-            }
-            self.kept_valid[3].next = self.port[3].kept_valid_o.val();
-            self.kept_base[3].next = self.port[3].kept_base_o.val();
-        }
-
-        for c in 0..4 {
-            self.taken[c].next = false;
+        // Completions: all SMs of a lane have the same number mod 4, so the lanes b of each group with b mod 4 = p belong to port p.
+        for p in 0..4 {
+            self.port[p].clk_i.next = self.clk_i.val();
+            self.port[p].rst_ni.next = self.rst_ni.val();
+            self.port[p].valid_i.next = self.free_valid_i[p].val();
+            self.port[p].sm_i.next = self.free_sm_i[p].val();
+            self.port[p].warps_i.next = self.free_warps_i[p].val();
+            self.port[p].regs_i.next = self.free_regs_i[p].val();
+            self.port[p].smem_i.next = self.free_smem_i[p].val();
+            self.free_ready_o[p].next = self.port[p].ready_o.val();
+            self.taken[p].next = false;
         }
         for g in 0..self._groups {
             self.group[g].clk_i.next = self.clk_i.val();
@@ -281,7 +228,6 @@ impl Logic for SmOccupancy {
                 self.group[g].charge_warps_i[r].next = self.need[r].charge_warps_o.val();
                 self.group[g].charge_regs_i[r].next = self.need[r].charge_regs_o.val();
                 self.group[g].charge_smem_i[r].next = self.need[r].charge_smem_o.val();
-                self.sm[r].next = self.sm[r].val() | self.group[g].base_o[r].val();
             }
             for s in 0..self._sums {
                 self.group[g].sum_big_i[s].next = self.sum[s].big_o.val();
@@ -293,22 +239,19 @@ impl Logic for SmOccupancy {
                 self.group[g].charge_sum_regs_i[s].next = self.sum[s].charge_regs_o.val();
                 self.group[g].charge_sum_smem_i[s].next = self.sum[s].charge_smem_o.val();
             }
-            for c in 0..4 {
-                self.group[g].free_valid_i[c].next = self.free_valid[c].val();
-                self.group[g].free_base_i[c].next = self.free_base[c].val();
-                self.group[g].free_warps_i[c].next = self.free_warps[c].val();
-                self.group[g].free_regs_i[c].next = self.free_regs[c].val();
-                self.group[g].free_smem_i[c].next = self.free_smem[c].val();
-                self.group[g].kept_valid_i[c].next = self.kept_valid[c].val();
-                self.group[g].kept_base_i[c].next = self.kept_base[c].val();
-                self.taken[c].next = self.taken[c].val() | self.group[g].taken_o[c].val();
+            for p in 0..4 {
+                self.group[g].ended_i[p].next = self.port[p].ended_o[g].val();
+                self.group[g].kept_i[p].next = self.port[p].kept_o[g].val();
+                self.group[g].free_warps_i[p].next = self.port[p].head_warps_o.val();
+                self.group[g].free_regs_i[p].next = self.port[p].head_regs_o.val();
+                self.group[g].free_smem_i[p].next = self.port[p].head_smem_o.val();
+                self.taken[p].next = self.taken[p].val() | self.group[g].taken_o[p].val();
             }
             self.group[g].open_i[0].next = self.zero.val();
             if self.need[0].valid_o.val() {
                 self.group[g].open_i[0].next = self.allow_a_i[g].val();
             }
             self.group[g].place_i[0].next = self.place_a_i[g].val();
-            self.any[0].next = self.any[0].val() | self.place_a_i[g].val().any();
             self.fit_a_o[g].next = self.group[g].fit_o[0].val();
         }
         for g in 0..self._groups_b {
@@ -317,42 +260,89 @@ impl Logic for SmOccupancy {
                 self.group[g].open_i[1].next = self.allow_b_i[g].val();
             }
             self.group[g].place_i[1].next = self.place_b_i[g].val();
-            self.any[1].next = self.any[1].val() | self.place_b_i[g].val().any();
             self.fit_b_o[g].next = self.group[g].fit_o[1].val();
         }
-        // The SM that was picked: the first of its lane, and the slice at P.
-        self.offset.next = self.zero.val();
-        if self.phase.at_p_o.val().get_bit(1) {
-            self.offset.next = self.one.val();
+        // The SM that was picked. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.
+        self.at_p_1.next = self
+            .no_slice
+            .val()
+            .replace_bit(0, self.phase.at_p_o.val().get_bit(1))
+            .replace_bit(1, self.phase.at_p_o.val().get_bit(2))
+            .replace_bit(2, self.phase.at_p_o.val().get_bit(0));
+        self.at_p_2.next = self
+            .no_slice
+            .val()
+            .replace_bit(0, self.phase.at_p_o.val().get_bit(2))
+            .replace_bit(1, self.phase.at_p_o.val().get_bit(0))
+            .replace_bit(2, self.phase.at_p_o.val().get_bit(1));
+        for r in 0..self._requesters {
+            self.sm_0[r].next = self.zero.val();
+            self.sm_1[r].next = self.zero.val();
+            self.sm_2[r].next = self.zero.val();
+            self.lanes[r].next = self.zero.val();
         }
-        if self.phase.at_p_o.val().get_bit(2) {
-            self.offset.next = self.two.val();
+        for g in 0..self._groups {
+            self.lanes[0].next = self.lanes[0].val() | self.place_a_i[g].val();
+            if (self.place_a_i[g].val() & self.low.val()).any() {
+                self.sm_0[0].next = self.sm_0[0].val() | self.base_low_0[g].val();
+                self.sm_1[0].next = self.sm_1[0].val() | self.base_low_1[g].val();
+                self.sm_2[0].next = self.sm_2[0].val() | self.base_low_2[g].val();
+            }
+            if (self.place_a_i[g].val() & self.high.val()).any() {
+                self.sm_0[0].next = self.sm_0[0].val() | self.base_high_0[g].val();
+                self.sm_1[0].next = self.sm_1[0].val() | self.base_high_1[g].val();
+                self.sm_2[0].next = self.sm_2[0].val() | self.base_high_2[g].val();
+            }
+        }
+        for g in 0..self._groups_b {
+            self.lanes[1].next = self.lanes[1].val() | self.place_b_i[g].val();
+            if (self.place_b_i[g].val() & self.low.val()).any() {
+                self.sm_0[1].next = self.sm_0[1].val() | self.base_low_0[g].val();
+                self.sm_1[1].next = self.sm_1[1].val() | self.base_low_1[g].val();
+                self.sm_2[1].next = self.sm_2[1].val() | self.base_low_2[g].val();
+            }
+            if (self.place_b_i[g].val() & self.high.val()).any() {
+                self.sm_0[1].next = self.sm_0[1].val() | self.base_high_0[g].val();
+                self.sm_1[1].next = self.sm_1[1].val() | self.base_high_1[g].val();
+                self.sm_2[1].next = self.sm_2[1].val() | self.base_high_2[g].val();
+            }
         }
         for r in 0..self._requesters {
-            self.sm_o[r].next = self.zero.val();
-            if self.any[r].val() {
-                self.sm_o[r].next = self.sm[r].val() + self.offset.val();
+            self.port_of[r].next = self
+                .no_port
+                .val()
+                .replace_bit(0, self.lanes[r].val().get_bit(0) | self.lanes[r].val().get_bit(4))
+                .replace_bit(1, self.lanes[r].val().get_bit(1) | self.lanes[r].val().get_bit(5))
+                .replace_bit(2, self.lanes[r].val().get_bit(2) | self.lanes[r].val().get_bit(6))
+                .replace_bit(3, self.lanes[r].val().get_bit(3) | self.lanes[r].val().get_bit(7));
+            self.which[r].next = self.no_slice.val();
+            if self.port_of[r].val().get_bit(0) | self.port_of[r].val().get_bit(3) {
+                self.which[r].next = self.phase.at_p_o.val();
             }
+            if self.port_of[r].val().get_bit(1) {
+                self.which[r].next = self.which[r].val() | self.at_p_1.val();
+            }
+            if self.port_of[r].val().get_bit(2) {
+                self.which[r].next = self.which[r].val() | self.at_p_2.val();
+            }
+            self.sm[r].next = self
+                .zero
+                .val()
+                .replace_bit(0, self.port_of[r].val().get_bit(1) | self.port_of[r].val().get_bit(3))
+                .replace_bit(1, self.port_of[r].val().get_bit(2) | self.port_of[r].val().get_bit(3));
+            if self.which[r].val().get_bit(0) {
+                self.sm[r].next = self.sm[r].val() | self.sm_0[r].val();
+            }
+            if self.which[r].val().get_bit(1) {
+                self.sm[r].next = self.sm[r].val() | self.sm_1[r].val();
+            }
+            if self.which[r].val().get_bit(2) {
+                self.sm[r].next = self.sm[r].val() | self.sm_2[r].val();
+            }
+            self.sm_o[r].next = self.sm[r].val();
         }
-
-        // Back to the port that it came through.
-        self.port[0].taken_i.next = self.taken[0].val();
-        for c in 1..4 {
-            self.port[c].taken_i.next = self.taken[4 - c].val();
-        }
-        if self.phase.at_u_o.val().get_bit(1) {
-            for c in 0..2 {
-                self.port[c].taken_i.next = self.taken[1 - c].val();
-            }
-            for c in 2..4 {
-                self.port[c].taken_i.next = self.taken[5 - c].val();
-            }
-        }
-        if self.phase.at_u_o.val().get_bit(2) {
-            for c in 0..3 {
-                self.port[c].taken_i.next = self.taken[2 - c].val();
-            }
-            self.port[3].taken_i.next = self.taken[3].val();
+        for p in 0..4 {
+            self.port[p].taken_i.next = self.taken[p].val();
         }
     }
 }

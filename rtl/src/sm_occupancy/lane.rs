@@ -25,34 +25,30 @@ const PORTS: &[PortDoc] = &[
     ("turn_i", "", "changes with every turn: whose the contested SMs are"),
     ("open_i", "", "a requester has a CTA, and may use the lane"),
     ("big_i", "", "its CTA needs an empty SM"),
-    ("need_warps_i", "", "warps it needs, modulo 64"),
-    ("need_regs_i", "", "register units it needs, modulo 256"),
-    ("need_smem_i", "", "shared memory units it needs"),
+    ("need_warps_i", "", "warps it needs, modulo 64, complemented"),
+    ("need_regs_i", "", "register units it needs, modulo 256, complemented"),
+    ("need_smem_i", "", "shared memory units it needs, complemented"),
     ("sum_big_i", "", "both requesters' CTAs together need an empty SM, or more"),
     ("sum_empty_i", "", "an empty SM has room for both"),
-    ("sum_warps_i", "", "warps of both, modulo 64"),
-    ("sum_regs_i", "", "register units of both, modulo 256"),
-    ("sum_smem_i", "", "shared memory units of both, modulo 2048"),
-    ("charge_warps_i", "", "what the CTAs at stage U cost"),
-    ("charge_regs_i", "", "what the CTAs at stage U cost"),
-    ("charge_smem_i", "", "what the CTAs at stage U cost"),
-    ("charge_sum_warps_i", "", "what both cost"),
-    ("charge_sum_regs_i", "", "what both cost"),
-    ("charge_sum_smem_i", "", "what both cost"),
+    ("sum_warps_i", "", "warps of both, modulo 64, complemented"),
+    ("sum_regs_i", "", "register units of both, modulo 256, complemented"),
+    ("sum_smem_i", "", "shared memory units of both, modulo 2048, complemented"),
+    ("charge_warps_i", "", "what the CTAs at stage U cost, complemented"),
+    ("charge_regs_i", "", "what the CTAs at stage U cost, complemented"),
+    ("charge_smem_i", "", "what the CTAs at stage U cost, complemented"),
+    ("charge_sum_warps_i", "", "what both cost, complemented"),
+    ("charge_sum_regs_i", "", "what both cost, complemented"),
+    ("charge_sum_smem_i", "", "what both cost, complemented"),
     ("fit_o", "", "the SM at stage P has room, and nothing is kept for it"),
     ("place_i", "", "the SM at stage P gets a requester's CTA"),
     ("exists_i", "", "the slice at stage C has an SM in this lane"),
     ("odd_i", "", "the lane's number is odd"),
-    ("base_i", "", "the lane's first SM"),
-    ("base_o", "", "first SM of the lane that place_i names, or 0"),
-    ("free_valid_i", "", "a CTA has ended on an SM of the slice at U"),
-    ("free_base_i", "", "first SM of its lane"),
-    ("free_warps_i", "", "what it had, negated"),
-    ("free_regs_i", "", "what it had, negated"),
-    ("free_smem_i", "", "what it had, negated"),
+    ("ended_i", "", "a CTA has ended on the SM at stage U"),
+    ("free_warps_i", "", "what it had"),
+    ("free_regs_i", "", "what it had"),
+    ("free_smem_i", "", "what it had"),
     ("taken_o", "", "it is given back"),
-    ("kept_valid_i", "", "a completion is kept for an SM of the slice at P"),
-    ("kept_base_i", "", "first SM of its lane"),
+    ("kept_i", "", "a completion will be kept for the SM at stage C when it is at P"),
 ];
 
 /// Writes a struct with the ports that a lane and a group have in common: those that are the same for all lanes.
@@ -122,24 +118,18 @@ lanes! {
         pub exists_i: Signal<In, Bit>,
         /// Whether the lane's number is odd.
         pub odd_i: Signal<In, Bit>,
-        /// The lane's first SM: in each slice, it names the lane.
-        pub base_i: Signal<In, Bits<8>>,
-        /// A CTA has ended on an SM of the slice at U.
-        pub free_valid_i: Signal<In, Bit>,
-        /// First SM of its lane.
-        pub free_base_i: Signal<In, Bits<8>>,
-        /// What it had, negated.
+        /// A CTA has ended on the SM at U.
+        pub ended_i: Signal<In, Bit>,
+        /// What it had.
         pub free_warps_i: Signal<In, Bits<6>>,
-        /// What it had, negated.
+        /// What it had.
         pub free_regs_i: Signal<In, Bits<8>>,
-        /// What it had, negated.
+        /// What it had.
         pub free_smem_i: Signal<In, Bits<11>>,
         /// It is given back.
         pub taken_o: Signal<Out, Bit>,
-        /// A completion is kept for an SM of the slice at P.
-        pub kept_valid_i: Signal<In, Bit>,
-        /// First SM of its lane.
-        pub kept_base_i: Signal<In, Bits<8>>,
+        /// A completion will be kept for the SM at C when it is at P.
+        pub kept_i: Signal<In, Bit>,
         ctas: SmField<5>,
         warps: SmField<6>,
         regs: SmField<8>,
@@ -153,10 +143,11 @@ lanes! {
         favoured: Vec<Signal<Local, Bit>>,
         shared: Signal<Local, Bit>,
         charged: Signal<Local, Bit>,
+        alone: Vec<Signal<Local, Bit>>,
         taken: Signal<Local, Bit>,
         one: Constant<Bits<5>>,
-        two: Constant<Bits<5>>,
-        less_one: Constant<Bits<5>>,
+        not_one: Constant<Bits<5>>,
+        not_two: Constant<Bits<5>>,
         all_but_one: Constant<Bits<5>>,
         _requesters: usize,
         _sums: usize,
@@ -198,15 +189,12 @@ impl SmLane {
             place_i: bank(requesters),
             exists_i: Signal::default(),
             odd_i: Signal::default(),
-            base_i: Signal::default(),
-            free_valid_i: Signal::default(),
-            free_base_i: Signal::default(),
+            ended_i: Signal::default(),
             free_warps_i: Signal::default(),
             free_regs_i: Signal::default(),
             free_smem_i: Signal::default(),
             taken_o: Signal::default(),
-            kept_valid_i: Signal::default(),
-            kept_base_i: Signal::default(),
+            kept_i: Signal::default(),
             ctas: SmField::new(requesters, limits.ctas()),
             warps: SmField::new(requesters, limits.warps()),
             regs: SmField::new(requesters, limits.registers()),
@@ -220,10 +208,11 @@ impl SmLane {
             favoured: bank(requesters),
             shared: Signal::default(),
             charged: Signal::default(),
+            alone: bank(requesters),
             taken: Signal::default(),
             one: number(1),
-            two: number(2),
-            less_one: number(31),
+            not_one: number(30),
+            not_two: number(29),
             all_but_one: number(u128::from(limits.ctas()) - 1),
             _requesters: requesters,
             _sums: sums,
@@ -250,7 +239,7 @@ impl Logic for SmLane {
         self.favoured[0].next = self.odd_i.val() ^ (!self.turn_i.val());
         self.shared.next = true;
         for r in 0..self._requesters {
-            self.ctas.need_i[r].next = self.one.val();
+            self.ctas.need_i[r].next = self.not_one.val();
             self.warps.need_i[r].next = self.need_warps_i[r].val();
             self.regs.need_i[r].next = self.need_regs_i[r].val();
             self.smem.need_i[r].next = self.need_smem_i[r].val();
@@ -264,7 +253,7 @@ impl Logic for SmLane {
                         & self.smem.fits_o[r].val()));
         }
         for s in 0..self._sums {
-            self.ctas.sum_i[s].next = self.two.val();
+            self.ctas.sum_i[s].next = self.not_two.val();
             self.warps.sum_i[s].next = self.sum_warps_i[s].val();
             self.regs.sum_i[s].next = self.sum_regs_i[s].val();
             self.smem.sum_i[s].next = self.sum_smem_i[s].val();
@@ -278,44 +267,55 @@ impl Logic for SmLane {
                     & self.smem.sum_fits_o[s].val());
         }
 
-        // Stage P: not while a completion is kept for the SM.
+        // For stage P: not while a completion is kept for the SM.
         self.charged.next = false;
         for r in 0..self._requesters {
             self.fit[r].clk_i.next = self.clk_i.val();
             self.fit[r].rst_ni.next = self.rst_ni.val();
             self.placed[r].clk_i.next = self.clk_i.val();
-            self.fit[r].d_i.next =
-                self.could[r].val() & (self.shared.val() | self.favoured[r].val()) & (!self.init_i.val());
-            self.fit_o[r].next = self.fit[r].q_o.val()
-                & (!(self.kept_valid_i.val() & (self.kept_base_i.val() == self.base_i.val())));
+            self.fit[r].d_i.next = self.could[r].val()
+                & (self.shared.val() | self.favoured[r].val())
+                & (!(self.init_i.val() | self.kept_i.val()));
+            self.fit_o[r].next = self.fit[r].q_o.val();
             self.placed[r].d_i.next = self.place_i[r].val();
             self.charged.next = self.charged.val() | self.placed[r].q_o.val();
-
-            self.ctas.place_i[r].next = self.placed[r].q_o.val();
-            self.warps.place_i[r].next = self.placed[r].q_o.val();
-            self.regs.place_i[r].next = self.placed[r].q_o.val();
-            self.smem.place_i[r].next = self.placed[r].q_o.val();
-            self.ctas.charge_i[r].next = self.one.val();
-            self.warps.charge_i[r].next = self.charge_warps_i[r].val();
-            self.regs.charge_i[r].next = self.charge_regs_i[r].val();
-            self.smem.charge_i[r].next = self.charge_smem_i[r].val();
+            self.alone[r].next = self.placed[r].q_o.val();
         }
+
+        // Stage U: charge, or give back.
         for s in 0..self._sums {
-            self.ctas.charge_sum_i[s].next = self.two.val();
+            self.alone[s].next = self.placed[s].q_o.val() & (!self.placed[s + 1].q_o.val());
+            self.alone[s + 1].next = self.placed[s + 1].q_o.val() & (!self.placed[s].q_o.val());
+            self.ctas.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
+            self.warps.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
+            self.regs.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
+            self.smem.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
+            self.ctas.charge_sum_i[s].next = self.not_two.val();
             self.warps.charge_sum_i[s].next = self.charge_sum_warps_i[s].val();
             self.regs.charge_sum_i[s].next = self.charge_sum_regs_i[s].val();
             self.smem.charge_sum_i[s].next = self.charge_sum_smem_i[s].val();
         }
-
-        // Stage U: charge, or give back.
-        self.taken.next =
-            self.free_valid_i.val() & (self.free_base_i.val() == self.base_i.val()) & (!self.charged.val());
+        for r in 0..self._requesters {
+            self.ctas.alone_i[r].next = self.alone[r].val();
+            self.warps.alone_i[r].next = self.alone[r].val();
+            self.regs.alone_i[r].next = self.alone[r].val();
+            self.smem.alone_i[r].next = self.alone[r].val();
+            self.ctas.charge_i[r].next = self.not_one.val();
+            self.warps.charge_i[r].next = self.charge_warps_i[r].val();
+            self.regs.charge_i[r].next = self.charge_regs_i[r].val();
+            self.smem.charge_i[r].next = self.charge_smem_i[r].val();
+        }
+        self.ctas.charged_i.next = self.charged.val();
+        self.warps.charged_i.next = self.charged.val();
+        self.regs.charged_i.next = self.charged.val();
+        self.smem.charged_i.next = self.charged.val();
+        self.taken.next = self.ended_i.val() & (!self.charged.val());
         self.taken_o.next = self.taken.val();
         self.ctas.free_valid_i.next = self.taken.val();
         self.warps.free_valid_i.next = self.taken.val();
         self.regs.free_valid_i.next = self.taken.val();
         self.smem.free_valid_i.next = self.taken.val();
-        self.ctas.free_i.next = self.less_one.val();
+        self.ctas.free_i.next = self.one.val();
         self.warps.free_i.next = self.free_warps_i.val();
         self.regs.free_i.next = self.free_regs_i.val();
         self.smem.free_i.next = self.free_smem_i.val();
@@ -339,31 +339,25 @@ lanes! {
         pub fit_o: Vec<Signal<Out, Bits<8>>>,
         /// The one that gets the CTA.
         pub place_i: Vec<Signal<In, Bits<8>>>,
-        /// The first SM of that lane.
-        pub base_o: Vec<Signal<Out, Bits<8>>>,
-        /// For the lanes b with b mod 4 as the index: a CTA has ended on an SM of the slice at U.
-        pub free_valid_i: Vec<Signal<In, Bit>>,
-        /// First SM of its lane.
-        pub free_base_i: Vec<Signal<In, Bits<8>>>,
-        /// What it had, negated.
+        /// For each completion port: a CTA has ended on the SM at U of its low lane, of its high lane.
+        pub ended_i: Vec<Signal<In, Bits<2>>>,
+        /// What it had.
         pub free_warps_i: Vec<Signal<In, Bits<6>>>,
-        /// What it had, negated.
+        /// What it had.
         pub free_regs_i: Vec<Signal<In, Bits<8>>>,
-        /// What it had, negated.
+        /// What it had.
         pub free_smem_i: Vec<Signal<In, Bits<11>>>,
         /// It is given back, to an SM of this group.
         pub taken_o: Vec<Signal<Out, Bit>>,
-        /// For the same lanes: a completion is kept for an SM of the slice at P.
-        pub kept_valid_i: Vec<Signal<In, Bit>>,
-        /// First SM of its lane.
-        pub kept_base_i: Vec<Signal<In, Bits<8>>>,
+        /// For each port and the same lanes: a completion will be kept for the SM at C when it is at P.
+        pub kept_i: Vec<Signal<In, Bits<2>>>,
         lane: Vec<SmLane>,
         fit: Vec<Signal<Local, Bits<8>>>,
-        sm: Vec<Signal<Local, Bits<8>>>,
         taken: Vec<Signal<Local, Bit>>,
         zero: Constant<Bits<8>>,
-        base: Vec<Constant<Bits<8>>>,
+        /// Slices that have an SM in this lane, and whether all have.
         exists: Vec<Constant<Bits<3>>>,
+        full: Vec<Constant<Bit>>,
         odd: Vec<Constant<Bit>>,
         _requesters: usize,
         _sums: usize,
@@ -379,8 +373,8 @@ impl SmGroup {
         let limits = params.limits();
         let sums = requesters - 1;
         let lanes = lanes_of(params, group);
-        let sm = |b: usize, j: usize| SLICES * (GROUP * group + b) + j;
-        let exists = |b| (0..SLICES).fold(0, |bits, j| bits | u128::from(sm(b, j) < params.sms()) << j);
+        let is_there = |b: usize, j: usize| SmParams::sm(GROUP * group + b, j) < params.sms();
+        let exists = |b| (0..SLICES).fold(0, |bits, j| bits | u128::from(is_there(b, j)) << j);
         Self {
             info: Info::module("sm_group", "", PORTS)
                 .param("REQUESTERS", "q", requesters)
@@ -413,22 +407,18 @@ impl SmGroup {
             open_i: bank(requesters),
             fit_o: bank(requesters),
             place_i: bank(requesters),
-            base_o: bank(requesters),
-            free_valid_i: bank(4),
-            free_base_i: bank(4),
+            ended_i: bank(4),
             free_warps_i: bank(4),
             free_regs_i: bank(4),
             free_smem_i: bank(4),
             taken_o: bank(4),
-            kept_valid_i: bank(4),
-            kept_base_i: bank(4),
+            kept_i: bank(4),
             lane: (0..lanes).map(|_| SmLane::new(requesters, limits)).collect(),
             fit: bank(requesters),
-            sm: bank(requesters),
             taken: bank(4),
             zero: number(0),
-            base: numbers(lanes, |b| sm(b, 0) as u128),
             exists: numbers(lanes, exists),
+            full: (0..lanes).map(|b| Constant::new((0..SLICES).all(|j| is_there(b, j)))).collect(),
             odd: (0..lanes).map(|b| Constant::new(b % 2 == 1)).collect(),
             _requesters: requesters,
             _sums: sums,
@@ -444,7 +434,6 @@ impl Logic for SmGroup {
     fn update(&mut self) {
         for r in 0..self._requesters {
             self.fit[r].next = self.zero.val();
-            self.sm[r].next = self.zero.val();
         }
         for b in 0..self._lanes {
             self.lane[b].clk_i.next = self.clk_i.val();
@@ -452,8 +441,8 @@ impl Logic for SmGroup {
             self.lane[b].init_i.next = self.init_i.val();
             self.lane[b].turn_i.next = self.turn_i.val();
             self.lane[b].odd_i.next = self.odd[b].val();
-            self.lane[b].exists_i.next = (self.exists[b].val() & self.at_c_i.val()).any();
-            self.lane[b].base_i.next = self.base[b].val();
+            self.lane[b].exists_i.next =
+                self.full[b].val() | (self.exists[b].val() & self.at_c_i.val()).any();
             for r in 0..self._requesters {
                 self.lane[b].big_i[r].next = self.big_i[r].val();
                 self.lane[b].need_warps_i[r].next = self.need_warps_i[r].val();
@@ -465,9 +454,6 @@ impl Logic for SmGroup {
                 self.lane[b].open_i[r].next = self.open_i[r].val().get_bit(b);
                 self.lane[b].place_i[r].next = self.place_i[r].val().get_bit(b);
                 self.fit[r].next = self.fit[r].val().replace_bit(b, self.lane[b].fit_o[r].val());
-                if self.place_i[r].val().get_bit(b) {
-                    self.sm[r].next = self.sm[r].val() | self.base[b].val();
-                }
             }
             for s in 0..self._sums {
                 self.lane[b].sum_big_i[s].next = self.sum_big_i[s].val();
@@ -482,29 +468,24 @@ impl Logic for SmGroup {
         }
         for r in 0..self._requesters {
             self.fit_o[r].next = self.fit[r].val();
-            self.base_o[r].next = self.sm[r].val();
         }
         for b in 0..4 {
             self.taken[b].next = false;
         }
         for b in 0..self._low {
-            self.lane[b].free_valid_i.next = self.free_valid_i[b].val();
-            self.lane[b].free_base_i.next = self.free_base_i[b].val();
+            self.lane[b].ended_i.next = self.ended_i[b].val().get_bit(0);
             self.lane[b].free_warps_i.next = self.free_warps_i[b].val();
             self.lane[b].free_regs_i.next = self.free_regs_i[b].val();
             self.lane[b].free_smem_i.next = self.free_smem_i[b].val();
-            self.lane[b].kept_valid_i.next = self.kept_valid_i[b].val();
-            self.lane[b].kept_base_i.next = self.kept_base_i[b].val();
+            self.lane[b].kept_i.next = self.kept_i[b].val().get_bit(0);
             self.taken[b].next = self.lane[b].taken_o.val();
         }
         for b in 0..self._high {
-            self.lane[b + 4].free_valid_i.next = self.free_valid_i[b].val();
-            self.lane[b + 4].free_base_i.next = self.free_base_i[b].val();
+            self.lane[b + 4].ended_i.next = self.ended_i[b].val().get_bit(1);
             self.lane[b + 4].free_warps_i.next = self.free_warps_i[b].val();
             self.lane[b + 4].free_regs_i.next = self.free_regs_i[b].val();
             self.lane[b + 4].free_smem_i.next = self.free_smem_i[b].val();
-            self.lane[b + 4].kept_valid_i.next = self.kept_valid_i[b].val();
-            self.lane[b + 4].kept_base_i.next = self.kept_base_i[b].val();
+            self.lane[b + 4].kept_i.next = self.kept_i[b].val().get_bit(1);
             self.taken[b].next = self.taken[b].val() | self.lane[b + 4].taken_o.val();
         }
         for b in 0..4 {

@@ -128,10 +128,14 @@ impl Phase {
     }
 }
 
+/// The SM that `sm` means at `port`: its two low bits are the port's number.
+fn at_port(port: usize, sm: u8) -> usize {
+    usize::from(sm) / DONE_PORTS * DONE_PORTS + port
+}
+
 /// Lanes of a slice that have an SM, as a mask.
 pub(crate) fn lanes_of(sms: usize, slice: usize) -> u64 {
-    let lanes = (sms + SLICES - 1 - slice) / SLICES;
-    u64::MAX.checked_shr(64 - lanes as u32).unwrap_or(0)
+    (slice..sms).step_by(SLICES).fold(0, |lanes, sm| lanes | 1 << SmParams::lane(sm))
 }
 
 /// The model: one step per clock.
@@ -178,12 +182,12 @@ impl OccupancyModel {
 
     /// The SM in the lane of the slice at P that `place` names, 0 where it names none.
     pub fn sm(&self, place: u64) -> u8 {
-        if place == 0 { 0 } else { (SLICES * place.trailing_zeros() as usize + self.phase.placed()) as u8 }
+        if place == 0 { 0 } else { SmParams::sm(place.trailing_zeros() as usize, self.phase.placed()) as u8 }
     }
 
-    /// Whether a completion of `sm` is taken at `port`.
+    /// Whether a completion of `sm` is taken at `port`, which stands for `sm` mod 4.
     pub fn free_ready(&self, port: usize, sm: u8) -> bool {
-        self.kept[port][usize::from(sm) % SLICES].is_none()
+        self.kept[port][at_port(port, sm) % SLICES].is_none()
     }
 
     /// All SMs have what empty ones have.
@@ -265,10 +269,10 @@ impl OccupancyModel {
             }
         }
         let charged = self.placed[0] | self.placed[1];
-        for ((kept, done), ready) in self.kept.iter_mut().zip(input.free).zip(ready) {
+        for (port, ((kept, done), ready)) in self.kept.iter_mut().zip(input.free).zip(ready).enumerate() {
             if done.valid && ready {
-                let sm = usize::from(done.sm);
-                kept[sm % SLICES] = Some(Kept { lane: sm / SLICES, cta: Amounts::of_cta(done.needs) });
+                let sm = at_port(port, done.sm);
+                kept[sm % SLICES] = Some(Kept { lane: SmParams::lane(sm), cta: Amounts::of_cta(done.needs) });
             }
             if let Some(Kept { lane, cta }) = kept[at_u]
                 && charged >> lane & 1 == 0
@@ -537,8 +541,8 @@ mod tests {
         }
         assert!(array.all_empty());
         let fits: Vec<u64> = (0..3).map(|_| run(&mut array, [Some(CTA), None], [0; 2]).fit[0]).collect();
-        // Slices 0, 1 and 2 of 7 SMs.
-        assert_eq!(fits, [0b111, 0b11, 0b11]);
+        // Slices 0, 1 and 2 of 7 SMs: 0, 3 and 6; 1 and 4; 2 and 5. SMs 0 and 4 share a lane, 1 and 5, 2 and 6.
+        assert_eq!(fits, [0b1101, 0b11, 0b110]);
     }
 
     #[test]
@@ -547,9 +551,9 @@ mod tests {
         run(&mut array, [Some(CTA), None], [0; 2]);
         assert_eq!(run(&mut array, [None, Some(CTA)], [0; 2]).fit, [0, 0]);
         let out = run(&mut array, [None; 2], [0b10, 0]);
-        assert_eq!((out.fit, out.sm), ([0b11, 0], [4, 0]));
+        assert_eq!((out.fit, out.sm), ([0b11, 0], [1, 0]));
         let out = run(&mut array, [None; 2], [0, 0b10]);
-        assert_eq!((out.fit, out.sm), ([0, 0b11], [0, 5]));
+        assert_eq!((out.fit, out.sm), ([0, 0b110], [0, 5]));
         assert_eq!(run(&mut array, [None; 2], [0; 2]).fit, [0; 2]);
     }
 

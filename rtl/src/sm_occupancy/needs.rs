@@ -12,15 +12,15 @@ const NEED_PORTS: &[PortDoc] = &[
     ("smem_i", "", "shared memory units it needs"),
     ("valid_o", "", "at stage C: the requester has a CTA"),
     ("big_o", "", "at stage C: it needs an empty SM"),
-    ("warps_o", "", "at stage C: warps, modulo 64"),
-    ("regs_o", "", "at stage C: register units, modulo 256"),
-    ("smem_o", "", "at stage C: shared memory units"),
-    ("charge_warps_o", "", "at stage U: warps, modulo 64"),
-    ("charge_regs_o", "", "at stage U: register units, modulo 256"),
-    ("charge_smem_o", "", "at stage U: shared memory units"),
+    ("warps_o", "", "at stage C: warps, modulo 64, complemented"),
+    ("regs_o", "", "at stage C: register units, modulo 256, complemented"),
+    ("smem_o", "", "at stage C: shared memory units, complemented"),
+    ("charge_warps_o", "", "at stage U: warps, modulo 64, complemented"),
+    ("charge_regs_o", "", "at stage U: register units, modulo 256, complemented"),
+    ("charge_smem_o", "", "at stage U: shared memory units, complemented"),
 ];
 
-/// One requester's needs.
+/// One requester's needs, kept complemented: see `SmField`.
 #[derive(LogicBlock)]
 pub struct NeedStages {
     info: Info,
@@ -111,9 +111,9 @@ impl Logic for NeedStages {
         self.smem_p.clk_i.next = self.clk_i.val();
         self.smem_u.clk_i.next = self.clk_i.val();
         self.valid.d_i.next = self.valid_i.val();
-        self.warps_c.d_i.next = self.warps_i.val();
-        self.regs_c.d_i.next = self.regs_i.val();
-        self.smem_c.d_i.next = self.smem_i.val();
+        self.warps_c.d_i.next = !self.warps_i.val();
+        self.regs_c.d_i.next = !self.regs_i.val();
+        self.smem_c.d_i.next = !self.smem_i.val();
         self.warps_p.d_i.next = bit_cast::<6, 7>(self.warps_c.q_o.val());
         self.regs_p.d_i.next = bit_cast::<8, 9>(self.regs_c.q_o.val());
         self.smem_p.d_i.next = self.smem_c.q_o.val();
@@ -123,7 +123,7 @@ impl Logic for NeedStages {
 
         self.valid_o.next = self.valid.q_o.val();
         // 64 warps or 256 register units are all that any SM has.
-        self.big_o.next = self.warps_c.q_o.val().get_bit(6) | self.regs_c.q_o.val().get_bit(8);
+        self.big_o.next = !(self.warps_c.q_o.val().get_bit(6) & self.regs_c.q_o.val().get_bit(8));
         self.warps_o.next = bit_cast::<6, 7>(self.warps_c.q_o.val());
         self.regs_o.next = bit_cast::<8, 9>(self.regs_c.q_o.val());
         self.smem_o.next = self.smem_c.q_o.val();
@@ -142,15 +142,15 @@ const SUM_PORTS: &[PortDoc] = &[
     ("smem_b_i", "", "shared memory units that b's CTA needs"),
     ("big_o", "", "at stage C: both together need an empty SM, or more"),
     ("empty_o", "", "at stage C: an empty SM has room for both"),
-    ("warps_o", "", "at stage C: warps, modulo 64"),
-    ("regs_o", "", "at stage C: register units, modulo 256"),
-    ("smem_o", "", "at stage C: shared memory units, modulo 2048"),
-    ("charge_warps_o", "", "at stage U: warps, modulo 64"),
-    ("charge_regs_o", "", "at stage U: register units, modulo 256"),
-    ("charge_smem_o", "", "at stage U: shared memory units, modulo 2048"),
+    ("warps_o", "", "at stage C: warps, modulo 64, complemented"),
+    ("regs_o", "", "at stage C: register units, modulo 256, complemented"),
+    ("smem_o", "", "at stage C: shared memory units, modulo 2048, complemented"),
+    ("charge_warps_o", "", "at stage U: warps, modulo 64, complemented"),
+    ("charge_regs_o", "", "at stage U: register units, modulo 256, complemented"),
+    ("charge_smem_o", "", "at stage U: shared memory units, modulo 2048, complemented"),
 ];
 
-/// What the CTAs of both requesters need together.
+/// What the CTAs of both requesters need together, kept complemented.
 #[derive(LogicBlock)]
 pub struct SumStages {
     info: Info,
@@ -196,8 +196,8 @@ pub struct SumStages {
     smem_c: PayloadRegister<Bits<12>>,
     smem_p: PayloadRegister<Bits<11>>,
     smem_u: PayloadRegister<Bits<11>>,
-    empty: PayloadRegister<Bit>,
     two_ctas: Constant<Bit>,
+    /// What an empty SM has, complemented.
     limit_warps: Constant<Bits<8>>,
     limit_regs: Constant<Bits<10>>,
     limit_smem: Constant<Bits<12>>,
@@ -239,11 +239,10 @@ impl SumStages {
             smem_c: PayloadRegister::default(),
             smem_p: PayloadRegister::default(),
             smem_u: PayloadRegister::default(),
-            empty: PayloadRegister::default(),
             two_ctas: Constant::new(limits.ctas() >= 2),
-            limit_warps: number(limits.warps().into()),
-            limit_regs: number(limits.registers().into()),
-            limit_smem: number(limits.smem().into()),
+            limit_warps: number(0xFF - u128::from(limits.warps())),
+            limit_regs: number(0x3FF - u128::from(limits.registers())),
+            limit_smem: number(0xFFF - u128::from(limits.smem())),
         }
     }
 }
@@ -260,17 +259,12 @@ impl Logic for SumStages {
         self.smem_c.clk_i.next = self.clk_i.val();
         self.smem_p.clk_i.next = self.clk_i.val();
         self.smem_u.clk_i.next = self.clk_i.val();
-        self.empty.clk_i.next = self.clk_i.val();
         self.warps.next = bit_cast::<8, 7>(self.warps_a_i.val()) + bit_cast::<8, 7>(self.warps_b_i.val());
         self.regs.next = bit_cast::<10, 9>(self.regs_a_i.val()) + bit_cast::<10, 9>(self.regs_b_i.val());
         self.smem.next = bit_cast::<12, 11>(self.smem_a_i.val()) + bit_cast::<12, 11>(self.smem_b_i.val());
-        self.warps_c.d_i.next = self.warps.val();
-        self.regs_c.d_i.next = self.regs.val();
-        self.smem_c.d_i.next = self.smem.val();
-        self.empty.d_i.next = self.two_ctas.val()
-            & (self.warps.val() <= self.limit_warps.val())
-            & (self.regs.val() <= self.limit_regs.val())
-            & (self.smem.val() <= self.limit_smem.val());
+        self.warps_c.d_i.next = !self.warps.val();
+        self.regs_c.d_i.next = !self.regs.val();
+        self.smem_c.d_i.next = !self.smem.val();
         self.warps_p.d_i.next = bit_cast::<6, 8>(self.warps_c.q_o.val());
         self.regs_p.d_i.next = bit_cast::<8, 10>(self.regs_c.q_o.val());
         self.smem_p.d_i.next = bit_cast::<11, 12>(self.smem_c.q_o.val());
@@ -278,12 +272,16 @@ impl Logic for SumStages {
         self.regs_u.d_i.next = self.regs_p.q_o.val();
         self.smem_u.d_i.next = self.smem_p.q_o.val();
 
-        self.empty_o.next = self.empty.q_o.val();
-        self.big_o.next = self.warps_c.q_o.val().get_bit(6)
-            | self.warps_c.q_o.val().get_bit(7)
-            | self.regs_c.q_o.val().get_bit(8)
-            | self.regs_c.q_o.val().get_bit(9)
-            | self.smem_c.q_o.val().get_bit(11);
+        // x <= l where !x >= !l.
+        self.empty_o.next = self.two_ctas.val()
+            & (self.warps_c.q_o.val() >= self.limit_warps.val())
+            & (self.regs_c.q_o.val() >= self.limit_regs.val())
+            & (self.smem_c.q_o.val() >= self.limit_smem.val());
+        self.big_o.next = !(self.warps_c.q_o.val().get_bit(6)
+            & self.warps_c.q_o.val().get_bit(7)
+            & self.regs_c.q_o.val().get_bit(8)
+            & self.regs_c.q_o.val().get_bit(9)
+            & self.smem_c.q_o.val().get_bit(11));
         self.warps_o.next = bit_cast::<6, 8>(self.warps_c.q_o.val());
         self.regs_o.next = bit_cast::<8, 10>(self.regs_c.q_o.val());
         self.smem_o.next = bit_cast::<11, 12>(self.smem_c.q_o.val());

@@ -22,13 +22,13 @@ pub struct SlicePhase {
     pub turn_o: Signal<Out, Bit>,
     /// The three cycles after reset: the slice at U becomes empty.
     pub init_o: Signal<Out, Bit>,
-    phase: Register<Bits<2>>,
+    /// One-hot, the slice at C, with bit 0 inverted: reset makes it slice 0.
+    slice: Register<Bits<3>>,
     turn: Register<Bit>,
     running: Register<Bit>,
-    zero: Constant<Bits<2>>,
-    one: Constant<Bits<2>>,
-    last: Constant<Bits<2>>,
-    slice: [Constant<Bits<3>>; 3],
+    at: Signal<Local, Bits<3>>,
+    first: Constant<Bits<3>>,
+    none: Constant<Bits<3>>,
 }
 
 impl Default for SlicePhase {
@@ -52,13 +52,12 @@ impl Default for SlicePhase {
             at_u_o: Signal::default(),
             turn_o: Signal::default(),
             init_o: Signal::default(),
-            phase: Register::default(),
+            slice: Register::default(),
             turn: Register::default(),
             running: Register::default(),
-            zero: number(0),
-            one: number(1),
-            last: number(2),
-            slice: [number(1), number(2), number(4)],
+            at: Signal::default(),
+            first: number(1),
+            none: number(0),
         }
     }
 }
@@ -66,32 +65,36 @@ impl Default for SlicePhase {
 impl Logic for SlicePhase {
     #[hdl_gen]
     fn update(&mut self) {
-        self.phase.clk_i.next = self.clk_i.val();
-        self.phase.rst_ni.next = self.rst_ni.val();
+        self.slice.clk_i.next = self.clk_i.val();
+        self.slice.rst_ni.next = self.rst_ni.val();
         self.turn.clk_i.next = self.clk_i.val();
         self.turn.rst_ni.next = self.rst_ni.val();
         self.running.clk_i.next = self.clk_i.val();
         self.running.rst_ni.next = self.rst_ni.val();
 
-        self.phase.d_i.next = self.phase.q_o.val() + self.one.val();
-        self.turn.d_i.next = self.turn.q_o.val();
-        self.running.d_i.next = self.running.q_o.val();
-        self.at_c_o.next = self.slice[1].val();
-        self.at_p_o.next = self.slice[0].val();
-        self.at_u_o.next = self.slice[2].val();
-        if self.phase.q_o.val() == self.zero.val() {
-            self.at_c_o.next = self.slice[0].val();
-            self.at_p_o.next = self.slice[2].val();
-            self.at_u_o.next = self.slice[1].val();
-        }
-        if self.phase.q_o.val() == self.last.val() {
-            self.phase.d_i.next = self.zero.val();
-            self.turn.d_i.next = !self.turn.q_o.val();
-            self.running.d_i.next = true;
-            self.at_c_o.next = self.slice[2].val();
-            self.at_p_o.next = self.slice[1].val();
-            self.at_u_o.next = self.slice[0].val();
-        }
+        // One-hot in flip-flops, so that nothing has to decode it.
+        self.at.next = self.slice.q_o.val() ^ self.first.val();
+        self.slice.d_i.next = self
+            .none
+            .val()
+            .replace_bit(0, !self.at.val().get_bit(2))
+            .replace_bit(1, self.at.val().get_bit(0))
+            .replace_bit(2, self.at.val().get_bit(1));
+        self.at_c_o.next = self.at.val();
+        self.at_p_o.next = self
+            .none
+            .val()
+            .replace_bit(0, self.at.val().get_bit(1))
+            .replace_bit(1, self.at.val().get_bit(2))
+            .replace_bit(2, self.at.val().get_bit(0));
+        self.at_u_o.next = self
+            .none
+            .val()
+            .replace_bit(0, self.at.val().get_bit(2))
+            .replace_bit(1, self.at.val().get_bit(0))
+            .replace_bit(2, self.at.val().get_bit(1));
+        self.turn.d_i.next = self.turn.q_o.val() ^ self.at.val().get_bit(2);
+        self.running.d_i.next = self.running.q_o.val() | self.at.val().get_bit(2);
         self.turn_o.next = self.turn.q_o.val();
         self.init_o.next = !self.running.q_o.val();
     }

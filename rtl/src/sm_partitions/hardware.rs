@@ -71,7 +71,7 @@ impl PartitionGroup {
     /// Group `group` of the array.
     pub fn new(params: SmParams, requesters: usize, group: usize) -> Self {
         let lanes = lanes_of(params, group);
-        let sm = |b: usize, j: usize| SLICES * (GROUP * group + b) + j;
+        let sm = |b: usize, j: usize| SmParams::sm(GROUP * group + b, j);
         let word = |j: usize| numbers(lanes, |b| (sm(b, j) / 32) as u128);
         // An SM that is not there has no bit in any mask.
         let is_there = |b, j| u128::from(sm(b, j) < params.sms());

@@ -86,7 +86,7 @@ impl PartitionsModel {
             let mask = &mut self.masks[usize::from(write.partition)][slice];
             let first = 32 * usize::from(write.word);
             for sm in (first..self.params.sms().min(first + 32)).filter(|sm| sm % SLICES == slice) {
-                let lane = sm / SLICES;
+                let lane = SmParams::lane(sm);
                 *mask = *mask & !(1 << lane) | u64::from(write.mask >> (sm - first) & 1) << lane;
             }
         } else {
@@ -184,7 +184,8 @@ mod tests {
         for _ in 0..3 {
             let slice = model.phase.compared();
             let allow = write(model, None).allow[r];
-            members.extend((0..64).filter(|lane| allow >> lane & 1 == 1).map(|lane| 3 * lane + slice));
+            members
+                .extend((0..64).filter(|lane| allow >> lane & 1 == 1).map(|lane| SmParams::sm(lane, slice)));
         }
         members.sort_unstable();
         members
@@ -226,7 +227,8 @@ mod tests {
         let given = |part| PartitionsIn { rst_ni: true, part, write: None };
         assert_eq!(
             model.cycle(&given([5, 3])).allow,
-            [0b11_1111_1111_1111, 0b11_1000_0000_0000].map(|m| m & lanes_of(40, 0))
+            // SMs 33, 36 and 39 are in lanes 9, 12 and 15.
+            [lanes_of(40, 0), 1 << 9 | 1 << 12 | 1 << 15]
         );
         let out = model.cycle(&given([0, 0])).allow;
         assert!(out[0].count_ones() < out[1].count_ones());
