@@ -73,6 +73,16 @@ fn a_block_that_does_not_fit_is_a_result() {
 }
 
 #[test]
+fn a_tool_that_does_not_end_is_stopped() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let design = design("round_robin", 8);
+    let (files, top) = (output::verilog_files(&design), design.top());
+    let hurried = FpgaOptions { limit: std::time::Duration::ZERO, ..options(cache.path(), &[1]) };
+    let error = fpga(&files, &top.name, &top.ports, Family::Ice40, &hurried).expect_err("no time at all");
+    assert!(error.to_string().contains("Yosys was stopped on `round_robin_n8` after 0 s"), "{error}");
+}
+
+#[test]
 fn counts_for_every_family() {
     let cache = tempfile::tempdir().expect("a folder");
     let design = design("round_robin", 8);

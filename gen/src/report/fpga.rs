@@ -13,12 +13,17 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::str::FromStr;
+use std::time::Duration;
 use thiserror::Error;
 use windlass_rtl::port::{CLOCK, Direction, Port};
 
 /// Part of the cache's key: goes up when an [`FpgaReport`] comes to mean something else.
 const CACHE_FORMAT: &str = "fpga 1";
+
+/// How long each run of a tool may take by default.
+pub const LIMIT: Duration = Duration::from_secs(1200);
 
 /// Arguments of a run that packs and stops.
 const PACK: [&str; 2] = ["--pack-only", "--quiet"];
@@ -143,11 +148,13 @@ pub struct FpgaOptions {
     pub seeds: Vec<u32>,
     /// What nextpnr is told to reach, in MHz: more than it can, or it stops early.
     pub target_mhz: u32,
+    /// How long each run of a tool may take: where wires are scarce nextpnr may never end.
+    pub limit: Duration,
 }
 
 impl Default for FpgaOptions {
     fn default() -> Self {
-        Self { yosys: None, cache: None, seeds: vec![1, 2, 3], target_mhz: 250 }
+        Self { yosys: None, cache: None, seeds: vec![1, 2, 3], target_mhz: 250, limit: LIMIT }
     }
 }
 
@@ -206,6 +213,17 @@ pub enum Placement {
         /// Those that the device has.
         available: u64,
         /// What ran out.
+        reason: String,
+    },
+    /// It would fit, but no route was found in time.
+    Unrouted {
+        /// The tool, and its version.
+        tool: String,
+        /// Logic cells of the block alone.
+        logic_cells: u64,
+        /// Those that the device has.
+        available: u64,
+        /// Which run, and how long.
         reason: String,
     },
     /// Nothing was placed.
@@ -318,7 +336,7 @@ pub fn fpga(
     let harness = harness(top, ports);
     let scripts: Vec<String> =
         family.synth().iter().map(|synth| script(design, top, synth, placer.is_ok())).collect();
-    let seeds = format!("{:?} {}", options.seeds, options.target_mhz);
+    let seeds = format!("{:?} {} {}", options.seeds, options.target_mhz, options.limit.as_secs());
     let version = placer.as_ref().map_or_else(String::as_str, |p| p.found.version_line.as_str());
     let all_scripts = scripts.concat();
     let parts = design.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]);
@@ -335,7 +353,7 @@ pub fn fpga(
         let files = files.chain([("harness.v", &*harness), ("stub.v", &*stub), ("synth.ys", &*script)]);
         let folder = shelf.folder(files)?;
         let arguments = ["-q", "-l", "yosys.log", "-s", "synth.ys"];
-        let output = job::run(&yosys, &arguments, folder.path())?;
+        let output = run_within(&yosys, &arguments, folder.path(), top, options)?;
         if !output.status.success() {
             return Err(shelf.failed(&key, top, &yosys, &arguments, &output, folder).into());
         }
@@ -383,6 +401,21 @@ pub fn fpga(
     Ok(report)
 }
 
+/// A run without whose end there is no result.
+fn run_within(
+    tool: &Found,
+    arguments: &[&str],
+    folder: &Path,
+    top: &str,
+    options: &FpgaOptions,
+) -> Result<Output, JobError> {
+    job::run(tool, arguments, folder, options.limit)?.ok_or_else(|| JobError::TooLong {
+        tool: tool.tool.info().name,
+        top: top.into(),
+        seconds: options.limit.as_secs(),
+    })
+}
+
 struct Placer {
     found: Found,
     arguments: &'static [&'static str],
@@ -420,7 +453,7 @@ impl Placer {
         let tool = self.found.version_line.clone();
         let pack =
             [self.arguments, &["--json", "alone.json", "--report", "alone-report.json"], &PACK].concat();
-        let output = job::run(&self.found, &pack, folder.path())?;
+        let output = run_within(&self.found, &pack, folder.path(), top, options)?;
         if !output.status.success() {
             return Err(shelf.failed(key, top, &self.found, &pack, &output, folder).into());
         }
@@ -437,7 +470,7 @@ impl Placer {
         // nextpnr does not look at numbers of cells before it has tried to place them.
         let pack =
             [self.arguments, &["--json", "harness.json", "--report", "harness-report.json"], &PACK].concat();
-        let output = job::run(&self.found, &pack, folder.path())?;
+        let output = run_within(&self.found, &pack, folder.path(), top, options)?;
         if !output.status.success() {
             return Err(shelf.failed(key, top, &self.found, &pack, &output, folder).into());
         }
@@ -457,7 +490,14 @@ impl Placer {
             let files = ["--json", "harness.json", "--report", "report.json", "--quiet"];
             let how = ["--timing-allow-fail", "--freq", &frequency, "--seed", &text];
             let place = [self.arguments, &files, &how].concat();
-            let output = job::run(&self.found, &place, folder.path())?;
+            let Some(output) = job::run(&self.found, &place, folder.path(), options.limit)? else {
+                return Ok(Placement::Unrouted {
+                    tool,
+                    logic_cells: alone.used,
+                    available: alone.available,
+                    reason: format!("seed {seed} had no result after {} s", options.limit.as_secs()),
+                });
+            };
             if !output.status.success() {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 let full = ["Unable to place", "unable to place", "no Bels", "no BELs", "Unable to find"];
@@ -642,6 +682,10 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
             Placement::TooLarge { logic_cells, available, reason, .. } => {
                 notes.push(format!("{} does not fit in {}: {reason}", report.top, report.part));
                 (format!("{logic_cells} of {available}"), "-".into(), "does not fit".into())
+            }
+            Placement::Unrouted { logic_cells, available, reason, .. } => {
+                notes.push(format!("{} was not routed in {}: {reason}", report.top, report.part));
+                (format!("{logic_cells} of {available}"), "-".into(), "not routed".into())
             }
             Placement::NotRun { reason } => {
                 notes.push(format!("{}: {reason}", report.part));

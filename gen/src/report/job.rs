@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thiserror::Error;
 
@@ -35,6 +36,16 @@ pub enum JobError {
         message: String,
         /// The command that does the same again.
         command: String,
+    },
+    /// The tool took too long.
+    #[error("{tool} was stopped on `{top}` after {seconds} s; give it more time, or a smaller design")]
+    TooLong {
+        /// Its name.
+        tool: &'static str,
+        /// Module at the top.
+        top: String,
+        /// The limit.
+        seconds: u64,
     },
     /// No variable says where the cache is.
     #[error(
@@ -137,15 +148,48 @@ impl Shelf {
     }
 }
 
-/// Runs the tool in `folder`.
-pub(super) fn run(tool: &Found, arguments: &[&str], folder: &Path) -> Result<Output, JobError> {
+/// Runs the tool in `folder`, for at most `limit`; `None` where that was too short.
+pub(super) fn run(
+    tool: &Found,
+    arguments: &[&str],
+    folder: &Path,
+    limit: Duration,
+) -> Result<Option<Output>, JobError> {
     // The command runs in another folder, from where a relative path would lead elsewhere.
     let program = std::path::absolute(&tool.path).map_err(io_error("find", &tool.path))?;
-    let output = Command::new(&program).args(arguments).current_dir(folder).stdin(Stdio::null()).output();
-    output.map_err(|error| {
-        let (path, reason) = (program.display().to_string(), error.to_string());
-        ToolError::WillNotRun { tool: tool.tool, path, reason, install: tool.tool.info().install() }.into()
-    })
+    let (out, err) = (folder.join("stdout.log"), folder.join("stderr.log"));
+    let create = |path: &Path| fs::File::create(path).map_err(io_error("write", path));
+    let mut child = Command::new(&program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        // Files, not pipes: nobody reads while it runs, and a full pipe would stop it.
+        .stdout(create(&out)?)
+        .stderr(create(&err)?)
+        .spawn()
+        .map_err(|error| {
+            let (path, reason) = (program.display().to_string(), error.to_string());
+            JobError::from(ToolError::WillNotRun {
+                tool: tool.tool,
+                path,
+                reason,
+                install: tool.tool.info().install(),
+            })
+        })?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(io_error("wait for", &program))? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let read = |path: &Path| fs::read(path).map_err(io_error("read", path));
+    Ok(Some(Output { status, stdout: read(&out)?, stderr: read(&err)? }))
 }
 
 /// SHA-256 over `parts`, each with its length, so that no two lists look alike.
