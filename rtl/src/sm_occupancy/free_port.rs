@@ -162,7 +162,7 @@ impl FreePort {
             no_smem: number(0),
             in_slice: std::array::from_fn(|j| table(|n| (DONE_PORTS * n + port) % 3 == j)),
             lane_bit: std::array::from_fn(|k| {
-                table(|n| SmParams::lane(DONE_PORTS * n + port) / DONE_PORTS >> k & 1 == 1)
+                table(|n| (SmParams::lane(DONE_PORTS * n + port) / DONE_PORTS) >> k & 1 == 1)
             }),
             low: numbers(groups, |g| 2 * g as u128),
             low_0: sms(0, 0),
