@@ -16,6 +16,16 @@ use windlass_rtl::port::{Direction, Layout, Port, Slot};
 /// Cycles that are taken together when energy is attributed to events: what an event causes is over in so many.
 const CHUNK: usize = 32;
 
+/// Kinds of events.
+const EVENTS: usize = 4;
+
+/// What energy is explained with: cycles, events, and the CTAs that run. The entries of the SM array go round, so that what changes in a cycle
+/// is also what makes one SM's entry different from the next one's.
+const CAUSES: usize = EVENTS + 2;
+
+/// Events explain too little below this; then what one costs is not said.
+const ENOUGH: f64 = 0.5;
+
 /// What an event is: transfers on channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,18 +34,21 @@ pub enum Event {
     Insert,
     /// A CTA is given to an SM.
     Place,
+    /// A CTA ends.
+    End,
     /// A kernel retires.
     Retire,
 }
 
 impl Event {
-    const ALL: [Self; 3] = [Self::Insert, Self::Place, Self::Retire];
+    const ALL: [Self; EVENTS] = [Self::Insert, Self::Place, Self::End, Self::Retire];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
             Self::Place => "CTA placed",
+            Self::End => "CTA ended",
             Self::Retire => "retire",
         }
     }
@@ -82,7 +95,7 @@ impl EnergyReport {
 #[derive(Debug, Default)]
 struct Log {
     /// Energy in femtojoules and events of each cycle.
-    cycles: Vec<(f64, [u32; 3])>,
+    cycles: Vec<(f64, [u32; EVENTS])>,
 }
 
 /// Reads what an [`EnergyMeter`] has seen, also after it has gone.
@@ -148,7 +161,7 @@ impl EnergyMeter {
         Ok(())
     }
 
-    fn events(&self, inputs: &[u32], outputs: &[u32]) -> [u32; 3] {
+    fn events(&self, inputs: &[u32], outputs: &[u32]) -> [u32; EVENTS] {
         let high = |name: &str| {
             let read = |layout: &Layout, words: &[u32]| layout.slot(name).map(|slot| slot.get(words) != 0);
             read(&self.inputs, inputs).or_else(|| read(&self.outputs, outputs))
@@ -159,8 +172,9 @@ impl EnergyMeter {
         };
         let insert = all(&["host_valid_i", "host_ready_o", "host_last_i"].map(String::from));
         let place = count(2, &|i| vec![format!("cta_valid_{i}_o"), format!("cta_ready_{i}_i")]);
+        let end = count(4, &|i| vec![format!("done_valid_{i}_i"), format!("done_ready_{i}_o")]);
         let retire = count(4, &|i| vec![format!("ret_valid_{i}_o")]);
-        [u32::from(insert), place, retire]
+        [u32::from(insert), place, end, retire]
     }
 }
 
@@ -213,25 +227,41 @@ impl EnergyReader {
         }
         let total: f64 = log.cycles.iter().map(|c| c.0).sum();
         let counts = Event::ALL.map(|e| log.cycles.iter().map(|c| u64::from(c.1[e as usize])).sum::<u64>());
-        // Chunks: energy beyond the clock's = what every cycle costs + what each event costs.
-        let rows: Vec<([f64; 4], f64)> = log
-            .cycles
-            .chunks_exact(CHUNK.min(log.cycles.len()))
-            .map(|chunk| {
-                let events =
-                    Event::ALL.map(|e| chunk.iter().map(|c| f64::from(c.1[e as usize])).sum::<f64>());
-                ([chunk.len() as f64, events[0], events[1], events[2]], chunk.iter().map(|c| c.0).sum())
-            })
-            .collect();
-        let used = [true, counts[0] > 0, counts[1] > 0, counts[2] > 0];
+        let mut running = 0i64;
+        let mut rows: Vec<([f64; CAUSES], f64)> = Vec::new();
+        for chunk in log.cycles.chunks_exact(CHUNK.min(log.cycles.len())) {
+            let mut causes = [0.0; CAUSES];
+            let mut energy = 0.0;
+            for (fj, events) in chunk {
+                energy += fj;
+                running += i64::from(events[Event::Place as usize]) - i64::from(events[Event::End as usize]);
+                causes[0] += 1.0;
+                for (at, count) in events.iter().enumerate() {
+                    causes[at + 1] += f64::from(*count);
+                }
+                causes[CAUSES - 1] += running as f64;
+            }
+            rows.push((causes, energy));
+        }
+        let used: [bool; CAUSES] = std::array::from_fn(|i| rows.iter().any(|r| r.0[i] != 0.0));
         let solved = least_squares(&rows, used);
         let mean = rows.iter().map(|r| r.1).sum::<f64>() / rows.len() as f64;
         let spread: f64 = rows.iter().map(|r| (r.1 - mean).powi(2)).sum();
         let rest: f64 = rows
             .iter()
-            .map(|(x, y)| solved.map_or(0.0, |s| (y - (0..4).map(|i| s[i] * x[i]).sum::<f64>()).powi(2)))
+            .map(|(x, y)| {
+                solved.map_or(0.0, |s| (y - x.iter().zip(s).map(|(x, s)| x * s).sum::<f64>()).powi(2))
+            })
             .sum();
         let pico = |femto: f64| (femto / 1e3 * 1e4).round() / 1e4;
+        let explained = match solved {
+            Some(_) if spread > 0.0 => ((1.0 - rest / spread) * 1e4).round() / 1e4,
+            _ => 0.0,
+        };
+        // A negative price is no price: the events are not told apart.
+        let price = |at: usize| {
+            solved.map(|s| s[at + 1]).filter(|fj| used[at + 1] && explained >= ENOUGH && *fj > 0.0).map(pico)
+        };
         Some(EnergyReport {
             cycles: log.cycles.len() as u64,
             mean_pj: pico(total / log.cycles.len() as f64 + self.power.clock_fj),
@@ -242,55 +272,47 @@ impl EnergyReader {
                 .into_iter()
                 .map(|event| {
                     let at = event as usize;
-                    EventEnergy {
-                        event,
-                        count: counts[at],
-                        pj: solved.filter(|_| used[at + 1]).map(|s| pico(s[at + 1])),
-                    }
+                    EventEnergy { event, count: counts[at], pj: price(at) }
                 })
                 .collect(),
-            explained: match solved {
-                Some(_) if spread > 0.0 => ((1.0 - rest / spread) * 1e4).round() / 1e4,
-                _ => 0.0,
-            },
+            explained,
         })
     }
 }
 
-/// The four coefficients with the smallest squared error, 0 where one is not `used`; none where the rows do not determine them.
-fn least_squares(rows: &[([f64; 4], f64)], used: [bool; 4]) -> Option<[f64; 4]> {
-    let mut m = [[0.0; 5]; 4];
+/// The coefficients with the smallest squared error, 0 where one is not `used`; none where the rows do not determine them.
+fn least_squares<const N: usize>(rows: &[([f64; N], f64)], used: [bool; N]) -> Option<[f64; N]> {
+    let mut m = [[0.0; N]; N];
+    let mut right = [0.0; N];
     for (x, y) in rows {
-        for i in 0..4 {
-            for j in 0..4 {
+        for i in 0..N {
+            for j in 0..N {
                 m[i][j] += x[i] * x[j];
             }
-            m[i][4] += x[i] * y;
+            right[i] += x[i] * y;
         }
     }
-    for i in 0..4 {
-        if !used[i] {
-            m[i] = [0.0; 5];
-            m[i][i] = 1.0;
-        }
+    for i in (0..N).filter(|i| !used[*i]) {
+        m[i][i] = 1.0;
     }
-    for i in 0..4 {
-        let pivot = (i..4).max_by(|a, b| m[*a][i].abs().total_cmp(&m[*b][i].abs()))?;
+    for i in 0..N {
+        let pivot = (i..N).max_by(|a, b| m[*a][i].abs().total_cmp(&m[*b][i].abs()))?;
         m.swap(i, pivot);
-        let scale: f64 = m[i].iter().take(4).map(|v| v.abs()).fold(0.0, f64::max);
+        right.swap(i, pivot);
+        let scale = m[i].iter().map(|v| v.abs()).fold(0.0, f64::max);
         if m[i][i].abs() <= 1e-9 * scale || m[i][i] == 0.0 {
             return None;
         }
-        for r in 0..4 {
-            if r != i {
-                let factor = m[r][i] / m[i][i];
-                for c in i..5 {
-                    m[r][c] -= factor * m[i][c];
-                }
+        let (row, value) = (m[i], right[i]);
+        for r in (0..N).filter(|r| *r != i) {
+            let factor = m[r][i] / row[i];
+            for (cell, from) in m[r].iter_mut().zip(row) {
+                *cell -= factor * from;
             }
+            right[r] -= factor * value;
         }
     }
-    Some([0, 1, 2, 3].map(|i| m[i][4] / m[i][i]))
+    Some(std::array::from_fn(|i| right[i] / m[i][i]))
 }
 
 #[cfg(test)]
