@@ -1,4 +1,4 @@
-//! What docs/measurements/fpga.md shows: a window of 32 slots and two round-robin arbiters for 132 SMs, or for as many as are compiled
+//! The FPGA target: a window of 32 slots and two round-robin arbiters for 132 SMs, or for as many as are compiled
 //! in, alone and side by side.
 //!
 //! `cargo run -p windlass-gen --example fpga_target [-- ice40,ecp5,xc7]`
