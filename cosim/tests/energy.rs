@@ -59,14 +59,12 @@ fn a_front_end_pays_for_what_it_does() {
     assert_eq!(count(Event::Retire), Some(12));
     assert_eq!(count(Event::Place), Some(ctas));
     assert!(report.mean_pj > report.idle_pj && report.idle_pj > 0.0, "{report:?}");
-    let placed =
-        report.events.iter().find(|e| e.event == Event::Place).and_then(|e| e.pj).expect("many CTAs");
-    // More than one flip-flop's clock edge, less than all of them.
-    assert!(
-        placed > report.idle_pj / report.flip_flops as f64 && placed < 10.0 * report.idle_pj,
-        "{report:?}"
-    );
-    assert!(report.explained > 0.3, "{report:?}");
+    assert_eq!(count(Event::End), Some(ctas));
+    // Prices are told only where they are some: more than a tenth of a flip-flop's clock, less than ten cycles of all of them.
+    let one = report.idle_pj / report.flip_flops as f64;
+    let prices: Vec<f64> = report.events.iter().filter_map(|e| e.pj).collect();
+    assert!(prices.iter().all(|pj| *pj > 0.1 * one && *pj < 10.0 * report.idle_pj), "{report:?}");
+    assert!(report.explained >= 0.5 || prices.is_empty(), "{report:?}");
     assert!(report.mw(2.0) > report.mw(1.0));
     assert_eq!(run(10).cycles, 10);
 }

@@ -258,6 +258,11 @@ impl From<&FpgaReport> for Fpga {
                 (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
                 row.remark = format!("does not fit: {reason}");
             }
+            Placement::Unrouted { tool, logic_cells, available, reason } => {
+                row.tool = format!("{}, {tool}", report.tool);
+                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
+                row.remark = format!("not routed: {reason}");
+            }
             Placement::NotRun { reason } => row.remark.clone_from(reason),
         }
         row
