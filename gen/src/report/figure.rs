@@ -507,8 +507,10 @@ fn latencies(report: &Report) -> Option<Figure> {
     for decade in 0..=decades as u32 {
         let value = 10f64.powi(decade as i32);
         svg.line((px(value), top), (px(value), bottom), FAINT, 0.6, "");
-        svg.text(px(value), bottom + 11.0, Anchor::Middle, 9.0, &value.to_string());
+        let text = if decade < 3 { plain(value) } else { format!("{}k", plain(value / 1000.0)) };
+        svg.text(px(value), bottom + 11.0, Anchor::Middle, 9.0, &text);
     }
+    svg.line((gutter, top), (gutter, bottom), INK, 0.9, "");
     svg.line((4.0, 8.0), (22.0, 8.0), INK, 1.2, "");
     svg.mark((13.0, 8.0), Mark::Circle, STROKES[0], true);
     svg.text(27.0, 11.0, Anchor::Start, 9.0, "ours: least, median, greatest");
@@ -540,8 +542,13 @@ fn latencies(report: &Report) -> Option<Figure> {
         }
         svg.text(right + 5.0, y + 3.5, Anchor::Start, 9.0, &text);
     }
-    svg.line((gutter, top), (gutter, bottom), INK, 0.9, "");
-    svg.text((gutter + right) / 2.0, bottom + 24.0, Anchor::Middle, 10.0, "clock cycles (logarithmic)");
+    svg.text(
+        (gutter + right) / 2.0,
+        bottom + 24.0,
+        Anchor::Middle,
+        10.0,
+        "clock cycles (logarithmic; k = 1000)",
+    );
     let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
                    How often each was measured is in the table.";
     let svg = svg.finish(bottom + 30.0, title);
@@ -926,7 +933,7 @@ fn pareto(report: &Report) -> Option<Figure> {
     };
     let numbers = if by_size { " Numbers are slots N." } else { "" };
     let caption = format!(
-        "{mean}, one run each.{numbers} Filled, and on the dashed line: no design is smaller and as fast, or faster and as small. \
+        "Speed-up: {mean}, one run each.{numbers} Filled, and on the dashed line: no design is smaller and as fast, or faster and as small. \
          Axes need not begin at 0."
     );
     Some(Figure { id: "pareto".into(), title: title.into(), caption, csv: csv.0, svg })
