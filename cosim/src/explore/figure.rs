@@ -37,6 +37,7 @@ const RIGHT: f64 = 20.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 74.0;
 const SIZE: f64 = 4.5;
+const RING: f64 = 9.0;
 
 /// A rectangle that is taken: left, top, right, bottom.
 type Taken = (f64, f64, f64, f64);
@@ -115,17 +116,19 @@ fn draw(svg: &mut String, panel: &Panel, x_title: &str, y_title: &str) {
     let mut taken: Vec<Taken> = Vec::new();
     for mark in &marks {
         let (x, y) = (x_at(mark.x), y_at(mark.y));
-        taken.push((x - SIZE, y - SIZE, x + SIZE, y + SIZE));
+        let size = if mark.chosen { RING } else { SIZE };
+        taken.push((x - size, y - size, x + size, y + size));
         if mark.chosen {
             let _ = writeln!(
                 svg,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"none\" stroke=\"black\" stroke-width=\"1.5\"/>"
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RING}\" fill=\"none\" stroke=\"black\" stroke-width=\"1.5\"/>"
             );
         }
         shape(svg, x, y, mark.square, mark.filled);
     }
     for mark in &marks {
-        label(svg, x_at(mark.x), y_at(mark.y), &mark.label, (right, bottom), &mut taken);
+        let away = if mark.chosen { RING - SIZE } else { 0.0 };
+        label(svg, (x_at(mark.x), y_at(mark.y), away), &mark.label, (right, bottom), &mut taken);
     }
     let mut x = LEFT;
     for (square, filled, name) in [
@@ -136,7 +139,7 @@ fn draw(svg: &mut String, panel: &Panel, x_title: &str, y_title: &str) {
     ] {
         shape(svg, x + 5.0, HEIGHT - 14.0, square, filled);
         text(svg, x + 14.0, HEIGHT - 10.0, "", name);
-        x += 108.0;
+        x += 103.0;
     }
     text(svg, x, HEIGHT - 10.0, "", "ring: build");
 }
@@ -159,18 +162,27 @@ fn shape(svg: &mut String, x: f64, y: f64, square: bool, filled: bool) {
 }
 
 /// A label at the first place around its dot that is free and inside; without one, none: a dot on top of another has its label.
-fn label(svg: &mut String, x: f64, y: f64, label: &str, (right, bottom): (f64, f64), taken: &mut Vec<Taken>) {
+fn label(
+    svg: &mut String,
+    (x, y, away): (f64, f64, f64),
+    label: &str,
+    (right, bottom): (f64, f64),
+    taken: &mut Vec<Taken>,
+) {
     let width = 6.6 * label.chars().count() as f64;
-    for (dx, dy) in [
-        (8.0, 4.0),
-        (-8.0 - width, 4.0),
-        (-width / 2.0, -8.0),
-        (-width / 2.0, 17.0),
-        (6.0, -7.0),
-        (6.0, 15.0),
-        (-6.0 - width, -7.0),
-        (-6.0 - width, 15.0),
-    ] {
+    let (east, west) = (8.0 + away, -8.0 - away - width);
+    let (north, south) = (-8.0 - away, 17.0 + away);
+    let places = [
+        (east, 4.0),
+        (west, 4.0),
+        (-width / 2.0, north),
+        (-width / 2.0, south),
+        (east, north),
+        (east, south),
+        (west, north),
+        (west, south),
+    ];
+    for (dx, dy) in places {
         let place = (x + dx, y + dy - 10.0, x + dx + width, y + dy + 1.0);
         let inside = place.0 > LEFT && place.2 < right && place.1 > TOP && place.3 < bottom;
         let free = |t: &Taken| place.0 >= t.2 || place.2 <= t.0 || place.1 >= t.3 || place.3 <= t.1;

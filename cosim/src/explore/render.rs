@@ -55,7 +55,7 @@ pub fn markdown(report: &Report) -> String {
         let timer = s.timer.as_ref().map(|t| format!(", timed by {t}")).unwrap_or_default();
         let _ = writeln!(
             md,
-            "Areas are estimates after synthesis, before layout: {} in {} ({}), effort `{}`{timer}; gate equivalents are {}.\n",
+            "Areas are estimates after synthesis, before layout: {} in {} ({}), flow `{}`{timer}; gate equivalents are {}.\n",
             s.tool, s.library, s.corner, s.effort, s.gate
         );
     }
