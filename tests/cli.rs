@@ -540,7 +540,7 @@ fn mix_says_what_is_possible() {
 #[test]
 fn doctor_knows_every_tool() {
     let value = json(&succeeds(&["doctor", "--json"]));
-    assert_eq!(value["tools"].as_array().map(Vec::len), Some(6));
+    assert_eq!(value["tools"].as_array().map(Vec::len), Some(7));
     let output = run(&["doctor"], &[("VERILATOR", "/nonexistent/verilator")]);
     assert_eq!(output.status.code(), Some(1), "a missing tool is status 1");
     assert!(stdout(&output).contains("apt-get install verilator"), "{}", stdout(&output));
