@@ -344,16 +344,17 @@ fn room_that_a_completion_makes_is_used_two_to_four_cycles_later() {
 #[test]
 fn four_completions_in_one_cycle_retire_their_kernel_once() {
     let mut front_end = FrontEnd::new(large(TYPED));
-    front_end.cycle(launch(0, &[], 8, CtaType::Simt));
+    // Enough for SMs of every completion port.
+    front_end.cycle(launch(0, &[], 24, CtaType::Simt));
     let mut running: Vec<CtaOut> = Vec::new();
-    while running.len() < 8 {
+    while running.len() < 24 {
         running.extend(front_end.cycle(FrontEndIn::IDLE).cta[0]);
     }
     // The last four come through four ports in one cycle.
     let mut ports = std::collections::BTreeSet::new();
     let (last, first): (Vec<CtaOut>, Vec<CtaOut>) =
         running.into_iter().partition(|cta| ports.insert(cta.sm % 4));
-    assert_eq!((first.len(), last.len()), (4, 4));
+    assert_eq!((first.len(), last.len()), (20, 4));
     for cta in first {
         front_end.cycle(ends(&[cta]));
         front_end.until(|_| Some(()));

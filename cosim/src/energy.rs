@@ -170,7 +170,9 @@ impl EnergyMeter {
         let count = |most: usize, names: &dyn Fn(usize) -> Vec<String>| {
             (0..most).filter(|i| all(&names(*i))).count() as u32
         };
-        let insert = all(&["host_valid_i", "host_ready_o", "host_last_i"].map(String::from));
+        // Masks come in one beat, without a port that says so.
+        let last = high("host_last_i").unwrap_or(true);
+        let insert = last && all(&["host_valid_i", "host_ready_o"].map(String::from));
         let place = count(2, &|i| vec![format!("cta_valid_{i}_o"), format!("cta_ready_{i}_i")]);
         let end = count(4, &|i| vec![format!("done_valid_{i}_i"), format!("done_ready_{i}_o")]);
         let retire = count(4, &|i| vec![format!("ret_valid_{i}_o")]);

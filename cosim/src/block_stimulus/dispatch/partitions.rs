@@ -85,7 +85,7 @@ impl PartitionsStimulus {
         for r in (0..self.requesters).filter(|_| !cycle.is_multiple_of(NAMED)) {
             let partition = named(cycle, r);
             for sm in (self.slice..self.sms).step_by(SLICES) {
-                let lane = sm / SLICES;
+                let lane = SmParams::lane(sm);
                 let shown =
                     self.allow[r].get(lane / 8).is_some_and(|slot| slot.get(last) >> (lane % 8) & 1 == 1);
                 let written = self.masks[partition][sm / WORD] >> (sm % WORD) & 1 == 1;
