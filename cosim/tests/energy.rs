@@ -66,7 +66,8 @@ fn a_front_end_pays_for_what_it_does() {
     assert!(prices.iter().all(|pj| *pj > 0.1 * one && *pj < 10.0 * report.idle_pj), "{report:?}");
     assert!(report.explained >= 0.5 || prices.is_empty(), "{report:?}");
     assert!(report.mw(2.0) > report.mw(1.0));
-    assert_eq!(run(10).cycles, 10);
+    // In the first the front end is reset, and its outputs mean nothing.
+    assert_eq!(run(10).cycles, 9);
 }
 
 #[test]
