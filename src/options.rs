@@ -93,6 +93,9 @@ pub struct HardwareArgs {
     /// Kernels that can retire in one cycle [default: 2]
     #[arg(long, value_name = "1..4")]
     retire_ports: Option<usize>,
+    /// One pipeline stage more in the matrix window: offers come a cycle later, the clock is higher
+    #[arg(long)]
+    pipelined: bool,
     /// Length M of the host's scheduled list [default: 128]
     #[arg(long, value_name = "M")]
     scheduled: Option<usize>,
@@ -124,6 +127,7 @@ impl HardwareArgs {
             ("slots", slots.is_some()),
             ("window", window.is_some()),
             ("retire-ports", self.retire_ports.is_some()),
+            ("pipelined", self.pipelined),
             ("scheduled", self.scheduled.is_some()),
             ("encoding", self.encoding.is_some()),
             ("lanes", self.lanes.is_some()),
@@ -145,6 +149,7 @@ impl HardwareArgs {
             slots: slots.unwrap_or(default.slots),
             window: window.map_or(default.window, WindowKind::from),
             retire_ports: self.retire_ports.unwrap_or(default.retire_ports),
+            pipelined: self.pipelined,
             scheduled: self.scheduled.unwrap_or(default.scheduled),
             encoding,
             sms: dispatch.sms.unwrap_or(default.sms),

@@ -15,7 +15,7 @@ use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::kernel_scheduler::io::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerPorts};
 use windlass_rtl::params::{Encoding, SchedulerParams, UpstreamParams, WindowKind, WindowParams};
 use windlass_rtl::port::{Direction, Layout, Slot, indexed};
-use windlass_rtl::window::model::{SlotSet, WindowIn, WindowModel};
+use windlass_rtl::window::model::{PlaceSet, WindowIn, WindowModel, shifted};
 
 /// The stimulus for a block.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
@@ -208,12 +208,12 @@ struct Window {
     rng: Rng,
     inputs: Layout,
     outputs: Layout,
-    /// Says which slots are live in the cycle that is being made up: an insertion may name only those.
+    /// Says which places are live in the cycle that is being made up: an insertion may name only those.
     model: WindowModel,
     given: WindowIn,
     device: Device,
     id: u8,
-    waiting: Option<(u8, SlotSet)>,
+    waiting: Option<(u8, PlaceSet)>,
     phase: Phase,
     kind: WindowKind,
     params: WindowParams,
@@ -256,7 +256,10 @@ impl Stimulus for Window {
             if out("ins_ready_o") != 0 {
                 self.waiting = None;
             }
-            self.model.cycle(&self.given);
+            let shift = self.model.cycle(&self.given).shift;
+            if let Some((_, upstream)) = &mut self.waiting {
+                *upstream = shifted(*upstream, shift);
+            }
         }
         let rng = &mut self.rng;
         let phase = self.phase.next(rng);
@@ -330,7 +333,10 @@ impl Stimulus for Upstream {
         set("host_valid_i", chance(rng, 3, 4).into());
         set("host_last_i", chance(rng, 1, 2).into());
         set("ins_ready_i", chance(rng, 3, 4).into());
-        set("slot_live_i", random_bits(rng, n));
+        set("place_live_i", random_bits(rng, n));
+        // Every other cycle no place moves.
+        let from = rng.below(2 * n as u64);
+        set("place_shift_i", if from < n as u64 { (u128::MAX >> (128 - n)) & (u128::MAX << from) } else { 0 });
         set("oldest_valid_i", chance(rng, 3, 4).into());
         let oldest = rng.next_u64() as u8;
         set("oldest_id_i", oldest.into());
@@ -348,7 +354,7 @@ impl Stimulus for Upstream {
             }
         }
         for (slot, id) in self.ids.iter().enumerate() {
-            set(&indexed("slot_id_i", slot), (*id).into());
+            set(&indexed("place_id_i", slot), (*id).into());
         }
         if let Some(slot) = self.inputs.slot("host_up_i") {
             let mask: Vec<u32> = (0..8).map(|_| (rng.next_u64() & rng.next_u64()) as u32).collect();

@@ -56,11 +56,12 @@ pub fn parameters(name: &str, encoding: Encoding) -> Result<Vec<&'static str>, P
         Encoding::Ids { .. } => &["scheduled", "encoding", "lanes"],
         Encoding::Mask => &["scheduled", "encoding"],
     };
-    let scheduler = [&["slots", "window", "retire-ports"], upstream].concat();
+    let scheduler = [&["slots", "window", "retire-ports", "pipelined"], upstream].concat();
     let limits = ["sm-ctas", "sm-warps", "sm-registers", "sm-smem"];
     Ok(match name {
         "find_first" | "round_robin" | "oldest_first" => vec!["slots"],
-        "window_matrix" | "window_list" => vec!["slots", "retire-ports"],
+        "window_matrix" => vec!["slots", "retire-ports", "pipelined"],
+        "window_list" => vec!["slots", "retire-ports"],
         "upstream_load" => [&["slots"], upstream].concat(),
         "kernel_scheduler" => scheduler,
         "kernel_table" => vec!["slots", "retire-ports", "arbiter"],
@@ -124,6 +125,8 @@ pub struct Request {
     pub window: WindowKind,
     /// Retire ports of a window.
     pub retire_ports: usize,
+    /// One pipeline stage more in a matrix window.
+    pub pipelined: bool,
     /// Length M of the scheduled list.
     pub scheduled: usize,
     /// How the host says what a kernel waits for.
@@ -142,6 +145,7 @@ impl Default for Request {
             slots: 32,
             window: WindowKind::Matrix,
             retire_ports: 2,
+            pipelined: false,
             scheduled: 128,
             encoding: Encoding::Ids { lanes: 4 },
             sms: 132,
@@ -298,9 +302,12 @@ macro_rules! with_hardware {
 impl BlockSpec {
     /// The block called `name`, with the parameters of `request` that it has.
     pub fn new(name: &str, request: Request) -> Result<Self, ParamError> {
-        let Request { slots, window, retire_ports, scheduled, encoding, sms, limits, arbiter } = request;
+        let Request { slots, window, retire_ports, pipelined, scheduled, encoding, sms, limits, arbiter } =
+            request;
         let picker = || PickerParams::new(slots);
-        let scheduler = || SchedulerParams::new(window, slots, retire_ports, scheduled, encoding);
+        let scheduler = || {
+            SchedulerParams::new(window, slots, retire_ports, scheduled, encoding)?.with_pipeline(pipelined)
+        };
         let sms = || SmParams::new(sms, limits);
         let requesters = arbiter.channels();
         match name {
@@ -308,7 +315,8 @@ impl BlockSpec {
             "round_robin" => picker().map(Self::RoundRobin),
             "oldest_first" => picker().map(Self::OldestFirst),
             "window_matrix" => {
-                Ok(Self::Window { kind: WindowKind::Matrix, params: WindowParams::new(slots, retire_ports)? })
+                let params = WindowParams::new(slots, retire_ports)?.with_pipeline(pipelined);
+                Ok(Self::Window { kind: WindowKind::Matrix, params })
             }
             "window_list" => {
                 Ok(Self::Window { kind: WindowKind::List, params: WindowParams::new(slots, retire_ports)? })

@@ -149,7 +149,7 @@ impl PickerParams {
 pub struct WindowParams {
     slots: usize,
     retire_ports: usize,
-    queues: usize,
+    pipelined: bool,
 }
 
 impl WindowParams {
@@ -157,7 +157,7 @@ impl WindowParams {
     pub fn new(slots: usize, retire_ports: usize) -> Result<Self, ParamError> {
         compiled_in("slots", slots, &WINDOW_SLOTS)?;
         in_range("retire-ports", retire_ports, RETIRE_PORTS)?;
-        Ok(Self { slots, retire_ports, queues: 0 })
+        Ok(Self { slots, retire_ports, pipelined: false })
     }
 
     /// Number N of slots.
@@ -170,9 +170,15 @@ impl WindowParams {
         self.retire_ports
     }
 
-    /// Queues behind the window that ask it which of their kernels is the oldest: none where it stands alone.
-    pub fn queues(self) -> usize {
-        self.queues
+    /// The same with one pipeline stage more, or without: a matrix window then offers a kernel a cycle later, at a higher clock.
+    #[must_use]
+    pub fn with_pipeline(self, pipelined: bool) -> Self {
+        Self { pipelined, ..self }
+    }
+
+    /// One pipeline stage more.
+    pub fn pipelined(self) -> bool {
+        self.pipelined
     }
 
     /// Bits of a slot number.
@@ -243,10 +249,16 @@ impl SchedulerParams {
         })
     }
 
-    /// The same scheduler, with the ports of so many queues behind its window.
-    pub(crate) fn with_queues(mut self, queues: usize) -> Self {
-        self.window.queues = queues;
-        self
+    /// The same scheduler with one pipeline stage more in its window, or without; only the matrix window has it.
+    pub fn with_pipeline(self, pipelined: bool) -> Result<Self, ParamError> {
+        if pipelined && self.kind != WindowKind::Matrix {
+            return Err(ParamError::NoSuchParameter {
+                block: format!("a {} window", self.kind.name()),
+                parameter: "pipelined",
+                possible: "slots, retire-ports".into(),
+            });
+        }
+        Ok(Self { window: self.window.with_pipeline(pipelined), ..self })
     }
 
     /// Matrix or list.

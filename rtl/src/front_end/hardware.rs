@@ -261,7 +261,7 @@ macro_rules! front_end {
                     busy_o: Signal::default(),
                     count_sel_i: Signal::default(),
                     count_o: Signal::default(),
-                    scheduler: <$scheduler>::new(params.scheduler().with_queues(channels)),
+                    scheduler: <$scheduler>::new(params.scheduler()),
                     table: KernelTable::new(params.table()),
                     dispatch: CtaDispatch::new(params.dispatch()),
                     partitions: SmPartitions::new(sms, channels),
@@ -313,8 +313,6 @@ macro_rules! front_end {
                 self.table.disp_valid_i.next = self.scheduler.disp_valid_o.val();
                 self.table.disp_slot_i.next = self.scheduler.disp_slot_o.val();
                 for c in 0..self._channels {
-                    self.scheduler.queued_i[c].next = self.table.queued_o[c].val();
-                    self.table.first_i[c].next = self.scheduler.first_o[c].val();
                     self.dispatch.kern_valid_i[c].next = self.table.next_valid_o[c].val();
                     self.dispatch.kern_slot_i[c].next = self.table.next_slot_o[c].val();
                     self.dispatch.kern_id_i[c].next = self.table.next_id_o[c].val();

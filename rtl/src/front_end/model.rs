@@ -63,7 +63,6 @@ impl FrontEndModel {
     pub fn cycle(&mut self, input: &FrontEndIn) -> FrontEndOut {
         let rst_ni = input.rst_ni;
         let retire = self.table.retire();
-        let first = self.table.queued().map(|queued| self.scheduler.first(queued));
         let mut scheduler = self.scheduler.cycle(&SchedulerIn {
             rst_ni,
             host: input.host.map(|(beat, _)| beat),
@@ -72,7 +71,7 @@ impl FrontEndModel {
         });
         let ret_ready = std::mem::take(&mut scheduler.retire_ready);
         let dispatch = scheduler.offer.map(|offer| offer.slot);
-        let next = self.table.next(first, dispatch);
+        let next = self.table.next(dispatch);
 
         let mut out = FrontEndOut { scheduler, ..FrontEndOut::default() };
         for (retired, (slot, ready)) in out.retired.iter_mut().zip(retire.iter().zip(ret_ready)) {
@@ -117,7 +116,7 @@ impl FrontEndModel {
             Kernel { slot, id, launch }
         });
         let table =
-            self.table.cycle(&TableIn { rst_ni, insert, dispatch, first, next_ready, done, ret_ready });
+            self.table.cycle(&TableIn { rst_ni, insert, dispatch, next_ready, done, ret_ready });
         out.done_error = table.done_error;
         self.occupancy.cycle(&to_occupancy);
         self.partitions.cycle(&to_partitions);

@@ -22,8 +22,6 @@ const PORTS: &[PortDoc] = &[
     ("disp_id_o", "disp", "its id"),
     ("disp_slot_o", "disp", "its slot: the tag under which it retires"),
     ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
-    ("queued_i", "", "slots in use that wait in a queue behind the window"),
-    ("first_o", "", "one-hot: the oldest of them, or zero"),
     ("ret_valid_i", "ret", "a dispatched kernel has finished"),
     ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
     ("ret_slot_i", "ret", "its slot"),
@@ -48,15 +46,15 @@ fn info(params: SchedulerParams) -> Info {
         Encoding::Ids { lanes } => info.param("LANES", "k", lanes),
         Encoding::Mask => info,
     };
-    info.param_if("QUEUES", "q", params.window().queues())
+    info.param_if("PIPELINED", "p", params.window().pipelined().into())
 }
 
 /// One scheduler. `host` and `lane` are the host's ports that only this encoding has; `state` the ports that its upstream
-/// load module needs for its state, if it has any.
+/// load module needs for its state, if it has any, and `moved` the one that tells it which places move.
 macro_rules! scheduler {
     (
         $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $window:ty, $upstream:ty, new $new:expr,
-        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* } state { $($state:ident),* }
+        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* } state { $($state:ident),* } moved { $($moved:ident),* }
     ) => {
         $(#[$doc])*
         #[derive(LogicBlock)]
@@ -90,10 +88,6 @@ macro_rules! scheduler {
             pub disp_slot_o: Signal<Out, Bits<LN>>,
             /// The slot of the kernel that is inserted.
             pub ins_slot_o: Signal<Out, Bits<N>>,
-            /// Slots in a queue behind the window.
-            pub queued_i: Vec<Signal<In, Bits<N>>>,
-            /// The oldest of them.
-            pub first_o: Vec<Signal<Out, Bits<N>>>,
             /// A kernel has finished.
             pub ret_valid_i: Vec<Signal<In, Bit>>,
             /// Its retirement is taken.
@@ -120,14 +114,13 @@ macro_rules! scheduler {
             window: $window,
             waiting: Signal<Local, Bit>,
             _retire_ports: usize,
-            _queues: usize,
             _lanes: usize,
         }
 
         impl<$($generics)*> $block<$($args)*> {
             /// The scheduler with `params`, whose sizes must be those of the type.
             pub fn new(params: SchedulerParams) -> Self {
-                let (r, q) = (params.window().retire_ports(), params.window().queues());
+                let r = params.window().retire_ports();
                 let lanes = match params.upstream().encoding() {
                     Encoding::Ids { lanes } => lanes,
                     Encoding::Mask => 0,
@@ -146,8 +139,6 @@ macro_rules! scheduler {
                     disp_id_o: Signal::default(),
                     disp_slot_o: Signal::default(),
                     ins_slot_o: Signal::default(),
-                    queued_i: bank(q),
-                    first_o: bank(q),
                     ret_valid_i: bank(r),
                     ret_ready_o: bank(r),
                     ret_slot_i: bank(r),
@@ -163,7 +154,6 @@ macro_rules! scheduler {
                     window: <$window>::new(params.window()),
                     waiting: Signal::default(),
                     _retire_ports: r,
-                    _queues: q,
                     _lanes: lanes,
                 }
             }
@@ -188,10 +178,11 @@ macro_rules! scheduler {
                 self.window.ins_id_i.next = self.upstream.ins_id_o.val();
                 self.window.ins_up_i.next = self.upstream.ins_up_o.val();
                 self.upstream.ins_ready_i.next = self.window.ins_ready_o.val();
-                self.upstream.slot_live_i.next = self.window.slot_live_o.val();
-                for s in 0..N {
-                    self.upstream.slot_id_i[s].next = self.window.slot_id_o[s].val();
+                self.upstream.place_live_i.next = self.window.place_live_o.val();
+                for p in 0..N {
+                    self.upstream.place_id_i[p].next = self.window.place_id_o[p].val();
                 }
+                $(self.upstream.$moved.next = self.window.place_shift_o.val();)*
                 self.upstream.oldest_valid_i.next = self.window.oldest_valid_o.val();
                 self.upstream.oldest_id_i.next = self.window.oldest_id_o.val();
 
@@ -200,10 +191,6 @@ macro_rules! scheduler {
                 self.disp_id_o.next = self.window.disp_id_o.val();
                 self.disp_slot_o.next = self.window.disp_slot_o.val();
                 self.ins_slot_o.next = self.window.ins_slot_o.val();
-                for q in 0..self._queues {
-                    self.window.queued_i[q].next = self.queued_i[q].val();
-                    self.first_o[q].next = self.window.first_o[q].val();
-                }
                 for r in 0..self._retire_ports {
                     self.window.ret_valid_i[r].next = self.ret_valid_i[r].val();
                     self.window.ret_slot_i[r].next = self.ret_slot_i[r].val();
@@ -224,7 +211,7 @@ macro_rules! scheduler {
 
         $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
             clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* disp_valid_o disp_ready_i disp_id_o disp_slot_o
-            ins_slot_o queued_i first_o ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
+            ins_slot_o ret_valid_i ret_ready_o ret_slot_i ret_err_o occupancy_o oldest_valid_o oldest_id_o stall_limit_o
             stall_full_o stall_busy_o busy_o);
     };
 }
@@ -236,7 +223,7 @@ macro_rules! ids_scheduler {
             #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN], $window<N, LN>, UpstreamLoadIds<N>,
             new UpstreamLoadIds::new,
             host { host_last_i: Bit } lane { host_up_valid_i: Bit, host_up_id_i: Bits<ID_BITS> }
-            state { clk_i, rst_ni }
+            state { clk_i, rst_ni } moved { place_shift_i }
         }
     };
 }
@@ -247,7 +234,7 @@ macro_rules! mask_scheduler {
         scheduler! {
             #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M],
             $window<N, LN>, UpstreamLoadMask<N, M>, new |params, _| UpstreamLoadMask::new(params),
-            host { host_up_i: Bits<M> } lane {} state {}
+            host { host_up_i: Bits<M> } lane {} state {} moved {}
         }
     };
 }

@@ -5,7 +5,7 @@ use crate::model::{CycleError, CycleModel};
 use crate::params::{Encoding, SchedulerParams};
 use crate::port::{Direction, Layout, Port};
 use crate::upstream_load::model::{UpstreamLoadModel, WindowView};
-use crate::window::model::{SlotSet, WindowIn, WindowModel};
+use crate::window::model::{WindowIn, WindowModel};
 
 /// The model: one step per clock.
 #[derive(Clone, Debug)]
@@ -27,11 +27,6 @@ impl SchedulerModel {
         self.window.outputs(&WindowIn::default()).occupancy == 0
     }
 
-    /// The slot of `queued`, all of them in use, whose kernel came first.
-    pub fn first(&self, queued: SlotSet) -> Option<u8> {
-        self.window.first(queued).map(|slot| slot as u8)
-    }
-
     /// One cycle: the outputs for `input`, then the clock edge.
     pub fn cycle(&mut self, input: &SchedulerIn) -> SchedulerOut {
         let mut to_window = WindowIn {
@@ -43,6 +38,7 @@ impl SchedulerModel {
         let seen = self.window.outputs(&to_window);
         let view = WindowView {
             live: seen.live,
+            shift: seen.shift,
             ids: self.window.ids(),
             oldest: seen.oldest,
             ins_ready: seen.ins_ready,
@@ -55,7 +51,7 @@ impl SchedulerModel {
         let load = self.upstream.cycle(input.rst_ni, beat, input.host.is_some(), &view);
         let waiting = load.ins_valid && !seen.ins_ready;
         let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
-        to_window.insert = load.ins_valid.then_some((id, load.slots));
+        to_window.insert = load.ins_valid.then_some((id, load.places));
         let out = self.window.cycle(&to_window);
         SchedulerOut {
             host_ready: load.host_ready,

@@ -3,7 +3,7 @@
 use super::entry::KernelEntry;
 use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, ID_BITS, TableParams};
-use crate::parts::{FindFirst, PayloadRegister, Register, bank, number, numbers};
+use crate::parts::{FindFirst, OldestFirst, PayloadRegister, Register, bank, number, numbers};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -17,8 +17,6 @@ const PORTS: &[PortDoc] = &[
     ("ins_smem_i", "", "shared memory units that each CTA needs"),
     ("disp_valid_i", "disp", "the window dispatches a kernel; always taken"),
     ("disp_slot_i", "disp", "its slot"),
-    ("queued_o", "", "slots that wait in this queue"),
-    ("first_i", "", "one-hot: the oldest of them, or zero"),
     ("next_valid_o", "next", "a kernel of the queue, the oldest first; it stays until it is taken"),
     ("next_ready_i", "next", "it is taken at the end of this cycle"),
     ("next_slot_o", "next", "its slot"),
@@ -68,10 +66,6 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub disp_valid_i: Signal<In, Bit>,
     /// Its slot.
     pub disp_slot_i: Signal<In, Bits<LN>>,
-    /// Slots that wait in a queue.
-    pub queued_o: Vec<Signal<Out, Bits<N>>>,
-    /// The oldest of them.
-    pub first_i: Vec<Signal<In, Bits<N>>>,
     /// A kernel of a queue.
     pub next_valid_o: Vec<Signal<Out, Bit>>,
     /// It is taken.
@@ -111,6 +105,8 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     /// Its slot.
     pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
     entry: Vec<KernelEntry>,
+    /// The order in which kernels came. One picks for queue 0, `head` for queue 1.
+    order: OldestFirst<N>,
     /// Slots whose kernels were dispatched and that no arbiter took.
     waiting: Register<Bits<N>>,
     /// A queue's kernel that was not taken in the cycle before: it stays, whatever comes.
@@ -125,6 +121,7 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     dispatched: Signal<Local, Bits<N>>,
     tensor: Signal<Local, Bits<N>>,
     queued: Vec<Signal<Local, Bits<N>>>,
+    oldest: Vec<Signal<Local, Bits<N>>>,
     comes: Vec<Signal<Local, Bit>>,
     next_valid: Vec<Signal<Local, Bit>>,
     first_slot: Vec<Signal<Local, Bits<LN>>>,
@@ -189,8 +186,6 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             ins_smem_i: Signal::default(),
             disp_valid_i: Signal::default(),
             disp_slot_i: Signal::default(),
-            queued_o: bank(q),
-            first_i: bank(q),
             next_valid_o: bank(q),
             next_ready_i: bank(q),
             next_slot_o: bank(q),
@@ -211,6 +206,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             ret_ready_i: bank(r),
             ret_slot_o: bank(r),
             entry: bank(N),
+            order: OldestFirst::default(),
             waiting: Register::default(),
             stays: bank(q),
             stayed: bank(q),
@@ -220,6 +216,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             dispatched: Signal::default(),
             tensor: Signal::default(),
             queued: bank(q),
+            oldest: bank(q),
             comes: bank(q),
             next_valid: bank(q),
             first_slot: bank(q),
@@ -293,16 +290,25 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.comes[t + 1].next = (self.dispatched.val() & self.tensor.val()).any();
         }
 
+        self.order.clk_i.next = self.clk_i.val();
+        self.order.push_i.next = self.ins_slot_i.val();
+        self.order.req_i.next = self.queued[0].val();
+        self.order.occ_i.next = self.zero.val();
+        self.oldest[0].next = self.order.gnt_o.val();
+        for t in 0..self._typed {
+            self.order.occ_i.next = self.queued[t + 1].val();
+            self.oldest[t + 1].next = self.order.head_o.val();
+        }
+
         // Out of it: what was there in the cycle before, else the oldest, else what is dispatched in this cycle.
         self.taken.next = self.zero.val();
         for q in 0..self._queues {
             self.stays[q].clk_i.next = self.clk_i.val();
             self.stays[q].rst_ni.next = self.rst_ni.val();
             self.stayed[q].clk_i.next = self.clk_i.val();
-            self.queued_o[q].next = self.queued[q].val();
             self.first_slot[q].next = self.no_slot.val();
             for i in 0..N {
-                if self.first_i[q].val().get_bit(i) {
+                if self.oldest[q].val().get_bit(i) {
                     self.first_slot[q].next = self.first_slot[q].val() | self.index[i].val();
                 }
             }
@@ -455,5 +461,5 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
 
 crate::flat_ports!(impl [const N: usize, const LN: usize] for KernelTable<N, LN>:
     clk_i rst_ni ins_slot_i ins_id_i ins_grid_i ins_type_i ins_part_i ins_warps_i ins_regs_i ins_smem_i disp_valid_i
-    disp_slot_i queued_o first_i next_valid_o next_ready_i next_slot_o next_id_o next_grid_o next_type_o next_part_o next_warps_o next_regs_o
+    disp_slot_i next_valid_o next_ready_i next_slot_o next_id_o next_grid_o next_type_o next_part_o next_warps_o next_regs_o
     next_smem_o done_valid_i done_slot_i done_warps_o done_regs_o done_smem_o done_err_o ret_valid_o ret_ready_i ret_slot_o);

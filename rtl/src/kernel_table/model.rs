@@ -40,8 +40,6 @@ pub struct TableIn {
     pub insert: Option<Kernel>,
     /// The window dispatches the kernel in this slot.
     pub dispatch: Option<u8>,
-    /// The oldest of each queue's slots, see [`TableModel::queued`].
-    pub first: [Option<u8>; MAX_QUEUES],
     /// The arbiter takes the queue's kernel.
     pub next_ready: [bool; MAX_QUEUES],
     /// CTAs that have ended.
@@ -53,8 +51,6 @@ pub struct TableIn {
 /// Outputs of one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableOut {
-    /// Each queue's slots.
-    pub queued: [SlotSet; MAX_QUEUES],
     /// The kernel that each queue offers.
     pub next: [Option<Kernel>; MAX_QUEUES],
     /// What each ended CTA had.
@@ -71,6 +67,8 @@ pub struct TableModel {
     params: TableParams,
     /// Not reset.
     entries: Vec<Kernel>,
+    /// Slots in the order in which their kernels came.
+    order: Vec<u8>,
     /// CTAs of each kernel that have not ended.
     left: Vec<u32>,
     running: SlotSet,
@@ -89,6 +87,7 @@ impl TableModel {
         Self {
             params,
             entries: (0..n).map(|slot| Kernel { slot: slot as u8, ..Kernel::default() }).collect(),
+            order: Vec::new(),
             left: vec![0; n],
             running: 0,
             waiting: 0,
@@ -102,25 +101,13 @@ impl TableModel {
         self.running == 0 && self.waiting == 0
     }
 
-    /// The slots in each queue at the beginning of the cycle.
-    pub fn queued(&self) -> [SlotSet; MAX_QUEUES] {
-        let mut queued = [0; MAX_QUEUES];
-        for slot in ones(self.waiting) {
-            queued[self.queue_of(slot as u8)] |= 1 << slot;
-        }
-        queued
-    }
-
-    /// The kernel that each queue offers, where `first` are the oldest of the queues' slots and the window dispatches `dispatch` in this
-    /// cycle.
-    pub fn next(
-        &self,
-        first: [Option<u8>; MAX_QUEUES],
-        dispatch: Option<u8>,
-    ) -> [Option<Kernel>; MAX_QUEUES] {
+    /// The kernel that each queue offers, where the window dispatches `dispatch` in this cycle.
+    pub fn next(&self, dispatch: Option<u8>) -> [Option<Kernel>; MAX_QUEUES] {
         std::array::from_fn(|q| {
+            let waits = |slot: &u8| self.waiting >> slot & 1 == 1 && self.queue_of(*slot) == q;
+            let oldest = self.order.iter().copied().find(waits);
             let arrives = dispatch.filter(|slot| self.queue_of(*slot) == q);
-            self.offered[q].or(first[q]).or(arrives).map(|slot| {
+            self.offered[q].or(oldest).or(arrives).map(|slot| {
                 let mut kernel = self.entries[usize::from(slot)];
                 kernel.launch.grid = self.left[usize::from(slot)];
                 kernel
@@ -147,8 +134,7 @@ impl TableModel {
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &TableIn) -> TableOut {
         TableOut {
-            queued: self.queued(),
-            next: self.next(input.first, input.dispatch),
+            next: self.next(input.dispatch),
             done: input.done.map(|done| self.needs(done.slot)),
             done_error: self.done_error(&input.done),
             retire: self.retire(),
@@ -168,6 +154,8 @@ impl TableModel {
             let slot = usize::from(kernel.slot);
             self.entries[slot] = kernel;
             self.left[slot] = kernel.launch.grid;
+            self.order.retain(|other| *other != kernel.slot);
+            self.order.push(kernel.slot);
         }
         if !input.rst_ni {
             self.running = 0;
@@ -294,8 +282,6 @@ pub struct FlatTable {
     ins_id: Slot,
     ins: LaunchPorts,
     dispatch: [Slot; 2],
-    queued: Vec<Slot>,
-    first: Vec<Slot>,
     next: Vec<(Slot, Slot, KernelPorts)>,
     done: Vec<(Slot, Slot, NeedPorts)>,
     done_err: Slot,
@@ -331,8 +317,6 @@ impl FlatTable {
             ins_id: find(&inputs, "ins_id_i")?,
             ins: LaunchPorts::new(&inputs, |field| format!("ins_{field}_i"))?,
             dispatch: [find(&inputs, "disp_valid_i")?, find(&inputs, "disp_slot_i")?],
-            queued: find_all(&outputs, "queued_o", params.queues())?,
-            first: find_all(&inputs, "first_i", params.queues())?,
             next: (0..params.queues()).map(next).collect::<Result<_, String>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
             done_err: find(&outputs, "done_err_o")?,
@@ -363,9 +347,6 @@ impl CycleModel for FlatTable {
             dispatch: bit(self.dispatch[0]).then(|| byte(self.dispatch[1])),
             ..TableIn::default()
         };
-        for (first, slot) in input.first.iter_mut().zip(&self.first) {
-            *first = ones(slot.get(words)).next().map(|slot| slot as u8);
-        }
         for (ready, (_, slot, _)) in input.next_ready.iter_mut().zip(&self.next) {
             *ready = bit(*slot);
         }
@@ -378,9 +359,6 @@ impl CycleModel for FlatTable {
         let out = self.model.cycle(&input);
 
         out_words.fill(0);
-        for (slot, queued) in self.queued.iter().zip(out.queued) {
-            slot.set(out_words, queued);
-        }
         for ((valid, _, kernel), next) in self.next.iter().zip(out.next) {
             valid.set(out_words, next.is_some().into());
             kernel.set(out_words, &next.unwrap_or_default());
@@ -413,7 +391,6 @@ mod tests {
         rst_ni: true,
         insert: None,
         dispatch: None,
-        first: [None; 2],
         next_ready: [false; 2],
         done: [Done { valid: false, slot: 0 }; DONE_PORTS],
         ret_ready: [false; 4],
@@ -499,21 +476,36 @@ mod tests {
         for slot in 0..4 {
             table.cycle(&TableIn { insert: Some(kernel(slot, 1, CtaType::Simt)), ..IDLE });
         }
-        let mut next = |dispatch, first, ready| {
-            let input = TableIn { dispatch, first: [first, None], next_ready: [ready; 2], ..IDLE };
-            let out = table.cycle(&input);
-            assert_eq!((out.next[1], out.queued[1]), (None, 0));
-            (out.queued[0], out.next[0].map(|kernel| (kernel.slot, kernel.id, kernel.launch.needs.warps)))
+        let mut next = |dispatch, ready| {
+            let out = table.cycle(&TableIn { dispatch, next_ready: [ready; 2], ..IDLE });
+            assert_eq!(out.next[1], None);
+            out.next[0].map(|kernel| (kernel.slot, kernel.id, kernel.launch.needs.warps))
         };
-        assert_eq!(next(Some(2), None, true), (0, Some((2, 102, 3))));
-        assert_eq!(next(None, None, true), (0, None));
-        assert_eq!(next(Some(3), None, false), (0, Some((3, 103, 4))));
-        assert_eq!(next(Some(1), Some(3), false), (0b1000, Some((3, 103, 4))));
+        assert_eq!(next(Some(2), true), Some((2, 102, 3)));
+        assert_eq!(next(None, true), None);
+        assert_eq!(next(Some(3), false), Some((3, 103, 4)));
+        assert_eq!(next(Some(1), false), Some((3, 103, 4)));
         // Slot 1 is older, but slot 3 was there.
-        assert_eq!(next(Some(0), Some(1), true), (0b1010, Some((3, 103, 4))));
-        assert_eq!(next(None, Some(0), true), (0b0011, Some((0, 100, 1))));
-        assert_eq!(next(None, Some(1), true), (0b0010, Some((1, 101, 2))));
-        assert_eq!(next(None, None, true), (0, None));
+        assert_eq!(next(Some(0), true), Some((3, 103, 4)));
+        assert_eq!(next(None, true), Some((0, 100, 1)));
+        assert_eq!(next(None, true), Some((1, 101, 2)));
+        assert_eq!(next(None, true), None);
+    }
+
+    #[test]
+    fn age_is_when_a_kernel_came_and_not_its_slot() {
+        let mut table = table(1);
+        for slot in [2, 0, 1] {
+            table.cycle(&TableIn { insert: Some(kernel(slot, 1, CtaType::Simt)), ..IDLE });
+        }
+        for slot in [1, 0, 2] {
+            table.cycle(&TableIn { dispatch: Some(slot), ..IDLE });
+        }
+        let order: Vec<_> = (0..3)
+            .map(|_| table.cycle(&TableIn { next_ready: [true; 2], ..IDLE }).next[0].map(|k| k.slot))
+            .collect();
+        // Slot 1 was offered first and stays.
+        assert_eq!(order, [Some(1), Some(2), Some(0)]);
     }
 
     #[test]
@@ -522,8 +514,7 @@ mod tests {
         table.cycle(&TableIn { insert: Some(kernel(0, 1, CtaType::Simt)), ..IDLE });
         table.cycle(&TableIn { insert: Some(kernel(1, 1, CtaType::Tensor)), ..IDLE });
         table.cycle(&TableIn { dispatch: Some(0), ..IDLE });
-        let out = table.cycle(&TableIn { dispatch: Some(1), first: [Some(0), None], ..IDLE });
-        assert_eq!(out.queued, [1, 0]);
+        let out = table.cycle(&TableIn { dispatch: Some(1), ..IDLE });
         assert_eq!(out.next.map(|next| next.map(|kernel| kernel.slot)), [Some(0), Some(1)]);
     }
 }

@@ -1,6 +1,7 @@
 //! The small parts that the blocks are built from.
 
 mod find_first;
+mod from_first;
 mod number;
 mod oldest_first;
 mod register;
@@ -8,6 +9,7 @@ mod register_file;
 mod round_robin;
 
 pub use find_first::FindFirst;
+pub use from_first::FromFirst;
 pub use number::{bank, number, numbers, table};
 pub use oldest_first::OldestFirst;
 pub use register::{PayloadRegister, Register};

@@ -10,8 +10,6 @@ const PORTS: &[PortDoc] = &[
     ("gnt_o", "", "one-hot: the oldest request, or zero"),
     ("occ_i", "", "occupied slots"),
     ("head_o", "", "one-hot: the oldest occupied slot, or zero"),
-    ("queued_i", "", "a further set of slots"),
-    ("first_o", "", "one-hot: the oldest of them, or zero"),
 ];
 
 /// Picks the oldest of the requesting slots, and the oldest of the occupied ones.
@@ -22,7 +20,6 @@ const PORTS: &[PortDoc] = &[
 /// | `push_i` | in | `N` | one-hot or zero: this slot is the newest from the next cycle on |
 /// | `req_i`, `gnt_o` | in, out | `N` | one-hot: the oldest of the requests, or zero |
 /// | `occ_i`, `head_o` | in, out | `N` | the same for a second set of requests |
-/// | `queued_<q>_i`, `first_<q>_o` | in, out | `N` | the same for each further set, `QUEUES` of them, none by default |
 ///
 /// All answers are combinational. Requests may only name slots that were pushed since power-up: the order of others is
 /// undefined, and there is no reset because none is needed. `N (N - 1) / 2` flip-flops: bit j of row i (j < i) is set where
@@ -42,54 +39,35 @@ pub struct OldestFirst<const N: usize> {
     pub occ_i: Signal<In, Bits<N>>,
     /// The oldest occupied slot.
     pub head_o: Signal<Out, Bits<N>>,
-    /// A further set of slots.
-    pub queued_i: Vec<Signal<In, Bits<N>>>,
-    /// The oldest of them.
-    pub first_o: Vec<Signal<Out, Bits<N>>>,
     row: Vec<PayloadRegister<Bits<N>>>,
     column: Vec<Signal<Local, Bits<N>>>,
     older: Vec<Signal<Local, Bits<N>>>,
     gnt: Signal<Local, Bits<N>>,
     head: Signal<Local, Bits<N>>,
-    first: Vec<Signal<Local, Bits<N>>>,
     zero: Constant<Bits<N>>,
     below: Vec<Constant<Bits<N>>>,
     above: Vec<Constant<Bits<N>>>,
-    _queues: usize,
 }
 
 impl<const N: usize> Default for OldestFirst<N> {
     fn default() -> Self {
-        Self::new(0)
-    }
-}
-
-impl<const N: usize> OldestFirst<N> {
-    /// A picker with `queues` sets of requests beside the two that every one has.
-    pub fn new(queues: usize) -> Self {
         let all = u128::MAX >> (128 - N);
         Self {
-            info: Info::module("oldest_first", "", PORTS)
-                .param("SLOTS", "n", N)
-                .param_if("QUEUES", "q", queues),
+            info: Info::module("oldest_first", "", PORTS).param("SLOTS", "n", N),
             clk_i: Signal::default(),
             push_i: Signal::default(),
             req_i: Signal::default(),
             gnt_o: Signal::default(),
             occ_i: Signal::default(),
             head_o: Signal::default(),
-            queued_i: bank(queues),
-            first_o: bank(queues),
             row: bank(N),
             column: bank(N),
             older: bank(N),
             gnt: Signal::default(),
             head: Signal::default(),
-            first: bank(queues),
             zero: number(0),
             below: numbers(N, |i| (1 << i) - 1),
             above: numbers(N, |i| all & !((1 << i) - 1) & !(1 << i)),
-            _queues: queues,
         }
     }
 }
@@ -99,9 +77,6 @@ impl<const N: usize> Logic for OldestFirst<N> {
     fn update(&mut self) {
         self.gnt.next = self.zero.val();
         self.head.next = self.zero.val();
-        for q in 0..self._queues {
-            self.first[q].next = self.zero.val();
-        }
         for i in 0..N {
             self.row[i].clk_i.next = self.clk_i.val();
             // The newest slot has all others before it, and is before none.
@@ -124,20 +99,10 @@ impl<const N: usize> Logic for OldestFirst<N> {
                 i,
                 self.occ_i.val().get_bit(i) & (!(self.older[i].val() & self.occ_i.val()).any()),
             );
-            for q in 0..self._queues {
-                self.first[q].next = self.first[q].val().replace_bit(
-                    i,
-                    self.queued_i[q].val().get_bit(i)
-                        & (!(self.older[i].val() & self.queued_i[q].val()).any()),
-                );
-            }
         }
         self.gnt_o.next = self.gnt.val();
         self.head_o.next = self.head.val();
-        for q in 0..self._queues {
-            self.first_o[q].next = self.first[q].val();
-        }
     }
 }
 
-crate::flat_ports!(impl [const N: usize] for OldestFirst<N>: clk_i push_i req_i gnt_o occ_i head_o queued_i first_o);
+crate::flat_ports!(impl [const N: usize] for OldestFirst<N>: clk_i push_i req_i gnt_o occ_i head_o);

@@ -16,11 +16,12 @@ const PORTS: &[PortDoc] = &[
     ("ins_valid_o", "ins", "a kernel is to be inserted"),
     ("ins_ready_i", "ins", "the window takes it"),
     ("ins_id_o", "ins", "its id"),
-    ("ins_up_o", "ins", "live slots it waits for; a bit falls where its slot retires meanwhile"),
-    ("slot_live_i", "", "slots in use, those that retire in this cycle left out"),
-    ("slot_id_i", "", "id in the slot"),
-    ("oldest_valid_i", "", "the window is not empty"),
-    ("oldest_id_i", "", "id of the oldest unfinished kernel"),
+    ("ins_up_o", "ins", "places of the live kernels it waits for; a bit falls where its kernel retires meanwhile"),
+    ("place_live_i", "", "places of the window whose kernels have not retired, nor retire in this cycle"),
+    ("place_id_i", "", "id of the kernel in the place"),
+    ("place_shift_i", "", "places whose kernel comes from the place above at the end of this cycle"),
+    ("oldest_valid_i", "", "a kernel has a place"),
+    ("oldest_id_i", "", "id of the oldest kernel that has a place"),
     ("stall_limit_o", "", "the beat waits: M newer kernels than the oldest unfinished one were sent"),
 ];
 
@@ -56,27 +57,31 @@ pub struct UpstreamLoadIds<const N: usize> {
     pub ins_ready_i: Signal<In, Bit>,
     /// Its id.
     pub ins_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Slots it waits for.
+    /// Places of the kernels it waits for.
     pub ins_up_o: Signal<Out, Bits<N>>,
-    /// Slots in use that do not retire now.
-    pub slot_live_i: Signal<In, Bits<N>>,
-    /// Id in each slot.
-    pub slot_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// Places whose kernels do not retire now.
+    pub place_live_i: Signal<In, Bits<N>>,
+    /// Id in each place.
+    pub place_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// Places that take their kernel from the one above.
+    pub place_shift_i: Signal<In, Bits<N>>,
     /// The window is not empty.
     pub oldest_valid_i: Signal<In, Bit>,
     /// Id of the oldest kernel.
     pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
     /// The beat waits for the oldest kernel.
     pub stall_limit_o: Signal<Out, Bit>,
-    /// Slots named by the kernel's earlier beats.
+    /// Places named by the kernel's earlier beats.
     gathered: Register<Bits<N>>,
     named: Signal<Local, Bits<N>>,
     wanted: Signal<Local, Bits<N>>,
+    gather: Signal<Local, Bits<N>>,
     newer: Signal<Local, Bits<ID_BITS>>,
     blocked: Signal<Local, Bit>,
     ready: Signal<Local, Bit>,
     zero: Constant<Bits<N>>,
     one: Constant<Bits<ID_BITS>>,
+    one_place: Constant<Bits<1>>,
     /// M.
     limit: Constant<Bits<ID_BITS>>,
     _lanes: usize,
@@ -100,19 +105,22 @@ impl<const N: usize> UpstreamLoadIds<N> {
             ins_ready_i: Signal::default(),
             ins_id_o: Signal::default(),
             ins_up_o: Signal::default(),
-            slot_live_i: Signal::default(),
-            slot_id_i: bank(N),
+            place_live_i: Signal::default(),
+            place_id_i: bank(N),
+            place_shift_i: Signal::default(),
             oldest_valid_i: Signal::default(),
             oldest_id_i: Signal::default(),
             stall_limit_o: Signal::default(),
             gathered: Register::default(),
             named: Signal::default(),
             wanted: Signal::default(),
+            gather: Signal::default(),
             newer: Signal::default(),
             blocked: Signal::default(),
             ready: Signal::default(),
             zero: number(0),
             one: number(1),
+            one_place: number(1),
             limit: number(params.scheduled() as u128),
             _lanes: lanes,
         }
@@ -131,35 +139,38 @@ impl<const N: usize> Logic for UpstreamLoadIds<N> {
         self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
         self.ins_id_o.next = self.host_id_i.val();
 
-        // Which slots hold a named id; a slot that is not live does not count, nor one that retires now.
+        // Which places hold a named id; one that is not live does not count, nor one whose kernel retires now.
         self.named.next = self.gathered.q_o.val();
-        for s in 0..N {
+        for p in 0..N {
             for k in 0..self._lanes {
-                if self.host_up_valid_i[k].val() & (self.host_up_id_i[k].val() == self.slot_id_i[s].val()) {
-                    self.named.next = self.named.val().replace_bit(s, true);
+                if self.host_up_valid_i[k].val() & (self.host_up_id_i[k].val() == self.place_id_i[p].val()) {
+                    self.named.next = self.named.val().replace_bit(p, true);
                 }
             }
         }
-        self.wanted.next = self.named.val() & self.slot_live_i.val();
+        self.wanted.next = self.named.val() & self.place_live_i.val();
         self.ins_up_o.next = self.wanted.val();
         self.ins_valid_o.next = self.host_valid_i.val() & self.host_last_i.val() & (!self.blocked.val());
         self.ready.next = (!self.blocked.val()) & (self.ins_ready_i.val() | (!self.host_last_i.val()));
         self.host_ready_o.next = self.ready.val();
 
-        self.gathered.d_i.next = self.gathered.q_o.val() & self.slot_live_i.val();
+        self.gather.next = self.gathered.q_o.val() & self.place_live_i.val();
         if self.host_valid_i.val() & self.ready.val() {
             if self.host_last_i.val() {
-                self.gathered.d_i.next = self.zero.val();
+                self.gather.next = self.zero.val();
             } else {
-                self.gathered.d_i.next = self.wanted.val();
+                self.gather.next = self.wanted.val();
             }
         }
+        // A kernel's bit moves with it.
+        self.gathered.d_i.next = (self.place_shift_i.val() & (self.gather.val() >> self.one_place.val()))
+            | ((!self.place_shift_i.val()) & self.gather.val());
     }
 }
 
 crate::flat_ports!(impl [const N: usize] for UpstreamLoadIds<N>:
     clk_i rst_ni host_valid_i host_ready_o host_id_i host_last_i host_up_valid_i host_up_id_i ins_valid_o ins_ready_i
-    ins_id_o ins_up_o slot_live_i slot_id_i oldest_valid_i oldest_id_i stall_limit_o);
+    ins_id_o ins_up_o place_live_i place_id_i place_shift_i oldest_valid_i oldest_id_i stall_limit_o);
 
 /// The `mask` form: see the module's page.
 #[derive(LogicBlock)]
@@ -179,12 +190,12 @@ pub struct UpstreamLoadMask<const N: usize, const M: usize> {
     pub ins_ready_i: Signal<In, Bit>,
     /// Its id.
     pub ins_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Slots it waits for.
+    /// Places of the kernels it waits for.
     pub ins_up_o: Signal<Out, Bits<N>>,
-    /// Slots in use that do not retire now.
-    pub slot_live_i: Signal<In, Bits<N>>,
-    /// Id in each slot.
-    pub slot_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
+    /// Places whose kernels do not retire now.
+    pub place_live_i: Signal<In, Bits<N>>,
+    /// Id in each place.
+    pub place_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
     /// The window is not empty.
     pub oldest_valid_i: Signal<In, Bit>,
     /// Id of the oldest kernel.
@@ -217,8 +228,8 @@ impl<const N: usize, const M: usize> UpstreamLoadMask<N, M> {
             ins_ready_i: Signal::default(),
             ins_id_o: Signal::default(),
             ins_up_o: Signal::default(),
-            slot_live_i: Signal::default(),
-            slot_id_i: bank(N),
+            place_live_i: Signal::default(),
+            place_id_i: bank(N),
             oldest_valid_i: Signal::default(),
             oldest_id_i: Signal::default(),
             stall_limit_o: Signal::default(),
@@ -243,20 +254,20 @@ impl<const N: usize, const M: usize> Logic for UpstreamLoadMask<N, M> {
         self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
         self.ins_id_o.next = self.host_id_i.val();
 
-        // The kernel in slot s was sent distance + 1 before this one.
+        // The kernel in place p was sent distance + 1 before this one.
         self.wide.next = bit_cast::<256, M>(self.host_up_i.val());
         self.named.next = self.zero.val();
-        for s in 0..N {
-            self.distance[s].next = (self.host_id_i.val() - self.slot_id_i[s].val()) - self.one.val();
+        for p in 0..N {
+            self.distance[p].next = (self.host_id_i.val() - self.place_id_i[p].val()) - self.one.val();
             self.named.next =
-                self.named.val().replace_bit(s, self.wide.val().get_bit(self.distance[s].val().index()));
+                self.named.val().replace_bit(p, self.wide.val().get_bit(self.distance[p].val().index()));
         }
-        self.ins_up_o.next = self.named.val() & self.slot_live_i.val();
+        self.ins_up_o.next = self.named.val() & self.place_live_i.val();
         self.ins_valid_o.next = self.host_valid_i.val() & (!self.blocked.val());
         self.host_ready_o.next = self.ins_ready_i.val() & (!self.blocked.val());
     }
 }
 
 crate::flat_ports!(impl [const N: usize, const M: usize] for UpstreamLoadMask<N, M>:
-    - host_valid_i host_ready_o host_id_i host_up_i ins_valid_o ins_ready_i ins_id_o ins_up_o slot_live_i slot_id_i
+    - host_valid_i host_ready_o host_id_i host_up_i ins_valid_o ins_ready_i ins_id_o ins_up_o place_live_i place_id_i
     oldest_valid_i oldest_id_i stall_limit_o);

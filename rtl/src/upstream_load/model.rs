@@ -1,19 +1,21 @@
-//! Golden model of `upstream_load`: turns what the host believes into the slots a kernel really waits for.
+//! Golden model of `upstream_load`: turns what the host believes into the places of the kernels that a kernel really waits for.
 
 use crate::kernel_scheduler::io::HostBeat;
 use crate::model::{CycleError, CycleModel, one_hot, ones};
 use crate::params::{Encoding, UpstreamParams};
 use crate::port::{Direction, Layout, Port, Slot};
-use crate::window::model::{SlotSet, find, find_all};
+use crate::window::model::{PlaceSet, find, find_all, shifted};
 
 /// What the window tells the upstream load module in one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowView<'a> {
-    /// Slots in use, those that retire in this cycle left out.
-    pub live: SlotSet,
-    /// Id in each slot.
+    /// Places whose kernels have not retired, nor retire in this cycle.
+    pub live: PlaceSet,
+    /// Places whose kernel comes from the place above at the end of this cycle.
+    pub shift: PlaceSet,
+    /// Id in each place.
     pub ids: &'a [u8],
-    /// Id of the oldest unfinished kernel.
+    /// Id of the oldest kernel that has a place.
     pub oldest: Option<u8>,
     /// The window takes an insertion in this cycle.
     pub ins_ready: bool,
@@ -26,8 +28,8 @@ pub struct UpstreamOut {
     pub host_ready: bool,
     /// The kernel is offered to the window.
     pub ins_valid: bool,
-    /// The live slots that it waits for, as far as this beat and those before it say.
-    pub slots: SlotSet,
+    /// The places of the live kernels that it waits for, as far as this beat and those before it say.
+    pub places: PlaceSet,
     /// The beat waits because M newer kernels than the oldest unfinished one were sent.
     pub stall_limit: bool,
 }
@@ -36,8 +38,8 @@ pub struct UpstreamOut {
 #[derive(Clone, Debug)]
 pub struct UpstreamLoadModel {
     params: UpstreamParams,
-    /// Slots named by the beats of the present kernel that came before this one.
-    gathered: SlotSet,
+    /// Places named by the beats of the present kernel that came before this one.
+    gathered: PlaceSet,
 }
 
 impl UpstreamLoadModel {
@@ -56,14 +58,14 @@ impl UpstreamLoadModel {
         let out = UpstreamOut {
             host_ready: !blocked && (!last || view.ins_ready),
             ins_valid: valid && last && !blocked,
-            slots: self.slots(beat, view),
+            places: self.places(beat, view),
             stall_limit: valid && blocked,
         };
         self.gathered = match (valid && out.host_ready, last) {
             _ if !rst_ni => 0,
             (true, true) => 0,
-            (true, false) => out.slots,
-            (false, _) => self.gathered & view.live,
+            (true, false) => shifted(out.places, view.shift),
+            (false, _) => shifted(self.gathered & view.live, view.shift),
         };
         out
     }
@@ -76,8 +78,8 @@ impl UpstreamLoadModel {
         })
     }
 
-    /// The live slots that the kernel waits for, as far as this beat and those before it say.
-    fn slots(&self, beat: HostBeat, view: &WindowView) -> SlotSet {
+    /// The places of the live kernels that the kernel waits for, as far as this beat and those before it say.
+    fn places(&self, beat: HostBeat, view: &WindowView) -> PlaceSet {
         let named = |kernel: u8| match beat {
             HostBeat::Ids { upstream, .. } => upstream.contains(&Some(kernel)),
             HostBeat::Mask { id, upstream } => {
@@ -85,8 +87,8 @@ impl UpstreamLoadModel {
                 j < self.params.scheduled() && upstream[j / 32] >> (j % 32) & 1 == 1
             }
         };
-        let named = ones(view.live).filter(|&s| named(view.ids[s]));
-        named.fold(view.live & self.gathered, |set, s| set | one_hot(Some(s)))
+        let named = ones(view.live).filter(|&p| named(view.ids[p]));
+        named.fold(view.live & self.gathered, |set, p| set | one_hot(Some(p)))
     }
 }
 
@@ -99,7 +101,8 @@ pub struct FlatUpstreamLoad {
     host: [Slot; 2],
     beat: BeatSlots,
     view: [Slot; 4],
-    slot_id: Vec<Slot>,
+    place_id: Vec<Slot>,
+    place_shift: Option<Slot>,
 }
 
 enum BeatSlots {
@@ -127,11 +130,12 @@ impl FlatUpstreamLoad {
             beat,
             view: [
                 find(&inputs, "ins_ready_i")?,
-                find(&inputs, "slot_live_i")?,
+                find(&inputs, "place_live_i")?,
                 find(&inputs, "oldest_valid_i")?,
                 find(&inputs, "oldest_id_i")?,
             ],
-            slot_id: find_all(&inputs, "slot_id_i", params.slots())?,
+            place_shift: inputs.slot("place_shift_i"),
+            place_id: find_all(&inputs, "place_id_i", params.slots())?,
             ports,
             outputs,
         })
@@ -164,9 +168,10 @@ impl CycleModel for FlatUpstreamLoad {
             }
         };
         let [ins_ready, live, oldest_valid, oldest_id] = self.view;
-        let ids: Vec<u8> = self.slot_id.iter().map(|s| byte(*s)).collect();
+        let ids: Vec<u8> = self.place_id.iter().map(|s| byte(*s)).collect();
         let view = WindowView {
             live: live.get(words),
+            shift: self.place_shift.map_or(0, |slot| slot.get(words)),
             ids: &ids,
             oldest: bit(oldest_valid).then(|| byte(oldest_id)),
             ins_ready: bit(ins_ready),
@@ -181,7 +186,7 @@ impl CycleModel for FlatUpstreamLoad {
             ("host_ready_o", u128::from(out.host_ready)),
             ("ins_valid_o", out.ins_valid.into()),
             ("ins_id_o", id.into()),
-            ("ins_up_o", out.slots),
+            ("ins_up_o", out.places),
             ("stall_limit_o", out.stall_limit.into()),
         ] {
             find(&self.outputs, name).map_err(fault)?.set(out_words, value);

@@ -1,9 +1,6 @@
 //! What both windows share: their ports and what these mean.
 
 pub mod model;
-mod slots;
-
-pub use slots::WindowSlots;
 
 use crate::info::{Info, PortDoc};
 use crate::params::WindowParams;
@@ -12,7 +9,7 @@ const PORTS: &[PortDoc] = &[
     ("ins_valid_i", "ins", "a kernel is to be inserted"),
     ("ins_ready_o", "ins", "it is inserted at the end of this cycle"),
     ("ins_id_i", "ins", "its id"),
-    ("ins_up_i", "ins", "slots it waits for; only slots of slot_live_o"),
+    ("ins_up_i", "ins", "places of the kernels it waits for; only places of place_live_o"),
     ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
     ("disp_valid_o", "disp", "a kernel without unfinished upstream is offered, the oldest first"),
     ("disp_ready_i", "disp", "it is taken at the end of this cycle"),
@@ -22,14 +19,13 @@ const PORTS: &[PortDoc] = &[
     ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
     ("ret_slot_i", "ret", "its slot"),
     ("ret_err_o", "", "a port named a slot that cannot retire; ignored"),
-    ("slot_live_o", "", "slots in use, those that retire in this cycle left out"),
-    ("slot_id_o", "", "id last written to the slot"),
-    ("occupancy_o", "", "slots in use"),
-    ("oldest_valid_o", "", "the window is not empty"),
-    ("oldest_id_o", "", "id of the oldest kernel in the window"),
-    ("full_o", "", "no slot is free"),
-    ("queued_i", "", "slots in use that wait in a queue behind the window"),
-    ("first_o", "", "one-hot: the oldest of them, or zero"),
+    ("place_live_o", "", "places whose kernels have not retired, nor retire in this cycle"),
+    ("place_id_o", "", "id of the kernel in this place; if there is none, of one that was"),
+    ("place_shift_o", "", "places whose kernel comes from the place above at the end of this cycle"),
+    ("occupancy_o", "", "kernels in the window"),
+    ("oldest_valid_o", "", "a kernel has a place"),
+    ("oldest_id_o", "", "id of the oldest kernel that has a place"),
+    ("full_o", "", "no place is free"),
     ("busy_o", "", "an insertion or a retirement is being worked on"),
 ];
 
@@ -38,14 +34,14 @@ pub(crate) fn info(kind: &str, params: WindowParams) -> Info {
     Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3, figure 19", PORTS)
         .param("SLOTS", "n", params.slots())
         .param("RETIRE_PORTS", "r", params.retire_ports())
-        .param_if("QUEUES", "q", params.queues())
+        .param_if("PIPELINED", "p", params.pipelined().into())
 }
 
-/// A window: the ports that every kind has, the private fields between the braces, the constructor. `$r` is the number of retire
-/// ports, `$q` that of the queues behind the window, for the initial values.
+/// A window: the ports that every kind has, the private fields between the braces, the constructor. `$params` and the number of
+/// retire ports, `$r`, are for the initial values.
 macro_rules! window {
     (
-        $(#[$doc:meta])* $block:ident = $kind:literal, |$r:ident, $q:ident| {
+        $(#[$doc:meta])* $block:ident = $kind:literal, |$params:ident, $r:ident| {
             $($(#[$field_doc:meta])* $field:ident: $field_type:ty = $init:expr,)*
         }
     ) => {
@@ -63,7 +59,7 @@ macro_rules! window {
             pub ins_ready_o: Signal<Out, Bit>,
             /// Its id.
             pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-            /// Slots it waits for.
+            /// Places of the kernels it waits for.
             pub ins_up_i: Signal<In, Bits<N>>,
             /// The slot of the kernel that is inserted.
             pub ins_slot_o: Signal<Out, Bits<N>>,
@@ -83,36 +79,33 @@ macro_rules! window {
             pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
             /// A retirement is ignored.
             pub ret_err_o: Signal<Out, Bit>,
-            /// Slots in use that do not retire now.
-            pub slot_live_o: Signal<Out, Bits<N>>,
-            /// Id in each slot.
-            pub slot_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-            /// Slots in use.
+            /// Places whose kernels do not retire now.
+            pub place_live_o: Signal<Out, Bits<N>>,
+            /// Id in each place.
+            pub place_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
+            /// Places that take their kernel from the one above.
+            pub place_shift_o: Signal<Out, Bits<N>>,
+            /// Kernels in the window.
             pub occupancy_o: Signal<Out, Bits<8>>,
             /// Not empty.
             pub oldest_valid_o: Signal<Out, Bit>,
             /// Id of the oldest kernel.
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// No slot is free.
+            /// No place is free.
             pub full_o: Signal<Out, Bit>,
-            /// Slots in a queue behind the window.
-            pub queued_i: Vec<Signal<In, Bits<N>>>,
-            /// The oldest of them.
-            pub first_o: Vec<Signal<Out, Bits<N>>>,
             /// Something is being worked on.
             pub busy_o: Signal<Out, Bit>,
             $($(#[$field_doc])* $field: $field_type,)*
             _retire_ports: usize,
-            _queues: usize,
         }
 
         impl<const N: usize, const LN: usize> $block<N, LN> {
             /// A window of `N` slots; `params` must say the same `N`.
-            pub fn new(params: WindowParams) -> Self {
-                debug_assert_eq!(params.slots(), N);
-                let ($r, $q) = (params.retire_ports(), params.queues());
+            pub fn new($params: WindowParams) -> Self {
+                debug_assert_eq!($params.slots(), N);
+                let $r = $params.retire_ports();
                 Self {
-                    info: $crate::window::info($kind, params),
+                    info: $crate::window::info($kind, $params),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     ins_valid_i: Signal::default(),
@@ -128,26 +121,24 @@ macro_rules! window {
                     ret_ready_o: bank($r),
                     ret_slot_i: bank($r),
                     ret_err_o: Signal::default(),
-                    slot_live_o: Signal::default(),
-                    slot_id_o: bank(N),
+                    place_live_o: Signal::default(),
+                    place_id_o: bank(N),
+                    place_shift_o: Signal::default(),
                     occupancy_o: Signal::default(),
                     oldest_valid_o: Signal::default(),
                     oldest_id_o: Signal::default(),
                     full_o: Signal::default(),
-                    queued_i: bank($q),
-                    first_o: bank($q),
                     busy_o: Signal::default(),
                     $($field: $init,)*
                     _retire_ports: $r,
-                    _queues: $q,
                 }
             }
         }
 
         $crate::flat_ports!(impl [const N: usize, const LN: usize] for $block<N, LN>:
             clk_i rst_ni ins_valid_i ins_ready_o ins_id_i ins_up_i ins_slot_o disp_valid_o disp_ready_i disp_id_o disp_slot_o
-            ret_valid_i ret_ready_o ret_slot_i ret_err_o slot_live_o slot_id_o occupancy_o oldest_valid_o oldest_id_o
-            full_o queued_i first_o busy_o);
+            ret_valid_i ret_ready_o ret_slot_i ret_err_o place_live_o place_id_o place_shift_o occupancy_o
+            oldest_valid_o oldest_id_o full_o busy_o);
     };
 }
 pub(crate) use window;

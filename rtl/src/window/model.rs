@@ -10,13 +10,21 @@ use crate::window_matrix::model::WindowMatrixModel;
 /// A set of slots: bit s is slot s.
 pub type SlotSet = u128;
 
+/// A set of the window's places: bit p is place p.
+pub type PlaceSet = u128;
+
+/// What becomes of a set of places when each place of `shift`, which are all from some place on, takes what the one above has.
+pub fn shifted(places: PlaceSet, shift: PlaceSet) -> PlaceSet {
+    (shift & places >> 1) | (!shift & places)
+}
+
 /// Inputs of a window in one cycle; the same for both kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowIn {
     /// Reset, active low.
     pub rst_ni: bool,
-    /// The kernel to insert and the slots it waits for, all of which must be live.
-    pub insert: Option<(u8, SlotSet)>,
+    /// The kernel to insert and the places of those it waits for, all of which must be live.
+    pub insert: Option<(u8, PlaceSet)>,
     /// The offered kernel is taken.
     pub disp_ready: bool,
     /// Slots whose kernels retire.
@@ -36,13 +44,15 @@ pub struct WindowOut {
     pub retire_ready: [bool; MAX_RETIRE_PORTS],
     /// A retirement was ignored.
     pub retire_error: bool,
-    /// Slots in use, those that retire in this cycle left out.
-    pub live: SlotSet,
-    /// Slots in use.
+    /// Places whose kernels have not retired, nor retire in this cycle.
+    pub live: PlaceSet,
+    /// Places whose kernel comes from the place above at the end of this cycle.
+    pub shift: PlaceSet,
+    /// Kernels in the window.
     pub occupancy: usize,
-    /// Id of the oldest kernel.
+    /// Id of the oldest kernel that has a place.
     pub oldest: Option<u8>,
-    /// No slot is free.
+    /// No place is free.
     pub full: bool,
     /// An insertion or a retirement is being worked on.
     pub busy: bool,
@@ -66,19 +76,11 @@ impl WindowModel {
         }
     }
 
-    /// Id last written to each slot: an output that follows from the state alone.
+    /// Id in each place: an output that follows from the state alone.
     pub fn ids(&self) -> &[u8] {
         match self {
             Self::Matrix(w) => w.ids(),
             Self::List(w) => w.ids(),
-        }
-    }
-
-    /// The slot of `queued`, all of them in use, whose kernel came first.
-    pub fn first(&self, queued: SlotSet) -> Option<usize> {
-        match self {
-            Self::Matrix(w) => w.first(queued),
-            Self::List(w) => w.first(queued),
         }
     }
 
@@ -118,7 +120,7 @@ pub struct FlatWindow {
     ret_valid: Vec<Slot>,
     ret_slot: Vec<Slot>,
     ret_ready: Vec<Slot>,
-    slot_id: Vec<Slot>,
+    place_id: Vec<Slot>,
 }
 
 impl FlatWindow {
@@ -132,7 +134,7 @@ impl FlatWindow {
             ret_valid: find_all(&inputs, "ret_valid_i", r)?,
             ret_slot: find_all(&inputs, "ret_slot_i", r)?,
             ret_ready: find_all(&outputs, "ret_ready_o", r)?,
-            slot_id: find_all(&outputs, "slot_id_o", params.slots())?,
+            place_id: find_all(&outputs, "place_id_o", params.slots())?,
             ports,
             inputs,
             outputs,
@@ -161,7 +163,7 @@ impl CycleModel for FlatWindow {
         let given = WindowIn { rst_ni: bit("rst_ni")?, insert, disp_ready: bit("disp_ready_i")?, retire };
 
         out_words.fill(0);
-        for (slot, id) in self.slot_id.iter().zip(self.model.ids()) {
+        for (slot, id) in self.place_id.iter().zip(self.model.ids()) {
             slot.set(out_words, (*id).into());
         }
         let out = self.model.cycle(&given);
@@ -172,7 +174,8 @@ impl CycleModel for FlatWindow {
         for (name, value) in [
             ("ins_ready_o", u128::from(out.ins_ready)),
             ("ins_slot_o", one_hot(out.ins_slot)),
-            ("slot_live_o", out.live),
+            ("place_live_o", out.live),
+            ("place_shift_o", out.shift),
             ("disp_valid_o", out.offer.is_some().into()),
             ("disp_id_o", out.offer.map_or(0, |o| o.id).into()),
             ("disp_slot_o", out.offer.map_or(0, |o| o.slot).into()),

@@ -1,9 +1,10 @@
 //! The hardware of `window_list`.
 
+use super::slots::WindowSlots;
 use crate::info::Info;
 use crate::params::{ID_BITS, WindowParams};
 use crate::parts::{PayloadRegister, Register, RegisterFile, bank, number};
-use crate::window::{WindowSlots, window};
+use crate::window::window;
 use rust_hdl::prelude::*;
 
 /// The list of one slot: up to `N - 1` upstream ids, one looked at per cycle.
@@ -89,8 +90,8 @@ impl<const N: usize, const LN: usize> Logic for SlotList<N, LN> {
 
 window! {
     /// The window: see the module's page.
-    WindowList = "window_list", |r, q| {
-        slots: WindowSlots<N, LN> = WindowSlots::new(1, q),
+    WindowList = "window_list", |_params, r| {
+        slots: WindowSlots<N, LN> = WindowSlots::default(),
         lists: Vec<SlotList<N, LN>> = bank(N),
         /// A list is being written; `target`, `upstream` and `append_at` go with it.
         inserting: Register<Bit> = Register::default(),
@@ -134,10 +135,6 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
     fn update(&mut self) {
         self.slots.clk_i.next = self.clk_i.val();
         self.slots.rst_ni.next = self.rst_ni.val();
-        for q in 0..self._queues {
-            self.slots.queued_i[q].next = self.queued_i[q].val();
-            self.first_o[q].next = self.slots.first_o[q].val();
-        }
         self.inserting.clk_i.next = self.clk_i.val();
         self.inserting.rst_ni.next = self.rst_ni.val();
         self.updating.clk_i.next = self.clk_i.val();
@@ -163,8 +160,9 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
         }
         self.ret_err_o.next = self.idle.val() & self.ret_any.val() & (!self.ret_hot.val().any());
         self.slots.retire_i.next = self.ret_hot.val();
-        self.slots.retired_i[0].next = self.ret_hot.val().any();
-        self.slot_live_o.next = self.slots.valid_o.val() & (!self.ret_hot.val());
+        self.slots.retired_i.next = self.ret_hot.val().any();
+        self.place_live_o.next = self.slots.valid_o.val() & (!self.ret_hot.val());
+        self.place_shift_o.next = self.zero.val();
         self.ret_id.next = self.no_id.val();
         for i in 0..N {
             if self.ret_hot.val().get_bit(i) {
@@ -234,7 +232,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
             if self.lists[i].waiting_o.val() {
                 self.waiting.next = self.waiting.val().replace_bit(i, true);
             }
-            self.slot_id_o[i].next = self.slots.slot_id_o[i].val();
+            self.place_id_o[i].next = self.slots.slot_id_o[i].val();
         }
         self.slots.waiting_i.next = self.waiting.val();
         self.slots.disp_ready_i.next = self.disp_ready_i.val();

@@ -2,5 +2,7 @@
 
 mod hardware;
 pub mod model;
+mod slots;
 
 pub use hardware::{SlotList, WindowList};
+pub use slots::WindowSlots;

@@ -1,7 +1,7 @@
 //! Golden model of `window_list`: each slot keeps a list of upstream ids, walked one entry per cycle.
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
-use crate::model::{one_hot, ones};
+use crate::model::one_hot;
 use crate::params::WindowParams;
 use crate::window::model::{SlotSet, WindowIn, WindowOut};
 
@@ -53,11 +53,6 @@ impl WindowListModel {
         &self.ids
     }
 
-    /// The slot of `queued` whose kernel came first.
-    pub fn first(&self, queued: SlotSet) -> Option<usize> {
-        ones(queued).min_by_key(|slot| self.slots[*slot].as_ref().map(|kernel| kernel.age))
-    }
-
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &WindowIn) -> WindowOut {
         let idle = self.walk == Walk::Idle;
@@ -79,6 +74,7 @@ impl WindowListModel {
             retire_ready,
             retire_error: idle && first.is_some() && taken.is_none(),
             live: used & !one_hot(taken),
+            shift: 0,
             occupancy,
             oldest: self.oldest(|_, _| true).map(|s| self.ids[s]),
             full,

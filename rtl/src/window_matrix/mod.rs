@@ -3,4 +3,4 @@
 mod hardware;
 pub mod model;
 
-pub use hardware::{MatrixRow, WindowMatrix};
+pub use hardware::WindowMatrix;

@@ -1,42 +1,59 @@
-//! Golden model of `window_matrix`: kernels in slots, each with the set of slots it waits for.
+//! Golden model of `window_matrix`: kernels in places, in order of age, each with the set of places it waits for.
 
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
 use crate::model::ones;
 use crate::params::WindowParams;
-use crate::window::model::{SlotSet, WindowIn, WindowOut};
+use crate::window::model::{PlaceSet, WindowIn, WindowOut, shifted};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    /// It was taken, or waits to be taken in `held`.
+    Running,
+    /// It has retired, and its place is not closed yet.
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Kernel {
-    age: u64,
-    upstream: SlotSet,
-    dispatched: bool,
+    upstream: PlaceSet,
+    state: State,
+    /// It was found ready in the cycle before.
+    found: bool,
 }
 
 /// The model: one step per clock.
 #[derive(Clone, Debug)]
 pub struct WindowMatrixModel {
     params: WindowParams,
-    slots: Vec<Option<Kernel>>,
+    /// By place, the oldest first.
+    kernels: Vec<Kernel>,
+    /// The slot of each place; those above the kernels are free.
+    slots: Vec<u8>,
     ids: Vec<u8>,
-    held: Option<usize>,
-    inserted: u64,
+    /// The offer that was not taken in the cycle before.
+    held: Option<Offer>,
+    /// The place that is closed at the end of this cycle.
+    closing: Option<usize>,
 }
 
 impl WindowMatrixModel {
     /// An empty window.
     pub fn new(params: WindowParams) -> Self {
         let n = params.slots();
-        Self { params, slots: vec![None; n], ids: vec![0; n], held: None, inserted: 0 }
+        Self {
+            params,
+            kernels: Vec::new(),
+            slots: (0..n).map(|slot| slot as u8).collect(),
+            ids: vec![0; n],
+            held: None,
+            closing: None,
+        }
     }
 
-    /// Id last written to each slot.
+    /// Id in each place.
     pub fn ids(&self) -> &[u8] {
         &self.ids
-    }
-
-    /// The slot of `queued` whose kernel came first.
-    pub fn first(&self, queued: SlotSet) -> Option<usize> {
-        ones(queued).min_by_key(|slot| self.slots[*slot].as_ref().map(|kernel| kernel.age))
     }
 
     /// The outputs that follow from the state and from `input`; changes nothing.
@@ -44,18 +61,21 @@ impl WindowMatrixModel {
         let (retiring, retire_error) = self.retiring(input);
         let mut retire_ready = [false; MAX_RETIRE_PORTS];
         retire_ready[..self.params.retire_ports()].fill(true);
-        let used = self.used();
-        let occupancy = used.count_ones() as usize;
-        let full = occupancy == self.slots.len();
+        let there = self.places(|kernel| kernel.state != State::Gone);
+        let n = self.params.slots();
+        let full = self.kernels.len() == n && self.closing.is_none();
+        // The slot of the place that is closed goes to the last place.
+        let free = self.slots.get(self.kernels.len()).or(self.closing.map(|place| &self.slots[place]));
         WindowOut {
             ins_ready: !full,
-            ins_slot: input.insert.and_then(|_| self.free()),
-            offer: self.offered().map(|s| Offer { id: self.ids[s], slot: s as u8 }),
+            ins_slot: input.insert.and(free).map(|slot| usize::from(*slot)),
+            offer: self.held.or(self.pick().map(|place| self.offer(place))),
             retire_ready,
             retire_error,
-            live: used & !retiring,
-            occupancy,
-            oldest: self.oldest(|_| true).map(|s| self.ids[s]),
+            live: there & !retiring,
+            shift: self.shift(),
+            occupancy: there.count_ones() as usize,
+            oldest: self.kernels.first().map(|_| self.ids[0]),
             full,
             busy: false,
         }
@@ -68,62 +88,70 @@ impl WindowMatrixModel {
             *self = Self::new(self.params);
             return out;
         }
-        let offered = self.offered();
         let (retiring, _) = self.retiring(input);
-        ones(retiring).for_each(|slot| self.slots[slot] = None);
-        for kernel in self.slots.iter_mut().flatten() {
-            kernel.upstream &= !retiring;
+        let leaves = self.pick().filter(|_| self.held.is_none());
+        let gone = self.places(|kernel| kernel.state == State::Gone);
+        self.held = out.offer.filter(|_| !input.disp_ready);
+        for (place, kernel) in self.kernels.iter_mut().enumerate() {
+            kernel.found = kernel.state == State::Waiting && kernel.upstream == 0 && leaves != Some(place);
+            kernel.upstream = shifted(kernel.upstream & !retiring, out.shift);
         }
-        self.held = offered;
-        if let Some(slot) = offered
-            && input.disp_ready
-        {
-            self.held = None;
-            if let Some(kernel) = &mut self.slots[slot] {
-                kernel.dispatched = true;
-            }
+        if let Some(place) = leaves {
+            self.kernels[place].state = State::Running;
         }
-        if let (Some((id, upstream)), Some(slot)) = (input.insert, out.ins_slot) {
-            self.inserted += 1;
-            self.ids[slot] = id;
-            self.slots[slot] = Some(Kernel { age: self.inserted, upstream, dispatched: false });
+        ones(retiring).for_each(|place| self.kernels[place].state = State::Gone);
+        if let Some(place) = self.closing {
+            self.kernels.remove(place);
+            let slot = self.slots.remove(place);
+            self.slots.push(slot);
+            let last = self.ids[self.ids.len() - 1];
+            self.ids.remove(place);
+            self.ids.push(last);
+        }
+        self.closing = ones(shifted(gone, out.shift)).next();
+        if let (Some((id, upstream)), true) = (input.insert, out.ins_ready) {
+            self.ids[self.kernels.len()] = id;
+            let upstream = shifted(upstream, out.shift);
+            self.kernels.push(Kernel { upstream, state: State::Waiting, found: false });
         }
         out
     }
 
-    fn used(&self) -> SlotSet {
-        self.slots.iter().enumerate().fold(0, |set, (s, kernel)| set | SlotSet::from(kernel.is_some()) << s)
+    fn places(&self, wanted: impl Fn(&Kernel) -> bool) -> PlaceSet {
+        self.kernels.iter().enumerate().fold(0, |set, (p, kernel)| set | PlaceSet::from(wanted(kernel)) << p)
     }
 
-    /// The lowest slot that is free.
-    fn free(&self) -> Option<usize> {
-        self.slots.iter().position(Option::is_none)
+    /// The place that is closed and all above it.
+    fn shift(&self) -> PlaceSet {
+        let all = PlaceSet::MAX >> (128 - self.params.slots());
+        self.closing.map_or(0, |place| all & PlaceSet::MAX << place)
     }
 
-    /// The slot on offer: the one held from the cycle before, else the oldest that is ready.
-    fn offered(&self) -> Option<usize> {
-        self.held.or_else(|| self.oldest(|kernel| !kernel.dispatched && kernel.upstream == 0))
+    /// The place of the oldest kernel that may be offered.
+    fn pick(&self) -> Option<usize> {
+        self.kernels.iter().position(|kernel| match self.params.pipelined() {
+            true => kernel.found,
+            false => kernel.state == State::Waiting && kernel.upstream == 0,
+        })
     }
 
-    fn oldest(&self, wanted: impl Fn(&Kernel) -> bool) -> Option<usize> {
-        self.slots
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, kernel)| kernel.as_ref().filter(|k| wanted(k)).map(|k| (k.age, slot)))
-            .min()
-            .map(|(_, slot)| slot)
+    fn offer(&self, place: usize) -> Offer {
+        Offer { id: self.ids[place], slot: self.slots[place] }
     }
 
-    /// The slots that retire in this cycle, and whether any port asked for what cannot retire.
-    fn retiring(&self, input: &WindowIn) -> (SlotSet, bool) {
+    /// The places whose kernels retire in this cycle, and whether any port asked for what cannot retire.
+    fn retiring(&self, input: &WindowIn) -> (PlaceSet, bool) {
         let mut retiring = 0;
         let mut error = false;
-        for slot in input.retire.iter().flatten().map(|s| usize::from(*s)) {
-            let dispatched = self.slots.get(slot).is_some_and(|k| k.as_ref().is_some_and(|k| k.dispatched));
-            if dispatched && retiring >> slot & 1 == 0 {
-                retiring |= 1 << slot;
-            } else {
-                error = true;
+        for slot in input.retire.iter().flatten() {
+            let runs = |place: &usize| {
+                self.slots[*place] == *slot
+                    && self.kernels[*place].state == State::Running
+                    && self.held.is_none_or(|held| held.slot != *slot)
+            };
+            match (0..self.kernels.len()).find(runs) {
+                Some(place) if retiring >> place & 1 == 0 => retiring |= 1 << place,
+                _ => error = true,
             }
         }
         (retiring, error)

@@ -42,9 +42,6 @@ pub(in super::super) struct TableStimulus {
     ret: Vec<[Slot; 2]>,
     phase: Phase,
     stages: Vec<Stage>,
-    /// Slots in the order in which their kernels came, and the queue of each.
-    order: Vec<usize>,
-    queues: Vec<usize>,
     /// Slots whose entries were ever written: what the others hold nobody knows.
     written: u128,
     next_ready: Vec<bool>,
@@ -70,8 +67,6 @@ impl TableStimulus {
             ret: channels("ret_valid_o", "ret_slot_o", params.retire_ports()),
             phase: Phase::default(),
             stages: vec![Stage::Free; params.slots()],
-            order: Vec::new(),
-            queues: vec![0; params.slots()],
             written: 0,
             next_ready: vec![false; params.queues()],
             ret_ready: vec![false; params.retire_ports()],
@@ -238,13 +233,6 @@ impl Stimulus for TableStimulus {
         }
         set("disp_valid_i", dispatch.is_some().into());
         set("disp_slot_i", dispatch.unwrap_or(0) as u128);
-        for q in 0..self.next_ready.len() {
-            let queued = |slot: &&usize| {
-                self.queues[**slot] == q && matches!(self.stages[**slot], Stage::Queued { .. })
-            };
-            let first = self.order.iter().find(queued);
-            set(&indexed("first_i", q), first.map_or(0, |slot| 1 << slot));
-        }
         for (q, ready) in self.next_ready.iter_mut().enumerate() {
             *ready = chance(rng, phase.consumer, 16);
             set(&indexed("next_ready_i", q), (*ready).into());
@@ -266,9 +254,6 @@ impl Stimulus for TableStimulus {
         }
         if let Some(slot) = insert {
             self.stages[slot] = Stage::Inserted { grid: launch.grid };
-            self.order.retain(|other| *other != slot);
-            self.order.push(slot);
-            self.queues[slot] = usize::from(launch.kind.bit() && self.next_ready.len() > 1);
             self.written |= 1 << slot;
             if rst_ni {
                 self.ledger.come(slot as u8, launch.grid);

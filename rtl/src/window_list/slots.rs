@@ -1,4 +1,4 @@
-//! The slots of a window: which are in use, by whom, in what order they came, and which is offered.
+//! The slots of a list window: which are in use, by whom, in what order they came, and which is offered.
 
 use crate::info::{Info, PortDoc};
 use crate::params::ID_BITS;
@@ -9,8 +9,8 @@ const PORTS: &[PortDoc] = &[
     ("ins_i", "", "a kernel is inserted; only where full_o is low"),
     ("ins_id_i", "", "its id"),
     ("ins_slot_o", "", "one-hot: the slot it gets, the lowest that is free"),
-    ("retire_i", "", "slots that retire"),
-    ("retired_i", "", "as many bits as slots retire"),
+    ("retire_i", "", "one-hot or zero: the slot that retires"),
+    ("retired_i", "", "one does"),
     ("waiting_i", "", "slots that may not be offered yet"),
     ("disp_valid_o", "disp", "a kernel is offered, the oldest first; it stays until it is taken"),
     ("disp_ready_i", "disp", "it is taken"),
@@ -23,11 +23,9 @@ const PORTS: &[PortDoc] = &[
     ("oldest_valid_o", "", "the window is not empty"),
     ("oldest_id_o", "", "id of the oldest kernel"),
     ("full_o", "", "no slot is free"),
-    ("queued_i", "", "slots in use that wait in a queue behind the window"),
-    ("first_o", "", "one-hot: the oldest of them, or zero"),
 ];
 
-/// The part that both windows share: all but what a kernel waits for.
+/// All of the window but what a kernel waits for.
 #[derive(LogicBlock)]
 pub struct WindowSlots<const N: usize, const LN: usize> {
     info: Info,
@@ -41,10 +39,10 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     pub ins_id_i: Signal<In, Bits<ID_BITS>>,
     /// The slot it gets.
     pub ins_slot_o: Signal<Out, Bits<N>>,
-    /// Slots that retire.
+    /// The slot that retires.
     pub retire_i: Signal<In, Bits<N>>,
-    /// One bit for each of them, for the count.
-    pub retired_i: Vec<Signal<In, Bit>>,
+    /// One does.
+    pub retired_i: Signal<In, Bit>,
     /// Slots that may not be offered yet.
     pub waiting_i: Signal<In, Bits<N>>,
     /// A kernel is offered.
@@ -69,10 +67,6 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
     /// No slot is free.
     pub full_o: Signal<Out, Bit>,
-    /// Slots in a queue behind the window.
-    pub queued_i: Vec<Signal<In, Bits<N>>>,
-    /// The oldest of them.
-    pub first_o: Vec<Signal<Out, Bits<N>>>,
     valid: Register<Bits<N>>,
     dispatched: Register<Bits<N>>,
     /// The offer that was not taken in the cycle before: it stays, whatever becomes ready.
@@ -93,25 +87,19 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     no_slot: Constant<Bits<LN>>,
     one: Constant<Bits<8>>,
     index: Vec<Constant<Bits<LN>>>,
-    _retire_ports: usize,
-    _queues: usize,
 }
 
-impl<const N: usize, const LN: usize> WindowSlots<N, LN> {
-    /// Slots for a window whose retirements come `retire_ports` at a time, with `queues` behind it.
-    pub fn new(retire_ports: usize, queues: usize) -> Self {
+impl<const N: usize, const LN: usize> Default for WindowSlots<N, LN> {
+    fn default() -> Self {
         Self {
-            info: Info::module("window_slots", "", PORTS)
-                .param("SLOTS", "n", N)
-                .param("RETIRE_PORTS", "r", retire_ports)
-                .param_if("QUEUES", "q", queues),
+            info: Info::module("window_list_slots", "", PORTS).param("SLOTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             ins_i: Signal::default(),
             ins_id_i: Signal::default(),
             ins_slot_o: Signal::default(),
             retire_i: Signal::default(),
-            retired_i: bank(retire_ports),
+            retired_i: Signal::default(),
             waiting_i: Signal::default(),
             disp_valid_o: Signal::default(),
             disp_ready_i: Signal::default(),
@@ -124,15 +112,13 @@ impl<const N: usize, const LN: usize> WindowSlots<N, LN> {
             oldest_valid_o: Signal::default(),
             oldest_id_o: Signal::default(),
             full_o: Signal::default(),
-            queued_i: bank(queues),
-            first_o: bank(queues),
             valid: Register::default(),
             dispatched: Register::default(),
             held: Register::default(),
             count: Register::default(),
             ids: bank(N),
             free: FindFirst::default(),
-            age: OldestFirst::new(queues),
+            age: OldestFirst::default(),
             insert: Signal::default(),
             offer: Signal::default(),
             taken: Signal::default(),
@@ -145,8 +131,6 @@ impl<const N: usize, const LN: usize> WindowSlots<N, LN> {
             no_slot: number(0),
             one: number(1),
             index: numbers(N, |i| i as u128),
-            _retire_ports: retire_ports,
-            _queues: queues,
         }
     }
 }
@@ -176,10 +160,6 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
 
         self.age.req_i.next = self.valid.q_o.val() & (!self.dispatched.q_o.val()) & (!self.waiting_i.val());
         self.age.occ_i.next = self.valid.q_o.val();
-        for q in 0..self._queues {
-            self.age.queued_i[q].next = self.queued_i[q].val();
-            self.first_o[q].next = self.age.first_o[q].val();
-        }
         if self.held.q_o.val().any() {
             self.offer.next = self.held.q_o.val();
         } else {
@@ -227,10 +207,8 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
         if self.ins_i.val() {
             self.count_next.next = self.count_next.val() + self.one.val();
         }
-        for r in 0..self._retire_ports {
-            if self.retired_i[r].val() {
-                self.count_next.next = self.count_next.val() - self.one.val();
-            }
+        if self.retired_i.val() {
+            self.count_next.next = self.count_next.val() - self.one.val();
         }
         self.count.d_i.next = self.count_next.val();
         self.occupancy_o.next = self.count.q_o.val();
