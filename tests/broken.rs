@@ -187,7 +187,25 @@ fn a_younger_kernel_that_goes_first_is_noticed() {
 
 #[test]
 fn an_offer_that_moves_is_noticed() {
-    noticed("window_matrix", scheduler(8), "window_slots", "(|held_q) ? held_q : age_gnt_o", "age_gnt_o");
+    let [from, to] = ["(|held_q) ? held_q : age_gnt_o", "age_gnt_o"];
+    noticed("window_list", scheduler(8), "window_list_slots", from, to);
+    noticed("window_matrix", scheduler(8), "window_matrix", "held_d = offered & (~disp_ready_i)", "held_d = 1'h0");
+}
+
+#[test]
+fn a_kernel_that_does_not_move_with_its_place_is_noticed() {
+    let window = |from, to| noticed("window_matrix", scheduler(8), "window_matrix", from, to);
+    window("(gone_q >> 1'h1)", "gone_q");
+    window("(ins_up_i >> 1'h1)", "ins_up_i");
+    window("(kept_5 >> 1'h1)", "kept_5");
+    window("slots_7_d = freed;", "slots_7_d = slots_7_q;");
+    noticed("upstream_load", scheduler(8), "upstream_load_ids", "(gather >> 1'h1)", "gather");
+}
+
+#[test]
+fn a_kernel_that_is_found_twice_is_noticed() {
+    let pipelined = Request { pipelined: true, ..scheduler(8) };
+    noticed("window_matrix", pipelined, "window_matrix", "(ready & (~leaves)) >> 1'h1", "ready >> 1'h1");
 }
 
 #[test]
@@ -201,14 +219,15 @@ fn a_kernel_retired_twice_is_noticed() {
         "window_matrix",
         scheduler(8),
         "window_matrix_n8",
-        "& (~retiring);\n      if (~(|ret_hot_1))",
-        ";\n      if (~(|ret_hot_1))",
+        "fresh_1 = |(named_1 & (~retiring))",
+        "fresh_1 = |named_1",
     );
 }
 
 #[test]
 fn state_without_reset_that_matters_is_noticed() {
-    noticed("window_matrix", scheduler(8), "window_slots", "valid_q <= 8'h0;", "valid_q <= valid_q;");
+    noticed("window_matrix", scheduler(8), "window_matrix", "gone_q <= 8'h0;", "gone_q <= gone_q;");
+    noticed("window_list", scheduler(8), "window_list_slots", "valid_q <= 8'h0;", "valid_q <= valid_q;");
 }
 
 /// An array of 8 SMs, or a front end on it.
@@ -273,14 +292,11 @@ fn a_retirement_on_two_ports_is_noticed() {
 #[test]
 fn a_younger_kernel_that_an_arbiter_gets_first_is_noticed() {
     // Slot 3 goes first where it is the youngest of its queue; then the table does not hear of it.
-    noticed(
-        "front_end",
-        dispatch(),
-        "oldest_first",
-        "older_3 & queued_0_i",
-        "(~older_3) & queued_0_i & 8'hf7",
-    );
-    noticed("kernel_table", dispatch(), "kernel_table", "if (first_0_i[3])", "if (first_0_i[3] & 1'h0)");
+    let [from, to] = ["older_3 & req_i", "(~older_3) & req_i & 8'hf7"];
+    for block in ["front_end", "kernel_table"] {
+        noticed(block, dispatch(), "oldest_first", from, to);
+    }
+    noticed("kernel_table", dispatch(), "kernel_table", "if (oldest_0[3])", "if (oldest_0[3] & 1'h0)");
 }
 
 #[test]

@@ -145,6 +145,15 @@ fn windows_with_other_retire_ports() {
 }
 
 #[test]
+fn windows_with_a_pipeline_stage_more() {
+    let test = "windows_with_a_pipeline_stage_more";
+    sizes(test, "window_matrix", Request { pipelined: true, ..Request::default() });
+    for name in ["kernel_scheduler", "front_end"] {
+        check(test, name, Request { sms: 8, ..with(|r| r.pipelined = true) });
+    }
+}
+
+#[test]
 fn window_list() {
     sizes("window_list", "window_list", Request::default());
 }

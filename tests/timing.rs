@@ -20,7 +20,12 @@ struct Scheduler {
 
 impl Scheduler {
     fn new(window: WindowKind, slots: usize) -> Self {
-        let spec = BlockSpec::new("kernel_scheduler", Request { window, slots, ..Request::default() });
+        Self::with(Request { window, slots, ..Request::default() })
+    }
+
+    fn with(request: Request) -> Self {
+        let Request { window, slots, .. } = request;
+        let spec = BlockSpec::new("kernel_scheduler", request);
         let spec = spec.unwrap_or_else(|e| panic!("{e}"));
         let BlockSpec::KernelScheduler(params) = spec else { panic!("{spec:?}") };
         let model: Box<dyn CycleModel> = if window == WindowKind::List && slots > 32 {
@@ -66,7 +71,10 @@ fn retire(slot: u8) -> SchedulerIn {
 
 /// Cycles from the insertion of a kernel to its offer, and from its retirement to the offer of one that waits for it.
 fn latencies(window: WindowKind, slots: usize) -> (usize, usize) {
-    let mut scheduler = Scheduler::new(window, slots);
+    latencies_of(Scheduler::new(window, slots), slots)
+}
+
+fn latencies_of(mut scheduler: Scheduler, slots: usize) -> (usize, usize) {
     assert!(scheduler.cycle(kernel(0, &[])).host_ready);
     let insert = scheduler.until(SchedulerIn::IDLE, |out| out.offer.is_some());
     let slot =
@@ -91,6 +99,48 @@ fn matrix_inserts_in_one_cycle() {
 fn matrix_frees_in_one_cycle() {
     for slots in [8, 16, 24, 32, 48, 64, 96, 128] {
         assert_eq!(latencies(WindowKind::Matrix, slots).1, 1, "N = {slots}");
+    }
+}
+
+#[test]
+fn matrix_pipelined_takes_one_cycle_more() {
+    for slots in [8, 32, 128] {
+        let scheduler = Scheduler::with(Request { slots, pipelined: true, ..Request::default() });
+        assert_eq!(latencies_of(scheduler, slots), (2, 2), "N = {slots}");
+    }
+}
+
+/// Cycles from the retirement of `ended` kernels of a full window, at once, to the insertion of so many others.
+fn refill(pipelined: bool, ended: usize) -> usize {
+    let slots = 8;
+    let mut scheduler = Scheduler::with(Request { slots, pipelined, ..Request::default() });
+    let mut running = Vec::new();
+    let mut sent = 0;
+    while running.len() < slots {
+        let mut input = if sent < slots { kernel(sent as u8, &[]) } else { SchedulerIn::IDLE };
+        input.disp_ready = true;
+        let out = scheduler.cycle(input);
+        sent += usize::from(sent < slots && out.host_ready);
+        running.extend(out.offer.map(|offer| offer.slot));
+    }
+    assert!(scheduler.cycle(kernel(sent as u8, &[])).stall_full);
+    let mut input = kernel(sent as u8, &[]);
+    for (port, slot) in input.retire.iter_mut().zip(&running[2..2 + ended]) {
+        *port = Some(*slot);
+    }
+    assert!(!scheduler.cycle(input).host_ready);
+    let mut cycles = 0;
+    for id in 0..ended {
+        cycles += scheduler.until(kernel((sent + id) as u8, &[]), |out| out.host_ready);
+    }
+    cycles
+}
+
+#[test]
+fn a_full_matrix_can_be_filled_two_cycles_after_a_retirement_and_then_in_every_cycle() {
+    for pipelined in [false, true] {
+        assert_eq!(refill(pipelined, 1), 2);
+        assert_eq!(refill(pipelined, 2), 3);
     }
 }
 

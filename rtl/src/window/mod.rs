@@ -22,7 +22,7 @@ const PORTS: &[PortDoc] = &[
     ("place_live_o", "", "places whose kernels have not retired, nor retire in this cycle"),
     ("place_id_o", "", "id of the kernel in this place; if there is none, of one that was"),
     ("place_shift_o", "", "places whose kernel comes from the place above at the end of this cycle"),
-    ("occupancy_o", "", "kernels in the window"),
+    ("occupancy_o", "", "places in use"),
     ("oldest_valid_o", "", "a kernel has a place"),
     ("oldest_id_o", "", "id of the oldest kernel that has a place"),
     ("full_o", "", "no place is free"),
@@ -85,7 +85,7 @@ macro_rules! window {
             pub place_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
             /// Places that take their kernel from the one above.
             pub place_shift_o: Signal<Out, Bits<N>>,
-            /// Kernels in the window.
+            /// Places in use.
             pub occupancy_o: Signal<Out, Bits<8>>,
             /// Not empty.
             pub oldest_valid_o: Signal<Out, Bit>,

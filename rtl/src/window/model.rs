@@ -48,7 +48,7 @@ pub struct WindowOut {
     pub live: PlaceSet,
     /// Places whose kernel comes from the place above at the end of this cycle.
     pub shift: PlaceSet,
-    /// Kernels in the window.
+    /// Places in use.
     pub occupancy: usize,
     /// Id of the oldest kernel that has a place.
     pub oldest: Option<u8>,

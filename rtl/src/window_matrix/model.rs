@@ -74,7 +74,7 @@ impl WindowMatrixModel {
             retire_error,
             live: there & !retiring,
             shift: self.shift(),
-            occupancy: there.count_ones() as usize,
+            occupancy: self.kernels.len(),
             oldest: self.kernels.first().map(|_| self.ids[0]),
             full,
             busy: false,
