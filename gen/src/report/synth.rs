@@ -5,7 +5,7 @@
 //! [`crate::netlist::resize()`], and OpenSTA. Area by module is [`mod@super::area`]'s, which keeps the hierarchy.
 
 use super::area::{self, Amount};
-use super::flow::{self, Failure, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
+use super::flow::{self, Failure, Stop, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
 use super::liberty::{self, Library};
 use super::timing::{self, Names, TimingReport};
 use crate::cache;
@@ -229,7 +229,7 @@ pub fn synth(
     options: &SynthOptions,
 ) -> Result<SynthReport, SynthesisError> {
     flow::check_names(design, top)?;
-    let root = options.cache.clone().or_else(cache::root).ok_or(SynthesisError::NoCache)?.join("synth");
+    let root = flow::shelf(options.cache.as_deref(), "synth")?;
     let liberty_text = liberty::read(liberty)?;
     let yosys = match &options.yosys {
         Some(yosys) => yosys.clone(),
@@ -272,7 +272,6 @@ pub fn synth(
     let load_ff = load_ff.map(|load| (load * 1e3).round() / 1e3);
     let driver = driver.map(|(name, _)| name);
 
-    fs::create_dir_all(&root).map_err(io_error("create", &root))?;
     let work = Workplace::new(&root, top, &key, options.limit)?;
     for (name, text) in design {
         work.write(name, text)?;
@@ -371,8 +370,7 @@ pub fn synth(
                     flow::store(&root, &format!("{key}.{name}.{form}"), &text)?;
                 }
             }
-            let bytes = serde_json::to_vec(&report).map_err(|e| io_error("write", &root)(e.into()))?;
-            flow::store(&root, &entry, &bytes)?;
+            flow::store_entry(&root, &entry, &report)?;
         }
     }
     Ok(report)
@@ -422,23 +420,6 @@ fn script(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
              delete t:$scopeinfo\n\
              write_rtlil gates.il\n"
         )
-}
-
-enum Stop {
-    Error(SynthesisError),
-    Failure(Failure),
-}
-
-impl From<SynthesisError> for Stop {
-    fn from(error: SynthesisError) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
 }
 
 struct Done {
@@ -500,6 +481,7 @@ impl Job<'_> {
                     status: "on the mapped netlist".into(),
                     message: error.to_string(),
                     command: format!("(the netlist is {name}.json of the folder of the other failures)"),
+                    late: false,
                 })?;
             work.write(&format!("{name}.v"), &resized.verilog)?;
             work.write(&format!("{name}.json"), &resized.netlist)?;
