@@ -67,7 +67,7 @@ impl Family {
         match self {
             Self::Ice40 => &["synth_ice40", "synth_ice40 -abc9 -device hx -nocarry"],
             Self::Ecp5 => &["synth_ecp5"],
-            Self::Xc7 => &["synth_xilinx -family xc7 -noiopad"],
+            Self::Xc7 => &["synth_xilinx -family xc7 -flatten -noiopad"],
         }
     }
 
@@ -259,10 +259,15 @@ impl From<&FpgaReport> for Fpga {
                 (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
                 row.remark = format!("not routed: {reason}");
             }
-            Placement::NotRun { reason } => row.remark.clone_from(reason),
+            // How to install a tool has lines of its own, which a cell of a table has not.
+            Placement::NotRun { reason } => row.remark = one_line(reason),
         }
         row
     }
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 /// One run of place and route.
@@ -661,7 +666,7 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
                 (format!("{logic_cells} of {available}"), "-".into(), "not routed".into())
             }
             Placement::NotRun { reason } => {
-                notes.push(format!("{}: {reason}", report.part));
+                notes.push(format!("{}: {}", report.part, one_line(reason)));
                 ("-".into(), "-".into(), "-".into())
             }
         };
