@@ -369,13 +369,10 @@ impl Found {
                 return;
             }
         }
-        let powers: [(&str, fn(&Energy) -> Option<f64>); 3] = [
-            ("power, working", |e| e.active_mw),
-            ("power, waiting", |e| e.idle_mw),
-            ("power, leakage", |e| e.leakage_mw),
-        ];
-        for (metric, power) in powers {
-            self.maybe(name, metric, "mW", [old.and_then(power), new.and_then(power)], true);
+        let powers = |e: Option<&Energy>| e.map_or([None; 3], |e| [e.active_mw, e.idle_mw, e.leakage_mw]);
+        for (index, what) in ["working", "waiting", "leakage"].iter().enumerate() {
+            let both = [powers(old)[index], powers(new)[index]];
+            self.maybe(name, &format!("power, {what}"), "mW", both, true);
         }
         let events = |e: Option<&Energy>| e.map(|e| e.events.clone()).unwrap_or_default();
         let (before, now) = (events(old), events(new));
@@ -401,15 +398,12 @@ impl Found {
                     self.note(format!("{name}: {part} had {} runs and has {}", old.runs, new.runs));
                 }
             }
-            let count = |f: &Option<Fpga>, n: fn(&Fpga) -> u64| f.as_ref().map(|f| n(f) as f64);
-            let counts: [(&str, fn(&Fpga) -> u64); 4] = [
-                ("LUTs", |f| f.luts),
-                ("flip-flops", |f| f.flip_flops),
-                ("block RAMs", |f| f.block_rams),
-                ("carries", |f| f.carries),
-            ];
-            for (what, n) in counts {
-                let both = [count(&old, n), count(&new, n)];
+            let counts = |f: &Option<Fpga>| {
+                let counts = f.as_ref().map(|f| [f.luts, f.flip_flops, f.block_rams, f.carries]);
+                counts.map_or([None; 4], |counts| counts.map(|n| Some(n as f64)))
+            };
+            for (index, what) in ["LUTs", "flip-flops", "block RAMs", "carries"].iter().enumerate() {
+                let both = [counts(&old)[index], counts(&new)[index]];
                 self.maybe(name, &format!("{part}, {what}"), "cells", both, true);
             }
             let cells = |f: &Option<Fpga>| f.as_ref()?.logic_cells.map(|n| n as f64);
