@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use clap::Args;
-use windlass_gen::report::fpga::{Family, FpgaOptions, FpgaReport, fpga};
-use windlass_gen::{emit, output};
-use windlass_rtl::catalog::BlockSpec;
+use std::time::Duration;
+use windlass_gen::report::fpga::{Family, FpgaOptions, FpgaReport, LIMIT, fpga};
+use windlass_rtl::port::Port;
 
 /// Options of the FPGA flow.
 #[derive(Args)]
@@ -15,21 +15,24 @@ pub struct FpgaArgs {
     /// Seeds of place and route, one run each, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "1,2,3", value_name = "N")]
     fpga_seeds: Vec<u32>,
+    /// Seconds that each run of Yosys and of place and route may take; a run of place and route without a result is reported so
+    #[arg(long, default_value_t = LIMIT.as_secs(), value_name = "SECONDS")]
+    fpga_limit: u64,
 }
 
 impl FpgaArgs {
-    /// The block on each family that was asked for.
-    pub fn measure(&self, block: BlockSpec) -> Result<Vec<FpgaReport>, Failure> {
-        if self.fpga.is_empty() {
-            return Ok(Vec::new());
-        }
-        let design = emit::emit(&*block.hardware())?;
-        let files = output::verilog_files(&design);
-        let options = FpgaOptions { seeds: self.fpga_seeds.clone(), ..FpgaOptions::default() };
-        let top = design.top();
+    /// The design on each family that was asked for.
+    pub fn measure(
+        &self,
+        files: &[(String, String)],
+        top: &str,
+        ports: &[Port],
+    ) -> Result<Vec<FpgaReport>, Failure> {
+        let limit = Duration::from_secs(self.fpga_limit);
+        let options = FpgaOptions { seeds: self.fpga_seeds.clone(), limit, ..FpgaOptions::default() };
         let mut reports = Vec::new();
         for family in &self.fpga {
-            reports.push(fpga(&files, &top.name, &top.ports, *family, &options)?);
+            reports.push(fpga(files, top, ports, *family, &options)?);
         }
         Ok(reports)
     }

@@ -2,7 +2,7 @@
 
 use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
-use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
 use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
@@ -13,23 +13,25 @@ use windlass_cosim::latency::{Distribution, WindowReport};
 use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
+use windlass_gen::constraints::Constraints;
 use windlass_gen::netlist::{ENERGY_LABEL, Gates};
 use windlass_gen::report::area::{AreaOptions, AreaReport, area};
+use windlass_gen::report::liberty::Library;
 use windlass_gen::report::render::{
     Design, Energy, EventEnergy, Fpga, Latency, Parameter, Report, Speedup, Speedups, Spread,
 };
 use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::report::{library, paper};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
+use windlass_rtl::catalog::{BlockSpec, parameters};
+use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
 
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FlowArg {
     /// Area by module only
     Area,
-    /// And the flattened design with the area script alone, timed
+    /// And the flattened design with one script, sized and timed
     Quick,
     /// And with every script and sizing, for the fastest and the smallest
     Full,
@@ -38,6 +40,9 @@ enum FlowArg {
 /// Arguments of `windlass report`.
 #[derive(Args)]
 pub struct ReportArgs {
+    /// Report these blocks alone, without any simulation, instead of schedulers; `windlass gen --list` names all, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "gpu", "active"])]
+    block: Vec<String>,
     /// The windows to compare, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
     window: Vec<WindowArg>,
@@ -70,9 +75,13 @@ pub struct ReportArgs {
     /// What is synthesized and timed
     #[arg(long, value_enum, default_value = "full")]
     flow: FlowArg,
-    /// Clock period in ns that sizing aims at, beyond which area counts; without it, as fast as it goes
+    /// Clock period in ns, instead of that of the constraints; sizing aims at it, beyond which area counts, and without it goes as
+    /// fast as it can
     #[arg(long, value_name = "NS")]
     period: Option<f64>,
+    /// Clocks and I/O budgets with which the designs are timed; by default the built-in ones
+    #[arg(long, value_name = "FILE.toml")]
+    constraints: Option<PathBuf>,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
@@ -94,16 +103,30 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     if let Some(stored) = output.stored() {
         return output.write(stored);
     }
-    let profile = Profile::load(&args.gpu)?;
-    let mut streams = Vec::new();
-    for file in workload::files(&args.trace)? {
-        streams.push(Stream::new(&workload::load(&file)?)?);
-    }
+    let constraints = match &args.constraints {
+        Some(path) => Constraints::load(path)?,
+        None => Constraints::embedded(),
+    };
+    let constraints = match args.period {
+        Some(period) => constraints.with_period(period),
+        None => constraints,
+    };
     let library = match (&args.liberty, args.no_area) {
         (_, true) => None,
         (Some(path), false) => Some(path.clone()),
         (None, false) => Some(library::find(&args.library)?),
     };
+    let costs = Costs { args, constraints, library };
+    if !args.block.is_empty() {
+        let mut report = Report::new(env!("CARGO_PKG_VERSION"), blocks(&costs)?, Vec::new());
+        report.command = command();
+        return output.write(report);
+    }
+    let profile = Profile::load(&args.gpu)?;
+    let mut streams = Vec::new();
+    for file in workload::files(&args.trace)? {
+        streams.push(Stream::new(&workload::load(&file)?)?);
+    }
     let mut designs = Vec::new();
     let table = |stream: &Stream| Speedups {
         workload: stream.name().into(),
@@ -160,9 +183,8 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                     on = ran.scheduler.engine;
                 }
                 let latencies = first_measured(params, &measured);
-                let mut design =
-                    design(args, name, block, params, latencies, library.as_deref(), on.as_deref())?;
-                if let (true, Some(library), Some(stream)) = (args.energy, &library, streams.first()) {
+                let mut design = scheduler_design(&costs, name, block, params, latencies, on.as_deref())?;
+                if let (true, Some(library), Some(stream)) = (args.energy, &costs.library, streams.first()) {
                     match energy(args, &simulation, stream, &design, library)? {
                         Ok(energy) => design.energy = energy,
                         Err(wrong) => {
@@ -266,18 +288,89 @@ fn energy(
     })))
 }
 
-fn design(
-    args: &ReportArgs,
+/// What is measured of every design.
+struct Costs<'a> {
+    args: &'a ReportArgs,
+    constraints: Constraints,
+    library: Option<PathBuf>,
+}
+
+impl Costs<'_> {
+    /// The block's area, timing and place on FPGAs.
+    fn design(&self, name: String, block: BlockSpec, parameters: Vec<Parameter>) -> Result<Design, Failure> {
+        let emitted = emit::emit(&*block.hardware())?;
+        let files = output::verilog_files(&emitted);
+        let top = emitted.top().name.clone();
+        let library = self.library.as_deref();
+        let area: Option<AreaReport> = match library {
+            Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
+            None => None,
+        };
+        let synthesis: Option<SynthReport> = match (library, self.args.flow) {
+            (None, _) | (_, FlowArg::Area) => None,
+            (Some(library), flow) => {
+                let ports = &emitted.top().ports;
+                let constraints = self.constraints.resolve(block.name(), &top, ports)?;
+                let sdc = constraints.timing(&Library::load(library)?.name);
+                let mut options =
+                    SynthOptions { period_ns: self.args.period, sdc: Some(sdc), ..SynthOptions::default() };
+                if flow == FlowArg::Quick {
+                    options.variants = Variant::quick();
+                }
+                Some(synth(&files, &top, library, &options)?)
+            }
+        };
+        let fpga = self.args.fpga.measure(&files, &top, &emitted.top().ports)?;
+        let fpga = fpga.iter().map(Fpga::from).collect();
+        Ok(Design { name, top, parameters, area, synthesis, fpga, ..Design::default() })
+    }
+}
+
+/// The designs of `--block`.
+fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
+    let args = costs.args;
+    let arbiter = match &args.arbiter[..] {
+        [] => None,
+        [arbiter] => Some(*arbiter),
+        _ => return Err("--block takes one --arbiter".into()),
+    };
+    let mut designs = Vec::new();
+    for name in &args.block {
+        let possible = parameters(name, Encoding::Ids { lanes: 1 })?;
+        // The defaults of --window are both, for schedulers; a block without windows has no use for either.
+        let windows = if possible.contains(&"window") { distinct(&args.window) } else { vec![] };
+        let windows: Vec<Option<WindowArg>> =
+            if windows.is_empty() { vec![None] } else { windows.into_iter().map(Some).collect() };
+        let slots: Vec<Option<usize>> = if possible.contains(&"slots") {
+            distinct(&args.slots).into_iter().map(Some).collect()
+        } else {
+            vec![None]
+        };
+        for &slots in &slots {
+            for &window in &windows {
+                let dispatch = DispatchArgs { arbiter, ..DispatchArgs::default() };
+                let block = args.hardware.block(name, window, slots, dispatch)?;
+                let kind = window.map(|window| WindowKind::from(window).name());
+                let words = [Some(name.clone()), kind.map(String::from), slots.map(|n| n.to_string())];
+                let called = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+                let mut parameters = vec![Parameter::new("block", name)];
+                parameters.extend(kind.map(|kind| Parameter::new("window", kind)));
+                parameters.extend(slots.map(|slots| Parameter::new("slots", slots)));
+                designs.push(costs.design(called, block, parameters)?);
+            }
+        }
+    }
+    Ok(designs)
+}
+
+fn scheduler_design(
+    costs: &Costs,
     name: String,
     block: BlockSpec,
     params: SchedulerParams,
     latencies: Vec<Latency>,
-    library: Option<&Path>,
     engine: Option<&str>,
 ) -> Result<Design, Failure> {
-    let emitted = emit::emit(&*block.hardware())?;
-    let files = output::verilog_files(&emitted);
-    let top = emitted.top().name.clone();
     let slots = params.window().slots();
     let upstream = params.upstream();
     let mut parameters = vec![
@@ -297,32 +390,16 @@ fn design(
         parameters.push(Parameter::new("active kernels per channel", dispatch.arbiter().active()));
         parameters.push(Parameter::new("SMs", dispatch.sms().sms()));
     }
-    let area: Option<AreaReport> = match library {
-        Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
-        None => None,
-    };
-    let synthesis: Option<SynthReport> = match (library, args.flow) {
-        (None, _) | (_, FlowArg::Area) => None,
-        (Some(library), flow) => {
-            let mut options = SynthOptions { period_ns: args.period, ..SynthOptions::default() };
-            if flow == FlowArg::Quick {
-                options.variants = Variant::quick();
-            }
-            Some(synth(&files, &top, library, &options)?)
-        }
-    };
-    let window_module = emitted
-        .modules
-        .iter()
-        .find(|m| m.name.starts_with(&format!("window_{}_n{slots}_r", params.kind().name())));
-    let paper = area
+    let mut design = costs.design(name, block, parameters)?;
+    let window = format!("window_{}_n{slots}_r", params.kind().name());
+    design.paper = design
+        .area
         .as_ref()
-        .zip(window_module)
-        .and_then(|(area, module)| Some((area, area.modules.iter().find(|m| m.module == module.name)?)))
+        .and_then(|area| Some((area, area.modules.iter().find(|m| m.module.starts_with(&window))?)))
         .map(|(area, window)| paper::compare(slots as u32, &window.total, area))
         .unwrap_or_default();
-    let fpga = args.fpga.measure(block)?.iter().map(Fpga::from).collect();
-    Ok(Design { name, top, parameters, area, synthesis, latencies, paper, fpga, energy: None })
+    design.latencies = latencies;
+    Ok(design)
 }
 
 fn latencies(params: SchedulerParams, measured: Option<WindowReport>) -> Vec<Latency> {

@@ -33,9 +33,9 @@ pub struct OutputArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Measure nothing; take the report from a file of `windlass report --json`
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["window", "slots", "arbiter", "trace", "liberty", "library"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["block", "window", "slots", "arbiter", "trace", "liberty", "library", "constraints", "period"])]
     from: Option<PathBuf>,
-    /// Compare with an older report; exit status 1 if area, fmax, latency or speed-up is worse by more than the margin
+    /// Compare with an older report; exit status 1 if area, fmax, energy, FPGA, latency or speed-up is worse by more than the margin
     #[arg(long, value_name = "OLD.json")]
     baseline: Option<PathBuf>,
     /// What --baseline lets pass, in percent

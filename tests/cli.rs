@@ -290,7 +290,13 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
     ]));
     let design = &value["designs"][0];
     let synthesis = &design["synthesis"];
-    assert_eq!((&synthesis["fastest"], &synthesis["smallest"]), (&"area".into(), &"area".into()));
+    let sized = "area+resize";
+    assert_eq!((&synthesis["fastest"], &synthesis["smallest"]), (&sized.into(), &sized.into()));
+    let constraints = synthesis["constraints"].as_str().unwrap_or_default();
+    assert!(
+        constraints.starts_with("constraints/windlass.toml, library osu018: clk_i 5.000 ns"),
+        "{constraints}"
+    );
     let timing = &synthesis["results"][0]["timing"];
     assert_eq!(timing["classes"][0]["class"], "register_to_register");
     assert!(timing["classes"][0]["fmax_mhz"].as_f64().is_some_and(|f| f > 1.0), "{timing}");

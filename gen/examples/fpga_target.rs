@@ -1,14 +1,24 @@
 //! The FPGA target: a window of 32 slots and two round-robin arbiters for 132 SMs, or for as many as are compiled
 //! in, alone and side by side.
 //!
-//! `cargo run -p windlass-gen --example fpga_target [-- ice40,ecp5,xc7]`
+//! `cargo run --release -p windlass-gen --example fpga_target [-- FAMILIES [SEEDS [SECONDS]]]`: families and seeds of place and route
+//! separated by commas, and how long each run may take; `ice40 1,2,3 1200` without any.
 
+use std::time::Duration;
 use windlass_gen::report::fpga::{Family, FpgaOptions, fpga, side_by_side, table};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BlockSpec, Request};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let families = std::env::args().nth(1).unwrap_or_else(|| "ice40".into());
+    let mut arguments = std::env::args().skip(1);
+    let families = arguments.next().unwrap_or_else(|| "ice40".into());
+    let mut options = FpgaOptions::default();
+    if let Some(seeds) = arguments.next() {
+        options.seeds = seeds.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    }
+    if let Some(seconds) = arguments.next() {
+        options.limit = Duration::from_secs(seconds.parse()?);
+    }
     let request = Request::default();
     let window = emit::emit(&*BlockSpec::new("window_matrix", request)?.hardware())?;
     let arbiter = BlockSpec::new("round_robin", Request { slots: 132, ..request })
@@ -31,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut reports = Vec::new();
     for family in families.split(',') {
         for (files, top, ports) in &designs {
-            reports.push(fpga(files, top, ports, family.parse::<Family>()?, &FpgaOptions::default())?);
+            reports.push(fpga(files, top, ports, family.parse::<Family>()?, &options)?);
         }
     }
     print!("{}", table(&reports, true));

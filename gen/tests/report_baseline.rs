@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
-use windlass_gen::report::render::{Format, Report, render};
+use windlass_gen::report::render::{Energy, EventEnergy, Format, Fpga, Report, render};
 
 fn report() -> Report {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json"))
@@ -38,6 +38,97 @@ fn scale_latency(report: &mut Report, factor: f64) {
 /// More is slower.
 fn scale_time(report: &mut Report, factor: f64) {
     report.speedups[0].rows[5].speedup /= factor;
+}
+
+fn measured() -> Report {
+    let mut report = report();
+    let design = &mut report.designs[1];
+    design.energy = Some(Energy {
+        clock_mhz: 1320.0,
+        active_mw: Some(20.0),
+        idle_mw: Some(15.0),
+        leakage_mw: Some(0.5),
+        events: vec![EventEnergy { event: "CTA placed".into(), count: 100, picojoules: 30.0 }],
+        ..Energy::default()
+    });
+    design.fpga = vec![Fpga {
+        part: "iCE40 HX8K ct256".into(),
+        luts: 4000,
+        flip_flops: 1000,
+        logic_cells: Some(4500),
+        available: Some(7680),
+        slowest_mhz: Some(40.0),
+        fastest_mhz: Some(45.0),
+        runs: 3,
+        ..Fpga::default()
+    }];
+    report
+}
+
+fn power(report: &mut Report, factor: f64) {
+    *report.designs[1].energy.as_mut().unwrap().active_mw.as_mut().unwrap() *= factor;
+}
+
+fn event(report: &mut Report, factor: f64) {
+    report.designs[1].energy.as_mut().unwrap().events[0].picojoules *= factor;
+}
+
+fn luts(report: &mut Report, factor: f64) {
+    report.designs[1].fpga[0].luts = (4000.0 * factor) as u64;
+}
+
+fn logic_cells(report: &mut Report, factor: f64) {
+    report.designs[1].fpga[0].logic_cells = Some((4500.0 * factor) as u64);
+}
+
+/// More is slower.
+fn fpga_clock(report: &mut Report, factor: f64) {
+    *report.designs[1].fpga[0].slowest_mhz.as_mut().unwrap() /= factor;
+}
+
+#[test]
+fn energy_and_fpgas_can_get_worse_and_better() {
+    let metrics: [(&str, Scale); 5] = [
+        ("power, working", power),
+        ("energy per CTA placed", event),
+        ("iCE40 HX8K ct256, LUTs", luts),
+        ("iCE40 HX8K ct256, logic cells", logic_cells),
+        ("iCE40 HX8K ct256, fmax of the slowest run", fpga_clock),
+    ];
+    assert!(compare(&measured(), &measured(), 5.0).unwrap().rows.is_empty());
+    for (metric, scale) in metrics {
+        for (factor, verdict) in [(1.06, Verdict::Worse), (1.04, Verdict::Within), (0.9, Verdict::Better)] {
+            let mut now = measured();
+            scale(&mut now, factor);
+            let changes = compare(&measured(), &now, 5.0).unwrap();
+            let [row] = &changes.rows[..] else { panic!("{metric}: {:?}", changes.rows) };
+            assert_eq!((row.metric.as_str(), row.subject.as_str()), (metric, "matrix 32"));
+            assert_eq!(row.verdict, verdict, "{metric} x {factor}");
+        }
+    }
+    let with = |change: fn(&mut Report)| {
+        let mut now = measured();
+        change(&mut now);
+        compare(&measured(), &now, 5.0).unwrap()
+    };
+    // The fastest seed is luck.
+    assert!(with(|r| r.designs[1].fpga[0].fastest_mhz = Some(1.0)).rows.is_empty());
+    let slower = with(|r| {
+        let energy = r.designs[1].energy.as_mut().unwrap();
+        (energy.clock_mhz, energy.active_mw) = (660.0, Some(100.0));
+    });
+    noted(&slower, "energy was at 1320 MHz");
+    assert!(!slower.is_worse(), "power at another clock says nothing");
+    noted(&with(|r| r.designs[1].fpga[0].tool = "Yosys 9".into()), "iCE40 HX8K ct256: the tools were");
+    noted(
+        &with(|r| {
+            let fpga = &mut r.designs[1].fpga[0];
+            (fpga.slowest_mhz, fpga.runs) = (None, 0);
+        }),
+        "fmax of the slowest run is in the baseline only",
+    );
+    noted(&with(|r| r.designs[1].fpga.clear()), "iCE40 HX8K ct256, LUTs is in the baseline only");
+    noted(&with(|r| r.designs[1].energy = None), "power, working is in the baseline only");
 }
 
 type Scale = fn(&mut Report, f64);

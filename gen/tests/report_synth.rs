@@ -2,11 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc};
 use windlass_gen::netlist::{ResizeOptions, resize};
-use windlass_gen::report::synth::{Sizing, SynthOptions, Variant, VariantResult, netlist, synth};
+use windlass_gen::report::synth::{
+    Sizing, SynthOptions, SynthReport, Variant, VariantResult, netlist, synth,
+};
 use windlass_gen::report::timing::PathClass;
 use windlass_gen::report::{SynthesisError, Yosys, liberty};
 use windlass_gen::tools::{self, Tool};
+use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
 
 /// A multiplier from `slow_q` and `sum_q` to `sum_q`, and beside it only short paths.
 const LONG: &str = "
@@ -130,8 +135,8 @@ fn without_opensta_the_delay_is_an_estimate() {
 fn constraints_hold_and_wrong_ones_say_so() {
     let cache = tempfile::tempdir().unwrap();
     let with = |sdc: &str| {
-        let options =
-            SynthOptions { sdc: Some(sdc.into()), variants: Variant::quick(), ..options(cache.path()) };
+        let sdc = Some(Sdc { text: sdc.into(), ..Sdc::default() });
+        let options = SynthOptions { sdc, variants: Variant::quick(), ..options(cache.path()) };
         synth(&long(), "long", &osu018(), &options)
     };
     let report = with(
@@ -151,8 +156,9 @@ fn constraints_hold_and_wrong_ones_say_so() {
             _ => 0.0,
         };
         assert_eq!(class.external_ns, external, "{class:?}");
-        assert!((class.delay_ns + external - class.min_period_ns).abs() < 1e-3, "{class:?}");
-        assert!((4.0 - class.slack_ns.unwrap() - class.min_period_ns).abs() < 1e-3, "{class:?}");
+        assert!((4.0 - class.slack_ns.unwrap() - external - class.delay_ns).abs() < 1e-3, "{class:?}");
+        // What is outside keeps its share of the period.
+        assert!((class.delay_ns / (1.0 - external / 4.0) - class.min_period_ns).abs() < 1e-3, "{class:?}");
     }
     // A port that is not there: OpenSTA says so, and goes on; here it is an error with the command that says it again.
     let error =
@@ -161,6 +167,94 @@ fn constraints_hold_and_wrong_ones_say_so() {
     let again = std::process::Command::new("sh").args(["-c", command]).output().unwrap();
     let said = String::from_utf8_lossy(&again.stdout).into_owned() + &String::from_utf8_lossy(&again.stderr);
     assert!(said.contains("Error:"), "{command}\n{said}");
+}
+
+/// A block timed with a constraints file.
+fn timed(constraints: &Constraints, cache: &Path, library: &Path) -> SynthReport {
+    let spec = BlockSpec::new("upstream_load", Request { slots: 8, ..Request::default() }).unwrap();
+    let design = emit::emit(&*spec.hardware()).unwrap();
+    let top = design.top();
+    let name = liberty::Library::load(library).unwrap().name;
+    let sdc = constraints.resolve(spec.name(), &top.name, &top.ports).unwrap().timing(&name);
+    let options = SynthOptions { sdc: Some(sdc), variants: Variant::quick(), ..options(cache) };
+    synth(&output::verilog_files(&design), &top.name, library, &options).unwrap()
+}
+
+#[test]
+fn a_budget_of_the_constraints_file_is_what_the_ports_are_timed_with() {
+    let cache = tempfile::tempdir().unwrap();
+    let with = |changes: &[(&str, &str)]| {
+        let mut text = EMBEDDED.to_string();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        timed(&Constraints::parse(&text, "mine.toml").unwrap(), cache.path(), &osu018())
+    };
+    let of = |report: &SynthReport, class| {
+        let timing = report.results[0].timing.clone().unwrap();
+        timing.class(class).cloned().unwrap_or_else(|| panic!("{class}: {timing:?}"))
+    };
+    use PathClass::{InputToOutput, InputToRegister, RegisterToOutput, RegisterToRegister};
+    let plain = with(&[]);
+    for words in ["mine.toml, library osu018", "clk_i 5.000 ns, uncertainty 0.050 ns", "25 % = 1.250 ns"] {
+        assert!(plain.constraints.contains(words), "`{words}`: {}", plain.constraints);
+    }
+    assert_eq!((plain.driving_cell.as_deref(), plain.load_ff), (Some("BUFX2"), Some(30.0)));
+    assert!(plain.sdc.contains("set_driving_cell -lib_cell BUFX2 -pin Y"), "{}", plain.sdc);
+
+    // 0.4 instead of 0.25 of 5 ns for inputs: 0.75 ns less for what begins at one, and for nothing else.
+    let late = with(&[("input = 0.25", "input = 0.4")]);
+    // And for outputs: 0.4 instead of 0.25, where those for observation keep their tenth.
+    let early = with(&[("output = 0.25", "output = 0.4")]);
+    for (class, inputs, outputs) in [
+        (RegisterToRegister, 0.0, 0.0),
+        (InputToRegister, 0.75, 0.0),
+        (RegisterToOutput, 0.0, 0.75),
+        (InputToOutput, 0.75, 0.75),
+    ] {
+        let slack = |report| of(report, class).slack_ns.unwrap();
+        assert!((slack(&plain) - slack(&late) - inputs).abs() < 1e-3, "{class}");
+        assert!((slack(&plain) - slack(&early) - outputs).abs() < 1e-3, "{class}");
+        // The class's own clock: another budget is another share of it, and no I/O budget is in the clock inside.
+        let period = |report| of(report, class).min_period_ns;
+        assert_eq!(period(&plain) < period(&late), inputs > 0.0, "{class}");
+        assert_eq!(period(&plain) < period(&early), outputs > 0.0, "{class}");
+    }
+    assert_eq!(late.results[0].fmax_mhz(), plain.results[0].fmax_mhz());
+    assert_eq!(late.results[0].total, plain.results[0].total);
+
+    // Uncertainty is in every class; period and load are what the file says.
+    let jitter = with(&[("setup_uncertainty_ns = 0.05", "setup_uncertainty_ns = 0.25")]);
+    let delay = |report| of(report, RegisterToRegister).delay_ns;
+    assert!((delay(&jitter) - delay(&plain) - 0.2).abs() < 1e-3);
+    let loaded = with(&[("load = 0.03", "load = 0.3"), ("clk_i = 5.0", "clk_i = 8.0")]);
+    let out = |report| of(report, RegisterToOutput);
+    assert!(out(&loaded).delay_ns > out(&plain).delay_ns + 0.1, "{:?}", out(&loaded));
+    let external = out(&loaded).external_ns / out(&plain).external_ns;
+    assert!(
+        (external - 8.0 / 5.0).abs() < 1e-3 && loaded.constraints.contains("clk_i 8.000 ns"),
+        "{external}"
+    );
+}
+
+#[test]
+fn a_library_that_the_constraints_do_not_have_is_said() {
+    let cache = tempfile::tempdir().unwrap();
+    let unknown = EMBEDDED.replace("match = \"osu018*\"", "match = \"another*\"");
+    let report = timed(&Constraints::parse(&unknown, "mine.toml").unwrap(), cache.path(), &osu018());
+    assert!(
+        report.constraints.contains("which has no library `osu018_stdcells`: clk_i 1.000 ns"),
+        "{}",
+        report.constraints
+    );
+    assert!(report.driving_cell.is_some() && report.load_ff.is_some_and(|ff| ff > 1.0));
+    let faster = Constraints::embedded().with_period(3.0);
+    let report = timed(&faster, cache.path(), &osu018());
+    assert!(report.constraints.contains("library osu018: clk_i 3.000 ns"), "{}", report.constraints);
+    let class =
+        report.results[0].timing.as_ref().unwrap().class(PathClass::InputToRegister).cloned().unwrap();
+    assert!((class.delay_ns + class.external_ns + class.slack_ns.unwrap() - 3.0).abs() < 1e-3, "{class:?}");
 }
 
 /// One register bit that 300 gates read: a hopeless net without a buffer tree.

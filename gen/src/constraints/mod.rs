@@ -327,6 +327,14 @@ impl Constraints {
         read::read(text, file)
     }
 
+    /// The same with one period for every clock, whatever the library or the FPGA.
+    pub fn with_period(mut self, period_ns: f64) -> Self {
+        self.clocks.iter_mut().for_each(|clock| clock.period_ns = period_ns);
+        self.libraries.values_mut().for_each(|library| library.period_ns.clear());
+        self.fpgas.values_mut().for_each(|fpga| fpga.period_ns.clear());
+        self
+    }
+
     /// The library of that short name, or the one whose pattern fits a Liberty file's library name.
     pub fn library(&self, name: &str) -> Result<(&str, &LibraryEnvironment), ConstraintErrors> {
         let found = self.libraries.get_key_value(name);
@@ -358,6 +366,17 @@ impl Constraints {
     ) -> Result<Resolved<'a>, ConstraintErrors> {
         Resolver { constraints: self, block, top, ports, errors: Vec::new() }.run()
     }
+}
+
+/// Constraints of one design as static timing takes them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sdc {
+    /// SDC, in ns and in the library's own unit of capacitance.
+    pub text: String,
+    /// What it says, in one line; may be empty.
+    pub summary: String,
+    /// The cell that drives each input, and the load of each output in the library's own unit.
+    pub driver: Option<(String, f64)>,
 }
 
 /// What the file says of one design.

@@ -3,7 +3,7 @@
 //! Ports wider than one bit are written as `{name[*]}`: OpenSTA and Vivado find the bits under it, and OpenSTA does so too where
 //! Yosys has split the port (`splitnets -ports`).
 
-use super::{ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved};
+use super::{ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved, Sdc};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_rtl::port::Port;
@@ -48,6 +48,48 @@ impl Resolved<'_> {
             }
         }
         Ok(text)
+    }
+
+    /// What static timing with the Liberty library of that name takes, and says that it took. A library that the file does not have
+    /// leaves the clock its own period, and driving cell and load to the flow.
+    pub fn timing(&self, library: &str) -> Sdc {
+        let known = self.constraints.library(library).ok();
+        let name = known.map(|(name, _)| name);
+        let text = self.sdc(name).unwrap_or_else(|_| unreachable!("the library was just found"));
+        let none = BTreeMap::new();
+        let periods = known.map_or(&none, |(_, library)| &library.period_ns);
+        let mut said = Vec::new();
+        for (clock, _) in &self.clocks {
+            let name = &clock.port.value;
+            let (period, uncertainty) = (self.period(name, periods), clock.setup_uncertainty_ns);
+            said.push(format!("{name} {} ns, uncertainty {} ns", decimal(period), decimal(uncertainty)));
+        }
+        for (what, groups) in [("before inputs", &self.inputs), ("after outputs", &self.outputs)] {
+            let group = |Group { clock, share, ports }: &Group| {
+                let ns = decimal(share * self.period(clock, periods));
+                let whose = match &ports[..] {
+                    [port] => port.name.clone(),
+                    ports => format!("{} ports", ports.len()),
+                };
+                format!("{} % = {ns} ns ({whose})", (share * 1e4).round() / 100.0)
+            };
+            if !groups.is_empty() {
+                said.push(format!(
+                    "outside {what} {}",
+                    groups.iter().map(group).collect::<Vec<_>>().join(", ")
+                ));
+            }
+        }
+        match self.exceptions.len() {
+            0 => {}
+            1 => said.push("1 false or multi-cycle path".into()),
+            n => said.push(format!("{n} false or multi-cycle paths")),
+        }
+        let whose =
+            name.map_or(format!("which has no library `{library}`"), |name| format!("library {name}"));
+        let summary = format!("{}, {whose}: {}", self.constraints.file, said.join("; "));
+        let driver = known.map(|(_, library)| (library.driving_cell.clone(), library.load));
+        Sdc { text, summary, driver }
     }
 
     /// Xilinx design constraints, for Vivado.
@@ -134,13 +176,14 @@ impl Resolved<'_> {
         }
     }
 
+    fn period(&self, clock: &str, periods: &BTreeMap<String, f64>) -> f64 {
+        let own = self.clocks.iter().find(|(c, _)| c.port.value == clock).map_or(1.0, |(c, _)| c.period_ns);
+        periods.get(clock).copied().unwrap_or(own)
+    }
+
     /// Clocks, budgets and exceptions, in the Tcl that SDC and XDC share.
     fn tcl(&self, text: &mut String, periods: &BTreeMap<String, f64>) {
-        let period = |name: &str| {
-            let own =
-                self.clocks.iter().find(|(c, _)| c.port.value == name).map_or(1.0, |(c, _)| c.period_ns);
-            periods.get(name).copied().unwrap_or(own)
-        };
+        let period = |name: &str| self.period(name, periods);
         for (clock, here) in &self.clocks {
             let name = &clock.port.value;
             let period = decimal(period(name));

@@ -3,9 +3,8 @@
 //! The hierarchy is kept, so that each module has an area and the modules add up to the top. What a flattened design would
 //! save across module borders is therefore not in these numbers.
 
-use super::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
+use super::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
 use super::liberty::{self, LibertyError, Library};
-use crate::cache;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -137,7 +136,7 @@ pub fn area(
     options: &AreaOptions,
 ) -> Result<AreaReport, SynthesisError> {
     flow::check_names(design, top)?;
-    let root = options.cache.clone().or_else(cache::root).ok_or(SynthesisError::NoCache)?.join("area");
+    let root = flow::shelf(options.cache.as_deref(), "area")?;
     let liberty_text = liberty::read(liberty)?;
     let yosys = match &options.yosys {
         Some(found) => found.clone(),
@@ -152,7 +151,6 @@ pub fn area(
     let library = Library::parse(&liberty_text, liberty)?;
     let (gate, gate_um2) = gate(&library, liberty)?;
 
-    fs::create_dir_all(&root).map_err(io_error("create", &root))?;
     let work = Workplace::new(&root, top, &key, options.limit)?;
     let others = [("cells.lib", liberty_text.as_str()), ("synth.ys", script.as_str())];
     let statistics = synthesize(work, design, &others, top, &yosys)?;
@@ -168,8 +166,7 @@ pub fn area(
         script,
         modules,
     };
-    let bytes = serde_json::to_vec(&report).map_err(|e| io_error("write", &root)(e.into()))?;
-    flow::store(&root, &entry, &bytes)?;
+    flow::store_entry(&root, &entry, &report)?;
     Ok(report)
 }
 
@@ -204,9 +201,9 @@ fn script(design: &[(String, String)], top: &str, yosys: &Yosys, abc_script: &st
 
 /// A module, as Yosys counts it.
 #[derive(Debug, Deserialize)]
-struct ModuleStatistics {
+pub(super) struct ModuleStatistics {
     #[serde(default)]
-    num_cells_by_type: BTreeMap<String, u64>,
+    pub num_cells_by_type: BTreeMap<String, u64>,
     // Newer versions count instances of modules apart.
     #[serde(default)]
     num_submodules_by_type: BTreeMap<String, u64>,
@@ -242,7 +239,7 @@ fn synthesize(
 }
 
 /// The value of `"modules"`, read on its own: where modules are nested twice, Yosys 0.23 goes on with lines that are no JSON.
-fn parse_statistics(text: &str) -> Result<BTreeMap<String, ModuleStatistics>, String> {
+pub(super) fn parse_statistics(text: &str) -> Result<BTreeMap<String, ModuleStatistics>, String> {
     let (_, modules) = text.split_once("\"modules\":").ok_or("they have no `modules`")?;
     let first = serde_json::Deserializer::from_str(modules).into_iter().next();
     first.ok_or("they end after `modules`")?.map_err(|e| e.to_string())

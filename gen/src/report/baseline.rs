@@ -1,7 +1,7 @@
-//! Two reports compared: did area, clock, latency or speed-up get worse by more than a margin?
+//! Two reports compared: did area, clock, energy, FPGA fit, latency or speed-up get worse by more than a margin?
 
 use super::area::AreaReport;
-use super::render::{Design, FORMAT_VERSION, Report};
+use super::render::{Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, Report};
 use super::synth::SynthReport;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -288,6 +288,8 @@ impl Found {
     fn design(&mut self, old: &Design, new: &Design) {
         self.area(&new.name, old.area.as_ref(), new.area.as_ref());
         self.synthesis(&new.name, old.synthesis.as_ref(), new.synthesis.as_ref());
+        self.energy(&new.name, old.energy.as_ref(), new.energy.as_ref());
+        self.fpga(&new.name, &old.fpga, &new.fpga);
         for latency in &new.latencies {
             let same = old.latencies.iter().find(|l| l.name == latency.name);
             let metric = format!("{} (median)", latency.name);
@@ -327,7 +329,11 @@ impl Found {
                 return;
             }
             self.same_flow("timing", [&old.tool, &new.tool], [&old.script, &new.script]);
-            if old.sdc != new.sdc {
+            // Comments name the file and the version.
+            let orders = |s: &SynthReport| {
+                s.sdc.lines().filter(|l| !l.starts_with('#')).map(String::from).collect::<Vec<_>>()
+            };
+            if orders(old) != orders(new) {
                 self.note("timing: not the same constraints".into());
             }
             let variants = |s: &SynthReport| s.results.iter().map(|r| r.abc.clone()).collect::<Vec<_>>();
@@ -348,6 +354,70 @@ impl Found {
         self.maybe(name, "area, flattened, fastest", "µm²", [area(old), area(new)], true);
         let clock = |s: Option<&SynthReport>| s?.fastest()?.fmax_mhz();
         self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], false);
+    }
+
+    fn energy(&mut self, name: &str, old: Option<&Energy>, new: Option<&Energy>) {
+        if let (Some(old), Some(new)) = (old, new) {
+            // Power at another clock, or of another run, is another number.
+            if old.clock_mhz != new.clock_mhz || old.activity != new.activity {
+                self.note(format!(
+                    "{name}: energy was at {} MHz with switching from {}, and is at {} MHz from {}",
+                    old.clock_mhz, old.activity, new.clock_mhz, new.activity
+                ));
+            }
+            if old.clock_mhz != new.clock_mhz {
+                return;
+            }
+        }
+        let powers = |e: Option<&Energy>| e.map_or([None; 3], |e| [e.active_mw, e.idle_mw, e.leakage_mw]);
+        for (index, what) in ["working", "waiting", "leakage"].iter().enumerate() {
+            let both = [powers(old)[index], powers(new)[index]];
+            self.maybe(name, &format!("power, {what}"), "mW", both, true);
+        }
+        let events = |e: Option<&Energy>| e.map(|e| e.events.clone()).unwrap_or_default();
+        let (before, now) = (events(old), events(new));
+        let of =
+            |all: &[EventEnergy], event: &str| all.iter().find(|e| e.event == event).map(|e| e.picojoules);
+        let gone = before.iter().filter(|e| of(&now, &e.event).is_none());
+        for event in now.iter().chain(gone).map(|e| e.event.as_str()) {
+            let both = [of(&before, event), of(&now, event)];
+            self.maybe(name, &format!("energy per {event}"), "pJ", both, true);
+        }
+    }
+
+    fn fpga(&mut self, name: &str, old: &[Fpga], new: &[Fpga]) {
+        let gone = old.iter().filter(|f| !new.iter().any(|n| n.part == f.part));
+        for part in new.iter().chain(gone).map(|f| f.part.as_str()) {
+            let of = |all: &[Fpga]| all.iter().find(|f| f.part == part).cloned();
+            let (old, new) = (of(old), of(new));
+            if let (Some(old), Some(new)) = (&old, &new) {
+                if old.tool != new.tool {
+                    self.note(format!("{part}: the tools were {} and are {}", old.tool, new.tool));
+                }
+                if old.runs != new.runs {
+                    self.note(format!("{name}: {part} had {} runs and has {}", old.runs, new.runs));
+                }
+            }
+            let counts = |f: &Option<Fpga>| {
+                let counts = f.as_ref().map(|f| [f.luts, f.flip_flops, f.block_rams, f.carries]);
+                counts.map_or([None; 4], |counts| counts.map(|n| Some(n as f64)))
+            };
+            for (index, what) in ["LUTs", "flip-flops", "block RAMs", "carries"].iter().enumerate() {
+                let both = [counts(&old)[index], counts(&new)[index]];
+                self.maybe(name, &format!("{part}, {what}"), "cells", both, true);
+            }
+            let cells = |f: &Option<Fpga>| f.as_ref()?.logic_cells.map(|n| n as f64);
+            self.maybe(name, &format!("{part}, logic cells"), "cells", [cells(&old), cells(&new)], true);
+            // The slowest seed: the fastest is luck.
+            let clock = |f: &Option<Fpga>| f.as_ref()?.slowest_mhz;
+            self.maybe(
+                name,
+                &format!("{part}, fmax of the slowest run"),
+                "MHz",
+                [clock(&old), clock(&new)],
+                false,
+            );
+        }
     }
 
     fn same_library(&mut self, name: &str, old: &str, new: &str) -> bool {

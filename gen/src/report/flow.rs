@@ -1,4 +1,5 @@
-//! What the synthesis and the timing flow share: which Yosys, running a program in a folder of its own with a limit, and errors.
+//! What the flows for area, timing and FPGAs share: which Yosys, running a program in a folder of its own with a limit, what is kept
+//! in the cache under the SHA-256 of all that it depends on, and errors.
 
 use super::liberty::LibertyError;
 use crate::cache;
@@ -81,7 +82,7 @@ pub enum SynthesisError {
     },
     /// A tool's output is not understood.
     #[error(
-        "what {tool} wrote cannot be read: {what}\n  Yosys 0.23 and 0.70 and OpenSTA 2.0.17 are known to work; set YOSYS or STA to another one"
+        "what {tool} wrote cannot be read: {what}\n  Yosys 0.23 and 0.70, OpenSTA 2.0.17 and nextpnr 0.4 are known to work; `windlass doctor` names the variable that sets each to another one"
     )]
     Output {
         /// The tool's version.
@@ -111,6 +112,13 @@ pub(super) fn io_error<'a>(
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> SynthesisError + 'a {
     move |source| SynthesisError::Io { what, path: path.to_path_buf(), source }
+}
+
+/// The folder of one kind of results below `cache`, by default below [`cache::root`]; it is there afterwards.
+pub(super) fn shelf(cache: Option<&Path>, name: &str) -> Result<PathBuf, SynthesisError> {
+    let root = cache.map(Path::to_path_buf).or_else(cache::root).ok_or(SynthesisError::NoCache)?.join(name);
+    fs::create_dir_all(&root).map_err(io_error("create", &root))?;
+    Ok(root)
 }
 
 /// Names go into scripts as they stand, and are files.
@@ -154,6 +162,16 @@ pub(super) fn store(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Synthes
     file.write_all(bytes).map_err(io_error("write", &entry))?;
     file.persist(&entry).map_err(|e| io_error("write", &entry)(e.error))?;
     Ok(())
+}
+
+/// Puts an entry into the cache, for [`stored`].
+pub(super) fn store_entry<T: serde::Serialize>(
+    root: &Path,
+    name: &str,
+    entry: &T,
+) -> Result<(), SynthesisError> {
+    let bytes = serde_json::to_vec(entry).map_err(|e| io_error("write", root)(e.into()))?;
+    store(root, name, &bytes)
 }
 
 /// The entry of the cache, if it is there. One that does not parse is damaged and is made again.
@@ -229,6 +247,26 @@ pub(super) struct Failure {
     pub status: String,
     pub message: String,
     pub command: String,
+    /// It did not end in time.
+    pub late: bool,
+}
+
+/// What ends a run: an error, or a tool whose files are to be kept.
+pub(super) enum Stop {
+    Error(SynthesisError),
+    Failure(Failure),
+}
+
+impl From<SynthesisError> for Stop {
+    fn from(error: SynthesisError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
 }
 
 /// A folder for one run of a flow. It goes away at the end, unless something failed in it.
@@ -260,12 +298,13 @@ impl<'a> Workplace<'a> {
     }
 
     /// Runs a program here, stdout into the file `out`, until it ends or the limit is over.
-    fn run(&self, tool: &'static str, program: &Path, args: &[&str], out: &str) -> Result<(), Failure> {
+    pub fn run(&self, tool: &'static str, program: &Path, args: &[&str], out: &str) -> Result<(), Failure> {
         // The command runs in another folder, from where a relative path would lead elsewhere.
         let program = std::path::absolute(program).unwrap_or_else(|_| program.to_path_buf());
         let quoted: Vec<String> = args.iter().map(|a| quote(a)).collect();
         let command = format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), quoted.join(" "));
-        let failure = |status: String, message: String| Failure { tool, status, message, command };
+        let failure =
+            |status: String, message: String| Failure { tool, status, message, command, late: false };
         let err = self.path().join(format!("{out}.err"));
         let start = || -> io::Result<std::process::Child> {
             Command::new(&program)
@@ -280,16 +319,16 @@ impl<'a> Workplace<'a> {
             Ok(child) => child,
             Err(error) => return Err(failure("it did not start".into(), error.to_string())),
         };
-        let status = match wait(&mut child, self.limit) {
+        let (status, late) = match wait(&mut child, self.limit) {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => status.to_string(),
-            Ok(None) => format!("stopped: it took longer than {} s", self.limit.as_secs()),
-            Err(error) => error.to_string(),
+            Ok(Some(status)) => (status.to_string(), false),
+            Ok(None) => (format!("stopped: it took longer than {} s", self.limit.as_secs()), true),
+            Err(error) => (error.to_string(), false),
         };
         // OpenSTA and Python complain on stderr too; a Yosys that crashed may have said why in its log only.
         let said = read_lossy(&err);
         let said = if said.trim().is_empty() { read_lossy(&self.path().join(out)) } else { said };
-        Err(failure(status, tail(&said)))
+        Err(Failure { late, ..failure(status, tail(&said)) })
     }
 
     /// Runs OpenSTA; what it printed is in the file `out`. It goes on after errors and ends with 0, so that they are looked for.
@@ -307,7 +346,7 @@ impl<'a> Workplace<'a> {
             if errors.is_empty() { "it did not come to the end".into() } else { tail(&errors.join("\n")) };
         let command =
             format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), args.map(quote).join(" "));
-        Err(Failure { tool: "OpenSTA", status: "it reported errors".into(), message, command })
+        Err(Failure { tool: "OpenSTA", status: "it reported errors".into(), message, command, late: false })
     }
 
     /// Moves the folder to where the commands of failures expect it.
@@ -321,7 +360,7 @@ impl<'a> Workplace<'a> {
     pub fn failed(self, failure: Failure) -> SynthesisError {
         let top = self.top.to_string();
         self.keep();
-        let Failure { tool, status, message, command } = failure;
+        let Failure { tool, status, message, command, .. } = failure;
         SynthesisError::Failed { tool, top, status, message, command }
     }
 }

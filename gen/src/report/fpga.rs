@@ -5,7 +5,8 @@
 //! and from there through registered trees of XOR to one pin. Each path of the block thus begins and ends in a flip-flop, and counts.
 //! The block's logic cells are those of the block alone, packed but not placed.
 
-use super::job::{self, JobError, Shelf};
+use super::area;
+use super::flow::{self, Failure, Stop, SynthesisError, Workplace, Yosys};
 use super::render::Fpga;
 use crate::tools::{self, Found, Tool};
 use serde::{Deserialize, Serialize};
@@ -13,20 +14,15 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 use std::str::FromStr;
 use std::time::Duration;
-use thiserror::Error;
 use windlass_rtl::port::{CLOCK, Direction, Port};
 
 /// Part of the cache's key: goes up when an [`FpgaReport`] comes to mean something else.
-const CACHE_FORMAT: &str = "fpga 1";
+const CACHE_FORMAT: u32 = 2;
 
 /// How long each run of a tool may take by default.
 pub const LIMIT: Duration = Duration::from_secs(1200);
-
-/// Arguments of a run that packs and stops.
-const PACK: [&str; 2] = ["--pack-only", "--quiet"];
 
 /// Name of the harness; no block is called so.
 const HARNESS: &str = "windlass_harness";
@@ -71,7 +67,7 @@ impl Family {
         match self {
             Self::Ice40 => &["synth_ice40", "synth_ice40 -abc9 -device hx -nocarry"],
             Self::Ecp5 => &["synth_ecp5"],
-            Self::Xc7 => &["synth_xilinx -family xc7 -noiopad"],
+            Self::Xc7 => &["synth_xilinx -family xc7 -flatten -noiopad"],
         }
     }
 
@@ -140,8 +136,8 @@ enum Kind {
 /// How to measure.
 #[derive(Clone, Debug)]
 pub struct FpgaOptions {
-    /// The Yosys to use; `None`: the one that [`tools::find`] finds.
-    pub yosys: Option<Found>,
+    /// The Yosys to use; `None`: the one that [`Yosys::find`] finds.
+    pub yosys: Option<Yosys>,
     /// The cache's root; `None`: [`crate::cache::root`].
     pub cache: Option<PathBuf>,
     /// Seeds of place and route, one run each: a single run is luck. None: only synthesis.
@@ -263,10 +259,15 @@ impl From<&FpgaReport> for Fpga {
                 (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
                 row.remark = format!("not routed: {reason}");
             }
-            Placement::NotRun { reason } => row.remark.clone_from(reason),
+            // How to install a tool has lines of its own, which a cell of a table has not.
+            Placement::NotRun { reason } => row.remark = one_line(reason),
         }
         row
     }
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 /// One run of place and route.
@@ -287,28 +288,6 @@ impl Placement {
     }
 }
 
-/// Why there is no result.
-#[derive(Debug, Error)]
-pub enum FpgaError {
-    /// A tool is missing or failed.
-    #[error(transparent)]
-    Job(#[from] JobError),
-    /// A file or module name that cannot be given to Yosys.
-    #[error("`{name}` cannot be synthesized under that name: use letters, digits, `_`, `-` and `.` only")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// A tool's results are not understood.
-    #[error("the results of {tool} cannot be read: {what}\n  Yosys 0.23 and nextpnr 0.4 are known to work")]
-    Results {
-        /// The tool.
-        tool: String,
-        /// What is wrong with them.
-        what: String,
-    },
-}
-
 /// Measures the module `top` in `design`, a list of Verilog files (name, text), with its `ports`.
 ///
 /// A design that does not fit is a result. Without nextpnr there are counts and no frequency; the report says so. Results are cached
@@ -319,17 +298,12 @@ pub fn fpga(
     ports: &[Port],
     family: Family,
     options: &FpgaOptions,
-) -> Result<FpgaReport, FpgaError> {
-    for name in design.iter().map(|(name, _)| name.as_str()).chain([top]) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
-            return Err(FpgaError::Name { name: name.into() });
-        }
-    }
-    let shelf = Shelf::new(options.cache.as_deref(), "fpga")?;
+) -> Result<FpgaReport, SynthesisError> {
+    flow::check_names(design, top)?;
+    let root = flow::shelf(options.cache.as_deref(), "fpga")?;
     let yosys = match &options.yosys {
-        Some(found) => found.clone(),
-        None => tools::find(Tool::Yosys).map_err(JobError::from)?,
+        Some(yosys) => yosys.clone(),
+        None => Yosys::find()?,
     };
     let placer = match family.place_and_route() {
         _ if options.seeds.is_empty() => Err("place and route was not asked for".to_string()),
@@ -339,46 +313,51 @@ pub fn fpga(
             .map_err(|error| error.to_string()),
     };
     let harness = harness(top, ports);
-    let scripts: Vec<String> =
-        family.synth().iter().map(|synth| script(design, top, synth, placer.is_ok())).collect();
+    let scripts: Vec<String> = family
+        .synth()
+        .iter()
+        .enumerate()
+        .map(|(try_, synth)| script(design, top, &yosys, synth, try_, placer.is_ok()))
+        .collect();
     let seeds = format!("{:?} {} {}", options.seeds, options.target_mhz, options.limit.as_secs());
     let version = placer.as_ref().map_or_else(String::as_str, |p| p.found.version_line.as_str());
-    let all_scripts = scripts.concat();
-    let parts = design.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]);
-    let others = [CACHE_FORMAT, family.name(), &yosys.version_line, &all_scripts, &harness, version, &seeds];
-    let key = job::key(parts.chain(others));
-    if let Some(report) = shelf.get(&key) {
+    let others = ["fpga", family.name(), &yosys.version, &scripts.concat(), &harness, version, &seeds];
+    let key = flow::key(CACHE_FORMAT, design, &others);
+    let entry = format!("{key}.json");
+    if let Some(report) = flow::stored(&root, &entry) {
         return Ok(report);
     }
 
-    let stub = stub(top, ports);
-    let mut best: Option<(u64, String, BTreeMap<String, u64>, tempfile::TempDir)> = None;
-    for script in scripts {
-        let files = design.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-        let files = files.chain([("harness.v", &*harness), ("stub.v", &*stub), ("synth.ys", &*script)]);
-        let folder = shelf.folder(files)?;
-        let arguments = ["-q", "-l", "yosys.log", "-s", "synth.ys"];
-        let output = run_within(&yosys, &arguments, folder.path(), top, options)?;
-        if !output.status.success() {
-            return Err(shelf.failed(&key, top, &yosys, &arguments, &output, folder).into());
+    let work = Workplace::new(&root, top, &key, options.limit)?;
+    for (name, text) in design {
+        work.write(name, text)?;
+    }
+    work.write("harness.v", &harness)?;
+    work.write("stub.v", &stub(top, ports))?;
+    let mut best: Option<(u64, usize, BTreeMap<String, u64>)> = None;
+    for (try_, script) in scripts.iter().enumerate() {
+        let file = format!("synth-{try_}.ys");
+        work.write(&file, script)?;
+        if let Err(failure) = yosys.run(&work, &file, &format!("synth-{try_}")) {
+            return Err(work.failed(failure));
         }
-        let cells = statistics(&folder.path().join("stat.json"), top)
-            .map_err(|what| FpgaError::Results { tool: yosys.version_line.clone(), what })?;
+        let cells = statistics(&work.path().join(format!("stat-{try_}.json")), top)
+            .map_err(|what| SynthesisError::Output { tool: yosys.version.clone(), what })?;
         let size = cells.iter().filter(|(cell, _)| matches!(family.kind(cell), Kind::Lut | Kind::Carry));
         let size = size.map(|(_, count)| count).sum();
         if best.as_ref().is_none_or(|(smallest, ..)| size < *smallest) {
-            best = Some((size, script, cells, folder));
+            best = Some((size, try_, cells));
         }
     }
-    let Some((_, script, cells, folder)) = best else {
+    let Some((_, try_, cells)) = best else {
         unreachable!("every family has a command");
     };
     let mut report = FpgaReport {
         top: top.into(),
         family,
         part: family.part().into(),
-        tool: yosys.version_line,
-        script,
+        tool: yosys.version,
+        script: scripts[try_].clone(),
         luts: 0,
         flip_flops: 0,
         block_rams: 0,
@@ -399,26 +378,15 @@ pub fn fpga(
         report.cells.insert(cell, count);
     }
     report.placement = match placer {
-        Ok(placer) => placer.place(&shelf, &key, top, folder, options)?,
+        Ok(placer) => match placer.place(&work, try_, options) {
+            Ok(placement) => placement,
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Failure(failure)) => return Err(work.failed(failure)),
+        },
         Err(reason) => Placement::NotRun { reason },
     };
-    shelf.put(&key, &report)?;
+    flow::store_entry(&root, &entry, &report)?;
     Ok(report)
-}
-
-/// A run without whose end there is no result.
-fn run_within(
-    tool: &Found,
-    arguments: &[&str],
-    folder: &Path,
-    top: &str,
-    options: &FpgaOptions,
-) -> Result<Output, JobError> {
-    job::run(tool, arguments, folder, options.limit)?.ok_or_else(|| JobError::TooLong {
-        tool: tool.tool.info().name,
-        top: top.into(),
-        seconds: options.limit.as_secs(),
-    })
 }
 
 struct Placer {
@@ -447,22 +415,10 @@ struct Utilization {
 }
 
 impl Placer {
-    fn place(
-        &self,
-        shelf: &Shelf,
-        key: &str,
-        top: &str,
-        folder: tempfile::TempDir,
-        options: &FpgaOptions,
-    ) -> Result<Placement, FpgaError> {
+    /// Places what the attempt `try_` of synthesis left in the folder.
+    fn place(&self, work: &Workplace, try_: usize, options: &FpgaOptions) -> Result<Placement, Stop> {
         let tool = self.found.version_line.clone();
-        let pack =
-            [self.arguments, &["--json", "alone.json", "--report", "alone-report.json"], &PACK].concat();
-        let output = run_within(&self.found, &pack, folder.path(), top, options)?;
-        if !output.status.success() {
-            return Err(shelf.failed(key, top, &self.found, &pack, &output, folder).into());
-        }
-        let alone = self.utilization(&self.results(&folder.path().join("alone-report.json"))?)?;
+        let alone = self.packed(work, &format!("alone-{try_}"))?;
         let too_large = |reason: String| Placement::TooLarge {
             tool: tool.clone(),
             logic_cells: alone.used,
@@ -473,13 +429,8 @@ impl Placer {
             return Ok(too_large(format!("{} of {} {}", alone.used, alone.available, self.resource)));
         }
         // nextpnr does not look at numbers of cells before it has tried to place them.
-        let pack =
-            [self.arguments, &["--json", "harness.json", "--report", "harness-report.json"], &PACK].concat();
-        let output = run_within(&self.found, &pack, folder.path(), top, options)?;
-        if !output.status.success() {
-            return Err(shelf.failed(key, top, &self.found, &pack, &output, folder).into());
-        }
-        let packed = self.utilization(&self.results(&folder.path().join("harness-report.json"))?)?;
+        let harness = format!("harness-{try_}");
+        let packed = self.packed(work, &harness)?;
         if packed.used > packed.available {
             let (used, available) = (packed.used, packed.available);
             return Ok(too_large(format!(
@@ -491,27 +442,30 @@ impl Placer {
         let mut runs = Vec::new();
         let mut with_harness = 0;
         for seed in &options.seeds {
-            let text = seed.to_string();
-            let files = ["--json", "harness.json", "--report", "report.json", "--quiet"];
-            let how = ["--timing-allow-fail", "--freq", &frequency, "--seed", &text];
-            let place = [self.arguments, &files, &how].concat();
-            let Some(output) = job::run(&self.found, &place, folder.path(), options.limit)? else {
-                return Ok(Placement::Unrouted {
-                    tool,
-                    logic_cells: alone.used,
-                    available: alone.available,
-                    reason: format!("seed {seed} had no result after {} s", options.limit.as_secs()),
-                });
-            };
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                let full = ["Unable to place", "unable to place", "no Bels", "no BELs", "Unable to find"];
-                if let Some(line) = said.lines().find(|line| full.iter().any(|words| line.contains(words))) {
-                    return Ok(too_large(format!("in its harness: {}", line.trim_start_matches("ERROR: "))));
+            let name = format!("seed-{seed}");
+            let how = ["--timing-allow-fail", "--freq", &frequency, "--seed", &seed.to_string()];
+            match self.run(work, &harness, &name, &how) {
+                Ok(()) => {}
+                Err(failure) if failure.late => {
+                    return Ok(Placement::Unrouted {
+                        tool,
+                        logic_cells: alone.used,
+                        available: alone.available,
+                        reason: format!("seed {seed} had no result after {} s", options.limit.as_secs()),
+                    });
                 }
-                return Err(shelf.failed(key, top, &self.found, &place, &output, folder).into());
+                Err(failure) => {
+                    let full = ["Unable to place", "unable to place", "no Bels", "no BELs", "Unable to find"];
+                    let said = |line: &&str| full.iter().any(|words| line.contains(words));
+                    return match failure.message.lines().find(said) {
+                        Some(line) => {
+                            Ok(too_large(format!("in its harness: {}", line.trim_start_matches("ERROR: "))))
+                        }
+                        None => Err(failure.into()),
+                    };
+                }
             }
-            let results = self.results(&folder.path().join("report.json"))?;
+            let results = self.results(work, &name)?;
             with_harness = self.utilization(&results)?.used;
             let fmax_mhz = results.fmax.values().map(|f| f.achieved).reduce(f64::min);
             runs.push(Run { seed: *seed, fmax_mhz: fmax_mhz.map(|mhz| (mhz * 100.0).round() / 100.0) });
@@ -520,35 +474,62 @@ impl Placer {
         Ok(Placement::Placed { tool, logic_cells, available, with_harness, runs })
     }
 
-    fn results(&self, path: &Path) -> Result<Results, FpgaError> {
+    /// Runs nextpnr on the netlist; its results are in `NAME-report.json`, and what it printed in `NAME.log`.
+    fn run(&self, work: &Workplace, netlist: &str, name: &str, how: &[&str]) -> Result<(), Failure> {
+        let (netlist, report) = (format!("{netlist}.json"), format!("{name}-report.json"));
+        let files = ["--json", &netlist, "--report", &report, "--quiet"];
+        let arguments = [self.arguments, &files, how].concat();
+        work.run(self.found.tool.info().name, &self.found.path, &arguments, &format!("{name}.log"))
+    }
+
+    /// What the netlist takes once it is packed, which is not yet placed.
+    fn packed(&self, work: &Workplace, netlist: &str) -> Result<Utilization, Stop> {
+        let name = format!("{netlist}-pack");
+        self.run(work, netlist, &name, &["--pack-only"])?;
+        Ok(self.utilization(&self.results(work, &name)?)?)
+    }
+
+    fn results(&self, work: &Workplace, name: &str) -> Result<Results, SynthesisError> {
+        let path = work.path().join(format!("{name}-report.json"));
         let text = fs::read_to_string(path).map_err(|e| self.unreadable(e.to_string()))?;
         serde_json::from_str(&text).map_err(|e| self.unreadable(e.to_string()))
     }
 
-    fn utilization(&self, results: &Results) -> Result<Utilization, FpgaError> {
+    fn utilization(&self, results: &Results) -> Result<Utilization, SynthesisError> {
         let found = results.utilization.get(self.resource).copied();
-        found.ok_or_else(|| self.unreadable(format!("they have no `{}`", self.resource)))
+        found.ok_or_else(|| self.unreadable(format!("its report has no `{}`", self.resource)))
     }
 
-    fn unreadable(&self, what: String) -> FpgaError {
-        FpgaError::Results { tool: self.found.version_line.clone(), what }
+    fn unreadable(&self, what: String) -> SynthesisError {
+        SynthesisError::Output { tool: self.found.version_line.clone(), what }
     }
 }
 
-/// The block is synthesized alone, then put into the harness as a netlist: nothing is optimized across that border.
-fn script(design: &[(String, String)], top: &str, synth: &str, place: bool) -> String {
-    let mut script = String::new();
-    for (name, _) in design {
-        let _ = writeln!(script, "read_verilog {name}");
-    }
+/// The block is synthesized alone, then put into the harness as a netlist: nothing is optimized across that border. The files of the
+/// attempt `try_` have its number.
+fn script(
+    design: &[(String, String)],
+    top: &str,
+    yosys: &Yosys,
+    synth: &str,
+    try_: usize,
+    place: bool,
+) -> String {
+    let mut script = flow::read_commands(design, top, yosys);
+    // nextpnr does not know the cells in which newer versions note what was flattened.
     let _ = write!(
         script,
-        "hierarchy -check -top {top}\nproc -noopt\ncheck\n{synth} -top {top}\ntee -q -o stat.json stat -json\n"
+        "hierarchy -check -top {top}\n\
+         proc -noopt\n\
+         check\n\
+         {synth} -top {top}\n\
+         delete t:$scopeinfo\n\
+         tee -q -o stat-{try_}.json stat -json\n"
     );
     if place {
         let _ = write!(
             script,
-            "write_json alone.json\n\
+            "write_json alone-{try_}.json\n\
              design -stash alone\n\
              read_verilog -lib stub.v\n\
              read_verilog harness.v\n\
@@ -557,8 +538,9 @@ fn script(design: &[(String, String)], top: &str, synth: &str, place: bool) -> S
              design -copy-from alone -as {top} {top}\n\
              hierarchy -check -top {HARNESS}\n\
              flatten\n\
+             delete t:$scopeinfo\n\
              opt_clean -purge\n\
-             write_json harness.json\n"
+             write_json harness-{try_}.json\n"
         );
     }
     script
@@ -626,18 +608,9 @@ fn harness(top: &str, ports: &[Port]) -> String {
 
 /// Cells by type of the flattened design.
 fn statistics(path: &Path, top: &str) -> Result<BTreeMap<String, u64>, String> {
-    #[derive(Deserialize)]
-    struct Module {
-        #[serde(default)]
-        num_cells_by_type: BTreeMap<String, u64>,
-    }
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
-    // The value of `modules` alone: Yosys 0.23 may go on with lines that are no JSON.
-    let (_, modules) = text.split_once("\"modules\":").ok_or("they have no `modules`")?;
-    let first = serde_json::Deserializer::from_str(modules).into_iter::<BTreeMap<String, Module>>().next();
-    let modules = first.ok_or("they end after `modules`")?.map_err(|e| e.to_string())?;
     let plain = |name: &str| name.trim_start_matches('\\').to_string();
-    let module = modules.into_iter().find(|(name, _)| plain(name) == top);
+    let module = area::parse_statistics(&text)?.into_iter().find(|(name, _)| plain(name) == top);
     let (_, module) = module.ok_or_else(|| format!("they have no module `{top}`"))?;
     Ok(module.num_cells_by_type.into_iter().map(|(cell, count)| (plain(&cell), count)).collect())
 }
@@ -693,7 +666,7 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
                 (format!("{logic_cells} of {available}"), "-".into(), "not routed".into())
             }
             Placement::NotRun { reason } => {
-                notes.push(format!("{}: {reason}", report.part));
+                notes.push(format!("{}: {}", report.part, one_line(reason)));
                 ("-".into(), "-".into(), "-".into())
             }
         };

@@ -8,7 +8,6 @@ pub mod figure;
 mod flow;
 pub mod fpga;
 pub mod html;
-pub mod job;
 pub mod liberty;
 pub mod library;
 pub mod paper;
@@ -18,7 +17,7 @@ pub mod timing;
 
 pub use area::{AreaOptions, AreaReport, area};
 pub use flow::{PYOSYS_VERSION, SynthesisError, TIME_LIMIT, Yosys};
-pub use fpga::{FpgaError, FpgaOptions, FpgaReport, fpga};
+pub use fpga::{FpgaOptions, FpgaReport, fpga};
 pub use library::LibraryError;
 pub use render::{Format, Report, markdown_with_figures, render};
 pub use synth::{SynthOptions, SynthReport, synth};

@@ -499,7 +499,12 @@ fn synthesis_items(synthesis: &SynthReport, items: &mut Vec<Item>) {
         let _ = write!(line, "; inputs driven by {cell}, outputs loaded with {load} fF");
     }
     items.push(Item::Line(line));
-    items.push(Item::Line(format!("constraints: {}", synthesis.sdc.trim().replace('\n', "; "))));
+    let constraints = match synthesis.constraints.as_str() {
+        "" => format!("constraints: {}", synthesis.sdc.trim().replace('\n', "; ")),
+        // All ports by name are in the JSON.
+        summary => format!("timed with the constraints of {summary}"),
+    };
+    items.push(Item::Line(constraints));
     items.push(Item::Table(variant_table(synthesis)));
     let named: Vec<&VariantResult> = synthesis.fastest().into_iter().chain(synthesis.smallest()).collect();
     for (index, result) in named.iter().enumerate() {

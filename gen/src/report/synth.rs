@@ -5,10 +5,11 @@
 //! [`crate::netlist::resize()`], and OpenSTA. Area by module is [`mod@super::area`]'s, which keeps the hierarchy.
 
 use super::area::{self, Amount};
-use super::flow::{self, Failure, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
+use super::flow::{self, Failure, Stop, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
 use super::liberty::{self, Library};
 use super::timing::{self, Names, TimingReport};
 use crate::cache;
+use crate::constraints::Sdc;
 use crate::netlist::{ResizeOptions, resize};
 use crate::tools::{self, Found, Tool, ToolError};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 2;
+const CACHE_FORMAT: u32 = 3;
 
 /// The attribute by which registers are known again after mapping.
 const REGISTER: &str = "windlass_register";
@@ -86,9 +87,9 @@ impl Variant {
         MAPPINGS.iter().flat_map(|m| sizings.iter().map(move |s| Self::new(m, *s))).collect()
     }
 
-    /// The area mapping, as it is.
+    /// One mapping, sized: the clock of a netlist without sizes and buffers says nothing.
     pub fn quick() -> Vec<Self> {
-        vec![Self::new(&MAPPINGS[0], Sizing::None)]
+        vec![Self::new(&MAPPINGS[0], Sizing::Resize)]
     }
 }
 
@@ -105,9 +106,9 @@ pub struct SynthOptions {
     pub cache: Option<PathBuf>,
     /// What to try.
     pub variants: Vec<Variant>,
-    /// Constraints (SDC, in ns and pF); `None`: a clock of 1 ns, and no time outside. Driving cell and load are added where
-    /// they have none. `[data_inputs]` in them is all inputs but the clock.
-    pub sdc: Option<String>,
+    /// Constraints, as [`crate::constraints::Resolved::timing`] makes them; `None`: a clock of 1 ns, and no time outside. Driving cell
+    /// and load are added where they have none. `[data_inputs]` in them is all inputs but the clock.
+    pub sdc: Option<Sdc>,
     /// The clock period in ns that [`Sizing::Resize`] aims at: beyond it, area counts. `None`: as fast as it goes.
     pub period_ns: Option<f64>,
     /// Tools at the same time.
@@ -153,6 +154,9 @@ pub struct SynthReport {
     pub load_ff: Option<f64>,
     /// The constraints.
     pub sdc: String,
+    /// What they say, and whose they are, in one line; empty where nobody gave any.
+    #[serde(default)]
+    pub constraints: String,
     /// What Yosys was told before ABC.
     pub script: String,
     /// What came out, in the order of the variants.
@@ -229,7 +233,7 @@ pub fn synth(
     options: &SynthOptions,
 ) -> Result<SynthReport, SynthesisError> {
     flow::check_names(design, top)?;
-    let root = options.cache.clone().or_else(cache::root).ok_or(SynthesisError::NoCache)?.join("synth");
+    let root = flow::shelf(options.cache.as_deref(), "synth")?;
     let liberty_text = liberty::read(liberty)?;
     let yosys = match &options.yosys {
         Some(yosys) => yosys.clone(),
@@ -250,15 +254,9 @@ pub fn synth(
     let script = script(design, top, &yosys);
     let described: Vec<String> = variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
     let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
-    let others = [
-        yosys.version.as_str(),
-        &timer,
-        &period,
-        &liberty_text,
-        &script,
-        options.sdc.as_deref().unwrap_or_default(),
-        &described.join("\n"),
-    ];
+    let given = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
+    let others =
+        [yosys.version.as_str(), &timer, &period, &liberty_text, &script, &given, &described.join("\n")];
     let key = flow::key(CACHE_FORMAT, design, &others);
     let entry = format!("{key}.json");
     if let Some(report) = flow::stored(&root, &entry) {
@@ -266,13 +264,17 @@ pub fn synth(
     }
     let library = Library::parse(&liberty_text, liberty)?;
     let (gate, gate_um2) = area::gate(&library, liberty)?;
-    // A driver as after a register in the block before, and four such inputs behind each output.
-    let driver = library.buffer().map(|(name, cell)| (name.to_string(), cell.input_capacitance));
-    let load_ff = driver.as_ref().and_then(|(_, c)| Some(4.0 * (*c)? * library.capacitance_ff));
-    let load_ff = load_ff.map(|load| (load * 1e3).round() / 1e3);
-    let driver = driver.map(|(name, _)| name);
+    let (driver, load) = match options.sdc.as_ref().and_then(|sdc| sdc.driver.clone()) {
+        Some((driver, load)) => (Some(driver), Some(load)),
+        // A driver as after a register in the block before, and four such inputs behind each output.
+        None => {
+            let buffer = library.buffer();
+            let load = buffer.and_then(|(_, cell)| Some(4.0 * cell.input_capacitance?));
+            (buffer.map(|(name, _)| name.to_string()), load)
+        }
+    };
+    let load_ff = load.map(|load| (load * library.capacitance_ff * 1e3).round() / 1e3);
 
-    fs::create_dir_all(&root).map_err(io_error("create", &root))?;
     let work = Workplace::new(&root, top, &key, options.limit)?;
     for (name, text) in design {
         work.write(name, text)?;
@@ -307,8 +309,8 @@ pub fn synth(
         liberty: &liberty_text,
         library: &library,
         gate_um2,
-        sdc: options.sdc.as_deref(),
-        driver: driver.as_deref().zip(load_ff.map(|ff| ff / 1e3)),
+        sdc: options.sdc.as_ref().map(|sdc| sdc.text.as_str()),
+        driver: driver.as_deref().zip(load),
     };
     let mut results = Vec::new();
     let mut first_failure = None;
@@ -352,6 +354,7 @@ pub fn synth(
         driving_cell: driver,
         load_ff,
         sdc,
+        constraints: options.sdc.as_ref().map(|sdc| sdc.summary.clone()).unwrap_or_default(),
         script,
         results,
         fastest,
@@ -371,8 +374,7 @@ pub fn synth(
                     flow::store(&root, &format!("{key}.{name}.{form}"), &text)?;
                 }
             }
-            let bytes = serde_json::to_vec(&report).map_err(|e| io_error("write", &root)(e.into()))?;
-            flow::store(&root, &entry, &bytes)?;
+            flow::store_entry(&root, &entry, &report)?;
         }
     }
     Ok(report)
@@ -422,23 +424,6 @@ fn script(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
              delete t:$scopeinfo\n\
              write_rtlil gates.il\n"
         )
-}
-
-enum Stop {
-    Error(SynthesisError),
-    Failure(Failure),
-}
-
-impl From<SynthesisError> for Stop {
-    fn from(error: SynthesisError) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
 }
 
 struct Done {
@@ -500,6 +485,7 @@ impl Job<'_> {
                     status: "on the mapped netlist".into(),
                     message: error.to_string(),
                     command: format!("(the netlist is {name}.json of the folder of the other failures)"),
+                    late: false,
                 })?;
             work.write(&format!("{name}.v"), &resized.verilog)?;
             work.write(&format!("{name}.json"), &resized.netlist)?;

@@ -88,9 +88,9 @@ pub struct ClassTiming {
     pub class: PathClass,
     /// Time inside the design, set-up time and clock uncertainty included.
     pub delay_ns: f64,
-    /// Time that the constraints give to what is outside.
+    /// Time that the constraints give to what is outside, at their clock.
     pub external_ns: f64,
-    /// The shortest clock period with which the path works, outside time included.
+    /// The shortest clock period with which the path works when what is outside keeps its share of the period.
     pub min_period_ns: f64,
     /// 1 / `min_period_ns`.
     pub fmax_mhz: f64,
@@ -122,9 +122,9 @@ pub struct TimingPath {
     pub to: PathEnd,
     /// Time inside the design, set-up time and clock uncertainty included.
     pub delay_ns: f64,
-    /// Time that the constraints give to what is outside.
+    /// Time that the constraints give to what is outside, at their clock.
     pub external_ns: f64,
-    /// The shortest clock period with which it works.
+    /// The shortest clock period with which it works when what is outside keeps its share of the period.
     pub min_period_ns: f64,
     /// Time left at the constraints' clock.
     pub slack_ns: f64,
@@ -196,7 +196,8 @@ pub(super) fn default_sdc(clock: Option<&str>) -> String {
     )
 }
 
-/// OpenSTA's script. `driver` is (cell, load in pF); both are left alone where the constraints have them.
+/// OpenSTA's script. `driver` is (cell, load); both are left alone where the constraints have them. Capacitance is in the library's
+/// own unit throughout: reading a library sets the units, whatever was set before.
 pub(super) fn script(
     top: &str,
     netlist: &str,
@@ -207,8 +208,8 @@ pub(super) fn script(
 ) -> String {
     let clock = clock.unwrap_or_default();
     let mut script = format!(
-        "set_cmd_units -time ns -capacitance pF -resistance kOhm\n\
-         read_liberty timing.lib\n\
+        "read_liberty timing.lib\n\
+         set_cmd_units -time ns\n\
          read_verilog {netlist}\n\
          link_design {top}\n\
          proc data_inputs {{}} {{\n\
@@ -358,8 +359,12 @@ fn path(
     let [launch, .., capture] = edges[..] else { return Err(format!("no clock edges: `{}`", lines[0])) };
     let window = capture - launch;
     let total = window - slack;
-    // A path that has several cycles, or half of one, asks for that part of its length as a period.
-    let scale = period.filter(|_| window > 0.0).map_or(1.0, |period| period / window);
+    // Inside and outside shrink with the period, each in its part of the window, which may be several cycles or half of one.
+    let inside = window - external;
+    let min_period = match period {
+        Some(period) if inside > 0.0 => (total - external) * period / inside,
+        _ => total,
+    };
     instances.dedup();
     let is_register = |name: &String| names.registers.contains_key(name);
     let logic: Vec<&String> = instances
@@ -376,7 +381,7 @@ fn path(
         to,
         delay_ns: round4(total - external),
         external_ns: round4(external),
-        min_period_ns: round4(total * scale),
+        min_period_ns: round4(min_period),
         slack_ns: round4(slack),
         levels: logic.len() as u64,
         through: through.cloned().collect(),
@@ -474,9 +479,9 @@ Path Type: max
             (inside.class, inside.delay_ns, inside.fmax_mhz),
             (PathClass::RegisterToRegister, 2.8827, 346.9)
         );
-        // One cycle of two: 1.0 inside and 0.1 outside in 2.0.
+        // Two cycles of 1.0, of which 0.1 are outside: 1.0 inside has 1.9.
         let out = report.class(PathClass::RegisterToOutput).unwrap();
-        assert_eq!((out.delay_ns, out.external_ns, out.min_period_ns), (1.0, 0.1, 0.55));
+        assert_eq!((out.delay_ns, out.external_ns, out.min_period_ns), (1.0, 0.1, 0.5263));
 
         let [first, second] = &report.paths[..] else { panic!("{:?}", report.paths) };
         assert_eq!((first.from.block.as_str(), first.from.name.as_str()), ("u_a", "count_q[3]"));
