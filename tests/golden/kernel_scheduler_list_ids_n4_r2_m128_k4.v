@@ -21,19 +21,21 @@ module upstream_load_ids_n4_m128_k4 (
   output wire ins_valid_o,          // a kernel is to be inserted
   input  wire ins_ready_i,          // the window takes it
   output wire [7:0] ins_id_o,       // its id
-  output wire [3:0] ins_up_o,       // live slots it waits for; a bit falls where its slot retires meanwhile
-  input  wire [3:0] slot_live_i,    // slots in use, those that retire in this cycle left out
-  input  wire [7:0] slot_id_0_i,    // id in the slot
-  input  wire [7:0] slot_id_1_i,    // id in the slot
-  input  wire [7:0] slot_id_2_i,    // id in the slot
-  input  wire [7:0] slot_id_3_i,    // id in the slot
-  input  wire oldest_valid_i,       // the window is not empty
-  input  wire [7:0] oldest_id_i,    // id of the oldest unfinished kernel
+  output wire [3:0] ins_up_o,       // places of the live kernels it waits for; a bit falls where its kernel retires meanwhile
+  input  wire [3:0] place_live_i,   // places of the window whose kernels have not retired, nor retire in this cycle
+  input  wire [7:0] place_id_0_i,   // id of the kernel in the place
+  input  wire [7:0] place_id_1_i,   // id of the kernel in the place
+  input  wire [7:0] place_id_2_i,   // id of the kernel in the place
+  input  wire [7:0] place_id_3_i,   // id of the kernel in the place
+  input  wire [3:0] place_shift_i,  // places whose kernel comes from the place above at the end of this cycle
+  input  wire oldest_valid_i,       // a kernel has a place
+  input  wire [7:0] oldest_id_i,    // id of the oldest kernel that has a place
   output wire stall_limit_o         // the beat waits: M newer kernels than the oldest unfinished one were sent
 );
 
   wire blocked;
-  reg  [3:0] gathered_d;
+  reg  [3:0] gather;
+  wire [3:0] gathered_d;
   reg  [3:0] gathered_q;
   reg  [3:0] named;
   wire [7:0] newer;
@@ -47,72 +49,74 @@ module upstream_load_ids_n4_m128_k4 (
 
   always @(*) begin
     named = gathered_q;
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_0_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_0_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_0_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_0_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_1_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_1_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_1_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_1_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_2_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_2_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_2_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_2_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_3_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_3_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_3_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_3_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
   end
 
-  assign wanted = named & slot_live_i;
+  assign wanted = named & place_live_i;
   assign ins_up_o = wanted;
   assign ins_valid_o = (host_valid_i & host_last_i) & (~blocked);
   assign ready = (~blocked) & (ins_ready_i | (~host_last_i));
   assign host_ready_o = ready;
 
   always @(*) begin
-    gathered_d = gathered_q & slot_live_i;
+    gather = gathered_q & place_live_i;
     if (host_valid_i & ready) begin
       if (host_last_i) begin
-        gathered_d = 4'h0;
+        gather = 4'h0;
       end else begin
-        gathered_d = wanted;
+        gather = wanted;
       end
     end
   end
+
+  assign gathered_d = (place_shift_i & (gather >> 1'h1)) | ((~place_shift_i) & gather);
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -248,14 +252,14 @@ module find_first_n4 (
   assign gnt_o = req_i & ((~req_i) + 4'h1);
 endmodule
 
-module window_slots_n4_r1 (
+module window_list_slots_n4 (
   input  wire clk_i,              // clock, rising edge
   input  wire rst_ni,             // reset, synchronous, active low
   input  wire ins_i,              // a kernel is inserted; only where full_o is low
   input  wire [7:0] ins_id_i,     // its id
   output wire [3:0] ins_slot_o,   // one-hot: the slot it gets, the lowest that is free
-  input  wire [3:0] retire_i,     // slots that retire
-  input  wire retired_0_i,        // as many bits as slots retire
+  input  wire [3:0] retire_i,     // one-hot or zero: the slot that retires
+  input  wire retired_i,          // one does
   input  wire [3:0] waiting_i,    // slots that may not be offered yet
   output wire disp_valid_o,       // a kernel is offered, the oldest first; it stays until it is taken
   input  wire disp_ready_i,       // it is taken
@@ -380,7 +384,7 @@ module window_slots_n4_r1 (
     if (ins_i) begin
       count_next = count_next + 8'h1;
     end
-    if (retired_0_i) begin
+    if (retired_i) begin
       count_next = count_next - 8'h1;
     end
   end
@@ -426,34 +430,35 @@ module window_slots_n4_r1 (
 endmodule
 
 module window_list_n4_r2 (
-  input  wire clk_i,              // clock, rising edge
-  input  wire rst_ni,             // reset, synchronous, active low
-  input  wire ins_valid_i,        // a kernel is to be inserted
-  output wire ins_ready_o,        // it is inserted at the end of this cycle
-  input  wire [7:0] ins_id_i,     // its id
-  input  wire [3:0] ins_up_i,     // slots it waits for; only slots of slot_live_o
-  output wire [3:0] ins_slot_o,   // one-hot: the slot of the kernel that is inserted in this cycle, or zero
-  output wire disp_valid_o,       // a kernel without unfinished upstream is offered, the oldest first
-  input  wire disp_ready_i,       // it is taken at the end of this cycle
-  output wire [7:0] disp_id_o,    // its id
-  output wire [1:0] disp_slot_o,  // its slot: the tag under which it retires
-  input  wire ret_valid_0_i,      // a dispatched kernel has finished
-  input  wire ret_valid_1_i,      // a dispatched kernel has finished
-  output wire ret_ready_0_o,      // its retirement is taken at the end of this cycle
-  output wire ret_ready_1_o,      // its retirement is taken at the end of this cycle
-  input  wire [1:0] ret_slot_0_i, // its slot
-  input  wire [1:0] ret_slot_1_i, // its slot
-  output wire ret_err_o,          // a port named a slot that cannot retire; ignored
-  output wire [3:0] slot_live_o,  // slots in use, those that retire in this cycle left out
-  output wire [7:0] slot_id_0_o,  // id last written to the slot
-  output wire [7:0] slot_id_1_o,  // id last written to the slot
-  output wire [7:0] slot_id_2_o,  // id last written to the slot
-  output wire [7:0] slot_id_3_o,  // id last written to the slot
-  output wire [7:0] occupancy_o,  // slots in use
-  output wire oldest_valid_o,     // the window is not empty
-  output wire [7:0] oldest_id_o,  // id of the oldest kernel in the window
-  output wire full_o,             // no slot is free
-  output wire busy_o              // an insertion or a retirement is being worked on
+  input  wire clk_i,               // clock, rising edge
+  input  wire rst_ni,              // reset, synchronous, active low
+  input  wire ins_valid_i,         // a kernel is to be inserted
+  output wire ins_ready_o,         // it is inserted at the end of this cycle
+  input  wire [7:0] ins_id_i,      // its id
+  input  wire [3:0] ins_up_i,      // places of the kernels it waits for; only places of place_live_o
+  output wire [3:0] ins_slot_o,    // one-hot: the slot of the kernel that is inserted in this cycle, or zero
+  output wire disp_valid_o,        // a kernel without unfinished upstream is offered, the oldest first
+  input  wire disp_ready_i,        // it is taken at the end of this cycle
+  output wire [7:0] disp_id_o,     // its id
+  output wire [1:0] disp_slot_o,   // its slot: the tag under which it retires
+  input  wire ret_valid_0_i,       // a dispatched kernel has finished
+  input  wire ret_valid_1_i,       // a dispatched kernel has finished
+  output wire ret_ready_0_o,       // its retirement is taken at the end of this cycle
+  output wire ret_ready_1_o,       // its retirement is taken at the end of this cycle
+  input  wire [1:0] ret_slot_0_i,  // its slot
+  input  wire [1:0] ret_slot_1_i,  // its slot
+  output wire ret_err_o,           // a port named a slot that cannot retire; ignored
+  output wire [3:0] place_live_o,  // places whose kernels have not retired, nor retire in this cycle
+  output wire [7:0] place_id_0_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [7:0] place_id_1_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [7:0] place_id_2_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [7:0] place_id_3_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [3:0] place_shift_o, // places whose kernel comes from the place above at the end of this cycle
+  output wire [7:0] occupancy_o,   // places in use
+  output wire oldest_valid_o,      // a kernel has a place
+  output wire [7:0] oldest_id_o,   // id of the oldest kernel that has a place
+  output wire full_o,              // no place is free
+  output wire busy_o               // an insertion or a retirement is being worked on
 );
 
   wire append;
@@ -488,7 +493,7 @@ module window_list_n4_r2 (
   wire [7:0] retired_d;
   reg  [7:0] retired_q;
   wire [3:0] slots_dispatched_o;
-  wire slots_retired_0_i;
+  wire slots_retired_i;
   wire [3:0] slots_valid_o;
   wire [1:0] step_d;
   reg  [1:0] step_q;
@@ -522,22 +527,23 @@ module window_list_n4_r2 (
   end
 
   assign ret_err_o = (idle & ret_any) & (~(|ret_hot));
-  assign slots_retired_0_i = |ret_hot;
-  assign slot_live_o = slots_valid_o & (~ret_hot);
+  assign slots_retired_i = |ret_hot;
+  assign place_live_o = slots_valid_o & (~ret_hot);
+  assign place_shift_o = 4'h0;
 
   always @(*) begin
     ret_id = 8'h0;
     if (ret_hot[0]) begin
-      ret_id = ret_id | slot_id_0_o;
+      ret_id = ret_id | place_id_0_o;
     end
     if (ret_hot[1]) begin
-      ret_id = ret_id | slot_id_1_o;
+      ret_id = ret_id | place_id_1_o;
     end
     if (ret_hot[2]) begin
-      ret_id = ret_id | slot_id_2_o;
+      ret_id = ret_id | place_id_2_o;
     end
     if (ret_hot[3]) begin
-      ret_id = ret_id | slot_id_3_o;
+      ret_id = ret_id | place_id_3_o;
     end
   end
 
@@ -569,16 +575,16 @@ module window_list_n4_r2 (
   always @(*) begin
     append_id = 8'h0;
     if (step_hot[0]) begin
-      append_id = append_id | slot_id_0_o;
+      append_id = append_id | place_id_0_o;
     end
     if (step_hot[1]) begin
-      append_id = append_id | slot_id_1_o;
+      append_id = append_id | place_id_1_o;
     end
     if (step_hot[2]) begin
-      append_id = append_id | slot_id_2_o;
+      append_id = append_id | place_id_2_o;
     end
     if (step_hot[3]) begin
-      append_id = append_id | slot_id_3_o;
+      append_id = append_id | place_id_3_o;
     end
   end
 
@@ -635,14 +641,14 @@ module window_list_n4_r2 (
     end
   end
 
-  window_slots_n4_r1 u_slots (
+  window_list_slots_n4 u_slots (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .ins_i(insert),
     .ins_id_i(ins_id_i),
     .ins_slot_o(ins_slot_o),
     .retire_i(ret_hot),
-    .retired_0_i(slots_retired_0_i),
+    .retired_i(slots_retired_i),
     .waiting_i(waiting),
     .disp_valid_o(disp_valid_o),
     .disp_ready_i(disp_ready_i),
@@ -650,10 +656,10 @@ module window_list_n4_r2 (
     .disp_slot_o(disp_slot_o),
     .valid_o(slots_valid_o),
     .dispatched_o(slots_dispatched_o),
-    .slot_id_0_o(slot_id_0_o),
-    .slot_id_1_o(slot_id_1_o),
-    .slot_id_2_o(slot_id_2_o),
-    .slot_id_3_o(slot_id_3_o),
+    .slot_id_0_o(place_id_0_o),
+    .slot_id_1_o(place_id_1_o),
+    .slot_id_2_o(place_id_2_o),
+    .slot_id_3_o(place_id_3_o),
     .occupancy_o(occupancy_o),
     .oldest_valid_o(oldest_valid_o),
     .oldest_id_o(oldest_id_o),
@@ -751,11 +757,12 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
   wire waiting;
   wire window_full_o;
   wire window_ins_ready_o;
-  wire [7:0] window_slot_id_0_o;
-  wire [7:0] window_slot_id_1_o;
-  wire [7:0] window_slot_id_2_o;
-  wire [7:0] window_slot_id_3_o;
-  wire [3:0] window_slot_live_o;
+  wire [7:0] window_place_id_0_o;
+  wire [7:0] window_place_id_1_o;
+  wire [7:0] window_place_id_2_o;
+  wire [7:0] window_place_id_3_o;
+  wire [3:0] window_place_live_o;
+  wire [3:0] window_place_shift_o;
 
   assign waiting = upstream_ins_valid_o & (~window_ins_ready_o);
   assign stall_full_o = waiting & window_full_o;
@@ -780,11 +787,12 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
     .ins_ready_i(window_ins_ready_o),
     .ins_id_o(upstream_ins_id_o),
     .ins_up_o(upstream_ins_up_o),
-    .slot_live_i(window_slot_live_o),
-    .slot_id_0_i(window_slot_id_0_o),
-    .slot_id_1_i(window_slot_id_1_o),
-    .slot_id_2_i(window_slot_id_2_o),
-    .slot_id_3_i(window_slot_id_3_o),
+    .place_live_i(window_place_live_o),
+    .place_id_0_i(window_place_id_0_o),
+    .place_id_1_i(window_place_id_1_o),
+    .place_id_2_i(window_place_id_2_o),
+    .place_id_3_i(window_place_id_3_o),
+    .place_shift_i(window_place_shift_o),
     .oldest_valid_i(oldest_valid_o),
     .oldest_id_i(oldest_id_o),
     .stall_limit_o(stall_limit_o)
@@ -809,11 +817,12 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
     .ret_slot_0_i(ret_slot_0_i),
     .ret_slot_1_i(ret_slot_1_i),
     .ret_err_o(ret_err_o),
-    .slot_live_o(window_slot_live_o),
-    .slot_id_0_o(window_slot_id_0_o),
-    .slot_id_1_o(window_slot_id_1_o),
-    .slot_id_2_o(window_slot_id_2_o),
-    .slot_id_3_o(window_slot_id_3_o),
+    .place_live_o(window_place_live_o),
+    .place_id_0_o(window_place_id_0_o),
+    .place_id_1_o(window_place_id_1_o),
+    .place_id_2_o(window_place_id_2_o),
+    .place_id_3_o(window_place_id_3_o),
+    .place_shift_o(window_place_shift_o),
     .occupancy_o(occupancy_o),
     .oldest_valid_o(oldest_valid_o),
     .oldest_id_o(oldest_id_o),

@@ -21,19 +21,21 @@ module upstream_load_ids_n4_m128_k4 (
   output wire ins_valid_o,          // a kernel is to be inserted
   input  wire ins_ready_i,          // the window takes it
   output wire [7:0] ins_id_o,       // its id
-  output wire [3:0] ins_up_o,       // live slots it waits for; a bit falls where its slot retires meanwhile
-  input  wire [3:0] slot_live_i,    // slots in use, those that retire in this cycle left out
-  input  wire [7:0] slot_id_0_i,    // id in the slot
-  input  wire [7:0] slot_id_1_i,    // id in the slot
-  input  wire [7:0] slot_id_2_i,    // id in the slot
-  input  wire [7:0] slot_id_3_i,    // id in the slot
-  input  wire oldest_valid_i,       // the window is not empty
-  input  wire [7:0] oldest_id_i,    // id of the oldest unfinished kernel
+  output wire [3:0] ins_up_o,       // places of the live kernels it waits for; a bit falls where its kernel retires meanwhile
+  input  wire [3:0] place_live_i,   // places of the window whose kernels have not retired, nor retire in this cycle
+  input  wire [7:0] place_id_0_i,   // id of the kernel in the place
+  input  wire [7:0] place_id_1_i,   // id of the kernel in the place
+  input  wire [7:0] place_id_2_i,   // id of the kernel in the place
+  input  wire [7:0] place_id_3_i,   // id of the kernel in the place
+  input  wire [3:0] place_shift_i,  // places whose kernel comes from the place above at the end of this cycle
+  input  wire oldest_valid_i,       // a kernel has a place
+  input  wire [7:0] oldest_id_i,    // id of the oldest kernel that has a place
   output wire stall_limit_o         // the beat waits: M newer kernels than the oldest unfinished one were sent
 );
 
   wire blocked;
-  reg  [3:0] gathered_d;
+  reg  [3:0] gather;
+  wire [3:0] gathered_d;
   reg  [3:0] gathered_q;
   reg  [3:0] named;
   wire [7:0] newer;
@@ -47,72 +49,74 @@ module upstream_load_ids_n4_m128_k4 (
 
   always @(*) begin
     named = gathered_q;
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_0_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_0_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_0_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_0_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_0_i)) begin
       named[0] = 1'h1;
     end
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_1_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_1_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_1_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_1_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_1_i)) begin
       named[1] = 1'h1;
     end
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_2_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_2_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_2_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_2_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_2_i)) begin
       named[2] = 1'h1;
     end
-    if (host_up_valid_0_i & (host_up_id_0_i == slot_id_3_i)) begin
+    if (host_up_valid_0_i & (host_up_id_0_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
-    if (host_up_valid_1_i & (host_up_id_1_i == slot_id_3_i)) begin
+    if (host_up_valid_1_i & (host_up_id_1_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
-    if (host_up_valid_2_i & (host_up_id_2_i == slot_id_3_i)) begin
+    if (host_up_valid_2_i & (host_up_id_2_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
-    if (host_up_valid_3_i & (host_up_id_3_i == slot_id_3_i)) begin
+    if (host_up_valid_3_i & (host_up_id_3_i == place_id_3_i)) begin
       named[3] = 1'h1;
     end
   end
 
-  assign wanted = named & slot_live_i;
+  assign wanted = named & place_live_i;
   assign ins_up_o = wanted;
   assign ins_valid_o = (host_valid_i & host_last_i) & (~blocked);
   assign ready = (~blocked) & (ins_ready_i | (~host_last_i));
   assign host_ready_o = ready;
 
   always @(*) begin
-    gathered_d = gathered_q & slot_live_i;
+    gather = gathered_q & place_live_i;
     if (host_valid_i & ready) begin
       if (host_last_i) begin
-        gathered_d = 4'h0;
+        gather = 4'h0;
       end else begin
-        gathered_d = wanted;
+        gather = wanted;
       end
     end
   end
+
+  assign gathered_d = (place_shift_i & (gather >> 1'h1)) | ((~place_shift_i) & gather);
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -123,401 +127,497 @@ module upstream_load_ids_n4_m128_k4 (
   end
 endmodule
 
-module window_matrix_row_n4 (
-  input  wire clk_i,          // clock, rising edge
-  input  wire insert_i,       // a kernel is inserted into this slot
-  input  wire [3:0] up_i,     // slots it waits for
-  input  wire [3:0] retire_i, // slots that retire in this cycle
-  output wire waiting_o       // the kernel still waits
-);
-
-  wire [3:0] upstream_d;
-  reg  [3:0] upstream_q;
-
-  assign upstream_d = insert_i ? up_i : (upstream_q & (~retire_i));
-  assign waiting_o = |upstream_q;
-
-  always @(posedge clk_i) begin
-    upstream_q <= upstream_d;
-  end
-endmodule
-
-module oldest_first_n4 (
-  input  wire clk_i,        // clock, rising edge
-  input  wire [3:0] push_i, // one-hot: this slot becomes the newest
+module from_first_n4 (
   input  wire [3:0] req_i,  // requests
-  output wire [3:0] gnt_o,  // one-hot: the oldest request, or zero
-  input  wire [3:0] occ_i,  // occupied slots
-  output wire [3:0] head_o  // one-hot: the oldest occupied slot, or zero
+  output wire [3:0] from_o  // the lowest request and all bits above it
 );
 
-  wire [3:0] column_0;
-  wire [3:0] column_1;
-  wire [3:0] column_2;
-  wire [3:0] column_3;
-  wire [3:0] gnt;
-  wire [3:0] head;
-  wire [3:0] older_0;
-  wire [3:0] older_1;
-  wire [3:0] older_2;
-  wire [3:0] older_3;
-  wire [3:0] row_0_d;
-  reg  [3:0] row_0_q;
-  wire [3:0] row_1_d;
-  reg  [3:0] row_1_q;
-  wire [3:0] row_2_d;
-  reg  [3:0] row_2_q;
-  wire [3:0] row_3_d;
-  reg  [3:0] row_3_q;
+  reg  [3:0] from;
 
-  assign gnt = {req_i[3] & (~(|(older_3 & req_i))), req_i[2] & (~(|(older_2 & req_i))), req_i[1] & (~(|(older_1 & req_i))), req_i[0] & (~(|(older_0 & req_i)))};
-  assign head = {occ_i[3] & (~(|(older_3 & occ_i))), occ_i[2] & (~(|(older_2 & occ_i))), occ_i[1] & (~(|(older_1 & occ_i))), occ_i[0] & (~(|(older_0 & occ_i)))};
-  assign row_0_d = push_i[0] ? 4'h0 : ((row_0_q & (~push_i)) & 4'h0);
-  assign column_0 = {row_3_q[0], row_2_q[0], row_1_q[0], row_0_q[0]};
-  assign older_0 = (row_0_q & 4'h0) | ((~column_0) & 4'he);
-  assign row_1_d = push_i[1] ? 4'h1 : ((row_1_q & (~push_i)) & 4'h1);
-  assign column_1 = {row_3_q[1], row_2_q[1], row_1_q[1], row_0_q[1]};
-  assign older_1 = (row_1_q & 4'h1) | ((~column_1) & 4'hc);
-  assign row_2_d = push_i[2] ? 4'h3 : ((row_2_q & (~push_i)) & 4'h3);
-  assign column_2 = {row_3_q[2], row_2_q[2], row_1_q[2], row_0_q[2]};
-  assign older_2 = (row_2_q & 4'h3) | ((~column_2) & 4'h8);
-  assign row_3_d = push_i[3] ? 4'h7 : ((row_3_q & (~push_i)) & 4'h7);
-  assign column_3 = {row_3_q[3], row_2_q[3], row_1_q[3], row_0_q[3]};
-  assign older_3 = (row_3_q & 4'h7) | ((~column_3) & 4'h0);
-  assign gnt_o = gnt;
-  assign head_o = head;
-
-  always @(posedge clk_i) begin
-    row_0_q <= row_0_d;
-    row_1_q <= row_1_d;
-    row_2_q <= row_2_d;
-    row_3_q <= row_3_d;
+  always @(*) begin
+    from = req_i;
+    from = from | (from << 8'h1);
+    from = from | (from << 8'h2);
   end
+
+  assign from_o = from;
 endmodule
 
-module find_first_n4 (
-  input  wire [3:0] req_i, // requests
-  output wire [3:0] gnt_o  // one-hot: the lowest request, or zero
+module window_matrix_n4_r2 (
+  input  wire clk_i,               // clock, rising edge
+  input  wire rst_ni,              // reset, synchronous, active low
+  input  wire ins_valid_i,         // a kernel is to be inserted
+  output wire ins_ready_o,         // it is inserted at the end of this cycle
+  input  wire [7:0] ins_id_i,      // its id
+  input  wire [3:0] ins_up_i,      // places of the kernels it waits for; only places of place_live_o
+  output wire [3:0] ins_slot_o,    // one-hot: the slot of the kernel that is inserted in this cycle, or zero
+  output wire disp_valid_o,        // a kernel without unfinished upstream is offered, the oldest first
+  input  wire disp_ready_i,        // it is taken at the end of this cycle
+  output wire [7:0] disp_id_o,     // its id
+  output wire [1:0] disp_slot_o,   // its slot: the tag under which it retires
+  input  wire ret_valid_0_i,       // a dispatched kernel has finished
+  input  wire ret_valid_1_i,       // a dispatched kernel has finished
+  output wire ret_ready_0_o,       // its retirement is taken at the end of this cycle
+  output wire ret_ready_1_o,       // its retirement is taken at the end of this cycle
+  input  wire [1:0] ret_slot_0_i,  // its slot
+  input  wire [1:0] ret_slot_1_i,  // its slot
+  output wire ret_err_o,           // a port named a slot that cannot retire; ignored
+  output wire [3:0] place_live_o,  // places whose kernels have not retired, nor retire in this cycle
+  output wire [7:0] place_id_0_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [7:0] place_id_1_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [7:0] place_id_2_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [7:0] place_id_3_o,  // id of the kernel in this place; if there is none, of one that was
+  output wire [3:0] place_shift_o, // places whose kernel comes from the place above at the end of this cycle
+  output wire [7:0] occupancy_o,   // places in use
+  output wire oldest_valid_o,      // a kernel has a place
+  output wire [7:0] oldest_id_o,   // id of the oldest kernel that has a place
+  output wire full_o,              // no place is free
+  output wire busy_o               // an insertion or a retirement is being worked on
 );
 
-  assign gnt_o = req_i & ((~req_i) + 4'h1);
-endmodule
-
-module window_slots_n4_r2 (
-  input  wire clk_i,              // clock, rising edge
-  input  wire rst_ni,             // reset, synchronous, active low
-  input  wire ins_i,              // a kernel is inserted; only where full_o is low
-  input  wire [7:0] ins_id_i,     // its id
-  output wire [3:0] ins_slot_o,   // one-hot: the slot it gets, the lowest that is free
-  input  wire [3:0] retire_i,     // slots that retire
-  input  wire retired_0_i,        // as many bits as slots retire
-  input  wire retired_1_i,        // as many bits as slots retire
-  input  wire [3:0] waiting_i,    // slots that may not be offered yet
-  output wire disp_valid_o,       // a kernel is offered, the oldest first; it stays until it is taken
-  input  wire disp_ready_i,       // it is taken
-  output wire [7:0] disp_id_o,    // its id
-  output wire [1:0] disp_slot_o,  // its slot
-  output wire [3:0] valid_o,      // slots in use
-  output wire [3:0] dispatched_o, // slots whose kernel was taken
-  output wire [7:0] slot_id_0_o,  // id last written to the slot
-  output wire [7:0] slot_id_1_o,  // id last written to the slot
-  output wire [7:0] slot_id_2_o,  // id last written to the slot
-  output wire [7:0] slot_id_3_o,  // id last written to the slot
-  output wire [7:0] occupancy_o,  // slots in use
-  output wire oldest_valid_o,     // the window is not empty
-  output wire [7:0] oldest_id_o,  // id of the oldest kernel
-  output wire full_o              // no slot is free
-);
-
-  wire [3:0] age_gnt_o;
-  wire [3:0] age_head_o;
-  wire [3:0] age_req_i;
-  wire [7:0] count_d;
+  wire [3:0] closed;
+  wire [3:0] closes;
+  wire closing;
+  wire [3:0] comes_0;
+  wire [3:0] comes_1;
+  wire [3:0] comes_2;
+  wire [3:0] comes_3;
+  reg  [7:0] count_d;
   reg  [7:0] count_q;
-  reg  [7:0] count_next;
-  reg  [7:0] disp_id;
-  reg  [1:0] disp_slot;
-  wire [3:0] dispatched_d;
-  reg  [3:0] dispatched_q;
-  wire [3:0] free_gnt_o;
-  wire [3:0] free_req_i;
-  reg  [3:0] held_d;
-  reg  [3:0] held_q;
-  wire [7:0] ids_0_d;
+  reg  [7:0] disp_id_o_comb;
+  reg  [1:0] disp_slot_o_comb;
+  wire [3:0] empty;
+  reg  [1:0] freed;
+  reg  fresh_0;
+  reg  fresh_1;
+  wire [3:0] from_ready_from_o;
+  wire [3:0] gone_d;
+  reg  [3:0] gone_q;
+  wire held_d;
+  reg  held_q;
+  reg  [7:0] held_id_d;
+  reg  [7:0] held_id_q;
+  reg  [1:0] held_slot_d;
+  reg  [1:0] held_slot_q;
+  reg  [7:0] ids_0_d;
   reg  [7:0] ids_0_q;
-  wire [7:0] ids_1_d;
+  reg  [7:0] ids_1_d;
   reg  [7:0] ids_1_q;
-  wire [7:0] ids_2_d;
+  reg  [7:0] ids_2_d;
   reg  [7:0] ids_2_q;
   wire [7:0] ids_3_d;
   reg  [7:0] ids_3_q;
-  wire [3:0] insert;
-  wire [3:0] offer;
-  reg  [7:0] oldest_id;
-  reg  [3:0] taken;
-  wire [3:0] valid_d;
-  reg  [3:0] valid_q;
+  reg  [1:0] ins_slot;
+  reg  [3:0] ins_slot_o_comb;
+  wire [3:0] ins_up;
+  wire insert;
+  wire [3:0] kept_0;
+  reg  [3:0] kept_1;
+  reg  [3:0] kept_2;
+  reg  [3:0] kept_3;
+  wire [3:0] kept_4;
+  wire last_used;
+  wire [3:0] leaves;
+  reg  [3:0] matching;
+  wire [3:0] may;
+  wire [3:0] moves_0;
+  wire [3:0] moves_1;
+  wire [3:0] moves_2;
+  wire [3:0] moves_3;
+  reg  [3:0] named_0;
+  wire [3:0] named_1;
+  wire [3:0] next_shift_from_o;
+  wire [3:0] now_gone;
+  wire [3:0] now_running;
+  wire offered;
+  wire [3:0] part_0_unused_bits;
+  wire [3:0] part_1_unused_bits;
+  wire [3:0] part_2_unused_bits;
+  wire [3:0] part_3_unused_bits;
+  wire [3:0] pick;
+  reg  [7:0] pick_id;
+  reg  [1:0] pick_slot;
+  wire [3:0] ready;
+  reg  ret_err;
+  reg  [3:0] retiring;
+  reg  [3:0] row;
+  wire [3:0] running_d;
+  reg  [3:0] running_q;
+  wire [3:0] shift_d;
+  reg  [3:0] shift_q;
+  reg  [1:0] slots_0_d;
+  reg  [1:0] slots_0_q;
+  reg  [1:0] slots_1_d;
+  reg  [1:0] slots_1_q;
+  reg  [1:0] slots_2_d;
+  reg  [1:0] slots_2_q;
+  reg  [1:0] slots_3_d;
+  reg  [1:0] slots_3_q;
+  wire [3:0] stays_0;
+  wire [3:0] stays_1;
+  wire [3:0] stays_2;
+  wire [3:0] stays_3;
+  wire [3:0] tail;
+  wire [3:0] up_0_d;
+  reg  [3:0] up_0_q;
+  wire [3:0] up_1_d;
+  reg  [3:0] up_1_q;
+  wire [3:0] up_2_d;
+  reg  [3:0] up_2_q;
+  wire [3:0] up_3_d;
+  reg  [3:0] up_3_q;
+  reg  [3:0] used_d;
+  reg  [3:0] used_q;
 
-  assign free_req_i = ~valid_q;
-  assign full_o = &valid_q;
-  assign insert = ins_i ? free_gnt_o : 4'h0;
-  assign ins_slot_o = insert;
-  assign age_req_i = (valid_q & (~dispatched_q)) & (~waiting_i);
-  assign offer = (|held_q) ? held_q : age_gnt_o;
-  assign disp_valid_o = |offer;
+  assign disp_id_o = disp_id_o_comb;
+  assign disp_slot_o = disp_slot_o_comb;
+  assign ins_slot_o = ins_slot_o_comb;
+
+  wire unused = &{1'b0, part_0_unused_bits[3:1], part_1_unused_bits[0], part_1_unused_bits[3:2], part_2_unused_bits[1:0], part_2_unused_bits[3], part_3_unused_bits[2:0]};
+
+  assign busy_o = 1'h0;
 
   always @(*) begin
-    if (disp_ready_i) begin
-      taken = offer;
-      held_d = 4'h0;
+    retiring = 4'h0;
+    fresh_0 = |(named_0 & (~retiring));
+    retiring = retiring | named_0;
+    fresh_1 = |(named_1 & (~retiring));
+    retiring = retiring | named_1;
+  end
+
+  always @(*) begin
+    ret_err = 1'h0;
+    ret_err = ret_err | (ret_valid_0_i & (~fresh_0));
+    ret_err = ret_err | (ret_valid_1_i & (~fresh_1));
+  end
+
+  always @(*) begin
+    matching = 4'h0;
+    matching[0] = slots_0_q == ret_slot_0_i;
+    matching[1] = slots_1_q == ret_slot_0_i;
+    matching[2] = slots_2_q == ret_slot_0_i;
+    matching[3] = slots_3_q == ret_slot_0_i;
+    named_0 = 4'h0;
+    if (ret_valid_0_i & (~(held_q & (held_slot_q == ret_slot_0_i)))) begin
+      named_0 = matching & running_q;
+    end
+    matching = 4'h0;
+    matching[0] = slots_0_q == ret_slot_1_i;
+    matching[1] = slots_1_q == ret_slot_1_i;
+    matching[2] = slots_2_q == ret_slot_1_i;
+    matching[3] = slots_3_q == ret_slot_1_i;
+  end
+
+  assign ret_ready_0_o = 1'h1;
+  assign named_1 = (ret_valid_1_i & (~(held_q & (held_slot_q == ret_slot_1_i)))) ? (matching & running_q) : 4'h0;
+  assign ret_ready_1_o = 1'h1;
+  assign ret_err_o = ret_err;
+  assign place_live_o = (used_q & (~gone_q)) & (~retiring);
+  assign place_shift_o = shift_q;
+  assign closing = |(shift_q & 4'h8);
+  assign closed = (shift_q & (gone_q >> 1'h1)) | ((~shift_q) & gone_q);
+  assign shift_d = next_shift_from_o;
+  assign last_used = |(used_q & 4'h8);
+  assign full_o = last_used & (~closing);
+  assign ins_ready_o = (~last_used) | closing;
+  assign insert = ins_valid_i & ((~last_used) | closing);
+  assign tail = (~used_q) & ((used_q << 1'h1) | 4'h1);
+
+  always @(*) begin
+    if (insert) begin
+      if (closing) begin
+        if (last_used) begin
+          row = 4'h8;
+        end else begin
+          row = tail >> 1'h1;
+        end
+      end else begin
+        row = tail;
+      end
     end else begin
-      taken = 4'h0;
-      held_d = offer;
-    end
-  end
-
-  assign valid_d = (valid_q & (~retire_i)) | insert;
-  assign dispatched_d = (dispatched_q & (~retire_i)) | taken;
-  assign valid_o = valid_q;
-  assign dispatched_o = dispatched_q;
-
-  always @(*) begin
-    disp_id = 8'h0;
-    disp_slot = 2'h0;
-    if (offer[0]) begin
-      disp_id = disp_id | ids_0_q;
-      disp_slot = disp_slot | 2'h0;
-    end
-    if (offer[1]) begin
-      disp_id = disp_id | ids_1_q;
-      disp_slot = disp_slot | 2'h1;
-    end
-    if (offer[2]) begin
-      disp_id = disp_id | ids_2_q;
-      disp_slot = disp_slot | 2'h2;
-    end
-    if (offer[3]) begin
-      disp_id = disp_id | ids_3_q;
-      disp_slot = disp_slot | 2'h3;
+      row = 4'h0;
     end
   end
 
   always @(*) begin
-    oldest_id = 8'h0;
-    if (age_head_o[0]) begin
-      oldest_id = oldest_id | ids_0_q;
-    end
-    if (age_head_o[1]) begin
-      oldest_id = oldest_id | ids_1_q;
-    end
-    if (age_head_o[2]) begin
-      oldest_id = oldest_id | ids_2_q;
-    end
-    if (age_head_o[3]) begin
-      oldest_id = oldest_id | ids_3_q;
+    if (closing) begin
+      if (insert) begin
+        used_d = used_q;
+      end else begin
+        used_d = used_q >> 1'h1;
+      end
+    end else begin
+      used_d = used_q | row;
     end
   end
 
-  assign ids_0_d = insert[0] ? ins_id_i : ids_0_q;
-  assign slot_id_0_o = ids_0_q;
-  assign ids_1_d = insert[1] ? ins_id_i : ids_1_q;
-  assign slot_id_1_o = ids_1_q;
-  assign ids_2_d = insert[2] ? ins_id_i : ids_2_q;
-  assign slot_id_2_o = ids_2_q;
-  assign ids_3_d = insert[3] ? ins_id_i : ids_3_q;
-  assign slot_id_3_o = ids_3_q;
-  assign disp_id_o = disp_id;
-  assign disp_slot_o = disp_slot;
-  assign oldest_valid_o = |valid_q;
-  assign oldest_id_o = oldest_id;
+  assign ins_up = (shift_q & (ins_up_i >> 1'h1)) | ((~shift_q) & ins_up_i);
+  assign closes = shift_q & (~(shift_q << 1'h1));
 
   always @(*) begin
-    count_next = count_q;
-    if (ins_i) begin
-      count_next = count_next + 8'h1;
+    freed = 2'h0;
+    if (closes[0]) begin
+      freed = freed | slots_0_q;
     end
-    if (retired_0_i) begin
-      count_next = count_next - 8'h1;
+    if (closes[1]) begin
+      freed = freed | slots_1_q;
     end
-    if (retired_1_i) begin
-      count_next = count_next - 8'h1;
+    if (closes[2]) begin
+      freed = freed | slots_2_q;
+    end
+    if (closes[3]) begin
+      freed = freed | slots_3_q;
     end
   end
 
-  assign count_d = count_next;
+  always @(*) begin
+    ins_slot = 2'h0;
+    if (tail[0]) begin
+      ins_slot = ins_slot | slots_0_q;
+    end
+    if (tail[1]) begin
+      ins_slot = ins_slot | slots_1_q;
+    end
+    if (tail[2]) begin
+      ins_slot = ins_slot | slots_2_q;
+    end
+    if (tail[3]) begin
+      ins_slot = ins_slot | slots_3_q;
+    end
+  end
+
+  always @(*) begin
+    ins_slot_o_comb = 4'h0;
+    if (insert) begin
+      if (last_used) begin
+        ins_slot_o_comb = 4'h1 << freed;
+      end else begin
+        ins_slot_o_comb = 4'h1 << ins_slot;
+      end
+    end
+  end
+
+  always @(*) begin
+    count_d = count_q;
+    if (insert & (~closing)) begin
+      count_d = count_q + 8'h1;
+    end
+    if (closing & (~insert)) begin
+      count_d = count_q - 8'h1;
+    end
+  end
+
   assign occupancy_o = count_q;
+  assign empty = {~(|up_3_q), ~(|up_2_q), ~(|up_1_q), ~(|up_0_q)};
+  assign ready = ((used_q & (~running_q)) & (~gone_q)) & empty;
+  assign may = ready;
+  assign pick = may & (~(from_ready_from_o << 1'h1));
+  assign leaves = held_q ? 4'h0 : pick;
+
+  always @(*) begin
+    pick_id = 8'h0;
+    pick_slot = 2'h0;
+    if (pick[0]) begin
+      pick_id = pick_id | ids_0_q;
+      pick_slot = pick_slot | slots_0_q;
+    end
+    if (pick[1]) begin
+      pick_id = pick_id | ids_1_q;
+      pick_slot = pick_slot | slots_1_q;
+    end
+    if (pick[2]) begin
+      pick_id = pick_id | ids_2_q;
+      pick_slot = pick_slot | slots_2_q;
+    end
+    if (pick[3]) begin
+      pick_id = pick_id | ids_3_q;
+      pick_slot = pick_slot | slots_3_q;
+    end
+  end
+
+  assign offered = held_q | (|may);
+  assign disp_valid_o = offered;
+  assign held_d = offered & (~disp_ready_i);
+
+  always @(*) begin
+    if (held_q) begin
+      disp_id_o_comb = held_id_q;
+      disp_slot_o_comb = held_slot_q;
+      held_id_d = held_id_q;
+      held_slot_d = held_slot_q;
+    end else begin
+      disp_id_o_comb = pick_id;
+      disp_slot_o_comb = pick_slot;
+      held_id_d = pick_id;
+      held_slot_d = pick_slot;
+    end
+  end
+
+  assign oldest_valid_o = used_q[0];
+  assign oldest_id_o = used_q[0] ? ids_0_q : 8'h0;
+  assign now_running = (running_q & (~retiring)) | leaves;
+  assign running_d = (shift_q & (now_running >> 1'h1)) | ((~shift_q) & now_running);
+  assign now_gone = gone_q | retiring;
+  assign gone_d = (shift_q & (now_gone >> 1'h1)) | ((~shift_q) & now_gone);
+
+  always @(*) begin
+    kept_1 = 4'h0;
+    kept_1 = (up_1_q & (~retiring)) & 4'h1;
+  end
+
+  always @(*) begin
+    kept_2 = 4'h0;
+    kept_2 = (up_2_q & (~retiring)) & 4'h3;
+  end
+
+  always @(*) begin
+    kept_3 = 4'h0;
+    kept_3 = (up_3_q & (~retiring)) & 4'h7;
+  end
+
+  assign kept_4 = 4'h0;
+  assign kept_0 = (up_0_q & (~retiring)) & 4'h0;
+  assign place_id_0_o = ids_0_q;
+  assign place_id_1_o = ids_1_q;
+  assign place_id_2_o = ids_2_q;
+  assign place_id_3_o = ids_3_q;
+  assign stays_0 = ((~shift_q[0]) & (~row[0])) ? kept_0 : 4'h0;
+  assign moves_0 = (shift_q[0] & (~row[0])) ? (((shift_q & (kept_1 >> 1'h1)) | ((~shift_q) & kept_1)) & 4'h0) : 4'h0;
+  assign comes_0 = row[0] ? (ins_up & 4'h0) : 4'h0;
+  assign up_0_d = (stays_0 | moves_0) | comes_0;
+
+  always @(*) begin
+    ids_0_d = ids_0_q;
+    slots_0_d = slots_0_q;
+    if (shift_q[0]) begin
+      ids_0_d = ids_1_q;
+      slots_0_d = slots_1_q;
+    end
+    if (closing & part_0_unused_bits[0]) begin
+      slots_0_d = freed;
+    end
+    if (row[0]) begin
+      ids_0_d = ins_id_i;
+    end
+    if (~rst_ni) begin
+      slots_0_d = 2'h0;
+    end
+  end
+
+  assign stays_1 = ((~shift_q[1]) & (~row[1])) ? kept_1 : 4'h0;
+  assign moves_1 = (shift_q[1] & (~row[1])) ? (((shift_q & (kept_2 >> 1'h1)) | ((~shift_q) & kept_2)) & 4'h1) : 4'h0;
+  assign comes_1 = row[1] ? (ins_up & 4'h1) : 4'h0;
+  assign up_1_d = (stays_1 | moves_1) | comes_1;
+
+  always @(*) begin
+    ids_1_d = ids_1_q;
+    slots_1_d = slots_1_q;
+    if (shift_q[1]) begin
+      ids_1_d = ids_2_q;
+      slots_1_d = slots_2_q;
+    end
+    if (closing & part_1_unused_bits[1]) begin
+      slots_1_d = freed;
+    end
+    if (row[1]) begin
+      ids_1_d = ins_id_i;
+    end
+    if (~rst_ni) begin
+      slots_1_d = 2'h1;
+    end
+  end
+
+  assign stays_2 = ((~shift_q[2]) & (~row[2])) ? kept_2 : 4'h0;
+  assign moves_2 = (shift_q[2] & (~row[2])) ? (((shift_q & (kept_3 >> 1'h1)) | ((~shift_q) & kept_3)) & 4'h3) : 4'h0;
+  assign comes_2 = row[2] ? (ins_up & 4'h3) : 4'h0;
+  assign up_2_d = (stays_2 | moves_2) | comes_2;
+
+  always @(*) begin
+    ids_2_d = ids_2_q;
+    slots_2_d = slots_2_q;
+    if (shift_q[2]) begin
+      ids_2_d = ids_3_q;
+      slots_2_d = slots_3_q;
+    end
+    if (closing & part_2_unused_bits[2]) begin
+      slots_2_d = freed;
+    end
+    if (row[2]) begin
+      ids_2_d = ins_id_i;
+    end
+    if (~rst_ni) begin
+      slots_2_d = 2'h2;
+    end
+  end
+
+  assign stays_3 = ((~shift_q[3]) & (~row[3])) ? kept_3 : 4'h0;
+  assign moves_3 = (shift_q[3] & (~row[3])) ? (((shift_q & (kept_4 >> 1'h1)) | ((~shift_q) & kept_4)) & 4'h7) : 4'h0;
+  assign comes_3 = row[3] ? (ins_up & 4'h7) : 4'h0;
+  assign up_3_d = (stays_3 | moves_3) | comes_3;
+  assign ids_3_d = row[3] ? ins_id_i : ids_3_q;
+
+  always @(*) begin
+    slots_3_d = slots_3_q;
+    if (closing & part_3_unused_bits[3]) begin
+      slots_3_d = freed;
+    end
+    if (~rst_ni) begin
+      slots_3_d = 2'h3;
+    end
+  end
+
+  assign part_0_unused_bits = 4'h8;
+  assign part_1_unused_bits = 4'h8;
+  assign part_2_unused_bits = 4'h8;
+  assign part_3_unused_bits = 4'h8;
+
+  always @(posedge clk_i) begin
+    up_0_q <= up_0_d;
+    up_1_q <= up_1_d;
+    up_2_q <= up_2_d;
+    up_3_q <= up_3_d;
+    slots_0_q <= slots_0_d;
+    slots_1_q <= slots_1_d;
+    slots_2_q <= slots_2_d;
+    slots_3_q <= slots_3_d;
+    held_id_q <= held_id_d;
+    held_slot_q <= held_slot_d;
+  end
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= 4'h0;
-      dispatched_q <= 4'h0;
-      held_q <= 4'h0;
-      count_q <= 8'h0;
+      used_q <= 4'h0;
+      running_q <= 4'h0;
+      gone_q <= 4'h0;
+      shift_q <= 4'h0;
       ids_0_q <= 8'h0;
       ids_1_q <= 8'h0;
       ids_2_q <= 8'h0;
       ids_3_q <= 8'h0;
+      held_q <= 1'h0;
+      count_q <= 8'h0;
     end else begin
-      valid_q <= valid_d;
-      dispatched_q <= dispatched_d;
-      held_q <= held_d;
-      count_q <= count_d;
+      used_q <= used_d;
+      running_q <= running_d;
+      gone_q <= gone_d;
+      shift_q <= shift_d;
       ids_0_q <= ids_0_d;
       ids_1_q <= ids_1_d;
       ids_2_q <= ids_2_d;
       ids_3_q <= ids_3_d;
+      held_q <= held_d;
+      count_q <= count_d;
     end
   end
 
-  find_first_n4 u_free (
-    .req_i(free_req_i),
-    .gnt_o(free_gnt_o)
+  from_first_n4 u_next_shift (
+    .req_i(closed),
+    .from_o(next_shift_from_o)
   );
 
-  oldest_first_n4 u_age (
-    .clk_i(clk_i),
-    .push_i(insert),
-    .req_i(age_req_i),
-    .gnt_o(age_gnt_o),
-    .occ_i(valid_q),
-    .head_o(age_head_o)
-  );
-endmodule
-
-module window_matrix_n4_r2 (
-  input  wire clk_i,              // clock, rising edge
-  input  wire rst_ni,             // reset, synchronous, active low
-  input  wire ins_valid_i,        // a kernel is to be inserted
-  output wire ins_ready_o,        // it is inserted at the end of this cycle
-  input  wire [7:0] ins_id_i,     // its id
-  input  wire [3:0] ins_up_i,     // slots it waits for; only slots of slot_live_o
-  output wire [3:0] ins_slot_o,   // one-hot: the slot of the kernel that is inserted in this cycle, or zero
-  output wire disp_valid_o,       // a kernel without unfinished upstream is offered, the oldest first
-  input  wire disp_ready_i,       // it is taken at the end of this cycle
-  output wire [7:0] disp_id_o,    // its id
-  output wire [1:0] disp_slot_o,  // its slot: the tag under which it retires
-  input  wire ret_valid_0_i,      // a dispatched kernel has finished
-  input  wire ret_valid_1_i,      // a dispatched kernel has finished
-  output wire ret_ready_0_o,      // its retirement is taken at the end of this cycle
-  output wire ret_ready_1_o,      // its retirement is taken at the end of this cycle
-  input  wire [1:0] ret_slot_0_i, // its slot
-  input  wire [1:0] ret_slot_1_i, // its slot
-  output wire ret_err_o,          // a port named a slot that cannot retire; ignored
-  output wire [3:0] slot_live_o,  // slots in use, those that retire in this cycle left out
-  output wire [7:0] slot_id_0_o,  // id last written to the slot
-  output wire [7:0] slot_id_1_o,  // id last written to the slot
-  output wire [7:0] slot_id_2_o,  // id last written to the slot
-  output wire [7:0] slot_id_3_o,  // id last written to the slot
-  output wire [7:0] occupancy_o,  // slots in use
-  output wire oldest_valid_o,     // the window is not empty
-  output wire [7:0] oldest_id_o,  // id of the oldest kernel in the window
-  output wire full_o,             // no slot is free
-  output wire busy_o              // an insertion or a retirement is being worked on
-);
-
-  wire insert;
-  reg  ret_err;
-  reg  [3:0] ret_hot_0;
-  reg  [3:0] ret_hot_1;
-  reg  [3:0] retiring;
-  wire rows_0_waiting_o;
-  wire rows_1_waiting_o;
-  wire rows_2_waiting_o;
-  wire rows_3_waiting_o;
-  wire [3:0] slots_dispatched_o;
-  wire slots_retired_0_i;
-  wire slots_retired_1_i;
-  wire [3:0] slots_valid_o;
-  wire [3:0] waiting;
-
-  always @(*) begin
-    retiring = 4'h0;
-    ret_err = 1'h0;
-    ret_hot_0 = 4'h0;
-    if (ret_valid_0_i) begin
-      ret_hot_0 = ((4'h1 << ret_slot_0_i) & slots_dispatched_o) & (~retiring);
-      if (~(|ret_hot_0)) begin
-        ret_err = 1'h1;
-      end
-    end
-    retiring = retiring | ret_hot_0;
-    ret_hot_1 = 4'h0;
-    if (ret_valid_1_i) begin
-      ret_hot_1 = ((4'h1 << ret_slot_1_i) & slots_dispatched_o) & (~retiring);
-      if (~(|ret_hot_1)) begin
-        ret_err = 1'h1;
-      end
-    end
-    retiring = retiring | ret_hot_1;
-  end
-
-  assign slots_retired_0_i = |ret_hot_0;
-  assign ret_ready_0_o = 1'h1;
-  assign slots_retired_1_i = |ret_hot_1;
-  assign ret_ready_1_o = 1'h1;
-  assign ret_err_o = ret_err;
-  assign slot_live_o = slots_valid_o & (~retiring);
-  assign ins_ready_o = ~full_o;
-  assign insert = ins_valid_i & (~full_o);
-  assign busy_o = 1'h0;
-  assign waiting = {rows_3_waiting_o, rows_2_waiting_o, rows_1_waiting_o, rows_0_waiting_o};
-
-  window_slots_n4_r2 u_slots (
-    .clk_i(clk_i),
-    .rst_ni(rst_ni),
-    .ins_i(insert),
-    .ins_id_i(ins_id_i),
-    .ins_slot_o(ins_slot_o),
-    .retire_i(retiring),
-    .retired_0_i(slots_retired_0_i),
-    .retired_1_i(slots_retired_1_i),
-    .waiting_i(waiting),
-    .disp_valid_o(disp_valid_o),
-    .disp_ready_i(disp_ready_i),
-    .disp_id_o(disp_id_o),
-    .disp_slot_o(disp_slot_o),
-    .valid_o(slots_valid_o),
-    .dispatched_o(slots_dispatched_o),
-    .slot_id_0_o(slot_id_0_o),
-    .slot_id_1_o(slot_id_1_o),
-    .slot_id_2_o(slot_id_2_o),
-    .slot_id_3_o(slot_id_3_o),
-    .occupancy_o(occupancy_o),
-    .oldest_valid_o(oldest_valid_o),
-    .oldest_id_o(oldest_id_o),
-    .full_o(full_o)
-  );
-
-  window_matrix_row_n4 u_rows_0 (
-    .clk_i(clk_i),
-    .insert_i(ins_slot_o[0]),
-    .up_i(ins_up_i),
-    .retire_i(retiring),
-    .waiting_o(rows_0_waiting_o)
-  );
-
-  window_matrix_row_n4 u_rows_1 (
-    .clk_i(clk_i),
-    .insert_i(ins_slot_o[1]),
-    .up_i(ins_up_i),
-    .retire_i(retiring),
-    .waiting_o(rows_1_waiting_o)
-  );
-
-  window_matrix_row_n4 u_rows_2 (
-    .clk_i(clk_i),
-    .insert_i(ins_slot_o[2]),
-    .up_i(ins_up_i),
-    .retire_i(retiring),
-    .waiting_o(rows_2_waiting_o)
-  );
-
-  window_matrix_row_n4 u_rows_3 (
-    .clk_i(clk_i),
-    .insert_i(ins_slot_o[3]),
-    .up_i(ins_up_i),
-    .retire_i(retiring),
-    .waiting_o(rows_3_waiting_o)
+  from_first_n4 u_from_ready (
+    .req_i(may),
+    .from_o(from_ready_from_o)
   );
 endmodule
 
@@ -563,11 +663,12 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
   wire waiting;
   wire window_full_o;
   wire window_ins_ready_o;
-  wire [7:0] window_slot_id_0_o;
-  wire [7:0] window_slot_id_1_o;
-  wire [7:0] window_slot_id_2_o;
-  wire [7:0] window_slot_id_3_o;
-  wire [3:0] window_slot_live_o;
+  wire [7:0] window_place_id_0_o;
+  wire [7:0] window_place_id_1_o;
+  wire [7:0] window_place_id_2_o;
+  wire [7:0] window_place_id_3_o;
+  wire [3:0] window_place_live_o;
+  wire [3:0] window_place_shift_o;
 
   assign waiting = upstream_ins_valid_o & (~window_ins_ready_o);
   assign stall_full_o = waiting & window_full_o;
@@ -592,11 +693,12 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
     .ins_ready_i(window_ins_ready_o),
     .ins_id_o(upstream_ins_id_o),
     .ins_up_o(upstream_ins_up_o),
-    .slot_live_i(window_slot_live_o),
-    .slot_id_0_i(window_slot_id_0_o),
-    .slot_id_1_i(window_slot_id_1_o),
-    .slot_id_2_i(window_slot_id_2_o),
-    .slot_id_3_i(window_slot_id_3_o),
+    .place_live_i(window_place_live_o),
+    .place_id_0_i(window_place_id_0_o),
+    .place_id_1_i(window_place_id_1_o),
+    .place_id_2_i(window_place_id_2_o),
+    .place_id_3_i(window_place_id_3_o),
+    .place_shift_i(window_place_shift_o),
     .oldest_valid_i(oldest_valid_o),
     .oldest_id_i(oldest_id_o),
     .stall_limit_o(stall_limit_o)
@@ -621,11 +723,12 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
     .ret_slot_0_i(ret_slot_0_i),
     .ret_slot_1_i(ret_slot_1_i),
     .ret_err_o(ret_err_o),
-    .slot_live_o(window_slot_live_o),
-    .slot_id_0_o(window_slot_id_0_o),
-    .slot_id_1_o(window_slot_id_1_o),
-    .slot_id_2_o(window_slot_id_2_o),
-    .slot_id_3_o(window_slot_id_3_o),
+    .place_live_o(window_place_live_o),
+    .place_id_0_o(window_place_id_0_o),
+    .place_id_1_o(window_place_id_1_o),
+    .place_id_2_o(window_place_id_2_o),
+    .place_id_3_o(window_place_id_3_o),
+    .place_shift_o(window_place_shift_o),
     .occupancy_o(occupancy_o),
     .oldest_valid_o(oldest_valid_o),
     .oldest_id_o(oldest_id_o),

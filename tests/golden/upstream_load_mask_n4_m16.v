@@ -4,22 +4,22 @@
 // One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).
 
 module upstream_load_mask_n4_m16 (
-  input  wire host_valid_i,      // a beat is offered
-  output wire host_ready_o,      // it is taken at the end of this cycle
-  input  wire [7:0] host_id_i,   // the kernel's id, one more than that of the kernel before
-  input  wire [15:0] host_up_i,  // bit j: waits for the kernel sent j + 1 before
-  output wire ins_valid_o,       // a kernel is to be inserted
-  input  wire ins_ready_i,       // the window takes it
-  output wire [7:0] ins_id_o,    // its id
-  output wire [3:0] ins_up_o,    // live slots it waits for; a bit falls where its slot retires meanwhile
-  input  wire [3:0] slot_live_i, // slots in use, those that retire in this cycle left out
-  input  wire [7:0] slot_id_0_i, // id in the slot
-  input  wire [7:0] slot_id_1_i, // id in the slot
-  input  wire [7:0] slot_id_2_i, // id in the slot
-  input  wire [7:0] slot_id_3_i, // id in the slot
-  input  wire oldest_valid_i,    // the window is not empty
-  input  wire [7:0] oldest_id_i, // id of the oldest unfinished kernel
-  output wire stall_limit_o      // the beat waits: M newer kernels than the oldest unfinished one were sent
+  input  wire host_valid_i,       // a beat is offered
+  output wire host_ready_o,       // it is taken at the end of this cycle
+  input  wire [7:0] host_id_i,    // the kernel's id, one more than that of the kernel before
+  input  wire [15:0] host_up_i,   // bit j: waits for the kernel sent j + 1 before
+  output wire ins_valid_o,        // a kernel is to be inserted
+  input  wire ins_ready_i,        // the window takes it
+  output wire [7:0] ins_id_o,     // its id
+  output wire [3:0] ins_up_o,     // places of the live kernels it waits for; a bit falls where its kernel retires meanwhile
+  input  wire [3:0] place_live_i, // places of the window whose kernels have not retired, nor retire in this cycle
+  input  wire [7:0] place_id_0_i, // id of the kernel in the place
+  input  wire [7:0] place_id_1_i, // id of the kernel in the place
+  input  wire [7:0] place_id_2_i, // id of the kernel in the place
+  input  wire [7:0] place_id_3_i, // id of the kernel in the place
+  input  wire oldest_valid_i,     // a kernel has a place
+  input  wire [7:0] oldest_id_i,  // id of the oldest kernel that has a place
+  output wire stall_limit_o       // the beat waits: M newer kernels than the oldest unfinished one were sent
 );
 
   wire blocked;
@@ -37,11 +37,11 @@ module upstream_load_mask_n4_m16 (
   assign ins_id_o = host_id_i;
   assign wide = {240'h0, host_up_i};
   assign named = {wide[distance_3], wide[distance_2], wide[distance_1], wide[distance_0]};
-  assign distance_0 = (host_id_i - slot_id_0_i) - 8'h1;
-  assign distance_1 = (host_id_i - slot_id_1_i) - 8'h1;
-  assign distance_2 = (host_id_i - slot_id_2_i) - 8'h1;
-  assign distance_3 = (host_id_i - slot_id_3_i) - 8'h1;
-  assign ins_up_o = named & slot_live_i;
+  assign distance_0 = (host_id_i - place_id_0_i) - 8'h1;
+  assign distance_1 = (host_id_i - place_id_1_i) - 8'h1;
+  assign distance_2 = (host_id_i - place_id_2_i) - 8'h1;
+  assign distance_3 = (host_id_i - place_id_3_i) - 8'h1;
+  assign ins_up_o = named & place_live_i;
   assign ins_valid_o = host_valid_i & (~blocked);
   assign host_ready_o = ins_ready_i & (~blocked);
 endmodule
