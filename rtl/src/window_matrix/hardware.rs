@@ -42,6 +42,7 @@ window! {
         tail: Signal<Local, Bits<N>> = Signal::default(),
         row: Signal<Local, Bits<N>> = Signal::default(),
         closed: Signal<Local, Bits<N>> = Signal::default(),
+        above: Vec<Signal<Local, Bits<LN>>> = bank(N + 1),
         ins_slot: Signal<Local, Bits<LN>> = Signal::default(),
         closes: Signal<Local, Bits<N>> = Signal::default(),
         freed: Signal<Local, Bits<LN>> = Signal::default(),
@@ -280,19 +281,25 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.ids[i].clk_i.next = self.clk_i.val();
             self.ids[i].rst_ni.next = self.rst_ni.val();
             self.ids[i].d_i.next = self.ids[i].q_o.val();
+            // The slot that is freed goes to the last place.
+            self.above[i + 1].next = self.freed.val();
+        }
+        for i in 0..N {
+            self.above[i].next = self.slots[i].q_o.val();
+        }
+        for i in 0..N {
             self.slots[i].clk_i.next = self.clk_i.val();
             self.slots[i].d_i.next = self.slots[i].q_o.val();
+            if self.shift.q_o.val().get_bit(i) {
+                self.slots[i].d_i.next = self.above[i + 1].val();
+            }
         }
         for i in 1..N {
             if self.shift.q_o.val().get_bit(i - 1) {
                 self.ids[i - 1].d_i.next = self.ids[i].q_o.val();
-                self.slots[i - 1].d_i.next = self.slots[i].q_o.val();
             }
         }
         for i in 0..N {
-            if self.closing.val() & self.last.val().get_bit(i) {
-                self.slots[i].d_i.next = self.freed.val();
-            }
             if self.row.val().get_bit(i) {
                 self.ids[i].d_i.next = self.ins_id_i.val();
             }
