@@ -382,12 +382,8 @@ impl BlockSpec {
                 }
             }
         }
-        all.extend(
-            ROUND_ROBIN_REQUESTS
-                .map(|slots| PickerParams::round_robin(slots).map(Self::RoundRobin))
-                .into_iter()
-                .flatten(),
-        );
+        let round_robins = ROUND_ROBIN_REQUESTS.map(|slots| Request { slots, ..small });
+        all.extend(round_robins.iter().filter_map(|request| Self::new("round_robin", *request).ok()));
         let mut seen = std::collections::HashSet::new();
         all.retain(|spec| seen.insert(*spec));
         all

@@ -45,7 +45,8 @@ pub struct RoundRobinGroup<const W: usize> {
     /// Requests at and below the one that the group picked last. Kept whether its pick was granted or not: it is looked at only where it was.
     served: Register<Bits<W>>,
     after: Signal<Local, Bits<W>>,
-    mask: Signal<Local, Bits<W>>,
+    own: Signal<Local, Bits<W>>,
+    front: Signal<Local, Bits<W>>,
     earlier: Signal<Local, Bits<W>>,
     earlier_after: Signal<Local, Bits<W>>,
     any: Signal<Local, Bit>,
@@ -71,7 +72,8 @@ impl<const W: usize> Default for RoundRobinGroup<W> {
             gnt_o: Signal::default(),
             served: Register::default(),
             after: Signal::default(),
-            mask: Signal::default(),
+            own: Signal::default(),
+            front: Signal::default(),
             earlier: Signal::default(),
             earlier_after: Signal::default(),
             any: Signal::default(),
@@ -97,23 +99,24 @@ impl<const W: usize> Logic for RoundRobinGroup<W> {
             self.earlier_after.next =
                 self.earlier_after.val().replace_bit(i, (self.after.val() & self.below[i].val()).any());
         }
-        // The mask is made before the requests meet it: they come from afar.
-        self.mask.next = self.zero.val();
-        if self.here_i.val() {
-            self.mask.next = self.served.q_o.val();
-        }
-        self.asks_o.next = (self.req_i.val() & (!self.mask.val())).any();
         self.any.next = self.req_i.val().any();
         self.any_o.next = self.any.val();
+        self.asks_o.next = self.after.val().any() | (self.any.val() & (!self.here_i.val()));
         self.first.next = self.here_i.val() & self.after.val().any();
         self.first_o.next = self.first.val();
 
-        self.gnt.next = self.zero.val();
-        if !(self.blocked_i.val() | self.first.val()) {
-            self.gnt.next = self.req_i.val() & (!self.earlier.val());
+        // `blocked_i` comes last, and is looked at last.
+        self.own.next = self.zero.val();
+        if !self.first.val() {
+            self.own.next = self.req_i.val() & (!self.earlier.val());
         }
+        self.front.next = self.zero.val();
         if self.here_i.val() {
-            self.gnt.next = self.gnt.val() | (self.after.val() & (!self.earlier_after.val()));
+            self.front.next = self.after.val() & (!self.earlier_after.val());
+        }
+        self.gnt.next = self.front.val();
+        if !self.blocked_i.val() {
+            self.gnt.next = self.front.val() | self.own.val();
         }
         self.gnt_o.next = self.gnt.val();
 
@@ -163,11 +166,12 @@ pub struct RoundRobin<const N: usize, const W: usize, const G: usize> {
     /// Groups from that one on.
     from: Signal<Local, Bits<G>>,
     asks: Signal<Local, Bits<G>>,
-    ahead: Signal<Local, Bits<G>>,
+    ahead: Vec<Signal<Local, Bits<G>>>,
     blocked: Signal<Local, Bits<G>>,
     goes: Signal<Local, Bits<G>>,
     narrow: Signal<Local, Bits<W>>,
     wide: Signal<Local, Bits<N>>,
+    placed: Signal<Local, Bits<N>>,
     gnt: Signal<Local, Bits<N>>,
     none: Constant<Bits<N>>,
     zero: Constant<Bits<G>>,
@@ -203,11 +207,12 @@ impl<const N: usize, const W: usize, const G: usize> Default for RoundRobin<N, W
             here: Signal::default(),
             from: Signal::default(),
             asks: Signal::default(),
-            ahead: Signal::default(),
+            ahead: bank(G),
             blocked: Signal::default(),
             goes: Signal::default(),
             narrow: Signal::default(),
             wide: Signal::default(),
+            placed: Signal::default(),
             gnt: Signal::default(),
             none: number(0),
             zero: number(0),
@@ -243,15 +248,16 @@ impl<const N: usize, const W: usize, const G: usize> Logic for RoundRobin<N, W, 
         self.goes.next = self.zero.val();
         self.gnt.next = self.none.val();
         for g in 0..G {
-            self.ahead.next = self.from.val() & self.below[g].val();
+            self.ahead[g].next = self.from.val() & self.below[g].val();
             if !self.from.val().get_bit(g) {
-                self.ahead.next =
-                    self.ahead.val() | self.below[g].val() | (self.from.val() & self.above[g].val());
+                self.ahead[g].next =
+                    self.ahead[g].val() | self.below[g].val() | (self.from.val() & self.above[g].val());
             }
             if self.here.val().get_bit(g) {
-                self.ahead.next = self.ahead.val() | self.below[g].val() | self.above[g].val();
+                self.ahead[g].next = self.ahead[g].val() | self.below[g].val() | self.above[g].val();
             }
-            self.blocked.next = self.blocked.val().replace_bit(g, (self.asks.val() & self.ahead.val()).any());
+            self.blocked.next =
+                self.blocked.val().replace_bit(g, (self.asks.val() & self.ahead[g].val()).any());
             self.group[g].blocked_i.next = self.blocked.val().get_bit(g);
             // Where nobody asks, the last stays the last.
             self.goes.next = self.goes.val().replace_bit(
@@ -261,8 +267,8 @@ impl<const N: usize, const W: usize, const G: usize> Logic for RoundRobin<N, W, 
                         & (!self.blocked.val().get_bit(g))),
             );
             self.narrow.next = self.group[g].gnt_o.val();
-            self.wide.next = bit_cast::<N, W>(self.narrow.val());
-            self.gnt.next = self.gnt.val() | (self.wide.val() << self.shift[g].val());
+            self.placed.next = bit_cast::<N, W>(self.narrow.val());
+            self.gnt.next = self.gnt.val() | (self.placed.val() << self.shift[g].val());
         }
         self.gnt_o.next = self.gnt.val();
         self.last.d_i.next = self.last.q_o.val();
