@@ -55,7 +55,10 @@ fn of_block(spec: BlockSpec, rng: Rng) -> Box<dyn Stimulus> {
     let inputs = Layout::new(&ports, Direction::Input);
     let outputs = Layout::new(&ports, Direction::Output);
     match spec {
-        BlockSpec::FindFirst(params) | BlockSpec::RoundRobin(params) | BlockSpec::OldestFirst(params) => {
+        BlockSpec::RoundRobin(params) => {
+            Box::new(Requests { rng, n: params.requests(), inputs, phase: Phase::default() })
+        }
+        BlockSpec::FindFirst(params) | BlockSpec::OldestFirst(params) => {
             Box::new(Picker { rng, n: params.requests(), inputs, pushed: 0, phase: Phase::default() })
         }
         BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
@@ -118,6 +121,49 @@ fn random_bits(rng: &mut Rng, n: usize) -> u128 {
         _ => 1 << rng.below(n as u64),
     };
     bits & (u128::MAX >> (128 - n))
+}
+
+/// Requests of a round robin, any number of them: all, many, few, one, a run of neighbours, or none; some stand for a while.
+struct Requests {
+    rng: Rng,
+    n: usize,
+    inputs: Layout,
+    phase: Phase,
+}
+
+impl Stimulus for Requests {
+    fn next(&mut self, cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+        let Self { rng, n, inputs: layout, phase } = self;
+        let now = phase.next(rng);
+        let size = *n as u64;
+        let asks = chance(rng, now.producer.max(1), 16);
+        // What stands is what was there in the cycle before.
+        if !chance(rng, now.finisher, 32) {
+            let (from, length) = (rng.below(size), 1 + rng.below(size.div_ceil(4)));
+            let kind = rng.below(6);
+            let bit = |rng: &mut Rng, i: u64| match kind {
+                0 => true,
+                1 => chance(rng, 1, 2),
+                2 => chance(rng, 2, size),
+                3 => i == from,
+                4 => (i + size - from) % size < length,
+                _ => chance(rng, 7, 8),
+            };
+            let mut words = vec![0; n.div_ceil(32)];
+            for i in 0..*n {
+                words[i / 32] |= u32::from(asks && bit(rng, i as u64)) << (i % 32);
+            }
+            if let Some(slot) = layout.slot("req_i") {
+                slot.copy_from(inputs, &words);
+            }
+        }
+        let flags = [("rst_ni", !reset(rng, cycle)), ("ack_i", chance(rng, now.consumer, 16))];
+        for (name, value) in flags {
+            if let Some(slot) = layout.slot(name) {
+                slot.set(inputs, value.into());
+            }
+        }
+    }
 }
 
 struct Picker {

@@ -14,10 +14,10 @@ use crate::kernel_table::model::FlatTable;
 use crate::model::CycleModel;
 use crate::params::{
     ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
-    SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams, TableParams, UpstreamParams, WINDOW_SLOTS,
-    WindowKind, WindowParams,
+    ROUND_ROBIN_REQUESTS, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams, TableParams,
+    UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
 };
-use crate::parts::models::PartModel;
+use crate::parts::models::{PartModel, RoundRobinModel};
 use crate::parts::{FindFirst, OldestFirst, RoundRobin};
 use crate::port::Port;
 use crate::sm_occupancy::SmOccupancy;
@@ -174,6 +174,26 @@ macro_rules! with_slots {
     };
 }
 
+/// Runs `$body` with the constants `$n`, `$w` and `$g` for a round robin of `$requests`, in `$g` groups of `$w`.
+macro_rules! with_requests {
+    ($requests:expr, |$n:ident, $w:ident, $g:ident| $body:expr) => {
+        with_requests!(@ $requests, $n, $w, $g, $body,
+            4 2 2, 8 4 2, 16 4 4, 24 6 4, 28 7 4, 32 8 4, 46 8 6, 48 8 6, 64 8 8, 96 12 8, 108 12 9, 128 12 11, 132 12 11,
+            144 12 12, 192 16 12)
+    };
+    (@ $requests:expr, $n:ident, $w:ident, $g:ident, $body:expr, $($size:literal $width:literal $groups:literal),*) => {
+        match $requests {
+            $($size => {
+                const $n: usize = $size;
+                const $w: usize = $width;
+                const $g: usize = $groups;
+                $body
+            })*
+            other => unreachable!("{other} requests were checked before"),
+        }
+    };
+}
+
 /// Runs `$body` with the constant `$m` for a mask of `$bits`.
 macro_rules! with_mask {
     ($bits:expr, |$m:ident| $body:expr) => {
@@ -207,8 +227,8 @@ macro_rules! with_hardware {
                 let $block = || FindFirst::<N>::default();
                 $body
             }),
-            BlockSpec::RoundRobin(params) => with_slots!(params.requests(), |N, LN| {
-                let $block = || RoundRobin::<N>::default();
+            BlockSpec::RoundRobin(params) => with_requests!(params.requests(), |N, W, G| {
+                let $block = || RoundRobin::<N, W, G>::default();
                 $body
             }),
             BlockSpec::OldestFirst(params) => with_slots!(params.requests(), |N, LN| {
@@ -312,7 +332,7 @@ impl BlockSpec {
         let requesters = arbiter.channels();
         match name {
             "find_first" => picker().map(Self::FindFirst),
-            "round_robin" => picker().map(Self::RoundRobin),
+            "round_robin" => PickerParams::round_robin(slots).map(Self::RoundRobin),
             "oldest_first" => picker().map(Self::OldestFirst),
             "window_matrix" => {
                 let params = WindowParams::new(slots, retire_ports)?.with_pipeline(pipelined);
@@ -370,6 +390,8 @@ impl BlockSpec {
                 }
             }
         }
+        let round_robins = ROUND_ROBIN_REQUESTS.map(|slots| Request { slots, ..small });
+        all.extend(round_robins.iter().filter_map(|request| Self::new("round_robin", *request).ok()));
         let mut seen = std::collections::HashSet::new();
         all.retain(|spec| seen.insert(*spec));
         all
@@ -430,7 +452,7 @@ impl BlockSpec {
         let ports = self.ports();
         let model: Result<Box<dyn CycleModel>, String> = match self {
             Self::FindFirst(params) => Ok(Box::new(PartModel::find_first(params.requests(), ports))),
-            Self::RoundRobin(params) => Ok(Box::new(PartModel::round_robin(params.requests(), ports))),
+            Self::RoundRobin(params) => Ok(Box::new(RoundRobinModel::new(params.requests(), ports))),
             Self::OldestFirst(params) => Ok(Box::new(PartModel::oldest_first(params.requests(), ports))),
             Self::Window { kind, params } => {
                 FlatWindow::new(kind, params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)

@@ -35,6 +35,9 @@ pub const SM_SIZES: [usize; 10] = [8, 16, 28, 46, 64, 108, 128, 132, 144, 192];
 /// Channels on which CTA completions come in; channel p is that of the SMs s with s mod 4 = p.
 pub const DONE_PORTS: usize = 4;
 
+/// Requests of a round robin that are compiled in: window slots, or SMs of real GPUs.
+pub const ROUND_ROBIN_REQUESTS: [usize; 15] = [4, 8, 16, 24, 28, 32, 46, 48, 64, 96, 108, 128, 132, 144, 192];
+
 /// SM partitions.
 pub const PARTITIONS: usize = 8;
 
@@ -135,6 +138,12 @@ impl PickerParams {
     /// Checks `requests` against [`WINDOW_SLOTS`].
     pub fn new(requests: usize) -> Result<Self, ParamError> {
         compiled_in("slots", requests, &WINDOW_SLOTS)?;
+        Ok(Self(requests))
+    }
+
+    /// Checks `requests` against [`ROUND_ROBIN_REQUESTS`].
+    pub fn round_robin(requests: usize) -> Result<Self, ParamError> {
+        compiled_in("slots", requests, &ROUND_ROBIN_REQUESTS)?;
         Ok(Self(requests))
     }
 

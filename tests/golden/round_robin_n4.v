@@ -2,12 +2,61 @@
 // Parameters: REQUESTS=4.
 // One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).
 
-module find_first_n4 (
-  input  wire [3:0] req_i, // requests
-  output wire [3:0] gnt_o  // one-hot: the lowest request, or zero
+module round_robin_group_n2 (
+  input  wire clk_i,       // clock, rising edge
+  input  wire rst_ni,      // reset, synchronous, active low
+  input  wire [1:0] req_i, // requests of the group
+  input  wire here_i,      // the request that was served last is one of them
+  input  wire ack_i,       // the grant is used
+  input  wire blocked_i,   // a request outside, or one after the last, goes before those of the group
+  output wire any_o,       // there is a request
+  output wire asks_o,      // there is one that others wait for: where the last was here, one after it
+  output wire first_o,     // the last was here and there is one after it: nobody goes before it
+  output wire [1:0] gnt_o  // one-hot grant, or zero
 );
 
-  assign gnt_o = req_i & ((~req_i) + 4'h1);
+  wire [1:0] after;
+  wire any;
+  wire [1:0] earlier;
+  wire [1:0] earlier_after;
+  wire first;
+  wire [1:0] front;
+  wire [1:0] gnt;
+  wire [1:0] own;
+  reg  [1:0] served_d;
+  reg  [1:0] served_q;
+
+  assign after = req_i & (~served_q);
+  assign earlier = {|(req_i & 2'h1), |(req_i & 2'h0)};
+  assign earlier_after = {|(after & 2'h1), |(after & 2'h0)};
+  assign any = |req_i;
+  assign any_o = any;
+  assign asks_o = (|after) | (any & (~here_i));
+  assign first = here_i & (|after);
+  assign first_o = first;
+  assign own = (~first) ? (req_i & (~earlier)) : 2'h0;
+  assign front = here_i ? (after & (~earlier_after)) : 2'h0;
+  assign gnt = (~blocked_i) ? (front | own) : front;
+  assign gnt_o = gnt;
+
+  always @(*) begin
+    served_d = served_q;
+    if (ack_i & any) begin
+      if (first) begin
+        served_d = ~earlier_after;
+      end else begin
+        served_d = ~earlier;
+      end
+    end
+  end
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      served_q <= 2'h0;
+    end else begin
+      served_q <= served_d;
+    end
+  end
 endmodule
 
 module round_robin_n4 (
@@ -18,33 +67,116 @@ module round_robin_n4 (
   output wire [3:0] gnt_o  // one-hot grant, or zero
 );
 
-  wire [3:0] gnt;
-  wire [3:0] lower_gnt_o;
-  wire [3:0] served_d;
-  reg  [3:0] served_q;
-  wire [3:0] upper_gnt_o;
-  wire [3:0] upper_req_i;
+  reg  [1:0] ahead_0;
+  reg  [1:0] ahead_1;
+  wire [1:0] asks;
+  reg  [1:0] blocked;
+  wire [1:0] from;
+  reg  [3:0] gnt;
+  reg  [1:0] goes;
+  wire group_0_any_o;
+  wire group_0_asks_o;
+  reg  group_0_blocked_i;
+  wire group_0_first_o;
+  wire [1:0] group_0_gnt_o;
+  reg  [1:0] group_0_req_i;
+  wire group_1_any_o;
+  wire group_1_asks_o;
+  wire group_1_first_o;
+  wire [1:0] group_1_gnt_o;
+  wire [1:0] here;
+  wire [1:0] last_d;
+  reg  [1:0] last_q;
+  reg  [1:0] narrow;
+  reg  [3:0] placed;
+  reg  [3:0] wide;
 
-  assign upper_req_i = req_i & (~served_q);
-  assign gnt = (|upper_gnt_o) ? upper_gnt_o : lower_gnt_o;
-  assign gnt_o = gnt;
-  assign served_d = (ack_i & (|gnt)) ? (gnt | (gnt - 4'h1)) : served_q;
+  wire unused = &{1'b0, wide[3:2]};
 
-  always @(posedge clk_i) begin
-    if (!rst_ni) begin
-      served_q <= 4'h0;
-    end else begin
-      served_q <= served_d;
+  assign here = last_q ^ 2'h1;
+  assign from = {|(here & 2'h3), |(here & 2'h1)};
+  assign asks = {group_1_asks_o, group_0_asks_o};
+
+  always @(*) begin
+    wide = req_i >> 8'h0;
+    group_0_req_i = wide[1:0];
+    wide = req_i >> 8'h2;
+  end
+
+  always @(*) begin
+    blocked = 2'h0;
+    goes = 2'h0;
+    blocked[0] = |(asks & ahead_0);
+    group_0_blocked_i = blocked[0];
+    goes[0] = group_0_first_o | ((group_0_any_o | here[0]) & (~blocked[0]));
+    blocked[1] = |(asks & ahead_1);
+    goes[1] = group_1_first_o | ((group_1_any_o | here[1]) & (~blocked[1]));
+  end
+
+  always @(*) begin
+    gnt = 4'h0;
+    narrow = group_0_gnt_o;
+    placed = {2'h0, narrow};
+    gnt = gnt | (placed << 8'h0);
+    narrow = group_1_gnt_o;
+    placed = {2'h0, narrow};
+    gnt = gnt | (placed << 8'h2);
+  end
+
+  always @(*) begin
+    ahead_0 = from & 2'h0;
+    if (~from[0]) begin
+      ahead_0 = (ahead_0 | 2'h0) | (from & 2'h2);
+    end
+    if (here[0]) begin
+      ahead_0 = (ahead_0 | 2'h0) | 2'h2;
     end
   end
 
-  find_first_n4 u_upper (
-    .req_i(upper_req_i),
-    .gnt_o(upper_gnt_o)
+  always @(*) begin
+    ahead_1 = from & 2'h1;
+    if (~from[1]) begin
+      ahead_1 = (ahead_1 | 2'h1) | (from & 2'h0);
+    end
+    if (here[1]) begin
+      ahead_1 = (ahead_1 | 2'h1) | 2'h0;
+    end
+  end
+
+  assign gnt_o = gnt;
+  assign last_d = ack_i ? (goes ^ 2'h1) : last_q;
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      last_q <= 2'h0;
+    end else begin
+      last_q <= last_d;
+    end
+  end
+
+  round_robin_group_n2 u_group_0 (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .req_i(group_0_req_i),
+    .here_i(here[0]),
+    .ack_i(ack_i),
+    .blocked_i(group_0_blocked_i),
+    .any_o(group_0_any_o),
+    .asks_o(group_0_asks_o),
+    .first_o(group_0_first_o),
+    .gnt_o(group_0_gnt_o)
   );
 
-  find_first_n4 u_lower (
-    .req_i(req_i),
-    .gnt_o(lower_gnt_o)
+  round_robin_group_n2 u_group_1 (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .req_i(wide[1:0]),
+    .here_i(here[1]),
+    .ack_i(ack_i),
+    .blocked_i(blocked[1]),
+    .any_o(group_1_any_o),
+    .asks_o(group_1_asks_o),
+    .first_o(group_1_first_o),
+    .gnt_o(group_1_gnt_o)
   );
 endmodule

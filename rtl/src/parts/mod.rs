@@ -14,6 +14,6 @@ pub use number::{bank, number, numbers, table};
 pub use oldest_first::OldestFirst;
 pub use register::{PayloadRegister, Register};
 pub use register_file::RegisterFile;
-pub use round_robin::RoundRobin;
+pub use round_robin::{RoundRobin, RoundRobinGroup};
 
 pub mod models;

@@ -1,7 +1,7 @@
 //! Golden models of the pickers.
 
 use crate::model::{CycleError, CycleModel, one_hot};
-use crate::port::{Direction, Layout, Port};
+use crate::port::{Direction, Layout, Port, RESET};
 
 /// What a picker's model does in one cycle: the named inputs' values in, the named outputs' values out.
 type Step = Box<dyn FnMut(&dyn Fn(&str) -> u128) -> Vec<(&'static str, u128)> + Send>;
@@ -46,23 +46,6 @@ impl PartModel {
         Self::new(ports, Box::new(move |get| vec![("gnt_o", one_hot(first(get("req_i"), 0..n)))]))
     }
 
-    /// `round_robin`: counts up from the request after the one served last.
-    pub fn round_robin(n: usize, ports: Vec<Port>) -> Self {
-        let mut start = 0;
-        Self::new(
-            ports,
-            Box::new(move |get| {
-                let pick = first(get("req_i"), (start..n).chain(0..start));
-                if get("rst_ni") == 0 {
-                    start = 0;
-                } else if let (Some(pick), 1) = (pick, get("ack_i")) {
-                    start = (pick + 1) % n;
-                }
-                vec![("gnt_o", one_hot(pick))]
-            }),
-        )
-    }
-
     /// `oldest_first`: a list of slots in the order in which they were pushed last.
     pub fn oldest_first(n: usize, ports: Vec<Port>) -> Self {
         let mut order: Vec<usize> = Vec::new();
@@ -83,4 +66,47 @@ impl PartModel {
 
 fn first(bits: u128, mut order: impl Iterator<Item = usize>) -> Option<usize> {
     order.find(|i| bits >> i & 1 == 1)
+}
+
+/// `round_robin`: counts up from the request after the one served last. Any number of requests.
+pub struct RoundRobinModel {
+    n: usize,
+    ports: Vec<Port>,
+    inputs: Layout,
+    outputs: Layout,
+    start: usize,
+}
+
+impl RoundRobinModel {
+    /// For `n` requests, with the hardware's ports.
+    pub fn new(n: usize, ports: Vec<Port>) -> Self {
+        let inputs = Layout::new(&ports, Direction::Input);
+        let outputs = Layout::new(&ports, Direction::Output);
+        Self { n, ports, inputs, outputs, start: 0 }
+    }
+}
+
+impl CycleModel for RoundRobinModel {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        let missing = |name| CycleError { cycle: 0, message: format!("port {name} is missing") };
+        let input = |name| self.inputs.slot(name).ok_or_else(|| missing(name));
+        let requests = input("req_i")?.slice(inputs);
+        let order = (self.start..self.n).chain(0..self.start);
+        let pick = order.into_iter().find(|i| requests[i / 32] >> (i % 32) & 1 == 1);
+        outputs.fill(0);
+        let granted = self.outputs.slot("gnt_o").ok_or_else(|| missing("gnt_o"))?;
+        if let Some(pick) = pick {
+            outputs[granted.word + pick / 32] = 1 << (pick % 32);
+        }
+        if input(RESET)?.get(inputs) == 0 {
+            self.start = 0;
+        } else if let (Some(pick), 1) = (pick, input("ack_i")?.get(inputs)) {
+            self.start = (pick + 1) % self.n;
+        }
+        Ok(())
+    }
 }
