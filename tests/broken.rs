@@ -75,8 +75,8 @@ fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: boo
     }
 }
 
-/// One slot's row forgets what it waits for.
-const FORGETS: [&str; 3] = ["window_matrix_row", "insert_i ? up_i :", "insert_i ? (up_i & 8'hfe) :"];
+/// One place's row forgets, of what it waits for, the kernel in place 0.
+const FORGETS: [&str; 3] = ["window_matrix", "row[3] ? (ins_up & 8'h7)", "row[3] ? (ins_up & 8'h6)"];
 
 #[test]
 fn a_co_simulation_notices_a_wrong_order_without_a_model() {
@@ -124,19 +124,14 @@ fn scheduler(slots: usize) -> Request {
 
 #[test]
 fn a_dropped_dependency_is_noticed() {
-    // The row of one slot forgets what it waits for.
-    noticed(
-        "kernel_scheduler",
-        scheduler(8),
-        "window_matrix_row",
-        "insert_i ? up_i :",
-        "insert_i ? (up_i & 8'hfe) :",
-    );
+    let [module, from, to] = FORGETS;
+    noticed("kernel_scheduler", scheduler(8), module, from, to);
 }
 
 #[test]
 fn a_dependency_that_survives_its_retirement_is_noticed() {
-    noticed("window_matrix", scheduler(8), "window_matrix_row", "(~retire_i)", "(~(retire_i & 8'h7f))");
+    let [from, to] = ["(up_3_q & (~retiring))", "(up_3_q & (~(retiring & 8'hfe)))"];
+    noticed("window_matrix", scheduler(8), "window_matrix", from, to);
 }
 
 #[test]
@@ -145,8 +140,8 @@ fn a_dependency_on_a_kernel_that_retires_now_is_noticed() {
         "kernel_scheduler",
         scheduler(8),
         "window_matrix_n8",
-        "slots_valid_o & (~retiring)",
-        "slots_valid_o",
+        "(used_q & (~gone_q)) & (~retiring)",
+        "used_q & (~gone_q)",
     );
 }
 

@@ -56,13 +56,14 @@ fn run() -> Result<(), Failure> {
     let liberty = library::find(&library_name)?;
 
     let mut candidates = Vec::new();
-    for slots in [8, 32, 132, 128] {
-        // Not every size is compiled in.
-        if let Ok(spec) = BlockSpec::new("round_robin", Request { slots, ..Request::default() }) {
-            candidates.push(ours(spec)?);
-        }
+    for slots in [8, 32, 132] {
+        candidates.push(ours(BlockSpec::new("round_robin", Request { slots, ..Request::default() })?)?);
     }
-    candidates.push(ours(BlockSpec::new("window_matrix", Request::default())?)?);
+    let ways = [(32, 1, false), (32, 2, false), (32, 1, true), (64, 1, true), (128, 1, true)];
+    for (slots, retire_ports, pipelined) in ways {
+        let request = Request { slots, retire_ports, pipelined, ..Request::default() };
+        candidates.push(ours(BlockSpec::new("window_matrix", request)?)?);
+    }
     let text = std::fs::read_to_string(window).map_err(|e| format!("{window}: {e}"))?;
     candidates.push(Candidate {
         label: "hand-written window, N = 32".into(),

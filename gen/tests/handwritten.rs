@@ -1,4 +1,5 @@
-//! The window that was written by hand does what ours does: every port, every cycle. Otherwise comparing their areas says nothing.
+//! The window that was written by hand does what ours does: the same kernels come out of both in the same cycle. Otherwise comparing their
+//! areas says nothing.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +8,7 @@ use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BlockSpec, Request};
 
 #[test]
-fn the_window_written_by_hand_is_ours_cycle_by_cycle() {
+fn the_window_written_by_hand_offers_what_ours_does_cycle_by_cycle() {
     let iverilog = tools::find(Tool::Iverilog).expect("scripts/setup.sh installs Icarus Verilog");
     let spec = BlockSpec::new("window_matrix", Request { slots: 8, ..Request::default() });
     let design =

@@ -1,5 +1,5 @@
 // A scheduling window as one would plainly write it by hand, to compare the generated one with: N slots, a dependency matrix, an
-// age matrix, the ports and the cycle behaviour of rtl/src/window_matrix/README.md. Verilog-2005, one module, two processes.
+// age matrix, the channels of rtl/src/window_matrix/README.md. Verilog-2005, one module, two processes.
 module handwritten_window #(
   parameter N = 32,
   parameter LN = 5
