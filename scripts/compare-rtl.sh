@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Our RTL beside other people's, in one run of one flow: one table of area and clock.
 #
-#   scripts/compare-rtl.sh [--library osu018|nangate45|FILE.lib] [--quick] [DIR]
+#   scripts/compare-rtl.sh [--library osu018|nangate45|FILE.lib] [--quick] [--variants NAME,...] [DIR]
 #
 # DIR is a folder with their RTL, of which nothing is kept here. What is found in it by file name is taken at 8, 32 and 132 requesters:
 # PULP common_cells' rr_arb_tree.sv or cc_rr_arb_tree.sv (with lzc.sv and cf_math_pkg.sv), OpenTitan's prim_arbiter_tree.sv. SystemVerilog is read
@@ -17,6 +17,7 @@ while (($#)); do
   case "$1" in
     --library) options+=(--library "${2:?--library needs a name or a file}"); shift ;;
     --quick) options+=(--quick) ;;
+    --variants) options+=(--variants "${2:?--variants needs names, as the report gives them}"); shift ;;
     -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "compare-rtl.sh: there is no option $1; see --help" >&2; exit 2 ;;
     *) dir=$1 ;;
@@ -85,5 +86,5 @@ if [[ -n $dir ]]; then
   if [[ ${#others[@]} -eq 0 ]]; then echo "compare-rtl.sh: nothing in $dir is known; see --help" >&2; fi
 fi
 
-cargo run --quiet --locked -p windlass-gen --example compare_rtl -- \
+cargo run --release --quiet --locked -p windlass-gen --example compare_rtl -- \
   "${options[@]}" tests/handwritten/window.v "${others[@]}"

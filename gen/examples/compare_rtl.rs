@@ -1,6 +1,6 @@
 //! One flow over our RTL and over other people's, side by side: `scripts/compare-rtl.sh` calls it.
 //!
-//! `compare_rtl [--library NAME|FILE] [--quick] [--yosys PROGRAM] WINDOW.v [LABEL=TOP=FILE.v]...`: WINDOW.v is the window written
+//! `compare_rtl [--library NAME|FILE] [--quick] [--variants NAME,...] WINDOW.v [LABEL=TOP=FILE.v]...`: WINDOW.v is the window written
 //! by hand; each further argument is a design of other people as plain Verilog. Every design gets registers on all its ports, the
 //! same ones for all, so that the clock is that of what lies between.
 
@@ -49,6 +49,10 @@ fn run() -> Result<(), Failure> {
         match argument.as_str() {
             "--library" => library_name = arguments.next().ok_or("--library needs a name or a file")?,
             "--quick" => options.variants = Variant::quick(),
+            "--variants" => {
+                let names = arguments.next().ok_or("--variants needs names, separated by commas")?;
+                options.variants.retain(|v| names.split(',').any(|name| name == v.name));
+            }
             _ => rest.push(argument),
         }
     }

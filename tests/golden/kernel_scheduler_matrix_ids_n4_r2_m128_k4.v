@@ -175,6 +175,11 @@ module window_matrix_n4_r2 (
   output wire busy_o               // an insertion or a retirement is being worked on
 );
 
+  wire [1:0] above_0;
+  reg  [1:0] above_1;
+  reg  [1:0] above_2;
+  reg  [1:0] above_3;
+  wire [1:0] above_4;
   wire [3:0] closed;
   wire [3:0] closes;
   wire closing;
@@ -230,10 +235,6 @@ module window_matrix_n4_r2 (
   wire [3:0] now_gone;
   wire [3:0] now_running;
   wire offered;
-  wire [3:0] part_0_unused_bits;
-  wire [3:0] part_1_unused_bits;
-  wire [3:0] part_2_unused_bits;
-  wire [3:0] part_3_unused_bits;
   wire [3:0] pick;
   reg  [7:0] pick_id;
   reg  [1:0] pick_slot;
@@ -273,7 +274,7 @@ module window_matrix_n4_r2 (
   assign disp_slot_o = disp_slot_o_comb;
   assign ins_slot_o = ins_slot_o_comb;
 
-  wire unused = &{1'b0, part_0_unused_bits[3:1], part_1_unused_bits[0], part_1_unused_bits[3:2], part_2_unused_bits[1:0], part_2_unused_bits[3], part_3_unused_bits[2:0]};
+  wire unused = &{1'b0, above_0};
 
   assign busy_o = 1'h0;
 
@@ -488,20 +489,17 @@ module window_matrix_n4_r2 (
 
   always @(*) begin
     ids_0_d = ids_0_q;
-    slots_0_d = slots_0_q;
     if (shift_q[0]) begin
       ids_0_d = ids_1_q;
-      slots_0_d = slots_1_q;
-    end
-    if (closing & part_0_unused_bits[0]) begin
-      slots_0_d = freed;
     end
     if (row[0]) begin
       ids_0_d = ins_id_i;
     end
-    if (~rst_ni) begin
-      slots_0_d = 2'h0;
-    end
+  end
+
+  always @(*) begin
+    above_1 = freed;
+    above_1 = slots_1_q;
   end
 
   assign stays_1 = ((~shift_q[1]) & (~row[1])) ? kept_1 : 4'h0;
@@ -511,20 +509,17 @@ module window_matrix_n4_r2 (
 
   always @(*) begin
     ids_1_d = ids_1_q;
-    slots_1_d = slots_1_q;
     if (shift_q[1]) begin
       ids_1_d = ids_2_q;
-      slots_1_d = slots_2_q;
-    end
-    if (closing & part_1_unused_bits[1]) begin
-      slots_1_d = freed;
     end
     if (row[1]) begin
       ids_1_d = ins_id_i;
     end
-    if (~rst_ni) begin
-      slots_1_d = 2'h1;
-    end
+  end
+
+  always @(*) begin
+    above_2 = freed;
+    above_2 = slots_2_q;
   end
 
   assign stays_2 = ((~shift_q[2]) & (~row[2])) ? kept_2 : 4'h0;
@@ -534,20 +529,17 @@ module window_matrix_n4_r2 (
 
   always @(*) begin
     ids_2_d = ids_2_q;
-    slots_2_d = slots_2_q;
     if (shift_q[2]) begin
       ids_2_d = ids_3_q;
-      slots_2_d = slots_3_q;
-    end
-    if (closing & part_2_unused_bits[2]) begin
-      slots_2_d = freed;
     end
     if (row[2]) begin
       ids_2_d = ins_id_i;
     end
-    if (~rst_ni) begin
-      slots_2_d = 2'h2;
-    end
+  end
+
+  always @(*) begin
+    above_3 = freed;
+    above_3 = slots_3_q;
   end
 
   assign stays_3 = ((~shift_q[3]) & (~row[3])) ? kept_3 : 4'h0;
@@ -555,21 +547,48 @@ module window_matrix_n4_r2 (
   assign comes_3 = row[3] ? (ins_up & 4'h7) : 4'h0;
   assign up_3_d = (stays_3 | moves_3) | comes_3;
   assign ids_3_d = row[3] ? ins_id_i : ids_3_q;
+  assign above_4 = freed;
+  assign above_0 = slots_0_q;
+
+  always @(*) begin
+    slots_0_d = slots_0_q;
+    if (shift_q[0]) begin
+      slots_0_d = above_1;
+    end
+    if (~rst_ni) begin
+      slots_0_d = 2'h0;
+    end
+  end
+
+  always @(*) begin
+    slots_1_d = slots_1_q;
+    if (shift_q[1]) begin
+      slots_1_d = above_2;
+    end
+    if (~rst_ni) begin
+      slots_1_d = 2'h1;
+    end
+  end
+
+  always @(*) begin
+    slots_2_d = slots_2_q;
+    if (shift_q[2]) begin
+      slots_2_d = above_3;
+    end
+    if (~rst_ni) begin
+      slots_2_d = 2'h2;
+    end
+  end
 
   always @(*) begin
     slots_3_d = slots_3_q;
-    if (closing & part_3_unused_bits[3]) begin
-      slots_3_d = freed;
+    if (shift_q[3]) begin
+      slots_3_d = above_4;
     end
     if (~rst_ni) begin
       slots_3_d = 2'h3;
     end
   end
-
-  assign part_0_unused_bits = 4'h8;
-  assign part_1_unused_bits = 4'h8;
-  assign part_2_unused_bits = 4'h8;
-  assign part_3_unused_bits = 4'h8;
 
   always @(posedge clk_i) begin
     up_0_q <= up_0_d;
