@@ -75,8 +75,8 @@ fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: boo
     }
 }
 
-/// One place's row forgets, of what it waits for, the kernel in place 0.
-const FORGETS: [&str; 3] = ["window_matrix", "row[3] ? (ins_up & 8'h7)", "row[3] ? (ins_up & 8'h6)"];
+/// A kernel that comes into the last place forgets what it waits for.
+const FORGETS: [&str; 3] = ["window_matrix", "row[7] ? (ins_up & 8'h7f)", "row[7] ? (ins_up & 8'h0)"];
 
 #[test]
 fn a_co_simulation_notices_a_wrong_order_without_a_model() {
@@ -193,7 +193,7 @@ fn a_kernel_that_does_not_move_with_its_place_is_noticed() {
     window("(gone_q >> 1'h1)", "gone_q");
     window("(ins_up_i >> 1'h1)", "ins_up_i");
     window("(kept_5 >> 1'h1)", "kept_5");
-    window("slots_7_d = freed;", "slots_7_d = slots_7_q;");
+    window("above_8 = freed;", "above_8 = slots_7_q;");
     noticed("upstream_load", scheduler(8), "upstream_load_ids", "(gather >> 1'h1)", "gather");
 }
 
