@@ -18,7 +18,7 @@ use windlass_gen::netlist::{ENERGY_LABEL, Gates};
 use windlass_gen::report::area::{AreaOptions, AreaReport, area};
 use windlass_gen::report::liberty::Library;
 use windlass_gen::report::render::{
-    Design, Energy, EventEnergy, Fpga, Latency, Parameter, Report, Speedup, Speedups, Spread,
+    BlockEnergy, Design, Energy, EventEnergy, Fpga, Latency, Parameter, Report, Speedup, Speedups, Spread,
 };
 use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::report::{library, paper};
@@ -267,13 +267,26 @@ fn energy(
     let clock_mhz = f64::from(simulation.profile.clock_mhz);
     let ghz = clock_mhz / 1e3;
     let events = measured.events.iter().filter_map(|e| {
-        Some(EventEnergy { event: e.event.name().into(), count: e.count, picojoules: e.pj? })
+        Some(EventEnergy {
+            event: e.event.name().into(),
+            count: e.count,
+            picojoules: e.pj?,
+            pj_error: e.pj_error,
+            blocks: e.blocks.clone(),
+        })
+    });
+    let not_told = measured.events.iter().filter(|e| e.count > 0 && e.pj.is_none());
+    let blocks = measured.blocks.iter().map(|b| BlockEnergy {
+        block: b.block.clone(),
+        picojoules: b.pj,
+        clock_picojoules: b.clock_pj,
+        flip_flops: b.flip_flops,
     });
     Ok(Ok(Some(Energy {
         label: ENERGY_LABEL.into(),
         tool: format!("windlass {}", env!("CARGO_PKG_VERSION")),
         activity: format!(
-            "netlist `{}` ({}), {} cycles of {}; these events explain {:.0} % of its variation",
+            "netlist `{}` ({}), {} cycles of {}; these events explain {:.0} % of the variation of its energy",
             synthesis.fastest,
             synthesis.library,
             measured.cycles,
@@ -285,6 +298,8 @@ fn energy(
         idle_mw: Some(measured.idle_pj * ghz + measured.leakage_uw / 1e3),
         leakage_mw: Some(measured.leakage_uw / 1e3),
         events: events.collect(),
+        not_told: not_told.map(|e| e.event.name().to_string()).collect(),
+        blocks: blocks.collect(),
     })))
 }
 

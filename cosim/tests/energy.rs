@@ -3,7 +3,7 @@
 mod common;
 
 use common::{cosim, scheduler, shipped};
-use windlass_cosim::energy::{EnergyReport, Event, measure};
+use windlass_cosim::energy::{BlockEnergy, EnergyReport, Event, measure};
 use windlass_cosim::run::{CoSimulation, RunError};
 use windlass_gen::netlist::Gates;
 use windlass_gen::report::liberty;
@@ -64,7 +64,18 @@ fn a_front_end_pays_for_what_it_does() {
     let one = report.idle_pj / report.flip_flops as f64;
     let prices: Vec<f64> = report.events.iter().filter_map(|e| e.pj).collect();
     assert!(prices.iter().all(|pj| *pj > 0.1 * one && *pj < 10.0 * report.idle_pj), "{report:?}");
-    assert!(report.explained >= 0.5 || prices.is_empty(), "{report:?}");
+    // Every kernel and every CTA is seen, and each price has an error.
+    assert!(report.events.iter().all(|e| e.pj_error.is_some() == e.pj.is_some()), "{report:?}");
+    assert!(report.events.iter().all(|e| e.blocks.is_empty() == e.pj.is_none()), "{report:?}");
+    let sum = |part: fn(&BlockEnergy) -> f64| report.blocks.iter().map(part).sum::<f64>();
+    let rounding = 1e-4 * report.blocks.len() as f64;
+    assert!((sum(|b| b.pj) - report.mean_pj).abs() <= rounding, "{report:?}");
+    assert!((sum(|b| b.clock_pj) - report.idle_pj).abs() <= rounding, "{report:?}");
+    assert_eq!(report.blocks.iter().map(|b| b.flip_flops).sum::<u64>(), report.flip_flops);
+    for name in ["scheduler.window", "dispatch.sms", "table.entry", "partitions.group"] {
+        assert!(report.blocks.iter().any(|b| b.block == name && b.flip_flops > 0), "{name}: {report:?}");
+    }
+    println!("{report:#?}");
     assert!(report.mw(2.0) > report.mw(1.0));
     // In the first the front end is reset, and its outputs mean nothing.
     assert_eq!(run(10).cycles, 9);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use windlass_gen::netlist::{Gates, NetlistError, ResizeOptions, Resized, resize};
+use windlass_gen::netlist::{Gates, NetlistError, ResizeOptions, Resized, SHARED, resize};
 
 /// Inverter, NAND, buffer and flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
 fn library() -> String {
@@ -208,4 +208,56 @@ fn energy_is_that_of_the_pins_that_change() {
     // Its output changes, and all ten inverters behind it; the NAND has `enable` low and does not.
     assert!((gates.energy_fj() - 0.5 * 11.0).abs() < 1e-6);
     assert_eq!(gates.energy_fj(), 0.0);
+}
+
+#[test]
+fn energy_belongs_to_the_block_of_the_flip_flops() {
+    let mut document: Value = serde_json::from_str(&fan_out(1)).unwrap();
+    let name = |bit: u64, register: bool| {
+        let attributes = if register { json!({ "windlass_register": "1" }) } else { json!({}) };
+        json!({ "hide_name": 0, "bits": [bit], "attributes": attributes })
+    };
+    document["modules"]["top"]["netnames"] = json!({
+        "u_a.u_x_3.u_deep.q": name(4, true), "q": name(4, false), "u_b.u_in.u_far.d_i": name(4, false), "u_b.end_q": name(21, true),
+    });
+    let mut gates = gates(&document.to_string());
+    let of = |gates: &Gates, energy: &[f64], name: &str| {
+        let at = gates.blocks().iter().position(|b| b.name == name);
+        at.map_or(0.0, |at| energy[at])
+    };
+    let clocks: Vec<f64> = gates.blocks().iter().map(|b| b.clock_fj).collect();
+    assert!((of(&gates, &clocks, "a.x") - 1.0).abs() < 1e-6 && (of(&gates, &clocks, "b") - 1.0).abs() < 1e-6);
+    assert!((clocks.iter().sum::<f64>() - gates.power().clock_fj).abs() < 1e-6);
+    gates.set("d", [true]);
+    gates.settle();
+    assert!((of(&gates, &gates.clone().energy_by_block(), "a.x") - 0.5).abs() < 1e-6);
+    gates.energy_by_block();
+    gates.clock();
+    gates.settle();
+    // The flip-flop's output is its block's; the inverters are the block's that they feed.
+    let energy = gates.energy_by_block();
+    assert!((of(&gates, &energy, "a.x") - 0.5).abs() < 1e-6, "{:?} {energy:?}", gates.blocks());
+    assert!((of(&gates, &energy, "b") - 5.0).abs() < 1e-6, "{:?} {energy:?}", gates.blocks());
+    // A second block behind the inverters: they are neither's.
+    let gates = |bit: u64| {
+        let cell = cell("DFFX1", &[("CK", 2), ("D", bit), ("Q", 50)]);
+        let mut document = document.clone();
+        document["modules"]["top"]["cells"]["other"] = cell;
+        document["modules"]["top"]["netnames"]["u_c.q"] = name(50, true);
+        Gates::new(&document.to_string(), "top", &library(), "mini.lib".as_ref()).unwrap()
+    };
+    let mut both = gates(19);
+    both.set("d", [true]);
+    both.settle();
+    both.clock();
+    both.settle();
+    both.energy_by_block();
+    both.set("d", [false]);
+    both.settle();
+    both.energy_by_block();
+    both.clock();
+    both.settle();
+    let energy = both.energy_by_block();
+    assert!((of(&both, &energy, SHARED) - 5.5).abs() < 1e-6, "{:?} {energy:?}", both.blocks());
+    assert!(of(&both, &energy, "b").abs() < 1e-6, "{:?} {energy:?}", both.blocks());
 }

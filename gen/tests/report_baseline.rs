@@ -48,7 +48,12 @@ fn measured() -> Report {
         active_mw: Some(20.0),
         idle_mw: Some(15.0),
         leakage_mw: Some(0.5),
-        events: vec![EventEnergy { event: "CTA placed".into(), count: 100, picojoules: 30.0 }],
+        events: vec![EventEnergy {
+            event: "CTA placed".into(),
+            count: 100,
+            picojoules: 30.0,
+            ..EventEnergy::default()
+        }],
         ..Energy::default()
     });
     design.fpga = vec![Fpga {

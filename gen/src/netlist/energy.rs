@@ -3,6 +3,9 @@
 //! Logic has no delay here: a net changes once per cycle at most, so that glitches are not in the energy. Wires are ideal. Each change of a net
 //! costs half of C V² for the pins on it, and the internal energy that the library gives for its driver; each flip-flop costs what
 //! the library gives for the two edges of its clock, whether it stores something new or not.
+//!
+//! Energy is kept by block of the RTL. Flip-flops keep their names in a flat netlist, so that each belongs to a block, with its clock pin and its
+//! outputs. Logic belongs to the block whose flip-flops it feeds; where it feeds several, to the block around them, up to [`SHARED`].
 
 use super::graph::{Netlist, NetlistError};
 use super::library::{EDGES, Energy, Kind, TimingLibrary};
@@ -18,6 +21,66 @@ pub const ENERGY_LABEL: &str =
 
 /// Most inputs of a cell: its function is a table of 2^6 bits.
 const MOST_INPUTS: usize = 6;
+
+/// The block of what feeds several blocks, or has no name.
+pub const SHARED: &str = "shared";
+
+/// Blocks within blocks are told apart this deep.
+const DEPTH: usize = 2;
+
+/// A part of the design to which energy is attributed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Names of instances from the top, without numbers, e.g. `scheduler.window`; [`SHARED`].
+    pub name: String,
+    /// Energy of each cycle for its clock pins, in femtojoules.
+    pub clock_fj: f64,
+    /// Its flip-flops.
+    pub flip_flops: usize,
+}
+
+/// Blocks as a tree; 0 is all of the design.
+struct Tree {
+    names: Vec<String>,
+    parent: Vec<usize>,
+    depth: Vec<usize>,
+}
+
+impl Tree {
+    fn new() -> Self {
+        Self { names: vec![SHARED.into()], parent: vec![0], depth: vec![0] }
+    }
+
+    /// The block in which a net of that name is. What repeats, as `entry_3`, is one block with its likes.
+    fn block(&mut self, net: &str) -> usize {
+        let path: Vec<&str> = net.split('.').collect();
+        let mut at = 0;
+        for part in path[..path.len() - 1].iter().take(DEPTH) {
+            let part = part.strip_prefix("u_").unwrap_or(part);
+            let part = part.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+            let name = if at == 0 { part.to_string() } else { format!("{}.{part}", self.names[at]) };
+            let known = (0..self.names.len()).find(|i| self.names[*i] == name && self.depth[*i] > 0);
+            at = known.unwrap_or_else(|| {
+                self.names.push(name);
+                self.parent.push(at);
+                self.depth.push(self.depth[at] + 1);
+                self.names.len() - 1
+            });
+        }
+        at
+    }
+
+    /// The smallest block with both in it.
+    fn around(&self, mut a: usize, mut b: usize) -> usize {
+        while a != b {
+            if self.depth[a] < self.depth[b] {
+                std::mem::swap(&mut a, &mut b);
+            }
+            a = self.parent[a];
+        }
+        a
+    }
+}
 
 /// What does not depend on what the design does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +123,9 @@ pub struct Gates {
     before: Vec<bool>,
     /// What a change costs in femtojoules.
     change_fj: Vec<f64>,
+    /// Whose a change is: index in `blocks`.
+    block: Vec<usize>,
+    blocks: Vec<Block>,
     power: Power,
 }
 
@@ -94,6 +160,8 @@ impl Gates {
             value: netlist.nets.iter().map(|n| n.constant.unwrap_or(false)).collect(),
             before: Vec::new(),
             change_fj: Vec::new(),
+            block: Vec::new(),
+            blocks: Vec::new(),
             power: Power { clock_fj: 0.0, leakage_nw: 0.0, flip_flops: 0 },
         };
         for (name, output, nets) in &netlist.ports {
@@ -101,7 +169,9 @@ impl Gates {
             map.insert(name.clone(), nets.clone());
         }
         let no_function = |name: &str| NetlistError::NoFunction { cell: name.into() };
-        for i in levelize(&netlist, &library, top)? {
+        let order = levelize(&netlist, &library, top)?;
+        let owner = gates.attribute(&netlist, &library, &order, &netlist.names(&document, top));
+        for i in order {
             let instance = &netlist.instances[i];
             let cell = &library.cells[instance.cell];
             let pins: Vec<usize> =
@@ -134,14 +204,61 @@ impl Gates {
                 gates.functions.push(Function { inputs, table, output });
             }
         }
-        gates.prices(&netlist, &library, &timing);
+        gates.prices(&netlist, &library, &timing, &owner);
+        gates.drop_empty();
         gates.settle();
         gates.before.clone_from(&gates.value);
         Ok(gates)
     }
 
+    /// Whose each net is, and each instance, which is returned. `names` are those of nets.
+    fn attribute(
+        &mut self,
+        netlist: &Netlist,
+        library: &TimingLibrary,
+        order: &[usize],
+        names: &[Vec<String>],
+    ) -> Vec<usize> {
+        let mut tree = Tree::new();
+        let cell = |i: usize| &library.cells[netlist.instances[i].cell];
+        let logic = |i: usize| cell(i).kind == Kind::Logic;
+        let outputs = |i: usize| {
+            let nets = netlist.instances[i].nets.iter().enumerate();
+            nets.filter_map(move |(pin, net)| net.filter(|_| cell(i).output[pin]))
+        };
+        let named: Vec<Option<usize>> = names
+            .iter()
+            .map(|names| {
+                let blocks: Vec<usize> = names.iter().map(|name| tree.block(name)).collect();
+                blocks.into_iter().reduce(|a, b| tree.around(a, b))
+            })
+            .collect();
+        let around = |blocks: &mut dyn Iterator<Item = usize>| blocks.reduce(|a, b| tree.around(a, b));
+        // Flip-flops first: where their outputs are. Then logic, from the flip-flops' inputs back.
+        let mut owner: Vec<Option<usize>> = (0..netlist.instances.len())
+            .map(|i| (!logic(i)).then(|| around(&mut outputs(i).filter_map(|net| named[net])).unwrap_or(0)))
+            .collect();
+        // What only leaves the design is where it is called so.
+        let fed = |owner: &[Option<usize>], net: usize| {
+            let sinks = &netlist.nets[net].sinks;
+            around(&mut sinks.iter().filter_map(|s| owner[s.instance])).or(named[net])
+        };
+        for i in order.iter().rev().copied().filter(|i| logic(*i)) {
+            owner[i] = around(&mut outputs(i).filter_map(|net| fed(&owner, net)));
+        }
+        self.block = (0..netlist.nets.len())
+            .map(|net| match netlist.nets[net].driver {
+                Some(driver) => owner[driver.instance].unwrap_or(0),
+                None => fed(&owner, net).unwrap_or(0),
+            })
+            .collect();
+        self.blocks =
+            tree.names.into_iter().map(|name| Block { name, clock_fj: 0.0, flip_flops: 0 }).collect();
+        owner.into_iter().map(|owner| owner.unwrap_or(0)).collect()
+    }
+
     /// What a change of each net costs, and what all cells cost in each cycle.
-    fn prices(&mut self, netlist: &Netlist, library: &TimingLibrary, timing: &Timing) {
+    fn prices(&mut self, netlist: &Netlist, library: &TimingLibrary, timing: &Timing, owner: &[usize]) {
         // Internal energy in Liberty is in units of load times the square of the voltage unit; volts in all libraries at hand.
         let unit = library.ff;
         let mean = |energies: &[Energy], slew: [f32; 2], load: f32| -> f64 {
@@ -157,17 +274,20 @@ impl Gates {
             .map(|load| 0.5 * f64::from(*load) * unit * library.volts * library.volts)
             .collect();
         let flat = [timing.boundary.slew; 2];
-        for instance in &netlist.instances {
+        for (instance, owner) in netlist.instances.iter().zip(owner) {
             let cell = &library.cells[instance.cell];
             self.power.leakage_nw += f64::from(cell.leakage) * library.nw;
             self.power.flip_flops += usize::from(cell.kind == Kind::FlipFlop);
+            self.blocks[*owner].flip_flops += usize::from(cell.kind == Kind::FlipFlop);
             for (pin, net) in instance.nets.iter().enumerate() {
                 let Some(net) = *net else { continue };
                 let energies = &cell.energy[pin];
                 if cell.clock[pin] {
                     // A rising and a falling edge in each cycle; the mean is per edge.
                     let pins = f64::from(cell.load[pin]) * unit * library.volts * library.volts;
-                    self.power.clock_fj += pins + 2.0 * unit * mean(energies, flat, 0.0);
+                    let clock = pins + 2.0 * unit * mean(energies, flat, 0.0);
+                    self.power.clock_fj += clock;
+                    self.blocks[*owner].clock_fj += clock;
                 } else if cell.output[pin] {
                     // The slews of the inputs are not kept by pin; the output's own is near them.
                     self.change_fj[net] += unit * mean(energies, timing.slew[net], timing.load[net]);
@@ -182,6 +302,31 @@ impl Gates {
                 self.change_fj[n] = 0.0;
             }
         }
+    }
+
+    /// Leaves out blocks in which nothing can cost anything.
+    fn drop_empty(&mut self) {
+        let mut used: Vec<bool> = self.blocks.iter().map(|b| b.flip_flops > 0 || b.clock_fj > 0.0).collect();
+        for (block, price) in self.block.iter().zip(&self.change_fj) {
+            used[*block] |= *price != 0.0;
+        }
+        let numbers: Vec<usize> = used
+            .iter()
+            .scan(0, |next, used| {
+                let here = *next;
+                *next += usize::from(*used);
+                Some(here)
+            })
+            .collect();
+        // A net without a price is never read; any block will do.
+        self.block.iter_mut().for_each(|block| *block = if used[*block] { numbers[*block] } else { 0 });
+        let mut used = used.into_iter();
+        self.blocks.retain(|_| used.next().unwrap_or(false));
+    }
+
+    /// The blocks to which energy is attributed.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
     /// What each cycle costs whatever happens.
@@ -224,10 +369,18 @@ impl Gates {
 
     /// Energy in femtojoules of what has changed since the last call, without the clock's.
     pub fn energy_fj(&mut self) -> f64 {
-        let mut energy = 0.0;
-        for ((now, before), price) in self.value.iter().zip(&mut self.before).zip(&self.change_fj) {
+        self.energy_by_block().iter().sum()
+    }
+
+    /// The same for each of [`Gates::blocks`].
+    pub fn energy_by_block(&mut self) -> Vec<f64> {
+        let mut energy = vec![0.0; self.blocks.len()];
+        let prices = self.change_fj.iter().zip(&self.block);
+        for ((now, before), (price, block)) in self.value.iter().zip(&mut self.before).zip(prices) {
             if now != before {
-                energy += price;
+                if *price != 0.0 {
+                    energy[*block] += price;
+                }
                 *before = *now;
             }
         }

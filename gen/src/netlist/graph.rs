@@ -2,6 +2,7 @@
 
 use super::library::TimingLibrary;
 use crate::report::liberty::LibertyError;
+use crate::report::synth::REGISTER;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -155,6 +156,33 @@ impl Netlist {
         self.bits.push(bit.clone());
         index.insert(bit.clone(), net);
         net
+    }
+
+    /// What each net is called in the RTL, where it is: of its names those of registers, else all; of those the deepest ones.
+    pub(crate) fn names(&self, document: &Value, top: &str) -> Vec<Vec<String>> {
+        let index: HashMap<&Value, usize> =
+            self.bits.iter().enumerate().filter(|(_, bit)| bit.is_u64()).map(|(at, bit)| (bit, at)).collect();
+        let mut names: Vec<(Option<(bool, usize)>, Vec<String>)> = vec![(None, Vec::new()); self.nets.len()];
+        for (name, net) in document["modules"][top]["netnames"].as_object().into_iter().flatten() {
+            let memory = name.strip_prefix("$memory\\").and_then(|n| Some(n.rsplit_once('$')?.0));
+            let shown = match (memory, net["hide_name"].as_u64()) {
+                (Some(word), _) => word,
+                (None, Some(1)) => continue,
+                (None, _) => name,
+            };
+            let register = memory.is_some() || !net["attributes"][REGISTER].is_null();
+            let rank = Some((register, shown.matches('.').count()));
+            for bit in net["bits"].as_array().into_iter().flatten() {
+                let Some(known) = index.get(bit).map(|net| &mut names[*net]) else { continue };
+                if rank > known.0 {
+                    *known = (rank, Vec::new());
+                }
+                if rank == known.0 {
+                    known.1.push(shown.to_string());
+                }
+            }
+        }
+        names.into_iter().map(|(_, names)| names).collect()
     }
 
     /// A new net without driver and sinks.

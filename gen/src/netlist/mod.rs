@@ -5,7 +5,7 @@
 //! tools after synthesis do, with the library's own delay tables and ideal wires: it builds buffer trees, enlarges what is on the
 //! slowest paths, and makes the rest as small as it may be. OpenSTA has the last word on the result.
 //!
-//! [`Gates`] runs such a netlist, cycle by cycle, and adds up the energy of what changes.
+//! [`Gates`] runs such a netlist, cycle by cycle, and adds up the energy of what changes, by block of the RTL.
 
 mod energy;
 mod graph;
@@ -13,6 +13,6 @@ mod library;
 mod resize;
 mod timing;
 
-pub use energy::{ENERGY_LABEL, Gates, Power};
+pub use energy::{Block, ENERGY_LABEL, Gates, Power, SHARED};
 pub use graph::NetlistError;
 pub use resize::{ResizeOptions, Resized, resize};

@@ -367,14 +367,18 @@ fn scripts(design: &Design, index: usize) -> Option<Figure> {
 
 fn energy(design: &Design, index: usize) -> Option<Figure> {
     let energy = design.energy.as_ref()?;
-    let mut csv = Csv::new(&["event", "events", "pj_per_event"]);
+    let mut csv = Csv::new(&["event", "events", "pj_per_event", "pj_error"]);
     let mut list = vec![];
     for row in &energy.events {
-        csv.row(&[row.event.clone(), row.count.to_string(), plain(row.picojoules)]);
+        let error = row.pj_error.map(plain).unwrap_or_default();
+        csv.row(&[row.event.clone(), row.count.to_string(), plain(row.picojoules), error]);
         list.push(Bar {
             label: row.event.clone(),
             parts: vec![(row.picojoules, Fill::Dark)],
-            text: format!("{} ({})", short(row.picojoules), row.count),
+            text: match row.pj_error {
+                Some(error) => format!("{} ± {} ({})", short(row.picojoules), short(error), row.count),
+                None => format!("{} ({})", short(row.picojoules), row.count),
+            },
         });
     }
     if list.is_empty() {

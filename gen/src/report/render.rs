@@ -137,6 +137,25 @@ pub struct Energy {
     pub leakage_mw: Option<f64>,
     /// Energy by event.
     pub events: Vec<EventEnergy>,
+    /// Events that were seen and whose energy is not told, because it is not sure enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_told: Vec<String>,
+    /// Mean energy of a cycle by block of the RTL; they add up to all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockEnergy>,
+}
+
+/// What one block of the RTL takes in a cycle, on average.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockEnergy {
+    /// Its name, e.g. `scheduler.window`.
+    pub block: String,
+    /// In pJ, the clock pins' part included.
+    pub picojoules: f64,
+    /// The clock pins' part, in pJ.
+    pub clock_picojoules: f64,
+    /// Its flip-flops.
+    pub flip_flops: u64,
 }
 
 /// Energy of one kind of event.
@@ -148,6 +167,12 @@ pub struct EventEnergy {
     pub count: u64,
     /// Energy of one, in pJ.
     pub picojoules: f64,
+    /// Its standard error, in pJ.
+    #[serde(default)]
+    pub pj_error: Option<f64>,
+    /// The blocks in which it is seen, and which the energy is of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<String>,
 }
 
 /// A design on an FPGA.
@@ -615,9 +640,33 @@ fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
         power("waiting", energy.idle_mw),
         power("leakage", energy.leakage_mw)
     )));
-    let mut table = Table::new(&["event", "events", "pJ per event"], false);
+    let mut table = Table::new(&["event", "events", "pJ per event", "in"], true);
     for e in &energy.events {
-        table.rows.push(vec![e.event.clone(), e.count.to_string(), format!("{:.3}", e.picojoules)]);
+        let error = e.pj_error.map(|error| format!(" ± {error:.3}")).unwrap_or_default();
+        let blocks = if e.blocks.is_empty() { NONE.into() } else { e.blocks.join(", ") };
+        let price = format!("{:.3}{error}", e.picojoules);
+        table.rows.push(vec![e.event.clone(), e.count.to_string(), price, blocks]);
+    }
+    if !table.rows.is_empty() {
+        items.push(Item::Table(table));
+    }
+    if !energy.not_told.is_empty() {
+        let events = energy.not_told.join(", ");
+        items.push(Item::Line(format!("No energy is told for {events}: its error is more than half of it")));
+    }
+    if energy.blocks.is_empty() {
+        return;
+    }
+    let total: f64 = energy.blocks.iter().map(|b| b.picojoules).sum();
+    let mut table = Table::new(&["block", "flip-flops", "pJ per cycle", "of it clock pins", "in %"], false);
+    for b in &energy.blocks {
+        table.rows.push(vec![
+            b.block.clone(),
+            b.flip_flops.to_string(),
+            format!("{:.3}", b.picojoules),
+            format!("{:.3}", b.clock_picojoules),
+            format!("{:.1}", if total > 0.0 { 100.0 * b.picojoules / total } else { 0.0 }),
+        ]);
     }
     items.push(Item::Table(table));
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 const CACHE_FORMAT: u32 = 3;
 
 /// The attribute by which registers are known again after mapping.
-const REGISTER: &str = "windlass_register";
+pub(crate) const REGISTER: &str = "windlass_register";
 
 /// How ABC maps: name and commands, arguments after blanks. Delay targets are in ps, and out of reach: ABC stops at its target.
 pub const MAPPINGS: &[(&str, &str)] = &[
