@@ -184,7 +184,13 @@ fn a_younger_kernel_that_goes_first_is_noticed() {
 fn an_offer_that_moves_is_noticed() {
     let [from, to] = ["(|held_q) ? held_q : age_gnt_o", "age_gnt_o"];
     noticed("window_list", scheduler(8), "window_list_slots", from, to);
-    noticed("window_matrix", scheduler(8), "window_matrix", "held_d = offered & (~disp_ready_i)", "held_d = 1'h0");
+    noticed(
+        "window_matrix",
+        scheduler(8),
+        "window_matrix",
+        "held_d = offered & (~disp_ready_i)",
+        "held_d = 1'h0",
+    );
 }
 
 #[test]

@@ -382,7 +382,10 @@ impl Stimulus for Upstream {
         set("place_live_i", random_bits(rng, n));
         // Every other cycle no place moves.
         let from = rng.below(2 * n as u64);
-        set("place_shift_i", if from < n as u64 { (u128::MAX >> (128 - n)) & (u128::MAX << from) } else { 0 });
+        set(
+            "place_shift_i",
+            if from < n as u64 { (u128::MAX >> (128 - n)) & (u128::MAX << from) } else { 0 },
+        );
         set("oldest_valid_i", chance(rng, 3, 4).into());
         let oldest = rng.next_u64() as u8;
         set("oldest_id_i", oldest.into());

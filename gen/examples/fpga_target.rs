@@ -1,5 +1,5 @@
-//! The FPGA target: a window of 32 slots and two round-robin arbiters for 132 SMs, or for as many as are compiled
-//! in, alone and side by side.
+//! The FPGA target: a window of 32 slots and two round-robin arbiters for 132 SMs, alone and side by
+//! side.
 //!
 //! `cargo run --release -p windlass-gen --example fpga_target [-- FAMILIES [SEEDS [SECONDS]]]`: families and seeds of place and route
 //! separated by commas, and how long each run may take; `ice40 1,2,3 1200` without any.
@@ -21,8 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let request = Request::default();
     let window = emit::emit(&*BlockSpec::new("window_matrix", request)?.hardware())?;
-    let arbiter = BlockSpec::new("round_robin", Request { slots: 132, ..request })
-        .or_else(|_| BlockSpec::new("round_robin", Request { slots: 128, ..request }))?;
+    let arbiter = BlockSpec::new("round_robin", Request { slots: 132, ..request })?;
     let arbiter = emit::emit(&*arbiter.hardware())?;
     let (w, a) = (window.top(), arbiter.top());
     let parts = [("w", &*w.name, &*w.ports), ("a", &*a.name, &*a.ports), ("b", &*a.name, &*a.ports)];

@@ -115,8 +115,7 @@ impl FrontEndModel {
             let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
             Kernel { slot, id, launch }
         });
-        let table =
-            self.table.cycle(&TableIn { rst_ni, insert, dispatch, next_ready, done, ret_ready });
+        let table = self.table.cycle(&TableIn { rst_ni, insert, dispatch, next_ready, done, ret_ready });
         out.done_error = table.done_error;
         self.occupancy.cycle(&to_occupancy);
         self.partitions.cycle(&to_partitions);

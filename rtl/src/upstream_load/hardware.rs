@@ -16,7 +16,11 @@ const PORTS: &[PortDoc] = &[
     ("ins_valid_o", "ins", "a kernel is to be inserted"),
     ("ins_ready_i", "ins", "the window takes it"),
     ("ins_id_o", "ins", "its id"),
-    ("ins_up_o", "ins", "places of the live kernels it waits for; a bit falls where its kernel retires meanwhile"),
+    (
+        "ins_up_o",
+        "ins",
+        "places of the live kernels it waits for; a bit falls where its kernel retires meanwhile",
+    ),
     ("place_live_i", "", "places of the window whose kernels have not retired, nor retire in this cycle"),
     ("place_id_i", "", "id of the kernel in the place"),
     ("place_shift_i", "", "places whose kernel comes from the place above at the end of this cycle"),

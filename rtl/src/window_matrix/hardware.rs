@@ -101,10 +101,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         for r in 0..self._retire_ports {
             self.matching.next = self.zero.val();
             for i in 0..N {
-                self.matching.next = self
-                    .matching
-                    .val()
-                    .replace_bit(i, self.slots[i].q_o.val() == self.ret_slot_i[r].val());
+                self.matching.next =
+                    self.matching.val().replace_bit(i, self.slots[i].q_o.val() == self.ret_slot_i[r].val());
             }
             self.named[r].next = self.zero.val();
             if self.ret_valid_i[r].val()
@@ -133,8 +131,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.full_o.next = self.last_used.val() & (!self.closing.val());
         self.ins_ready_o.next = (!self.last_used.val()) | self.closing.val();
         self.insert.next = self.ins_valid_i.val() & ((!self.last_used.val()) | self.closing.val());
-        self.tail.next =
-            (!self.used.q_o.val()) & ((self.used.q_o.val() << self.step.val()) | self.one.val());
+        self.tail.next = (!self.used.q_o.val()) & ((self.used.q_o.val() << self.step.val()) | self.one.val());
         if self.insert.val() {
             if self.closing.val() {
                 if self.last_used.val() {
@@ -194,10 +191,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         for i in 0..N {
             self.empty.next = self.empty.val().replace_bit(i, !self.up[i].q_o.val().any());
         }
-        self.ready.next = self.used.q_o.val()
-            & (!self.running.q_o.val())
-            & (!self.gone.q_o.val())
-            & self.empty.val();
+        self.ready.next =
+            self.used.q_o.val() & (!self.running.q_o.val()) & (!self.gone.q_o.val()) & self.empty.val();
         self.may.next = self.ready.val();
         for s in 0..self._stages {
             self.may.next = self.found[s].q_o.val();
