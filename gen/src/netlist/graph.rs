@@ -162,7 +162,9 @@ impl Netlist {
     pub(crate) fn names(&self, document: &Value, top: &str) -> Vec<Vec<String>> {
         let index: HashMap<&Value, usize> =
             self.bits.iter().enumerate().filter(|(_, bit)| bit.is_u64()).map(|(at, bit)| (bit, at)).collect();
-        let mut names: Vec<(Option<(bool, usize)>, Vec<String>)> = vec![(None, Vec::new()); self.nets.len()];
+        // A register's first, then the deepest.
+        let mut ranks: Vec<Option<(bool, usize)>> = vec![None; self.nets.len()];
+        let mut names: Vec<Vec<String>> = vec![Vec::new(); self.nets.len()];
         for (name, net) in document["modules"][top]["netnames"].as_object().into_iter().flatten() {
             let memory = name.strip_prefix("$memory\\").and_then(|n| Some(n.rsplit_once('$')?.0));
             let shown = match (memory, net["hide_name"].as_u64()) {
@@ -173,16 +175,17 @@ impl Netlist {
             let register = memory.is_some() || !net["attributes"][REGISTER].is_null();
             let rank = Some((register, shown.matches('.').count()));
             for bit in net["bits"].as_array().into_iter().flatten() {
-                let Some(known) = index.get(bit).map(|net| &mut names[*net]) else { continue };
-                if rank > known.0 {
-                    *known = (rank, Vec::new());
+                let Some(&net) = index.get(bit) else { continue };
+                if rank > ranks[net] {
+                    ranks[net] = rank;
+                    names[net].clear();
                 }
-                if rank == known.0 {
-                    known.1.push(shown.to_string());
+                if rank == ranks[net] {
+                    names[net].push(shown.to_string());
                 }
             }
         }
-        names.into_iter().map(|(_, names)| names).collect()
+        names
     }
 
     /// A new net without driver and sinks.

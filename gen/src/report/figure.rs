@@ -367,11 +367,15 @@ fn scripts(design: &Design, index: usize) -> Option<Figure> {
 
 fn energy(design: &Design, index: usize) -> Option<Figure> {
     let energy = design.energy.as_ref()?;
-    let mut csv = Csv::new(&["event", "events", "pj_per_event", "pj_error"]);
+    // Reports of before have no errors.
+    let errors = energy.events.iter().any(|e| e.pj_error.is_some());
+    let header = ["event", "events", "pj_per_event", "pj_error"];
+    let mut csv = Csv::new(if errors { &header } else { &header[..3] });
     let mut list = vec![];
     for row in &energy.events {
-        let error = row.pj_error.map(plain).unwrap_or_default();
-        csv.row(&[row.event.clone(), row.count.to_string(), plain(row.picojoules), error]);
+        let mut cells = vec![row.event.clone(), row.count.to_string(), plain(row.picojoules)];
+        cells.extend(errors.then(|| row.pj_error.map(plain).unwrap_or_default()));
+        csv.row(&cells);
         list.push(Bar {
             label: row.event.clone(),
             parts: vec![(row.picojoules, Fill::Dark)],

@@ -640,12 +640,17 @@ fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
         power("waiting", energy.idle_mw),
         power("leakage", energy.leakage_mw)
     )));
-    let mut table = Table::new(&["event", "events", "pJ per event", "in"], true);
+    // Reports of before have no blocks.
+    let by_block = energy.events.iter().any(|e| !e.blocks.is_empty());
+    let header = ["event", "events", "pJ per event", "in"];
+    let mut table = Table::new(if by_block { &header } else { &header[..3] }, by_block);
     for e in &energy.events {
         let error = e.pj_error.map(|error| format!(" ± {error:.3}")).unwrap_or_default();
         let blocks = if e.blocks.is_empty() { NONE.into() } else { e.blocks.join(", ") };
         let price = format!("{:.3}{error}", e.picojoules);
-        table.rows.push(vec![e.event.clone(), e.count.to_string(), price, blocks]);
+        let mut row = vec![e.event.clone(), e.count.to_string(), price];
+        row.extend(by_block.then_some(blocks));
+        table.rows.push(row);
     }
     if !table.rows.is_empty() {
         items.push(Item::Table(table));
