@@ -483,7 +483,7 @@ mod tests {
         let mut log = Log::default();
         let mut running = Vec::new();
         for cycle in 0..200 * CHUNK {
-            let mut one = |of: u64| u32::from(random.bits() % of == 0);
+            let mut one = |of: u64| u32::from(random.bits().is_multiple_of(of));
             let place = one(6) + one(6);
             let events = [one(40), place, 0, one(50)];
             running.extend((0..place).map(|_| cycle + 100 + random.bits() as usize % 400));
