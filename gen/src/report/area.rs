@@ -24,7 +24,7 @@ pub const ABC_SCRIPT: &str = "strash;ifraig;scorr;dc2;dc2;dch,-f;amap,-m;topo";
 pub struct AreaOptions {
     /// The Yosys to use; `None`: the one that [`Yosys::find`] finds.
     pub yosys: Option<Yosys>,
-    /// The cache's root; `None`: [`cache::root`].
+    /// The cache's root; `None`: [`crate::cache::root`].
     pub cache: Option<PathBuf>,
     /// ABC's commands, separated by `;`, their arguments by `,`.
     pub abc_script: String,
