@@ -185,7 +185,8 @@ fn a_budget_of_the_constraints_file_is_what_the_ports_are_timed_with() {
     let cache = tempfile::tempdir().unwrap();
     let with = |changes: &[(&str, &str)]| {
         let mut text = EMBEDDED.to_string();
-        for (from, to) in changes {
+        // The reset has a budget of its own, and its path must not be the worst.
+        for (from, to) in [("input = 0.5", "input = 0.1")].iter().chain(changes) {
             assert!(text.contains(from), "{from}");
             text = text.replacen(from, to, 1);
         }
