@@ -76,7 +76,7 @@ fn co_simulate(workload: &str, module: &str, from: &str, to: &str, lockstep: boo
 }
 
 /// A kernel that comes into the last place forgets what it waits for.
-const FORGETS: [&str; 3] = ["window_matrix", "row[7] ? (ins_up & 8'h7f)", "row[7] ? (ins_up & 8'h0)"];
+const FORGETS: [&str; 3] = ["window_matrix", "rows_7 = ins_up_i & 8'h7f;", "rows_7 = 8'h0;"];
 
 #[test]
 fn a_co_simulation_notices_a_wrong_order_without_a_model() {
@@ -196,17 +196,25 @@ fn an_offer_that_moves_is_noticed() {
 #[test]
 fn a_kernel_that_does_not_move_with_its_place_is_noticed() {
     let window = |from, to| noticed("window_matrix", scheduler(8), "window_matrix", from, to);
-    window("(gone_q >> 1'h1)", "gone_q");
-    window("(ins_up_i >> 1'h1)", "ins_up_i");
-    window("(kept_5 >> 1'h1)", "kept_5");
+    window("gone_d = now_gone_moves_places_o;", "gone_d = now_gone;");
+    window("running_d = running_moves_places_o;", "running_d = now_running;");
+    window("(rows_6 >> 1'h1)", "rows_6");
     window("above_8 = freed;", "above_8 = slots_7_q;");
-    noticed("upstream_load", scheduler(8), "upstream_load_ids", "(gather >> 1'h1)", "gather");
+    for block in ["window_matrix", "upstream_load"] {
+        noticed(block, scheduler(8), "close_up", "(places_i >> 1'h1)", "places_i");
+    }
 }
 
 #[test]
-fn a_kernel_that_is_found_twice_is_noticed() {
+fn a_slot_that_is_given_twice_is_noticed() {
+    noticed("window_matrix", scheduler(8), "window_matrix", "after | above_5", "after | above_4");
+}
+
+#[test]
+fn a_kernel_that_is_found_or_retired_in_two_cycles_is_noticed() {
     let pipelined = Request { pipelined: true, ..scheduler(8) };
-    noticed("window_matrix", pipelined, "window_matrix", "(ready & (~leaves)) >> 1'h1", "ready >> 1'h1");
+    noticed("window_matrix", pipelined, "window_matrix", "ready & (~pick)", "ready");
+    noticed("window_matrix", pipelined, "window_matrix", "matched_0 & (~retiring)", "matched_0");
 }
 
 #[test]

@@ -137,10 +137,10 @@ fn refill(pipelined: bool, ended: usize) -> usize {
 }
 
 #[test]
-fn a_full_matrix_can_be_filled_two_cycles_after_a_retirement_and_then_in_every_cycle() {
-    for pipelined in [false, true] {
-        assert_eq!(refill(pipelined, 1), 2);
-        assert_eq!(refill(pipelined, 2), 3);
+fn a_full_matrix_can_be_filled_three_cycles_after_a_retirement_and_then_in_every_cycle() {
+    for (pipelined, cycles) in [(false, 3), (true, 4)] {
+        assert_eq!(refill(pipelined, 1), cycles);
+        assert_eq!(refill(pipelined, 2), cycles + 1);
     }
 }
 

@@ -3,6 +3,15 @@
 // Source: ACE (Durvasula et al., PACT 2024), section 4.3.
 // One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).
 
+module close_up_n4 (
+  input  wire [3:0] shift_i,  // the place that is closed and all above it, or none
+  input  wire [3:0] places_i, // a set of places
+  output wire [3:0] places_o  // the same set when the place is closed
+);
+
+  assign places_o = (shift_i & (places_i >> 1'h1)) | ((~shift_i) & places_i);
+endmodule
+
 module upstream_load_ids_n4_m128_k4 (
   input  wire clk_i,                // clock, rising edge
   input  wire rst_ni,               // reset, synchronous, active low
@@ -37,6 +46,7 @@ module upstream_load_ids_n4_m128_k4 (
   reg  [3:0] gather;
   wire [3:0] gathered_d;
   reg  [3:0] gathered_q;
+  wire [3:0] moved_places_o;
   reg  [3:0] named;
   wire [7:0] newer;
   wire ready;
@@ -116,7 +126,7 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
-  assign gathered_d = (place_shift_i & (gather >> 1'h1)) | ((~place_shift_i) & gather);
+  assign gathered_d = moved_places_o;
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -125,6 +135,12 @@ module upstream_load_ids_n4_m128_k4 (
       gathered_q <= gathered_d;
     end
   end
+
+  close_up_n4 u_moved (
+    .shift_i(place_shift_i),
+    .places_i(gather),
+    .places_o(moved_places_o)
+  );
 endmodule
 
 module register_file_w8_d3 (

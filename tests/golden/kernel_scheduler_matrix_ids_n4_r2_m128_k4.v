@@ -3,6 +3,15 @@
 // Source: ACE (Durvasula et al., PACT 2024), section 4.3.
 // One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).
 
+module close_up_n4 (
+  input  wire [3:0] shift_i,  // the place that is closed and all above it, or none
+  input  wire [3:0] places_i, // a set of places
+  output wire [3:0] places_o  // the same set when the place is closed
+);
+
+  assign places_o = (shift_i & (places_i >> 1'h1)) | ((~shift_i) & places_i);
+endmodule
+
 module upstream_load_ids_n4_m128_k4 (
   input  wire clk_i,                // clock, rising edge
   input  wire rst_ni,               // reset, synchronous, active low
@@ -37,6 +46,7 @@ module upstream_load_ids_n4_m128_k4 (
   reg  [3:0] gather;
   wire [3:0] gathered_d;
   reg  [3:0] gathered_q;
+  wire [3:0] moved_places_o;
   reg  [3:0] named;
   wire [7:0] newer;
   wire ready;
@@ -116,7 +126,7 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
-  assign gathered_d = (place_shift_i & (gather >> 1'h1)) | ((~place_shift_i) & gather);
+  assign gathered_d = moved_places_o;
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -125,6 +135,12 @@ module upstream_load_ids_n4_m128_k4 (
       gathered_q <= gathered_d;
     end
   end
+
+  close_up_n4 u_moved (
+    .shift_i(place_shift_i),
+    .places_i(gather),
+    .places_o(moved_places_o)
+  );
 endmodule
 
 module from_first_n4 (
@@ -180,29 +196,33 @@ module window_matrix_n4_r2 (
   reg  [1:0] above_2;
   reg  [1:0] above_3;
   wire [1:0] above_4;
-  wire [3:0] closed;
+  reg  [1:0] after;
+  reg  [15:0] any;
+  wire asked_0;
+  wire asked_1;
   wire [3:0] closes;
   wire closing;
-  wire [3:0] comes_0;
-  wire [3:0] comes_1;
-  wire [3:0] comes_2;
-  wire [3:0] comes_3;
   reg  [7:0] count_d;
   reg  [7:0] count_q;
-  reg  [7:0] disp_id_o_comb;
-  reg  [1:0] disp_slot_o_comb;
   wire [3:0] empty;
+  wire [3:0] first;
+  reg  [1:0] free_slot_d;
+  reg  [1:0] free_slot_q;
   reg  [1:0] freed;
   reg  fresh_0;
   reg  fresh_1;
-  wire [3:0] from_ready_from_o;
+  reg  [3:0] from;
+  wire full;
   wire [3:0] gone_d;
   reg  [3:0] gone_q;
+  wire [3:0] gone_moves_places_o;
+  reg  [7:0] group_id_0;
+  reg  [1:0] group_slot_0;
   wire held_d;
   reg  held_q;
-  reg  [7:0] held_id_d;
+  wire [7:0] held_id_d;
   reg  [7:0] held_id_q;
-  reg  [1:0] held_slot_d;
+  wire [1:0] held_slot_d;
   reg  [1:0] held_slot_q;
   reg  [7:0] ids_0_d;
   reg  [7:0] ids_0_q;
@@ -212,40 +232,41 @@ module window_matrix_n4_r2 (
   reg  [7:0] ids_2_q;
   wire [7:0] ids_3_d;
   reg  [7:0] ids_3_q;
-  reg  [1:0] ins_slot;
-  reg  [3:0] ins_slot_o_comb;
-  wire [3:0] ins_up;
   wire insert;
   wire [3:0] kept_0;
-  reg  [3:0] kept_1;
-  reg  [3:0] kept_2;
-  reg  [3:0] kept_3;
-  wire [3:0] kept_4;
-  wire last_used;
-  wire [3:0] leaves;
+  wire [3:0] kept_1;
+  wire [3:0] kept_2;
+  wire [3:0] kept_3;
+  reg  [3:0] matched_0;
+  wire [3:0] matched_1;
   reg  [3:0] matching;
   wire [3:0] may;
-  wire [3:0] moves_0;
-  wire [3:0] moves_1;
-  wire [3:0] moves_2;
-  wire [3:0] moves_3;
-  reg  [3:0] named_0;
+  wire [3:0] named_0;
   wire [3:0] named_1;
   wire [3:0] next_shift_from_o;
   wire [3:0] now_gone;
+  wire [3:0] now_gone_moves_places_o;
   wire [3:0] now_running;
+  wire [3:0] now_used;
   wire offered;
-  wire [3:0] pick;
-  reg  [7:0] pick_id;
-  reg  [1:0] pick_slot;
+  reg  [3:0] pick;
+  reg  [15:0] picks;
   wire [3:0] ready;
   reg  ret_err;
   reg  [3:0] retiring;
-  reg  [3:0] row;
+  wire [3:0] row;
+  wire [3:0] rows_0;
+  reg  [3:0] rows_1;
+  reg  [3:0] rows_2;
+  reg  [3:0] rows_3;
+  wire [3:0] rows_4;
   wire [3:0] running_d;
   reg  [3:0] running_q;
+  wire [3:0] running_moves_places_o;
   wire [3:0] shift_d;
   reg  [3:0] shift_q;
+  reg  [7:0] shown_id;
+  reg  [1:0] shown_slot;
   reg  [1:0] slots_0_d;
   reg  [1:0] slots_0_q;
   reg  [1:0] slots_1_d;
@@ -267,16 +288,37 @@ module window_matrix_n4_r2 (
   reg  [3:0] up_2_q;
   wire [3:0] up_3_d;
   reg  [3:0] up_3_q;
-  reg  [3:0] used_d;
+  wire [3:0] used_d;
   reg  [3:0] used_q;
 
-  assign disp_id_o = disp_id_o_comb;
-  assign disp_slot_o = disp_slot_o_comb;
-  assign ins_slot_o = ins_slot_o_comb;
-
-  wire unused = &{1'b0, above_0};
+  wire unused = &{1'b0, above_0, picks[15:1]};
 
   assign busy_o = 1'h0;
+
+  always @(*) begin
+    matching = 4'h0;
+    matching[0] = slots_0_q == ret_slot_0_i;
+    matching[1] = slots_1_q == ret_slot_0_i;
+    matching[2] = slots_2_q == ret_slot_0_i;
+    matching[3] = slots_3_q == ret_slot_0_i;
+    matched_0 = 4'h0;
+    if (ret_valid_0_i & (~(held_q & (held_slot_q == ret_slot_0_i)))) begin
+      matched_0 = matching & running_q;
+    end
+    matching = 4'h0;
+    matching[0] = slots_0_q == ret_slot_1_i;
+    matching[1] = slots_1_q == ret_slot_1_i;
+    matching[2] = slots_2_q == ret_slot_1_i;
+    matching[3] = slots_3_q == ret_slot_1_i;
+  end
+
+  assign named_0 = matched_0;
+  assign asked_0 = ret_valid_0_i;
+  assign ret_ready_0_o = 1'h1;
+  assign matched_1 = (ret_valid_1_i & (~(held_q & (held_slot_q == ret_slot_1_i)))) ? (matching & running_q) : 4'h0;
+  assign named_1 = matched_1;
+  assign asked_1 = ret_valid_1_i;
+  assign ret_ready_1_o = 1'h1;
 
   always @(*) begin
     retiring = 4'h0;
@@ -288,71 +330,35 @@ module window_matrix_n4_r2 (
 
   always @(*) begin
     ret_err = 1'h0;
-    ret_err = ret_err | (ret_valid_0_i & (~fresh_0));
-    ret_err = ret_err | (ret_valid_1_i & (~fresh_1));
+    ret_err = ret_err | (asked_0 & (~fresh_0));
+    ret_err = ret_err | (asked_1 & (~fresh_1));
   end
 
-  always @(*) begin
-    matching = 4'h0;
-    matching[0] = slots_0_q == ret_slot_0_i;
-    matching[1] = slots_1_q == ret_slot_0_i;
-    matching[2] = slots_2_q == ret_slot_0_i;
-    matching[3] = slots_3_q == ret_slot_0_i;
-    named_0 = 4'h0;
-    if (ret_valid_0_i & (~(held_q & (held_slot_q == ret_slot_0_i)))) begin
-      named_0 = matching & running_q;
-    end
-    matching = 4'h0;
-    matching[0] = slots_0_q == ret_slot_1_i;
-    matching[1] = slots_1_q == ret_slot_1_i;
-    matching[2] = slots_2_q == ret_slot_1_i;
-    matching[3] = slots_3_q == ret_slot_1_i;
-  end
-
-  assign ret_ready_0_o = 1'h1;
-  assign named_1 = (ret_valid_1_i & (~(held_q & (held_slot_q == ret_slot_1_i)))) ? (matching & running_q) : 4'h0;
-  assign ret_ready_1_o = 1'h1;
   assign ret_err_o = ret_err;
   assign place_live_o = (used_q & (~gone_q)) & (~retiring);
   assign place_shift_o = shift_q;
   assign closing = |(shift_q & 4'h8);
-  assign closed = (shift_q & (gone_q >> 1'h1)) | ((~shift_q) & gone_q);
   assign shift_d = next_shift_from_o;
-  assign last_used = |(used_q & 4'h8);
-  assign full_o = last_used & (~closing);
-  assign ins_ready_o = (~last_used) | closing;
-  assign insert = ins_valid_i & ((~last_used) | closing);
+  assign full = |(used_q & 4'h8);
+  assign full_o = full;
+  assign ins_ready_o = ~full;
+  assign insert = ins_valid_i & (~full);
   assign tail = (~used_q) & ((used_q << 1'h1) | 4'h1);
+  assign row = insert ? tail : 4'h0;
+  assign now_used = used_q | row;
+  assign used_d = closing ? (now_used >> 1'h1) : now_used;
 
   always @(*) begin
-    if (insert) begin
-      if (closing) begin
-        if (last_used) begin
-          row = 4'h8;
-        end else begin
-          row = tail >> 1'h1;
-        end
-      end else begin
-        row = tail;
-      end
-    end else begin
-      row = 4'h0;
+    count_d = count_q;
+    if (insert & (~closing)) begin
+      count_d = (count_q + 8'h1) & 8'h7;
+    end
+    if (closing & (~insert)) begin
+      count_d = (count_q - 8'h1) & 8'h7;
     end
   end
 
-  always @(*) begin
-    if (closing) begin
-      if (insert) begin
-        used_d = used_q;
-      end else begin
-        used_d = used_q >> 1'h1;
-      end
-    end else begin
-      used_d = used_q | row;
-    end
-  end
-
-  assign ins_up = (shift_q & (ins_up_i >> 1'h1)) | ((~shift_q) & ins_up_i);
+  assign occupancy_o = count_q;
   assign closes = shift_q & (~(shift_q << 1'h1));
 
   always @(*) begin
@@ -360,195 +366,181 @@ module window_matrix_n4_r2 (
     if (closes[0]) begin
       freed = freed | slots_0_q;
     end
+    above_1 = freed;
     if (closes[1]) begin
       freed = freed | slots_1_q;
     end
+    above_1 = slots_1_q;
+    above_2 = freed;
     if (closes[2]) begin
       freed = freed | slots_2_q;
     end
+    above_2 = slots_2_q;
+    above_3 = freed;
     if (closes[3]) begin
       freed = freed | slots_3_q;
     end
+    above_3 = slots_3_q;
   end
 
+  assign above_0 = slots_0_q;
+  assign above_4 = freed;
+
   always @(*) begin
-    ins_slot = 2'h0;
+    after = 2'h0;
     if (tail[0]) begin
-      ins_slot = ins_slot | slots_0_q;
+      after = after | above_1;
     end
     if (tail[1]) begin
-      ins_slot = ins_slot | slots_1_q;
+      after = after | above_2;
     end
     if (tail[2]) begin
-      ins_slot = ins_slot | slots_2_q;
+      after = after | above_3;
     end
     if (tail[3]) begin
-      ins_slot = ins_slot | slots_3_q;
+      after = after | above_4;
     end
   end
 
   always @(*) begin
-    ins_slot_o_comb = 4'h0;
+    free_slot_d = free_slot_q;
+    if (full) begin
+      free_slot_d = freed;
+    end
     if (insert) begin
-      if (last_used) begin
-        ins_slot_o_comb = 4'h1 << freed;
-      end else begin
-        ins_slot_o_comb = 4'h1 << ins_slot;
-      end
+      free_slot_d = after;
     end
   end
 
-  always @(*) begin
-    count_d = count_q;
-    if (insert & (~closing)) begin
-      count_d = count_q + 8'h1;
-    end
-    if (closing & (~insert)) begin
-      count_d = count_q - 8'h1;
-    end
-  end
-
-  assign occupancy_o = count_q;
-  assign empty = {~(|up_3_q), ~(|up_2_q), ~(|up_1_q), ~(|up_0_q)};
+  assign ins_slot_o = insert ? (4'h1 << free_slot_q) : 4'h0;
+  assign empty = {~(|(up_3_q & 4'h7)), ~(|(up_2_q & 4'h3)), ~(|(up_1_q & 4'h1)), ~(|(up_0_q & 4'h0))};
+  assign kept_0 = (up_0_q & (~retiring)) & 4'h0;
+  assign kept_1 = (up_1_q & (~retiring)) & 4'h1;
+  assign kept_2 = (up_2_q & (~retiring)) & 4'h3;
+  assign kept_3 = (up_3_q & (~retiring)) & 4'h7;
   assign ready = ((used_q & (~running_q)) & (~gone_q)) & empty;
   assign may = ready;
-  assign pick = may & (~(from_ready_from_o << 1'h1));
-  assign leaves = held_q ? 4'h0 : pick;
 
   always @(*) begin
-    pick_id = 8'h0;
-    pick_slot = 2'h0;
-    if (pick[0]) begin
-      pick_id = pick_id | ids_0_q;
-      pick_slot = pick_slot | slots_0_q;
+    from = may;
+    from = from | ((from << 3'h1) & 4'he);
+    from = from | ((from << 3'h2) & 4'hc);
+    from = from | ((from << 3'h4) & 4'h0);
+  end
+
+  assign first = may & (~((from << 1'h1) & 4'he));
+
+  always @(*) begin
+    any = 16'h0;
+    any[0] = |(may & 4'hf);
+  end
+
+  always @(*) begin
+    picks = 16'h0;
+    picks[0] = (~held_q) & (~(|(any & 16'h0)));
+  end
+
+  always @(*) begin
+    pick = 4'h0;
+    shown_id = 8'h0;
+    shown_slot = 2'h0;
+    if (held_q) begin
+      shown_id = held_id_q;
+      shown_slot = held_slot_q;
     end
-    if (pick[1]) begin
-      pick_id = pick_id | ids_1_q;
-      pick_slot = pick_slot | slots_1_q;
+    if (picks[0]) begin
+      pick = pick | (first & 4'hf);
+      shown_id = shown_id | group_id_0;
+      shown_slot = shown_slot | group_slot_0;
     end
-    if (pick[2]) begin
-      pick_id = pick_id | ids_2_q;
-      pick_slot = pick_slot | slots_2_q;
+  end
+
+  always @(*) begin
+    group_id_0 = 8'h0;
+    group_slot_0 = 2'h0;
+    if (first[0]) begin
+      group_id_0 = group_id_0 | ids_0_q;
+      group_slot_0 = group_slot_0 | slots_0_q;
     end
-    if (pick[3]) begin
-      pick_id = pick_id | ids_3_q;
-      pick_slot = pick_slot | slots_3_q;
+    if (first[1]) begin
+      group_id_0 = group_id_0 | ids_1_q;
+      group_slot_0 = group_slot_0 | slots_1_q;
+    end
+    if (first[2]) begin
+      group_id_0 = group_id_0 | ids_2_q;
+      group_slot_0 = group_slot_0 | slots_2_q;
+    end
+    if (first[3]) begin
+      group_id_0 = group_id_0 | ids_3_q;
+      group_slot_0 = group_slot_0 | slots_3_q;
     end
   end
 
   assign offered = held_q | (|may);
   assign disp_valid_o = offered;
   assign held_d = offered & (~disp_ready_i);
+  assign disp_id_o = shown_id;
+  assign disp_slot_o = shown_slot;
+  assign held_id_d = shown_id;
+  assign held_slot_d = shown_slot;
+  assign oldest_valid_o = used_q[0];
+  assign oldest_id_o = used_q[0] ? ids_0_q : 8'h0;
+  assign now_running = (running_q & (~retiring)) | pick;
+  assign running_d = running_moves_places_o;
+  assign now_gone = gone_q | retiring;
+  assign gone_d = now_gone_moves_places_o;
+  assign place_id_0_o = ids_0_q;
+  assign rows_0 = used_q[0] ? kept_0 : (ins_up_i & 4'h0);
 
   always @(*) begin
-    if (held_q) begin
-      disp_id_o_comb = held_id_q;
-      disp_slot_o_comb = held_slot_q;
-      held_id_d = held_id_q;
-      held_slot_d = held_slot_q;
+    rows_1 = 4'h0;
+    if (used_q[1]) begin
+      rows_1 = kept_1;
     end else begin
-      disp_id_o_comb = pick_id;
-      disp_slot_o_comb = pick_slot;
-      held_id_d = pick_id;
-      held_slot_d = pick_slot;
+      rows_1 = ins_up_i & 4'h1;
     end
   end
 
-  assign oldest_valid_o = used_q[0];
-  assign oldest_id_o = used_q[0] ? ids_0_q : 8'h0;
-  assign now_running = (running_q & (~retiring)) | leaves;
-  assign running_d = (shift_q & (now_running >> 1'h1)) | ((~shift_q) & now_running);
-  assign now_gone = gone_q | retiring;
-  assign gone_d = (shift_q & (now_gone >> 1'h1)) | ((~shift_q) & now_gone);
-
-  always @(*) begin
-    kept_1 = 4'h0;
-    kept_1 = (up_1_q & (~retiring)) & 4'h1;
-  end
-
-  always @(*) begin
-    kept_2 = 4'h0;
-    kept_2 = (up_2_q & (~retiring)) & 4'h3;
-  end
-
-  always @(*) begin
-    kept_3 = 4'h0;
-    kept_3 = (up_3_q & (~retiring)) & 4'h7;
-  end
-
-  assign kept_4 = 4'h0;
-  assign kept_0 = (up_0_q & (~retiring)) & 4'h0;
-  assign place_id_0_o = ids_0_q;
   assign place_id_1_o = ids_1_q;
+
+  always @(*) begin
+    rows_2 = 4'h0;
+    if (used_q[2]) begin
+      rows_2 = kept_2;
+    end else begin
+      rows_2 = ins_up_i & 4'h3;
+    end
+  end
+
   assign place_id_2_o = ids_2_q;
+
+  always @(*) begin
+    rows_3 = 4'h0;
+    if (used_q[3]) begin
+      rows_3 = kept_3;
+    end else begin
+      rows_3 = ins_up_i & 4'h7;
+    end
+  end
+
   assign place_id_3_o = ids_3_q;
-  assign stays_0 = ((~shift_q[0]) & (~row[0])) ? kept_0 : 4'h0;
-  assign moves_0 = (shift_q[0] & (~row[0])) ? (((shift_q & (kept_1 >> 1'h1)) | ((~shift_q) & kept_1)) & 4'h0) : 4'h0;
-  assign comes_0 = row[0] ? (ins_up & 4'h0) : 4'h0;
-  assign up_0_d = (stays_0 | moves_0) | comes_0;
+  assign rows_4 = 4'h0;
+  assign stays_0 = shift_q[0] ? ((~shift_q) & rows_1) : rows_0;
+  assign up_0_d = ((shift_q & (rows_1 >> 1'h1)) | stays_0) & 4'h0;
 
   always @(*) begin
     ids_0_d = ids_0_q;
-    if (shift_q[0]) begin
-      ids_0_d = ids_1_q;
-    end
     if (row[0]) begin
       ids_0_d = ins_id_i;
     end
-  end
-
-  always @(*) begin
-    above_1 = freed;
-    above_1 = slots_1_q;
-  end
-
-  assign stays_1 = ((~shift_q[1]) & (~row[1])) ? kept_1 : 4'h0;
-  assign moves_1 = (shift_q[1] & (~row[1])) ? (((shift_q & (kept_2 >> 1'h1)) | ((~shift_q) & kept_2)) & 4'h1) : 4'h0;
-  assign comes_1 = row[1] ? (ins_up & 4'h1) : 4'h0;
-  assign up_1_d = (stays_1 | moves_1) | comes_1;
-
-  always @(*) begin
-    ids_1_d = ids_1_q;
-    if (shift_q[1]) begin
-      ids_1_d = ids_2_q;
-    end
-    if (row[1]) begin
-      ids_1_d = ins_id_i;
+    if (shift_q[0]) begin
+      if (row[1]) begin
+        ids_0_d = ins_id_i;
+      end else begin
+        ids_0_d = ids_1_q;
+      end
     end
   end
-
-  always @(*) begin
-    above_2 = freed;
-    above_2 = slots_2_q;
-  end
-
-  assign stays_2 = ((~shift_q[2]) & (~row[2])) ? kept_2 : 4'h0;
-  assign moves_2 = (shift_q[2] & (~row[2])) ? (((shift_q & (kept_3 >> 1'h1)) | ((~shift_q) & kept_3)) & 4'h3) : 4'h0;
-  assign comes_2 = row[2] ? (ins_up & 4'h3) : 4'h0;
-  assign up_2_d = (stays_2 | moves_2) | comes_2;
-
-  always @(*) begin
-    ids_2_d = ids_2_q;
-    if (shift_q[2]) begin
-      ids_2_d = ids_3_q;
-    end
-    if (row[2]) begin
-      ids_2_d = ins_id_i;
-    end
-  end
-
-  always @(*) begin
-    above_3 = freed;
-    above_3 = slots_3_q;
-  end
-
-  assign stays_3 = ((~shift_q[3]) & (~row[3])) ? kept_3 : 4'h0;
-  assign moves_3 = (shift_q[3] & (~row[3])) ? (((shift_q & (kept_4 >> 1'h1)) | ((~shift_q) & kept_4)) & 4'h7) : 4'h0;
-  assign comes_3 = row[3] ? (ins_up & 4'h7) : 4'h0;
-  assign up_3_d = (stays_3 | moves_3) | comes_3;
-  assign ids_3_d = row[3] ? ins_id_i : ids_3_q;
-  assign above_4 = freed;
-  assign above_0 = slots_0_q;
 
   always @(*) begin
     slots_0_d = slots_0_q;
@@ -557,6 +549,23 @@ module window_matrix_n4_r2 (
     end
     if (~rst_ni) begin
       slots_0_d = 2'h0;
+    end
+  end
+
+  assign stays_1 = shift_q[1] ? ((~shift_q) & rows_2) : rows_1;
+  assign up_1_d = ((shift_q & (rows_2 >> 1'h1)) | stays_1) & 4'h1;
+
+  always @(*) begin
+    ids_1_d = ids_1_q;
+    if (row[1]) begin
+      ids_1_d = ins_id_i;
+    end
+    if (shift_q[1]) begin
+      if (row[2]) begin
+        ids_1_d = ins_id_i;
+      end else begin
+        ids_1_d = ids_2_q;
+      end
     end
   end
 
@@ -570,6 +579,23 @@ module window_matrix_n4_r2 (
     end
   end
 
+  assign stays_2 = shift_q[2] ? ((~shift_q) & rows_3) : rows_2;
+  assign up_2_d = ((shift_q & (rows_3 >> 1'h1)) | stays_2) & 4'h3;
+
+  always @(*) begin
+    ids_2_d = ids_2_q;
+    if (row[2]) begin
+      ids_2_d = ins_id_i;
+    end
+    if (shift_q[2]) begin
+      if (row[3]) begin
+        ids_2_d = ins_id_i;
+      end else begin
+        ids_2_d = ids_3_q;
+      end
+    end
+  end
+
   always @(*) begin
     slots_2_d = slots_2_q;
     if (shift_q[2]) begin
@@ -579,6 +605,10 @@ module window_matrix_n4_r2 (
       slots_2_d = 2'h2;
     end
   end
+
+  assign stays_3 = shift_q[3] ? ((~shift_q) & rows_4) : rows_3;
+  assign up_3_d = ((shift_q & (rows_4 >> 1'h1)) | stays_3) & 4'h7;
+  assign ids_3_d = row[3] ? ins_id_i : ids_3_q;
 
   always @(*) begin
     slots_3_d = slots_3_q;
@@ -613,6 +643,7 @@ module window_matrix_n4_r2 (
       ids_1_q <= 8'h0;
       ids_2_q <= 8'h0;
       ids_3_q <= 8'h0;
+      free_slot_q <= 2'h0;
       held_q <= 1'h0;
       count_q <= 8'h0;
     end else begin
@@ -624,19 +655,33 @@ module window_matrix_n4_r2 (
       ids_1_q <= ids_1_d;
       ids_2_q <= ids_2_d;
       ids_3_q <= ids_3_d;
+      free_slot_q <= free_slot_d;
       held_q <= held_d;
       count_q <= count_d;
     end
   end
 
   from_first_n4 u_next_shift (
-    .req_i(closed),
+    .req_i(gone_moves_places_o),
     .from_o(next_shift_from_o)
   );
 
-  from_first_n4 u_from_ready (
-    .req_i(may),
-    .from_o(from_ready_from_o)
+  close_up_n4 u_gone_moves (
+    .shift_i(shift_q),
+    .places_i(gone_q),
+    .places_o(gone_moves_places_o)
+  );
+
+  close_up_n4 u_now_gone_moves (
+    .shift_i(shift_q),
+    .places_i(now_gone),
+    .places_o(now_gone_moves_places_o)
+  );
+
+  close_up_n4 u_running_moves (
+    .shift_i(shift_q),
+    .places_i(now_running),
+    .places_o(running_moves_places_o)
   );
 endmodule
 

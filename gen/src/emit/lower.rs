@@ -247,27 +247,50 @@ impl<'a> Lowering<'a> {
         Ok(key)
     }
 
-    /// A sum or difference of loop indexes and numbers.
+    /// What an index comes to that is made of loop indexes and numbers with `+`, `-`, `*` and parentheses.
     fn index(&self, text: &str) -> Lower<usize> {
-        let text: String = text.chars().filter(|c| !c.is_whitespace() && !"()".contains(*c)).collect();
-        let mut total = 0i64;
-        let mut rest = text.as_str();
-        let mut sign = 1;
-        while !rest.is_empty() {
-            let end = rest.find(['+', '-']).unwrap_or(rest.len());
-            let term = &rest[..end];
-            let value = match self.loops.iter().rev().find(|(name, _)| name == term) {
-                Some((_, value)) => *value as i64,
-                None => term
-                    .trim_end_matches("usize")
-                    .parse::<i64>()
-                    .map_err(|_| format!("index `{text}` is not made of loop indexes and numbers"))?,
+        let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let (value, _) = self
+            .sum(&text)
+            .filter(|(_, rest)| rest.is_empty())
+            .ok_or_else(|| format!("index `{text}` is not made of loop indexes and numbers"))?;
+        usize::try_from(value).map_err(|_| format!("index `{text}` is negative"))
+    }
+
+    /// The value of the sum that `text` begins with, and what follows it.
+    fn sum<'t>(&self, text: &'t str) -> Option<(i64, &'t str)> {
+        let (mut value, mut rest) = self.product(text)?;
+        loop {
+            let sign = match rest.chars().next() {
+                Some('+') => 1,
+                Some('-') => -1,
+                _ => return Some((value, rest)),
             };
-            total += sign * value;
-            sign = if rest[end..].starts_with('-') { -1 } else { 1 };
-            rest = rest.get(end + 1..).unwrap_or("");
+            let (term, after) = self.product(&rest[1..])?;
+            value = value.checked_add(sign * term)?;
+            rest = after;
         }
-        usize::try_from(total).map_err(|_| format!("index `{text}` is negative"))
+    }
+
+    fn product<'t>(&self, text: &'t str) -> Option<(i64, &'t str)> {
+        let (mut value, mut rest) = self.factor(text)?;
+        while let Some(more) = rest.strip_prefix('*') {
+            let (factor, after) = self.factor(more)?;
+            value = value.checked_mul(factor)?;
+            rest = after;
+        }
+        Some((value, rest))
+    }
+
+    fn factor<'t>(&self, text: &'t str) -> Option<(i64, &'t str)> {
+        if let Some(inner) = text.strip_prefix('(') {
+            let (value, rest) = self.sum(inner)?;
+            return Some((value, rest.strip_prefix(')')?));
+        }
+        let end = text.find(['+', '-', '*', '(', ')']).unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        let known = self.loops.iter().rev().find(|(name, _)| name == word).map(|(_, value)| *value as i64);
+        Some((known.or_else(|| word.trim_end_matches("usize").parse().ok())?, rest))
     }
 
     fn target(&mut self, name: &str) -> Lower<(String, u32)> {

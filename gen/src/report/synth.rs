@@ -30,8 +30,8 @@ pub(crate) const REGISTER: &str = "windlass_register";
 pub const MAPPINGS: &[(&str, &str)] = &[
     ("area", "strash;ifraig;scorr;dc2;dc2;dch -f;amap -m;topo"),
     ("speed", "strash;ifraig;scorr;dch -f;map -B 0.9 -D 100;topo"),
-    ("dc2-speed", "strash;ifraig;scorr;dc2;dch -f;map -B 0.9 -D 100;topo"),
-    ("nf", "strash;ifraig;scorr;dc2;&get -n;&dch -f;&nf -D 400;&put;topo"),
+    ("balanced", "strash;ifraig;scorr;if -g -K 8 -C 16;if -g -K 8 -C 16;dch -f;map -B 0.9 -D 100;topo"),
+    ("balanced-6", "strash;ifraig;scorr;if -g -K 6;dch -f;map -B 0.9 -D 100;topo"),
 ];
 
 /// ABC's buffers and sizes.
@@ -632,6 +632,6 @@ mod tests {
         let all = Variant::all(&[Sizing::None, Sizing::Abc, Sizing::Resize]);
         let names: BTreeSet<&str> = all.iter().map(|v| v.name.as_str()).collect();
         assert_eq!((names.len(), all.len()), (12, 12));
-        assert!(names.contains("area") && names.contains("speed+abc") && names.contains("nf+resize"));
+        assert!(names.contains("area") && names.contains("speed+abc") && names.contains("balanced+resize"));
     }
 }

@@ -1,5 +1,6 @@
 //! The small parts that the blocks are built from.
 
+mod close_up;
 mod find_first;
 mod from_first;
 mod number;
@@ -8,6 +9,7 @@ mod register;
 mod register_file;
 mod round_robin;
 
+pub use close_up::CloseUp;
 pub use find_first::FindFirst;
 pub use from_first::FromFirst;
 pub use number::{bank, number, numbers, table};

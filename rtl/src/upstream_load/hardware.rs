@@ -2,7 +2,7 @@
 
 use crate::info::{Info, PortDoc};
 use crate::params::{ID_BITS, UpstreamParams};
-use crate::parts::{Register, bank, number};
+use crate::parts::{CloseUp, Register, bank, number};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -77,6 +77,7 @@ pub struct UpstreamLoadIds<const N: usize> {
     pub stall_limit_o: Signal<Out, Bit>,
     /// Places named by the kernel's earlier beats.
     gathered: Register<Bits<N>>,
+    moved: CloseUp<N>,
     named: Signal<Local, Bits<N>>,
     wanted: Signal<Local, Bits<N>>,
     gather: Signal<Local, Bits<N>>,
@@ -85,7 +86,6 @@ pub struct UpstreamLoadIds<const N: usize> {
     ready: Signal<Local, Bit>,
     zero: Constant<Bits<N>>,
     one: Constant<Bits<ID_BITS>>,
-    one_place: Constant<Bits<1>>,
     /// M.
     limit: Constant<Bits<ID_BITS>>,
     _lanes: usize,
@@ -116,6 +116,7 @@ impl<const N: usize> UpstreamLoadIds<N> {
             oldest_id_i: Signal::default(),
             stall_limit_o: Signal::default(),
             gathered: Register::default(),
+            moved: CloseUp::default(),
             named: Signal::default(),
             wanted: Signal::default(),
             gather: Signal::default(),
@@ -124,7 +125,6 @@ impl<const N: usize> UpstreamLoadIds<N> {
             ready: Signal::default(),
             zero: number(0),
             one: number(1),
-            one_place: number(1),
             limit: number(params.scheduled() as u128),
             _lanes: lanes,
         }
@@ -167,8 +167,9 @@ impl<const N: usize> Logic for UpstreamLoadIds<N> {
             }
         }
         // A kernel's bit moves with it.
-        self.gathered.d_i.next = (self.place_shift_i.val() & (self.gather.val() >> self.one_place.val()))
-            | ((!self.place_shift_i.val()) & self.gather.val());
+        self.moved.shift_i.next = self.place_shift_i.val();
+        self.moved.places_i.next = self.gather.val();
+        self.gathered.d_i.next = self.moved.places_o.val();
     }
 }
 

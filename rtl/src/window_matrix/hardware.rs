@@ -2,9 +2,12 @@
 
 use crate::info::Info;
 use crate::params::{ID_BITS, WindowParams};
-use crate::parts::{FromFirst, PayloadRegister, Register, bank, number, numbers};
+use crate::parts::{CloseUp, FromFirst, PayloadRegister, Register, bank, number, numbers};
 use crate::window::window;
 use rust_hdl::prelude::*;
+
+/// Places whose oldest ready kernel is found together.
+const GROUP: usize = 8;
 
 window! {
     /// The window: see the module's page.
@@ -17,61 +20,88 @@ window! {
         gone: Register<Bits<N>> = Register::default(),
         /// The lowest of `gone` and all places above it: they take what the place above them has.
         shift: Register<Bits<N>> = Register::default(),
-        /// Row i: places below i whose kernels the kernel in place i waits for.
+        /// Row i: places below i whose kernels the kernel in place i waits for. The rows of free places follow `ins_up_i`.
         up: Vec<PayloadRegister<Bits<N>>> = bank(N),
         ids: Vec<Register<Bits<ID_BITS>>> = bank(N),
         /// A slot for every place, free ones included.
         slots: Vec<PayloadRegister<Bits<LN>>> = bank(N),
+        /// The slot of the first free place.
+        free_slot: Register<Bits<LN>> = Register::default(),
         /// An offer that was not taken stays here.
         held: Register<Bit> = Register::default(),
         held_id: PayloadRegister<Bits<ID_BITS>> = PayloadRegister::default(),
         held_slot: PayloadRegister<Bits<LN>> = PayloadRegister::default(),
         count: Register<Bits<8>> = Register::default(),
-        /// Places that were found ready in the cycle before, where that is a pipeline stage of its own.
+        /// Pipelined: what the retire ports named in the cycle before.
+        asked_q: Vec<Register<Bit>> = bank(r * usize::from(params.pipelined())),
+        named_q: Vec<Register<Bits<N>>> = bank(r * usize::from(params.pipelined())),
+        /// Pipelined: places that were found ready in the cycle before.
         found: Vec<Register<Bits<N>>> = bank(params.pipelined().into()),
         next_shift: FromFirst<N> = FromFirst::default(),
-        from_ready: FromFirst<N> = FromFirst::default(),
+        gone_moves: CloseUp<N> = CloseUp::default(),
+        now_gone_moves: CloseUp<N> = CloseUp::default(),
+        running_moves: CloseUp<N> = CloseUp::default(),
+        named_moves: Vec<CloseUp<N>> = bank(r * usize::from(params.pipelined())),
+        found_moves: Vec<CloseUp<N>> = bank(params.pipelined().into()),
         matching: Signal<Local, Bits<N>> = Signal::default(),
+        matched: Vec<Signal<Local, Bits<N>>> = bank(r),
+        asked: Vec<Signal<Local, Bit>> = bank(r),
         named: Vec<Signal<Local, Bits<N>>> = bank(r),
         fresh: Vec<Signal<Local, Bit>> = bank(r),
         retiring: Signal<Local, Bits<N>> = Signal::default(),
         ret_err: Signal<Local, Bit> = Signal::default(),
         closing: Signal<Local, Bit> = Signal::default(),
-        last_used: Signal<Local, Bit> = Signal::default(),
+        full: Signal<Local, Bit> = Signal::default(),
         insert: Signal<Local, Bit> = Signal::default(),
         tail: Signal<Local, Bits<N>> = Signal::default(),
         row: Signal<Local, Bits<N>> = Signal::default(),
-        closed: Signal<Local, Bits<N>> = Signal::default(),
+        now_used: Signal<Local, Bits<N>> = Signal::default(),
         above: Vec<Signal<Local, Bits<LN>>> = bank(N + 1),
-        ins_slot: Signal<Local, Bits<LN>> = Signal::default(),
         closes: Signal<Local, Bits<N>> = Signal::default(),
         freed: Signal<Local, Bits<LN>> = Signal::default(),
-        ins_up: Signal<Local, Bits<N>> = Signal::default(),
+        after: Signal<Local, Bits<LN>> = Signal::default(),
         empty: Signal<Local, Bits<N>> = Signal::default(),
         ready: Signal<Local, Bits<N>> = Signal::default(),
         may: Signal<Local, Bits<N>> = Signal::default(),
+        from: Signal<Local, Bits<N>> = Signal::default(),
+        first: Signal<Local, Bits<N>> = Signal::default(),
+        any: Signal<Local, Bits<16>> = Signal::default(),
+        picks: Signal<Local, Bits<16>> = Signal::default(),
         pick: Signal<Local, Bits<N>> = Signal::default(),
-        leaves: Signal<Local, Bits<N>> = Signal::default(),
-        pick_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
-        pick_slot: Signal<Local, Bits<LN>> = Signal::default(),
+        group_id: Vec<Signal<Local, Bits<ID_BITS>>> = bank(N.div_ceil(GROUP)),
+        group_slot: Vec<Signal<Local, Bits<LN>>> = bank(N.div_ceil(GROUP)),
+        shown_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        shown_slot: Signal<Local, Bits<LN>> = Signal::default(),
         offered: Signal<Local, Bit> = Signal::default(),
         now_running: Signal<Local, Bits<N>> = Signal::default(),
         now_gone: Signal<Local, Bits<N>> = Signal::default(),
-        kept: Vec<Signal<Local, Bits<N>>> = bank(N + 1),
+        kept: Vec<Signal<Local, Bits<N>>> = bank(N),
+        /// What a row has before the place is closed.
+        rows: Vec<Signal<Local, Bits<N>>> = bank(N + 1),
         stays: Vec<Signal<Local, Bits<N>>> = bank(N),
-        moves: Vec<Signal<Local, Bits<N>>> = bank(N),
-        comes: Vec<Signal<Local, Bits<N>>> = bank(N),
         zero: Constant<Bits<N>> = number(0),
         one: Constant<Bits<N>> = number(1),
         /// One place.
         step: Constant<Bits<1>> = number(1),
+        no_group: Constant<Bits<16>> = number(0),
         no_id: Constant<Bits<ID_BITS>> = number(0),
         no_slot: Constant<Bits<LN>> = number(0),
         last: Constant<Bits<N>> = number(1 << (N - 1)),
         below: Vec<Constant<Bits<N>>> = numbers(N, |i| (1 << i) - 1),
         index: Vec<Constant<Bits<LN>>> = numbers(N, |i| i as u128),
         one_place: Constant<Bits<8>> = number(1),
+        /// Numbers up to N.
+        counts: Constant<Bits<8>> = number(2 * N.next_power_of_two() as u128 - 1),
+        /// Places of each group, and groups before it.
+        group: Vec<Constant<Bits<N>>> = numbers(N.div_ceil(GROUP), |g| (0..N).filter(|i| i / GROUP == g).fold(0, |s, i| s | 1 << i)),
+        earlier: Vec<Constant<Bits<16>>> = numbers(N.div_ceil(GROUP), |g| (1 << g) - 1),
+        /// Steps of 1, 2 and 4 places, and the places that have one so far below in their group.
+        distance: Vec<Constant<Bits<3>>> = numbers(3, |l| 1 << l),
+        reach: Vec<Constant<Bits<N>>> = numbers(3, |l| (0..N).filter(|i| i % GROUP >= 1 << l).fold(0, |s, i| s | 1 << i)),
+        _groups: usize = N.div_ceil(GROUP),
+        _width: usize = N.min(GROUP),
         _stages: usize = params.pipelined().into(),
+        _staged_ports: usize = r * usize::from(params.pipelined()),
     }
 }
 
@@ -86,6 +116,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.gone.rst_ni.next = self.rst_ni.val();
         self.shift.clk_i.next = self.clk_i.val();
         self.shift.rst_ni.next = self.rst_ni.val();
+        self.free_slot.clk_i.next = self.clk_i.val();
+        self.free_slot.rst_ni.next = self.rst_ni.val();
         self.held.clk_i.next = self.clk_i.val();
         self.held.rst_ni.next = self.rst_ni.val();
         self.held_id.clk_i.next = self.clk_i.val();
@@ -94,102 +126,120 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.count.rst_ni.next = self.rst_ni.val();
         self.busy_o.next = false;
 
-        // Retirement: the places whose slots the ports name, where their kernels were taken. Of two ports that name the same
-        // slot the lower one retires it.
-        self.retiring.next = self.zero.val();
-        self.ret_err.next = false;
+        // Retirement: the places whose slots the ports name, where their kernels were taken.
         for r in 0..self._retire_ports {
             self.matching.next = self.zero.val();
             for i in 0..N {
                 self.matching.next =
                     self.matching.val().replace_bit(i, self.slots[i].q_o.val() == self.ret_slot_i[r].val());
             }
-            self.named[r].next = self.zero.val();
+            self.matched[r].next = self.zero.val();
             if self.ret_valid_i[r].val()
                 & (!(self.held.q_o.val() & (self.held_slot.q_o.val() == self.ret_slot_i[r].val())))
             {
-                self.named[r].next = self.matching.val() & self.running.q_o.val();
+                self.matched[r].next = self.matching.val() & self.running.q_o.val();
             }
-            self.fresh[r].next = (self.named[r].val() & (!self.retiring.val())).any();
-            self.ret_err.next = self.ret_err.val() | (self.ret_valid_i[r].val() & (!self.fresh[r].val()));
-            self.retiring.next = self.retiring.val() | self.named[r].val();
+            self.named[r].next = self.matched[r].val();
+            self.asked[r].next = self.ret_valid_i[r].val();
             self.ret_ready_o[r].next = true;
         }
+        for r in 0..self._staged_ports {
+            self.asked_q[r].clk_i.next = self.clk_i.val();
+            self.asked_q[r].rst_ni.next = self.rst_ni.val();
+            self.asked_q[r].d_i.next = self.ret_valid_i[r].val();
+            self.named[r].next = self.named_q[r].q_o.val();
+            self.asked[r].next = self.asked_q[r].q_o.val();
+        }
+        // Of two ports that name the same slot the lower one retires it.
+        self.retiring.next = self.zero.val();
+        self.ret_err.next = false;
+        for r in 0..self._retire_ports {
+            self.fresh[r].next = (self.named[r].val() & (!self.retiring.val())).any();
+            self.ret_err.next = self.ret_err.val() | (self.asked[r].val() & (!self.fresh[r].val()));
+            self.retiring.next = self.retiring.val() | self.named[r].val();
+        }
         self.ret_err_o.next = self.ret_err.val();
+        for r in 0..self._staged_ports {
+            self.named_q[r].clk_i.next = self.clk_i.val();
+            self.named_q[r].rst_ni.next = self.rst_ni.val();
+            self.named_moves[r].shift_i.next = self.shift.q_o.val();
+            self.named_moves[r].places_i.next = self.matched[r].val() & (!self.retiring.val());
+            self.named_q[r].d_i.next = self.named_moves[r].places_o.val();
+        }
         self.place_live_o.next = self.used.q_o.val() & (!self.gone.q_o.val()) & (!self.retiring.val());
 
         // A place that has retired is closed two cycles later, one place per cycle, the lowest first.
         self.place_shift_o.next = self.shift.q_o.val();
         self.closing.next = (self.shift.q_o.val() & self.last.val()).any();
-        self.closed.next = (self.shift.q_o.val() & (self.gone.q_o.val() >> self.step.val()))
-            | ((!self.shift.q_o.val()) & self.gone.q_o.val());
-        self.next_shift.req_i.next = self.closed.val();
+        self.gone_moves.shift_i.next = self.shift.q_o.val();
+        self.gone_moves.places_i.next = self.gone.q_o.val();
+        self.next_shift.req_i.next = self.gone_moves.places_o.val();
         self.shift.d_i.next = self.next_shift.from_o.val();
 
-        // Insertion: into the first place that is free when this cycle's is closed.
-        self.last_used.next = (self.used.q_o.val() & self.last.val()).any();
-        self.full_o.next = self.last_used.val() & (!self.closing.val());
-        self.ins_ready_o.next = (!self.last_used.val()) | self.closing.val();
-        self.insert.next = self.ins_valid_i.val() & ((!self.last_used.val()) | self.closing.val());
+        // Insertion: into the first place that is free, from which it moves at once where a place is closed.
+        self.full.next = (self.used.q_o.val() & self.last.val()).any();
+        self.full_o.next = self.full.val();
+        self.ins_ready_o.next = !self.full.val();
+        self.insert.next = self.ins_valid_i.val() & (!self.full.val());
         self.tail.next = (!self.used.q_o.val()) & ((self.used.q_o.val() << self.step.val()) | self.one.val());
+        self.row.next = self.zero.val();
         if self.insert.val() {
-            if self.closing.val() {
-                if self.last_used.val() {
-                    self.row.next = self.last.val();
-                } else {
-                    self.row.next = self.tail.val() >> self.step.val();
-                }
-            } else {
-                self.row.next = self.tail.val();
-            }
-        } else {
-            self.row.next = self.zero.val();
+            self.row.next = self.tail.val();
         }
+        self.now_used.next = self.used.q_o.val() | self.row.val();
+        self.used.d_i.next = self.now_used.val();
         if self.closing.val() {
-            if self.insert.val() {
-                self.used.d_i.next = self.used.q_o.val();
-            } else {
-                self.used.d_i.next = self.used.q_o.val() >> self.step.val();
-            }
-        } else {
-            self.used.d_i.next = self.used.q_o.val() | self.row.val();
+            self.used.d_i.next = self.now_used.val() >> self.step.val();
         }
-        self.ins_up.next = (self.shift.q_o.val() & (self.ins_up_i.val() >> self.step.val()))
-            | ((!self.shift.q_o.val()) & self.ins_up_i.val());
+        self.count.d_i.next = self.count.q_o.val();
+        if self.insert.val() & (!self.closing.val()) {
+            self.count.d_i.next = (self.count.q_o.val() + self.one_place.val()) & self.counts.val();
+        }
+        if self.closing.val() & (!self.insert.val()) {
+            self.count.d_i.next = (self.count.q_o.val() - self.one_place.val()) & self.counts.val();
+        }
+        self.occupancy_o.next = self.count.q_o.val();
 
-        // The slot of the place that is closed goes to the last place; a kernel that is inserted gets that of its place.
+        // The slot of the place that is closed goes to the last place. The first free place is another one after an insertion only: a
+        // place that is closed takes it one down, and its slot with it.
         self.closes.next = self.shift.q_o.val() & (!(self.shift.q_o.val() << self.step.val()));
         self.freed.next = self.no_slot.val();
-        self.ins_slot.next = self.no_slot.val();
         for i in 0..N {
             if self.closes.val().get_bit(i) {
                 self.freed.next = self.freed.val() | self.slots[i].q_o.val();
             }
+            self.above[i].next = self.slots[i].q_o.val();
+            self.above[i + 1].next = self.freed.val();
+        }
+        self.after.next = self.no_slot.val();
+        for i in 0..N {
             if self.tail.val().get_bit(i) {
-                self.ins_slot.next = self.ins_slot.val() | self.slots[i].q_o.val();
+                self.after.next = self.after.val() | self.above[i + 1].val();
             }
+        }
+        self.free_slot.d_i.next = self.free_slot.q_o.val();
+        if self.full.val() {
+            self.free_slot.d_i.next = self.freed.val();
+        }
+        if self.insert.val() {
+            self.free_slot.d_i.next = self.after.val();
         }
         self.ins_slot_o.next = self.zero.val();
         if self.insert.val() {
-            if self.last_used.val() {
-                self.ins_slot_o.next = self.one.val() << self.freed.val();
-            } else {
-                self.ins_slot_o.next = self.one.val() << self.ins_slot.val();
-            }
+            self.ins_slot_o.next = self.one.val() << self.free_slot.q_o.val();
         }
-        self.count.d_i.next = self.count.q_o.val();
-        if self.insert.val() & (!self.closing.val()) {
-            self.count.d_i.next = self.count.q_o.val() + self.one_place.val();
-        }
-        if self.closing.val() & (!self.insert.val()) {
-            self.count.d_i.next = self.count.q_o.val() - self.one_place.val();
-        }
-        self.occupancy_o.next = self.count.q_o.val();
 
         // Offers: what was not taken in the cycle before, else the oldest kernel that waits for none.
         self.empty.next = self.zero.val();
         for i in 0..N {
-            self.empty.next = self.empty.val().replace_bit(i, !self.up[i].q_o.val().any());
+            self.kept[i].next = self.up[i].q_o.val() & (!self.retiring.val()) & self.below[i].val();
+            self.empty.next =
+                self.empty.val().replace_bit(i, !(self.up[i].q_o.val() & self.below[i].val()).any());
+        }
+        for _s in 0..self._stages {
+            for i in 0..N {
+                self.empty.next = self.empty.val().replace_bit(i, !self.kept[i].val().any());
+            }
         }
         self.ready.next =
             self.used.q_o.val() & (!self.running.q_o.val()) & (!self.gone.q_o.val()) & self.empty.val();
@@ -197,42 +247,58 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         for s in 0..self._stages {
             self.may.next = self.found[s].q_o.val();
         }
-        self.from_ready.req_i.next = self.may.val();
-        self.pick.next = self.may.val() & (!(self.from_ready.from_o.val() << self.step.val()));
+        // The first of each group, while the groups find out which of them goes first.
+        self.from.next = self.may.val();
+        for l in 0..3 {
+            self.from.next =
+                self.from.val() | ((self.from.val() << self.distance[l].val()) & self.reach[l].val());
+        }
+        self.first.next = self.may.val() & (!((self.from.val() << self.step.val()) & self.reach[0].val()));
+        self.any.next = self.no_group.val();
+        for g in 0..self._groups {
+            self.any.next = self.any.val().replace_bit(g, (self.may.val() & self.group[g].val()).any());
+        }
+        self.picks.next = self.no_group.val();
+        self.pick.next = self.zero.val();
+        self.shown_id.next = self.no_id.val();
+        self.shown_slot.next = self.no_slot.val();
         if self.held.q_o.val() {
-            self.leaves.next = self.zero.val();
-        } else {
-            self.leaves.next = self.pick.val();
+            self.shown_id.next = self.held_id.q_o.val();
+            self.shown_slot.next = self.held_slot.q_o.val();
+        }
+        for g in 0..self._groups {
+            self.picks.next = self
+                .picks
+                .val()
+                .replace_bit(g, (!self.held.q_o.val()) & (!(self.any.val() & self.earlier[g].val()).any()));
+            self.group_id[g].next = self.no_id.val();
+            self.group_slot[g].next = self.no_slot.val();
+            for j in 0..self._width {
+                if self.first.val().get_bit(8 * g + j) {
+                    self.group_id[g].next = self.group_id[g].val() | self.ids[8 * g + j].q_o.val();
+                    self.group_slot[g].next = self.group_slot[g].val() | self.slots[8 * g + j].q_o.val();
+                }
+            }
+            if self.picks.val().get_bit(g) {
+                self.pick.next = self.pick.val() | (self.first.val() & self.group[g].val());
+                self.shown_id.next = self.shown_id.val() | self.group_id[g].val();
+                self.shown_slot.next = self.shown_slot.val() | self.group_slot[g].val();
+            }
         }
         for s in 0..self._stages {
             self.found[s].clk_i.next = self.clk_i.val();
             self.found[s].rst_ni.next = self.rst_ni.val();
-            self.found[s].d_i.next = (self.shift.q_o.val()
-                & ((self.ready.val() & (!self.leaves.val())) >> self.step.val()))
-                | ((!self.shift.q_o.val()) & self.ready.val() & (!self.leaves.val()));
-        }
-        self.pick_id.next = self.no_id.val();
-        self.pick_slot.next = self.no_slot.val();
-        for i in 0..N {
-            if self.pick.val().get_bit(i) {
-                self.pick_id.next = self.pick_id.val() | self.ids[i].q_o.val();
-                self.pick_slot.next = self.pick_slot.val() | self.slots[i].q_o.val();
-            }
+            self.found_moves[s].shift_i.next = self.shift.q_o.val();
+            self.found_moves[s].places_i.next = self.ready.val() & (!self.pick.val());
+            self.found[s].d_i.next = self.found_moves[s].places_o.val();
         }
         self.offered.next = self.held.q_o.val() | self.may.val().any();
         self.disp_valid_o.next = self.offered.val();
         self.held.d_i.next = self.offered.val() & (!self.disp_ready_i.val());
-        if self.held.q_o.val() {
-            self.disp_id_o.next = self.held_id.q_o.val();
-            self.disp_slot_o.next = self.held_slot.q_o.val();
-            self.held_id.d_i.next = self.held_id.q_o.val();
-            self.held_slot.d_i.next = self.held_slot.q_o.val();
-        } else {
-            self.disp_id_o.next = self.pick_id.val();
-            self.disp_slot_o.next = self.pick_slot.val();
-            self.held_id.d_i.next = self.pick_id.val();
-            self.held_slot.d_i.next = self.pick_slot.val();
-        }
+        self.disp_id_o.next = self.shown_id.val();
+        self.disp_slot_o.next = self.shown_slot.val();
+        self.held_id.d_i.next = self.shown_id.val();
+        self.held_slot.d_i.next = self.shown_slot.val();
         self.oldest_valid_o.next = self.used.q_o.val().get_bit(0);
         if self.used.q_o.val().get_bit(0) {
             self.oldest_id_o.next = self.ids[0].q_o.val();
@@ -240,66 +306,58 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.oldest_id_o.next = self.no_id.val();
         }
 
-        // The clock edge: what each place keeps, what it takes from the place above, what is inserted.
-        self.now_running.next = (self.running.q_o.val() & (!self.retiring.val())) | self.leaves.val();
-        self.running.d_i.next = (self.shift.q_o.val() & (self.now_running.val() >> self.step.val()))
-            | ((!self.shift.q_o.val()) & self.now_running.val());
+        // The clock edge: what each place keeps, and what it takes from the place above.
+        self.now_running.next = (self.running.q_o.val() & (!self.retiring.val())) | self.pick.val();
+        self.running_moves.shift_i.next = self.shift.q_o.val();
+        self.running_moves.places_i.next = self.now_running.val();
+        self.running.d_i.next = self.running_moves.places_o.val();
         self.now_gone.next = self.gone.q_o.val() | self.retiring.val();
-        self.gone.d_i.next = (self.shift.q_o.val() & (self.now_gone.val() >> self.step.val()))
-            | ((!self.shift.q_o.val()) & self.now_gone.val());
+        self.now_gone_moves.shift_i.next = self.shift.q_o.val();
+        self.now_gone_moves.places_i.next = self.now_gone.val();
+        self.gone.d_i.next = self.now_gone_moves.places_o.val();
         for i in 0..N {
-            // There is nothing above the last place.
-            self.kept[i + 1].next = self.zero.val();
-        }
-        for i in 0..N {
-            self.kept[i].next = self.up[i].q_o.val() & (!self.retiring.val()) & self.below[i].val();
             self.place_id_o[i].next = self.ids[i].q_o.val();
+            if self.used.q_o.val().get_bit(i) {
+                self.rows[i].next = self.kept[i].val();
+            } else {
+                self.rows[i].next = self.ins_up_i.val() & self.below[i].val();
+            }
+            // There is nothing above the last place.
+            self.rows[i + 1].next = self.zero.val();
         }
         for i in 0..N {
             self.up[i].clk_i.next = self.clk_i.val();
-            // What stays, moves or comes in: at most one of the three.
-            self.stays[i].next = self.zero.val();
-            self.moves[i].next = self.zero.val();
-            self.comes[i].next = self.zero.val();
-            if self.row.val().get_bit(i) {
-                self.comes[i].next = self.ins_up.val() & self.below[i].val();
+            if self.shift.q_o.val().get_bit(i) {
+                self.stays[i].next = (!self.shift.q_o.val()) & self.rows[i + 1].val();
+            } else {
+                self.stays[i].next = self.rows[i].val();
             }
-            if self.shift.q_o.val().get_bit(i) & (!self.row.val().get_bit(i)) {
-                self.moves[i].next = ((self.shift.q_o.val() & (self.kept[i + 1].val() >> self.step.val()))
-                    | ((!self.shift.q_o.val()) & self.kept[i + 1].val()))
-                    & self.below[i].val();
-            }
-            if (!self.shift.q_o.val().get_bit(i)) & (!self.row.val().get_bit(i)) {
-                self.stays[i].next = self.kept[i].val();
-            }
-            self.up[i].d_i.next = self.stays[i].val() | self.moves[i].val() | self.comes[i].val();
+            // Places below one that stays stay.
+            self.up[i].d_i.next = ((self.shift.q_o.val() & (self.rows[i + 1].val() >> self.step.val()))
+                | self.stays[i].val())
+                & self.below[i].val();
             self.ids[i].clk_i.next = self.clk_i.val();
             self.ids[i].rst_ni.next = self.rst_ni.val();
             self.ids[i].d_i.next = self.ids[i].q_o.val();
-            // The slot that is freed goes to the last place.
-            self.above[i + 1].next = self.freed.val();
-        }
-        for i in 0..N {
-            self.above[i].next = self.slots[i].q_o.val();
-        }
-        for i in 0..N {
+            if self.row.val().get_bit(i) {
+                self.ids[i].d_i.next = self.ins_id_i.val();
+            }
             self.slots[i].clk_i.next = self.clk_i.val();
             self.slots[i].d_i.next = self.slots[i].q_o.val();
             if self.shift.q_o.val().get_bit(i) {
                 self.slots[i].d_i.next = self.above[i + 1].val();
             }
+            if !self.rst_ni.val() {
+                self.slots[i].d_i.next = self.index[i].val();
+            }
         }
         for i in 1..N {
             if self.shift.q_o.val().get_bit(i - 1) {
-                self.ids[i - 1].d_i.next = self.ids[i].q_o.val();
-            }
-        }
-        for i in 0..N {
-            if self.row.val().get_bit(i) {
-                self.ids[i].d_i.next = self.ins_id_i.val();
-            }
-            if !self.rst_ni.val() {
-                self.slots[i].d_i.next = self.index[i].val();
+                if self.row.val().get_bit(i) {
+                    self.ids[i - 1].d_i.next = self.ins_id_i.val();
+                } else {
+                    self.ids[i - 1].d_i.next = self.ids[i].q_o.val();
+                }
             }
         }
     }

@@ -22,6 +22,9 @@ struct Kernel {
     found: bool,
 }
 
+/// What each retire port that is used asks for: the place of the kernel in its slot if that may retire, else none.
+type Asked = [Option<PlaceSet>; MAX_RETIRE_PORTS];
+
 /// The model: one step per clock.
 #[derive(Clone, Debug)]
 pub struct WindowMatrixModel {
@@ -33,6 +36,8 @@ pub struct WindowMatrixModel {
     ids: Vec<u8>,
     /// The offer that was not taken in the cycle before.
     held: Option<Offer>,
+    /// Pipelined: what the retire ports asked for in the cycle before.
+    asked: Asked,
     /// The place that is closed at the end of this cycle.
     closing: Option<usize>,
 }
@@ -47,6 +52,7 @@ impl WindowMatrixModel {
             slots: (0..n).map(|slot| slot as u8).collect(),
             ids: vec![0; n],
             held: None,
+            asked: Asked::default(),
             closing: None,
         }
     }
@@ -62,12 +68,9 @@ impl WindowMatrixModel {
         let mut retire_ready = [false; MAX_RETIRE_PORTS];
         retire_ready[..self.params.retire_ports()].fill(true);
         let there = self.places(|kernel| kernel.state != State::Gone);
-        let n = self.params.slots();
-        let full = self.kernels.len() == n && self.closing.is_none();
-        // The slot of the place that is closed goes to the last place.
-        let free = self.slots.get(self.kernels.len()).or(self.closing.map(|place| &self.slots[place]));
+        let free = self.slots.get(self.kernels.len());
         WindowOut {
-            ins_ready: !full,
+            ins_ready: free.is_some(),
             ins_slot: input.insert.and(free).map(|slot| usize::from(*slot)),
             offer: self.held.or(self.pick().map(|place| self.offer(place))),
             retire_ready,
@@ -76,7 +79,7 @@ impl WindowMatrixModel {
             shift: self.shift(),
             occupancy: self.kernels.len(),
             oldest: self.kernels.first().map(|_| self.ids[0]),
-            full,
+            full: free.is_none(),
             busy: false,
         }
     }
@@ -91,15 +94,21 @@ impl WindowMatrixModel {
         let (retiring, _) = self.retiring(input);
         let leaves = self.pick().filter(|_| self.held.is_none());
         let gone = self.places(|kernel| kernel.state == State::Gone);
+        // One that retires in this cycle is not asked for twice.
+        self.asked = self.asked(input).map(|port| port.map(|place| shifted(place & !retiring, out.shift)));
         self.held = out.offer.filter(|_| !input.disp_ready);
         for (place, kernel) in self.kernels.iter_mut().enumerate() {
+            kernel.upstream &= !retiring;
             kernel.found = kernel.state == State::Waiting && kernel.upstream == 0 && leaves != Some(place);
-            kernel.upstream = shifted(kernel.upstream & !retiring, out.shift);
         }
         if let Some(place) = leaves {
             self.kernels[place].state = State::Running;
         }
         ones(retiring).for_each(|place| self.kernels[place].state = State::Gone);
+        if let (Some((id, upstream)), true) = (input.insert, out.ins_ready) {
+            self.ids[self.kernels.len()] = id;
+            self.kernels.push(Kernel { upstream, state: State::Waiting, found: false });
+        }
         if let Some(place) = self.closing {
             self.kernels.remove(place);
             let slot = self.slots.remove(place);
@@ -107,13 +116,9 @@ impl WindowMatrixModel {
             let last = self.ids[self.ids.len() - 1];
             self.ids.remove(place);
             self.ids.push(last);
+            self.kernels.iter_mut().for_each(|kernel| kernel.upstream = shifted(kernel.upstream, out.shift));
         }
         self.closing = ones(shifted(gone, out.shift)).next();
-        if let (Some((id, upstream)), true) = (input.insert, out.ins_ready) {
-            self.ids[self.kernels.len()] = id;
-            let upstream = shifted(upstream, out.shift);
-            self.kernels.push(Kernel { upstream, state: State::Waiting, found: false });
-        }
         out
     }
 
@@ -139,21 +144,24 @@ impl WindowMatrixModel {
         Offer { id: self.ids[place], slot: self.slots[place] }
     }
 
+    fn asked(&self, input: &WindowIn) -> Asked {
+        let may = |slot: u8, place: usize| {
+            self.slots[place] == slot
+                && self.kernels[place].state == State::Running
+                && self.held.is_none_or(|held| held.slot != slot)
+        };
+        input.retire.map(|port| {
+            let places = port.map(|slot| (0..self.kernels.len()).filter(move |place| may(slot, *place)));
+            places.map(|places| places.fold(0, |set, place| set | 1 << place))
+        })
+    }
+
     /// The places whose kernels retire in this cycle, and whether any port asked for what cannot retire.
     fn retiring(&self, input: &WindowIn) -> (PlaceSet, bool) {
-        let mut retiring = 0;
-        let mut error = false;
-        for slot in input.retire.iter().flatten() {
-            let runs = |place: &usize| {
-                self.slots[*place] == *slot
-                    && self.kernels[*place].state == State::Running
-                    && self.held.is_none_or(|held| held.slot != *slot)
-            };
-            match (0..self.kernels.len()).find(runs) {
-                Some(place) if retiring >> place & 1 == 0 => retiring |= 1 << place,
-                _ => error = true,
-            }
-        }
-        (retiring, error)
+        let asked = if self.params.pipelined() { self.asked } else { self.asked(input) };
+        asked
+            .into_iter()
+            .flatten()
+            .fold((0, false), |(retiring, error), place| (retiring | place, error || place & !retiring == 0))
     }
 }
