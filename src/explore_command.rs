@@ -14,6 +14,7 @@ use windlass_cosim::explore::{
 };
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
+use windlass_gen::constraints::Constraints;
 use windlass_gen::report::library;
 use windlass_rtl::params::{ArbiterKind, WindowKind};
 
@@ -67,6 +68,9 @@ pub struct ExploreArgs {
     /// What is synthesized and timed
     #[arg(long, value_enum, default_value = "quick")]
     flow: FlowArg,
+    /// Clock, I/O budgets and exceptions that netlists are timed with; by default the built-in ones
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "no_area")]
+    constraints: Option<PathBuf>,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
@@ -106,11 +110,16 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         FlowArg::Quick => Effort::Quick,
         FlowArg::Full => Effort::Full,
     };
-    let synthesis = match (&args.liberty, args.no_area) {
+    let liberty = match (&args.liberty, args.no_area) {
         (_, true) => None,
-        (Some(path), false) => Some(Synthesis { liberty: path.clone(), effort }),
-        (None, false) => Some(Synthesis { liberty: library::find(&args.library)?, effort }),
+        (Some(path), false) => Some(path.clone()),
+        (None, false) => Some(library::find(&args.library)?),
     };
+    let constraints = match &args.constraints {
+        Some(path) => Constraints::load(path)?,
+        None => Constraints::embedded(),
+    };
+    let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints });
     let window_arg = |kind| match kind {
         WindowKind::Matrix => WindowArg::Matrix,
         WindowKind::List => WindowArg::List,

@@ -157,6 +157,7 @@ impl CoSimulation {
                     window: self.scheduler.kind().name(),
                     slots: window.slots(),
                     retire_ports: window.retire_ports(),
+                    pipelined: window.pipelined(),
                     scheduled: upstream.scheduled(),
                     encoding: upstream.encoding().name(),
                     lanes: match upstream.encoding() {
@@ -374,6 +375,8 @@ pub struct SchedulerReport {
     pub slots: usize,
     /// Retire ports R.
     pub retire_ports: usize,
+    /// The matrix window has a pipeline stage more.
+    pub pipelined: bool,
     /// Length M of the scheduled list.
     pub scheduled: usize,
     /// `ids` or `mask`.
@@ -457,7 +460,7 @@ impl RunReport {
         let s = &self.scheduler;
         let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, dispatcher {}; streams: {} slots, {} streams\n",
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, dispatcher {}; streams: {} slots, {} streams\n",
             self.trace,
             self.kernels,
             self.ctas,
@@ -466,6 +469,7 @@ impl RunReport {
             self.clock_mhz,
             self.rule,
             s.window,
+            if s.pipelined { ", pipelined," } else { "" },
             s.slots,
             s.retire_ports,
             s.scheduled,

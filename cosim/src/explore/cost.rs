@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use windlass_gen::constraints::{Constraints, Sdc};
 use windlass_gen::report::synth::Variant;
 use windlass_gen::report::{AreaOptions, SynthOptions, SynthesisError, Yosys, area, synth};
 use windlass_gen::tools::{self, Tool, ToolError};
@@ -42,6 +43,8 @@ pub struct Synthesis {
     pub liberty: PathBuf,
     /// How much.
     pub effort: Effort,
+    /// What netlists are timed with.
+    pub constraints: Constraints,
 }
 
 /// What a design costs in a library. All areas are those of one netlist with its frequency: the smallest, and the fastest.
@@ -106,6 +109,7 @@ pub(super) fn cost(
     files: &[(String, String)],
     top: &str,
     synthesis: &Synthesis,
+    sdc: Sdc,
     tools: &Tools,
 ) -> Result<Cost, SynthesisError> {
     if synthesis.effort == Effort::Area {
@@ -114,6 +118,7 @@ pub(super) fn cost(
     let options = SynthOptions {
         yosys: Some(tools.yosys.clone()),
         variants: synthesis.effort.variants(),
+        sdc: Some(sdc),
         // Pieces run side by side already.
         jobs: 1,
         ..SynthOptions::default()

@@ -1,6 +1,6 @@
 //! The pieces of an exploration, done side by side, each kept as soon as it is finished.
 
-use super::cost::{Tools, cost};
+use super::cost::{Synthesis, Tools, cost};
 use super::report::{Failure, Piece, Ran, Report, Results};
 use super::store::{Store, hex};
 use super::{Design, Ended, Exploration, ExploreError};
@@ -16,6 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use windlass_gen::constraints::Sdc;
+use windlass_gen::report::liberty::Library;
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::FrontEndParams;
@@ -64,6 +66,8 @@ struct Ready {
     profile: Profile,
     top: String,
     files: Vec<(String, String)>,
+    /// What its netlists are timed with.
+    sdc: Option<Sdc>,
     /// SHA-256 of the Verilog.
     sha256: String,
 }
@@ -149,13 +153,16 @@ pub fn explore(
                 let ready = prepared().as_ref().map_err(Trouble::new)?;
                 match piece {
                     Piece::Cost(_) => {
-                        let Some((synthesis, tools, library)) = &synthesis else { return Ok(true) };
+                        let (Some((synthesis, tools, library)), Some(sdc)) = (&synthesis, &ready.sdc) else {
+                            return Ok(true);
+                        };
                         let inputs = json!({
                             "top": ready.top, "verilog": ready.sha256, "library": library,
-                            "effort": synthesis.effort.name(), "tools": tools.versions,
+                            "effort": synthesis.effort.name(), "sdc": sdc.text, "tools": tools.versions,
                         });
                         let (result, kept) = keep(&store, Store::inputs("cost", inputs), broken, || {
-                            cost(&ready.files, &ready.top, synthesis, tools).map_err(Trouble::new)
+                            cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools)
+                                .map_err(Trouble::new)
                         })?;
                         lock().results.costs.insert(design, result);
                         Ok(kept)
@@ -305,7 +312,15 @@ fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, Strin
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    Ok(Ready { params, profile, top: emitted.top().name.clone(), files, sha256: hex(&hash.finalize()) })
+    let top = emitted.top();
+    let timing = |synthesis: &Synthesis| -> Result<Sdc, String> {
+        let library = Library::load(&synthesis.liberty).map_err(|e| e.to_string())?;
+        let block = BlockSpec::FrontEnd(params).name();
+        let resolved = synthesis.constraints.resolve(block, &top.name, &top.ports);
+        Ok(resolved.map_err(|e| e.to_string())?.timing(&library.name))
+    };
+    let sdc = exploration.synthesis.as_ref().map(timing).transpose()?;
+    Ok(Ready { params, profile, top: top.name.clone(), files, sdc, sha256: hex(&hash.finalize()) })
 }
 
 /// What is on disk for these inputs; else what `make` makes, kept. True where it was there.
