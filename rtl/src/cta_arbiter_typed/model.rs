@@ -408,11 +408,11 @@ mod tests {
             let out = channel.cycle(&ChannelIn { cta_ready, fit, ..IDLE });
             (out.cta.map(|cta| (cta.sm, cta.index)), out.place != 0, out.no_room)
         };
-        // Slice 1 has SM 1 in lane 1; slice 2, two cycles on, SM 5 there.
+        // Slice 1, and after a whole turn slice 1 again: SM 1 in lane 1, SM 10 in lane 2.
         assert_eq!(cycle(false, 0b10), (Some((1, 0)), true, false));
         assert_eq!(cycle(false, 0b1111), (Some((1, 0)), false, false));
         assert_eq!(cycle(true, 0b1111), (Some((1, 0)), false, false));
-        assert_eq!(cycle(true, 0b10), (Some((5, 1)), true, false));
+        assert_eq!(cycle(true, 0b100), (Some((10, 1)), true, false));
     }
 
     #[test]
