@@ -4,11 +4,13 @@
 //! by hand; each further argument is a design of other people as plain Verilog. Every design gets registers on all its ports, the
 //! same ones for all, so that the clock is that of what lies between.
 
+mod registered;
+
+use registered::registered;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use windlass_gen::report::synth::Variant;
 use windlass_gen::report::{SynthOptions, library, synth};
-use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
 use windlass_rtl::catalog::{BlockSpec, Request};
 
@@ -22,15 +24,6 @@ struct Candidate {
     /// The clock period in ns that sizing aims at; none: as fast as it goes, whatever the area.
     goal_ns: Option<f64>,
 }
-
-/// A port as Yosys sees it.
-struct Port {
-    name: String,
-    input: bool,
-    width: usize,
-}
-
-const CLOCKS: [&str; 3] = ["clk_i", "clk", "clock"];
 
 fn main() -> ExitCode {
     match run() {
@@ -102,8 +95,8 @@ fn run() -> Result<(), Failure> {
     println!("| design | kGE | kGE without port registers | fmax, MHz | flow |");
     println!("|---|---:|---:|---:|---|");
     for candidate in candidates {
-        let ports = ports(&candidate)?;
-        let (text, registers) = registered(&candidate.top, &ports);
+        let (text, registers) = registered(&candidate.top, &candidate.files)
+            .map_err(|error| format!("{}: {error}", candidate.label))?;
         let mut files = candidate.files.clone();
         files.push(("registered.v".into(), text));
         options.period_ns = candidate.goal_ns;
@@ -148,63 +141,4 @@ fn ours(spec: BlockSpec, goal_ns: f64) -> Result<Candidate, Failure> {
 fn smallest_flip_flop(liberty: &Path) -> Result<f64, Failure> {
     let library = windlass_gen::report::liberty::Library::load(liberty)?;
     Ok(library.smallest_flip_flop().ok_or("the library has no flip-flop")?)
-}
-
-/// The ports of the top, as Yosys reads them: of RTL that nobody described otherwise.
-fn ports(candidate: &Candidate) -> Result<Vec<Port>, Failure> {
-    let folder = tempfile::tempdir()?;
-    for (name, text) in &candidate.files {
-        std::fs::write(folder.path().join(name), text)?;
-    }
-    let names: Vec<&str> = candidate.files.iter().map(|(name, _)| name.as_str()).collect();
-    let top = &candidate.top;
-    let script =
-        format!("read_verilog {}; hierarchy -top {top}; proc; write_json ports.json", names.join(" "));
-    let yosys = tools::find(Tool::Yosys)?;
-    let done = Command::new(&yosys.path).args(["-q", "-p", &script]).current_dir(folder.path()).output()?;
-    if !done.status.success() {
-        return Err(format!("{}: {}", candidate.label, String::from_utf8_lossy(&done.stderr)).into());
-    }
-    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path().join("ports.json"))?)?;
-    let ports = json["modules"][top]["ports"].as_object().ok_or("Yosys names no ports")?;
-    Ok(ports
-        .iter()
-        .map(|(name, port)| Port {
-            name: name.clone(),
-            input: port["direction"] == "input",
-            width: port["bits"].as_array().map_or(1, Vec::len),
-        })
-        .collect())
-}
-
-/// The design with a register on every port but the clock, and how many bits these are.
-fn registered(top: &str, ports: &[Port]) -> (String, usize) {
-    let (mut declared, mut inside, mut clocked) =
-        (vec!["input wire clk_i".to_string()], String::new(), String::new());
-    let (mut connected, mut bits) = (Vec::new(), 0);
-    for Port { name, input, width } in ports {
-        if CLOCKS.contains(&name.as_str()) {
-            connected.push(format!(".{name}(clk_i)"));
-            continue;
-        }
-        bits += width;
-        let range = format!("[{}:0]", width - 1);
-        if *input {
-            declared.push(format!("input wire {range} {name}"));
-            inside += &format!("  reg {range} {name}_r;\n");
-            clocked += &format!("    {name}_r <= {name};\n");
-            connected.push(format!(".{name}({name}_r)"));
-        } else {
-            declared.push(format!("output reg {range} {name}"));
-            inside += &format!("  wire {range} {name}_w;\n");
-            clocked += &format!("    {name} <= {name}_w;\n");
-            connected.push(format!(".{name}({name}_w)"));
-        }
-    }
-    let text = format!(
-        "module registered (\n  {}\n);\n{inside}  always @(posedge clk_i) begin\n{clocked}  end\n  {top} inner ({});\nendmodule\n",
-        declared.join(",\n  "),
-        connected.join(", ")
-    );
-    (text, bits)
 }

@@ -1,29 +1,60 @@
 //! Synthesizes and times any Verilog, ours or somebody else's, in the flow of `windlass report`:
 //!
 //! ```sh
-//! cargo run -p windlass-gen --example synth -- [--quick] LIBRARY TOP FILE...
+//! cargo run -p windlass-gen --example synth -- \
+//!     [--quick] [--variants NAME,...] [--period NS] [--registered] LIBRARY TOP FILE...
 //! ```
+//!
+//! With `--registered` all ports get registers: the clock is that of what lies between, and the area is that of the whole; how much of
+//! it the registers are, at the smallest flip-flop's area, is printed too.
 
+mod registered;
+
+use registered::registered;
+use windlass_gen::report::liberty::Library;
 use windlass_gen::report::synth::Variant;
 use windlass_gen::report::{SynthOptions, library, synth};
 
+const USAGE: &str =
+    "usage: synth [--quick] [--variants NAME,...] [--period NS] [--registered] LIBRARY TOP FILE...";
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments = std::env::args().skip(1);
     let mut options = SynthOptions::default();
-    if arguments.first().is_some_and(|a| a == "--quick") {
-        options.variants = Variant::quick();
-        arguments.remove(0);
+    let (mut with_registers, mut rest) = (false, Vec::new());
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--quick" => options.variants = Variant::quick(),
+            "--variants" => {
+                let names = arguments.next().ok_or(USAGE)?;
+                options.variants.retain(|v| names.split(',').any(|name| name == v.name));
+            }
+            "--period" => options.period_ns = Some(arguments.next().ok_or(USAGE)?.parse()?),
+            "--registered" => with_registers = true,
+            _ => rest.push(argument),
+        }
     }
-    let [library, top, files @ ..] = &arguments[..] else {
-        return Err("usage: synth [--quick] LIBRARY TOP FILE...".into());
-    };
+    let [name, top, files @ ..] = &rest[..] else { return Err(USAGE.into()) };
+    let liberty = library::find(name)?;
     let mut design = Vec::new();
     for file in files {
         let name = file.rsplit('/').next().unwrap_or(file);
         design.push((name.to_string(), std::fs::read_to_string(file)?));
     }
-    let report = synth(&design, top, &library::find(library)?, &options)?;
+    let mut top = top.as_str();
+    let mut bits = 0;
+    if with_registers {
+        let (text, registers) = registered(top, &design)?;
+        design.push(("registered.v".into(), text));
+        (top, bits) = ("registered", registers);
+    }
+    let report = synth(&design, top, &liberty, &options)?;
     println!("{}; {}; 1 GE = {}", report.tool, report.library, report.gate);
+    if with_registers {
+        let flip_flop =
+            Library::load(&liberty)?.smallest_flip_flop().ok_or("the library has no flip-flop")?;
+        println!("of that {:.1} GE in {bits} registers on ports", bits as f64 * flip_flop / report.gate_um2);
+    }
     for result in &report.results {
         let ge = result.total.map_or(f64::NAN, |t| t.gate_equivalents);
         let mhz = result.fmax_mhz().unwrap_or(f64::NAN);
@@ -36,5 +67,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in report.fastest().and_then(|r| r.timing.as_ref()).into_iter().flat_map(|t| &t.paths) {
         println!("{:<22} {:.3} ns  {} -> {}", path.class, path.min_period_ns, path.from, path.to);
     }
+    println!("netlists: {}", report.key);
     Ok(())
 }

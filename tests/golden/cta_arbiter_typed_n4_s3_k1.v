@@ -148,55 +148,68 @@ module find_first_n4 (
   assign gnt_o = req_i & ((~req_i) + 4'h1);
 endmodule
 
+module slice_phase (
+  input  wire clk_i,        // clock, rising edge
+  input  wire rst_ni,       // reset, synchronous, active low
+  output wire [2:0] at_c_o, // one-hot: the slice at stage C
+  output wire [2:0] at_p_o, // the slice at stage P
+  output wire [2:0] at_u_o, // the slice at stage U
+  output wire turn_o,       // changes with every turn
+  output wire init_o        // the three cycles after reset
+);
+
+  wire [2:0] at;
+  wire running_d;
+  reg  running_q;
+  wire [2:0] slice_d;
+  reg  [2:0] slice_q;
+  wire turn_d;
+  reg  turn_q;
+
+  assign at = slice_q ^ 3'h1;
+  assign slice_d = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ~at[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[1]} << 2'h2);
+  assign at_c_o = at;
+  assign at_p_o = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, at[1]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[2]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[0]} << 2'h2);
+  assign at_u_o = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, at[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[1]} << 2'h2);
+  assign turn_d = turn_q ^ at[2];
+  assign running_d = running_q | at[2];
+  assign turn_o = turn_q;
+  assign init_o = ~running_q;
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      slice_q <= 3'h0;
+      turn_q <= 1'h0;
+      running_q <= 1'h0;
+    end else begin
+      slice_q <= slice_d;
+      turn_q <= turn_d;
+      running_q <= running_d;
+    end
+  end
+endmodule
+
 module lane_quad (
   input  wire [3:0] req_i,   // lanes that may be picked
-  input  wire from_i,        // the lane that was picked last is in these four, or in an earlier four
-  input  wire past_i,        // it is in an earlier four
+  input  wire own_i,         // the lane that was picked last is in these four
   input  wire [3:0] after_i, // of its four, the lanes after it
   output wire any_o,         // there is one
-  output wire any_masked_o,  // there is one after the lane that was picked last
-  input  wire low_i,         // the first is picked
-  input  wire masked_i,      // the first after the one picked last is picked
-  output wire [3:0] gnt_o,   // one-hot: the lane
+  output wire any_after_o,   // there is one among those after it, were it here
+  output wire [3:0] pick_o,  // one-hot: the lane, where it is one of these four
   output wire [3:0] next_o   // the lanes after it
 );
 
+  wire [3:0] after;
   wire [3:0] earlier;
-  wire [3:0] earlier_masked;
-  reg  [3:0] gnt;
-  reg  [3:0] masked;
-  reg  [3:0] rest;
+  wire [3:0] open;
 
-  always @(*) begin
-    masked = 4'h0;
-    if (past_i) begin
-      masked = req_i;
-    end
-    if (from_i) begin
-      masked = masked | (req_i & after_i);
-    end
-  end
-
+  assign after = req_i & after_i;
   assign any_o = |req_i;
-  assign any_masked_o = |masked;
-  assign earlier = (((((4'h0 & (~(4'h1 << 2'h1))) | ({3'h0, req_i[0]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, req_i[0] | req_i[1]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, (req_i[0] | req_i[1]) | req_i[2]} << 2'h3);
-  assign earlier_masked = (((((4'h0 & (~(4'h1 << 2'h1))) | ({3'h0, masked[0]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, masked[0] | masked[1]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, (masked[0] | masked[1]) | masked[2]} << 2'h3);
-
-  always @(*) begin
-    gnt = 4'h0;
-    rest = 4'h0;
-    if (low_i) begin
-      gnt = req_i & (~earlier);
-      rest = earlier;
-    end
-    if (masked_i) begin
-      gnt = gnt | (masked & (~earlier_masked));
-      rest = rest | earlier_masked;
-    end
-  end
-
-  assign gnt_o = gnt;
-  assign next_o = rest;
+  assign any_after_o = |after;
+  assign open = (own_i & (|after)) ? after : req_i;
+  assign earlier = (((((4'h0 & (~(4'h1 << 2'h1))) | ({3'h0, open[0]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, open[0] | open[1]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, (open[0] | open[1]) | open[2]} << 2'h3);
+  assign pick_o = open & (~earlier);
+  assign next_o = earlier;
 endmodule
 
 module lane_picker_n1 (
@@ -205,7 +218,10 @@ module lane_picker_n1 (
   input  wire go_i,          // a lane is to be picked
   input  wire [7:0] req_0_i, // lanes that may be
   output wire [7:0] gnt_0_o, // one-hot or zero: the lane
-  output wire any_o          // there is one
+  output wire any_o,         // there is one
+  output wire [7:0] low_o,   // of each group: it is in the first four lanes
+  output wire [7:0] high_o,  // of each group: it is in the last four lanes
+  output wire [3:0] place_o  // one-hot or zero: its place in its four
 );
 
   reg  [3:0] after;
@@ -217,48 +233,47 @@ module lane_picker_n1 (
   reg  [3:0] after_u_q;
   reg  [7:0] any_high;
   reg  [7:0] any_low;
-  reg  [7:0] before_high;
-  reg  [7:0] before_low;
-  reg  [7:0] before_masked_high;
-  reg  [7:0] before_masked_low;
+  wire around;
+  reg  [7:0] behind_high;
+  reg  [7:0] behind_low;
   wire [7:0] eight;
   reg  [7:0] gnt_0;
-  wire high_0_any_masked_o;
+  wire high_0_any_after_o;
   wire high_0_any_o;
-  wire [3:0] high_0_gnt_o;
-  wire high_0_low_i;
-  wire high_0_masked_i;
   wire [3:0] high_0_next_o;
+  wire [3:0] high_0_pick_o;
   wire [7:0] high_c_d;
   reg  [7:0] high_c_q;
   wire [7:0] high_p_d;
   reg  [7:0] high_p_q;
   reg  [7:0] high_u_d;
   reg  [7:0] high_u_q;
-  wire low_0_any_masked_o;
+  wire [7:0] later_high;
+  wire [7:0] later_low;
+  wire low_0_any_after_o;
   wire low_0_any_o;
-  wire [3:0] low_0_gnt_o;
-  wire low_0_low_i;
-  wire low_0_masked_i;
   wire [3:0] low_0_next_o;
+  wire [3:0] low_0_pick_o;
   wire [7:0] low_c_d;
   reg  [7:0] low_c_q;
   wire [7:0] low_p_d;
   reg  [7:0] low_p_q;
   reg  [7:0] low_u_d;
   reg  [7:0] low_u_q;
-  reg  [7:0] masked_high;
-  reg  [7:0] masked_low;
   wire moves;
+  reg  [7:0] next_high;
+  reg  [7:0] next_low;
   reg  [3:0] nibble;
   wire [7:0] part_0_unused_bits;
-  wire [7:0] past_low;
-  wire picks_low;
-  wire picks_masked;
+  wire [7:0] past_high_d;
+  reg  [7:0] past_high_q;
+  wire [7:0] past_low_d;
+  reg  [7:0] past_low_q;
+  reg  [7:0] picks_high;
+  reg  [7:0] picks_low;
+  reg  [3:0] place;
 
-  wire unused = &{1'b0, part_0_unused_bits[7:4], past_low[7:1]};
-
-  assign past_low = high_p_q << 8'h1;
+  wire unused = &{1'b0, part_0_unused_bits[7:4]};
 
   always @(*) begin
     any_low = 8'h0;
@@ -271,74 +286,66 @@ module lane_picker_n1 (
   end
 
   always @(*) begin
-    masked_low = 8'h0;
-    masked_low[0] = low_0_any_masked_o;
+    next_low = 8'h0;
+    next_low[0] = low_0_any_after_o;
   end
 
   always @(*) begin
-    masked_high = 8'h0;
-    masked_high[0] = high_0_any_masked_o;
+    next_high = 8'h0;
+    next_high[0] = high_0_any_after_o;
   end
 
   assign eight = req_0_i;
   assign part_0_unused_bits = eight >> 8'h4;
-  assign picks_masked = go_i & (|(masked_low | masked_high));
-  assign picks_low = go_i & (~(|(masked_low | masked_high)));
+  assign later_low = (past_low_q & any_low) | (low_p_q & next_low);
+  assign later_high = (past_high_q & any_high) | (high_p_q & next_high);
+  assign around = ~(|(later_low | later_high));
   assign moves = go_i & (|(any_low | any_high));
   assign any_o = moves;
 
   always @(*) begin
-    before_low = 8'h0;
-    before_low[0] = |((any_low | any_high) & 8'h0);
+    picks_low = 8'h0;
+    picks_low[0] = go_i & ((later_low[0] & (~(|((later_low | later_high) & 8'h0)))) | ((around & any_low[0]) & (~(|((any_low | any_high) & 8'h0)))));
   end
 
   always @(*) begin
-    before_high = 8'h0;
-    before_high[0] = |((any_low & 8'h1) | (any_high & 8'h0));
+    picks_high = 8'h0;
+    picks_high[0] = go_i & ((later_high[0] & (~(|((later_low & 8'h1) | (later_high & 8'h0))))) | ((around & any_high[0]) & (~(|((any_low & 8'h1) | (any_high & 8'h0))))));
   end
 
   always @(*) begin
-    before_masked_low = 8'h0;
-    before_masked_low[0] = |((masked_low | masked_high) & 8'h0);
-  end
-
-  always @(*) begin
-    before_masked_high = 8'h0;
-    before_masked_high[0] = |((masked_low & 8'h1) | (masked_high & 8'h0));
-  end
-
-  always @(*) begin
+    place = 4'h0;
     after = 4'h0;
-    after = (after | low_0_next_o) | high_0_next_o;
-  end
-
-  assign low_0_low_i = picks_low & (any_low[0] & (~before_low[0]));
-  assign high_0_low_i = picks_low & (any_high[0] & (~before_high[0]));
-  assign low_0_masked_i = go_i & (masked_low[0] & (~before_masked_low[0]));
-  assign high_0_masked_i = go_i & (masked_high[0] & (~before_masked_high[0]));
-
-  always @(*) begin
-    nibble = high_0_gnt_o;
+    nibble = 4'h0;
+    if (picks_high[0]) begin
+      nibble = high_0_pick_o;
+      after = after | high_0_next_o;
+    end
+    place = place | nibble;
     gnt_0 = {4'h0, nibble} << 8'h4;
-    nibble = low_0_gnt_o;
+    nibble = 4'h0;
+    if (picks_low[0]) begin
+      nibble = low_0_pick_o;
+      after = after | low_0_next_o;
+    end
+    place = place | nibble;
     gnt_0 = gnt_0 | {4'h0, nibble};
   end
 
   assign gnt_0_o = gnt_0;
+  assign low_o = picks_low;
+  assign high_o = picks_high;
+  assign place_o = place;
 
   always @(*) begin
-    low_u_d = low_p_q;
-    high_u_d = high_p_q;
-    after_u_d = after_p_q;
     if (moves) begin
-      if (picks_masked) begin
-        low_u_d = (before_masked_low | masked_low) & 8'h1;
-        high_u_d = (before_masked_high | masked_high) & 8'h1;
-      end else begin
-        low_u_d = (before_low | any_low) & 8'h1;
-        high_u_d = (before_high | any_high) & 8'h1;
-      end
+      low_u_d = picks_low;
+      high_u_d = picks_high;
       after_u_d = after;
+    end else begin
+      low_u_d = low_p_q;
+      high_u_d = high_p_q;
+      after_u_d = after_p_q;
     end
   end
 
@@ -348,6 +355,24 @@ module lane_picker_n1 (
   assign low_p_d = low_c_q;
   assign high_p_d = high_c_q;
   assign after_p_d = after_c_q;
+
+  always @(*) begin
+    behind_low = 8'h0;
+    behind_low[0] = |((low_c_q | high_c_q) & 8'h0);
+  end
+
+  always @(*) begin
+    behind_high = 8'h0;
+    behind_high[0] = |((low_c_q & 8'h1) | (high_c_q & 8'h0));
+  end
+
+  assign past_low_d = behind_low;
+  assign past_high_d = behind_high;
+
+  always @(posedge clk_i) begin
+    past_low_q <= past_low_d;
+    past_high_q <= past_high_d;
+  end
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -375,27 +400,21 @@ module lane_picker_n1 (
 
   lane_quad u_low_0 (
     .req_i(eight[3:0]),
-    .from_i(low_p_q[0]),
-    .past_i(past_low[0]),
+    .own_i(low_p_q[0]),
     .after_i(after_p_q),
     .any_o(low_0_any_o),
-    .any_masked_o(low_0_any_masked_o),
-    .low_i(low_0_low_i),
-    .masked_i(low_0_masked_i),
-    .gnt_o(low_0_gnt_o),
+    .any_after_o(low_0_any_after_o),
+    .pick_o(low_0_pick_o),
     .next_o(low_0_next_o)
   );
 
   lane_quad u_high_0 (
     .req_i(part_0_unused_bits[3:0]),
-    .from_i(high_p_q[0]),
-    .past_i(low_p_q[0]),
+    .own_i(high_p_q[0]),
     .after_i(after_p_q),
     .any_o(high_0_any_o),
-    .any_masked_o(high_0_any_masked_o),
-    .low_i(high_0_low_i),
-    .masked_i(high_0_masked_i),
-    .gnt_o(high_0_gnt_o),
+    .any_after_o(high_0_any_after_o),
+    .pick_o(high_0_pick_o),
     .next_o(high_0_next_o)
   );
 endmodule
@@ -420,7 +439,6 @@ module cta_channel_b2_l3_k1 (
   output wire [2:0] need_part_o,  // its partition
   input  wire [7:0] fit_0_i,      // lanes where the CTA of two cycles before fits
   output wire [7:0] place_0_o,    // one-hot or zero: the lane that gets it
-  input  wire [7:0] sm_i,         // number of its SM, or 0
   output wire cta_valid_o,        // a CTA goes to an SM
   input  wire cta_ready_i,        // it is taken at the end of this cycle
   output wire [7:0] cta_sm_o,     // the SM
@@ -436,7 +454,6 @@ module cta_channel_b2_l3_k1 (
   wire again;
   wire [3:0] at_d;
   reg  [3:0] at_q;
-  reg  [7:0] cta_sm_o_comb;
   wire [7:0] entry_0_id_o;
   wire [31:0] entry_0_index_o;
   wire entry_0_last_o;
@@ -450,14 +467,17 @@ module cta_channel_b2_l3_k1 (
   wire [3:0] first_free_gnt_o;
   wire [3:0] first_free_req_i;
   wire [3:0] first_other_gnt_o;
+  reg  [5:0] four_0;
+  reg  [5:0] four_1;
+  reg  [5:0] four_2;
   wire go;
   wire [3:0] goes;
   reg  [3:0] held_d;
   reg  [3:0] held_q;
-  reg  [7:0] held_sm_d;
+  wire [7:0] held_sm_d;
   reg  [7:0] held_sm_q;
   reg  [7:0] id;
-  reg  incoming;
+  wire incoming;
   reg  [31:0] index;
   reg  kind;
   wire [3:0] load;
@@ -472,7 +492,16 @@ module cta_channel_b2_l3_k1 (
   wire [3:0] other;
   wire [3:0] others;
   reg  [2:0] part;
+  wire [3:0] part_0_unused_bits;
+  wire [2:0] phase_at_c_o_unused;
+  wire [2:0] phase_at_p_o;
+  wire [2:0] phase_at_u_o_unused;
+  wire phase_init_o_unused;
+  wire phase_turn_o_unused;
   wire picker_any_o;
+  wire [7:0] picker_high_o;
+  wire [7:0] picker_low_o;
+  wire [3:0] picker_place_o;
   reg  [8:0] regs;
   wire [3:0] sel_c_d;
   reg  [3:0] sel_c_q;
@@ -480,32 +509,36 @@ module cta_channel_b2_l3_k1 (
   reg  [3:0] sel_p_q;
   reg  [3:0] selected;
   reg  [1:0] slot;
+  reg  [7:0] sm;
+  reg  [5:0] sm_0;
+  reg  [5:0] sm_1;
+  reg  [5:0] sm_2;
+  reg  [5:0] sm_four;
   reg  [10:0] smem;
   reg  [1:0] stay_d;
   reg  [1:0] stay_q;
   reg  [6:0] warps;
 
-  assign cta_sm_o = cta_sm_o_comb;
   assign need_part_o = need_part_o_comb;
   assign need_regs_o = need_regs_o_comb;
   assign need_smem_o = need_smem_o_comb;
   assign need_warps_o = need_warps_o_comb;
 
-  wire unused = &{1'b0, moves[3:1]};
+  wire unused = &{1'b0, moves[3:1], part_0_unused_bits[3:1], picker_high_o[7:1], picker_low_o[7:1]};
 
   assign first_free_req_i = 4'h1 & (~active_q);
   assign kern_ready_o = |first_free_gnt_o;
   assign load = kern_valid_i ? first_free_gnt_o : 4'h0;
-  assign others = active_q & (~at_q);
+  assign others = (active_q & (~at_q)) & 4'h0;
   assign next_other_req_i = others & (~((at_q - 4'h1) | at_q));
   assign other = (|next_other_gnt_o) ? next_other_gnt_o : first_other_gnt_o;
-  assign again = (|(active_q & at_q)) & ((stay_q != 2'h2) | (~(|others)));
+  assign again = (|(active_q & (at_q | 4'h1))) & ((stay_q != 2'h2) | (~(|others)));
+  assign incoming = (|load) & (~(|active_q));
 
   always @(*) begin
-    incoming = 1'h0;
     stay_d = 2'h0;
     if (again) begin
-      selected = at_q;
+      selected = at_q | 4'h1;
       if (stay_q == 2'h2) begin
         stay_d = 2'h2;
       end else begin
@@ -516,7 +549,6 @@ module cta_channel_b2_l3_k1 (
         selected = other;
       end else begin
         selected = load;
-        incoming = |load;
         if (~(|load)) begin
           stay_d = stay_q;
         end
@@ -530,7 +562,7 @@ module cta_channel_b2_l3_k1 (
   assign looks = sel_p_q & active_q;
   assign go = (|looks) & (~(|held_q));
   assign no_room_o = go & (~picker_any_o);
-  assign goes = picker_any_o ? (held_q | looks) : held_q;
+  assign goes = picker_any_o ? ((held_q | looks) & 4'h1) : (held_q & 4'h1);
 
   always @(*) begin
     if (cta_ready_i) begin
@@ -547,7 +579,7 @@ module cta_channel_b2_l3_k1 (
     regs = 9'h0;
     smem = 11'h0;
     part = 3'h0;
-    if (selected[0] & (~incoming)) begin
+    if ((selected[0] | part_0_unused_bits[0]) & active_q[0]) begin
       warps = warps | entry_0_warps_o;
       regs = regs | entry_0_regs_o;
       smem = smem | entry_0_smem_o;
@@ -573,7 +605,8 @@ module cta_channel_b2_l3_k1 (
     finished[0] = moves[0] & entry_0_last_o;
   end
 
-  assign active_d = (active_q & (~finished)) | load;
+  assign part_0_unused_bits = 4'h1;
+  assign active_d = ((active_q & (~finished)) | load) & 4'h1;
   assign need_valid_o = |selected;
 
   always @(*) begin
@@ -597,14 +630,64 @@ module cta_channel_b2_l3_k1 (
   assign cta_type_o = kind;
 
   always @(*) begin
-    if (|held_q) begin
-      cta_sm_o_comb = held_sm_q;
-      held_sm_d = held_sm_q;
-    end else begin
-      cta_sm_o_comb = sm_i;
-      held_sm_d = sm_i;
+    four_0 = 6'h0;
+    four_1 = 6'h0;
+    four_2 = 6'h0;
+    if (picker_low_o[0]) begin
+      four_0 = four_0 | 6'h0;
+      four_1 = four_1 | 6'h1;
+      four_2 = four_2 | 6'h2;
+    end
+    if (picker_high_o[0]) begin
+      four_0 = four_0 | 6'h3;
+      four_1 = four_1 | 6'h4;
+      four_2 = four_2 | 6'h5;
     end
   end
+
+  always @(*) begin
+    sm_0 = 6'h0;
+    sm_1 = 6'h0;
+    sm_2 = 6'h0;
+    if (phase_at_p_o[0]) begin
+      sm_0 = four_0;
+      sm_1 = four_2;
+      sm_2 = four_1;
+    end
+    if (phase_at_p_o[1]) begin
+      sm_0 = sm_0 | four_1;
+      sm_1 = sm_1 | four_0;
+      sm_2 = sm_2 | four_2;
+    end
+    if (phase_at_p_o[2]) begin
+      sm_0 = sm_0 | four_2;
+      sm_1 = sm_1 | four_1;
+      sm_2 = sm_2 | four_0;
+    end
+  end
+
+  always @(*) begin
+    sm_four = 6'h0;
+    if (picker_place_o[0] | picker_place_o[3]) begin
+      sm_four = sm_0;
+    end
+    if (picker_place_o[1]) begin
+      sm_four = sm_four | sm_1;
+    end
+    if (picker_place_o[2]) begin
+      sm_four = sm_four | sm_2;
+    end
+  end
+
+  always @(*) begin
+    sm = ({2'h0, sm_four} << 8'h2) | ((((8'h0 & (~(8'h1 << 3'h0))) | ({7'h0, picker_place_o[1] | picker_place_o[3]} << 3'h0)) & (~(8'h1 << 3'h1))) | ({7'h0, picker_place_o[2] | picker_place_o[3]} << 3'h1));
+    if (|held_q) begin
+      sm = sm | held_sm_q;
+    end
+  end
+
+  assign cta_sm_o = sm;
+  assign held_sm_d = sm;
 
   always @(posedge clk_i) begin
     held_sm_q <= held_sm_d;
@@ -657,7 +740,20 @@ module cta_channel_b2_l3_k1 (
     .go_i(go),
     .req_0_i(fit_0_i),
     .gnt_0_o(place_0_o),
-    .any_o(picker_any_o)
+    .any_o(picker_any_o),
+    .low_o(picker_low_o),
+    .high_o(picker_high_o),
+    .place_o(picker_place_o)
+  );
+
+  slice_phase u_phase (
+    .clk_i(clk_i),
+    .rst_ni(rst_ni),
+    .at_c_o(phase_at_c_o_unused),
+    .at_p_o(phase_at_p_o),
+    .at_u_o(phase_at_u_o_unused),
+    .turn_o(phase_turn_o_unused),
+    .init_o(phase_init_o_unused)
   );
 
   find_first_n4 u_first_free (
@@ -713,8 +809,6 @@ module cta_arbiter_typed_n4_s3_k1 (
   input  wire [7:0] fit_b_0_i,      // channel 1: lanes where the CTA of two cycles before fits
   output wire [7:0] place_a_0_o,    // channel 0: one-hot or zero, the lane that gets it
   output wire [7:0] place_b_0_o,    // channel 1: one-hot or zero, the lane that gets it
-  input  wire [7:0] sm_0_i,         // number of its SM, or 0
-  input  wire [7:0] sm_1_i,         // number of its SM, or 0
   output wire cta_valid_0_o,        // a CTA goes to an SM
   output wire cta_valid_1_o,        // a CTA goes to an SM
   input  wire cta_ready_0_i,        // it is taken at the end of this cycle
@@ -753,7 +847,6 @@ module cta_arbiter_typed_n4_s3_k1 (
     .need_part_o(need_part_0_o),
     .fit_0_i(fit_a_0_i),
     .place_0_o(place_a_0_o),
-    .sm_i(sm_0_i),
     .cta_valid_o(cta_valid_0_o),
     .cta_ready_i(cta_ready_0_i),
     .cta_sm_o(cta_sm_0_o),
@@ -784,7 +877,6 @@ module cta_arbiter_typed_n4_s3_k1 (
     .need_part_o(need_part_1_o),
     .fit_0_i(fit_b_0_i),
     .place_0_o(place_b_0_o),
-    .sm_i(sm_1_i),
     .cta_valid_o(cta_valid_1_o),
     .cta_ready_i(cta_ready_1_i),
     .cta_sm_o(cta_sm_1_o),

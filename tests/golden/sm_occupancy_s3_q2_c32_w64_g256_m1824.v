@@ -5,7 +5,7 @@
 
 module sm_field_w5_l32_q2 (
   input  wire clk_i,                // clock, rising edge
-  input  wire init_i,               // the SM at stage U becomes empty
+  input  wire init_i,               // the SM at stage C becomes empty
   input  wire [4:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [4:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [4:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
@@ -106,10 +106,10 @@ module sm_field_w5_l32_q2 (
     end
   end
 
-  assign at_p_d = at_c_q;
+  assign at_p_d = init_i ? 5'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 5'h0 : total;
+  assign at_c_d = total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -120,7 +120,7 @@ endmodule
 
 module sm_field_w8_l256_q2 (
   input  wire clk_i,                // clock, rising edge
-  input  wire init_i,               // the SM at stage U becomes empty
+  input  wire init_i,               // the SM at stage C becomes empty
   input  wire [7:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [7:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [7:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
@@ -252,10 +252,10 @@ module sm_field_w8_l256_q2 (
     end
   end
 
-  assign at_p_d = at_c_q;
+  assign at_p_d = init_i ? 8'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 8'h0 : total;
+  assign at_c_d = total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -266,7 +266,7 @@ endmodule
 
 module sm_field_w11_l1824_q2 (
   input  wire clk_i,                 // clock, rising edge
-  input  wire init_i,                // the SM at stage U becomes empty
+  input  wire init_i,                // the SM at stage C becomes empty
   input  wire [10:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [10:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [10:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
@@ -421,10 +421,10 @@ module sm_field_w11_l1824_q2 (
     end
   end
 
-  assign at_p_d = at_c_q;
+  assign at_p_d = init_i ? 11'h720 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 11'h720 : total;
+  assign at_c_d = total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -435,7 +435,7 @@ endmodule
 
 module sm_field_w6_l64_q2 (
   input  wire clk_i,                // clock, rising edge
-  input  wire init_i,               // the SM at stage U becomes empty
+  input  wire init_i,               // the SM at stage C becomes empty
   input  wire [5:0] need_0_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [5:0] need_1_i,       // what a requester's CTA needs, low bits, complemented
   input  wire [5:0] sum_0_i,        // what both requesters' CTAs need, low bits, complemented
@@ -553,10 +553,10 @@ module sm_field_w6_l64_q2 (
     end
   end
 
-  assign at_p_d = at_c_q;
+  assign at_p_d = init_i ? 6'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
-  assign at_c_d = init_i ? 6'h0 : total;
+  assign at_c_d = total;
 
   always @(posedge clk_i) begin
     at_c_q <= at_c_d;
@@ -568,7 +568,7 @@ endmodule
 module sm_lane_q2_c32_w64_g256_m1824 (
   input  wire clk_i,                      // clock, rising edge
   input  wire rst_ni,                     // reset, synchronous, active low
-  input  wire init_i,                     // the SM at stage U becomes empty
+  input  wire init_i,                     // the SM at stage C becomes empty
   input  wire turn_i,                     // changes with every turn: whose the contested SMs are
   input  wire big_0_i,                    // its CTA needs an empty SM
   input  wire big_1_i,                    // its CTA needs an empty SM
@@ -693,9 +693,9 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   assign smem_both_0_i = placed_0_q & placed_1_q;
   assign taken = ended_i & (~charged);
   assign taken_o = taken;
-  assign empty_p_d = empty_c_q;
+  assign empty_p_d = init_i | empty_c_q;
   assign empty_u_d = empty_p_q;
-  assign empty_c_d = init_i | ((~charged) & (empty_u_q | (taken & (ctas_left_o == 5'h1f))));
+  assign empty_c_d = (~charged) & (empty_u_q | (taken & (ctas_left_o == 5'h1f)));
 
   always @(posedge clk_i) begin
     empty_c_q <= empty_c_d;
@@ -803,7 +803,7 @@ endmodule
 module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
   input  wire clk_i,                      // clock, rising edge
   input  wire rst_ni,                     // reset, synchronous, active low
-  input  wire init_i,                     // the SM at stage U becomes empty
+  input  wire init_i,                     // the SM at stage C becomes empty
   input  wire turn_i,                     // changes with every turn: whose the contested SMs are
   input  wire big_0_i,                    // its CTA needs an empty SM
   input  wire big_1_i,                    // its CTA needs an empty SM
@@ -1198,21 +1198,32 @@ module sm_free_port_g1_p0 (
   reg  [10:0] head_smem_o_comb;
   reg  [5:0] head_warps;
   reg  [5:0] head_warps_o_comb;
+  wire hits_c;
+  wire hits_u;
+  wire is_high_0;
+  wire is_low_0;
   wire [1:0] keeps_0;
   wire [2:0] kept_d;
   reg  [2:0] kept_q;
   wire kept_c;
   wire kept_u_d;
   reg  kept_u_q;
+  wire [7:0] lower;
+  wire [2:0] lower_mod;
   wire [5:0] number;
   wire [7:0] part_0_unused_bits;
-  wire [63:0] part_1_unused_bits;
-  wire [63:0] part_2_unused_bits;
-  wire [63:0] part_3_unused_bits;
-  wire [63:0] part_4_unused_bits;
-  wire [63:0] part_5_unused_bits;
-  wire [63:0] part_6_unused_bits;
-  wire [63:0] part_7_unused_bits;
+  wire [63:0] part_10_unused_bits;
+  wire [63:0] part_11_unused_bits;
+  wire [63:0] part_12_unused_bits;
+  wire [5:0] part_1_unused_bits;
+  wire [5:0] part_2_unused_bits;
+  wire [5:0] part_3_unused_bits;
+  wire [5:0] part_4_unused_bits;
+  wire [5:0] part_5_unused_bits;
+  wire [5:0] part_6_unused_bits;
+  wire [5:0] part_7_unused_bits;
+  wire [5:0] part_8_unused_bits;
+  wire [63:0] part_9_unused_bits;
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
@@ -1243,6 +1254,8 @@ module sm_free_port_g1_p0 (
   reg  [10:0] smem_2_d;
   reg  [10:0] smem_2_q;
   wire [2:0] stored;
+  wire [7:0] upper;
+  wire [2:0] upper_mod;
   reg  [5:0] warps_0_d;
   reg  [5:0] warps_0_q;
   reg  [5:0] warps_1_d;
@@ -1254,19 +1267,28 @@ module sm_free_port_g1_p0 (
   assign head_smem_o = head_smem_o_comb;
   assign head_warps_o = head_warps_o_comb;
 
-  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+  wire unused = &{1'b0, part_0_unused_bits[7:6], part_1_unused_bits[5:3], part_2_unused_bits[5:3], part_3_unused_bits[5:3], part_4_unused_bits[5:3], part_5_unused_bits[5:3], part_6_unused_bits[5:3], part_7_unused_bits[5:3], part_8_unused_bits[5:3], regs_i[8], warps_i[6]};
 
   assign part_0_unused_bits = sm_i >> 8'h2;
   assign number = part_0_unused_bits[5:0];
-  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
-  assign part_1_unused_bits = 64'h9249249249249249;
-  assign part_2_unused_bits = 64'h2492492492492492;
-  assign part_3_unused_bits = 64'h4924924924924924;
-  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
-  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
-  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
-  assign part_6_unused_bits = 64'hf000fff000fff000;
-  assign part_7_unused_bits = 64'hffffff000000;
+  assign upper = {part_8_unused_bits[2:0] == 3'h7, part_7_unused_bits[2:0] == 3'h6, part_6_unused_bits[2:0] == 3'h5, part_5_unused_bits[2:0] == 3'h4, part_4_unused_bits[2:0] == 3'h3, part_3_unused_bits[2:0] == 3'h2, part_2_unused_bits[2:0] == 3'h1, part_1_unused_bits[2:0] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign part_1_unused_bits = number >> 6'h3;
+  assign part_2_unused_bits = number >> 6'h3;
+  assign part_3_unused_bits = number >> 6'h3;
+  assign part_4_unused_bits = number >> 6'h3;
+  assign part_5_unused_bits = number >> 6'h3;
+  assign part_6_unused_bits = number >> 6'h3;
+  assign part_7_unused_bits = number >> 6'h3;
+  assign part_8_unused_bits = number >> 6'h3;
+  assign upper_mod = {|(upper & 8'h92), |(upper & 8'h24), |(upper & 8'h49)};
+  assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
+  assign slice = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2])} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, ((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0])} << 2'h2);
+  assign at_quad = {part_12_unused_bits[number], part_11_unused_bits[number], part_10_unused_bits[number], part_9_unused_bits[number]};
+  assign part_9_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_10_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_11_unused_bits = 64'hf000fff000fff000;
+  assign part_12_unused_bits = 64'hffffff000000;
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
@@ -1282,6 +1304,9 @@ module sm_free_port_g1_p0 (
       fresh_c = phase_at_c_o & (~kept_q);
     end
   end
+
+  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
+  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -1385,9 +1410,11 @@ module sm_free_port_g1_p0 (
   end
 
   assign quad_u_d = quad_p;
-  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h3))) | (fresh_u[1] & (number == 6'h4))) | (fresh_u[2] & (number == 6'h5)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h0))) | (fresh_u[1] & (number == 6'h1))) | (fresh_u[2] & (number == 6'h2))};
+  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h3))) | (fresh_c[1] & (number == 6'h4))) | (fresh_c[2] & (number == 6'h5)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h0))) | (fresh_c[1] & (number == 6'h1))) | (fresh_c[2] & (number == 6'h2))};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
   always @(*) begin
@@ -1466,21 +1493,32 @@ module sm_free_port_g1_p1 (
   reg  [10:0] head_smem_o_comb;
   reg  [5:0] head_warps;
   reg  [5:0] head_warps_o_comb;
+  wire hits_c;
+  wire hits_u;
+  wire is_high_0;
+  wire is_low_0;
   wire [1:0] keeps_0;
   wire [2:0] kept_d;
   reg  [2:0] kept_q;
   wire kept_c;
   wire kept_u_d;
   reg  kept_u_q;
+  wire [7:0] lower;
+  wire [2:0] lower_mod;
   wire [5:0] number;
   wire [7:0] part_0_unused_bits;
-  wire [63:0] part_1_unused_bits;
-  wire [63:0] part_2_unused_bits;
-  wire [63:0] part_3_unused_bits;
-  wire [63:0] part_4_unused_bits;
-  wire [63:0] part_5_unused_bits;
-  wire [63:0] part_6_unused_bits;
-  wire [63:0] part_7_unused_bits;
+  wire [63:0] part_10_unused_bits;
+  wire [63:0] part_11_unused_bits;
+  wire [63:0] part_12_unused_bits;
+  wire [5:0] part_1_unused_bits;
+  wire [5:0] part_2_unused_bits;
+  wire [5:0] part_3_unused_bits;
+  wire [5:0] part_4_unused_bits;
+  wire [5:0] part_5_unused_bits;
+  wire [5:0] part_6_unused_bits;
+  wire [5:0] part_7_unused_bits;
+  wire [5:0] part_8_unused_bits;
+  wire [63:0] part_9_unused_bits;
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
@@ -1511,6 +1549,8 @@ module sm_free_port_g1_p1 (
   reg  [10:0] smem_2_d;
   reg  [10:0] smem_2_q;
   wire [2:0] stored;
+  wire [7:0] upper;
+  wire [2:0] upper_mod;
   reg  [5:0] warps_0_d;
   reg  [5:0] warps_0_q;
   reg  [5:0] warps_1_d;
@@ -1522,19 +1562,28 @@ module sm_free_port_g1_p1 (
   assign head_smem_o = head_smem_o_comb;
   assign head_warps_o = head_warps_o_comb;
 
-  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+  wire unused = &{1'b0, part_0_unused_bits[7:6], part_1_unused_bits[5:3], part_2_unused_bits[5:3], part_3_unused_bits[5:3], part_4_unused_bits[5:3], part_5_unused_bits[5:3], part_6_unused_bits[5:3], part_7_unused_bits[5:3], part_8_unused_bits[5:3], regs_i[8], warps_i[6]};
 
   assign part_0_unused_bits = sm_i >> 8'h2;
   assign number = part_0_unused_bits[5:0];
-  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
-  assign part_1_unused_bits = 64'h4924924924924924;
-  assign part_2_unused_bits = 64'h9249249249249249;
-  assign part_3_unused_bits = 64'h2492492492492492;
-  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
-  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
-  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
-  assign part_6_unused_bits = 64'hf000fff000fff000;
-  assign part_7_unused_bits = 64'hffffff000000;
+  assign upper = {part_8_unused_bits[2:0] == 3'h7, part_7_unused_bits[2:0] == 3'h6, part_6_unused_bits[2:0] == 3'h5, part_5_unused_bits[2:0] == 3'h4, part_4_unused_bits[2:0] == 3'h3, part_3_unused_bits[2:0] == 3'h2, part_2_unused_bits[2:0] == 3'h1, part_1_unused_bits[2:0] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign part_1_unused_bits = number >> 6'h3;
+  assign part_2_unused_bits = number >> 6'h3;
+  assign part_3_unused_bits = number >> 6'h3;
+  assign part_4_unused_bits = number >> 6'h3;
+  assign part_5_unused_bits = number >> 6'h3;
+  assign part_6_unused_bits = number >> 6'h3;
+  assign part_7_unused_bits = number >> 6'h3;
+  assign part_8_unused_bits = number >> 6'h3;
+  assign upper_mod = {|(upper & 8'h24), |(upper & 8'h49), |(upper & 8'h92)};
+  assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
+  assign slice = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2])} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, ((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0])} << 2'h2);
+  assign at_quad = {part_12_unused_bits[number], part_11_unused_bits[number], part_10_unused_bits[number], part_9_unused_bits[number]};
+  assign part_9_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_10_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_11_unused_bits = 64'hf000fff000fff000;
+  assign part_12_unused_bits = 64'hffffff000000;
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
@@ -1550,6 +1599,9 @@ module sm_free_port_g1_p1 (
       fresh_c = phase_at_c_o & (~kept_q);
     end
   end
+
+  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
+  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -1653,9 +1705,11 @@ module sm_free_port_g1_p1 (
   end
 
   assign quad_u_d = quad_p;
-  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h5))) | (fresh_u[1] & (number == 6'h3))) | (fresh_u[2] & (number == 6'h4)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h2))) | (fresh_u[1] & (number == 6'h0))) | (fresh_u[2] & (number == 6'h1))};
+  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h5))) | (fresh_c[1] & (number == 6'h3))) | (fresh_c[2] & (number == 6'h4)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h2))) | (fresh_c[1] & (number == 6'h0))) | (fresh_c[2] & (number == 6'h1))};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
   always @(*) begin
@@ -1734,21 +1788,32 @@ module sm_free_port_g1_p2 (
   reg  [10:0] head_smem_o_comb;
   reg  [5:0] head_warps;
   reg  [5:0] head_warps_o_comb;
+  wire hits_c;
+  wire hits_u;
+  wire is_high_0;
+  wire is_low_0;
   wire [1:0] keeps_0;
   wire [2:0] kept_d;
   reg  [2:0] kept_q;
   wire kept_c;
   wire kept_u_d;
   reg  kept_u_q;
+  wire [7:0] lower;
+  wire [2:0] lower_mod;
   wire [5:0] number;
   wire [7:0] part_0_unused_bits;
-  wire [63:0] part_1_unused_bits;
-  wire [63:0] part_2_unused_bits;
-  wire [63:0] part_3_unused_bits;
-  wire [63:0] part_4_unused_bits;
-  wire [63:0] part_5_unused_bits;
-  wire [63:0] part_6_unused_bits;
-  wire [63:0] part_7_unused_bits;
+  wire [63:0] part_10_unused_bits;
+  wire [63:0] part_11_unused_bits;
+  wire [63:0] part_12_unused_bits;
+  wire [5:0] part_1_unused_bits;
+  wire [5:0] part_2_unused_bits;
+  wire [5:0] part_3_unused_bits;
+  wire [5:0] part_4_unused_bits;
+  wire [5:0] part_5_unused_bits;
+  wire [5:0] part_6_unused_bits;
+  wire [5:0] part_7_unused_bits;
+  wire [5:0] part_8_unused_bits;
+  wire [63:0] part_9_unused_bits;
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
@@ -1779,6 +1844,8 @@ module sm_free_port_g1_p2 (
   reg  [10:0] smem_2_d;
   reg  [10:0] smem_2_q;
   wire [2:0] stored;
+  wire [7:0] upper;
+  wire [2:0] upper_mod;
   reg  [5:0] warps_0_d;
   reg  [5:0] warps_0_q;
   reg  [5:0] warps_1_d;
@@ -1790,19 +1857,28 @@ module sm_free_port_g1_p2 (
   assign head_smem_o = head_smem_o_comb;
   assign head_warps_o = head_warps_o_comb;
 
-  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+  wire unused = &{1'b0, part_0_unused_bits[7:6], part_1_unused_bits[5:3], part_2_unused_bits[5:3], part_3_unused_bits[5:3], part_4_unused_bits[5:3], part_5_unused_bits[5:3], part_6_unused_bits[5:3], part_7_unused_bits[5:3], part_8_unused_bits[5:3], regs_i[8], warps_i[6]};
 
   assign part_0_unused_bits = sm_i >> 8'h2;
   assign number = part_0_unused_bits[5:0];
-  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
-  assign part_1_unused_bits = 64'h2492492492492492;
-  assign part_2_unused_bits = 64'h4924924924924924;
-  assign part_3_unused_bits = 64'h9249249249249249;
-  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
-  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
-  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
-  assign part_6_unused_bits = 64'hf000fff000fff000;
-  assign part_7_unused_bits = 64'hffffff000000;
+  assign upper = {part_8_unused_bits[2:0] == 3'h7, part_7_unused_bits[2:0] == 3'h6, part_6_unused_bits[2:0] == 3'h5, part_5_unused_bits[2:0] == 3'h4, part_4_unused_bits[2:0] == 3'h3, part_3_unused_bits[2:0] == 3'h2, part_2_unused_bits[2:0] == 3'h1, part_1_unused_bits[2:0] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign part_1_unused_bits = number >> 6'h3;
+  assign part_2_unused_bits = number >> 6'h3;
+  assign part_3_unused_bits = number >> 6'h3;
+  assign part_4_unused_bits = number >> 6'h3;
+  assign part_5_unused_bits = number >> 6'h3;
+  assign part_6_unused_bits = number >> 6'h3;
+  assign part_7_unused_bits = number >> 6'h3;
+  assign part_8_unused_bits = number >> 6'h3;
+  assign upper_mod = {|(upper & 8'h49), |(upper & 8'h92), |(upper & 8'h24)};
+  assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
+  assign slice = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2])} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, ((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0])} << 2'h2);
+  assign at_quad = {part_12_unused_bits[number], part_11_unused_bits[number], part_10_unused_bits[number], part_9_unused_bits[number]};
+  assign part_9_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_10_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_11_unused_bits = 64'hf000fff000fff000;
+  assign part_12_unused_bits = 64'hffffff000000;
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
@@ -1818,6 +1894,9 @@ module sm_free_port_g1_p2 (
       fresh_c = phase_at_c_o & (~kept_q);
     end
   end
+
+  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
+  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -1921,9 +2000,11 @@ module sm_free_port_g1_p2 (
   end
 
   assign quad_u_d = quad_p;
-  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h4))) | (fresh_u[1] & (number == 6'h5))) | (fresh_u[2] & (number == 6'h3)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h1))) | (fresh_u[1] & (number == 6'h2))) | (fresh_u[2] & (number == 6'h0))};
+  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h4))) | (fresh_c[1] & (number == 6'h5))) | (fresh_c[2] & (number == 6'h3)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h1))) | (fresh_c[1] & (number == 6'h2))) | (fresh_c[2] & (number == 6'h0))};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
   always @(*) begin
@@ -2002,21 +2083,32 @@ module sm_free_port_g1_p3 (
   reg  [10:0] head_smem_o_comb;
   reg  [5:0] head_warps;
   reg  [5:0] head_warps_o_comb;
+  wire hits_c;
+  wire hits_u;
+  wire is_high_0;
+  wire is_low_0;
   wire [1:0] keeps_0;
   wire [2:0] kept_d;
   reg  [2:0] kept_q;
   wire kept_c;
   wire kept_u_d;
   reg  kept_u_q;
+  wire [7:0] lower;
+  wire [2:0] lower_mod;
   wire [5:0] number;
   wire [7:0] part_0_unused_bits;
-  wire [63:0] part_1_unused_bits;
-  wire [63:0] part_2_unused_bits;
-  wire [63:0] part_3_unused_bits;
-  wire [63:0] part_4_unused_bits;
-  wire [63:0] part_5_unused_bits;
-  wire [63:0] part_6_unused_bits;
-  wire [63:0] part_7_unused_bits;
+  wire [63:0] part_10_unused_bits;
+  wire [63:0] part_11_unused_bits;
+  wire [63:0] part_12_unused_bits;
+  wire [5:0] part_1_unused_bits;
+  wire [5:0] part_2_unused_bits;
+  wire [5:0] part_3_unused_bits;
+  wire [5:0] part_4_unused_bits;
+  wire [5:0] part_5_unused_bits;
+  wire [5:0] part_6_unused_bits;
+  wire [5:0] part_7_unused_bits;
+  wire [5:0] part_8_unused_bits;
+  wire [63:0] part_9_unused_bits;
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
@@ -2047,6 +2139,8 @@ module sm_free_port_g1_p3 (
   reg  [10:0] smem_2_d;
   reg  [10:0] smem_2_q;
   wire [2:0] stored;
+  wire [7:0] upper;
+  wire [2:0] upper_mod;
   reg  [5:0] warps_0_d;
   reg  [5:0] warps_0_q;
   reg  [5:0] warps_1_d;
@@ -2058,19 +2152,28 @@ module sm_free_port_g1_p3 (
   assign head_smem_o = head_smem_o_comb;
   assign head_warps_o = head_warps_o_comb;
 
-  wire unused = &{1'b0, part_0_unused_bits[7:6], regs_i[8], warps_i[6]};
+  wire unused = &{1'b0, part_0_unused_bits[7:6], part_1_unused_bits[5:3], part_2_unused_bits[5:3], part_3_unused_bits[5:3], part_4_unused_bits[5:3], part_5_unused_bits[5:3], part_6_unused_bits[5:3], part_7_unused_bits[5:3], part_8_unused_bits[5:3], regs_i[8], warps_i[6]};
 
   assign part_0_unused_bits = sm_i >> 8'h2;
   assign number = part_0_unused_bits[5:0];
-  assign slice = {part_3_unused_bits[number], part_2_unused_bits[number], part_1_unused_bits[number]};
-  assign part_1_unused_bits = 64'h9249249249249249;
-  assign part_2_unused_bits = 64'h2492492492492492;
-  assign part_3_unused_bits = 64'h4924924924924924;
-  assign at_quad = {part_7_unused_bits[number], part_6_unused_bits[number], part_5_unused_bits[number], part_4_unused_bits[number]};
-  assign part_4_unused_bits = 64'h8e38e38e38e38e38;
-  assign part_5_unused_bits = 64'hfc0fc0fc0fc0fc0;
-  assign part_6_unused_bits = 64'hf000fff000fff000;
-  assign part_7_unused_bits = 64'hffffff000000;
+  assign upper = {part_8_unused_bits[2:0] == 3'h7, part_7_unused_bits[2:0] == 3'h6, part_6_unused_bits[2:0] == 3'h5, part_5_unused_bits[2:0] == 3'h4, part_4_unused_bits[2:0] == 3'h3, part_3_unused_bits[2:0] == 3'h2, part_2_unused_bits[2:0] == 3'h1, part_1_unused_bits[2:0] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign part_1_unused_bits = number >> 6'h3;
+  assign part_2_unused_bits = number >> 6'h3;
+  assign part_3_unused_bits = number >> 6'h3;
+  assign part_4_unused_bits = number >> 6'h3;
+  assign part_5_unused_bits = number >> 6'h3;
+  assign part_6_unused_bits = number >> 6'h3;
+  assign part_7_unused_bits = number >> 6'h3;
+  assign part_8_unused_bits = number >> 6'h3;
+  assign upper_mod = {|(upper & 8'h92), |(upper & 8'h24), |(upper & 8'h49)};
+  assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
+  assign slice = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2])} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, ((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0])} << 2'h2);
+  assign at_quad = {part_12_unused_bits[number], part_11_unused_bits[number], part_10_unused_bits[number], part_9_unused_bits[number]};
+  assign part_9_unused_bits = 64'h8e38e38e38e38e38;
+  assign part_10_unused_bits = 64'hfc0fc0fc0fc0fc0;
+  assign part_11_unused_bits = 64'hf000fff000fff000;
+  assign part_12_unused_bits = 64'hffffff000000;
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
@@ -2086,6 +2189,9 @@ module sm_free_port_g1_p3 (
       fresh_c = phase_at_c_o & (~kept_q);
     end
   end
+
+  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
+  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -2189,9 +2295,11 @@ module sm_free_port_g1_p3 (
   end
 
   assign quad_u_d = quad_p;
-  assign ended_0 = {(((kept_u_q & (quad_u_q == 4'h1)) | (fresh_u[0] & (number == 6'h3))) | (fresh_u[1] & (number == 6'h4))) | (fresh_u[2] & (number == 6'h5)), (((kept_u_q & (quad_u_q == 4'h0)) | (fresh_u[0] & (number == 6'h0))) | (fresh_u[1] & (number == 6'h1))) | (fresh_u[2] & (number == 6'h2))};
+  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(((kept_c & (quad_c == 4'h1)) | (fresh_c[0] & (number == 6'h3))) | (fresh_c[1] & (number == 6'h4))) | (fresh_c[2] & (number == 6'h5)), (((kept_c & (quad_c == 4'h0)) | (fresh_c[0] & (number == 6'h0))) | (fresh_c[1] & (number == 6'h1))) | (fresh_c[2] & (number == 6'h2))};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
   always @(*) begin
@@ -2334,8 +2442,6 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   output wire [7:0] fit_b_0_o,      // TENSOR: lanes where the CTA of two cycles before fits, slice at stage P
   input  wire [7:0] place_a_0_i,    // SIMT or all: one-hot, the lane that gets it; among fit_a_o
   input  wire [7:0] place_b_0_i,    // TENSOR: one-hot, the lane that gets it; among fit_b_o
-  output wire [7:0] sm_0_o,         // number of the SM that place names, or 0
-  output wire [7:0] sm_1_o,         // number of the SM that place names, or 0
   input  wire free_valid_0_i,       // a CTA has ended
   input  wire free_valid_1_i,       // a CTA has ended
   input  wire free_valid_2_i,       // a CTA has ended
@@ -2362,16 +2468,12 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   input  wire [10:0] free_smem_3_i  // shared memory units it had
 );
 
-  wire [2:0] at_p_1;
-  wire [2:0] at_p_2;
   wire [7:0] group_0_open_0_i;
   wire [7:0] group_0_open_1_i;
   wire group_0_taken_0_o;
   wire group_0_taken_1_o;
   wire group_0_taken_2_o;
   wire group_0_taken_3_o;
-  reg  [7:0] lanes_0;
-  reg  [7:0] lanes_1;
   wire need_0_big_o;
   wire [7:0] need_0_charge_regs_o;
   wire [10:0] need_0_charge_smem_o;
@@ -2389,7 +2491,7 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   wire need_1_valid_o;
   wire [5:0] need_1_warps_o;
   wire [2:0] phase_at_c_o;
-  wire [2:0] phase_at_p_o;
+  wire [2:0] phase_at_p_o_unused;
   wire [2:0] phase_at_u_o_unused;
   wire phase_init_o;
   wire phase_turn_o;
@@ -2413,16 +2515,6 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   wire [10:0] port_3_head_smem_o;
   wire [5:0] port_3_head_warps_o;
   wire [1:0] port_3_kept_0_o;
-  wire [3:0] port_of_0;
-  wire [3:0] port_of_1;
-  reg  [7:0] sm_0;
-  reg  [7:0] sm_1;
-  reg  [7:0] sm_0_0;
-  reg  [7:0] sm_0_1;
-  reg  [7:0] sm_1_0;
-  reg  [7:0] sm_1_1;
-  reg  [7:0] sm_2_0;
-  reg  [7:0] sm_2_1;
   wire sum_0_big_o;
   wire [7:0] sum_0_charge_regs_o;
   wire [10:0] sum_0_charge_smem_o;
@@ -2435,8 +2527,6 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   reg  taken_1;
   reg  taken_2;
   reg  taken_3;
-  reg  [2:0] which_0;
-  reg  [2:0] which_1;
 
   always @(*) begin
     taken_0 = 1'h0;
@@ -2460,115 +2550,12 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
 
   assign group_0_open_0_i = need_0_valid_o ? allow_a_0_i : 8'h0;
   assign group_0_open_1_i = need_1_valid_o ? allow_b_0_i : 8'h0;
-  assign at_p_1 = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, phase_at_p_o[1]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, phase_at_p_o[2]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, phase_at_p_o[0]} << 2'h2);
-  assign at_p_2 = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, phase_at_p_o[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, phase_at_p_o[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, phase_at_p_o[1]} << 2'h2);
-
-  always @(*) begin
-    sm_0_0 = 8'h0;
-    sm_1_0 = 8'h0;
-    sm_2_0 = 8'h0;
-    if (|(place_a_0_i & 8'hf)) begin
-      sm_0_0 = sm_0_0 | 8'h0;
-      sm_1_0 = sm_1_0 | 8'h4;
-      sm_2_0 = sm_2_0 | 8'h8;
-    end
-    if (|(place_a_0_i & 8'hf0)) begin
-      sm_0_0 = sm_0_0 | 8'hc;
-      sm_1_0 = sm_1_0 | 8'h10;
-      sm_2_0 = sm_2_0 | 8'h14;
-    end
-  end
-
-  always @(*) begin
-    lanes_0 = 8'h0;
-    lanes_0 = lanes_0 | place_a_0_i;
-  end
-
-  always @(*) begin
-    sm_0_1 = 8'h0;
-    sm_1_1 = 8'h0;
-    sm_2_1 = 8'h0;
-    if (|(place_b_0_i & 8'hf)) begin
-      sm_0_1 = sm_0_1 | 8'h0;
-      sm_1_1 = sm_1_1 | 8'h4;
-      sm_2_1 = sm_2_1 | 8'h8;
-    end
-    if (|(place_b_0_i & 8'hf0)) begin
-      sm_0_1 = sm_0_1 | 8'hc;
-      sm_1_1 = sm_1_1 | 8'h10;
-      sm_2_1 = sm_2_1 | 8'h14;
-    end
-  end
-
-  always @(*) begin
-    lanes_1 = 8'h0;
-    lanes_1 = lanes_1 | place_b_0_i;
-  end
-
-  assign port_of_0 = (((((((4'h0 & (~(4'h1 << 2'h0))) | ({3'h0, lanes_0[0] | lanes_0[4]} << 2'h0)) & (~(4'h1 << 2'h1))) | ({3'h0, lanes_0[1] | lanes_0[5]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, lanes_0[2] | lanes_0[6]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, lanes_0[3] | lanes_0[7]} << 2'h3);
-
-  always @(*) begin
-    which_0 = 3'h0;
-    if (port_of_0[0] | port_of_0[3]) begin
-      which_0 = phase_at_p_o;
-    end
-    if (port_of_0[1]) begin
-      which_0 = which_0 | at_p_1;
-    end
-    if (port_of_0[2]) begin
-      which_0 = which_0 | at_p_2;
-    end
-  end
-
-  always @(*) begin
-    sm_0 = (((8'h0 & (~(8'h1 << 3'h0))) | ({7'h0, port_of_0[1] | port_of_0[3]} << 3'h0)) & (~(8'h1 << 3'h1))) | ({7'h0, port_of_0[2] | port_of_0[3]} << 3'h1);
-    if (which_0[0]) begin
-      sm_0 = sm_0 | sm_0_0;
-    end
-    if (which_0[1]) begin
-      sm_0 = sm_0 | sm_1_0;
-    end
-    if (which_0[2]) begin
-      sm_0 = sm_0 | sm_2_0;
-    end
-  end
-
-  assign sm_0_o = sm_0;
-  assign port_of_1 = (((((((4'h0 & (~(4'h1 << 2'h0))) | ({3'h0, lanes_1[0] | lanes_1[4]} << 2'h0)) & (~(4'h1 << 2'h1))) | ({3'h0, lanes_1[1] | lanes_1[5]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, lanes_1[2] | lanes_1[6]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, lanes_1[3] | lanes_1[7]} << 2'h3);
-
-  always @(*) begin
-    which_1 = 3'h0;
-    if (port_of_1[0] | port_of_1[3]) begin
-      which_1 = phase_at_p_o;
-    end
-    if (port_of_1[1]) begin
-      which_1 = which_1 | at_p_1;
-    end
-    if (port_of_1[2]) begin
-      which_1 = which_1 | at_p_2;
-    end
-  end
-
-  always @(*) begin
-    sm_1 = (((8'h0 & (~(8'h1 << 3'h0))) | ({7'h0, port_of_1[1] | port_of_1[3]} << 3'h0)) & (~(8'h1 << 3'h1))) | ({7'h0, port_of_1[2] | port_of_1[3]} << 3'h1);
-    if (which_1[0]) begin
-      sm_1 = sm_1 | sm_0_1;
-    end
-    if (which_1[1]) begin
-      sm_1 = sm_1 | sm_1_1;
-    end
-    if (which_1[2]) begin
-      sm_1 = sm_1 | sm_2_1;
-    end
-  end
-
-  assign sm_1_o = sm_1;
 
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .at_c_o(phase_at_c_o),
-    .at_p_o(phase_at_p_o),
+    .at_p_o(phase_at_p_o_unused),
     .at_u_o(phase_at_u_o_unused),
     .turn_o(phase_turn_o),
     .init_o(phase_init_o)

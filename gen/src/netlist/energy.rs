@@ -8,7 +8,7 @@
 //! outputs. Logic belongs to the block whose flip-flops it feeds; where it feeds several, to the block around them, up to [`SHARED`].
 
 use super::graph::{Netlist, NetlistError};
-use super::library::{EDGES, Energy, Kind, TimingLibrary};
+use super::library::{EDGES, Energy, Kind, TimingLibrary, table};
 use super::timing::{Boundary, Timing, levelize};
 use crate::report::liberty::evaluate;
 use serde_json::Value;
@@ -127,16 +127,6 @@ pub struct Gates {
     block: Vec<usize>,
     blocks: Vec<Block>,
     power: Power,
-}
-
-/// The table of `function` over these pins, in their order.
-fn table(function: &str, pins: &[&str]) -> Option<u64> {
-    let mut table = 0;
-    for row in 0..1_usize << pins.len() {
-        let value = |pin: &str| pins.iter().position(|p| *p == pin).map(|at| row >> at & 1 == 1);
-        table |= u64::from(evaluate(function, &value)?) << row;
-    }
-    Some(table)
 }
 
 impl Gates {

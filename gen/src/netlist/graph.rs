@@ -203,6 +203,19 @@ impl Netlist {
         self.nets[net].sinks.push(pin);
     }
 
+    /// Two pins of an instance change places.
+    pub(crate) fn swap(&mut self, instance: usize, pins: [usize; 2]) {
+        let nets = pins.map(|pin| self.instances[instance].nets[pin]);
+        let (Some(a), Some(b)) = (nets[0], nets[1]) else { return };
+        let [first, second] = pins.map(|pin| Pin { instance, pin });
+        for (net, from, to) in [(a, first, second), (b, second, first)] {
+            if let Some(sink) = self.nets[net].sinks.iter_mut().find(|sink| **sink == from) {
+                *sink = to;
+            }
+        }
+        self.instances[instance].nets.swap(pins[0], pins[1]);
+    }
+
     /// A buffer of that cell behind `net`, driving a new net, which is returned.
     pub(crate) fn add_buffer(&mut self, library: &TimingLibrary, cell: usize, net: usize) -> usize {
         let timed = &library.cells[cell];

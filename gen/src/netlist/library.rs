@@ -1,6 +1,6 @@
 //! Delays of a cell library: Liberty's tables over input slew and output load.
 
-use crate::report::liberty::{Group, LibertyError, parse_groups};
+use crate::report::liberty::{Group, LibertyError, evaluate, parse_groups};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -151,6 +151,8 @@ pub(crate) struct TimedCell {
     pub(crate) energy: Vec<Vec<Energy>>,
     /// Leakage power.
     pub(crate) leakage: f32,
+    /// For each input pin, the first one that it can change places with: the output does not see it.
+    pub(crate) twin: Vec<usize>,
     /// Cells of the same function and pins, smallest first, this one among them.
     pub(crate) family: usize,
 }
@@ -257,6 +259,7 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
         state: None,
         energy: vec![Vec::new(); pins.len()],
         leakage: number(group.attribute("cell_leakage_power")).unwrap_or(0.0),
+        twin: (0..pins.len()).collect(),
         family: 0,
     };
     let mut functions = Vec::new();
@@ -332,6 +335,39 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
     {
         cell.kind = Kind::Other;
         signature = format!("other {}", cell.name);
+    } else {
+        cell.twin = twins(&cell);
     }
     (cell, signature)
+}
+
+/// Each input's first twin; of a cell with more than one output, or with more than six inputs, itself.
+fn twins(cell: &TimedCell) -> Vec<usize> {
+    let mut twin: Vec<usize> = (0..cell.pins.len()).collect();
+    let inputs: Vec<usize> = (0..cell.pins.len()).filter(|p| !cell.output[*p]).collect();
+    let function = cell.functions.iter().flatten().next();
+    let (Some(function), true) = (function, inputs.len() <= 6 && inputs.len() + 1 == cell.pins.len()) else {
+        return twin;
+    };
+    let names: Vec<&str> = inputs.iter().map(|p| cell.pins[*p].as_str()).collect();
+    let Some(own) = table(function, &names) else { return twin };
+    for (b, pin) in inputs.iter().enumerate() {
+        let same = |a: &usize| {
+            let mut names = names.clone();
+            names.swap(*a, b);
+            table(function, &names) == Some(own)
+        };
+        twin[*pin] = (0..b).find(same).map_or(*pin, |a| inputs[a]);
+    }
+    twin
+}
+
+/// The table of `function` over these pins, in their order.
+pub(crate) fn table(function: &str, pins: &[&str]) -> Option<u64> {
+    let mut table = 0;
+    for row in 0..1_usize << pins.len() {
+        let value = |pin: &str| pins.iter().position(|p| *p == pin).map(|at| row >> at & 1 == 1);
+        table |= u64::from(evaluate(function, &value)?) << row;
+    }
+    Some(table)
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 pub struct ResizeOptions {
     /// Clock period in picoseconds; where it is met, area counts. 0: as fast as it goes.
     pub period_ps: f64,
-    /// Rounds of sizing at most, each one analysis of the whole netlist; `None`: 400, and fewer for more than 15 000 cells.
+    /// Rounds of sizing at most, each one a look at the whole netlist; `None`: 2000, which few designs need.
     pub rounds: Option<usize>,
 }
 
@@ -65,7 +65,7 @@ pub fn resize(
         load: unit * 2.0,
     };
     let attempt = |fanout: f32| -> Result<(f32, Netlist), NetlistError> {
-        let rounds = options.rounds.unwrap_or((6_000_000 / read.instances.len().max(1)).clamp(40, 400));
+        let rounds = options.rounds.unwrap_or(2000);
         let mut work = Work { library: &library, netlist: read.clone(), boundary, top, unit, rounds };
         let worst = work.run(fanout)?;
         Ok((worst, work.netlist))
@@ -90,6 +90,15 @@ pub fn resize(
 
 fn input_load(library: &TimingLibrary, cell: usize) -> f32 {
     library.cells[cell].load.iter().copied().fold(0.0, f32::max)
+}
+
+/// What can be tried with an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Move {
+    /// Another size.
+    Size(usize),
+    /// Two pins that the function does not tell apart change places.
+    Swap([usize; 2]),
 }
 
 struct Work<'a> {
@@ -215,15 +224,25 @@ impl Work<'_> {
         }
     }
 
-    /// How much the output's slack grows, and by how much the area, when the instance gets another size.
-    fn gain(&self, timing: &Timing, i: usize, to: usize, urgent: f32) -> f32 {
+    /// How much the output's slack grows by the move.
+    fn gain(&self, timing: &Timing, i: usize, to: Move, urgent: f32) -> f32 {
         let instance = &self.netlist.instances[i];
-        let (old, new) = (&self.library.cells[instance.cell], &self.library.cells[to]);
+        let old = &self.library.cells[instance.cell];
+        let (to, swapped) = match to {
+            Move::Size(to) => (to, [usize::MAX; 2]),
+            Move::Swap(pins) => (instance.cell, pins),
+        };
+        let new = &self.library.cells[to];
+        let moved = |pin: usize| match swapped {
+            [a, b] if pin == a => b,
+            [a, b] if pin == b => a,
+            _ => pin,
+        };
         let mut penalty = 0.0f32;
         let mut shift = [0.0f32; 8];
         for (pin, net) in instance.nets.iter().enumerate() {
             let Some(net) = net.filter(|_| !old.output[pin] && !old.clock[pin]) else { continue };
-            let later = timing.later(&self.netlist, self.library, net, new.load[pin] - old.load[pin]);
+            let later = timing.later(&self.netlist, self.library, net, new.load[moved(pin)] - old.load[pin]);
             if pin < shift.len() {
                 shift[pin] = later;
             }
@@ -240,10 +259,10 @@ impl Work<'_> {
             let Some(net) = net.filter(|_| old.output[pin]) else { continue };
             let mut now = [f32::NEG_INFINITY; 2];
             for arc in new.arcs.iter().filter(|a| a.to == pin) {
-                let Some(from) = instance.nets[arc.from] else { continue };
+                let Some(from) = instance.nets[moved(arc.from)] else { continue };
                 let (arrival, _) = timing.through(arc, from, new.kind, timing.load[net]);
                 for e in EDGES {
-                    now[e] = now[e].max(arrival[e] + shift.get(arc.from).copied().unwrap_or(0.0));
+                    now[e] = now[e].max(arrival[e] + shift.get(moved(arc.from)).copied().unwrap_or(0.0));
                 }
             }
             let slack =
@@ -251,6 +270,26 @@ impl Work<'_> {
             gain = gain.min(slack - timing.slack(net));
         }
         gain - penalty
+    }
+
+    /// Makes a move; what takes it back is returned.
+    fn apply(&mut self, i: usize, to: Move) -> Move {
+        match to {
+            Move::Size(to) => Move::Size(std::mem::replace(&mut self.netlist.instances[i].cell, to)),
+            Move::Swap(pins) => {
+                self.netlist.swap(i, pins);
+                to
+            }
+        }
+    }
+
+    /// Makes moves, and times what follows; what takes them back is returned.
+    fn apply_all(&mut self, timing: &mut Timing, moves: &[(usize, Move)]) -> Vec<(usize, Move)> {
+        let undo = moves.iter().map(|(i, to)| (*i, self.apply(*i, *to))).collect();
+        let touched: Vec<usize> = moves.iter().map(|(i, _)| *i).collect();
+        timing.change(&self.netlist, self.library, &touched);
+        debug_assert!(timing.is_current(&self.netlist, self.library), "times of unchanged cells changed");
+        undo
     }
 
     /// The slack of the instance's slowest output.
@@ -266,11 +305,11 @@ impl Work<'_> {
         let mut share = 0.5f32;
         let mut window = 0.02f32;
         // Single moves that did not hold what they promised; worth another look when something else has changed.
-        let mut vain: HashSet<(usize, usize)> = HashSet::new();
+        let mut vain: HashSet<(usize, Move)> = HashSet::new();
         while *left > 0 && timing.worst < 0.0 {
             let longest = timing.boundary.period - timing.worst;
             let urgent = timing.worst + window * longest;
-            let mut moves: Vec<(f32, usize, usize)> = Vec::new();
+            let mut moves: Vec<(f32, usize, Move)> = Vec::new();
             for i in 0..self.netlist.instances.len() {
                 let cell = &self.library.cells[self.netlist.instances[i].cell];
                 if cell.kind == Kind::Other || self.slack_of(timing, i) > urgent {
@@ -279,13 +318,14 @@ impl Work<'_> {
                 let family = &self.library.families[cell.family];
                 let at = family.iter().position(|c| *c == self.netlist.instances[i].cell).unwrap_or(0);
                 let sizes = [at.checked_sub(1), Some(at + 1), Some(at + 2)];
-                let options = sizes
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|s| family.get(s))
-                    .filter(|to| !vain.contains(&(i, **to)));
-                let best = options
-                    .map(|&to| (self.gain(timing, i, to, urgent), i, to))
+                let sizes =
+                    sizes.into_iter().flatten().filter_map(|s| family.get(s)).map(|to| Move::Size(*to));
+                let swaps = cell.twin.iter().enumerate().filter(|(pin, twin)| pin != *twin);
+                let swaps = swaps.map(|(pin, twin)| Move::Swap([*twin, pin]));
+                let best = sizes
+                    .chain(swaps)
+                    .filter(|to| !vain.contains(&(i, *to)))
+                    .map(|to| (self.gain(timing, i, to, urgent), i, to))
                     .max_by(|a, b| a.0.total_cmp(&b.0));
                 moves.extend(best.filter(|m| m.0 > self.step()));
             }
@@ -294,13 +334,9 @@ impl Work<'_> {
             if wanted == 0 {
                 break;
             }
-            let mut undo = Vec::new();
-            for &(_, i, to) in &moves[..wanted] {
-                undo.push((i, self.netlist.instances[i].cell));
-                self.netlist.instances[i].cell = to;
-            }
             let (worst, total) = (timing.worst, timing.total);
-            timing.update(&self.netlist, self.library, f32::INFINITY);
+            let chosen: Vec<(usize, Move)> = moves[..wanted].iter().map(|m| (m.1, m.2)).collect();
+            let undo = self.apply_all(timing, &chosen);
             *left -= 1;
             let better = timing.worst > worst + self.step()
                 || (timing.worst >= worst && timing.total < total * 0.9999);
@@ -311,10 +347,7 @@ impl Work<'_> {
                 share = (share * 1.5).min(0.5);
                 continue;
             }
-            for (i, cell) in undo {
-                self.netlist.instances[i].cell = cell;
-            }
-            timing.update(&self.netlist, self.library, f32::INFINITY);
+            self.apply_all(timing, &undo);
             if wanted > 1 {
                 share *= 0.3;
             } else if vain.len() < 40 {
@@ -432,7 +465,7 @@ impl Work<'_> {
             let longest = timing.boundary.period - timing.worst;
             let mut share = 1.0f32;
             for _ in 0..20 {
-                let mut moves: Vec<(f32, usize, usize)> = Vec::new();
+                let mut moves: Vec<(f32, usize, Move)> = Vec::new();
                 for i in 0..self.netlist.instances.len() {
                     let current = self.netlist.instances[i].cell;
                     let cell = &self.library.cells[current];
@@ -448,9 +481,9 @@ impl Work<'_> {
                         continue;
                     }
                     let to = family[at - 1];
-                    let gain = self.gain(timing, i, to, f32::NEG_INFINITY);
+                    let gain = self.gain(timing, i, Move::Size(to), f32::NEG_INFINITY);
                     if slack + 2.0 * gain > 0.5 * margin * longest {
-                        moves.push((slack + gain, i, to));
+                        moves.push((slack + gain, i, Move::Size(to)));
                     }
                 }
                 moves.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -458,17 +491,10 @@ impl Work<'_> {
                 if wanted == 0 {
                     break;
                 }
-                let undo: Vec<(usize, usize)> =
-                    moves[..wanted].iter().map(|(_, i, _)| (*i, self.netlist.instances[*i].cell)).collect();
-                for &(_, i, to) in &moves[..wanted] {
-                    self.netlist.instances[i].cell = to;
-                }
-                timing.update(&self.netlist, self.library, f32::INFINITY);
+                let chosen: Vec<(usize, Move)> = moves[..wanted].iter().map(|m| (m.1, m.2)).collect();
+                let undo = self.apply_all(timing, &chosen);
                 if timing.worst < floor {
-                    for (i, cell) in undo {
-                        self.netlist.instances[i].cell = cell;
-                    }
-                    timing.update(&self.netlist, self.library, f32::INFINITY);
+                    self.apply_all(timing, &undo);
                     share *= 0.4;
                 }
             }

@@ -15,12 +15,22 @@ pub(crate) struct Boundary {
     pub(crate) load: f32,
 }
 
+impl Boundary {
+    fn load_of(&self, netlist: &Netlist, library: &TimingLibrary, net: usize) -> f32 {
+        let net = &netlist.nets[net];
+        let pins = net.sinks.iter().map(|s| library.cells[netlist.instances[s.instance].cell].load[s.pin]);
+        pins.sum::<f32>() + if net.output { self.load } else { 0.0 }
+    }
+}
+
 /// Times of each net.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
     pub(crate) boundary: Boundary,
     /// Instances, each behind those that it depends on.
     order: Vec<usize>,
+    /// Where each instance is in `order`.
+    position: Vec<usize>,
     pub(crate) load: Vec<f32>,
     pub(crate) arrival: Vec<[f32; 2]>,
     pub(crate) slew: Vec<[f32; 2]>,
@@ -80,9 +90,13 @@ impl Timing {
         boundary: Boundary,
         top: &str,
     ) -> Result<Self, NetlistError> {
+        let order = levelize(netlist, library, top)?;
+        let mut position = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(at, i)| position[*i] = at);
         let mut timing = Self {
             boundary,
-            order: levelize(netlist, library, top)?,
+            order,
+            position,
             load: Vec::new(),
             arrival: Vec::new(),
             slew: Vec::new(),
@@ -97,89 +111,184 @@ impl Timing {
     /// All times anew; no net counts for more than `most` load, as if it were buffered. The structure is the one of [`Timing::new`].
     pub(crate) fn update(&mut self, netlist: &Netlist, library: &TimingLibrary, most: f32) {
         let nets = netlist.nets.len();
-        let period = self.boundary.period;
         self.load.clear();
-        self.load.extend(netlist.nets.iter().map(|net| {
-            let pins =
-                net.sinks.iter().map(|s| library.cells[netlist.instances[s.instance].cell].load[s.pin]);
-            (pins.sum::<f32>() + if net.output { self.boundary.load } else { 0.0 }).min(most)
-        }));
+        self.load.extend((0..nets).map(|n| self.boundary.load_of(netlist, library, n).min(most)));
         self.arrival.clear();
         self.arrival.resize(nets, [f32::NEG_INFINITY; 2]);
         self.slew.clear();
         self.slew.resize(nets, [0.0; 2]);
-        for (n, net) in netlist.nets.iter().enumerate() {
-            if net.driver.is_some() || net.clock || net.constant.is_some() {
-                continue;
-            }
-            self.arrival[n] = [0.0; 2];
-            self.slew[n] = [self.boundary.slew; 2];
-            if let Some(driver) = self.boundary.driver {
-                for arc in &library.cells[driver].arcs {
-                    for e in EDGES {
-                        self.arrival[n][e] = arc.delay[e].at(self.boundary.slew, self.load[n]);
-                        self.slew[n][e] = arc.slew[e].at(self.boundary.slew, self.load[n]);
-                    }
-                }
-            }
+        for n in 0..nets {
+            self.enter(netlist, library, n);
         }
-        for &i in &self.order {
-            let instance = &netlist.instances[i];
-            let cell = &library.cells[instance.cell];
-            for arc in &cell.arcs {
-                let (Some(from), Some(to)) = (instance.nets[arc.from], instance.nets[arc.to]) else {
-                    continue;
-                };
-                let (arrival, slew) = self.through(arc, from, cell.kind, self.load[to]);
-                for e in EDGES {
-                    if arrival[e] > self.arrival[to][e] {
-                        self.arrival[to][e] = arrival[e];
-                    }
-                    if slew[e] > self.slew[to][e] {
-                        self.slew[to][e] = slew[e];
-                    }
-                }
-            }
+        for at in 0..self.order.len() {
+            self.pass(netlist, library, self.order[at]);
         }
         self.required.clear();
         self.required.resize(nets, [f32::INFINITY; 2]);
-        for (n, net) in netlist.nets.iter().enumerate() {
-            if net.output {
-                self.required[n] = [period; 2];
+        for at in (0..self.order.len()).rev() {
+            let instance = &netlist.instances[self.order[at]];
+            let cell = &library.cells[instance.cell];
+            for (_, net) in instance.nets.iter().enumerate().filter(|(p, _)| cell.output[*p]) {
+                let Some(net) = *net else { continue };
+                self.required[net] = self.require(netlist, library, net);
             }
         }
-        // Flip-flops first: the order has them before the logic that ends there.
-        for instance in &netlist.instances {
-            let cell = &library.cells[instance.cell];
-            for (pin, setup) in cell.setup.iter().enumerate().filter(|_| cell.kind == Kind::FlipFlop) {
-                let (Some(setup), Some(n)) = (setup, instance.nets[pin]) else { continue };
-                for e in EDGES {
-                    let at = period - setup[e].at(self.boundary.slew, self.slew[n][e]);
-                    self.required[n][e] = self.required[n][e].min(at);
-                }
-            }
+        for n in (0..nets).filter(|n| netlist.nets[*n].driver.is_none()) {
+            self.required[n] = self.require(netlist, library, n);
         }
-        for &i in self.order.iter().rev() {
-            let instance = &netlist.instances[i];
-            let cell = &library.cells[instance.cell];
-            if cell.kind == Kind::FlipFlop {
-                continue;
-            }
-            for arc in &cell.arcs {
-                let (Some(from), Some(to)) = (instance.nets[arc.from], instance.nets[arc.to]) else {
+        self.summarize(netlist, library);
+    }
+
+    /// The times as [`Timing::update`] makes them without a limit on loads, where they are so already but for what follows from these
+    /// instances: their cells, or which of their pins is on which net, are others.
+    pub(crate) fn change(&mut self, netlist: &Netlist, library: &TimingLibrary, instances: &[usize]) {
+        let mut late = vec![false; self.order.len()];
+        let mut first = self.order.len();
+        let mut due: Vec<bool> = vec![false; netlist.nets.len()];
+        for &i in instances {
+            late[self.position[i]] = true;
+            first = first.min(self.position[i]);
+            for net in netlist.instances[i].nets.iter().flatten().copied() {
+                due[net] = true;
+                let load = self.boundary.load_of(netlist, library, net);
+                if load == self.load[net] {
                     continue;
-                };
-                for fe in EDGES {
-                    for te in EDGES {
-                        if arc.sense.causes(fe, te) {
-                            let delay = arc.delay[te].at(self.slew[from][fe], self.load[to]);
-                            let at = self.required[to][te] - delay;
-                            self.required[from][fe] = self.required[from][fe].min(at);
+                }
+                self.load[net] = load;
+                match netlist.nets[net].driver {
+                    Some(driver) => {
+                        late[self.position[driver.instance]] = true;
+                        first = first.min(self.position[driver.instance]);
+                    }
+                    None => {
+                        self.enter(netlist, library, net);
+                        for sink in &netlist.nets[net].sinks {
+                            late[self.position[sink.instance]] = true;
+                            first = first.min(self.position[sink.instance]);
                         }
                     }
                 }
             }
         }
+        for at in first..self.order.len() {
+            if !late[at] {
+                continue;
+            }
+            let i = self.order[at];
+            let cell = &library.cells[netlist.instances[i].cell];
+            let outputs = netlist.instances[i].nets.iter().enumerate().filter(|(p, _)| cell.output[*p]);
+            let outputs: Vec<(usize, [f32; 2], [f32; 2])> =
+                outputs.filter_map(|(_, n)| Some(((*n)?, self.arrival[(*n)?], self.slew[(*n)?]))).collect();
+            self.pass(netlist, library, i);
+            netlist.instances[i].nets.iter().flatten().for_each(|n| due[*n] = true);
+            for (net, arrival, slew) in outputs {
+                if arrival != self.arrival[net] || slew != self.slew[net] {
+                    due[net] = true;
+                    for sink in &netlist.nets[net].sinks {
+                        late[self.position[sink.instance]] |=
+                            library.cells[netlist.instances[sink.instance].cell].kind == Kind::Logic;
+                    }
+                }
+            }
+        }
+        // Nets behind cells that come late in the order first; those of flip-flops and ports last.
+        for at in (0..self.order.len()).rev() {
+            let instance = &netlist.instances[self.order[at]];
+            let cell = &library.cells[instance.cell];
+            for (_, net) in instance.nets.iter().enumerate().filter(|(p, _)| cell.output[*p]) {
+                let Some(net) = net.filter(|n| due[*n]) else { continue };
+                let required = self.require(netlist, library, net);
+                if required != self.required[net] {
+                    self.required[net] = required;
+                    if cell.kind == Kind::Logic {
+                        instance.nets.iter().flatten().for_each(|n| due[*n] = true);
+                    }
+                }
+            }
+        }
+        for n in (0..due.len()).filter(|n| due[*n] && netlist.nets[*n].driver.is_none()) {
+            self.required[n] = self.require(netlist, library, n);
+        }
+        self.summarize(netlist, library);
+    }
+
+    /// Whether the times are those of the netlist, as [`Timing::new`] makes them.
+    pub(crate) fn is_current(&self, netlist: &Netlist, library: &TimingLibrary) -> bool {
+        let mut anew = self.clone();
+        anew.update(netlist, library, f32::INFINITY);
+        let times = |t: &Self| (t.load.clone(), t.arrival.clone(), t.slew.clone(), t.required.clone());
+        times(&anew) == times(self) && anew.worst == self.worst
+    }
+
+    /// Times of a net that no instance drives.
+    fn enter(&mut self, netlist: &Netlist, library: &TimingLibrary, n: usize) {
+        let net = &netlist.nets[n];
+        if net.driver.is_some() || net.clock || net.constant.is_some() {
+            return;
+        }
+        self.arrival[n] = [0.0; 2];
+        self.slew[n] = [self.boundary.slew; 2];
+        for arc in self.boundary.driver.iter().flat_map(|driver| &library.cells[*driver].arcs) {
+            for e in EDGES {
+                self.arrival[n][e] = arc.delay[e].at(self.boundary.slew, self.load[n]);
+                self.slew[n][e] = arc.slew[e].at(self.boundary.slew, self.load[n]);
+            }
+        }
+    }
+
+    /// Arrival and slew at the outputs of an instance.
+    fn pass(&mut self, netlist: &Netlist, library: &TimingLibrary, i: usize) {
+        let instance = &netlist.instances[i];
+        let cell = &library.cells[instance.cell];
+        for (_, net) in instance.nets.iter().enumerate().filter(|(p, _)| cell.output[*p]) {
+            let Some(net) = *net else { continue };
+            self.arrival[net] = [f32::NEG_INFINITY; 2];
+            self.slew[net] = [0.0; 2];
+        }
+        for arc in &cell.arcs {
+            let (Some(from), Some(to)) = (instance.nets[arc.from], instance.nets[arc.to]) else {
+                continue;
+            };
+            let (arrival, slew) = self.through(arc, from, cell.kind, self.load[to]);
+            for e in EDGES {
+                self.arrival[to][e] = self.arrival[to][e].max(arrival[e]);
+                self.slew[to][e] = self.slew[to][e].max(slew[e]);
+            }
+        }
+    }
+
+    /// When a net must be there, from the nets behind it.
+    fn require(&self, netlist: &Netlist, library: &TimingLibrary, n: usize) -> [f32; 2] {
+        let period = self.boundary.period;
+        let net = &netlist.nets[n];
+        let mut required = [if net.output { period } else { f32::INFINITY }; 2];
+        for sink in &net.sinks {
+            let instance = &netlist.instances[sink.instance];
+            let cell = &library.cells[instance.cell];
+            if cell.kind == Kind::FlipFlop {
+                let Some(setup) = &cell.setup[sink.pin] else { continue };
+                for e in EDGES {
+                    required[e] = required[e].min(period - setup[e].at(self.boundary.slew, self.slew[n][e]));
+                }
+                continue;
+            }
+            for arc in cell.arcs.iter().filter(|arc| arc.from == sink.pin) {
+                let Some(to) = instance.nets[arc.to] else { continue };
+                for fe in EDGES {
+                    for te in EDGES {
+                        if arc.sense.causes(fe, te) {
+                            let delay = arc.delay[te].at(self.slew[n][fe], self.load[to]);
+                            required[fe] = required[fe].min(self.required[to][te] - delay);
+                        }
+                    }
+                }
+            }
+        }
+        required
+    }
+
+    /// The smallest slack, and what all lack.
+    fn summarize(&mut self, netlist: &Netlist, library: &TimingLibrary) {
         self.worst = f32::INFINITY;
         self.total = 0.0;
         for (n, net) in netlist.nets.iter().enumerate() {

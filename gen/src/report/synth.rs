@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 3;
+const CACHE_FORMAT: u32 = 4;
 
 /// The attribute by which registers are known again after mapping.
 pub(crate) const REGISTER: &str = "windlass_register";

@@ -2,9 +2,9 @@
 
 use super::lanes::LanePicker;
 use crate::info::{Info, PortDoc};
-use crate::params::{ID_BITS, SmParams};
-use crate::parts::{FindFirst, PayloadRegister, Register, bank, number};
-use crate::sm_occupancy::groups;
+use crate::params::{ID_BITS, SLICES, SmParams};
+use crate::parts::{FindFirst, PayloadRegister, Register, bank, number, numbers};
+use crate::sm_occupancy::{SlicePhase, groups};
 use rust_hdl::prelude::*;
 
 /// Ports of a channel; the arbiter's are the same, one set per channel.
@@ -30,7 +30,6 @@ pub const PORTS: &[PortDoc] = &[
     ("place_o", "", "one-hot or zero: the lane that gets it"),
     ("place_a_o", "", "channel 0: one-hot or zero, the lane that gets it"),
     ("place_b_o", "", "channel 1: one-hot or zero, the lane that gets it"),
-    ("sm_i", "", "number of its SM, or 0"),
     ("cta_valid_o", "cta", "a CTA goes to an SM"),
     ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
     ("cta_sm_o", "cta", "the SM"),
@@ -280,8 +279,6 @@ pub struct CtaChannel<const LN: usize> {
     pub fit_i: Vec<Signal<In, Bits<8>>>,
     /// The lane that gets it.
     pub place_o: Vec<Signal<Out, Bits<8>>>,
-    /// Number of its SM.
-    pub sm_i: Signal<In, Bits<8>>,
     /// A CTA goes to an SM.
     pub cta_valid_o: Signal<Out, Bit>,
     /// It is taken.
@@ -300,6 +297,7 @@ pub struct CtaChannel<const LN: usize> {
     pub no_room_o: Signal<Out, Bit>,
     entry: Vec<ActiveKernel<LN>>,
     picker: LanePicker,
+    phase: SlicePhase,
     first_free: FindFirst<4>,
     next_other: FindFirst<4>,
     first_other: FindFirst<4>,
@@ -333,9 +331,30 @@ pub struct CtaChannel<const LN: usize> {
     id: Signal<Local, Bits<ID_BITS>>,
     index: Signal<Local, Bits<32>>,
     kind: Signal<Local, Bit>,
+    /// A number by four of the SMs in the picked four, for each remainder; then the one of this slice, for the lanes of each remainder.
+    four_0: Signal<Local, Bits<6>>,
+    four_1: Signal<Local, Bits<6>>,
+    four_2: Signal<Local, Bits<6>>,
+    sm_0: Signal<Local, Bits<6>>,
+    sm_1: Signal<Local, Bits<6>>,
+    sm_2: Signal<Local, Bits<6>>,
+    sm_four: Signal<Local, Bits<6>>,
+    sm: Signal<Local, Bits<8>>,
     none: Constant<Bits<4>>,
     one: Constant<Bits<4>>,
+    /// Entries that there are; and, where there is one alone: it, and none but it.
     possible: Constant<Bits<4>>,
+    only: Constant<Bits<4>>,
+    more: Constant<Bits<4>>,
+    by_four: Constant<Bits<8>>,
+    no_four: Constant<Bits<6>>,
+    no_sm: Constant<Bits<8>>,
+    low_0: Vec<Constant<Bits<6>>>,
+    low_1: Vec<Constant<Bits<6>>>,
+    low_2: Vec<Constant<Bits<6>>>,
+    high_0: Vec<Constant<Bits<6>>>,
+    high_1: Vec<Constant<Bits<6>>>,
+    high_2: Vec<Constant<Bits<6>>>,
     no_stay: Constant<Bits<2>>,
     one_stay: Constant<Bits<2>>,
     full_stay: Constant<Bits<2>>,
@@ -354,6 +373,9 @@ impl<const LN: usize> CtaChannel<LN> {
     /// A channel for `active` kernels on this SM array.
     pub fn new(sms: SmParams, active: usize) -> Self {
         let groups = groups(sms);
+        // Of SMs by four there are three to each four lanes.
+        let four =
+            |half: usize, which: usize| numbers(groups, |g| ((SLICES * (2 * g + half) + which) % 64) as u128);
         Self {
             info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2", PORTS)
                 .param("SLOT_BITS", "b", LN)
@@ -378,7 +400,6 @@ impl<const LN: usize> CtaChannel<LN> {
             need_part_o: Signal::default(),
             fit_i: bank(groups),
             place_o: bank(groups),
-            sm_i: Signal::default(),
             cta_valid_o: Signal::default(),
             cta_ready_i: Signal::default(),
             cta_sm_o: Signal::default(),
@@ -389,6 +410,7 @@ impl<const LN: usize> CtaChannel<LN> {
             no_room_o: Signal::default(),
             entry: bank(active),
             picker: LanePicker::new(sms),
+            phase: SlicePhase::default(),
             first_free: FindFirst::default(),
             next_other: FindFirst::default(),
             first_other: FindFirst::default(),
@@ -418,9 +440,28 @@ impl<const LN: usize> CtaChannel<LN> {
             id: Signal::default(),
             index: Signal::default(),
             kind: Signal::default(),
+            four_0: Signal::default(),
+            four_1: Signal::default(),
+            four_2: Signal::default(),
+            sm_0: Signal::default(),
+            sm_1: Signal::default(),
+            sm_2: Signal::default(),
+            sm_four: Signal::default(),
+            sm: Signal::default(),
             none: number(0),
             one: number(1),
             possible: number((1 << active) - 1),
+            only: number(u128::from(active == 1)),
+            more: number(if active == 1 { 0 } else { (1 << active) - 1 }),
+            by_four: number(2),
+            no_four: number(0),
+            no_sm: number(0),
+            low_0: four(0, 0),
+            low_1: four(0, 1),
+            low_2: four(0, 2),
+            high_0: four(1, 0),
+            high_1: four(1, 1),
+            high_2: four(1, 2),
             no_stay: number(0),
             one_stay: number(1),
             full_stay: number(2),
@@ -455,6 +496,8 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.held_sm.clk_i.next = self.clk_i.val();
         self.picker.clk_i.next = self.clk_i.val();
         self.picker.rst_ni.next = self.rst_ni.val();
+        self.phase.clk_i.next = self.clk_i.val();
+        self.phase.rst_ni.next = self.rst_ni.val();
 
         // A kernel comes into the lowest free entry.
         self.first_free.req_i.next = self.possible.val() & (!self.active.q_o.val());
@@ -466,7 +509,7 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         }
 
         // Which kernel is looked at next: each for a whole turn, then the next one.
-        self.others.next = self.active.q_o.val() & (!self.at.q_o.val());
+        self.others.next = self.active.q_o.val() & (!self.at.q_o.val()) & self.more.val();
         self.next_other.req_i.next =
             self.others.val() & (!((self.at.q_o.val() - self.one.val()) | self.at.q_o.val()));
         self.first_other.req_i.next = self.others.val();
@@ -475,12 +518,12 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         } else {
             self.other.next = self.first_other.gnt_o.val();
         }
-        self.again.next = (self.active.q_o.val() & self.at.q_o.val()).any()
+        self.again.next = (self.active.q_o.val() & (self.at.q_o.val() | self.only.val())).any()
             & ((self.stay.q_o.val() != self.full_stay.val()) | (!self.others.val().any()));
-        self.incoming.next = false;
+        self.incoming.next = self.load.val().any() & (!self.active.q_o.val().any());
         self.stay.d_i.next = self.no_stay.val();
         if self.again.val() {
-            self.selected.next = self.at.q_o.val();
+            self.selected.next = self.at.q_o.val() | self.only.val();
             if self.stay.q_o.val() == self.full_stay.val() {
                 self.stay.d_i.next = self.full_stay.val();
             } else {
@@ -491,7 +534,6 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 self.selected.next = self.other.val();
             } else {
                 self.selected.next = self.load.val();
-                self.incoming.next = self.load.val().any();
                 if !self.load.val().any() {
                     self.stay.d_i.next = self.stay.q_o.val();
                 }
@@ -515,9 +557,9 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.place_o[g].next = self.picker.gnt_o[g].val();
         }
         self.no_room_o.next = self.go.val() & (!self.picker.any_o.val());
-        self.goes.next = self.held.q_o.val();
+        self.goes.next = self.held.q_o.val() & self.possible.val();
         if self.picker.any_o.val() {
-            self.goes.next = self.held.q_o.val() | self.looks.val();
+            self.goes.next = (self.held.q_o.val() | self.looks.val()) & self.possible.val();
         }
         // A CTA that is not taken is held, and nothing is placed until it is; its entry moves on where it is taken.
         if self.cta_ready_i.val() {
@@ -551,7 +593,9 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.entry[k].place_i.next = self.moves.val().get_bit(k);
             self.finished.next =
                 self.finished.val().replace_bit(k, self.moves.val().get_bit(k) & self.entry[k].last_o.val());
-            if self.selected.val().get_bit(k) & (!self.incoming.val()) {
+            if (self.selected.val().get_bit(k) | self.only.val().get_bit(k))
+                & self.active.q_o.val().get_bit(k)
+            {
                 self.warps.next = self.warps.val() | self.entry[k].warps_o.val();
                 self.regs.next = self.regs.val() | self.entry[k].regs_o.val();
                 self.smem.next = self.smem.val() | self.entry[k].smem_o.val();
@@ -564,7 +608,8 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 self.kind.next = self.kind.val() | self.entry[k].type_o.val();
             }
         }
-        self.active.d_i.next = (self.active.q_o.val() & (!self.finished.val())) | self.load.val();
+        self.active.d_i.next =
+            ((self.active.q_o.val() & (!self.finished.val())) | self.load.val()) & self.possible.val();
 
         self.need_valid_o.next = self.selected.val().any();
         if self.incoming.val() {
@@ -584,12 +629,62 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.cta_id_o.next = self.id.val();
         self.cta_index_o.next = self.index.val();
         self.cta_type_o.next = self.kind.val();
-        if self.held.q_o.val().any() {
-            self.cta_sm_o.next = self.held_sm.q_o.val();
-            self.held_sm.d_i.next = self.held_sm.q_o.val();
-        } else {
-            self.cta_sm_o.next = self.sm_i.val();
-            self.held_sm.d_i.next = self.sm_i.val();
+
+        // The SM, beside the grant. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.
+        self.four_0.next = self.no_four.val();
+        self.four_1.next = self.no_four.val();
+        self.four_2.next = self.no_four.val();
+        for g in 0..self._groups {
+            if self.picker.low_o.val().get_bit(g) {
+                self.four_0.next = self.four_0.val() | self.low_0[g].val();
+                self.four_1.next = self.four_1.val() | self.low_1[g].val();
+                self.four_2.next = self.four_2.val() | self.low_2[g].val();
+            }
+            if self.picker.high_o.val().get_bit(g) {
+                self.four_0.next = self.four_0.val() | self.high_0[g].val();
+                self.four_1.next = self.four_1.val() | self.high_1[g].val();
+                self.four_2.next = self.four_2.val() | self.high_2[g].val();
+            }
         }
+        self.sm_0.next = self.no_four.val();
+        self.sm_1.next = self.no_four.val();
+        self.sm_2.next = self.no_four.val();
+        if self.phase.at_p_o.val().get_bit(0) {
+            self.sm_0.next = self.four_0.val();
+            self.sm_1.next = self.four_2.val();
+            self.sm_2.next = self.four_1.val();
+        }
+        if self.phase.at_p_o.val().get_bit(1) {
+            self.sm_0.next = self.sm_0.val() | self.four_1.val();
+            self.sm_1.next = self.sm_1.val() | self.four_0.val();
+            self.sm_2.next = self.sm_2.val() | self.four_2.val();
+        }
+        if self.phase.at_p_o.val().get_bit(2) {
+            self.sm_0.next = self.sm_0.val() | self.four_2.val();
+            self.sm_1.next = self.sm_1.val() | self.four_1.val();
+            self.sm_2.next = self.sm_2.val() | self.four_0.val();
+        }
+        self.sm_four.next = self.no_four.val();
+        if self.picker.place_o.val().get_bit(0) | self.picker.place_o.val().get_bit(3) {
+            self.sm_four.next = self.sm_0.val();
+        }
+        if self.picker.place_o.val().get_bit(1) {
+            self.sm_four.next = self.sm_four.val() | self.sm_1.val();
+        }
+        if self.picker.place_o.val().get_bit(2) {
+            self.sm_four.next = self.sm_four.val() | self.sm_2.val();
+        }
+        self.sm.next = (bit_cast::<8, 6>(self.sm_four.val()) << self.by_four.val())
+            | self
+                .no_sm
+                .val()
+                .replace_bit(0, self.picker.place_o.val().get_bit(1) | self.picker.place_o.val().get_bit(3))
+                .replace_bit(1, self.picker.place_o.val().get_bit(2) | self.picker.place_o.val().get_bit(3));
+        // While one is held, none is picked.
+        if self.held.q_o.val().any() {
+            self.sm.next = self.sm.val() | self.held_sm.q_o.val();
+        }
+        self.cta_sm_o.next = self.sm.val();
+        self.held_sm.d_i.next = self.sm.val();
     }
 }

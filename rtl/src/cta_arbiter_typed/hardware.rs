@@ -53,8 +53,6 @@ pub struct CtaArbiter<const LN: usize> {
     pub place_a_o: Vec<Signal<Out, Bits<8>>>,
     /// The lane that gets channel 1's CTA.
     pub place_b_o: Vec<Signal<Out, Bits<8>>>,
-    /// Number of its SM.
-    pub sm_i: Vec<Signal<In, Bits<8>>>,
     /// A CTA goes to an SM.
     pub cta_valid_o: Vec<Signal<Out, Bit>>,
     /// It is taken.
@@ -118,7 +116,6 @@ impl<const LN: usize> CtaArbiter<LN> {
             fit_b_i: bank(groups_b),
             place_a_o: bank(groups),
             place_b_o: bank(groups_b),
-            sm_i: bank(channels),
             cta_valid_o: bank(channels),
             cta_ready_i: bank(channels),
             cta_sm_o: bank(channels),
@@ -150,7 +147,6 @@ impl<const LN: usize> Logic for CtaArbiter<LN> {
             self.channel[c].kern_warps_i.next = self.kern_warps_i[c].val();
             self.channel[c].kern_regs_i.next = self.kern_regs_i[c].val();
             self.channel[c].kern_smem_i.next = self.kern_smem_i[c].val();
-            self.channel[c].sm_i.next = self.sm_i[c].val();
             self.channel[c].cta_ready_i.next = self.cta_ready_i[c].val();
             self.kern_ready_o[c].next = self.channel[c].kern_ready_o.val();
             self.need_valid_o[c].next = self.channel[c].need_valid_o.val();
@@ -179,5 +175,5 @@ impl<const LN: usize> Logic for CtaArbiter<LN> {
 
 crate::flat_ports!(impl [const LN: usize] for CtaArbiter<LN>:
     clk_i rst_ni kern_valid_i kern_ready_o kern_slot_i kern_id_i kern_grid_i kern_type_i kern_part_i kern_warps_i kern_regs_i
-    kern_smem_i need_valid_o need_warps_o need_regs_o need_smem_o need_part_o fit_a_i fit_b_i place_a_o place_b_o sm_i
+    kern_smem_i need_valid_o need_warps_o need_regs_o need_smem_o need_part_o fit_a_i fit_b_i place_a_o place_b_o
     cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o no_room_o);

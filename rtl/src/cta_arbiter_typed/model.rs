@@ -3,7 +3,7 @@
 use crate::front_end::io::{CtaNeeds, CtaOut, CtaType, Launch};
 use crate::kernel_table::model::{Kernel, KernelPorts};
 use crate::model::{CycleError, CycleModel};
-use crate::params::{DispatchParams, SLICES};
+use crate::params::{DispatchParams, SLICES, SmParams};
 use crate::port::{Direction, Layout, Port, Slot};
 use crate::sm_occupancy::model::{LETTERS, LanePorts, NeedPorts, Phase};
 use crate::window::model::find;
@@ -23,8 +23,6 @@ pub struct ChannelIn {
     pub kernel: Option<Kernel>,
     /// Lanes where the CTA of two cycles before fits.
     pub fit: u64,
-    /// Number of the SM that `place` of this cycle names.
-    pub sm: u8,
     /// The CTA on the channel is taken.
     pub cta_ready: bool,
 }
@@ -137,7 +135,7 @@ impl ChannelModel {
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &ChannelIn) -> ChannelOut {
         let place = self.place(input.fit);
-        let cta = self.goes(place, input.sm).map(|(entry, sm)| {
+        let cta = self.goes(place).map(|(entry, sm)| {
             let Entry { kernel: Kernel { slot, id, launch }, index, .. } = self.entries[entry];
             CtaOut { sm, slot, id, index, kind: launch.kind }
         });
@@ -159,7 +157,7 @@ impl ChannelModel {
         }
         let selection = self.select(input.kernel.as_ref());
         let comes = self.free().filter(|_| input.kernel.is_some());
-        let goes = self.goes(out.place, input.sm);
+        let goes = self.goes(out.place);
         if out.place != 0 {
             let lane = out.place.trailing_zeros() as usize;
             self.pointers[self.phase.placed()] = (lane + 1) % self.lanes;
@@ -180,9 +178,10 @@ impl ChannelModel {
         out
     }
 
-    /// The entry whose CTA is on the channel, and its SM: one that is held, or the one that `place` places on `sm`.
-    fn goes(&self, place: u64, sm: u8) -> Option<(usize, u8)> {
-        self.held.or(self.arrived().filter(|_| place != 0).map(|entry| (entry, sm)))
+    /// The entry whose CTA is on the channel, and its SM: one that is held, or the one that `place` places.
+    fn goes(&self, place: u64) -> Option<(usize, u8)> {
+        let sm = || SmParams::sm(place.trailing_zeros() as usize, self.phase.placed()) as u8;
+        self.held.or(self.arrived().filter(|_| place != 0).map(|entry| (entry, sm())))
     }
 
     /// The lowest free entry.
@@ -228,7 +227,6 @@ struct ChannelPorts {
     need_part: Slot,
     fit: LanePorts,
     place: LanePorts,
-    sm: Slot,
     cta_ready: Slot,
     cta: CtaPorts,
     no_room: Slot,
@@ -299,7 +297,6 @@ impl FlatArbiter {
                 need_part: output("need_part")?,
                 fit: LanePorts::new(&inputs, &format!("fit_{letter}_i"), lanes)?,
                 place: LanePorts::new(&outputs, &format!("place_{letter}_o"), lanes)?,
-                sm: input("sm")?,
                 cta_ready: input("cta_ready")?,
                 cta: CtaPorts::new(&outputs, |field| format!("cta_{field}_{c}_o"))?,
                 no_room: output("no_room")?,
@@ -328,7 +325,6 @@ impl CycleModel for FlatArbiter {
                 rst_ni: bit(self.rst_ni),
                 kernel: bit(io.kern_valid).then(|| io.kernel.get(words)),
                 fit: io.fit.get(words),
-                sm: io.sm.get(words) as u8,
                 cta_ready: bit(io.cta_ready),
             });
             io.kern_ready.set(out_words, out.kernel_ready.into());
@@ -357,7 +353,7 @@ mod tests {
         Kernel { slot, id: slot + 100, launch: Launch { grid, needs, ..Launch::default() } }
     }
 
-    const IDLE: ChannelIn = ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, sm: 0, cta_ready: true };
+    const IDLE: ChannelIn = ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, cta_ready: true };
 
     /// The CTA that goes out in each cycle: slot and index.
     fn run(channel: &mut ChannelModel, kernels: &[Kernel], cycles: usize) -> Vec<Option<(u8, u32)>> {
@@ -408,14 +404,15 @@ mod tests {
     fn a_cta_that_is_not_taken_is_held_and_stops_the_next() {
         let mut channel = ChannelModel::new(1, 4);
         run(&mut channel, &[kernel(1, 9)], 2);
-        let mut cycle = |cta_ready, sm| {
-            let out = channel.cycle(&ChannelIn { cta_ready, sm, ..IDLE });
+        let mut cycle = |cta_ready, fit| {
+            let out = channel.cycle(&ChannelIn { cta_ready, fit, ..IDLE });
             (out.cta.map(|cta| (cta.sm, cta.index)), out.place != 0, out.no_room)
         };
-        assert_eq!(cycle(false, 5), (Some((5, 0)), true, false));
-        assert_eq!(cycle(false, 0), (Some((5, 0)), false, false));
-        assert_eq!(cycle(true, 0), (Some((5, 0)), false, false));
-        assert_eq!(cycle(true, 8), (Some((8, 1)), true, false));
+        // Slice 1, and after a whole turn slice 1 again: SM 1 in lane 1, SM 10 in lane 2.
+        assert_eq!(cycle(false, 0b10), (Some((1, 0)), true, false));
+        assert_eq!(cycle(false, 0b1111), (Some((1, 0)), false, false));
+        assert_eq!(cycle(true, 0b1111), (Some((1, 0)), false, false));
+        assert_eq!(cycle(true, 0b100), (Some((10, 1)), true, false));
     }
 
     #[test]

@@ -184,7 +184,6 @@ impl<const LN: usize> Logic for CtaDispatch<LN> {
             self.sms.need_regs_i[c].next = self.arbiter.need_regs_o[c].val();
             self.sms.need_smem_i[c].next = self.arbiter.need_smem_o[c].val();
             self.part_o[c].next = self.arbiter.need_part_o[c].val();
-            self.arbiter.sm_i[c].next = self.sms.sm_o[c].val();
 
             self.arbiter.cta_ready_i[c].next = self.cta_ready_i[c].val();
             self.cta_valid_o[c].next = self.arbiter.cta_valid_o[c].val();

@@ -88,8 +88,7 @@ impl FrontEndModel {
         let mut next_ready = [false; MAX_CTA_CHANNELS];
         let mut no_room = [false; MAX_CTA_CHANNELS];
         for (c, channel) in self.channels.iter_mut().enumerate() {
-            let sm = self.occupancy.sm(channel.place(fit[c]));
-            let given = ChannelIn { rst_ni, kernel: next[c], fit: fit[c], sm, cta_ready: input.cta_ready[c] };
+            let given = ChannelIn { rst_ni, kernel: next[c], fit: fit[c], cta_ready: input.cta_ready[c] };
             let channel = channel.cycle(&given);
             next_ready[c] = channel.kernel_ready;
             no_room[c] = channel.no_room;

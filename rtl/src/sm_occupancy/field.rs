@@ -5,7 +5,7 @@ use crate::parts::{PayloadRegister, bank, number};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
-    ("init_i", "", "the SM at stage U becomes empty"),
+    ("init_i", "", "the SM at stage C becomes empty"),
     ("need_i", "", "what a requester's CTA needs, low bits, complemented"),
     ("sum_i", "", "what both requesters' CTAs need, low bits, complemented"),
     ("fits_o", "", "the SM at stage C has that much"),
@@ -29,7 +29,7 @@ pub struct SmField<const W: usize> {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
-    /// The SM at U becomes empty.
+    /// The SM at C becomes empty.
     pub init_i: Signal<In, Bit>,
     /// What a requester's CTA needs, complemented.
     pub need_i: Vec<Signal<In, Bits<W>>>,
@@ -195,13 +195,14 @@ impl<const W: usize> Logic for SmField<W> {
             self.through.next =
                 self.through.val() & (self.have.val().get_bit(i) | self.other.val().get_bit(i));
         }
-        self.at_p.d_i.next = self.at_c.q_o.val();
+        // On the way from C to P an SM becomes empty: nothing else is done there.
+        if self.init_i.val() {
+            self.at_p.d_i.next = self.limit.val();
+        } else {
+            self.at_p.d_i.next = self.at_c.q_o.val();
+        }
         self.at_u.d_i.next = self.at_p.q_o.val();
         self.left_o.next = self.at_u.q_o.val();
-        if self.init_i.val() {
-            self.at_c.d_i.next = self.limit.val();
-        } else {
-            self.at_c.d_i.next = self.total.val();
-        }
+        self.at_c.d_i.next = self.total.val();
     }
 }

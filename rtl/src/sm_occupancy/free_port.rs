@@ -3,7 +3,7 @@
 use super::lane::groups;
 use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
-use crate::params::{DONE_PORTS, SmParams};
+use crate::params::{DONE_PORTS, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers, table};
 use rust_hdl::prelude::*;
 
@@ -66,15 +66,23 @@ pub struct FreePort {
     warps: Vec<PayloadRegister<Bits<6>>>,
     regs: Vec<PayloadRegister<Bits<8>>>,
     smem: Vec<PayloadRegister<Bits<11>>>,
-    /// The SM's number, by four, and what follows from it.
+    /// The SM's number by four, its two halves one-hot, and what follows from them: which slice, which lane by four.
     number: Signal<Local, Bits<6>>,
+    upper: Signal<Local, Bits<8>>,
+    lower: Signal<Local, Bits<8>>,
+    upper_mod: Signal<Local, Bits<3>>,
+    lower_mod: Signal<Local, Bits<3>>,
     slice: Signal<Local, Bits<3>>,
+    is_low: Vec<Signal<Local, Bit>>,
+    is_high: Vec<Signal<Local, Bit>>,
     at_quad: Signal<Local, Bits<4>>,
     ready: Signal<Local, Bit>,
     stored: Signal<Local, Bits<3>>,
     kept_c: Signal<Local, Bit>,
     fresh_u: Signal<Local, Bits<3>>,
     fresh_c: Signal<Local, Bits<3>>,
+    hits_u: Signal<Local, Bit>,
+    hits_c: Signal<Local, Bit>,
     quad_p: Signal<Local, Bits<4>>,
     quad_c: Signal<Local, Bits<4>>,
     ended: Vec<Signal<Local, Bits<2>>>,
@@ -89,18 +97,26 @@ pub struct FreePort {
     no_warps: Constant<Bits<6>>,
     no_regs: Constant<Bits<8>>,
     no_smem: Constant<Bits<11>>,
-    /// Of the SMs with number n by four: bit n of table j says whether the SM is in slice j; of table k, bit k of its lane by four.
-    in_slice: [Constant<Bits<64>>; 3],
+    three: Constant<Bits<6>>,
+    no_half: Constant<Bits<8>>,
+    /// Each value of half a number.
+    half: Vec<Constant<Bits<3>>>,
+    /// The halves for which number + port is j mod 3, where the other half is 0 and, for the lower, the port.
+    upper_is: Vec<Constant<Bits<8>>>,
+    lower_is: Vec<Constant<Bits<8>>>,
+    /// Of the SMs with number n by four: bit n of table k is bit k of its lane by four.
     lane_bit: [Constant<Bits<64>>; 4],
-    /// Each group's lanes by four, and the numbers of their SMs by four, slice by slice.
+    /// Each group's lanes by four, and the numbers by four of their three SMs: halves of the first, and of those with another upper half.
     low: Vec<Constant<Bits<4>>>,
-    low_0: Vec<Constant<Bits<6>>>,
-    low_1: Vec<Constant<Bits<6>>>,
-    low_2: Vec<Constant<Bits<6>>>,
+    low_upper: Vec<Constant<Bits<8>>>,
+    low_lower: Vec<Constant<Bits<8>>>,
+    low_next_upper: Vec<Constant<Bits<8>>>,
+    low_next_lower: Vec<Constant<Bits<8>>>,
     high: Vec<Constant<Bits<4>>>,
-    high_0: Vec<Constant<Bits<6>>>,
-    high_1: Vec<Constant<Bits<6>>>,
-    high_2: Vec<Constant<Bits<6>>>,
+    high_upper: Vec<Constant<Bits<8>>>,
+    high_lower: Vec<Constant<Bits<8>>>,
+    high_next_upper: Vec<Constant<Bits<8>>>,
+    high_next_lower: Vec<Constant<Bits<8>>>,
     _groups: usize,
 }
 
@@ -108,9 +124,18 @@ impl FreePort {
     /// Port `port` of the array.
     pub fn new(params: SmParams, port: usize) -> Self {
         let groups = groups(params);
-        let lane = |quad: usize| DONE_PORTS * quad + port;
-        let sms = |first: usize, slice: usize| {
-            numbers(groups, |g| (SmParams::sm(lane(2 * g + first), slice) / DONE_PORTS % 64) as u128)
+        // The numbers by four of the lane's SMs are three in a row, whatever the port.
+        let halves = |quad: usize, next: bool| {
+            let numbers = (SLICES * quad..SLICES * (quad + 1)).map(|n| (n / 8, n % 8));
+            let here = numbers.filter(move |(upper, _)| (*upper != SLICES * quad / 8) == next);
+            here.fold((0, 0), |(upper, lower), half| (upper | 1 << half.0, lower | 1 << half.1))
+        };
+        let upper = |first: usize, next| numbers(groups, |g| halves(2 * g + first, next).0);
+        let lower = |first: usize, next| numbers(groups, |g| halves(2 * g + first, next).1);
+        let is = |weight: usize, more: usize| {
+            numbers(SLICES, |j| {
+                (0..8).fold(0, |all, i| all | u128::from((weight * i + more) % SLICES == j) << i)
+            })
         };
         Self {
             info: Info::module("sm_free_port", "", PORTS)
@@ -139,13 +164,21 @@ impl FreePort {
             regs: bank(3),
             smem: bank(3),
             number: Signal::default(),
+            upper: Signal::default(),
+            lower: Signal::default(),
+            upper_mod: Signal::default(),
+            lower_mod: Signal::default(),
             slice: Signal::default(),
+            is_low: bank(groups),
+            is_high: bank(groups),
             at_quad: Signal::default(),
             ready: Signal::default(),
             stored: Signal::default(),
             kept_c: Signal::default(),
             fresh_u: Signal::default(),
             fresh_c: Signal::default(),
+            hits_u: Signal::default(),
+            hits_c: Signal::default(),
             quad_p: Signal::default(),
             quad_c: Signal::default(),
             ended: bank(groups),
@@ -160,18 +193,24 @@ impl FreePort {
             no_warps: number(0),
             no_regs: number(0),
             no_smem: number(0),
-            in_slice: std::array::from_fn(|j| table(|n| (DONE_PORTS * n + port) % 3 == j)),
+            three: number(3),
+            no_half: number(0),
+            half: numbers(8, |i| i as u128),
+            upper_is: is(8, port),
+            lower_is: is(1, 0),
             lane_bit: std::array::from_fn(|k| {
                 table(|n| (SmParams::lane(DONE_PORTS * n + port) / DONE_PORTS) >> k & 1 == 1)
             }),
             low: numbers(groups, |g| 2 * g as u128),
-            low_0: sms(0, 0),
-            low_1: sms(0, 1),
-            low_2: sms(0, 2),
+            low_upper: upper(0, false),
+            low_lower: lower(0, false),
+            low_next_upper: upper(0, true),
+            low_next_lower: lower(0, true),
             high: numbers(groups, |g| 2 * g as u128 + 1),
-            high_0: sms(1, 0),
-            high_1: sms(1, 1),
-            high_2: sms(1, 2),
+            high_upper: upper(1, false),
+            high_lower: lower(1, false),
+            high_next_upper: upper(1, true),
+            high_next_lower: lower(1, true),
             _groups: groups,
         }
     }
@@ -190,11 +229,46 @@ impl Logic for FreePort {
         self.phase.rst_ni.next = self.rst_ni.val();
 
         self.number.next = bit_cast::<6, 8>(self.sm_i.val() >> self.by_four.val());
-        self.slice.next = self.none.val();
-        for j in 0..3 {
-            self.slice.next =
-                self.slice.val().replace_bit(j, self.in_slice[j].val().get_bit(self.number.val().index()));
+        self.upper.next = self.no_half.val();
+        self.lower.next = self.no_half.val();
+        for i in 0..8 {
+            self.upper.next = self.upper.val().replace_bit(
+                i,
+                bit_cast::<3, 6>(self.number.val() >> self.three.val()) == self.half[i].val(),
+            );
+            self.lower.next =
+                self.lower.val().replace_bit(i, bit_cast::<3, 6>(self.number.val()) == self.half[i].val());
         }
+        // The slice is the sum of two remainders.
+        self.upper_mod.next = self.none.val();
+        self.lower_mod.next = self.none.val();
+        for j in 0..3 {
+            self.upper_mod.next =
+                self.upper_mod.val().replace_bit(j, (self.upper.val() & self.upper_is[j].val()).any());
+            self.lower_mod.next =
+                self.lower_mod.val().replace_bit(j, (self.lower.val() & self.lower_is[j].val()).any());
+        }
+        self.slice.next = self
+            .none
+            .val()
+            .replace_bit(
+                0,
+                (self.lower_mod.val().get_bit(0) & self.upper_mod.val().get_bit(0))
+                    | (self.lower_mod.val().get_bit(1) & self.upper_mod.val().get_bit(2))
+                    | (self.lower_mod.val().get_bit(2) & self.upper_mod.val().get_bit(1)),
+            )
+            .replace_bit(
+                1,
+                (self.lower_mod.val().get_bit(0) & self.upper_mod.val().get_bit(1))
+                    | (self.lower_mod.val().get_bit(1) & self.upper_mod.val().get_bit(0))
+                    | (self.lower_mod.val().get_bit(2) & self.upper_mod.val().get_bit(2)),
+            )
+            .replace_bit(
+                2,
+                (self.lower_mod.val().get_bit(0) & self.upper_mod.val().get_bit(2))
+                    | (self.lower_mod.val().get_bit(1) & self.upper_mod.val().get_bit(1))
+                    | (self.lower_mod.val().get_bit(2) & self.upper_mod.val().get_bit(0)),
+            );
         self.at_quad.next = self.no_quad.val();
         for k in 0..4 {
             self.at_quad.next =
@@ -220,6 +294,31 @@ impl Logic for FreePort {
             self.fresh_u.next = self.phase.at_u_o.val() & (!self.kept.q_o.val());
             self.fresh_c.next = self.phase.at_c_o.val() & (!self.kept.q_o.val());
         }
+        // Remainders meet the phase one by one, as the number comes late.
+        self.hits_u.next = (self.lower_mod.val().get_bit(0)
+            & ((self.upper_mod.val().get_bit(0) & self.fresh_u.val().get_bit(0))
+                | (self.upper_mod.val().get_bit(1) & self.fresh_u.val().get_bit(1))
+                | (self.upper_mod.val().get_bit(2) & self.fresh_u.val().get_bit(2))))
+            | (self.lower_mod.val().get_bit(1)
+                & ((self.upper_mod.val().get_bit(0) & self.fresh_u.val().get_bit(1))
+                    | (self.upper_mod.val().get_bit(1) & self.fresh_u.val().get_bit(2))
+                    | (self.upper_mod.val().get_bit(2) & self.fresh_u.val().get_bit(0))))
+            | (self.lower_mod.val().get_bit(2)
+                & ((self.upper_mod.val().get_bit(0) & self.fresh_u.val().get_bit(2))
+                    | (self.upper_mod.val().get_bit(1) & self.fresh_u.val().get_bit(0))
+                    | (self.upper_mod.val().get_bit(2) & self.fresh_u.val().get_bit(1))));
+        self.hits_c.next = (self.lower_mod.val().get_bit(0)
+            & ((self.upper_mod.val().get_bit(0) & self.fresh_c.val().get_bit(0))
+                | (self.upper_mod.val().get_bit(1) & self.fresh_c.val().get_bit(1))
+                | (self.upper_mod.val().get_bit(2) & self.fresh_c.val().get_bit(2))))
+            | (self.lower_mod.val().get_bit(1)
+                & ((self.upper_mod.val().get_bit(0) & self.fresh_c.val().get_bit(1))
+                    | (self.upper_mod.val().get_bit(1) & self.fresh_c.val().get_bit(2))
+                    | (self.upper_mod.val().get_bit(2) & self.fresh_c.val().get_bit(0))))
+            | (self.lower_mod.val().get_bit(2)
+                & ((self.upper_mod.val().get_bit(0) & self.fresh_c.val().get_bit(2))
+                    | (self.upper_mod.val().get_bit(1) & self.fresh_c.val().get_bit(0))
+                    | (self.upper_mod.val().get_bit(2) & self.fresh_c.val().get_bit(1))));
         self.quad_p.next = self.no_quad.val();
         self.quad_c.next = self.no_quad.val();
         self.head_warps.next = self.no_warps.val();
@@ -259,36 +358,36 @@ impl Logic for FreePort {
         }
         self.quad_u.d_i.next = self.quad_p.val();
         for g in 0..self._groups {
+            self.is_low[g].next = ((self.upper.val() & self.low_upper[g].val()).any()
+                & (self.lower.val() & self.low_lower[g].val()).any())
+                | ((self.upper.val() & self.low_next_upper[g].val()).any()
+                    & (self.lower.val() & self.low_next_lower[g].val()).any());
+            self.is_high[g].next = ((self.upper.val() & self.high_upper[g].val()).any()
+                & (self.lower.val() & self.high_lower[g].val()).any())
+                | ((self.upper.val() & self.high_next_upper[g].val()).any()
+                    & (self.lower.val() & self.high_next_lower[g].val()).any());
             self.ended[g].next = self.no_lane.val();
             self.ended[g].next = self.ended[g].val().replace_bit(
                 0,
                 (self.kept_u.q_o.val() & (self.quad_u.q_o.val() == self.low[g].val()))
-                    | (self.fresh_u.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
-                    | (self.fresh_u.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
-                    | (self.fresh_u.val().get_bit(2) & (self.number.val() == self.low_2[g].val())),
+                    | (self.hits_u.val() & self.is_low[g].val()),
             );
             self.ended[g].next = self.ended[g].val().replace_bit(
                 1,
                 (self.kept_u.q_o.val() & (self.quad_u.q_o.val() == self.high[g].val()))
-                    | (self.fresh_u.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
-                    | (self.fresh_u.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
-                    | (self.fresh_u.val().get_bit(2) & (self.number.val() == self.high_2[g].val())),
+                    | (self.hits_u.val() & self.is_high[g].val()),
             );
             self.ended_o[g].next = self.ended[g].val();
             self.keeps[g].next = self.no_lane.val();
             self.keeps[g].next = self.keeps[g].val().replace_bit(
                 0,
                 (self.kept_c.val() & (self.quad_c.val() == self.low[g].val()))
-                    | (self.fresh_c.val().get_bit(0) & (self.number.val() == self.low_0[g].val()))
-                    | (self.fresh_c.val().get_bit(1) & (self.number.val() == self.low_1[g].val()))
-                    | (self.fresh_c.val().get_bit(2) & (self.number.val() == self.low_2[g].val())),
+                    | (self.hits_c.val() & self.is_low[g].val()),
             );
             self.keeps[g].next = self.keeps[g].val().replace_bit(
                 1,
                 (self.kept_c.val() & (self.quad_c.val() == self.high[g].val()))
-                    | (self.fresh_c.val().get_bit(0) & (self.number.val() == self.high_0[g].val()))
-                    | (self.fresh_c.val().get_bit(1) & (self.number.val() == self.high_1[g].val()))
-                    | (self.fresh_c.val().get_bit(2) & (self.number.val() == self.high_2[g].val())),
+                    | (self.hits_c.val() & self.is_high[g].val()),
             );
             self.kept_o[g].next = self.keeps[g].val();
         }

@@ -5,8 +5,8 @@ use super::lane::{SmGroup, groups};
 use super::needs::{NeedStages, SumStages};
 use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
-use crate::params::{DONE_PORTS, SLICES, SmParams};
-use crate::parts::{bank, number, numbers};
+use crate::params::{DONE_PORTS, SmParams};
+use crate::parts::{bank, number};
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -20,7 +20,6 @@ const PORTS: &[PortDoc] = &[
     ("fit_b_o", "", "TENSOR: lanes where the CTA of two cycles before fits, slice at stage P"),
     ("place_a_i", "", "SIMT or all: one-hot, the lane that gets it; among fit_a_o"),
     ("place_b_i", "", "TENSOR: one-hot, the lane that gets it; among fit_b_o"),
-    ("sm_o", "", "number of the SM that place names, or 0"),
     ("free_valid_i", "free", "a CTA has ended"),
     ("free_ready_o", "free", "it is taken at the end of this cycle"),
     ("free_sm_i", "free", "its SM: that number mod 4 is the port's"),
@@ -57,8 +56,6 @@ pub struct SmOccupancy {
     pub place_a_i: Vec<Signal<In, Bits<8>>>,
     /// The lane that gets b's.
     pub place_b_i: Vec<Signal<In, Bits<8>>>,
-    /// Number of its SM.
-    pub sm_o: Vec<Signal<Out, Bits<8>>>,
     /// A CTA has ended.
     pub free_valid_i: Vec<Signal<In, Bit>>,
     /// It is taken.
@@ -76,28 +73,7 @@ pub struct SmOccupancy {
     group: Vec<SmGroup>,
     need: Vec<NeedStages>,
     sum: Vec<SumStages>,
-    // The number of the SM that is placed on: for the SMs of its lane, of which the slice is one, and which of them that is.
-    sm_0: Vec<Signal<Local, Bits<8>>>,
-    sm_1: Vec<Signal<Local, Bits<8>>>,
-    sm_2: Vec<Signal<Local, Bits<8>>>,
-    lanes: Vec<Signal<Local, Bits<8>>>,
-    port_of: Vec<Signal<Local, Bits<4>>>,
-    which: Vec<Signal<Local, Bits<3>>>,
-    sm: Vec<Signal<Local, Bits<8>>>,
-    at_p_1: Signal<Local, Bits<3>>,
-    at_p_2: Signal<Local, Bits<3>>,
     taken: Vec<Signal<Local, Bit>>,
-    base_low_0: Vec<Constant<Bits<8>>>,
-    base_low_1: Vec<Constant<Bits<8>>>,
-    base_low_2: Vec<Constant<Bits<8>>>,
-    base_high_0: Vec<Constant<Bits<8>>>,
-    base_high_1: Vec<Constant<Bits<8>>>,
-    base_high_2: Vec<Constant<Bits<8>>>,
-    no_slice: Constant<Bits<3>>,
-    no_port: Constant<Bits<4>>,
-    /// The first four lanes of a group, and the last four.
-    low: Constant<Bits<8>>,
-    high: Constant<Bits<8>>,
     zero: Constant<Bits<8>>,
     _requesters: usize,
     _sums: usize,
@@ -112,10 +88,6 @@ impl SmOccupancy {
         let limits = params.limits();
         let sums = requesters - 1;
         let groups = groups(params);
-        // SM 4 n of the first four lanes of a group, or of the last four: n is three to each four lanes.
-        let base = |half: usize, which: usize| {
-            numbers(groups, |g| (DONE_PORTS * (SLICES * (2 * g + half) + which) % 256) as u128)
-        };
         Self {
             info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules", PORTS)
                 .param("SMS", "s", params.sms())
@@ -136,7 +108,6 @@ impl SmOccupancy {
             fit_b_o: bank(groups * sums),
             place_a_i: bank(groups),
             place_b_i: bank(groups * sums),
-            sm_o: bank(requesters),
             free_valid_i: bank(DONE_PORTS),
             free_ready_o: bank(DONE_PORTS),
             free_sm_i: bank(DONE_PORTS),
@@ -148,26 +119,7 @@ impl SmOccupancy {
             group: (0..groups).map(|g| SmGroup::new(params, requesters, g)).collect(),
             need: bank(requesters),
             sum: (0..sums).map(|_| SumStages::new(limits)).collect(),
-            sm_0: bank(requesters),
-            sm_1: bank(requesters),
-            sm_2: bank(requesters),
-            lanes: bank(requesters),
-            port_of: bank(requesters),
-            which: bank(requesters),
-            sm: bank(requesters),
-            at_p_1: Signal::default(),
-            at_p_2: Signal::default(),
             taken: bank(DONE_PORTS),
-            base_low_0: base(0, 0),
-            base_low_1: base(0, 1),
-            base_low_2: base(0, 2),
-            base_high_0: base(1, 0),
-            base_high_1: base(1, 1),
-            base_high_2: base(1, 2),
-            no_slice: number(0),
-            no_port: number(0),
-            low: number(0x0F),
-            high: number(0xF0),
             zero: number(0),
             _requesters: requesters,
             _sums: sums,
@@ -262,85 +214,6 @@ impl Logic for SmOccupancy {
             self.group[g].place_i[1].next = self.place_b_i[g].val();
             self.fit_b_o[g].next = self.group[g].fit_o[1].val();
         }
-        // The SM that was picked. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.
-        self.at_p_1.next = self
-            .no_slice
-            .val()
-            .replace_bit(0, self.phase.at_p_o.val().get_bit(1))
-            .replace_bit(1, self.phase.at_p_o.val().get_bit(2))
-            .replace_bit(2, self.phase.at_p_o.val().get_bit(0));
-        self.at_p_2.next = self
-            .no_slice
-            .val()
-            .replace_bit(0, self.phase.at_p_o.val().get_bit(2))
-            .replace_bit(1, self.phase.at_p_o.val().get_bit(0))
-            .replace_bit(2, self.phase.at_p_o.val().get_bit(1));
-        for r in 0..self._requesters {
-            self.sm_0[r].next = self.zero.val();
-            self.sm_1[r].next = self.zero.val();
-            self.sm_2[r].next = self.zero.val();
-            self.lanes[r].next = self.zero.val();
-        }
-        for g in 0..self._groups {
-            self.lanes[0].next = self.lanes[0].val() | self.place_a_i[g].val();
-            if (self.place_a_i[g].val() & self.low.val()).any() {
-                self.sm_0[0].next = self.sm_0[0].val() | self.base_low_0[g].val();
-                self.sm_1[0].next = self.sm_1[0].val() | self.base_low_1[g].val();
-                self.sm_2[0].next = self.sm_2[0].val() | self.base_low_2[g].val();
-            }
-            if (self.place_a_i[g].val() & self.high.val()).any() {
-                self.sm_0[0].next = self.sm_0[0].val() | self.base_high_0[g].val();
-                self.sm_1[0].next = self.sm_1[0].val() | self.base_high_1[g].val();
-                self.sm_2[0].next = self.sm_2[0].val() | self.base_high_2[g].val();
-            }
-        }
-        for g in 0..self._groups_b {
-            self.lanes[1].next = self.lanes[1].val() | self.place_b_i[g].val();
-            if (self.place_b_i[g].val() & self.low.val()).any() {
-                self.sm_0[1].next = self.sm_0[1].val() | self.base_low_0[g].val();
-                self.sm_1[1].next = self.sm_1[1].val() | self.base_low_1[g].val();
-                self.sm_2[1].next = self.sm_2[1].val() | self.base_low_2[g].val();
-            }
-            if (self.place_b_i[g].val() & self.high.val()).any() {
-                self.sm_0[1].next = self.sm_0[1].val() | self.base_high_0[g].val();
-                self.sm_1[1].next = self.sm_1[1].val() | self.base_high_1[g].val();
-                self.sm_2[1].next = self.sm_2[1].val() | self.base_high_2[g].val();
-            }
-        }
-        for r in 0..self._requesters {
-            self.port_of[r].next = self
-                .no_port
-                .val()
-                .replace_bit(0, self.lanes[r].val().get_bit(0) | self.lanes[r].val().get_bit(4))
-                .replace_bit(1, self.lanes[r].val().get_bit(1) | self.lanes[r].val().get_bit(5))
-                .replace_bit(2, self.lanes[r].val().get_bit(2) | self.lanes[r].val().get_bit(6))
-                .replace_bit(3, self.lanes[r].val().get_bit(3) | self.lanes[r].val().get_bit(7));
-            self.which[r].next = self.no_slice.val();
-            if self.port_of[r].val().get_bit(0) | self.port_of[r].val().get_bit(3) {
-                self.which[r].next = self.phase.at_p_o.val();
-            }
-            if self.port_of[r].val().get_bit(1) {
-                self.which[r].next = self.which[r].val() | self.at_p_1.val();
-            }
-            if self.port_of[r].val().get_bit(2) {
-                self.which[r].next = self.which[r].val() | self.at_p_2.val();
-            }
-            self.sm[r].next = self
-                .zero
-                .val()
-                .replace_bit(0, self.port_of[r].val().get_bit(1) | self.port_of[r].val().get_bit(3))
-                .replace_bit(1, self.port_of[r].val().get_bit(2) | self.port_of[r].val().get_bit(3));
-            if self.which[r].val().get_bit(0) {
-                self.sm[r].next = self.sm[r].val() | self.sm_0[r].val();
-            }
-            if self.which[r].val().get_bit(1) {
-                self.sm[r].next = self.sm[r].val() | self.sm_1[r].val();
-            }
-            if self.which[r].val().get_bit(2) {
-                self.sm[r].next = self.sm[r].val() | self.sm_2[r].val();
-            }
-            self.sm_o[r].next = self.sm[r].val();
-        }
         for p in 0..4 {
             self.port[p].taken_i.next = self.taken[p].val();
         }
@@ -349,4 +222,4 @@ impl Logic for SmOccupancy {
 
 crate::flat_ports!(impl [] for SmOccupancy:
     clk_i rst_ni need_valid_i need_warps_i need_regs_i need_smem_i allow_a_i allow_b_i fit_a_o fit_b_o place_a_i place_b_i
-    sm_o free_valid_i free_ready_o free_sm_i free_warps_i free_regs_i free_smem_i);
+    free_valid_i free_ready_o free_sm_i free_warps_i free_regs_i free_smem_i);

@@ -20,7 +20,7 @@ pub fn groups(params: SmParams) -> usize {
 }
 
 const PORTS: &[PortDoc] = &[
-    ("init_i", "", "the SM at stage U becomes empty"),
+    ("init_i", "", "the SM at stage C becomes empty"),
     ("at_c_i", "", "one-hot: the slice at stage C"),
     ("turn_i", "", "changes with every turn: whose the contested SMs are"),
     ("open_i", "", "a requester has a CTA, and may use the lane"),
@@ -66,7 +66,7 @@ macro_rules! lanes {
             pub clk_i: Signal<In, Clock>,
             /// Reset.
             pub rst_ni: Signal<In, Bit>,
-            /// The SM at U becomes empty.
+            /// The SM at C becomes empty.
             pub init_i: Signal<In, Bit>,
             /// Changes with every turn.
             pub turn_i: Signal<In, Bit>,
@@ -319,12 +319,11 @@ impl Logic for SmLane {
         self.warps.free_i.next = self.free_warps_i.val();
         self.regs.free_i.next = self.free_regs_i.val();
         self.smem.free_i.next = self.free_smem_i.val();
-        self.empty_p.d_i.next = self.empty_c.q_o.val();
+        self.empty_p.d_i.next = self.init_i.val() | self.empty_c.q_o.val();
         self.empty_u.d_i.next = self.empty_p.q_o.val();
-        self.empty_c.d_i.next = self.init_i.val()
-            | ((!self.charged.val())
-                & (self.empty_u.q_o.val()
-                    | (self.taken.val() & (self.ctas.left_o.val() == self.all_but_one.val()))));
+        self.empty_c.d_i.next = (!self.charged.val())
+            & (self.empty_u.q_o.val()
+                | (self.taken.val() & (self.ctas.left_o.val() == self.all_but_one.val())));
     }
 }
 

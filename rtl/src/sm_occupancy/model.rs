@@ -46,8 +46,6 @@ pub struct OccupancyIn {
 pub struct OccupancyOut {
     /// Lanes of the slice at P where the CTA of two cycles before fits.
     pub fit: [u64; MAX_REQUESTERS],
-    /// The SM that `place` names, 0 where it names none.
-    pub sm: [u8; MAX_REQUESTERS],
     /// The completion at each port is taken.
     pub free_ready: [bool; DONE_PORTS],
 }
@@ -208,7 +206,6 @@ impl OccupancyModel {
     pub fn outputs(&self, input: &OccupancyIn) -> OccupancyOut {
         OccupancyOut {
             fit: self.fit(),
-            sm: input.place.map(|place| self.sm(place)),
             free_ready: std::array::from_fn(|port| self.free_ready(port, input.free[port].sm)),
         }
     }
@@ -348,7 +345,6 @@ struct RequesterPorts {
     allow: LanePorts,
     place: LanePorts,
     fit: LanePorts,
-    sm: Slot,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -375,7 +371,6 @@ impl OccupancyPorts {
                 allow: LanePorts::new(inputs, &format!("allow_{letter}_i"), lanes)?,
                 place: LanePorts::new(inputs, &format!("place_{letter}_i"), lanes)?,
                 fit: LanePorts::new(outputs, &format!("fit_{letter}_o"), lanes)?,
-                sm: find(outputs, &format!("sm_{r}_o"))?,
             })
         };
         let done = |p| {
@@ -438,7 +433,6 @@ impl OccupancyPorts {
         let mut out = OccupancyOut::default();
         for (r, ports) in self.requesters.iter().enumerate() {
             out.fit[r] = ports.fit.get(words);
-            out.sm[r] = ports.sm.get(words) as u8;
         }
         for (ready, ports) in out.free_ready.iter_mut().zip(&self.done) {
             *ready = ports.ready.get(words) != 0;
@@ -451,7 +445,6 @@ impl OccupancyPorts {
         words.fill(0);
         for (r, ports) in self.requesters.iter().enumerate() {
             ports.fit.set(words, out.fit[r]);
-            ports.sm.set(words, out.sm[r].into());
         }
         for (ports, ready) in self.done.iter().zip(out.free_ready) {
             ports.ready.set(words, ready.into());
@@ -551,9 +544,9 @@ mod tests {
         run(&mut array, [Some(CTA), None], [0; 2]);
         assert_eq!(run(&mut array, [None, Some(CTA)], [0; 2]).fit, [0, 0]);
         let out = run(&mut array, [None; 2], [0b10, 0]);
-        assert_eq!((out.fit, out.sm), ([0b11, 0], [1, 0]));
+        assert_eq!(out.fit, [0b11, 0]);
         let out = run(&mut array, [None; 2], [0, 0b10]);
-        assert_eq!((out.fit, out.sm), ([0, 0b110], [0, 5]));
+        assert_eq!(out.fit, [0, 0b110]);
         assert_eq!(run(&mut array, [None; 2], [0; 2]).fit, [0; 2]);
     }
 

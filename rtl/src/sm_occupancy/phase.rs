@@ -20,7 +20,7 @@ pub struct SlicePhase {
     pub at_u_o: Signal<Out, Bits<3>>,
     /// Changes with every turn.
     pub turn_o: Signal<Out, Bit>,
-    /// The three cycles after reset: the slice at U becomes empty.
+    /// The three cycles after reset: the slice at C becomes empty.
     pub init_o: Signal<Out, Bit>,
     /// One-hot, the slice at C, with bit 0 inverted: reset makes it slice 0.
     slice: Register<Bits<3>>,

@@ -188,14 +188,7 @@ impl Stimulus for ArbiterStimulus {
             let rng = &mut self.rng;
             let room = self.looked[1][c] && chance(rng, phase.finisher, 16);
             let fit = if room { random_bits(rng, self.params.sms().lanes()) as u64 } else { 0 };
-            let placed = self.models[c].place(fit) != 0;
-            let given = ChannelIn {
-                rst_ni,
-                kernel,
-                fit,
-                sm: if placed { rng.below(self.params.sms().sms() as u64) as u8 } else { 0 },
-                cta_ready: chance(rng, phase.consumer, 16),
-            };
+            let given = ChannelIn { rst_ni, kernel, fit, cta_ready: chance(rng, phase.consumer, 16) };
 
             let mut set = |name: String, value: u64| set(&self.inputs, inputs, &name, value.into());
             let Kernel { slot, id, launch } = kernel.unwrap_or_default();
@@ -209,7 +202,6 @@ impl Stimulus for ArbiterStimulus {
                 ("kern_warps", launch.needs.warps.into()),
                 ("kern_regs", launch.needs.registers.into()),
                 ("kern_smem", launch.needs.smem.into()),
-                ("sm", given.sm.into()),
                 ("cta_ready", given.cta_ready.into()),
             ] {
                 set(format!("{port}_{c}_i"), value);

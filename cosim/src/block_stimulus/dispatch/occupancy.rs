@@ -97,6 +97,7 @@ impl OccupancyStimulus {
 
     /// Where the last cycle's CTAs went, and which completions were taken.
     fn seen(&mut self, last: &[u32]) {
+        let sms = self.given.place.map(|place| self.model.sm(place));
         let out = self.model.cycle(&self.given);
         if self.ending.is_some() {
             self.end(self.ports.unpack(last).fit);
@@ -108,7 +109,7 @@ impl OccupancyStimulus {
         }
         for r in (0..self.requesters).filter(|r| self.given.place[*r] != 0) {
             if let Some(needs) = self.needs[1][r] {
-                let sm = out.sm[r];
+                let sm = sms[r];
                 self.running[usize::from(sm) % DONE_PORTS].push(Free { valid: true, sm, needs });
             }
         }
