@@ -29,6 +29,7 @@ tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-d
 tier "tests" cargo test --workspace --locked --quiet
 if [[ -n $long ]]; then
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
+  tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture
 fi
 
 printf 'done: '

@@ -1,0 +1,358 @@
+//! The allocation filter: which declared buffer an address lies in.
+//!
+//! Buffers never share bytes, so an access is a few *pieces*, each within one *region*: a buffer, or 4 GiB of a larger one, so
+//! that 32 bits hold an offset. Two pieces overlap where their regions are equal and their offsets overlap.
+
+use crate::access::{ADDRESS_LIMIT, Access, Buffer, Error, MAX_SEGMENTS, Shared, Target, UnknownRange};
+use alloc::{boxed::Box, vec, vec::Vec};
+
+const REGION_BYTES: u64 = 1 << 32;
+const MAX_REGIONS: usize = u16::MAX as usize;
+/// Entries of the cache from addresses to regions; a power of two.
+const CACHE: usize = 1024;
+/// Addresses that share their upper bits share a cache entry: CUDA aligns allocations to 256 bytes.
+const CACHE_GRANULE_BITS: u32 = 8;
+
+/// Bytes of one region that a kernel reads or writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub region: u16,
+    /// All of the region.
+    pub whole: bool,
+    pub lo: u32,
+    /// The last byte, not the one past it: a region can be 4 GiB.
+    pub last: u32,
+}
+
+impl Piece {
+    #[inline]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.region == other.region && self.lo <= other.last && self.last >= other.lo
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    base: u64,
+    /// Offset of the last byte.
+    last: u32,
+    generation: u32,
+    /// Size of the buffer, in its first region; 0 in the others and where there is no buffer.
+    buffer_bytes: u64,
+}
+
+/// A kernel's accesses, taken apart; reused from call to call.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    /// Reads, then writes.
+    pub list: Vec<Piece>,
+    pub reads: usize,
+    /// Some read, some write is of no known allocation.
+    pub unknown_read: bool,
+    pub unknown_write: bool,
+}
+
+impl Pieces {
+    pub fn new() -> Self {
+        Self { list: Vec::with_capacity(2 * MAX_SEGMENTS), ..Self::default() }
+    }
+
+    pub fn writes(&self) -> usize {
+        self.list.len() - self.reads
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Memory {
+    regions: Vec<Region>,
+    free: Vec<u16>,
+    /// Regions in use, by base, and the bases apart from them, which is all that a search touches.
+    by_base: Vec<u16>,
+    bases: Vec<u64>,
+    /// A guess of the region of an address; the region's bounds say whether it is right.
+    cache: Box<[u16; CACHE]>,
+    /// Where the next buffer without an address goes.
+    next_base: u64,
+    unknown: Option<UnknownRange>,
+    unknown_said: bool,
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        Self {
+            regions: Vec::new(),
+            free: Vec::new(),
+            by_base: Vec::new(),
+            bases: Vec::new(),
+            cache: vec![0; CACHE].into_boxed_slice().try_into().unwrap_or_else(|_| Box::new([0; CACHE])),
+            next_base: ADDRESS_LIMIT,
+            unknown: None,
+            unknown_said: false,
+        }
+    }
+
+    /// The first access to no known allocation, once.
+    pub fn take_unknown(&mut self) -> Option<UnknownRange> {
+        if self.unknown_said {
+            return None;
+        }
+        self.unknown_said = self.unknown.is_some();
+        self.unknown
+    }
+
+    pub fn declare(&mut self, bytes: u64) -> Result<Buffer, Error> {
+        let base = self.next_base;
+        let end = base.checked_add(bytes).ok_or(Error::RangeOverflow { addr: base, bytes })?;
+        let buffer = self.place(base, bytes)?;
+        self.next_base = end;
+        Ok(buffer)
+    }
+
+    pub fn declare_at(&mut self, addr: u64, bytes: u64) -> Result<Buffer, Error> {
+        check_range(addr, bytes)?;
+        self.place(addr, bytes)
+    }
+
+    fn place(&mut self, base: u64, bytes: u64) -> Result<Buffer, Error> {
+        if bytes == 0 {
+            return Err(Error::EmptyBuffer);
+        }
+        let at = self.bases.partition_point(|b| *b < base);
+        for neighbour in [at.checked_sub(1), Some(at)].into_iter().flatten() {
+            if let Some(region) = self.by_base.get(neighbour).map(|r| self.regions[usize::from(*r)])
+                && region.base < base + bytes
+                && base <= region.base + u64::from(region.last)
+            {
+                let first = self.regions[usize::from(self.first_of(neighbour))];
+                return Err(Error::Overlaps { addr: first.base, bytes: first.buffer_bytes });
+            }
+        }
+        let count = bytes.div_ceil(REGION_BYTES);
+        if count > (MAX_REGIONS - self.by_base.len()) as u64 {
+            return Err(Error::TooManyBuffers);
+        }
+        let mut first = None;
+        for (n, part) in (0..count).enumerate() {
+            let start = part * REGION_BYTES;
+            let index = self.free.pop().unwrap_or_else(|| {
+                self.regions.push(Region { base: 0, last: 0, generation: 0, buffer_bytes: 0 });
+                (self.regions.len() - 1) as u16
+            });
+            let region = &mut self.regions[usize::from(index)];
+            region.base = base + start;
+            region.last = ((bytes - start).min(REGION_BYTES) - 1) as u32;
+            region.generation = region.generation.wrapping_add(1);
+            region.buffer_bytes = if n == 0 { bytes } else { 0 };
+            self.by_base.insert(at + n, index);
+            self.bases.insert(at + n, base + start);
+            first.get_or_insert(Buffer::new(index, region.generation));
+        }
+        first.ok_or(Error::EmptyBuffer)
+    }
+
+    /// The first region of the buffer that the one at a position in `by_base` is of.
+    fn first_of(&self, mut at: usize) -> u16 {
+        while at > 0 && self.regions[usize::from(self.by_base[at])].buffer_bytes == 0 {
+            at -= 1;
+        }
+        self.by_base[at]
+    }
+
+    /// The regions of a buffer, in the order of their addresses.
+    pub fn regions_of(&self, buffer: Buffer) -> Result<&[u16], Error> {
+        let bytes = self.bytes_of(buffer)?;
+        let base = self.regions[usize::from(buffer.0 as u16)].base;
+        let at = self.bases.partition_point(|b| *b < base);
+        Ok(&self.by_base[at..at + bytes.div_ceil(REGION_BYTES) as usize])
+    }
+
+    /// Forgets a buffer that no kernel in flight uses.
+    pub fn release(&mut self, buffer: Buffer) -> Result<(), Error> {
+        let count = self.regions_of(buffer)?.len();
+        let base = self.regions[usize::from(buffer.0 as u16)].base;
+        let at = self.bases.partition_point(|b| *b < base);
+        self.bases.drain(at..at + count);
+        for index in self.by_base.drain(at..at + count) {
+            self.regions[usize::from(index)] =
+                Region { buffer_bytes: 0, last: 0, base: u64::MAX, ..self.regions[usize::from(index)] };
+            self.free.push(index);
+        }
+        Ok(())
+    }
+
+    fn bytes_of(&self, buffer: Buffer) -> Result<u64, Error> {
+        self.regions
+            .get(usize::from(buffer.0 as u16))
+            .filter(|r| r.buffer_bytes != 0 && Buffer::new(buffer.0 as u16, r.generation) == buffer)
+            .map(|r| r.buffer_bytes)
+            .ok_or(Error::UnknownBuffer { buffer: buffer.0 })
+    }
+
+    /// The piece that an access is, where it is known, not empty, and within one region; the common case, and nothing else.
+    #[inline(always)]
+    pub fn simple(&mut self, access: &Access) -> Option<Piece> {
+        let (addr, bytes) = match access.target() {
+            Target::Raw(addr, bytes) => (addr, bytes),
+            Target::Whole(buffer) | Target::View(buffer, ..) => {
+                let region = self.regions.get(usize::from(buffer.0 as u16))?;
+                if region.buffer_bytes != u64::from(region.last) + 1
+                    || Buffer::new(buffer.0 as u16, region.generation) != buffer
+                {
+                    return None;
+                }
+                let (offset, bytes) = match access.target() {
+                    Target::View(_, offset, bytes) => (offset, bytes),
+                    _ => (0, region.buffer_bytes),
+                };
+                return within(region, buffer.0 as u16, offset, bytes);
+            }
+        };
+        self.piece(addr, bytes)
+    }
+
+    /// A piece for all of a region.
+    pub fn whole(&self, region: u16) -> Piece {
+        Piece { region, whole: true, lo: 0, last: self.regions[usize::from(region)].last }
+    }
+
+    /// What bytes of a region are, to whoever asked.
+    pub fn shared(&self, region: u16, lo: u32, last: u32) -> Shared {
+        let base = self.regions[usize::from(region)].base;
+        let addr = base + u64::from(lo);
+        let bytes = u64::from(last - lo) + 1;
+        if addr < ADDRESS_LIMIT {
+            return Shared::Address { addr, bytes };
+        }
+        let index = self.first_of(self.bases.partition_point(|b| *b < base));
+        let first = self.regions[usize::from(index)];
+        Shared::Offset { buffer: Buffer::new(index, first.generation).0, offset: addr - first.base, bytes }
+    }
+
+    /// Takes a kernel's accesses apart.
+    pub fn resolve(&mut self, reads: &[Access], writes: &[Access], pieces: &mut Pieces) -> Result<(), Error> {
+        pieces.list.clear();
+        pieces.unknown_read = self.resolve_some(reads, MAX_SEGMENTS, &mut pieces.list)?;
+        pieces.reads = pieces.list.len();
+        let limit = pieces.reads + MAX_SEGMENTS;
+        pieces.unknown_write = self.resolve_some(writes, limit, &mut pieces.list)?;
+        Ok(())
+    }
+
+    /// True where some access is of no known allocation.
+    fn resolve_some(
+        &mut self,
+        accesses: &[Access],
+        limit: usize,
+        list: &mut Vec<Piece>,
+    ) -> Result<bool, Error> {
+        let mut unknown = None;
+        for access in accesses {
+            let (addr, bytes) = match access.target() {
+                Target::Raw(addr, bytes) => {
+                    check_range(addr, bytes)?;
+                    (addr, bytes)
+                }
+                Target::Whole(buffer) => {
+                    let bytes = self.bytes_of(buffer)?;
+                    (self.regions[usize::from(buffer.0 as u16)].base, bytes)
+                }
+                Target::View(buffer, offset, bytes) => {
+                    let size = self.bytes_of(buffer)?;
+                    if offset.checked_add(bytes).is_none_or(|end| end > size) {
+                        return Err(Error::OutOfBounds { offset, bytes, size });
+                    }
+                    (self.regions[usize::from(buffer.0 as u16)].base + offset, bytes)
+                }
+            };
+            if bytes == 0 {
+                continue;
+            }
+            let known = match self.piece(addr, bytes) {
+                Some(piece) => push(list, piece, limit)?,
+                None => self.split(addr, bytes, limit, list)?,
+            };
+            if !known {
+                unknown.get_or_insert(UnknownRange { addr, bytes });
+            }
+        }
+        if unknown.is_some() {
+            self.unknown = self.unknown.or(unknown);
+        }
+        Ok(unknown.is_some())
+    }
+
+    /// The piece that a range is, where it lies in one region.
+    #[inline(always)]
+    fn piece(&mut self, addr: u64, bytes: u64) -> Option<Piece> {
+        let hash =
+            (addr >> CACHE_GRANULE_BITS).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - CACHE.ilog2());
+        let guess = &mut self.cache[hash as usize % CACHE];
+        let mut index = *guess;
+        let inside = |region: &Region| {
+            let offset = addr.wrapping_sub(region.base);
+            offset <= u64::from(region.last)
+        };
+        if !self.regions.get(usize::from(index)).is_some_and(inside) {
+            index = search(&self.bases, &self.by_base, addr)?;
+            *guess = index;
+        }
+        let region = self.regions.get(usize::from(index))?;
+        within(region, index, addr.wrapping_sub(region.base), bytes)
+    }
+
+    /// A range over several regions, or partly in none: the pieces that it has. True where there are no gaps.
+    #[cold]
+    fn split(&self, addr: u64, bytes: u64, limit: usize, list: &mut Vec<Piece>) -> Result<bool, Error> {
+        let end = addr + bytes;
+        let mut next = addr;
+        let at = self.bases.partition_point(|b| *b <= addr).saturating_sub(1);
+        for index in &self.by_base[at..] {
+            let region = &self.regions[usize::from(*index)];
+            let region_end = region.base + u64::from(region.last) + 1;
+            if region_end <= next {
+                continue;
+            }
+            if region.base > next || next == end {
+                break;
+            }
+            let (lo, last) = ((next - region.base) as u32, (end.min(region_end) - 1 - region.base) as u32);
+            push(list, Piece { region: *index, whole: lo == 0 && last == region.last, lo, last }, limit)?;
+            next = end.min(region_end);
+        }
+        Ok(next == end)
+    }
+}
+
+/// The last region that begins at an address or before it.
+#[cold]
+#[inline(never)]
+fn search(bases: &[u64], by_base: &[u16], addr: u64) -> Option<u16> {
+    by_base.get(bases.partition_point(|b| *b <= addr).checked_sub(1)?).copied()
+}
+
+/// `bytes` bytes from an offset, where there are any and they are all in the region.
+#[inline(always)]
+fn within(region: &Region, index: u16, offset: u64, bytes: u64) -> Option<Piece> {
+    let size = u64::from(region.last) + 1;
+    (bytes != 0 && offset < size && bytes <= size - offset).then(|| Piece {
+        region: index,
+        whole: bytes == size,
+        lo: offset as u32,
+        last: (offset + bytes - 1) as u32,
+    })
+}
+
+fn push(list: &mut Vec<Piece>, piece: Piece, limit: usize) -> Result<bool, Error> {
+    if list.len() == limit {
+        return Err(Error::TooManySegments);
+    }
+    list.push(piece);
+    Ok(true)
+}
+
+fn check_range(addr: u64, bytes: u64) -> Result<(), Error> {
+    if addr.checked_add(bytes).is_none_or(|end| end > ADDRESS_LIMIT) {
+        return Err(Error::RangeOverflow { addr, bytes });
+    }
+    Ok(())
+}

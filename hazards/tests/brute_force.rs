@@ -1,0 +1,106 @@
+//! The engine against brute force over sets of bytes: upstream sets, freed sets, for windows of all kinds.
+//!
+//! `WINDLASS_LONG=1` compares 10^9 pairs of kernels instead of 10^6; `WINDLASS_SEED` chooses others.
+
+mod common;
+
+use common::{Checked, Kernel, Layout, Mix, Rng, amount, seed};
+use windlass_hazards::{Config, Error, Isa, Rule};
+
+const WINDOWS: [usize; 19] = [4, 5, 7, 8, 16, 31, 32, 33, 63, 64, 65, 100, 128, 129, 256, 257, 400, 512, 513];
+const MIXES: [Mix; 4] = [Mix::Handles, Mix::Views, Mix::Raw, Mix::All];
+
+/// Random kernels through a window, retired in a random order, until `pairs` were compared.
+fn compare(rng: &mut Rng, config: &Config, mix: Mix, pairs: u64) -> u64 {
+    let mut checked = Checked::new(config);
+    // 4 GiB is no multiple of the last one, and its largest buffers have several regions.
+    let scale = [1, 1, 256, (1 << 28) + 12345][rng.below(4)];
+    let largest = [4, 24, 100][rng.below(3)];
+    let gaps = rng.one_in(4);
+    let mut layout = Layout::random(rng, &mut checked.engine, largest, gaps, scale);
+    if layout.buffers.is_empty() {
+        return 0;
+    }
+    // Full windows, and ones that run low.
+    let low = rng.below(4);
+    while checked.pairs < pairs {
+        while !checked.is_full() {
+            match checked.insert(Kernel::random(rng, &layout, mix)) {
+                Ok(_) => {}
+                Err(Error::SpillFull { .. } | Error::EdgesFull { .. }) if checked.len > 0 => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        if let Some((slot, waits_for)) = checked.waiting() {
+            let refused = checked.engine.retire(slot).unwrap_err();
+            assert!(matches!(refused, Error::NotReady { waits_for: w, .. } if w <= waits_for), "{refused}");
+        }
+        let keep = if low == 0 { 0 } else { checked.len - 1 - rng.below(checked.len.div_ceil(low * low)) };
+        while checked.len > keep {
+            checked.retire(rng.below(checked.ready.len()));
+        }
+        if checked.len == 0 {
+            // Other handles for the same memory.
+            for (buffer, from, count) in &mut layout.buffers {
+                checked.engine.release(*buffer).unwrap();
+                let (addr, bytes) = (layout.base + *from as u64 * scale, *count as u64 * scale);
+                *buffer = checked.engine.declare_at(addr, bytes).unwrap();
+            }
+        }
+    }
+    checked.pairs
+}
+
+#[test]
+fn upstream_and_freed_sets_are_those_of_the_bytes() {
+    let mut rng = Rng(seed());
+    let total = amount(1_000_000, 1_000_000_000);
+    let (mut done, mut runs) = (0, 0);
+    while done < total {
+        for window in WINDOWS {
+            // As many pairs as fill the window at least, and small windows more often.
+            let pairs = ((window * window / 2 + window) as u64).max(2000);
+            for _ in 0..(20_000 / pairs).max(1) {
+                let mut config = Config::new(window);
+                config.rule = if rng.one_in(8) { Rule::StrictAlgorithm1 } else { Rule::Exact };
+                let mix = MIXES[rng.below(4)];
+                done += compare(&mut rng, &config, mix, pairs);
+                runs += 1;
+            }
+        }
+    }
+    println!("{done} pairs in {runs} windows, 0 differences");
+}
+
+#[test]
+fn the_largest_windows_are_those_of_the_bytes() {
+    let mut rng = Rng(seed() ^ 4096);
+    for window in [1000, 4096] {
+        for mix in MIXES {
+            let mut config = Config::new(window);
+            // Hundreds of bytes, thousands of kernels: far more edges than in life.
+            config.edges = 65535;
+            compare(&mut rng, &config, mix, amount(1, 20) * 1_000_000);
+        }
+    }
+}
+
+#[test]
+fn every_vector_instruction_set_gives_the_same() {
+    let seed = seed();
+    for isa in Isa::ALL {
+        if !isa.is_available() {
+            println!("SKIPPED: {isa} is not available on this machine");
+            continue;
+        }
+        for window in [4, 8, 16, 17, 32, 48, 64, 65, 128, 200, 256, 500, 512] {
+            for mix in MIXES {
+                let mut rng = Rng(seed ^ window as u64);
+                let mut config = Config::new(window);
+                config.isa = Some(isa);
+                compare(&mut rng, &config, mix, amount(5_000, 1_000_000));
+            }
+        }
+        println!("{isa}: as by brute force");
+    }
+}

@@ -1,0 +1,60 @@
+//! Inserting and retiring allocate nothing.
+
+mod common;
+
+use common::{Kernel, Layout, Mix, Rng};
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use windlass_hazards::{Config, Engine, Error};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: all calls go to the system's allocator as they are.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Memory) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is the one that is asked for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Memory) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// The only test of its file: another one's allocations would be counted.
+#[test]
+fn nothing_is_allocated() {
+    for window in [4, 32, 64, 128, 256, 512, 600, 4096] {
+        let mut rng = Rng(window as u64);
+        let mut engine = Engine::with_config(&Config::new(window)).unwrap();
+        let layout = Layout::random(&mut rng, &mut engine, 24, true, 1);
+        let kernels: Vec<_> = (0..2000).map(|_| Kernel::random(&mut rng, &layout, Mix::All)).collect();
+        let mut ready = Vec::with_capacity(window);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        for kernel in &kernels {
+            loop {
+                match engine.insert(&kernel.reads, &kernel.writes) {
+                    Ok(inserted) => {
+                        if inserted.upstream.is_empty() {
+                            ready.push(inserted.slot);
+                        }
+                        break;
+                    }
+                    Err(Error::Full { .. } | Error::SpillFull { .. } | Error::EdgesFull { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                let slot = ready.swap_remove(rng.below(ready.len()));
+                ready.extend(engine.retire(slot).unwrap().iter());
+            }
+        }
+        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(allocations, 0, "window {window}");
+    }
+}
