@@ -1,6 +1,6 @@
 // The hand-written window and the generated one side by side, random but legal inputs: the same kernels go in, and the same must come
 // out in the same cycle. Slots and places are each window's own business and are translated; the generated window, when full, can be
-// filled a cycle later, so that kernels go in where both are ready.
+// filled two cycles later, so that kernels go in where both are ready.
 `timescale 1ns / 1ps
 module check_window;
   localparam N = 8, LN = 3;
