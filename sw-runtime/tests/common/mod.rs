@@ -44,3 +44,10 @@ pub fn kernels(count: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Kernel
     });
     prop::collection::vec(one, count)
 }
+
+/// The seed of a random test: `WINDLASS_SEED`, or a fixed one. Printed, for whoever must repeat a failure.
+pub fn seed() -> u64 {
+    let seed = std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_122);
+    println!("seed {seed}; WINDLASS_SEED sets another");
+    seed
+}

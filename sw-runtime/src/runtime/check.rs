@@ -1,0 +1,189 @@
+//! Compares what a kernel touched with what it declared.
+
+use super::Ticket;
+use super::kernel::{Access, Job, JobArg, Mode};
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is wrong with a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Violation {
+    /// Bytes are read that are not declared as read: the kernel may start before they are there.
+    UndeclaredRead,
+    /// Bytes are written that are not declared as written: another kernel may still read them.
+    UndeclaredWrite,
+    /// Bytes are declared as overwritten, and are not: what was there before is taken for dead, and is not.
+    NotOverwritten,
+    /// Bytes are declared as read, and none of them is: kernels wait for nothing.
+    NeverRead,
+    /// Bytes are declared as written, and none of them is: kernels wait for nothing.
+    NeverWritten,
+}
+
+impl Violation {
+    /// Whether a wrong result can come of it; else it only costs time.
+    pub fn is_unsafe(self) -> bool {
+        matches!(self, Self::UndeclaredRead | Self::UndeclaredWrite | Self::NotOverwritten)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UndeclaredRead => "read and not declared as read",
+            Self::UndeclaredWrite => "written and not declared as written",
+            Self::NotOverwritten => "declared as overwritten and not written",
+            Self::NeverRead => "declared as read and never read",
+            Self::NeverWritten => "declared as written and never written",
+        })
+    }
+}
+
+/// A range of bytes for which a declaration is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Which launch.
+    pub ticket: Ticket,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Which argument, from 0.
+    pub position: usize,
+    /// The parameter's name.
+    pub parameter: String,
+    /// What is wrong.
+    pub violation: Violation,
+    /// The first byte, from the beginning of the buffer.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "launch {} ({}), argument {} ({}): {} bytes from offset {} of the buffer are {}",
+            self.ticket.0,
+            self.kernel,
+            self.position,
+            self.parameter,
+            self.bytes,
+            self.offset,
+            self.violation
+        )
+    }
+}
+
+/// A bit for each byte of an argument.
+#[derive(Debug)]
+struct Bitmap(Vec<AtomicU64>);
+
+impl Bitmap {
+    fn new(bytes: u64) -> Self {
+        Self((0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn mark(&self, first: usize, bytes: usize) {
+        for byte in first..first.saturating_add(bytes) {
+            if let Some(word) = self.0.get(byte / 64) {
+                word.fetch_or(1 << (byte % 64), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn has(&self, byte: u64) -> bool {
+        self.0.get((byte / 64) as usize).is_some_and(|w| w.load(Ordering::Relaxed) >> (byte % 64) & 1 == 1)
+    }
+}
+
+/// The bytes of an argument that its kernel has read and written.
+#[derive(Debug)]
+pub(crate) struct Touched {
+    reads: Bitmap,
+    writes: Bitmap,
+}
+
+impl Touched {
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self { reads: Bitmap::new(bytes), writes: Bitmap::new(bytes) }
+    }
+
+    pub(crate) fn read(&self, first: usize, bytes: usize) {
+        self.reads.mark(first, bytes);
+    }
+
+    pub(crate) fn write(&self, first: usize, bytes: usize) {
+        self.writes.mark(first, bytes);
+    }
+}
+
+/// Maximal ranges of `within` in which `wrong` holds.
+fn ranges(within: Range<u64>, wrong: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for byte in within.filter(|b| wrong(*b)) {
+        match found.last_mut() {
+            Some(last) if last.end == byte => last.end += 1,
+            _ => found.push(byte..byte + 1),
+        }
+    }
+    found
+}
+
+/// What is wrong with the declaration of a kernel that has run, by argument, then by kind, then by offset.
+pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for (position, arg) in job.args.iter().enumerate() {
+        let JobArg::Buffer { part, touched: Some(touched), .. } = arg else { continue };
+        let span = part.offset..part.offset + part.bytes;
+        let here = |access: &&Access| access.part.buffer == part.buffer;
+        let covers = |access: &Access, byte: u64| {
+            (access.part.offset..access.part.offset + access.part.bytes).contains(&byte)
+        };
+        let declares = |byte: u64, mode: fn(Mode) -> bool| {
+            declared.iter().filter(here).any(|a| mode(a.mode) && covers(a, byte))
+        };
+        let read = |byte: u64| touched.reads.has(byte - part.offset);
+        let written = |byte: u64| touched.writes.has(byte - part.offset);
+        let mut add = |violation, ranges: Vec<Range<u64>>| {
+            all.extend(ranges.into_iter().map(|range| Finding {
+                ticket,
+                kernel: job.kernel.name.clone(),
+                position,
+                parameter: job.kernel.params.get(position).map(|p| p.name.clone()).unwrap_or_default(),
+                violation,
+                offset: range.start,
+                bytes: range.end - range.start,
+            }));
+        };
+        add(Violation::UndeclaredRead, ranges(span.clone(), |b| read(b) && !declares(b, Mode::reads)));
+        add(Violation::UndeclaredWrite, ranges(span.clone(), |b| written(b) && !declares(b, Mode::writes)));
+        // What another argument of the same buffer may have touched is not known to be untouched.
+        let aliased = job.args.iter().enumerate().any(|(other, arg)| {
+            other != position && matches!(arg, JobArg::Buffer { part: p, .. } if p.buffer == part.buffer)
+        });
+        if aliased {
+            continue;
+        }
+        for access in declared.iter().filter(here) {
+            let mut bytes = access.part.offset..access.part.offset + access.part.bytes;
+            let (any_read, any_written) = (bytes.clone().any(read), bytes.clone().any(written));
+            let all_written = bytes.all(written);
+            let bytes = access.part.offset..access.part.offset + access.part.bytes;
+            if bytes.is_empty() {
+                continue;
+            }
+            match access.mode {
+                Mode::Read if !any_read => add(Violation::NeverRead, vec![bytes]),
+                Mode::Write => add(Violation::NotOverwritten, ranges(bytes, |b| !written(b))),
+                Mode::ReadWrite if !any_written => add(Violation::NeverWritten, vec![bytes]),
+                // What is wholly overwritten and never read is a write, and waits for less.
+                Mode::ReadWrite if all_written && !any_read => add(Violation::NeverRead, vec![bytes]),
+                _ => {}
+            }
+        }
+    }
+    all.sort();
+    all
+}

@@ -1,0 +1,177 @@
+//! Runs kernels on threads of this process.
+
+use super::Ticket;
+use super::check::{self, Touched};
+use super::error::{Cause, Error};
+use super::executor::{Completed, Completions, Executor, HostAllocator, Started, Task};
+use super::kernel::{Access, Cta, Job, JobArg, Mode};
+use super::memory::{Allocator, ArgKind, HostMemory};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body.
+#[derive(Debug)]
+pub struct Cpu {
+    pool: rayon_core::ThreadPool,
+    completions: Option<Completions>,
+}
+
+impl Cpu {
+    /// So many threads; as many as the machine runs at once for 0.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn new(threads: usize) -> Result<Self, Error> {
+        let pool = rayon_core::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|n| format!("windlass-sm-{n}"))
+            .build()
+            .map_err(|e| Error::Thread { what: "the cpu executor", reason: e.to_string() })?;
+        Ok(Self { pool, completions: None })
+    }
+
+    /// Threads.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+}
+
+/// A kernel whose CTAs are being run.
+struct Running {
+    token: u16,
+    ticket: Ticket,
+    job: Job,
+    /// Not empty where declarations are checked.
+    declared: Option<Vec<Access>>,
+    ctas: u64,
+    /// The next CTA to be run.
+    next: AtomicU64,
+    ended: AtomicU64,
+    failed: AtomicBool,
+    cause: Mutex<Option<Cause>>,
+    completions: Completions,
+}
+
+impl Running {
+    /// Runs CTAs until there are no more.
+    fn work(&self) {
+        let Some(body) = &self.job.kernel.body else { return };
+        loop {
+            // Saturation is out of reach: fewer than 2^63 CTAs, and one excess claim per thread.
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.ctas {
+                return;
+            }
+            if !self.failed.load(Ordering::Relaxed) {
+                let cta = Cta { job: &self.job, index };
+                // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
+                let cause = match catch_unwind(AssertUnwindSafe(|| body(&cta))) {
+                    Ok(Ok(())) => None,
+                    Ok(Err(error)) => Some(Cause::Returned(error.to_string())),
+                    Err(panic) => Some(Cause::Panicked(message(panic.as_ref()))),
+                };
+                if let Some(cause) = cause {
+                    self.failed.store(true, Ordering::Relaxed);
+                    self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+                }
+            }
+            // What the CTAs wrote comes before what the scheduler's thread does about it.
+            if self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.ctas {
+                let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let findings = match &self.declared {
+                    Some(declared) if cause.is_none() => check::findings(self.ticket, &self.job, declared),
+                    _ => Vec::new(),
+                };
+                let result = cause.map_or(Ok(()), Err);
+                self.completions.send(Completed { token: self.token, result, findings });
+            }
+        }
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a message").to_string()
+}
+
+/// CTAs of a grid.
+fn ctas(grid: [u32; 3]) -> u64 {
+    grid.iter().fold(1, |n, d| n.saturating_mul(u64::from(*d)))
+}
+
+fn job(task: &Task<'_>) -> Result<Job, Cause> {
+    let arg = |position: usize| -> Result<JobArg, Cause> {
+        match task.args[position].0 {
+            ArgKind::Value { bits, element } => Ok(JobArg::Value { bits, element }),
+            ArgKind::Buffer(part) => {
+                let memory = task.buffer(position).map(|(memory, ..)| memory.clone());
+                let memory = memory
+                    .and_then(|memory| (memory as Arc<dyn Any + Send + Sync>).downcast::<HostMemory>().ok());
+                if memory.is_none() && part.bytes > 0 {
+                    // Released, for want of a declared access to it; or another executor's.
+                    return Err(Cause::Executor(format!(
+                        "the buffer of argument {position} is not here any more"
+                    )));
+                }
+                let mode = task.kernel.params.get(position).and_then(|p| p.mode).unwrap_or(Mode::Read);
+                let touched = task.check.then(|| Touched::new(part.bytes));
+                Ok(JobArg::Buffer { memory, part, mode, touched })
+            }
+        }
+    };
+    let args = (0..task.args.len()).map(arg).collect::<Result<_, _>>()?;
+    Ok(Job { kernel: task.kernel.clone(), grid: task.grid, block: task.block, args })
+}
+
+impl Executor for Cpu {
+    fn name(&self) -> String {
+        format!("cpu, {} threads", self.threads())
+    }
+
+    fn concurrency(&self) -> usize {
+        self.threads()
+    }
+
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(HostAllocator)
+    }
+
+    fn connect(&mut self, completions: Completions) {
+        self.completions = Some(completions);
+    }
+
+    fn start(&mut self, task: Task<'_>) -> Started {
+        let Some(completions) = self.completions.clone() else {
+            return Started::Ended(Err(Cause::Executor("it is not connected".into())));
+        };
+        if task.kernel.body.is_none() {
+            return Started::Ended(Err(Cause::Executor("its definition has no body for the CPU".into())));
+        }
+        let job = match job(&task) {
+            Ok(job) => job,
+            Err(cause) => return Started::Ended(Err(cause)),
+        };
+        let ctas = ctas(task.grid);
+        let running = Arc::new(Running {
+            token: task.token,
+            ticket: task.ticket,
+            job,
+            declared: task.check.then(|| task.accesses.to_vec()),
+            ctas,
+            next: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            cause: Mutex::new(None),
+            completions,
+        });
+        let hands = usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads());
+        for _ in 0..hands {
+            let running = running.clone();
+            self.pool.spawn_fifo(move || running.work());
+        }
+        Started::Running
+    }
+}

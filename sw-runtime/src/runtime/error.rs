@@ -1,0 +1,211 @@
+//! What a runtime refuses, and how a kernel fails.
+
+use super::Ticket;
+use super::memory::ElementKind;
+use std::fmt;
+use thiserror::Error;
+
+/// What a runtime refuses. Nothing has been launched then, and what was launched before goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A window of a size that the hazard engine does not have.
+    #[error("a window of {got} kernels; choose {} to {}", windlass_hazards::WINDOW.start(), windlass_hazards::WINDOW.end())]
+    Window {
+        /// What was asked.
+        got: usize,
+    },
+    /// No room for this many launches between the application and the scheduler.
+    #[error("a queue for {got} launches; choose 1 to {max}")]
+    Queue {
+        /// What was asked.
+        got: usize,
+        /// The most.
+        max: usize,
+    },
+    /// The operating system gives no thread.
+    #[error("no thread for {what}: {reason}; raise the limit on threads, or ask for fewer")]
+    Thread {
+        /// Whose.
+        what: &'static str,
+        /// What the system says.
+        reason: String,
+    },
+    /// A kernel that this runtime does not know.
+    #[error(
+        "this kernel was not registered with this runtime; give its definition to `Runtime::register` first"
+    )]
+    UnknownKernel,
+    /// A buffer that this runtime does not have.
+    #[error("this buffer is not of this runtime, or was released; make it with `Runtime::buffer`")]
+    UnknownBuffer,
+    /// Too many or too few arguments.
+    #[error("kernel {kernel} takes {takes} arguments, and was given {given}")]
+    Arguments {
+        /// Its name.
+        kernel: String,
+        /// Parameters.
+        takes: usize,
+        /// Arguments.
+        given: usize,
+    },
+    /// A buffer where a value is wanted, or the other way round.
+    #[error("argument {position} ({name}) of kernel {kernel} is to be a {wanted}")]
+    ArgumentKind {
+        /// The kernel's name.
+        kernel: String,
+        /// From 0.
+        position: usize,
+        /// The parameter's name.
+        name: String,
+        /// `buffer` or `value`.
+        wanted: &'static str,
+    },
+    /// No CTA, no thread, or more CTAs than are counted.
+    #[error(
+        "kernel {kernel}: a grid of {grid:?} CTAs of {block:?} threads; each dimension is at least 1, and there are fewer than 2^63 CTAs"
+    )]
+    Dimensions {
+        /// The kernel's name.
+        kernel: String,
+        /// CTAs.
+        grid: [u32; 3],
+        /// Threads.
+        block: [u32; 3],
+    },
+    /// A buffer of nothing, or larger than memory is.
+    #[error("a buffer of {elements} elements of {element}; choose at least 1, and less than 2^53 bytes")]
+    BufferSize {
+        /// What was asked.
+        elements: usize,
+        /// Of this kind.
+        element: ElementKind,
+    },
+    /// There is no such memory.
+    #[error("no memory for {bytes} bytes: {reason}; release buffers")]
+    OutOfMemory {
+        /// What was asked.
+        bytes: u64,
+        /// What the executor says.
+        reason: String,
+    },
+    /// Elements past a buffer's end.
+    #[error("{bytes} bytes from offset {offset} are past the end of a buffer of {size} bytes{}", .what.as_ref().map(|w| format!(" ({w})")).unwrap_or_default())]
+    OutOfBounds {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Of the buffer, or of the argument.
+        size: u64,
+        /// Which argument of which kernel.
+        what: Option<String>,
+    },
+    /// An access that the kernel's parameters do not allow.
+    #[error(
+        "kernel {kernel} declares a {access} of argument {position}, and its parameter there is {parameter}; correct one of the two"
+    )]
+    Access {
+        /// The kernel's name.
+        kernel: String,
+        /// What its access closure said.
+        access: &'static str,
+        /// Of this argument, from 0.
+        position: usize,
+        /// What the parameter is.
+        parameter: String,
+    },
+    /// More ranges than the hazard engine takes.
+    #[error(
+        "kernel {kernel} declares more than {} ranges; join neighbouring ones, or split the kernel",
+        windlass_hazards::MAX_SEGMENTS
+    )]
+    TooManyRanges {
+        /// The kernel's name.
+        kernel: String,
+    },
+    /// Kernels failed since the last synchronisation.
+    #[error(transparent)]
+    Failed(#[from] Failures),
+    /// Bytes that a failed kernel should have written.
+    #[error("these bytes are not valid: {0}; write them again")]
+    Poisoned(Box<Failure>),
+    /// The scheduler's thread is gone, which is a defect of this library.
+    #[error("the scheduler's thread ended: a defect of windlass; please report it")]
+    SchedulerGone,
+    /// A schedule file that does not hold one.
+    #[error("line {line} of the schedule: {problem}")]
+    Schedule {
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The program does not do what the schedule says.
+    #[error("the schedule does not fit this program: {0}; the kernels ran on without it")]
+    Diverged(String),
+    /// Nothing was recorded.
+    #[error("this run is not recorded; build the runtime with `record(true)`")]
+    NotRecorded,
+}
+
+/// Why a kernel did not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Its body returned an error.
+    #[error("{0}")]
+    Returned(String),
+    /// Its body panicked.
+    #[error("panicked: {0}")]
+    Panicked(String),
+    /// It did not run, for it reads what a failed kernel should have written.
+    #[error("not run: it reads what launch {} ({name}) should have written", .by.0)]
+    Poisoned {
+        /// The kernel that failed first.
+        by: Ticket,
+        /// Its name.
+        name: String,
+    },
+    /// The executor cannot run it.
+    #[error("the executor cannot run it: {0}")]
+    Executor(String),
+    /// The hazard engine cannot hold it, even in an empty window.
+    #[error("{0}")]
+    Hazards(#[from] windlass_hazards::Error),
+}
+
+/// A kernel that did not do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which launch.
+    pub ticket: Ticket,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Why.
+    pub cause: Cause,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "launch {} ({}): {}", self.ticket.0, self.kernel, self.cause)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// All kernels that failed since the last synchronisation, in the order in which they were found; at least one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct Failures(pub Vec<Failure>);
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        let shown: Vec<_> = self.0.iter().take(SHOWN).map(ToString::to_string).collect();
+        write!(f, "{} kernels failed: {}", self.0.len(), shown.join("; "))?;
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}

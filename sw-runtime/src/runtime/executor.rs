@@ -1,0 +1,133 @@
+//! Where kernels run: the interface, and an executor that runs nothing.
+
+use super::Ticket;
+use super::check::Finding;
+use super::error::Cause;
+use super::kernel::{Access, Kernel};
+use super::memory::{Allocator, Arg, ArgKind, ElementKind, HostMemory, Memory};
+use super::scheduler::Shared;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// A kernel that may start now.
+#[derive(Debug)]
+pub struct Task<'a> {
+    pub(crate) token: u16,
+    pub(crate) ticket: Ticket,
+    pub(crate) kernel: &'a Arc<Kernel>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) args: &'a [Arg],
+    pub(crate) accesses: &'a [Access],
+    pub(crate) buffers: &'a super::scheduler::Buffers,
+    pub(crate) check: bool,
+}
+
+impl Task<'_> {
+    /// To be given to [`Completions::complete`].
+    pub fn token(&self) -> u16 {
+        self.token
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// CTAs per dimension, and threads of a CTA per dimension.
+    pub fn dimensions(&self) -> ([u32; 3], [u32; 3]) {
+        (self.grid, self.block)
+    }
+
+    /// Memory, first byte and size of an argument that is a buffer; `None` for a number, and for a buffer that
+    /// was released, which can only be where the kernel has declared no access to it.
+    pub fn buffer(&self, arg: usize) -> Option<(&Arc<dyn Memory>, u64, u64)> {
+        let ArgKind::Buffer(part) = self.args.get(arg)?.0 else { return None };
+        Some((self.buffers.memory(part.buffer.index)?, part.offset, part.bytes))
+    }
+}
+
+/// What has become of a kernel.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    pub(crate) token: u16,
+    pub(crate) result: Result<(), Cause>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Where an executor says what is done; from any thread.
+#[derive(Clone, Debug)]
+pub struct Completions {
+    pub(crate) sender: Sender<Completed>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Completions {
+    /// A kernel has ended; once for each that was started.
+    pub fn complete(&self, token: u16, result: Result<(), Cause>) {
+        self.send(Completed { token, result, findings: Vec::new() });
+    }
+
+    pub(crate) fn send(&self, completed: Completed) {
+        // Where nobody receives, the runtime is gone, and nobody wants to know.
+        let _ = self.sender.send(completed);
+        self.shared.to_scheduler.wake();
+    }
+}
+
+/// What starting a kernel led to.
+#[derive(Debug)]
+pub enum Started {
+    /// It runs; [`Completions::complete`] will be called.
+    Running,
+    /// It has ended already; [`Completions::complete`] will not be called.
+    Ended(Result<(), Cause>),
+}
+
+/// Where kernels run. Lives on the scheduler's thread; what takes long belongs on others.
+pub trait Executor: Send {
+    /// Its name, for records.
+    fn name(&self) -> String;
+
+    /// Kernels that it wants at once, at least 1: more wait in the window, where priorities count.
+    fn concurrency(&self) -> usize;
+
+    /// Its memory.
+    fn allocator(&self) -> Arc<dyn Allocator>;
+
+    /// Called once, before the first kernel.
+    fn connect(&mut self, completions: Completions);
+
+    /// Starts a kernel, whose hazards have all been met.
+    fn start(&mut self, task: Task<'_>) -> Started;
+}
+
+/// Ends each kernel at once without running it: what is left is the cost of the runtime itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Immediate;
+
+impl Executor for Immediate {
+    fn name(&self) -> String {
+        "immediate".into()
+    }
+    fn concurrency(&self) -> usize {
+        usize::MAX
+    }
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(HostAllocator)
+    }
+    fn connect(&mut self, _: Completions) {}
+    fn start(&mut self, _: Task<'_>) -> Started {
+        Started::Ended(Ok(()))
+    }
+}
+
+/// Memory of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostAllocator;
+
+impl Allocator for HostAllocator {
+    fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String> {
+        Ok(Arc::new(HostMemory::new(elements, element)?))
+    }
+}

@@ -1,0 +1,395 @@
+//! Buffers, parts of them, and the memory behind them.
+
+use super::error::Error;
+use std::alloc::{Layout, alloc_zeroed};
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// The kinds of numbers that buffers hold and kernels take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "each is the Rust type of its name")]
+pub enum ElementKind {
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F32,
+    F64,
+}
+
+impl ElementKind {
+    /// Size of one element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::U8 | Self::I8 => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for ElementKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format!("{self:?}").to_lowercase())
+    }
+}
+
+mod sealed {
+    /// # Safety
+    /// Implementations touch `size_of::<Self>()` bytes at `at` and nothing else, atomically.
+    pub unsafe trait Bits: Sized {
+        /// # Safety
+        /// `at` is aligned for `Self` and valid for atomic reads.
+        unsafe fn load(at: *mut u8) -> Self;
+        /// # Safety
+        /// `at` is aligned for `Self` and valid for atomic writes.
+        unsafe fn store(at: *mut u8, value: Self);
+        fn to_bits64(self) -> u64;
+        fn from_bits64(bits: u64) -> Self;
+    }
+}
+pub(crate) use sealed::Bits;
+
+/// Numbers that buffers hold and kernels take: integers of 8 to 64 bits, `f32` and `f64`.
+pub trait Element: Bits + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// Which one.
+    const KIND: ElementKind;
+}
+
+macro_rules! element {
+    ($($type:ty, $kind:ident, $atomic:ty, $bits:ty, $to:expr, $from:expr;)*) => {$(
+        // SAFETY: one atomic access of the type's own size.
+        unsafe impl Bits for $type {
+            #[inline]
+            unsafe fn load(at: *mut u8) -> Self {
+                // SAFETY: the caller's.
+                $from(unsafe { <$atomic>::from_ptr(at.cast()) }.load(Ordering::Relaxed))
+            }
+            #[inline]
+            unsafe fn store(at: *mut u8, value: Self) {
+                // SAFETY: the caller's.
+                unsafe { <$atomic>::from_ptr(at.cast()) }.store($to(value), Ordering::Relaxed);
+            }
+            #[inline]
+            fn to_bits64(self) -> u64 {
+                u64::from($to(self))
+            }
+            #[inline]
+            fn from_bits64(bits: u64) -> Self {
+                $from(bits as $bits)
+            }
+        }
+        impl Element for $type {
+            const KIND: ElementKind = ElementKind::$kind;
+        }
+    )*};
+}
+
+element! {
+    u8, U8, AtomicU8, u8, |v: u8| v, |b: u8| b;
+    i8, I8, AtomicU8, u8, |v: i8| v.cast_unsigned(), |b: u8| b.cast_signed();
+    u16, U16, AtomicU16, u16, |v: u16| v, |b: u16| b;
+    i16, I16, AtomicU16, u16, |v: i16| v.cast_unsigned(), |b: u16| b.cast_signed();
+    u32, U32, AtomicU32, u32, |v: u32| v, |b: u32| b;
+    i32, I32, AtomicU32, u32, |v: i32| v.cast_unsigned(), |b: u32| b.cast_signed();
+    u64, U64, AtomicU64, u64, |v: u64| v, |b: u64| b;
+    i64, I64, AtomicU64, u64, |v: i64| v.cast_unsigned(), |b: u64| b.cast_signed();
+    f32, F32, AtomicU32, u32, f32::to_bits, f32::from_bits;
+    f64, F64, AtomicU64, u64, f64::to_bits, f64::from_bits;
+}
+
+/// Which buffer of which runtime. `unique` is given once in a process (until 2^32 of them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BufferId {
+    pub(crate) index: u32,
+    pub(crate) unique: u32,
+}
+
+/// Memory on the executor's device: a number of elements, zero at first. A handle, to be copied at will; the memory lives
+/// until it is released or its runtime is dropped.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Buffer<T> {
+    pub(crate) id: BufferId,
+    pub(crate) len: usize,
+    pub(crate) element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Buffer<T> {}
+
+impl<T: Element> Buffer<T> {
+    /// How many elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// False: no buffer is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Some of its elements. A range past the end is refused where the view is used.
+    pub fn slice(&self, range: Range<usize>) -> View<T> {
+        View { buffer: *self, range }
+    }
+}
+
+/// Elements of a buffer that lie side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View<T> {
+    pub(crate) buffer: Buffer<T>,
+    pub(crate) range: Range<usize>,
+}
+
+impl<T: Element> From<&View<T>> for View<T> {
+    fn from(view: &View<T>) -> Self {
+        view.clone()
+    }
+}
+
+impl<T: Element> From<Buffer<T>> for View<T> {
+    fn from(buffer: Buffer<T>) -> Self {
+        buffer.slice(0..buffer.len)
+    }
+}
+
+impl<T: Element> From<&Buffer<T>> for View<T> {
+    fn from(buffer: &Buffer<T>) -> Self {
+        buffer.slice(0..buffer.len)
+    }
+}
+
+/// What a kernel is launched with: a view of a buffer, or a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arg(pub(crate) ArgKind);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ArgKind {
+    Buffer(Bytes),
+    Value { bits: u64, element: ElementKind },
+}
+
+/// Bytes of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub(crate) buffer: BufferId,
+    pub(crate) element: ElementKind,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+impl<T: Element> From<&View<T>> for Bytes {
+    fn from(view: &View<T>) -> Self {
+        let size = size_of::<T>() as u64;
+        // A range that ends before it starts is past any end.
+        let len = view.range.end.checked_sub(view.range.start).map_or(u64::MAX, |len| len as u64);
+        Self {
+            buffer: view.buffer.id,
+            element: T::KIND,
+            offset: (view.range.start as u64).saturating_mul(size),
+            bytes: len.saturating_mul(size),
+        }
+    }
+}
+
+impl<T: Element> From<View<T>> for Arg {
+    fn from(view: View<T>) -> Self {
+        Self(ArgKind::Buffer((&view).into()))
+    }
+}
+
+impl<T: Element> From<&View<T>> for Arg {
+    fn from(view: &View<T>) -> Self {
+        Self(ArgKind::Buffer(view.into()))
+    }
+}
+
+impl<T: Element> From<Buffer<T>> for Arg {
+    fn from(buffer: Buffer<T>) -> Self {
+        View::from(buffer).into()
+    }
+}
+
+impl<T: Element> From<&Buffer<T>> for Arg {
+    fn from(buffer: &Buffer<T>) -> Self {
+        View::from(*buffer).into()
+    }
+}
+
+macro_rules! value_arg {
+    ($($type:ty)*) => {$(
+        impl From<$type> for Arg {
+            fn from(value: $type) -> Self {
+                Self(ArgKind::Value { bits: value.to_bits64(), element: <$type as Element>::KIND })
+            }
+        }
+    )*};
+}
+value_arg!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+/// Memory of an executor.
+pub trait Memory: Any + Send + Sync + fmt::Debug {
+    /// Copies from the device: `to.len()` bytes from `offset`, a range that the caller has checked.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn read(&self, offset: u64, to: &mut [u8]) -> Result<(), String>;
+
+    /// Copies to the device: `from.len()` bytes to `offset`, a range that the caller has checked.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), String>;
+}
+
+/// Gives the memory of an executor; called from the launching thread.
+pub trait Allocator: Send + Sync {
+    /// So many elements, all zero; at least 1.
+    ///
+    /// # Errors
+    /// Why there is no such memory.
+    fn allocate(&self, elements: usize, element: ElementKind) -> Result<std::sync::Arc<dyn Memory>, String>;
+}
+
+// Beyond 16, Rust's allocator zeroes what the system has zeroed already.
+#[derive(Debug)]
+#[repr(C, align(16))]
+struct Line([AtomicU64; 2]);
+
+/// Memory of this process, at addresses that are multiples of 16. All that safe code does to it is atomic and of the element's size:
+/// a kernel whose CTAs race computes something that depends on chance, and nothing worse.
+#[derive(Debug)]
+pub struct HostMemory {
+    lines: Box<[Line]>,
+    element: ElementKind,
+}
+
+impl HostMemory {
+    /// So many elements, all zero.
+    ///
+    /// # Errors
+    /// Where there is no such memory.
+    pub fn new(elements: usize, element: ElementKind) -> Result<Self, String> {
+        let bytes = elements.checked_mul(element.bytes()).ok_or("more bytes than there are addresses")?;
+        let lines = bytes.div_ceil(size_of::<Line>()).max(1);
+        let layout = Layout::array::<Line>(lines).map_err(|e| e.to_string())?;
+        // Pages that nobody touches cost nothing; a vector's zeroes would.
+        // SAFETY: the layout is not of size 0.
+        let first = unsafe { alloc_zeroed(layout) }.cast::<Line>();
+        if first.is_null() {
+            return Err("the allocator refuses".into());
+        }
+        // SAFETY: allocated by the global allocator with the layout of such a slice; all zero is a valid `Line`.
+        let lines = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, lines)) };
+        Ok(Self { lines, element })
+    }
+
+    /// Its first byte. Valid for reads and writes of its whole size while `self` lives.
+    pub fn as_ptr(&self) -> *mut u8 {
+        // All of it is atomic integers: written through a shared reference by right.
+        self.lines.as_ptr().cast_mut().cast()
+    }
+
+    /// Its size in bytes: that of its elements, rounded up to 16.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.lines)
+    }
+
+    /// Where a range of whole elements begins.
+    fn at(&self, offset: u64, bytes: usize) -> Result<*mut u8, String> {
+        let size = self.element.bytes();
+        let start = usize::try_from(offset).ok().filter(|start| {
+            let inside = start.checked_add(bytes).is_some_and(|end| end <= self.bytes());
+            inside && start.is_multiple_of(size) && bytes.is_multiple_of(size)
+        });
+        match start {
+            Some(start) => Ok(self.as_ptr().wrapping_add(start)),
+            None => Err(format!(
+                "{bytes} bytes from {offset} are not elements of {size} bytes in {}",
+                self.bytes()
+            )),
+        }
+    }
+
+    fn read_as<T: Element>(from: *mut u8, to: &mut [u8]) {
+        for (i, bytes) in to.chunks_exact_mut(size_of::<T>()).enumerate() {
+            // SAFETY: `at` has checked range and alignment.
+            let value = unsafe { T::load(from.wrapping_add(i * size_of::<T>())) };
+            bytes.copy_from_slice(&value.to_bits64().to_le_bytes()[..size_of::<T>()]);
+        }
+    }
+
+    fn write_as<T: Element>(to: *mut u8, from: &[u8]) {
+        for (i, bytes) in from.chunks_exact(size_of::<T>()).enumerate() {
+            let mut wide = [0; 8];
+            wide[..bytes.len()].copy_from_slice(bytes);
+            let value = T::from_bits64(u64::from_le_bytes(wide));
+            // SAFETY: `at` has checked range and alignment.
+            unsafe { T::store(to.wrapping_add(i * size_of::<T>()), value) };
+        }
+    }
+}
+
+impl Memory for HostMemory {
+    fn read(&self, offset: u64, to: &mut [u8]) -> Result<(), String> {
+        let from = self.at(offset, to.len())?;
+        match self.element.bytes() {
+            1 => Self::read_as::<u8>(from, to),
+            2 => Self::read_as::<u16>(from, to),
+            4 => Self::read_as::<u32>(from, to),
+            _ => Self::read_as::<u64>(from, to),
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), String> {
+        let to = self.at(offset, from.len())?;
+        match self.element.bytes() {
+            1 => Self::write_as::<u8>(to, from),
+            2 => Self::write_as::<u16>(to, from),
+            4 => Self::write_as::<u32>(to, from),
+            _ => Self::write_as::<u64>(to, from),
+        }
+        Ok(())
+    }
+}
+
+/// As bytes in the machine's order, which is what kernels see.
+pub(crate) fn to_bytes<T: Element>(values: &[T]) -> Vec<u8> {
+    let size = size_of::<T>();
+    values.iter().flat_map(|v| v.to_bits64().to_le_bytes().into_iter().take(size)).collect()
+}
+
+pub(crate) fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
+    let value = |chunk: &[u8]| {
+        let mut wide = [0; 8];
+        wide[..chunk.len()].copy_from_slice(chunk);
+        T::from_bits64(u64::from_le_bytes(wide))
+    };
+    bytes.chunks_exact(size_of::<T>()).map(value).collect()
+}
+
+#[cfg(target_endian = "big")]
+compile_error!("buffers are copied as little-endian bytes; this machine's order is another");
+
+/// The part of a buffer of `size` bytes, checked.
+pub(crate) fn check_bounds(part: &Bytes, size: u64, what: impl FnOnce() -> String) -> Result<(), Error> {
+    if part.offset.checked_add(part.bytes).is_some_and(|end| end <= size) {
+        Ok(())
+    } else {
+        Err(Error::OutOfBounds { offset: part.offset, bytes: part.bytes, size, what: Some(what()) })
+    }
+}

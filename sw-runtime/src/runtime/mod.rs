@@ -1,0 +1,689 @@
+//! Launches kernels in program order, runs them as soon as their memory allows it.
+//!
+//! The application's thread declares buffers and launches kernels; a scheduler's thread finds each one's hazards (RAW, WAR and WAW,
+//! exact to the byte), keeps a window of kernels in flight, and starts those that wait for nothing on an [`Executor`].
+//! What the memory holds is what it would hold had each kernel run by itself, in program order.
+//!
+#![doc = concat!("```\n", include_str!("../../examples/saxpy.rs"), "\n```")]
+
+mod check;
+mod cpu;
+mod error;
+mod executor;
+mod kernel;
+mod memory;
+mod poison;
+mod record;
+mod schedule;
+mod scheduler;
+mod signal;
+mod sync;
+mod view;
+
+pub use check::{Finding, Violation};
+pub use cpu::Cpu;
+pub use error::{Cause, Error, Failure, Failures};
+pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task};
+pub use kernel::{Accesses, ArgError, Cta, CtaResult, Kernel, Launch, Mode};
+pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
+pub use record::Recording;
+pub use schedule::{Event, EventKind, Schedule};
+pub use view::{ReadView, ReadWriteView, WriteView};
+
+use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
+use kernel::Access;
+use memory::{ArgKind, BufferId, Bytes, check_bounds, from_bytes, to_bytes};
+use record::Recorder;
+use rtrb::{Producer, PushError, RingBuffer};
+use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use windlass_hazards::Engine;
+
+/// Which launch of a runtime: they are numbered in program order, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// A kernel that a runtime knows, to be copied at will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Registered {
+    index: u32,
+    unique: u32,
+}
+
+/// Who decides which kernel starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Policy {
+    /// As soon as a kernel in the window waits for nothing: the highest priority first, then the oldest.
+    #[default]
+    Window,
+    /// One after another in program order: the reference.
+    Serial,
+}
+
+/// A grid or a block: up to three dimensions, each at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dim(pub [u32; 3]);
+
+impl From<u32> for Dim {
+    fn from(x: u32) -> Self {
+        Self([x, 1, 1])
+    }
+}
+
+impl From<(u32, u32)> for Dim {
+    fn from((x, y): (u32, u32)) -> Self {
+        Self([x, y, 1])
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Self([x, y, z])
+    }
+}
+
+impl From<[u32; 3]> for Dim {
+    fn from(dim: [u32; 3]) -> Self {
+        Self(dim)
+    }
+}
+
+/// The arguments of a launch, in the order of the kernel's parameters: buffers, views of buffers, numbers.
+///
+/// ```no_run
+/// # use windlass_runtime::{args, runtime::*};
+/// # fn f(rt: &mut Runtime, saxpy: Registered, x: Buffer<f32>, y: Buffer<f32>) -> Result<(), Error> {
+/// rt.launch(saxpy, 4, 256, args![2.0f32, x, y.slice(0..1000)])?;
+/// # Ok(()) }
+/// ```
+#[macro_export]
+macro_rules! args {
+    ($($arg:expr),* $(,)?) => {
+        &[$($crate::runtime::Arg::from($arg)),*]
+    };
+}
+
+/// How a launch differs from others.
+#[derive(Default)]
+pub struct Options {
+    priority: i32,
+    callback: Option<scheduler::Callback>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("priority", &self.priority).finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Priority 0, no callback.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of the kernels that wait for nothing, those with the highest number start first.
+    #[must_use]
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// To be called once the kernel has retired, or failed. It runs on the scheduler's thread: nothing starts before it returns.
+    #[must_use]
+    pub fn on_done(mut self, callback: impl FnOnce(Result<(), Failure>) + Send + 'static) -> Self {
+        self.callback = Some(Box::new(callback));
+        self
+    }
+}
+
+/// What a runtime is built with.
+pub struct Builder {
+    window: usize,
+    policy: Policy,
+    queue: usize,
+    record: bool,
+    check: bool,
+    replay: Option<Schedule>,
+    executor: Option<Box<dyn Executor>>,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("window", &self.window)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Kernels in flight, at most: 4 to 4096; 32 where nothing is said.
+    #[must_use]
+    pub fn window(mut self, kernels: usize) -> Self {
+        self.window = kernels;
+        self
+    }
+
+    /// Who decides which kernel starts.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Launches on their way to the scheduler, at most: 1 to 2^20; 1024 where nothing is said. A launch waits where there is no room.
+    #[must_use]
+    pub fn queue(mut self, launches: usize) -> Self {
+        self.queue = launches;
+        self
+    }
+
+    /// Keeps what was launched, and when it started and ended, for [`Runtime::recording`].
+    #[must_use]
+    pub fn record(mut self, record: bool) -> Self {
+        self.record = record;
+        self
+    }
+
+    /// Compares what kernels touch with what they declare, for [`Runtime::findings`]. Kernels then run one after another, slowly.
+    /// Executors other than [`Cpu`] find nothing.
+    #[must_use]
+    pub fn check(mut self, check: bool) -> Self {
+        self.check = check;
+        self
+    }
+
+    /// Starts and ends kernels in a recorded order. Past its end the policy decides again. An order that the program's hazards do not
+    /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation.
+    #[must_use]
+    pub fn replay(mut self, schedule: Schedule) -> Self {
+        self.replay = Some(schedule);
+        self
+    }
+
+    /// Where kernels run; [`Cpu`] with a thread per processor where nothing is said.
+    #[must_use]
+    pub fn executor(mut self, executor: impl Executor + 'static) -> Self {
+        self.executor = Some(Box::new(executor));
+        self
+    }
+
+    /// Starts the scheduler's thread.
+    ///
+    /// # Errors
+    /// [`Error::Window`], [`Error::Queue`], [`Error::Thread`].
+    pub fn build(self) -> Result<Runtime, Error> {
+        const QUEUE: usize = 1 << 20;
+        if !(1..=QUEUE).contains(&self.queue) {
+            return Err(Error::Queue { got: self.queue, max: QUEUE });
+        }
+        let executor = match self.executor {
+            Some(executor) => executor,
+            None => Box::new(Cpu::new(0)?),
+        };
+        // Other errors are of settings that are not made here.
+        let engine = Engine::new(self.window).map_err(|_| Error::Window { got: self.window })?;
+        let (producer, consumer) = RingBuffer::new(self.queue);
+        let recorder = self.record.then(|| Recorder::new(executor.name()));
+        let shared = Arc::new(Shared::new(recorder));
+        let allocator = executor.allocator();
+        let serial = self.policy == Policy::Serial || self.check;
+        let plan = Plan { engine, window: self.window, serial, check: self.check, replay: self.replay };
+        let (scheduler, completions) = Scheduler::new(plan, executor, consumer, shared.clone());
+        let thread = std::thread::Builder::new()
+            .name("windlass-scheduler".into())
+            .spawn(move || scheduler.run())
+            .map_err(|e| Error::Thread { what: "the scheduler", reason: e.to_string() })?;
+        Ok(Runtime {
+            producer: Some(producer),
+            thread: Some(thread),
+            shared,
+            allocator,
+            completions,
+            kernels: Vec::new(),
+            buffers: Vec::new(),
+            next_address: FIRST_ADDRESS,
+            submitted: 0,
+            tickets: 0,
+            record: self.record,
+        })
+    }
+}
+
+/// Addresses of buffers begin here. They are never used twice, so that a recording names each buffer by its own.
+const FIRST_ADDRESS: u64 = 1 << 20;
+const ALIGNMENT: u64 = 256;
+
+/// Numbers for kernels and buffers, so that one runtime's handles mean nothing to another.
+fn unique() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A kernel that was registered.
+struct Known {
+    unique: u32,
+    kernel: Arc<Kernel>,
+}
+
+/// A buffer that is there.
+struct Live {
+    unique: u32,
+    address: u64,
+    bytes: u64,
+    element: ElementKind,
+    memory: Arc<dyn Memory>,
+}
+
+/// Launches kernels. `Send`, so that any thread may own it; not `Sync`, for program order is that of one thread: share it behind a
+/// `Mutex` where several launch. Dropping it waits for all that was launched.
+pub struct Runtime {
+    /// `None` while it is being dropped.
+    producer: Option<Producer<Submission>>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    allocator: Arc<dyn Allocator>,
+    completions: Completions,
+    kernels: Vec<Known>,
+    buffers: Vec<Option<Live>>,
+    next_address: u64,
+    submitted: u64,
+    tickets: u64,
+    record: bool,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("launched", &self.tickets).finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// A window of 32 kernels, on as many threads as there are processors, unless the builder is told otherwise.
+    pub fn builder() -> Builder {
+        Builder {
+            window: 32,
+            policy: Policy::Window,
+            queue: 1024,
+            record: false,
+            check: false,
+            replay: None,
+            executor: None,
+        }
+    }
+
+    /// Makes a kernel known.
+    ///
+    /// # Errors
+    /// [`Error::SchedulerGone`].
+    pub fn register(&mut self, kernel: Kernel) -> Result<Registered, Error> {
+        let kernel = Arc::new(kernel);
+        // A table of 2^32 kernels is not to be had.
+        let registered = Registered { index: self.kernels.len() as u32, unique: unique() };
+        self.submit(Submission::Register(kernel.clone()))?;
+        self.kernels.push(Known { unique: registered.unique, kernel });
+        Ok(registered)
+    }
+
+    /// Memory for so many elements, all zero.
+    ///
+    /// # Errors
+    /// [`Error::BufferSize`], [`Error::OutOfMemory`], [`Error::SchedulerGone`].
+    pub fn buffer<T: Element>(&mut self, elements: usize) -> Result<Buffer<T>, Error> {
+        let id = self.allocate(elements, T::KIND)?;
+        Ok(Buffer { id, len: elements, element: PhantomData })
+    }
+
+    /// Memory with these elements in it.
+    ///
+    /// # Errors
+    /// As [`Runtime::buffer`].
+    pub fn buffer_from<T: Element>(&mut self, values: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = self.buffer(values.len())?;
+        self.write(buffer, values)?;
+        Ok(buffer)
+    }
+
+    fn allocate(&mut self, elements: usize, element: ElementKind) -> Result<BufferId, Error> {
+        let size = Error::BufferSize { elements, element };
+        let bytes =
+            (elements as u64).checked_mul(element.bytes() as u64).filter(|b| *b > 0).ok_or(size.clone())?;
+        let address = self.next_address;
+        let end = address.checked_add(bytes).filter(|end| *end <= ADDRESS_LIMIT - ALIGNMENT).ok_or(size)?;
+        let memory = self.allocator.allocate(elements, element);
+        let memory = memory.map_err(|reason| Error::OutOfMemory { bytes, reason })?;
+        let index = match self.shared.news().free.pop() {
+            Some(index) => index,
+            None => {
+                self.buffers.push(None);
+                (self.buffers.len() - 1) as u32
+            }
+        };
+        self.submit(Submission::Declare { index, address, bytes, memory: memory.clone() })?;
+        // A gap between neighbours, so that no range of one buffer ends where another begins.
+        self.next_address = end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
+        let unique = unique();
+        self.buffers[index as usize] = Some(Live { unique, address, bytes, element, memory });
+        self.record(|| ktrace::Event::Alloc(Segment { addr: address, bytes }));
+        Ok(BufferId { index, unique })
+    }
+
+    /// Gives a buffer's memory back once the kernels that use it are done. The handle is not valid any more.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBuffer`], [`Error::SchedulerGone`].
+    pub fn release<T: Element>(&mut self, buffer: Buffer<T>) -> Result<(), Error> {
+        let live = self.live(buffer.id)?;
+        let (address, bytes) = (live.address, live.bytes);
+        let whole = Bytes { buffer: buffer.id, element: live.element, offset: 0, bytes };
+        self.submit(Submission::Release { whole })?;
+        self.buffers[buffer.id.index as usize] = None;
+        self.record(|| ktrace::Event::Free(Segment { addr: address, bytes }));
+        Ok(())
+    }
+
+    /// Launches the next kernel in program order: `grid` CTAs of `block` threads. It starts when its hazards allow it.
+    ///
+    /// # Errors
+    /// What is wrong with the launch; it has then not happened. [`Error::SchedulerGone`].
+    pub fn launch(
+        &mut self,
+        kernel: Registered,
+        grid: impl Into<Dim>,
+        block: impl Into<Dim>,
+        args: &[Arg],
+    ) -> Result<Ticket, Error> {
+        self.launch_with(kernel, grid, block, args, Options::default())
+    }
+
+    /// As [`Runtime::launch`], with a priority or a callback.
+    ///
+    /// # Errors
+    /// As [`Runtime::launch`].
+    pub fn launch_with(
+        &mut self,
+        kernel: Registered,
+        grid: impl Into<Dim>,
+        block: impl Into<Dim>,
+        args: &[Arg],
+        options: Options,
+    ) -> Result<Ticket, Error> {
+        let (grid, block) = (grid.into().0, block.into().0);
+        let known = self.kernels.get(kernel.index as usize).filter(|k| k.unique == kernel.unique);
+        let known = &known.ok_or(Error::UnknownKernel)?.kernel;
+        let accesses = self.check_launch(known, grid, block, args)?;
+        if self.record {
+            self.record_launch(known, grid, block, args, accesses.as_deref());
+        }
+        self.submit(Submission::Kernel(Launched {
+            kernel: kernel.index,
+            priority: options.priority,
+            grid,
+            block,
+            args: args.into(),
+            accesses,
+            callback: options.callback,
+        }))?;
+        self.tickets += 1;
+        Ok(Ticket(self.tickets - 1))
+    }
+
+    /// All that can be wrong with a launch; what its access closure says.
+    fn check_launch(
+        &self,
+        kernel: &Arc<Kernel>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        args: &[Arg],
+    ) -> Result<Option<Box<[Access]>>, Error> {
+        let count = |dim: [u32; 3]| dim.iter().try_fold(1u64, |n, d| n.checked_mul(u64::from(*d)));
+        let right = |dim| count(dim).is_some_and(|n| 0 < n && n < 1 << 63);
+        if !right(grid) || !right(block) {
+            return Err(Error::Dimensions { kernel: kernel.name.clone(), grid, block });
+        }
+        if args.len() != kernel.params.len() {
+            let (takes, given) = (kernel.params.len(), args.len());
+            return Err(Error::Arguments { kernel: kernel.name.clone(), takes, given });
+        }
+        for (position, (arg, param)) in args.iter().zip(&kernel.params).enumerate() {
+            match (&arg.0, param.mode) {
+                (ArgKind::Value { .. }, None) => {}
+                (ArgKind::Buffer(part), Some(_)) => {
+                    let live = self.live(part.buffer)?;
+                    check_bounds(part, live.bytes, || {
+                        format!("argument {position} ({}) of kernel {}", param.name, kernel.name)
+                    })?;
+                }
+                (_, mode) => {
+                    return Err(Error::ArgumentKind {
+                        kernel: kernel.name.clone(),
+                        position,
+                        name: param.name.clone(),
+                        wanted: if mode.is_some() { "buffer" } else { "value" },
+                    });
+                }
+            }
+        }
+        let Some(access) = &kernel.access else {
+            let most = windlass_hazards::MAX_SEGMENTS;
+            return if args.len() <= most {
+                Ok(None)
+            } else {
+                Err(Error::TooManyRanges { kernel: kernel.name.clone() })
+            };
+        };
+        let mut accesses = Accesses { kernel, args, list: Vec::new(), error: None };
+        access(&Launch { grid, block, args }, &mut accesses);
+        let Accesses { list, error, .. } = accesses;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let count = |uses: fn(Mode) -> bool| list.iter().filter(|a| uses(a.mode)).count();
+        if count(Mode::reads).max(count(Mode::writes)) > windlass_hazards::MAX_SEGMENTS {
+            return Err(Error::TooManyRanges { kernel: kernel.name.clone() });
+        }
+        Ok(Some(list.into()))
+    }
+
+    /// Reads a view, or a whole buffer, once the kernels that were launched before and write it are done. Other kernels run on.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
+    /// [`Error::OutOfMemory`] where the device does not give it, [`Error::SchedulerGone`].
+    pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
+        let part = Bytes::from(&view.into());
+        let mut bytes = vec![0; self.check_host(&part)?];
+        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, &mut bytes))?;
+        Ok(from_bytes(&bytes))
+    }
+
+    /// Overwrites a view, or a whole buffer, once the kernels that were launched before and use it are done. Other kernels run on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], also where `values` are not as many as the view has; otherwise as [`Runtime::read`].
+    pub fn write<T: Element>(&mut self, view: impl Into<View<T>>, values: &[T]) -> Result<(), Error> {
+        let part = Bytes::from(&view.into());
+        let bytes = to_bytes(values);
+        if self.check_host(&part)? != bytes.len() {
+            let (given, size) = (bytes.len() as u64, part.bytes);
+            let what = Some("as many elements must be given as the view has".into());
+            return Err(Error::OutOfBounds { offset: 0, bytes: given, size, what });
+        }
+        self.host_access(part, Mode::Write, |memory| memory.write(part.offset, &bytes))
+    }
+
+    /// The size in bytes of a view that is there.
+    fn check_host(&self, part: &Bytes) -> Result<usize, Error> {
+        check_bounds(part, self.live(part.buffer)?.bytes, || "for the host".into())?;
+        usize::try_from(part.bytes)
+            .map_err(|e| Error::OutOfMemory { bytes: part.bytes, reason: e.to_string() })
+    }
+
+    fn host_access(
+        &mut self,
+        part: Bytes,
+        mode: Mode,
+        copy: impl FnOnce(&dyn Memory) -> Result<(), String>,
+    ) -> Result<(), Error> {
+        let memory = self.live(part.buffer)?.memory.clone();
+        let (grant, granted) = sync_channel(1);
+        self.submit(Submission::Host { access: Access { part, mode }, grant })?;
+        self.shared.host_waits.store(true, Ordering::Release);
+        self.shared.to_scheduler.wake();
+        let granted = granted.recv();
+        self.shared.host_waits.store(false, Ordering::Release);
+        let Grant { token, result } = granted.map_err(|_| Error::SchedulerGone)?;
+        let result = match result {
+            Ok(()) => copy(&*memory).map_err(|reason| Error::OutOfMemory { bytes: part.bytes, reason }),
+            Err(failure) => Err(Error::Poisoned(failure)),
+        };
+        if let Some(token) = token {
+            let failed = result.as_ref().err().map(|e| Cause::Executor(e.to_string()));
+            self.completions.complete(token, failed.map_or(Ok(()), Err));
+        }
+        result
+    }
+
+    /// Waits for all that was launched.
+    ///
+    /// # Errors
+    /// [`Error::Failed`]: kernels failed since the last synchronisation. [`Error::Diverged`], [`Error::SchedulerGone`].
+    pub fn synchronize(&mut self) -> Result<(), Error> {
+        self.record(|| ktrace::Event::Sync { why: "synchronize".into() });
+        let shared = &self.shared;
+        shared.host_waits.store(true, Ordering::Release);
+        shared.to_scheduler.wake();
+        let done = || shared.done.load(Ordering::Acquire) == self.submitted;
+        shared.to_host.wait(|| done() || shared.gone.load(Ordering::Acquire));
+        shared.host_waits.store(false, Ordering::Release);
+        if !done() {
+            return Err(Error::SchedulerGone);
+        }
+        let mut news = shared.news();
+        let failures = std::mem::take(&mut news.failures);
+        match news.diverged.take() {
+            Some(problem) => Err(Error::Diverged(problem)),
+            None if failures.is_empty() => Ok(()),
+            None => Err(Error::Failed(Failures(failures))),
+        }
+    }
+
+    /// What was launched so far and when it ran; of kernels that have not ended, the end is missing.
+    ///
+    /// # Errors
+    /// [`Error::NotRecorded`].
+    pub fn recording(&self) -> Result<Recording, Error> {
+        self.shared.news().recorder.as_ref().map(Recorder::recording).ok_or(Error::NotRecorded)
+    }
+
+    /// What is wrong with the declarations of the kernels that have ended, in the order in which they ended; each is told once.
+    /// Empty unless the runtime was built with [`Builder::check`].
+    pub fn findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.shared.news().findings)
+    }
+
+    fn live(&self, id: BufferId) -> Result<&Live, Error> {
+        let live = self.buffers.get(id.index as usize).and_then(Option::as_ref);
+        live.filter(|live| live.unique == id.unique).ok_or(Error::UnknownBuffer)
+    }
+
+    fn record(&self, event: impl FnOnce() -> ktrace::Event) {
+        if self.record
+            && let Some(recorder) = &mut self.shared.news().recorder
+        {
+            recorder.submitted(event());
+        }
+    }
+
+    fn record_launch(
+        &self,
+        kernel: &Kernel,
+        grid: [u32; 3],
+        block: [u32; 3],
+        args: &[Arg],
+        accesses: Option<&[Access]>,
+    ) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let mut add = |part: &Bytes, mode: Mode| {
+            let Ok(live) = self.live(part.buffer) else { return };
+            let segment = Segment { addr: live.address + part.offset, bytes: part.bytes };
+            if mode.reads() {
+                reads.push(segment);
+            }
+            if mode.writes() {
+                writes.push(segment);
+            }
+        };
+        match accesses {
+            Some(list) => list.iter().for_each(|access| add(&access.part, access.mode)),
+            None => {
+                for (arg, param) in args.iter().zip(&kernel.params) {
+                    if let (ArgKind::Buffer(part), Some(mode)) = (&arg.0, param.mode) {
+                        add(part, mode);
+                    }
+                }
+            }
+        }
+        self.record(|| {
+            ktrace::Event::Kernel(ktrace::Kernel {
+                index: 0,
+                name: kernel.name.clone(),
+                op: String::new(),
+                kind: kernel.kind,
+                grid,
+                block,
+                smem: 0,
+                regs: None,
+                flops: 0,
+                mnk: None,
+                reads,
+                writes,
+                dur_ns: None,
+                stream: 0,
+                part: None,
+                est: vec!["flops".into()],
+            })
+        });
+    }
+
+    /// Puts something at the end of the queue; waits where it is full.
+    #[inline]
+    fn submit(&mut self, submission: Submission) -> Result<(), Error> {
+        let Some(producer) = &mut self.producer else { return Err(Error::SchedulerGone) };
+        if let Err(PushError::Full(mut submission)) = producer.push(submission) {
+            self.shared.to_scheduler.wake();
+            loop {
+                let shared = &self.shared;
+                shared.to_host.wait(|| !producer.is_full() || shared.gone.load(Ordering::Acquire));
+                if shared.gone.load(Ordering::Acquire) {
+                    return Err(Error::SchedulerGone);
+                }
+                match producer.push(submission) {
+                    Ok(()) => break,
+                    Err(PushError::Full(back)) => submission = back,
+                }
+            }
+        }
+        self.shared.to_scheduler.wake();
+        self.submitted += 1;
+        Ok(())
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // The scheduler sees a queue that nobody fills any more, and ends when all is done.
+        self.producer = None;
+        self.shared.to_scheduler.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a run was: its kernels as a ktrace, and when each started and ended.
+
+use super::Ticket;
+use super::schedule::{Event, EventKind, Schedule};
+use crate::ktrace::{self, Gpu, Header, Run, Trace};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// A run that was recorded.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Its kernels in program order, with the addresses of this runtime, which are the same in each run of the same program.
+    pub trace: Trace,
+    /// When each started and ended.
+    pub schedule: Schedule,
+}
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    since: Instant,
+    events: Vec<ktrace::Event>,
+    kernels: u64,
+    schedule: Schedule,
+}
+
+impl Recorder {
+    pub(crate) fn new(executor: String) -> Self {
+        let schedule = Schedule { executor, events: Vec::new() };
+        Self { since: Instant::now(), events: Vec::new(), kernels: 0, schedule }
+    }
+
+    /// What the application did.
+    pub(crate) fn submitted(&mut self, mut event: ktrace::Event) {
+        if let ktrace::Event::Kernel(kernel) = &mut event {
+            kernel.index = self.kernels;
+            self.kernels += 1;
+        }
+        self.events.push(event);
+    }
+
+    /// What became of it.
+    pub(crate) fn happened(&mut self, kind: EventKind, ticket: Ticket) {
+        let ns = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.schedule.events.push(Event { kind, kernel: ticket.0, ns });
+    }
+
+    pub(crate) fn recording(&self) -> Recording {
+        let mut starts = BTreeMap::new();
+        let mut durations = BTreeMap::new();
+        for event in &self.schedule.events {
+            match event.kind {
+                EventKind::Start => _ = starts.insert(event.kernel, event.ns),
+                EventKind::End => {
+                    let start = starts.get(&event.kernel).copied().unwrap_or(event.ns);
+                    durations.insert(event.kernel, event.ns.saturating_sub(start));
+                }
+            }
+        }
+        let mut events = self.events.clone();
+        for event in &mut events {
+            if let ktrace::Event::Kernel(kernel) = event {
+                kernel.dur_ns = durations.get(&kernel.index).copied();
+            }
+        }
+        let header = Header {
+            name: "recorded".into(),
+            source: "windlass runtime".into(),
+            producer: concat!("windlass ", env!("CARGO_PKG_VERSION")).into(),
+            gpu: Gpu { name: self.schedule.executor.clone(), sms: None },
+            params: serde_json::Value::Object(serde_json::Map::new()),
+            kernels: self.kernels,
+            span: None,
+            notes: String::new(),
+        };
+        let trace =
+            Trace { header, runs: vec![Run { number: 0, input: None, events }], warnings: Vec::new() };
+        Recording { trace, schedule: self.schedule.clone() }
+    }
+}

@@ -1,0 +1,112 @@
+//! Which kernel started and ended when: what a run has recorded, and what another follows.
+
+use super::error::Error;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Write};
+
+/// The only version of the format so far, the `schedule` key of the first line.
+pub const VERSION: u64 = 1;
+
+/// Something that happened to a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventKind {
+    /// It was given to the executor.
+    Start,
+    /// It retired: kernels that waited for it may start.
+    End,
+}
+
+/// What happened to which kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Event {
+    /// What.
+    #[serde(rename = "e")]
+    pub kind: EventKind,
+    /// Its number in program order, from 0.
+    #[serde(rename = "k")]
+    pub kernel: u64,
+    /// Nanoseconds since the run began.
+    pub ns: u64,
+}
+
+/// The starts and ends of a run, in the order in which they happened.
+///
+/// As a file: JSON lines; the first is `{"schedule":1,"executor":NAME}`, each other one an event such as
+/// `{"e":"start","k":0,"ns":1250}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// What the run was recorded on.
+    pub executor: String,
+    /// In order.
+    pub events: Vec<Event>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    schedule: u64,
+    executor: String,
+}
+
+impl Schedule {
+    /// Writes it as JSON lines.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, mut to: impl Write) -> std::io::Result<()> {
+        let header = Header { schedule: VERSION, executor: self.executor.clone() };
+        serde_json::to_writer(&mut to, &header)?;
+        writeln!(to)?;
+        for event in &self.events {
+            serde_json::to_writer(&mut to, event)?;
+            writeln!(to)?;
+        }
+        to.flush()
+    }
+
+    /// Reads what [`Schedule::write`] has written, and checks it: each kernel starts once, and ends once, after it has started.
+    ///
+    /// # Errors
+    /// [`Error::Schedule`], with the line.
+    pub fn read(from: impl BufRead) -> Result<Self, Error> {
+        let bad = |line: usize, problem: String| Error::Schedule { line: line + 1, problem };
+        let mut lines = from.lines().enumerate();
+        let (_, first) = lines.next().ok_or_else(|| bad(0, "the file is empty".into()))?;
+        let first = first.map_err(|e| bad(0, e.to_string()))?;
+        let header: Header = serde_json::from_str(&first).map_err(|e| bad(0, e.to_string()))?;
+        if header.schedule != VERSION {
+            return Err(bad(
+                0,
+                format!("version {}; this windlass reads version {VERSION}", header.schedule),
+            ));
+        }
+        let mut schedule = Self { executor: header.executor, events: Vec::new() };
+        let mut running = std::collections::BTreeSet::new();
+        let mut started = std::collections::BTreeSet::new();
+        for (n, line) in lines {
+            let line = line.map_err(|e| bad(n, e.to_string()))?;
+            let event: Event = serde_json::from_str(&line).map_err(|e| bad(n, e.to_string()))?;
+            let k = event.kernel;
+            match event.kind {
+                EventKind::Start if !started.insert(k) => {
+                    return Err(bad(n, format!("kernel {k} starts twice")));
+                }
+                EventKind::Start => _ = running.insert(k),
+                EventKind::End if !running.remove(&k) => {
+                    return Err(bad(n, format!("kernel {k} ends and does not run")));
+                }
+                EventKind::End => {}
+            }
+            schedule.events.push(event);
+        }
+        match running.first() {
+            Some(k) => Err(bad(schedule.events.len(), format!("kernel {k} never ends"))),
+            None => Ok(schedule),
+        }
+    }
+
+    /// The order alone, without the times: what a replay repeats.
+    pub fn order(&self) -> impl Iterator<Item = (EventKind, u64)> + '_ {
+        self.events.iter().map(|e| (e.kind, e.kernel))
+    }
+}

@@ -1,0 +1,707 @@
+//! The scheduler's thread: hazards, the window, who starts next, what a failure spoils.
+
+use super::Ticket;
+use super::check::Finding;
+use super::error::{Cause, Failure};
+use super::executor::{Completed, Completions, Executor, Started, Task};
+use super::kernel::{Access, Kernel, Mode};
+use super::memory::{Arg, ArgKind, Bytes, Memory};
+use super::poison::Poison;
+use super::record::Recorder;
+use super::schedule::{EventKind, Schedule};
+use super::signal::Signal;
+use rtrb::Consumer;
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use windlass_hazards::{Access as Range, Buffer as Handle, Engine, Slot};
+
+/// Called on the scheduler's thread once the kernel has retired.
+pub(crate) type Callback = Box<dyn FnOnce(Result<(), Failure>) + Send>;
+
+/// A launch on its way.
+#[derive(Default)]
+pub(crate) struct Launched {
+    pub(crate) kernel: u32,
+    pub(crate) priority: i32,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) args: SmallVec<[Arg; 6]>,
+    /// `None`: each buffer argument as a whole, as its parameter says.
+    pub(crate) accesses: Option<Box<[Access]>>,
+    pub(crate) callback: Option<Callback>,
+}
+
+impl Launched {
+    fn each_access(&self, kernel: &Kernel, mut f: impl FnMut(Access)) {
+        if let Some(list) = &self.accesses {
+            list.iter().copied().for_each(f);
+            return;
+        }
+        for (arg, param) in self.args.iter().zip(&kernel.params) {
+            if let (ArgKind::Buffer(part), Some(mode)) = (arg.0, param.mode) {
+                f(Access { part, mode });
+            }
+        }
+    }
+}
+
+/// What the application's thread asks for, in program order.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are kernels, and a box would be an allocation for each"
+)]
+pub(crate) enum Submission {
+    Kernel(Launched),
+    Register(Arc<Kernel>),
+    Declare {
+        index: u32,
+        address: u64,
+        bytes: u64,
+        memory: Arc<dyn Memory>,
+    },
+    /// The memory goes when all that use it have retired.
+    Release {
+        whole: Bytes,
+    },
+    /// The application's thread itself reads or writes memory, once it may.
+    Host {
+        access: Access,
+        grant: SyncSender<Grant>,
+    },
+}
+
+/// The application's thread may have its memory; it says so through `Completions` when it is done.
+pub(crate) struct Grant {
+    /// To be completed; `None` where there is nothing to complete.
+    pub(crate) token: Option<u16>,
+    /// What is wrong with the bytes.
+    pub(crate) result: Result<(), Box<Failure>>,
+}
+
+/// What both threads see.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) to_scheduler: Signal,
+    pub(crate) to_host: Signal,
+    /// Submissions that were taken in and are done.
+    pub(crate) done: AtomicU64,
+    /// The application's thread waits for that.
+    pub(crate) host_waits: AtomicBool,
+    /// The scheduler's thread has ended.
+    pub(crate) gone: AtomicBool,
+    news: Mutex<News>,
+}
+
+/// What the application's thread is to be told.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) diverged: Option<String>,
+    /// Indices of buffers that are gone.
+    pub(crate) free: Vec<u32>,
+    pub(crate) recorder: Option<Recorder>,
+}
+
+impl Shared {
+    pub(crate) fn new(recorder: Option<Recorder>) -> Self {
+        Self {
+            to_scheduler: Signal::new(),
+            to_host: Signal::new(),
+            done: AtomicU64::new(0),
+            host_waits: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            news: Mutex::new(News { recorder, ..News::default() }),
+        }
+    }
+
+    pub(crate) fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the application's thread when this one ends, however it does.
+struct Farewell(Arc<Shared>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.gone.store(true, Ordering::Release);
+        self.0.to_host.wake();
+    }
+}
+
+#[derive(Debug)]
+struct Declared {
+    /// Or why the hazard engine does not know it.
+    handle: Result<Handle, windlass_hazards::Error>,
+    bytes: u64,
+    memory: Arc<dyn Memory>,
+}
+
+/// The buffers, by index.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers(Vec<Option<Declared>>);
+
+impl Buffers {
+    fn get(&self, index: u32) -> Option<&Declared> {
+        self.0.get(index as usize)?.as_ref()
+    }
+
+    pub(crate) fn memory(&self, index: u32) -> Option<&Arc<dyn Memory>> {
+        self.get(index).map(|declared| &declared.memory)
+    }
+
+    /// As the hazard engine takes it.
+    #[inline]
+    fn range(&self, part: &Bytes) -> Result<Range, windlass_hazards::Error> {
+        let unknown = windlass_hazards::Error::UnknownBuffer { buffer: u64::from(part.buffer.index) };
+        let declared = self.get(part.buffer.index).ok_or(unknown)?;
+        Ok(if part.offset == 0 && part.bytes == declared.bytes {
+            Range::whole(declared.handle?)
+        } else {
+            Range::view(declared.handle?, part.offset, part.bytes)
+        })
+    }
+}
+
+/// The accesses of what is about to be inserted.
+#[derive(Default)]
+struct Ranges {
+    reads: Vec<Range>,
+    writes: Vec<Range>,
+    error: Option<windlass_hazards::Error>,
+}
+
+impl Ranges {
+    fn clear(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+        self.error = None;
+    }
+
+    #[inline]
+    fn add(&mut self, buffers: &Buffers, access: &Access) {
+        match buffers.range(&access.part) {
+            Ok(range) => {
+                if access.mode.reads() {
+                    self.reads.push(range);
+                }
+                if access.mode.writes() {
+                    self.writes.push(range);
+                }
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    /// Where it is, and whether it waits for nothing.
+    #[inline]
+    fn insert(&self, engine: &mut Engine) -> Result<(Slot, bool), windlass_hazards::Error> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let inserted = engine.insert(&self.reads, &self.writes)?;
+        Ok((inserted.slot, inserted.upstream.is_empty()))
+    }
+}
+
+/// What a slot of the window holds.
+#[expect(clippy::large_enum_variant, reason = "as for `Submission`")]
+enum Work {
+    Kernel { ticket: Ticket, launched: Launched },
+    Release(Bytes),
+    Host { access: Access, grant: SyncSender<Grant> },
+}
+
+/// Ready kernels: the highest priority first, then the oldest.
+type Ready = BinaryHeap<(i32, Reverse<u64>, Slot)>;
+
+/// A recorded order that this run follows.
+struct Replay {
+    order: Vec<(EventKind, u64)>,
+    next: usize,
+    ready: BTreeMap<u64, Slot>,
+    ended: BTreeMap<u64, Completed>,
+}
+
+/// What the scheduler is built with.
+pub(crate) struct Plan {
+    pub(crate) engine: Engine,
+    pub(crate) window: usize,
+    pub(crate) serial: bool,
+    pub(crate) check: bool,
+    pub(crate) replay: Option<Schedule>,
+}
+
+pub(crate) struct Scheduler {
+    engine: Engine,
+    executor: Box<dyn Executor>,
+    serial: bool,
+    check: bool,
+    submissions: Consumer<Submission>,
+    /// Taken from the queue; there was no room for it.
+    pending: Option<Submission>,
+    completions: Receiver<Completed>,
+    stash: Option<Completed>,
+    shared: Arc<Shared>,
+    kernels: Vec<Arc<Kernel>>,
+    buffers: Buffers,
+    slots: Vec<Option<Work>>,
+    ready: Ready,
+    /// Releases and host accesses that wait for nothing more; they take no place at the executor.
+    own: Vec<Slot>,
+    /// Host accesses under way.
+    granted: usize,
+    running: usize,
+    concurrency: usize,
+    tickets: u64,
+    done: u64,
+    poison: Poison,
+    replay: Option<Replay>,
+    recording: bool,
+    ranges: Ranges,
+}
+
+impl Scheduler {
+    pub(crate) fn new(
+        plan: Plan,
+        mut executor: Box<dyn Executor>,
+        submissions: Consumer<Submission>,
+        shared: Arc<Shared>,
+    ) -> (Self, Completions) {
+        let (sender, completions) = channel();
+        let sender = Completions { sender, shared: shared.clone() };
+        executor.connect(sender.clone());
+        let concurrency = if plan.serial { 1 } else { executor.concurrency().max(1) };
+        let recording = shared.news().recorder.is_some();
+        let replay = plan.replay.map(|schedule| Replay {
+            order: schedule.order().collect(),
+            next: 0,
+            ready: BTreeMap::new(),
+            ended: BTreeMap::new(),
+        });
+        let scheduler = Self {
+            engine: plan.engine,
+            executor,
+            serial: plan.serial,
+            check: plan.check,
+            submissions,
+            pending: None,
+            completions,
+            stash: None,
+            shared,
+            kernels: Vec::new(),
+            buffers: Buffers::default(),
+            slots: (0..plan.window).map(|_| None).collect(),
+            ready: Ready::new(),
+            own: Vec::new(),
+            granted: 0,
+            running: 0,
+            concurrency,
+            tickets: 0,
+            done: 0,
+            poison: Poison::default(),
+            replay,
+            recording,
+            ranges: Ranges::default(),
+        };
+        (scheduler, sender)
+    }
+
+    /// Until the application's side is gone and all is done.
+    pub(crate) fn run(mut self) {
+        let _farewell = Farewell(self.shared.clone());
+        loop {
+            let ended = self.take_completions();
+            let taken = self.take_submissions();
+            self.dispatch();
+            if self.publish() || ended || taken {
+                continue;
+            }
+            if self.submissions.is_abandoned()
+                && self.submissions.is_empty()
+                && self.pending.is_none()
+                && self.engine.is_empty()
+            {
+                return;
+            }
+            self.give_up_replay();
+            let shared = self.shared.clone();
+            shared.to_scheduler.wait(|| self.has_work());
+        }
+    }
+
+    /// Whether another round would find something to do.
+    fn has_work(&mut self) -> bool {
+        if self.stash.is_none() {
+            self.stash = self.completions.try_recv().ok();
+        }
+        self.stash.is_some()
+            || (self.pending.is_none() && !self.submissions.is_empty())
+            || self.has_diverged()
+            || (self.submissions.is_abandoned() && self.engine.is_empty())
+    }
+
+    fn take_completions(&mut self) -> bool {
+        let mut any = false;
+        while let Some(completed) = self.stash.take().or_else(|| self.completions.try_recv().ok()) {
+            any = true;
+            self.complete(completed);
+        }
+        any
+    }
+
+    fn take_submissions(&mut self) -> bool {
+        let mut any = false;
+        while let Some(submission) = self.pending.take().or_else(|| self.submissions.pop().ok()) {
+            if let Some(refused) = self.submit(submission) {
+                self.pending = Some(refused);
+                return any;
+            }
+            any = true;
+            self.dispatch();
+        }
+        any
+    }
+
+    /// Takes in one submission; gives it back where there is no room for it yet.
+    fn submit(&mut self, submission: Submission) -> Option<Submission> {
+        let in_order = !self.serial || self.engine.is_empty();
+        match submission {
+            Submission::Register(kernel) => {
+                self.kernels.push(kernel);
+                self.done += 1;
+            }
+            Submission::Declare { index, address, bytes, memory } => {
+                let handle = self.engine.declare_at(address, bytes);
+                let index = index as usize;
+                if self.buffers.0.len() <= index {
+                    self.buffers.0.resize_with(index + 1, || None);
+                }
+                self.buffers.0[index] = Some(Declared { handle, bytes, memory });
+                self.done += 1;
+            }
+            submission if !in_order => return Some(submission),
+            Submission::Kernel(launched) => {
+                let kernel = &self.kernels[launched.kernel as usize];
+                let (ranges, buffers) = (&mut self.ranges, &self.buffers);
+                ranges.clear();
+                launched.each_access(kernel, |access| ranges.add(buffers, &access));
+                let ticket = Ticket(self.tickets);
+                match ranges.insert(&mut self.engine) {
+                    Ok((slot, ready)) => {
+                        self.tickets += 1;
+                        self.place(slot, Work::Kernel { ticket, launched }, ready);
+                    }
+                    Err(_) if !self.engine.is_empty() => return Some(Submission::Kernel(launched)),
+                    // Not even an empty window holds it.
+                    Err(error) => {
+                        self.tickets += 1;
+                        self.done += 1;
+                        self.conclude(ticket, launched, Err(Cause::Hazards(error)));
+                    }
+                }
+            }
+            Submission::Release { whole } => {
+                let access = Access { part: whole, mode: Mode::Write };
+                match self.insert_own(&access) {
+                    Ok((slot, ready)) => self.place(slot, Work::Release(whole), ready),
+                    Err(_) if !self.engine.is_empty() => return Some(Submission::Release { whole }),
+                    // The engine never had it.
+                    Err(_) => {
+                        self.forget(&whole);
+                        self.done += 1;
+                    }
+                }
+            }
+            Submission::Host { access, grant } => match self.insert_own(&access) {
+                Ok((slot, ready)) => self.place(slot, Work::Host { access, grant }, ready),
+                Err(_) if !self.engine.is_empty() => return Some(Submission::Host { access, grant }),
+                Err(error) => {
+                    let failure = Failure {
+                        ticket: Ticket(self.tickets),
+                        kernel: "host access".into(),
+                        cause: Cause::Hazards(error),
+                    };
+                    // Whether it still listens or not: it has nothing to do.
+                    let _ = grant.send(Grant { token: None, result: Err(Box::new(failure)) });
+                    self.done += 1;
+                }
+            },
+        }
+        None
+    }
+
+    /// What is no kernel goes through the window as one.
+    fn insert_own(&mut self, access: &Access) -> Result<(Slot, bool), windlass_hazards::Error> {
+        self.ranges.clear();
+        self.ranges.add(&self.buffers, access);
+        self.ranges.insert(&mut self.engine)
+    }
+
+    fn place(&mut self, slot: Slot, work: Work, ready: bool) {
+        self.slots[slot.index()] = Some(work);
+        if ready {
+            self.make_ready(slot);
+        }
+    }
+
+    /// It waits for nothing more.
+    #[inline]
+    fn make_ready(&mut self, slot: Slot) {
+        match (&self.slots[slot.index()], &mut self.replay) {
+            (Some(Work::Kernel { ticket, .. }), Some(replay)) => _ = replay.ready.insert(ticket.0, slot),
+            (Some(Work::Kernel { ticket, launched }), None) => {
+                self.ready.push((launched.priority, Reverse(ticket.0), slot));
+            }
+            _ => self.own.push(slot),
+        }
+    }
+
+    /// Starts what may start.
+    fn dispatch(&mut self) {
+        self.follow_replay();
+        loop {
+            if let Some(slot) = self.own.pop() {
+                self.start(slot);
+            } else if self.running < self.concurrency
+                && let Some((.., slot)) = self.ready.pop()
+            {
+                self.start(slot);
+            } else {
+                return;
+            }
+            // A release may have let the next kernel of a recording go.
+            self.follow_replay();
+        }
+    }
+
+    /// Starts and ends kernels in the recorded order, as far as it goes.
+    fn follow_replay(&mut self) {
+        while let Some(replay) = &mut self.replay {
+            match replay.order.get(replay.next) {
+                Some((EventKind::Start, k)) => {
+                    let Some(slot) = replay.ready.remove(k) else { return };
+                    replay.next += 1;
+                    self.start(slot);
+                }
+                Some((EventKind::End, k)) => {
+                    let Some(completed) = replay.ended.remove(k) else { return };
+                    replay.next += 1;
+                    self.retire(completed);
+                }
+                None => {
+                    // The program goes on past the end of the recording: from here it schedules itself.
+                    self.leave_replay();
+                }
+            }
+        }
+    }
+
+    /// From here on as without a recording.
+    fn leave_replay(&mut self) {
+        let Some(replay) = self.replay.take() else { return };
+        for (ticket, slot) in replay.ready {
+            let priority = match &self.slots[slot.index()] {
+                Some(Work::Kernel { launched, .. }) => launched.priority,
+                _ => 0,
+            };
+            self.ready.push((priority, Reverse(ticket), slot));
+        }
+        for (_, completed) in replay.ended {
+            self.retire(completed);
+        }
+    }
+
+    /// A recorded order wants what cannot be: nothing moves, and nothing will be launched before something does.
+    fn has_diverged(&self) -> bool {
+        let moves = self.running > 0 || self.granted > 0 || self.stash.is_some() || self.engine.is_empty();
+        let all_launched = || {
+            // The flag comes after what was launched before it.
+            let host_waits =
+                self.submissions.is_abandoned() || self.shared.host_waits.load(Ordering::Acquire);
+            host_waits && self.submissions.is_empty()
+        };
+        self.replay.is_some() && !moves && (self.pending.is_some() || all_launched())
+    }
+
+    fn give_up_replay(&mut self) {
+        let Some(replay) = self.replay.as_ref().filter(|_| self.has_diverged()) else { return };
+        let problem = match replay.order.get(replay.next) {
+            Some((EventKind::Start, k)) if *k >= self.tickets => {
+                format!("kernel {k} is to start next, and {} were launched", self.tickets)
+            }
+            Some((EventKind::Start, k)) => {
+                format!("kernel {k} is to start next, and waits for kernels that the schedule starts later")
+            }
+            Some((EventKind::End, k)) => format!("kernel {k} is to end next, and does not run"),
+            None => return,
+        };
+        self.shared.news().diverged.get_or_insert(problem);
+        self.leave_replay();
+        self.dispatch();
+    }
+
+    fn start(&mut self, slot: Slot) {
+        let token = slot.0;
+        match &self.slots[slot.index()] {
+            None => {}
+            Some(Work::Release(_)) => self.retire(Completed { token, result: Ok(()), findings: Vec::new() }),
+            Some(Work::Host { access, grant }) => {
+                let result = match self.poison.spoiled(&access.part) {
+                    Some(failure) if access.mode.reads() => Err(Box::new(failure)),
+                    _ => Ok(()),
+                };
+                self.granted += 1;
+                if grant.send(Grant { token: Some(token), result }).is_err() {
+                    // The application has stopped waiting; it reads and writes nothing.
+                    self.retire(Completed { token, result: Ok(()), findings: Vec::new() });
+                }
+            }
+            Some(Work::Kernel { ticket, launched }) => {
+                let ticket = *ticket;
+                let kernel = &self.kernels[launched.kernel as usize];
+                if self.recording {
+                    self.shared.news().record(EventKind::Start, ticket);
+                }
+                let mut accesses = Vec::new();
+                let mut spoiled = None;
+                if self.check || !self.poison.is_empty() {
+                    launched.each_access(kernel, |access| accesses.push(access));
+                    let mut reads = accesses.iter().filter(|a| a.mode.reads());
+                    spoiled = reads.find_map(|a| self.poison.spoiled(&a.part));
+                }
+                self.running += 1;
+                let started = match spoiled {
+                    Some(failure) => {
+                        let cause = Cause::Poisoned { by: failure.ticket, name: failure.kernel };
+                        Started::Ended(Err(cause))
+                    }
+                    None => self.executor.start(Task {
+                        token,
+                        ticket,
+                        kernel,
+                        grid: launched.grid,
+                        block: launched.block,
+                        args: &launched.args,
+                        accesses: &accesses,
+                        buffers: &self.buffers,
+                        check: self.check,
+                    }),
+                };
+                if let Started::Ended(result) = started {
+                    self.complete(Completed { token, result, findings: Vec::new() });
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, completed: Completed) {
+        match (&mut self.replay, self.slots.get(usize::from(completed.token))) {
+            (Some(replay), Some(Some(Work::Kernel { ticket, .. }))) => {
+                replay.ended.insert(ticket.0, completed);
+            }
+            _ => self.retire(completed),
+        }
+    }
+
+    fn retire(&mut self, completed: Completed) {
+        let slot = Slot(completed.token);
+        let Some(work) = self.slots.get_mut(slot.index()).and_then(Option::take) else { return };
+        match work {
+            Work::Release(whole) => {
+                self.poison.clear(&whole);
+                self.free(slot);
+                self.forget(&whole);
+            }
+            Work::Host { access, .. } => {
+                self.granted -= 1;
+                if access.mode == Mode::Write && completed.result.is_ok() {
+                    self.poison.clear(&access.part);
+                }
+                self.free(slot);
+            }
+            Work::Kernel { ticket, launched } => {
+                self.running -= 1;
+                if self.recording {
+                    self.shared.news().record(EventKind::End, ticket);
+                }
+                if !completed.findings.is_empty() {
+                    self.shared.news().findings.extend(completed.findings);
+                }
+                self.free(slot);
+                if completed.result.is_err() || !self.poison.is_empty() || launched.callback.is_some() {
+                    self.conclude(ticket, launched, completed.result);
+                }
+            }
+        }
+        self.done += 1;
+    }
+
+    /// Takes a slot out of the window; those that waited for it alone are ready.
+    #[inline]
+    fn free(&mut self, slot: Slot) {
+        let mut freed: SmallVec<[Slot; 16]> = SmallVec::new();
+        if let Ok(slots) = self.engine.retire(slot)
+            && !slots.is_empty()
+        {
+            freed.extend(slots.iter());
+        }
+        freed.into_iter().for_each(|slot| self.make_ready(slot));
+    }
+
+    /// The last user of a buffer has retired. Whoever still holds its memory for a moment keeps it alive.
+    fn forget(&mut self, whole: &Bytes) {
+        let index = whole.buffer.index;
+        if let Some(declared) = self.buffers.0.get_mut(index as usize).and_then(Option::take) {
+            // It cannot be in use: its release was a write of all of it.
+            let _ = declared.handle.map(|handle| self.engine.release(handle));
+        }
+        self.shared.news().free.push(index);
+    }
+
+    /// What a kernel's end means for the bytes that it writes, and for those who want to know.
+    fn conclude(&mut self, ticket: Ticket, launched: Launched, result: Result<(), Cause>) {
+        let kernel = self.kernels[launched.kernel as usize].clone();
+        let (root, name) = match &result {
+            Err(Cause::Poisoned { by, name }) => (*by, name.clone()),
+            _ => (ticket, kernel.name.clone()),
+        };
+        launched.each_access(&kernel, |access| match &result {
+            Err(_) if access.mode.writes() => self.poison.spoil(&access.part, root, &name),
+            Ok(()) if access.mode == Mode::Write => self.poison.clear(&access.part),
+            _ => {}
+        });
+        let result = result.map_err(|cause| Failure { ticket, kernel: kernel.name.clone(), cause });
+        if let Err(failure) = &result {
+            self.shared.news().failures.push(failure.clone());
+        }
+        if let Some(callback) = launched.callback {
+            // Its panic is its author's; the hook has printed it, and the schedule goes on.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
+        }
+    }
+
+    /// Tells the application's thread how far things are.
+    fn publish(&mut self) -> bool {
+        if self.shared.done.load(Ordering::Relaxed) == self.done {
+            return false;
+        }
+        self.shared.done.store(self.done, Ordering::Release);
+        self.shared.to_host.wake();
+        true
+    }
+}
+
+impl News {
+    fn record(&mut self, kind: EventKind, ticket: Ticket) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.happened(kind, ticket);
+        }
+    }
+}

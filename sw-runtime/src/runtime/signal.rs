@@ -1,0 +1,44 @@
+//! Sleeps until another thread has put something into a queue; costs the other thread a fence while nobody sleeps.
+
+use super::sync::{AtomicBool, Condvar, Mutex, Ordering, fence};
+
+/// One thread waits, any number wake it.
+#[derive(Debug)]
+pub(crate) struct Signal {
+    asleep: AtomicBool,
+    mutex: Mutex<()>,
+    condvar: Condvar,
+}
+
+impl Signal {
+    pub(crate) fn new() -> Self {
+        Self { asleep: AtomicBool::new(false), mutex: Mutex::new(()), condvar: Condvar::new() }
+    }
+
+    /// To be called after the change that the sleeper waits for.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        // Either we see that it sleeps, or it sees our change: this fence and the one in `wait` come in some order.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) {
+            // It holds the mutex from its last look until it sleeps.
+            drop(self.mutex.lock());
+            self.condvar.notify_one();
+        }
+    }
+
+    /// Returns once `ready` is true.
+    pub(crate) fn wait(&self, mut ready: impl FnMut() -> bool) {
+        if ready() {
+            return;
+        }
+        // Nothing that panics runs under the mutex but `ready`, and nothing is behind it to be left half done.
+        let mut guard = self.mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while !ready() {
+            guard = self.condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,622 @@
+//! The runtime as its users meet it: results, failures, priorities, records, declarations.
+
+mod common;
+
+use common::seed;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+use windlass_runtime::args;
+use windlass_runtime::runtime::{
+    Buffer, Cause, Cpu, Error, EventKind, Failure, Immediate, Kernel, Options, Policy, Registered, Runtime,
+    Schedule, Ticket, View, Violation,
+};
+
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+fn mix(a: u32, b: u32) -> u32 {
+    (a ^ b.rotate_left(13)).wrapping_mul(0x9E37_79B1).wrapping_add(b >> 7)
+}
+
+/// One CTA; all that it writes depends on all that it reads, on its number and on the place.
+fn footprint() -> Kernel {
+    Kernel::new("footprint").value("number").read("a").read("b").write("c").read_write("d").body(|cta| {
+        let number = cta.value::<u32>(0)?;
+        let (a, b) = (cta.read::<u32>(1)?, cta.read::<u32>(2)?);
+        let (c, d) = (cta.write::<u32>(3)?, cta.read_write::<u32>(4)?);
+        let mut digest = number;
+        (0..a.len()).for_each(|i| digest = mix(digest, a.get(i)));
+        (0..b.len()).for_each(|i| digest = mix(digest, b.get(i)));
+        (0..d.len()).for_each(|i| digest = mix(digest, d.get(i)));
+        if number.is_multiple_of(7) {
+            std::thread::sleep(Duration::from_micros(u64::from(number % 97)));
+        }
+        (0..c.len()).for_each(|i| c.set(i, mix(digest, i as u32)));
+        (0..d.len()).step_by(2).for_each(|i| d.set(i, mix(digest, i as u32 + 1)));
+        Ok(())
+    })
+}
+
+const ELEMENTS: usize = 48;
+
+/// A random program: what it launches, releases and reads on the way depends on the seed alone.
+fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, Error> {
+    let rng = &mut Rng(seed);
+    let kernel = rt.register(footprint())?;
+    let mut buffers: Vec<Buffer<u32>> = Vec::new();
+    for _ in 0..2 + rng.below(6) {
+        buffers.push(rt.buffer(ELEMENTS)?);
+    }
+    let mut seen = Vec::new();
+    for number in 0..kernels {
+        let mut view = || -> View<u32> {
+            let buffer = buffers[rng.below(buffers.len() as u64) as usize];
+            match rng.below(3) {
+                0 => buffer.into(),
+                _ => {
+                    let start = rng.below(ELEMENTS as u64) as usize;
+                    buffer.slice(start..start + rng.below((ELEMENTS - start + 1) as u64) as usize)
+                }
+            }
+        };
+        let views = [view(), view(), view(), view()];
+        let [a, b, c, d] = &views;
+        let options = Options::new().priority(rng.below(3) as i32);
+        rt.launch_with(kernel, 1, 32, args![number, a, b, c, d], options)?;
+        match rng.below(40) {
+            0 => {
+                let n = rng.below(buffers.len() as u64) as usize;
+                rt.release(buffers[n])?;
+                buffers[n] = rt.buffer_from(&[number; ELEMENTS])?;
+            }
+            1 => seen.push(rt.read(a)?),
+            2 => rt.write(buffers[0].slice(3..9), &[number; 6])?,
+            3 => rt.synchronize()?,
+            _ => {}
+        }
+    }
+    for buffer in buffers {
+        seen.push(rt.read(buffer)?);
+    }
+    rt.synchronize()?;
+    Ok(seen)
+}
+
+#[test]
+fn memory_is_what_program_order_makes_it() {
+    let seed = seed();
+    for round in 0..60 {
+        let seed = seed.wrapping_add(round);
+        let mut serial =
+            Runtime::builder().policy(Policy::Serial).executor(Cpu::new(1).unwrap()).build().unwrap();
+        let expected = program(&mut serial, seed, 120).unwrap();
+        for (window, threads, queue) in [(4, 2, 1), (32, 4, 1024), (1024, 3, 7)] {
+            let executor = Cpu::new(threads).unwrap();
+            let mut rt = Runtime::builder().window(window).queue(queue).executor(executor).build().unwrap();
+            let found = program(&mut rt, seed, 120);
+            let found =
+                found.unwrap_or_else(|e| panic!("seed {seed}, window {window}: {e}; {:?}", rt.synchronize()));
+            assert_eq!(found, expected, "seed {seed}, window {window}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn independent_kernels_run_at_the_same_time_and_ctas_too() {
+    let mut rt = Runtime::builder().executor(Cpu::new(4).unwrap()).build().unwrap();
+    // Each CTA waits until the other kernel's CTAs are there too: one after another they would wait for ever.
+    let barrier = Arc::new(Barrier::new(4));
+    let meet = rt.register(Kernel::new("meet").write("out").body(move |cta| {
+        barrier.wait();
+        cta.write::<u64>(0)?.set(cta.index() as usize, cta.index() + 1);
+        Ok(())
+    }));
+    let meet = meet.unwrap();
+    let (a, b) = (rt.buffer::<u64>(2).unwrap(), rt.buffer::<u64>(2).unwrap());
+    rt.launch(meet, 2, 1, args![a]).unwrap();
+    rt.launch(meet, 2, 1, args![b]).unwrap();
+    rt.synchronize().unwrap();
+    assert_eq!((rt.read(a).unwrap(), rt.read(b).unwrap()), (vec![1, 2], vec![1, 2]));
+}
+
+#[test]
+fn ctas_have_their_place_in_the_grid() {
+    let mut rt = Runtime::builder().build().unwrap();
+    let place = Kernel::new("place").write("out").body(|cta| {
+        let ([x, y, z], [gx, gy, _]) = (cta.id(), cta.grid());
+        let out = cta.write::<u32>(0)?;
+        assert_eq!(cta.threads(), cta.index() as usize * 6..(cta.index() as usize + 1) * 6);
+        out.set(((z * gy + y) * gx + x) as usize, x * 100 + y * 10 + z);
+        Ok(())
+    });
+    let place = rt.register(place).unwrap();
+    let out = rt.buffer::<u32>(24).unwrap();
+    rt.launch(place, (4, 3, 2), [3, 2, 1], args![out]).unwrap();
+    let expected: Vec<u32> = (0..24).map(|i| i % 4 * 100 + i / 4 % 3 * 10 + i / 12).collect();
+    assert_eq!(rt.read(out).unwrap(), expected);
+}
+
+/// Adds 1 to each element; fails where the first is `fails`, panics where it is `panics`.
+fn increment() -> Kernel {
+    Kernel::new("increment").read("from").write("to").body(|cta| {
+        let (from, to) = (cta.read::<i32>(0)?, cta.write::<i32>(1)?);
+        match from.get(0) {
+            -1 => return Err("minus one".into()),
+            -2 => panic!("minus two"),
+            -3 => _ = from.get(from.len()),
+            _ => {}
+        }
+        (0..to.len()).for_each(|i| to.set(i, from.get(i) + 1));
+        Ok(())
+    })
+}
+
+fn failures(result: Result<(), Error>) -> Vec<Failure> {
+    match result {
+        Err(Error::Failed(failures)) => failures.0,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_failed_kernel_poisons_its_dependents_and_nothing_else() {
+    for (first, text) in
+        [(-1, "minus one"), (-2, "panicked: minus two"), (-3, "panicked: element 4 of an argument of 4")]
+    {
+        let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+        let increment = rt.register(increment()).unwrap();
+        let [bad, good] = [first, 5].map(|v| rt.buffer_from(&[v; 4]).unwrap());
+        let [b, c, d, e, f] = [(); 5].map(|()| rt.buffer::<i32>(4).unwrap());
+        let fails = rt.launch(increment, 1, 1, args![bad, b]).unwrap();
+        let reads = rt.launch(increment, 1, 1, args![b, c]).unwrap();
+        let fine = rt.launch(increment, 1, 1, args![good, d]).unwrap();
+        let chain = rt.launch(increment, 1, 1, args![c, e]).unwrap();
+        // Overwrites what was poisoned, and has nothing to do with the failure.
+        let anew = rt.launch(increment, 1, 1, args![d, c]).unwrap();
+        rt.launch(increment, 1, 1, args![c, f]).unwrap();
+        assert_eq!([fails, reads, fine, chain, anew].map(|t| t.0), [0, 1, 2, 3, 4]);
+        let failures = failures(rt.synchronize());
+        let found: Vec<_> = failures.iter().map(|f| (f.ticket, f.cause.to_string())).collect();
+        let not_run = "not run: it reads what launch 0 (increment) should have written".to_string();
+        assert_eq!(found, [(fails, text.into()), (reads, not_run.clone()), (chain, not_run)]);
+        assert_eq!(rt.synchronize(), Ok(()), "each failure is told once");
+        assert_eq!(rt.read(f).unwrap(), [8; 4]);
+        for poisoned in [b, e] {
+            let error = rt.read(poisoned).unwrap_err();
+            assert!(matches!(&error, Error::Poisoned(by) if by.ticket == fails), "{error}");
+        }
+        // A later launch still knows, until the bytes are written anew.
+        rt.launch(increment, 1, 1, args![e, f]).unwrap();
+        assert!(rt.synchronize().is_err());
+        rt.write(e, &[1, 2, 3, 4]).unwrap();
+        rt.launch(increment, 1, 1, args![e, f]).unwrap();
+        assert_eq!(rt.read(f).unwrap(), [2, 3, 4, 5]);
+        assert_eq!(rt.synchronize(), Ok(()));
+    }
+}
+
+#[test]
+fn poison_is_exact_on_bytes() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let increment = rt.register(increment()).unwrap();
+    let (bad, all, out) =
+        (rt.buffer_from(&[-1; 4]).unwrap(), rt.buffer_from(&[7; 12]).unwrap(), rt.buffer::<i32>(4).unwrap());
+    rt.launch(increment, 1, 1, args![bad, all.slice(4..8)]).unwrap();
+    assert!(rt.synchronize().is_err());
+    rt.launch(increment, 1, 1, args![all.slice(0..4), out]).unwrap();
+    rt.launch(increment, 1, 1, args![all.slice(8..12), out]).unwrap();
+    rt.synchronize().unwrap();
+    rt.launch(increment, 1, 1, args![all.slice(1..5), out]).unwrap();
+    assert!(rt.synchronize().is_err());
+    rt.write(all.slice(4..6), &[1, 1]).unwrap();
+    assert_eq!(rt.read(all.slice(0..6)).unwrap(), [7, 7, 7, 7, 1, 1]);
+    assert!(rt.read(all.slice(5..7)).is_err());
+}
+
+#[test]
+fn the_highest_priority_starts_first_then_the_oldest() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let (open, gate) = channel();
+    let gate = Mutex::new(gate);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let wait = rt.register(Kernel::new("wait").body(move |_| Ok(gate.lock().unwrap().recv()?))).unwrap();
+    let note = {
+        let order = order.clone();
+        Kernel::new("note").value("number").body(move |cta| {
+            order.lock().unwrap().push(cta.value::<u8>(0)?);
+            Ok(())
+        })
+    };
+    let note = rt.register(note).unwrap();
+    rt.launch(wait, 1, 1, args![]).unwrap();
+    for (number, priority) in [(0u8, 0), (1, 5), (2, -3), (3, 5), (4, 0)] {
+        rt.launch_with(note, 1, 1, args![number], Options::new().priority(priority)).unwrap();
+    }
+    // Nothing else tells that they are in the window: a kernel runs, and the scheduler has time.
+    std::thread::sleep(Duration::from_millis(200));
+    open.send(()).unwrap();
+    rt.synchronize().unwrap();
+    assert_eq!(*order.lock().unwrap(), [1, 3, 0, 4, 2]);
+}
+
+#[test]
+fn callbacks_tell_what_became_of_each_launch() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let increment = rt.register(increment()).unwrap();
+    let (a, b, c) =
+        (rt.buffer_from(&[-1]).unwrap(), rt.buffer::<i32>(1).unwrap(), rt.buffer::<i32>(1).unwrap());
+    let (tell, told) = channel();
+    for (number, (from, to)) in [(a, b), (b, c), (c, a), (a, a)].into_iter().enumerate() {
+        let tell = tell.clone();
+        let options = Options::new().on_done(move |result| {
+            tell.send((number, result.map_err(|f| f.cause))).unwrap();
+            assert!(number != 3, "a callback that panics harms nobody");
+        });
+        rt.launch_with(increment, 1, 1, args![from, to], options).unwrap();
+    }
+    assert!(rt.synchronize().is_err());
+    drop(tell);
+    let mut told: Vec<_> = told.iter().collect();
+    told.sort_by_key(|(number, _)| *number);
+    let poisoned = || Err(Cause::Poisoned { by: Ticket(0), name: "increment".into() });
+    assert_eq!(
+        told,
+        [(0, Err(Cause::Returned("minus one".into()))), (1, poisoned()), (2, poisoned()), (3, poisoned())]
+    );
+    rt.write(a, &[4]).unwrap();
+    assert_eq!(rt.read(a).unwrap(), [4]);
+}
+
+#[test]
+fn what_is_wrong_with_a_launch_is_said_at_once_and_nothing_happens() {
+    let mut rt = Runtime::builder().build().unwrap();
+    let mut other = Runtime::builder().build().unwrap();
+    let increment = rt.register(increment()).unwrap();
+    let value = rt.register(Kernel::new("value").value("v").read("x")).unwrap();
+    let closure = |first: u64, last: u64| {
+        Kernel::new("closure").read("x").write("y").access(move |launch, accesses| {
+            accesses.read(0, 0..launch.bytes(0));
+            accesses.write(1, first..last);
+        })
+    };
+    let [late, fine] = [closure(4, 20), closure(4, 16)].map(|k| rt.register(k).unwrap());
+    let wrong = Kernel::new("wrong").read("x").access(|_, accesses| accesses.write(0, 0..4));
+    let wrong = rt.register(wrong).unwrap();
+    let many =
+        Kernel::new("many").read("x").access(|_, accesses| (0..300).for_each(|_| accesses.read(0, 1..2)));
+    let many = rt.register(many).unwrap();
+    let (a, b) = (rt.buffer_from(&[1, 2, 3, 4]).unwrap(), rt.buffer::<i32>(4).unwrap());
+    let gone = rt.buffer::<i32>(4).unwrap();
+    rt.release(gone).unwrap();
+    let foreign = other.buffer::<i32>(4).unwrap();
+    let foreign_kernel = other.register(self::increment()).unwrap();
+    let mut text =
+        |kernel: Registered, grid: u32, args: &[_]| rt.launch(kernel, grid, 1, args).unwrap_err().to_string();
+    for (found, expected) in [
+        (text(foreign_kernel, 1, args![a, b]), "not registered with this runtime"),
+        (text(increment, 1, args![a]), "kernel increment takes 2 arguments, and was given 1"),
+        (text(increment, 1, args![a, 3]), "argument 1 (to) of kernel increment is to be a buffer"),
+        (text(value, 1, args![a, b]), "argument 0 (v) of kernel value is to be a value"),
+        (text(increment, 0, args![a, b]), "a grid of [0, 1, 1] CTAs"),
+        (text(increment, 1, args![a, gone]), "not of this runtime, or was released"),
+        (text(increment, 1, args![foreign, b]), "not of this runtime, or was released"),
+        (
+            text(increment, 1, args![a.slice(2..5), b]),
+            "12 bytes from offset 8 are past the end of a buffer of 16 bytes (argument 0 (from) of kernel increment)",
+        ),
+        #[expect(clippy::reversed_empty_ranges, reason = "that is the error")]
+        (text(increment, 1, args![a.slice(3..1), b]), "past the end"),
+        (
+            text(late, 1, args![a, b]),
+            "16 bytes from offset 4 are past the end of a buffer of 16 bytes (argument 1 of kernel closure, as",
+        ),
+        (
+            text(wrong, 1, args![a]),
+            "kernel wrong declares a write of argument 0, and its parameter there is a read buffer",
+        ),
+        (text(many, 1, args![a]), "kernel many declares more than 255 ranges"),
+    ] {
+        assert!(found.contains(expected), "{found}\nwithout {expected}");
+    }
+    assert_eq!(rt.launch(fine, 1, 1, args![a, b]), Ok(Ticket(0)), "the refused ones have no number");
+    assert!(failures(rt.synchronize())[0].cause.to_string().contains("no body for the CPU"));
+    assert!(rt.buffer::<u8>(0).unwrap_err().to_string().contains("a buffer of 0 elements of u8"));
+    assert!(matches!(rt.buffer::<u8>(1 << 52), Err(Error::OutOfMemory { .. })));
+    assert!(rt.write(a, &[1]).unwrap_err().to_string().contains("as many elements"));
+    for (window, text) in [(3, "a window of 3 kernels; choose 4 to 4096"), (4097, "choose 4 to 4096")] {
+        assert!(Runtime::builder().window(window).build().unwrap_err().to_string().contains(text));
+    }
+    assert!(Runtime::builder().queue(0).build().unwrap_err().to_string().contains("choose 1 to"));
+}
+
+#[test]
+fn a_body_that_takes_an_argument_for_another_fails_with_a_remedy() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let mut fails = |kernel: Kernel| {
+        let kernel = rt.register(kernel.read("x").value("v")).unwrap();
+        let x = rt.buffer::<f32>(1).unwrap();
+        rt.launch(kernel, 1, 1, args![x, 1.0f32]).unwrap();
+        failures(rt.synchronize())[0].cause.to_string()
+    };
+    assert_eq!(
+        fails(Kernel::new("a").body(|cta| Ok(cta.read::<f64>(0).map(|_| ())?))),
+        "argument 0 is of f32, not of f64"
+    );
+    assert_eq!(
+        fails(Kernel::new("b").body(|cta| Ok(cta.read::<f32>(1).map(|_| ())?))),
+        "argument 1 is no buffer"
+    );
+    assert_eq!(
+        fails(Kernel::new("c").body(|cta| Ok(cta.value::<f32>(2).map(|_| ())?))),
+        "argument 2 is no value"
+    );
+    assert_eq!(
+        fails(Kernel::new("d").body(|cta| Ok(cta.write::<f32>(0).map(|_| ())?))),
+        "argument 0 (x) is declared as read, and the body asks for write; correct one of the two"
+    );
+}
+
+#[test]
+fn dropping_the_runtime_waits_for_all_that_was_launched() {
+    let ran = Arc::new(AtomicU32::new(0));
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let count = ran.clone();
+    let slow = Kernel::new("slow").read_write("x").body(move |_| {
+        std::thread::sleep(Duration::from_millis(2));
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    });
+    let slow = rt.register(slow).unwrap();
+    let x = rt.buffer::<u8>(1).unwrap();
+    for _ in 0..20 {
+        rt.launch(slow, 1, 1, args![x]).unwrap();
+    }
+    drop(rt);
+    assert_eq!(ran.load(Ordering::Relaxed), 20);
+}
+
+#[test]
+fn memory_of_released_buffers_is_given_back_after_its_last_use() {
+    let mut rt = Runtime::builder().window(4).executor(Cpu::new(2).unwrap()).build().unwrap();
+    let increment = rt.register(increment()).unwrap();
+    let out = rt.buffer::<i32>(64).unwrap();
+    // 128 GiB in all, were it kept.
+    for round in 0..4000 {
+        let big = rt.buffer::<i32>(8 << 20).unwrap();
+        if round % 400 == 0 {
+            rt.launch(increment, 1, 1, args![out, big.slice(0..64)]).unwrap();
+            rt.launch(increment, 1, 1, args![big.slice(0..64), out]).unwrap();
+        }
+        rt.release(big).unwrap();
+        assert_eq!(rt.release(big), Err(Error::UnknownBuffer));
+        rt.synchronize().unwrap();
+    }
+    assert_eq!(rt.read(out).unwrap(), [20; 64]);
+}
+
+/// Kernels that wait for each other here and there, in an order that depends on the machine.
+fn jumble(rt: &mut Runtime) -> Vec<Vec<u32>> {
+    program(rt, 11, 60).unwrap()
+}
+
+#[test]
+fn a_recorded_schedule_is_repeated_exactly_on_other_executors() {
+    let mut recorded = Runtime::builder().executor(Cpu::new(4).unwrap()).record(true).build().unwrap();
+    let image = jumble(&mut recorded);
+    let recording = recorded.recording().unwrap();
+    assert_eq!(recording.schedule.events.len(), 120);
+    let mut file = Vec::new();
+    recording.schedule.write(&mut file).unwrap();
+    let schedule = Schedule::read(&*file).unwrap();
+    assert_eq!(schedule, recording.schedule);
+    let order = |schedule: &Schedule| schedule.order().collect::<Vec<_>>();
+    for threads in [1, 2, 7] {
+        let executor = Cpu::new(threads).unwrap();
+        let builder = Runtime::builder().executor(executor).record(true).replay(schedule.clone());
+        let mut rt = builder.build().unwrap();
+        assert_eq!(jumble(&mut rt), image, "{threads} threads");
+        assert_eq!(order(&rt.recording().unwrap().schedule), order(&schedule), "{threads} threads");
+    }
+    let mut nothing =
+        Runtime::builder().executor(Immediate).record(true).replay(schedule.clone()).build().unwrap();
+    jumble(&mut nothing);
+    assert_eq!(order(&nothing.recording().unwrap().schedule), order(&schedule));
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_is_told_and_the_program_runs_on() {
+    let schedule =
+        |text: &str| Schedule::read(format!("{{\"schedule\":1,\"executor\":\"x\"}}\n{text}").as_bytes());
+    let lines = |events: &[(&str, u64)]| {
+        let line = |(e, k): &(&str, u64)| format!("{{\"e\":\"{e}\",\"k\":{k},\"ns\":1}}\n");
+        events.iter().map(line).collect::<String>()
+    };
+    let run = |events: &[(&str, u64)]| {
+        let schedule = schedule(&lines(events)).unwrap();
+        let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).replay(schedule).build().unwrap();
+        let increment = rt.register(increment()).unwrap();
+        let (a, b) = (rt.buffer_from(&[1]).unwrap(), rt.buffer::<i32>(1).unwrap());
+        rt.launch(increment, 1, 1, args![a, b]).unwrap();
+        rt.launch(increment, 1, 1, args![b, a]).unwrap();
+        let result = rt.synchronize();
+        assert_eq!(rt.read(a).unwrap(), [3]);
+        result.map_err(|e| e.to_string())
+    };
+    assert_eq!(run(&[("start", 0), ("end", 0), ("start", 1), ("end", 1)]), Ok(()));
+    assert_eq!(run(&[("start", 0), ("end", 0)]), Ok(()), "past its end the policy decides");
+    let early = run(&[("start", 1), ("end", 1), ("start", 0), ("end", 0)]).unwrap_err();
+    assert!(
+        early.contains("kernel 1 is to start next, and waits for kernels that the schedule starts later"),
+        "{early}"
+    );
+    let more = run(&[("start", 0), ("end", 0), ("start", 7), ("end", 7)]).unwrap_err();
+    assert!(more.contains("kernel 7 is to start next, and 2 were launched"), "{more}");
+    for (text, problem) in [
+        (lines(&[("start", 0), ("start", 0)]), "line 3 of the schedule: kernel 0 starts twice"),
+        (lines(&[("end", 0)]), "line 2 of the schedule: kernel 0 ends and does not run"),
+        (lines(&[("start", 0), ("start", 1), ("end", 1)]), "line 4 of the schedule: kernel 0 never ends"),
+        ("{".into(), "line 2 of the schedule"),
+    ] {
+        let error = schedule(&text).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+    assert!(Schedule::read(&b""[..]).is_err());
+    assert!(
+        Schedule::read(&b"{\"schedule\":2,\"executor\":\"x\"}"[..])
+            .unwrap_err()
+            .to_string()
+            .contains("version 2")
+    );
+}
+
+#[test]
+fn a_recording_is_a_ktrace_with_the_same_hazards() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).record(true).build().unwrap();
+    let increment = rt.register(increment()).unwrap();
+    let (a, b) = (rt.buffer_from(&[1; 8]).unwrap(), rt.buffer::<i32>(8).unwrap());
+    rt.launch(increment, 3, (32, 2), args![a.slice(0..4), b.slice(0..4)]).unwrap();
+    rt.launch(increment, 1, 1, args![a.slice(4..8), b.slice(4..8)]).unwrap();
+    rt.launch(increment, 1, 1, args![b, a]).unwrap();
+    rt.synchronize().unwrap();
+    let recording = rt.recording().unwrap();
+    let kernels: Vec<_> = recording.trace.kernels().collect();
+    assert_eq!(
+        kernels.iter().map(|k| (k.index, k.ctas(), k.threads())).collect::<Vec<_>>(),
+        [(0, 3, 64), (1, 1, 1), (2, 1, 1)]
+    );
+    assert!(kernels.iter().all(|k| k.dur_ns.is_some()));
+    let graph = windlass_runtime::graph::DependencyGraph::build(&kernels).unwrap();
+    assert_eq!((graph.upstream(0), graph.upstream(1), graph.upstream(2)), (&[][..], &[][..], &[0, 1][..]));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let plain = windlass_runtime::ktrace::Compression::Plain;
+    let mut writer =
+        windlass_runtime::ktrace::Writer::create(file.path(), &recording.trace.header, plain).unwrap();
+    writer.trace(&recording.trace).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(windlass_runtime::ktrace::Trace::load(file.path()).unwrap().runs, recording.trace.runs);
+    assert_eq!(Runtime::builder().build().unwrap().recording().unwrap_err(), Error::NotRecorded);
+}
+
+#[test]
+fn wrong_declarations_are_found_with_kernel_argument_and_bytes() {
+    let checked = |kernel: Kernel| {
+        let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).check(true).build().unwrap();
+        let kernel = rt.register(kernel).unwrap();
+        let (x, y) = (rt.buffer::<u16>(100).unwrap(), rt.buffer::<u16>(100).unwrap());
+        rt.launch(kernel, 4, 5, args![x.slice(10..30), y.slice(50..70)]).unwrap();
+        rt.synchronize().unwrap();
+        let found = rt.findings();
+        assert!(rt.findings().is_empty(), "told once");
+        found.iter().map(|f| (f.position, f.violation, f.offset, f.bytes)).collect::<Vec<_>>()
+    };
+    let copies = |kernel: Kernel| {
+        kernel.body(|cta| {
+            let (x, y) = (cta.read::<u16>(0)?, cta.write::<u16>(1)?);
+            cta.threads().for_each(|i| y.set(i, x.get(i)));
+            Ok(())
+        })
+    };
+    let new = || Kernel::new("copy").read("x").write("y");
+    assert_eq!(checked(copies(new())), []);
+    // Reads 20 elements from byte 20, and says 12; writes 40 bytes from 100, and says the last 20.
+    let narrow = new().access(|_, accesses| {
+        accesses.read(0, 0..24);
+        accesses.write(1, 20..40);
+    });
+    assert_eq!(
+        checked(copies(narrow)),
+        [(0, Violation::UndeclaredRead, 44, 16), (1, Violation::UndeclaredWrite, 100, 20)]
+    );
+    let idle = new().body(|cta| {
+        let y = cta.write::<u16>(1)?;
+        cta.threads().filter(|i| i % 10 != 3).for_each(|i| y.set(i, 1));
+        Ok(())
+    });
+    assert_eq!(
+        checked(idle),
+        [
+            (0, Violation::NeverRead, 20, 40),
+            (1, Violation::NotOverwritten, 106, 2),
+            (1, Violation::NotOverwritten, 126, 2)
+        ]
+    );
+    let modest = Kernel::new("m").read_write("x").read_write("y").body(|cta| {
+        let (x, y) = (cta.read_write::<u16>(0)?, cta.read_write::<u16>(1)?);
+        cta.threads().for_each(|i| y.set(i, x.get(i)));
+        Ok(())
+    });
+    assert_eq!(checked(modest), [(0, Violation::NeverWritten, 20, 40), (1, Violation::NeverRead, 100, 40)]);
+    assert!(Violation::NotOverwritten.is_unsafe() && !Violation::NeverRead.is_unsafe());
+    // Slices of Rust count as touched in their whole length.
+    let slices = new().body(|cta| {
+        let (x, y) = (cta.read::<u16>(0)?, cta.write::<u16>(1)?);
+        // SAFETY: each CTA has its own five elements of `y`, and nobody writes `x`.
+        unsafe { y.as_mut_slice(cta.threads()).copy_from_slice(x.as_slice(cta.threads())) };
+        Ok(())
+    });
+    assert_eq!(checked(slices), []);
+}
+
+#[test]
+fn every_launch_is_started_and_ended_once_in_an_order_that_hazards_allow() {
+    let seed = seed();
+    for (round, window) in [4, 32, 600].into_iter().enumerate() {
+        let executor = Cpu::new(3).unwrap();
+        let mut rt = Runtime::builder().window(window).executor(executor).record(true).build().unwrap();
+        program(&mut rt, seed.wrapping_add(round as u64), 300).unwrap();
+        let recording = rt.recording().unwrap();
+        let kernels: Vec<_> = recording.trace.kernels().collect();
+        let graph = windlass_runtime::graph::DependencyGraph::build(&kernels).unwrap();
+        let mut ended = vec![None; kernels.len()];
+        let mut started = vec![0; kernels.len()];
+        for (kind, k) in recording.schedule.order() {
+            match kind {
+                EventKind::Start => {
+                    started[k as usize] += 1;
+                    assert!(
+                        graph.upstream(k as u32).iter().all(|u| ended[*u as usize] == Some(())),
+                        "kernel {k}"
+                    );
+                }
+                EventKind::End => assert!(ended[k as usize].replace(()).is_none(), "kernel {k} ended twice"),
+            }
+        }
+        assert!(started.iter().all(|n| *n == 1) && ended.iter().all(Option::is_some));
+    }
+}
+
+#[test]
+fn a_runtime_may_move_between_threads() {
+    fn send<T: Send>() {}
+    fn both<T: Send + Sync>() {}
+    send::<Runtime>();
+    both::<(Buffer<f32>, View<f32>, Registered, Kernel, Error, Failure)>();
+    // Several threads launch behind a mutex.
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let sum = Arc::new(AtomicU64::new(0));
+    let total = sum.clone();
+    let add = Kernel::new("add")
+        .value("n")
+        .body(move |cta| Ok(_ = total.fetch_add(cta.value::<u64>(0)?, Ordering::Relaxed)));
+    let add = rt.register(add).unwrap();
+    let rt = Mutex::new(rt);
+    std::thread::scope(|scope| {
+        for first in 0..4u64 {
+            let rt = &rt;
+            scope.spawn(move || {
+                (0..250)
+                    .for_each(|i| _ = rt.lock().unwrap().launch(add, 1, 1, args![first * 250 + i]).unwrap());
+            });
+        }
+    });
+    rt.into_inner().unwrap().synchronize().unwrap();
+    assert_eq!(sum.load(Ordering::Relaxed), 999 * 1000 / 2);
+}
