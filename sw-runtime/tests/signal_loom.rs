@@ -5,6 +5,7 @@ mod sync {
     pub(super) use loom::sync::{Condvar, Mutex};
 }
 
+#[allow(dead_code, reason = "the patience is not for loom")]
 #[path = "../src/runtime/signal.rs"]
 mod signal;
 
@@ -32,7 +33,7 @@ fn a_change_before_a_wake_is_never_slept_through() {
             })
         };
         // loom reports a deadlock where this sleeps for ever.
-        signal.wait(|| queue.load(Ordering::Acquire) == 1);
+        signal.wait(0, || queue.load(Ordering::Acquire) == 1);
         other.join().unwrap();
     });
 }
@@ -55,7 +56,7 @@ fn two_threads_wake_one() {
                 signal.wake();
             })
         };
-        signal.wait(|| queue.load(Ordering::Acquire) == 2);
+        signal.wait(0, || queue.load(Ordering::Acquire) == 2);
         other.join().unwrap();
         another.join().unwrap();
     });
@@ -71,14 +72,14 @@ fn two_sleepers_take_turns() {
             let (there, back) = (there.clone(), back.clone());
             let (asked, answered) = (asked.clone(), answered.clone());
             thread::spawn(move || {
-                there.wait(|| asked.load(Ordering::Acquire) == 1);
+                there.wait(0, || asked.load(Ordering::Acquire) == 1);
                 answered.store(1, Ordering::Release);
                 back.wake();
             })
         };
         asked.store(1, Ordering::Release);
         there.wake();
-        back.wait(|| answered.load(Ordering::Acquire) == 1);
+        back.wait(0, || answered.load(Ordering::Acquire) == 1);
         scheduler.join().unwrap();
     });
 }

@@ -36,6 +36,7 @@ use memory::{ArgKind, BufferId, Bytes, check_bounds, from_bytes, to_bytes};
 use record::Recorder;
 use rtrb::{Producer, PushError, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
+use signal::PATIENCE;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -561,7 +562,7 @@ impl Runtime {
         shared.host_waits.store(true, Ordering::Release);
         shared.to_scheduler.wake();
         let done = || shared.done.load(Ordering::Acquire) == self.submitted;
-        shared.to_host.wait(|| done() || shared.gone.load(Ordering::Acquire));
+        shared.to_host.wait(PATIENCE, || done() || shared.gone.load(Ordering::Acquire));
         shared.host_waits.store(false, Ordering::Release);
         if !done() {
             return Err(Error::SchedulerGone);
@@ -657,19 +658,16 @@ impl Runtime {
     #[inline]
     fn submit(&mut self, submission: Submission) -> Result<(), Error> {
         let Some(producer) = &mut self.producer else { return Err(Error::SchedulerGone) };
-        if let Err(PushError::Full(mut submission)) = producer.push(submission) {
-            self.shared.to_scheduler.wake();
-            loop {
-                let shared = &self.shared;
-                shared.to_host.wait(|| !producer.is_full() || shared.gone.load(Ordering::Acquire));
-                if shared.gone.load(Ordering::Acquire) {
-                    return Err(Error::SchedulerGone);
-                }
-                match producer.push(submission) {
-                    Ok(()) => break,
-                    Err(PushError::Full(back)) => submission = back,
-                }
-            }
+        if let Err(PushError::Full(submission)) = producer.push(submission) {
+            // Until half of it is free: else both threads would sleep and wake for each launch.
+            let enough = producer.buffer().capacity().div_ceil(2);
+            let shared = &self.shared;
+            shared.to_scheduler.wake();
+            shared
+                .to_host
+                .wait(PATIENCE, || producer.slots() >= enough || shared.gone.load(Ordering::Acquire));
+            // A queue that the scheduler has left for ever stays full.
+            producer.push(submission).map_err(|_| Error::SchedulerGone)?;
         }
         self.shared.to_scheduler.wake();
         self.submitted += 1;

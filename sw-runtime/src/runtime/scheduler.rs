@@ -9,7 +9,7 @@ use super::memory::{Arg, ArgKind, Bytes, Memory};
 use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
-use super::signal::Signal;
+use super::signal::{PATIENCE, Signal};
 use rtrb::Consumer;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -332,7 +332,7 @@ impl Scheduler {
             }
             self.give_up_replay();
             let shared = self.shared.clone();
-            shared.to_scheduler.wait(|| self.has_work());
+            shared.to_scheduler.wait(PATIENCE, || self.has_work());
         }
     }
 
@@ -356,17 +356,20 @@ impl Scheduler {
         any
     }
 
+    /// A part of the queue at a time, so that the application learns in between how far things are.
     fn take_submissions(&mut self) -> bool {
-        let mut any = false;
-        while let Some(submission) = self.pending.take().or_else(|| self.submissions.pop().ok()) {
+        let part = self.submissions.buffer().capacity().div_ceil(4);
+        for n in 0..part {
+            let Some(submission) = self.pending.take().or_else(|| self.submissions.pop().ok()) else {
+                return n > 0;
+            };
             if let Some(refused) = self.submit(submission) {
                 self.pending = Some(refused);
-                return any;
+                return n > 0;
             }
-            any = true;
             self.dispatch();
         }
-        any
+        true
     }
 
     /// Takes in one submission; gives it back where there is no room for it yet.

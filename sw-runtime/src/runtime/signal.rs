@@ -2,6 +2,9 @@
 
 use super::sync::{AtomicBool, Condvar, Mutex, Ordering, fence};
 
+/// Looks before a thread sleeps, where the other one is likely to be quick: some microseconds, as long as it takes to sleep and wake.
+pub(crate) const PATIENCE: u32 = 1000;
+
 /// One thread waits, any number wake it.
 #[derive(Debug)]
 pub(crate) struct Signal {
@@ -20,23 +23,29 @@ impl Signal {
     pub(crate) fn wake(&self) {
         // Either we see that it sleeps, or it sees our change: this fence and the one in `wait` come in some order.
         fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) {
-            // It holds the mutex from its last look until it sleeps.
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
+            // It holds the mutex from its last look until it sleeps. Only one of those who see it asleep calls.
             drop(self.mutex.lock());
             self.condvar.notify_one();
         }
     }
 
-    /// Returns once `ready` is true.
-    pub(crate) fn wait(&self, mut ready: impl FnMut() -> bool) {
-        if ready() {
-            return;
+    /// Returns once `ready` is true, having looked `patience` times before it sleeps.
+    pub(crate) fn wait(&self, patience: u32, mut ready: impl FnMut() -> bool) {
+        for _ in 0..patience {
+            if ready() {
+                return;
+            }
+            std::hint::spin_loop();
         }
         // Nothing that panics runs under the mutex but `ready`, and nothing is behind it to be left half done.
         let mut guard = self.mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        while !ready() {
+        loop {
+            self.asleep.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if ready() {
+                break;
+            }
             guard = self.condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         self.asleep.store(false, Ordering::Relaxed);
