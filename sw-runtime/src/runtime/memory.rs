@@ -141,6 +141,17 @@ impl<T: Element> Buffer<T> {
         self.len == 0
     }
 
+    /// The bits, to hand through C, together with the length.
+    pub const fn to_bits(&self) -> u64 {
+        (self.id.unique as u64) << 32 | self.id.index as u64
+    }
+
+    /// From [`Buffer::to_bits`]. Bits that no runtime gave are refused as [`Error::UnknownBuffer`] when they are used.
+    pub const fn from_bits(bits: u64, len: usize) -> Self {
+        let id = BufferId { index: bits as u32, unique: (bits >> 32) as u32 };
+        Self { id, len, element: PhantomData }
+    }
+
     /// Some of its elements. A range past the end is refused where the view is used.
     pub fn slice(&self, range: Range<usize>) -> View<T> {
         View { buffer: *self, range }

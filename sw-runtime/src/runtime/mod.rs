@@ -56,6 +56,18 @@ pub struct Registered {
     unique: u32,
 }
 
+impl Registered {
+    /// The bits, to hand through C.
+    pub const fn to_bits(self) -> u64 {
+        (self.unique as u64) << 32 | self.index as u64
+    }
+
+    /// From [`Registered::to_bits`]. Bits that no runtime gave are refused as [`Error::UnknownKernel`] when they are used.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, unique: (bits >> 32) as u32 }
+    }
+}
+
 /// Who decides which kernel starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -417,8 +429,7 @@ impl Runtime {
         options: Options,
     ) -> Result<Ticket, Error> {
         let (grid, block) = (grid.into().0, block.into().0);
-        let known = self.kernels.get(kernel.index as usize).filter(|k| k.unique == kernel.unique);
-        let known = &known.ok_or(Error::UnknownKernel)?.kernel;
+        let known = self.known(kernel)?;
         let accesses = self.check_launch(known, grid, block, args)?;
         if self.record {
             self.record_launch(known, grid, block, args, accesses.as_deref());
@@ -588,6 +599,19 @@ impl Runtime {
     /// Empty unless the runtime was built with [`Builder::check`].
     pub fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.shared.news().findings)
+    }
+
+    /// What a kernel does with each of its arguments; `None` for a number.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKernel`].
+    pub fn modes(&self, kernel: Registered) -> Result<Vec<Option<Mode>>, Error> {
+        Ok(self.known(kernel)?.params.iter().map(|param| param.mode).collect())
+    }
+
+    fn known(&self, kernel: Registered) -> Result<&Arc<Kernel>, Error> {
+        let known = self.kernels.get(kernel.index as usize).filter(|k| k.unique == kernel.unique);
+        known.map(|known| &known.kernel).ok_or(Error::UnknownKernel)
     }
 
     fn live(&self, id: BufferId) -> Result<&Live, Error> {

@@ -95,6 +95,12 @@ macro_rules! get {
                 self.0.get(index)
             }
 
+            /// The first element. What is read through it must be declared as read, and is not seen by a check of declarations: all
+            /// of it counts as read.
+            pub fn as_ptr(&self) -> *const T {
+                self.0.slice(0..self.0.len, Touched::read).0
+            }
+
             /// Elements as a plain slice, for code that wants vector instructions.
             ///
             /// # Safety
@@ -122,6 +128,12 @@ macro_rules! set {
             #[inline]
             pub fn set(&self, index: usize, value: T) {
                 self.0.set(index, value);
+            }
+
+            /// The first element. What is written through it must be declared as written, and is not seen by a check of
+            /// declarations: all of it counts as written.
+            pub fn as_mut_ptr(&self) -> *mut T {
+                self.0.slice(0..self.0.len, Touched::write).0
             }
 
             /// Elements as a plain slice, for code that wants vector instructions.

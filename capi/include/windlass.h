@@ -1,0 +1,117 @@
+/* Launches kernels in program order, runs each as soon as its memory allows it: RAW, WAR and WAW, exact to the byte.
+ *
+ * A runtime belongs to one thread at a time: lock it where several launch. Kernel bodies run on other threads, several CTAs of a
+ * kernel at once. Functions that can fail give 0, or a windlass_status; windlass_error_text() then says what is wrong and what to do.
+ *
+ * Link with -lwindlass_c. */
+#ifndef WINDLASS_H
+#define WINDLASS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum windlass_status {
+    WINDLASS_OK = 0,
+    /* An argument of the call is wrong; nothing has happened. */
+    WINDLASS_INVALID = 1,
+    /* Kernels failed since the last synchronisation, or the bytes to be read are those that one should have written. */
+    WINDLASS_KERNEL_FAILED = 2,
+    /* No memory, no thread. */
+    WINDLASS_RESOURCES = 3,
+    /* A defect of the library. */
+    WINDLASS_INTERNAL = 4
+} windlass_status;
+
+typedef struct windlass_runtime windlass_runtime;
+
+/* What a kernel does with an argument. */
+typedef enum windlass_mode {
+    WINDLASS_VALUE = 0,      /* a number, no buffer */
+    WINDLASS_READ = 1,       /* reads, all or some of it */
+    WINDLASS_WRITE = 2,      /* writes every byte, and does not read what was there */
+    WINDLASS_READ_WRITE = 3  /* anything else */
+} windlass_mode;
+
+/* Memory of a runtime. A handle, to be copied at will. */
+typedef struct windlass_buffer {
+    uint64_t id;
+    uint64_t bytes;
+} windlass_buffer;
+
+/* A kernel that a runtime knows. */
+typedef struct windlass_kernel {
+    uint64_t id;
+} windlass_kernel;
+
+/* An argument of a launch: for a buffer, `bytes` bytes from `offset`; for a number, `value`. */
+typedef struct windlass_arg {
+    windlass_buffer buffer;
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t value;
+} windlass_arg;
+
+/* One CTA of a running kernel. Valid during the call. */
+typedef struct windlass_cta {
+    uint32_t id[3];    /* its place in the grid */
+    uint32_t grid[3];  /* CTAs */
+    uint32_t block[3]; /* threads of a CTA */
+    uint64_t index;    /* its number in the grid, x first */
+    size_t args;
+    void *const *pointers;   /* of each argument the first byte, aligned to 16 where the offset is; NULL for a number */
+    const uint64_t *values;  /* of each argument the size in bytes, or the number */
+} windlass_cta;
+
+/* What one CTA does; 0, or anything else where it fails: the kernel has then failed, and what reads its results does not run. */
+typedef int (*windlass_body)(const windlass_cta *cta, void *user);
+
+/* 0 stands for the default. */
+typedef struct windlass_options {
+    uint32_t window;  /* kernels in flight, 4 to 4096; 32 */
+    uint32_t threads; /* that run CTAs; one per processor */
+    uint32_t queue;   /* launches on their way, 1 to 2^20; 1024 */
+    uint32_t serial;  /* not 0: one kernel after another, in program order */
+} windlass_options;
+
+/* NULL for `options` takes all defaults. */
+int windlass_create(const windlass_options *options, windlass_runtime **runtime);
+
+/* Waits for all that was launched. NULL is nothing. */
+void windlass_destroy(windlass_runtime *runtime);
+
+/* Makes a kernel known. `user` goes to each CTA, and must stay valid until the runtime is destroyed. */
+int windlass_register(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
+                      windlass_body body, void *user, windlass_kernel *kernel);
+
+/* Memory, all zero. */
+int windlass_allocate(windlass_runtime *runtime, uint64_t bytes, windlass_buffer *buffer);
+
+/* The memory goes when the kernels that use it are done. */
+int windlass_release(windlass_runtime *runtime, windlass_buffer buffer);
+
+/* Launches the next kernel in program order. `ticket`, where it is not NULL, gets its number, from 0. Of the kernels that wait for
+ * nothing the highest `priority` starts first, then the oldest. */
+int windlass_launch(windlass_runtime *runtime, windlass_kernel kernel, const uint32_t grid[3], const uint32_t block[3],
+                    const windlass_arg *args, size_t count, int32_t priority, uint64_t *ticket);
+
+/* Copies from a buffer, once the kernels launched before that write these bytes are done. */
+int windlass_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, void *to, uint64_t bytes);
+
+/* Copies to a buffer, once the kernels launched before that use these bytes are done. */
+int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, const void *from, uint64_t bytes);
+
+/* Waits for all that was launched. */
+int windlass_synchronize(windlass_runtime *runtime);
+
+/* What the last call on this thread that failed has to say; never NULL, valid until the next call that fails on this thread. */
+const char *windlass_error_text(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

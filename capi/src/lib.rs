@@ -1,0 +1,399 @@
+//! The runtime for C: `include/windlass.h` says what each function does. No panic crosses into C.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+use windlass_runtime::runtime::{
+    Arg, Buffer, Cpu, Cta, CtaResult, Error, Kernel, Mode, Options, Policy, Registered, Runtime,
+};
+
+const OK: c_int = 0;
+const INVALID: c_int = 1;
+const KERNEL_FAILED: c_int = 2;
+const RESOURCES: c_int = 3;
+const INTERNAL: c_int = 4;
+
+thread_local! {
+    static ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// `windlass_runtime`: to C a pointer, no more.
+#[derive(Debug)]
+pub struct WindlassRuntime(Runtime);
+
+/// `windlass_buffer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct WindlassBuffer {
+    id: u64,
+    bytes: u64,
+}
+
+/// `windlass_kernel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct WindlassKernel {
+    id: u64,
+}
+
+/// `windlass_arg`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct WindlassArg {
+    buffer: WindlassBuffer,
+    offset: u64,
+    bytes: u64,
+    value: u64,
+}
+
+/// `windlass_cta`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct WindlassCta {
+    id: [u32; 3],
+    grid: [u32; 3],
+    block: [u32; 3],
+    index: u64,
+    args: usize,
+    pointers: *const *mut c_void,
+    values: *const u64,
+}
+
+/// `windlass_options`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct WindlassOptions {
+    window: u32,
+    threads: u32,
+    queue: u32,
+    serial: u32,
+}
+
+/// `windlass_body`.
+pub type WindlassBody = extern "C" fn(*const WindlassCta, *mut c_void) -> c_int;
+
+/// What a call refuses.
+struct Refusal(c_int, String);
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::Failed(_) | Error::Poisoned(_) => KERNEL_FAILED,
+            Error::OutOfMemory { .. } | Error::Thread { .. } => RESOURCES,
+            Error::SchedulerGone => INTERNAL,
+            _ => INVALID,
+        };
+        Self(status, error.to_string())
+    }
+}
+
+fn null(what: &str) -> Refusal {
+    Refusal(INVALID, format!("`{what}` is NULL"))
+}
+
+/// Runs a call's work; keeps what it has to say for `windlass_error_text`.
+fn call(work: impl FnOnce() -> Result<(), Refusal>) -> c_int {
+    let Refusal(status, text) = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return OK,
+        Ok(Err(refusal)) => refusal,
+        Err(_) => Refusal(INTERNAL, "windlass panicked, which is a defect; please report it".into()),
+    };
+    ERROR.set(CString::new(text.replace('\0', "\u{FFFD}")).unwrap_or_default());
+    status
+}
+
+/// # Safety
+/// `runtime` is from `windlass_create`, and no other thread uses it.
+unsafe fn runtime<'a>(runtime: *mut WindlassRuntime) -> Result<&'a mut Runtime, Refusal> {
+    // SAFETY: the caller's.
+    unsafe { runtime.as_mut() }.map(|r| &mut r.0).ok_or_else(|| null("runtime"))
+}
+
+/// # Safety
+/// `first` is the first of `count` values, or `count` is 0.
+unsafe fn list<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [T], Refusal> {
+    match (first.is_null(), count) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(null(what)),
+        // SAFETY: the caller's.
+        (false, _) => Ok(unsafe { slice::from_raw_parts(first, count) }),
+    }
+}
+
+fn buffer(buffer: WindlassBuffer) -> Buffer<u8> {
+    // A length that does not fit is past the end of any buffer.
+    Buffer::from_bits(buffer.id, usize::try_from(buffer.bytes).unwrap_or(usize::MAX))
+}
+
+fn range(offset: u64, bytes: u64) -> std::ops::Range<usize> {
+    let at = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+    at(Some(offset))..at(offset.checked_add(bytes))
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_create(
+    options: *const WindlassOptions,
+    out: *mut *mut WindlassRuntime,
+) -> c_int {
+    call(|| {
+        if out.is_null() {
+            return Err(null("runtime"));
+        }
+        // SAFETY: the caller's.
+        let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
+        let mut builder = Runtime::builder().executor(Cpu::new(options.threads as usize)?);
+        if options.window != 0 {
+            builder = builder.window(options.window as usize);
+        }
+        if options.queue != 0 {
+            builder = builder.queue(options.queue as usize);
+        }
+        if options.serial != 0 {
+            builder = builder.policy(Policy::Serial);
+        }
+        let runtime = Box::new(WindlassRuntime(builder.build()?));
+        // SAFETY: not NULL, and the caller's.
+        unsafe { out.write(Box::into_raw(runtime)) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `runtime` is NULL, or from `windlass_create` and not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_destroy(runtime: *mut WindlassRuntime) {
+    call(|| {
+        if !runtime.is_null() {
+            // SAFETY: the caller's; it came out of a box.
+            drop(unsafe { Box::from_raw(runtime) });
+        }
+        Ok(())
+    });
+}
+
+/// `user` of a kernel. Its author answers for what several threads do with it.
+#[derive(Clone, Copy)]
+struct User(*mut c_void);
+// SAFETY: only handed on to the body, whose contract in the header says that it runs on other threads.
+unsafe impl Send for User {}
+// SAFETY: as above, several at once.
+unsafe impl Sync for User {}
+
+impl User {
+    fn run(self, body: WindlassBody, modes: &[Option<Mode>], cta: &Cta<'_>) -> CtaResult {
+        let (mut pointers, mut values) = (Vec::new(), Vec::new());
+        for (position, mode) in modes.iter().enumerate() {
+            let (pointer, value) = match mode {
+                None => (std::ptr::null_mut(), cta.value::<u64>(position)?),
+                Some(Mode::Read) => {
+                    let view = cta.read::<u8>(position)?;
+                    (view.as_ptr().cast_mut().cast(), view.len() as u64)
+                }
+                Some(Mode::Write) => {
+                    let view = cta.write::<u8>(position)?;
+                    (view.as_mut_ptr().cast(), view.len() as u64)
+                }
+                Some(Mode::ReadWrite) => {
+                    let view = cta.read_write::<u8>(position)?;
+                    (view.as_mut_ptr().cast(), view.len() as u64)
+                }
+            };
+            pointers.push(pointer);
+            values.push(value);
+        }
+        let to_c = WindlassCta {
+            id: cta.id(),
+            grid: cta.grid(),
+            block: cta.block(),
+            index: cta.index(),
+            args: modes.len(),
+            pointers: pointers.as_ptr(),
+            values: values.as_ptr(),
+        };
+        match body(&raw const to_c, self.0) {
+            0 => Ok(()),
+            code => Err(format!("its body gave {code} for CTA {}", cta.index()).into()),
+        }
+    }
+}
+
+/// # Safety
+/// Pointers are NULL or valid; `modes` has `count` values; `body` may be called with `user` from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_register(
+    runtime: *mut WindlassRuntime,
+    name: *const c_char,
+    modes: *const c_int,
+    count: usize,
+    body: Option<WindlassBody>,
+    user: *mut c_void,
+    out: *mut WindlassKernel,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's, here and below.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        let body = body.ok_or_else(|| null("body"))?;
+        if name.is_null() || out.is_null() {
+            return Err(null(if name.is_null() { "name" } else { "kernel" }));
+        }
+        // SAFETY: not NULL, and the caller's.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let mut kernel = Kernel::new(name);
+        let mut parameters = Vec::new();
+        // SAFETY: the caller's.
+        for (n, mode) in unsafe { list(modes, count, "parameters") }?.iter().enumerate() {
+            let name = format!("argument {n}");
+            let (with, mode) = match mode {
+                0 => (kernel.value(name), None),
+                1 => (kernel.read(name), Some(Mode::Read)),
+                2 => (kernel.write(name), Some(Mode::Write)),
+                3 => (kernel.read_write(name), Some(Mode::ReadWrite)),
+                other => {
+                    return Err(Refusal(
+                        INVALID,
+                        format!("parameter {n} is {other}; choose a windlass_mode, 0 to 3"),
+                    ));
+                }
+            };
+            kernel = with;
+            parameters.push(mode);
+        }
+        let user = User(user);
+        let registered = runtime.register(kernel.body(move |cta| user.run(body, &parameters, cta)))?;
+        // SAFETY: not NULL, and the caller's.
+        unsafe { out.write(WindlassKernel { id: registered.to_bits() }) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_allocate(
+    runtime: *mut WindlassRuntime,
+    bytes: u64,
+    out: *mut WindlassBuffer,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        if out.is_null() {
+            return Err(null("buffer"));
+        }
+        let buffer = runtime.buffer::<u8>(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        // SAFETY: not NULL, and the caller's.
+        unsafe { out.write(WindlassBuffer { id: buffer.to_bits(), bytes }) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_release(runtime: *mut WindlassRuntime, buffer: WindlassBuffer) -> c_int {
+    // SAFETY: the caller's.
+    call(|| Ok(unsafe { self::runtime(runtime) }?.release(self::buffer(buffer))?))
+}
+
+/// # Safety
+/// Pointers are NULL or valid; `grid` and `block` have three values, `args` has `count`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_launch(
+    runtime: *mut WindlassRuntime,
+    kernel: WindlassKernel,
+    grid: *const u32,
+    block: *const u32,
+    args: *const WindlassArg,
+    count: usize,
+    priority: i32,
+    ticket: *mut u64,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's, here and below.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        let dim = |first: *const u32, what| -> Result<[u32; 3], Refusal> {
+            // SAFETY: the caller's.
+            let dim = unsafe { list(first, 3, what) }?;
+            Ok([dim[0], dim[1], dim[2]])
+        };
+        let (grid, block) = (dim(grid, "grid")?, dim(block, "block")?);
+        // SAFETY: the caller's.
+        let args = unsafe { list(args, count, "args") }?;
+        let kernel = Registered::from_bits(kernel.id);
+        let modes = runtime.modes(kernel)?;
+        let arg = |(arg, n): (&WindlassArg, usize)| match modes.get(n) {
+            Some(Some(_)) => Arg::from(buffer(arg.buffer).slice(range(arg.offset, arg.bytes))),
+            // What is too much is refused by its number.
+            _ => Arg::from(arg.value),
+        };
+        let args: Vec<Arg> = args.iter().zip(0..).map(arg).collect();
+        let launched = runtime.launch_with(kernel, grid, block, &args, Options::new().priority(priority))?;
+        // SAFETY: the caller's.
+        if let Some(ticket) = unsafe { ticket.as_mut() } {
+            *ticket = launched.0;
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid; `to` has room for `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_read(
+    runtime: *mut WindlassRuntime,
+    buffer: WindlassBuffer,
+    offset: u64,
+    to: *mut c_void,
+    bytes: u64,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        if to.is_null() && bytes > 0 {
+            return Err(null("to"));
+        }
+        let values = runtime.read(self::buffer(buffer).slice(range(offset, bytes)))?;
+        if !values.is_empty() {
+            // SAFETY: as many as were asked for, and the caller has room for them.
+            unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to.cast(), values.len()) };
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid; `from` has `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_write(
+    runtime: *mut WindlassRuntime,
+    buffer: WindlassBuffer,
+    offset: u64,
+    from: *const c_void,
+    bytes: u64,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        let count = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: the caller's.
+        let values = unsafe { list(from.cast::<u8>(), count, "from") }?;
+        Ok(runtime.write(self::buffer(buffer).slice(range(offset, bytes)), values)?)
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_synchronize(runtime: *mut WindlassRuntime) -> c_int {
+    // SAFETY: the caller's.
+    call(|| Ok(unsafe { self::runtime(runtime) }?.synchronize()?))
+}
+
+/// What the last call on this thread that failed has to say.
+#[unsafe(no_mangle)]
+pub extern "C" fn windlass_error_text() -> *const c_char {
+    ERROR.with_borrow(|text| text.as_ptr())
+}

@@ -1,0 +1,83 @@
+//! The header and the library as C programs use them: compiled without a warning, linked, run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The shared library that this test was built with.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().unwrap().to_path_buf();
+    assert!(
+        folder.join("libwindlass_c.so").exists() || folder.join("libwindlass_c.dylib").exists(),
+        "{folder:?}"
+    );
+    folder
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
+    output
+}
+
+fn run(source: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let library = library();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]);
+    compiler.arg(here().join("include")).arg(here().join(source)).arg("-o").arg(&program);
+    compiler.arg("-L").arg(&library).arg("-lwindlass_c").arg(format!("-Wl,-rpath,{}", library.display()));
+    succeed(&mut compiler);
+    let output = succeed(&mut Command::new(&program));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_example_runs() {
+    assert_eq!(run("examples/pipeline.c"), "frame 0: 60\nframe 1: 63\n");
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_a_text() {
+    assert_eq!(run("tests/errors.c"), "");
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let header = here().join("include/windlass.h");
+    succeed(
+        Command::new("c++")
+            .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++"])
+            .arg(header),
+    );
+}
+
+/// Each function that the header declares is in the library, and the other way round.
+#[test]
+fn header_and_library_have_the_same_functions() {
+    let names = |text: &str, before: &str| {
+        let mut names: Vec<String> = text
+            .split(before)
+            .skip(1)
+            .map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+            .filter(|name: &String| !name.is_empty())
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let header = std::fs::read_to_string(here().join("include/windlass.h")).unwrap();
+    let declared: Vec<String> = names(&header, "windlass_")
+        .into_iter()
+        .filter(|name| header.contains(&format!("windlass_{name}(")))
+        .collect();
+    let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
+    assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
+    assert_eq!(declared.len(), 10);
+}

@@ -1,0 +1,122 @@
+/* What the C interface refuses, and what it says. Ends with 0 where all is as it should be. */
+#include "windlass.h"
+#include <stdio.h>
+#include <string.h>
+
+static int wrong;
+
+static void expect(int line, int found, int status, const char *text) {
+    const char *said = windlass_error_text();
+    if (found != status || (status != WINDLASS_OK && strstr(said, text) == NULL)) {
+        printf("line %d: status %d, not %d; \"%s\" without \"%s\"\n", line, found, status, said, text);
+        wrong++;
+    }
+}
+#define OK(call) expect(__LINE__, (call), WINDLASS_OK, "")
+#define FAILS(status, text, call) expect(__LINE__, (call), (status), (text))
+#define TRUE(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("line %d: not %s\n", __LINE__, #condition);                                                         \
+            wrong++;                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+/* Copies; fails where the first byte is what `user` points to. */
+static int copy(const windlass_cta *cta, void *user) {
+    if (*(const unsigned char *)cta->pointers[0] == *(const unsigned char *)user) {
+        return 7;
+    }
+    memcpy(cta->pointers[1], cta->pointers[0], cta->values[0]);
+    return 0;
+}
+
+static int place(const windlass_cta *cta, void *user) {
+    uint32_t *out = cta->pointers[0];
+    (void)user;
+    if (cta->args != 2 || cta->pointers[1] != NULL || cta->values[1] != UINT64_C(1) << 40) {
+        return 1;
+    }
+    out[cta->index] = cta->id[0] * 100 + cta->id[1] * 10 + cta->id[2] + cta->block[1] * 1000;
+    return 0;
+}
+
+int main(void) {
+    windlass_runtime *rt = NULL;
+    unsigned char bad = 99;
+    unsigned char bytes[64];
+    windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE};
+    windlass_mode place_modes[] = {WINDLASS_WRITE, WINDLASS_VALUE};
+    windlass_mode strange[] = {(windlass_mode)9};
+    windlass_kernel kernel, placed, nowhere = {12345};
+    windlass_buffer a, b, c, gone;
+    uint32_t one[3] = {1, 1, 1}, none[3] = {1, 0, 1}, grid[3] = {2, 3, 2}, block[3] = {1, 5, 1}, out[12];
+    uint64_t ticket = 77;
+    windlass_options small = {.window = 2};
+
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_create(NULL, NULL));
+    FAILS(WINDLASS_INVALID, "a window of 2 kernels; choose 4 to 4096", windlass_create(&small, &rt));
+    TRUE(rt == NULL);
+    windlass_destroy(NULL);
+    OK(windlass_create(NULL, &rt));
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_synchronize(NULL));
+    FAILS(WINDLASS_INVALID, "`body` is NULL", windlass_register(rt, "copy", modes, 2, NULL, NULL, &kernel));
+    FAILS(WINDLASS_INVALID, "`name` is NULL", windlass_register(rt, NULL, modes, 2, copy, &bad, &kernel));
+    FAILS(WINDLASS_INVALID, "`parameters` is NULL", windlass_register(rt, "copy", NULL, 2, copy, &bad, &kernel));
+    FAILS(WINDLASS_INVALID, "parameter 0 is 9", windlass_register(rt, "copy", strange, 1, copy, &bad, &kernel));
+    OK(windlass_register(rt, "copy", modes, 2, copy, &bad, &kernel));
+    OK(windlass_register(rt, "place", place_modes, 2, place, NULL, &placed));
+
+    FAILS(WINDLASS_INVALID, "a buffer of 0 elements", windlass_allocate(rt, 0, &a));
+    FAILS(WINDLASS_RESOURCES, "no memory for", windlass_allocate(rt, UINT64_C(1) << 52, &a));
+    OK(windlass_allocate(rt, 64, &a));
+    OK(windlass_allocate(rt, 64, &b));
+    OK(windlass_allocate(rt, 64, &c));
+    OK(windlass_allocate(rt, 64, &gone));
+    OK(windlass_release(rt, gone));
+    FAILS(WINDLASS_INVALID, "was released", windlass_release(rt, gone));
+
+    memset(bytes, 5, sizeof bytes);
+    OK(windlass_write(rt, a, 0, bytes, 64));
+    FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 1, bytes, 64));
+    FAILS(WINDLASS_INVALID, "past the end", windlass_read(rt, a, UINT64_MAX, bytes, 2));
+    FAILS(WINDLASS_INVALID, "`from` is NULL", windlass_write(rt, a, 0, NULL, 64));
+    FAILS(WINDLASS_INVALID, "`to` is NULL", windlass_read(rt, a, 0, NULL, 64));
+
+    windlass_arg ab[] = {{.buffer = a, .bytes = 64}, {.buffer = b, .bytes = 64}};
+    windlass_arg bc[] = {{.buffer = b, .bytes = 64}, {.buffer = c, .bytes = 64}};
+    windlass_arg far[] = {{.buffer = a, .offset = 60, .bytes = 5}, {.buffer = b, .bytes = 64}};
+    windlass_arg lost[] = {{.buffer = gone, .bytes = 64}, {.buffer = b, .bytes = 64}};
+    FAILS(WINDLASS_INVALID, "not registered", windlass_launch(rt, nowhere, one, one, ab, 2, 0, &ticket));
+    FAILS(WINDLASS_INVALID, "takes 2 arguments, and was given 1", windlass_launch(rt, kernel, one, one, ab, 1, 0, NULL));
+    FAILS(WINDLASS_INVALID, "a grid of [1, 0, 1]", windlass_launch(rt, kernel, none, one, ab, 2, 0, NULL));
+    FAILS(WINDLASS_INVALID, "`grid` is NULL", windlass_launch(rt, kernel, NULL, one, ab, 2, 0, NULL));
+    FAILS(WINDLASS_INVALID, "5 bytes from offset 60", windlass_launch(rt, kernel, one, one, far, 2, 0, NULL));
+    FAILS(WINDLASS_INVALID, "was released", windlass_launch(rt, kernel, one, one, lost, 2, 0, NULL));
+    TRUE(ticket == 77);
+    OK(windlass_launch(rt, kernel, one, one, ab, 2, 0, &ticket));
+    TRUE(ticket == 0);
+    OK(windlass_launch(rt, kernel, one, one, bc, 2, 3, &ticket));
+    TRUE(ticket == 1);
+    OK(windlass_read(rt, c, 0, bytes, 64));
+    TRUE(bytes[0] == 5 && bytes[63] == 5);
+
+    memset(bytes, 99, sizeof bytes);
+    OK(windlass_write(rt, a, 0, bytes, 64));
+    OK(windlass_launch(rt, kernel, one, one, ab, 2, 0, NULL));
+    OK(windlass_launch(rt, kernel, one, one, bc, 2, 0, NULL));
+    FAILS(WINDLASS_KERNEL_FAILED, "launch 2 (copy): its body gave 7 for CTA 0", windlass_synchronize(rt));
+    TRUE(strstr(windlass_error_text(), "launch 3 (copy): not run") != NULL);
+    FAILS(WINDLASS_KERNEL_FAILED, "launch 2 (copy)", windlass_read(rt, c, 0, bytes, 64));
+    OK(windlass_synchronize(rt));
+    TRUE(windlass_error_text()[0] != '\0');
+
+    windlass_arg at[] = {{.buffer = a, .bytes = 48}, {.value = UINT64_C(1) << 40}};
+    OK(windlass_launch(rt, placed, grid, block, at, 2, 0, NULL));
+    OK(windlass_read(rt, a, 0, out, 48));
+    for (uint32_t i = 0; i < 12; i++) {
+        TRUE(out[i] == i % 2 * 100 + i / 2 % 3 * 10 + i / 6 + 5000);
+    }
+    windlass_destroy(rt);
+    return wrong != 0;
+}
