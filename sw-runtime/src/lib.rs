@@ -1,5 +1,6 @@
-//! Kernel traces, synthetic mixes, hazards, the host's lists and the software window. Knows nothing of hardware.
+//! Kernel traces, synthetic mixes, hazards, why a kernel waited, the host's lists and the software window. Knows nothing of hardware.
 pub mod analysis;
+pub mod explain;
 pub mod graph;
 pub mod hazards;
 pub mod host;
