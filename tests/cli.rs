@@ -533,6 +533,12 @@ fn trace_explains_why_a_kernel_waited() {
 }
 
 #[test]
+fn the_page_on_hazards_shows_what_explain_prints() {
+    let shown = succeeds(&["trace", "explain", "--kernel", "43"]);
+    assert!(include_str!("../docs/hazards.md").contains(&format!("```text\n{shown}```\n")), "{shown}");
+}
+
+#[test]
 fn trace_explains_as_json_and_as_a_graph() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = directory.path().join("chain.dot");
