@@ -4,6 +4,7 @@
 
 mod cosim_command;
 mod doctor_command;
+mod explain_command;
 mod explore_command;
 mod fpga_options;
 mod gen_command;

@@ -1,7 +1,7 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
-use crate::{Failure, Outcome, workload};
-use clap::Args;
+use crate::{Failure, Outcome, explain_command, workload};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary};
@@ -10,7 +10,10 @@ use windlass_runtime::ktrace::Trace;
 
 /// Arguments of `windlass trace`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct TraceArgs {
+    #[command(subcommand)]
+    command: Option<TraceCommand>,
     /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
@@ -20,6 +23,12 @@ pub struct TraceArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Subcommand)]
+enum TraceCommand {
+    /// Say why kernels waited: what for, by which bytes, and the chain of waits behind it. A file of this name is ./explain
+    Explain(explain_command::ExplainArgs),
 }
 
 const FORMAT_VERSION: u32 = 1;
@@ -53,6 +62,9 @@ struct Strict {
 
 /// Runs it.
 pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
+    if let Some(TraceCommand::Explain(args)) = &args.command {
+        return explain_command::run(args);
+    }
     let mut stdout = std::io::stdout().lock();
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };
     for file in &args.files {

@@ -509,6 +509,113 @@ fn trace_names_file_line_and_field() {
 }
 
 #[test]
+fn trace_explains_why_a_kernel_waited() {
+    let file = "workloads/alexnet-b1.ktrace.jsonl";
+    let text = succeeds(&["trace", "explain", file, "--kernel", "5", "--kernel", "7"]);
+    for words in
+        ["alexnet-b1, run 0\nkernel 5: ", "\n\nalexnet-b1, run 0\nkernel 7: ", "waits for ", "alloc "]
+    {
+        assert!(text.contains(words), "`{text}` does not say `{words}`");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // The built-in trace by default; a long chain is cut unless all is asked for.
+    let cut = succeeds(&["trace", "explain", "--kernel", "200"]);
+    assert!(cut.contains("chain of 131 kernels") && cut.contains("... 121 more, back to kernel 1"), "{cut}");
+    assert!(cut.contains("no data flows: renaming would remove this wait"), "{cut}");
+    let all = succeeds(&["trace", "explain", "--kernel", "200", "--all"]);
+    assert!(!all.lines().any(|line| line.trim_start().starts_with("...")), "{all}");
+    assert!(all.contains("implied by other waits"), "{all}");
+    // A kernel lasts longer on fewer SMs, and all before it too.
+    let few = json(&succeeds(&["trace", "explain", "--kernel", "200", "--sms", "4", "--json"]));
+    let explanation = &few["explanations"][0];
+    assert_eq!(explanation["times"], serde_json::json!({"kind": "estimated", "unit": "units", "sms": 4}));
+    assert!(explanation["start"].as_u64() > Some(185), "{explanation}");
+}
+
+#[test]
+fn the_page_on_hazards_shows_what_explain_prints() {
+    let shown = succeeds(&["trace", "explain", "--kernel", "43"]);
+    assert!(include_str!("../docs/hazards.md").contains(&format!("```text\n{shown}```\n")), "{shown}");
+}
+
+#[test]
+fn trace_explains_as_json_and_as_a_graph() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("chain.dot");
+    let option = format!("--dot={}", path.display());
+    let args = ["trace", "explain", "brax-v1-ant-b256", "--kernel", "17"];
+    let value = json(&succeeds(&[&args[..], &["--json", &option]].concat()));
+    assert_eq!((&value["trace"], &value["explanations"][0]["run"]), (&"brax-v1-ant-b256".into(), &0.into()));
+    let explanation = &value["explanations"][0];
+    let kernel = serde_json::json!({
+        "index": 17, "name": "loop_multiply_fusion_2", "op": "dot_general", "type": "SIMT", "grid": [48, 1, 1],
+    });
+    assert_eq!(explanation["kernel"], kernel);
+    assert_eq!(
+        explanation["upstream"][0]["hazards"],
+        serde_json::json!([{"class": "RAW", "address": 0x107_5000, "bytes": 24576, "buffer": {"kind": "persistent"}}])
+    );
+    let chain: Vec<u64> = explanation["chain"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|link| link["index"].as_u64())
+        .collect();
+    assert_eq!(chain, [17, 15, 14, 13, 12, 11, 10, 7, 6, 1]);
+    for (field, number) in
+        [("start", 14), ("slack", 0), ("critical_path", 390), ("earliest_start_renamed", 10)]
+    {
+        assert_eq!(explanation[field], number, "{field}");
+    }
+    assert_eq!(explanation["downstream"], serde_json::json!({"kernels": 150, "direct": [18]}));
+
+    let written = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(written, succeeds(&[&args[..], &["--dot"]].concat()), "the same on stdout");
+    assert!(written.starts_with("digraph explain {") && written.ends_with("}\n"), "{written}");
+    assert!(written.contains("r0k15 -> r0k17 [label=\"RAW 24576 B\", penwidth=3];"), "{written}");
+    assert!(written.contains("r0k16 -> r0k17 [label=\"RAW 24576 B\"];"), "{written}");
+    // Drawn where Graphviz happens to be there; nothing here depends on it.
+    if let Ok(drawn) = Command::new("dot").arg("-Tsvg").arg(&path).output() {
+        assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    }
+}
+
+#[test]
+fn trace_explain_says_what_there_is() {
+    fails(&["trace", "explain", "--kernel", "433"], 2, &["run 0 has no kernel 433; it has 433 kernels"]);
+    fails(&["trace", "explain", "--kernel", "1", "--run", "3"], 2, &["no run 3; its runs are: 0"]);
+    fails(&["trace", "explain"], 2, &["--kernel <N>"]);
+    fails(&["trace", "explain", "--kernel", "1", "--sms", "0"], 2, &["--sms"]);
+    fails(&["trace", "explain", "--kernel", "1", "--json", "--dot"], 2, &["--dot=FILE"]);
+    fails(
+        &["trace", "explain", "--kernel", "1", "--dot=/proc/nowhere/d"],
+        2,
+        &["/proc/nowhere/d", "--dot=FILE"],
+    );
+    // A word after `--dot` is the trace, never a file to write.
+    fails(&["trace", "explain", "--kernel", "1", "--dot", "nowhere"], 2, &["nowhere: No such file"]);
+    fails(&["trace", "explain", "--kernel", "1", "nowhere"], 2, &["nowhere: No such file"]);
+}
+
+#[test]
+fn trace_reads_files_that_are_named_as_its_subcommands() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for name in ["explain", "help"] {
+        std::fs::copy("workloads/alexnet-b1.ktrace.jsonl", directory.path().join(name))
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
+    // `explain` is a file after another file, and with a path; `help` always.
+    for files in [&["./explain"][..], &["help"], &["help", "explain"], &["--json", "explain"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        let output = command.arg("trace").args(files).current_dir(directory.path()).output();
+        let output = output.unwrap_or_else(|e| panic!("{e}"));
+        assert!(output.status.success(), "{files:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let found = stdout(&output).matches("alexnet-b1").count();
+        assert_eq!(found, files.iter().filter(|f| !f.starts_with("--")).count(), "{files:?}");
+    }
+}
+
+#[test]
 fn mix_makes_the_traces_that_are_built_in() {
     for shape in ["pipeline", "reduction", "fork"] {
         let file = format!("workloads/mix-{shape}.ktrace.jsonl");

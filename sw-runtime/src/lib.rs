@@ -1,5 +1,7 @@
-//! Launches kernels out of order where their memory allows it; kernel traces, synthetic mixes, hazards, the host's lists and the software window. Knows nothing of hardware.
+//! Launches kernels out of order where their memory allows it, and says why one waited; kernel traces, synthetic mixes, hazards, the host's
+//! lists and the software window. Knows nothing of hardware.
 pub mod analysis;
+pub mod explain;
 pub mod graph;
 pub mod hazards;
 pub mod host;

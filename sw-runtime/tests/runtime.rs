@@ -495,6 +495,12 @@ fn a_recording_is_a_ktrace_with_the_same_hazards() {
     assert!(kernels.iter().all(|k| k.dur_ns.is_some()));
     let graph = windlass_runtime::graph::DependencyGraph::build(&kernels).unwrap();
     assert_eq!((graph.upstream(0), graph.upstream(1), graph.upstream(2)), (&[][..], &[][..], &[0, 1][..]));
+    let why = recording.explain(Ticket(2)).unwrap();
+    let upstream: Vec<_> = why.upstream.iter().map(|u| (u.index, u.hazards.len())).collect();
+    // Each of the two was read by one half (RAW) and written by the other (WAR).
+    assert_eq!(upstream, [(0, 2), (1, 2)]);
+    assert!(why.upstream.iter().all(|u| u.end <= why.start), "{}", why.text(None));
+    assert!(recording.explain(Ticket(3)).unwrap_err().to_string().contains('3'));
     let file = tempfile::NamedTempFile::new().unwrap();
     let plain = windlass_runtime::ktrace::Compression::Plain;
     let mut writer =

@@ -2,6 +2,7 @@
 
 use super::Ticket;
 use super::schedule::{Event, EventKind, Schedule};
+use crate::explain::{ExplainError, Explanation, History, Options, Span, TimeUnit, Timing, explain};
 use crate::ktrace::{self, Gpu, Header, Run, Trace};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,6 +14,33 @@ pub struct Recording {
     pub trace: Trace,
     /// When each started and ended.
     pub schedule: Schedule,
+}
+
+impl Recording {
+    /// When each kernel really ran. One that has not started counts as of no time at the end, one that has not ended ends there.
+    fn timing(&self) -> Timing {
+        let now = self.schedule.events.iter().map(|e| e.ns).max().unwrap_or(0);
+        let mut spans = vec![Span { start: now, end: now }; self.trace.kernels().count()];
+        for event in &self.schedule.events {
+            if let Some(span) = usize::try_from(event.kernel).ok().and_then(|k| spans.get_mut(k)) {
+                match event.kind {
+                    EventKind::Start => span.start = event.ns,
+                    EventKind::End => span.end = event.ns,
+                }
+            }
+        }
+        Timing { unit: TimeUnit::Ns, spans }
+    }
+
+    /// Why a launch waited: for which others, by which hazard, on which bytes, and the chain behind it, in the times that were recorded.
+    ///
+    /// # Errors
+    /// [`ExplainError`]: there is no such launch.
+    pub fn explain(&self, ticket: Ticket) -> Result<Explanation, ExplainError> {
+        let history = History::of_run(&self.trace, None)?;
+        let timing = self.timing();
+        explain(&history, ticket.0, &Options { timing: Some(&timing), ..Options::default() })
+    }
 }
 
 #[derive(Debug)]

@@ -1,0 +1,81 @@
+//! `windlass trace explain`: why kernels of a stream waited.
+
+use crate::{Failure, Outcome, workload};
+use clap::Args;
+use serde::Serialize;
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
+
+/// Arguments of `windlass trace explain`.
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// A trace (`.ktrace.jsonl`, plain or zstd), or the name of one that is built in
+    #[arg(default_value = workload::BUILT_IN)]
+    file: String,
+    /// Index of the kernel in its run, from 0; several are explained one after another
+    #[arg(long, value_name = "N", required = true)]
+    kernel: Vec<u64>,
+    /// Number of the run [default: the first]
+    #[arg(long, value_name = "N")]
+    run: Option<u64>,
+    /// SMs, where no durations were measured [default: those that the trace names, or 46]
+    #[arg(long, value_name = "N")]
+    sms: Option<NonZeroU32>,
+    /// List everything: whole chains, and the waits that others imply
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    /// Print a Graphviz graph instead of text, or write it to FILE besides
+    // With `=` only: after a space, the trace itself could be taken for FILE, and overwritten.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    dot: Option<Option<PathBuf>>,
+}
+
+const FORMAT_VERSION: u32 = 1;
+
+/// Entries of a list in the text, without `--all`.
+const MOST: usize = 10;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    format_version: u32,
+    trace: &'a str,
+    explanations: &'a [Explanation],
+}
+
+/// Runs it.
+pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
+    if args.json && args.dot == Some(None) {
+        return Err("--json and --dot both print; write --dot=FILE".into());
+    }
+    let trace = workload::load(&args.file)?;
+    let mut options = Options::for_trace(&trace);
+    options.sms = args.sms.unwrap_or(options.sms);
+    let history = History::of_run(&trace, args.run)?;
+    let explanations =
+        args.kernel.iter().map(|k| explain(&history, *k, &options)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(Some(path)) = &args.dot {
+        let refused = |e| format!("{}: {e}; choose another --dot=FILE", path.display());
+        std::fs::write(path, dot(&explanations)).map_err(refused)?;
+    }
+    let mut stdout = std::io::stdout().lock();
+    if args.json {
+        let name = &trace.header.name;
+        let report = Report { format_version: FORMAT_VERSION, trace: name, explanations: &explanations };
+        serde_json::to_writer(&mut stdout, &report)?;
+        writeln!(stdout)?;
+    } else if args.dot == Some(None) {
+        stdout.write_all(dot(&explanations).as_bytes())?;
+    } else {
+        for (i, explanation) in explanations.iter().enumerate() {
+            let newline = if i > 0 { "\n" } else { "" };
+            writeln!(stdout, "{newline}{}, run {}", trace.header.name, explanation.run)?;
+            stdout.write_all(explanation.text((!args.all).then_some(MOST)).as_bytes())?;
+        }
+    }
+    Ok(Outcome::Done)
+}
