@@ -496,7 +496,9 @@ fn a_recording_is_a_ktrace_with_the_same_hazards() {
     let graph = windlass_runtime::graph::DependencyGraph::build(&kernels).unwrap();
     assert_eq!((graph.upstream(0), graph.upstream(1), graph.upstream(2)), (&[][..], &[][..], &[0, 1][..]));
     let why = recording.explain(Ticket(2)).unwrap();
-    let upstream: Vec<_> = why.upstream.iter().map(|u| (u.index, u.hazards.len())).collect();
+    // The one that ended last comes first.
+    let mut upstream: Vec<_> = why.upstream.iter().map(|u| (u.index, u.hazards.len())).collect();
+    upstream.sort_unstable();
     // Each of the two was read by one half (RAW) and written by the other (WAR).
     assert_eq!(upstream, [(0, 2), (1, 2)]);
     assert!(why.upstream.iter().all(|u| u.end <= why.start), "{}", why.text(None));
