@@ -42,6 +42,8 @@ impl fmt::Display for Violation {
 }
 
 /// A range of bytes for which a declaration is wrong.
+///
+#[doc = concat!("```\n", include_str!("../../examples/check.rs"), "\n```")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// Which launch.

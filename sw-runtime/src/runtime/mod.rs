@@ -4,7 +4,7 @@
 //! exact to the byte), keeps a window of kernels in flight, and starts those that wait for nothing on an [`Executor`].
 //! What the memory holds is what it would hold had each kernel run by itself, in program order.
 //!
-#![doc = concat!("```\n", include_str!("../../examples/saxpy.rs"), "\n```")]
+#![doc = concat!("```\n", include_str!("../../examples/saxpy.rs"), "\n```\n\nA failure:\n\n```\n", include_str!("../../examples/failure.rs"), "\n```")]
 
 mod check;
 mod cpu;

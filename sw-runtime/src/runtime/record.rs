@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// A run that was recorded.
+///
+#[doc = concat!("```\n", include_str!("../../examples/replay.rs"), "\n```")]
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Its kernels in program order, with the addresses of this runtime, which are the same in each run of the same program.
