@@ -5,4 +5,6 @@ pub mod hazards;
 pub mod host;
 pub mod ktrace;
 pub mod mix;
+mod ranges;
+pub mod rename;
 pub mod window;
