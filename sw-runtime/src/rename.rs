@@ -177,13 +177,14 @@ fn run_temporary_bytes(run: &Run) -> u64 {
 ///
 /// The program computes the same: whatever order of the kernels keeps the hazards of the new addresses, all memory that
 /// the program can still see where the host waits and where a run ends is then as it would have been, at the address
-/// where it would have been. Two things are taken for granted. Between two waits, only kernels of the trace write
-/// memory. And a kernel reaches each of its segments by a pointer of its own, except that segments which overlap, or
-/// are in the same allocation, have one pointer in common: these never part.
+/// where it would have been. Three things are taken for granted. Between two waits, only kernels of the trace write
+/// memory. What is in a kernel's `writes` it writes, all of it, or it is in its `reads` too. And a kernel reaches each
+/// of its segments by a pointer of its own, except that segments which overlap, or are in the same allocation, have one
+/// pointer in common: these never part.
 pub fn rename(trace: &Trace, budget: Budget) -> Renamed {
     let temporary_bytes = temporary_bytes(trace);
     let budget_bytes = budget.bytes(temporary_bytes);
-    let first = end_of_memory(trace).div_ceil(ALIGNMENT) * ALIGNMENT;
+    let first = end_of_memory(trace).min(ADDRESS_LIMIT).div_ceil(ALIGNMENT) * ALIGNMENT;
     let room = ADDRESS_LIMIT.saturating_sub(first);
     let pool = Segment { addr: first, bytes: budget_bytes.unwrap_or(room).min(room) };
 
@@ -232,7 +233,7 @@ fn rename_run(run: &Run, pool: Segment, report: &mut RenameReport) -> Run {
     Run { number: run.number, input: run.input.clone(), events }
 }
 
-/// For each version, the next kernel that writes at its addresses and cannot be renamed.
+/// For each version, the next kernel after its first that writes at its addresses what must be at home.
 fn next_forced(run: &Run, versions: &Versions) -> Vec<Option<usize>> {
     let mut next = vec![None; versions.all.len()];
     let mut writes = RangeMap::new();

@@ -37,7 +37,8 @@ impl Version {
     /// The memory that it takes: blocks are whole multiples of the alignment, and begin at one.
     pub fn aligned(&self) -> Segment {
         let addr = self.start / ALIGNMENT * ALIGNMENT;
-        Segment { addr, bytes: self.end.div_ceil(ALIGNMENT) * ALIGNMENT - addr }
+        let end = self.end.div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT);
+        Segment { addr, bytes: end - addr }
     }
 }
 
