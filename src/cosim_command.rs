@@ -18,6 +18,7 @@ use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::Trace;
+use windlass_runtime::rename::{Budget, Renamed, rename};
 
 /// `--dispatcher`. The aliases are the values of the older `--engine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -100,6 +101,10 @@ pub struct CosimArgs {
     /// early, the run ends with status 1 (serial and ideal do not use it)
     #[arg(long)]
     strict_algorithm1: bool,
+    /// Give versions of memory that do not depend on each other memory of their own, so that WAR and WAW vanish: at most so many
+    /// bytes (0, 512K, 64M, 2G), times the program's own temporary memory (1.5x), or `unlimited`
+    #[arg(long, value_name = "BUDGET")]
+    rename: Option<Budget>,
     /// Visit every cycle instead of jumping over idle stretches; the results are the same
     #[arg(long)]
     step: bool,
@@ -284,8 +289,16 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         if runs.len() > 1 {
             progress(&format!("[{}/{}] {name}", i + 1, runs.len()));
         }
-        let traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
-        let stream = stream(&traces, &simulation.partitions)?;
+        let mut traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
+        let mut renaming = Vec::new();
+        if let Some(budget) = args.rename {
+            for trace in &mut traces {
+                let Renamed { trace: renamed, report } = rename(trace, budget);
+                *trace = renamed;
+                renaming.push(report);
+            }
+        }
+        let stream = stream(&traces, &simulation.partitions)?.with_renaming(renaming);
         // Before the run: a path that cannot be written must not cost its results.
         let timeline = match &args.timeline {
             Some(path) => Some((path, File::create(path).map_err(|e| format!("{}: {e}", path.display()))?)),

@@ -10,6 +10,7 @@ mod fpga_options;
 mod gen_command;
 mod mix_command;
 mod options;
+mod renaming_figure;
 mod report_command;
 mod report_output;
 mod trace_command;

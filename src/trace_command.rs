@@ -1,12 +1,14 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
-use crate::{Failure, Outcome, explain_command, workload};
+use crate::{Failure, Outcome, explain_command, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
-use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary};
+use std::path::PathBuf;
+use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
 use windlass_runtime::graph::StrictReport;
 use windlass_runtime::ktrace::Trace;
+use windlass_runtime::rename::{Budget, RenameReport, rename};
 
 /// Arguments of `windlass trace`.
 #[derive(Args)]
@@ -20,6 +22,13 @@ pub struct TraceArgs {
     /// Also say which hazards ACE's Algorithm 1, as printed, would miss
     #[arg(long)]
     strict_algorithm1: bool,
+    /// Also say what the bounds are once versions of memory that do not depend on each other have memory of their own: at most so
+    /// many bytes (0, 512K, 64M, 2G), times the program's own temporary memory (1.5x), or `unlimited`; several, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "BUDGETS")]
+    rename: Vec<Budget>,
+    /// Draw the bound at 32 slots over these budgets, a panel per trace: FILE.svg
+    #[arg(long, value_name = "FILE", requires = "rename")]
+    figure: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -45,6 +54,25 @@ struct Entry {
     summary: TraceSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     strict_algorithm1: Option<Strict>,
+    /// One for each budget.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    renaming: Vec<Renaming>,
+}
+
+/// A trace once renamed.
+#[derive(Serialize)]
+struct Renaming {
+    #[serde(flatten)]
+    report: RenameReport,
+    /// Machine-limited bounds with all hazards that are left.
+    window_bounds: Vec<RenamedBound>,
+}
+
+#[derive(Serialize)]
+struct RenamedBound {
+    /// Slots, null for unlimited.
+    window: Option<u32>,
+    speed_up: f64,
 }
 
 /// What Algorithm 1 as printed misses.
@@ -71,7 +99,14 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
         let trace = workload::load(file)?;
         let summary = TraceSummary::new(&trace)?;
         let strict_algorithm1 = if args.strict_algorithm1 { Some(strict(&trace)?) } else { None };
-        report.traces.push(Entry { summary, strict_algorithm1 });
+        let renaming = args.rename.iter().map(|budget| renaming(&trace, &summary, *budget));
+        let renaming = renaming.collect::<Result<_, _>>()?;
+        report.traces.push(Entry { summary, strict_algorithm1, renaming });
+    }
+    if let Some(path) = &args.figure {
+        let panels: Vec<_> = report.traces.iter().map(panel).collect();
+        std::fs::write(path, renaming_figure::svg(&panels))
+            .map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if args.json {
         serde_json::to_writer(&mut stdout, &report)?;
@@ -85,6 +120,30 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
+}
+
+fn renaming(trace: &Trace, summary: &TraceSummary, budget: Budget) -> Result<Renaming, Failure> {
+    let renamed = rename(trace, budget);
+    let windows = summary.window_bounds.iter().map(|bound| bound.window);
+    let bounds = windows.zip(window_speed_ups(&renamed.trace)?);
+    let window_bounds = bounds.map(|(window, speed_up)| RenamedBound { window, speed_up }).collect();
+    Ok(Renaming { report: renamed.report, window_bounds })
+}
+
+/// The panel of a trace in the figure.
+fn panel(entry: &Entry) -> renaming_figure::Panel {
+    const WINDOW: Option<u32> = Some(32);
+    let bounds = entry.summary.window_bounds.iter();
+    let limits = bounds.filter(|b| b.window == WINDOW).map(|b| (b.speed_up.all, b.speed_up.flow)).next();
+    let point = |renaming: &Renaming| {
+        let bound = renaming.window_bounds.iter().find(|b| b.window == WINDOW)?;
+        Some((renaming.report.budget.clone(), bound.speed_up))
+    };
+    renaming_figure::Panel {
+        title: entry.summary.name.clone(),
+        limits: limits.unwrap_or((1.0, 1.0)),
+        points: entry.renaming.iter().filter_map(point).collect(),
+    }
 }
 
 fn strict(trace: &Trace) -> Result<Strict, Failure> {
@@ -147,6 +206,7 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         if s.dependence_bound.measured { "measured" } else { "estimated" },
         &s.dependence_bound.own_durations,
     )?;
+    print_renaming(&mut *out, entry)?;
     if let Some(strict) = &entry.strict_algorithm1 {
         let classes: Vec<String> =
             strict.missed_by_class.iter().map(|(class, count)| format!("{count} {class}")).collect();
@@ -164,4 +224,46 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// What was renamed, and the bounds with it, budget by budget; above and below, what there is without and at most.
+fn print_renaming(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+    let Some(Renaming { report, .. }) = entry.renaming.first() else { return Ok(()) };
+    writeln!(
+        out,
+        "  renaming, looking ahead to the end of a run: {} versions; temporary memory {} bytes",
+        report.versions, report.temporary_bytes
+    )?;
+    let windows = entry.summary.window_bounds.iter();
+    let bounds = |all: &mut dyn Iterator<Item = f64>| all.map(|b| format!("{b:>6.2}")).collect::<String>();
+    let names: String =
+        windows.clone().map(|b| format!("{:>6}", b.window.map_or("inf".into(), |w| w.to_string()))).collect();
+    writeln!(
+        out,
+        "    {:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>13} {:>6} {names}",
+        "budget", "renamed", "visible", "unwritten", "unneeded", "refused", "peak [bytes]", "peak"
+    )?;
+    let bare = |out: &mut dyn Write, name: &str, all: &mut dyn Iterator<Item = f64>| {
+        writeln!(out, "    {name:<12} {:>66} {}", "", bounds(all))
+    };
+    bare(&mut *out, "all hazards", &mut windows.clone().map(|b| b.speed_up.all))?;
+    for Renaming { report: r, window_bounds } in &entry.renaming {
+        let factor = match r.temporary_bytes {
+            0 => "-".into(),
+            bytes => format!("{:.2}x", r.peak_bytes as f64 / bytes as f64),
+        };
+        writeln!(
+            out,
+            "    {:<12} {:>8} {:>8} {:>9} {:>8} {:>8} {:>13} {factor:>6} {}",
+            r.budget,
+            r.renamed,
+            r.visible,
+            r.unwritten,
+            r.unneeded,
+            r.refused,
+            r.peak_bytes,
+            bounds(&mut window_bounds.iter().map(|b| b.speed_up))
+        )?;
+    }
+    bare(&mut *out, "last writer", &mut windows.clone().map(|b| b.speed_up.flow))
 }

@@ -501,6 +501,56 @@ fn trace_tells_what_is_in_a_stream() {
 }
 
 #[test]
+fn trace_bounds_a_stream_once_renamed() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let figure = directory.path().join("f.svg");
+    let args = ["trace", "--rename", "0,1x,unlimited", "--figure", &figure.to_string_lossy()];
+    let text = succeeds(&args);
+    for words in ["367 versions; temporary memory 695296 bytes", "unlimited", "last writer"] {
+        assert!(text.contains(words), "{text}");
+    }
+    let svg = std::fs::read_to_string(&figure).unwrap_or_else(|e| panic!("{e}"));
+    assert!(svg.contains("brax-v1-ant-b256") && svg.contains(">unlimited</text>"), "{svg}");
+    let value = json(&succeeds(&["trace", "--rename", "0,1x", "--json"]));
+    let trace = &value["traces"][0];
+    let renaming = trace["renaming"].as_array().expect("two");
+    assert_eq!((renaming.len(), &renaming[0]["renamed"]), (2, &0.into()));
+    assert_eq!((&renaming[1]["budget"], &renaming[1]["budget_bytes"]), (&"1x".into(), &695_296.into()));
+    assert!(renaming[1]["peak_bytes"].as_u64() <= Some(695_296));
+    let at_32 = |bounds: &serde_json::Value| bounds["window_bounds"][3]["speed_up"].clone();
+    assert_eq!(at_32(&renaming[0]), trace["window_bounds"][3]["speed_up"]["all"]);
+    assert_eq!(at_32(&renaming[1]).as_f64().map(|b| (b * 100.0).round()), Some(175.0));
+    assert!(json(&succeeds(&["trace", "--json"]))["traces"][0]["renaming"].is_null());
+
+    fails(&["trace", "--rename", "1x,much"], 2, &["`much` is no budget", "512K", "1.5x", "`unlimited`"]);
+    fails(&["trace", "--figure", "f.svg"], 2, &["--rename"]);
+    fails(&["trace", "--rename", "0", "--figure", "/nowhere/f.svg"], 2, &["/nowhere/f.svg"]);
+    fails(&["cosim", "--rename", "1.5"], 2, &["`1.5` is no budget"]);
+}
+
+#[test]
+fn cosim_runs_a_stream_that_was_renamed() {
+    let common = ["cosim", "--dispatcher", "behavioural", "--arbiter", "single", "--policy", "window,ideal"];
+    let cycles = |rename: &[&str]| {
+        let value = json(&succeeds(&[&common[..], &["--json"], rename].concat()));
+        let run = value["runs"][0].clone();
+        let cycles = |policy: usize| run["policies"][policy]["cycles"].as_u64().expect("a number");
+        (cycles(0), cycles(1), run["renaming"].clone())
+    };
+    let (window, ideal, none) = cycles(&[]);
+    let (renamed_window, renamed_ideal, one) = cycles(&["--rename", "1x"]);
+    assert_eq!(none, serde_json::json!([]));
+    assert_eq!((&one[0]["renamed"], &one[0]["versions"]), (&242.into(), &367.into()));
+    // The order checker, which is exact, has let both pass.
+    assert!(
+        renamed_window < window && renamed_ideal < ideal,
+        "{renamed_window} {window} {renamed_ideal} {ideal}"
+    );
+    let text = succeeds(&[&common[..], &["--rename", "1x", "mix-fork", "mix-reduction"]].concat());
+    assert_eq!(text.matches("renaming, budget 1x: ").count(), 2, "{text}");
+}
+
+#[test]
 fn trace_names_file_line_and_field() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = directory.path().join("bad.ktrace.jsonl");

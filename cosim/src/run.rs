@@ -15,6 +15,7 @@ use std::num::NonZeroUsize;
 use thiserror::Error;
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
 use windlass_runtime::host::HazardRule;
+use windlass_runtime::rename::RenameReport;
 
 /// Version of [`RunReport`]'s serialised form.
 pub const FORMAT_VERSION: u32 = 2;
@@ -152,6 +153,7 @@ impl CoSimulation {
                     HazardRule::StrictAlgorithm1 => "strict-algorithm1",
                 },
                 partitions: self.partitions.ranges(),
+                renaming: stream.renaming().to_vec(),
                 scheduler: SchedulerReport {
                     engine: name,
                     window: self.scheduler.kind().name(),
@@ -444,6 +446,8 @@ pub struct RunReport {
     pub rule: &'static str,
     /// The SMs of partitions 0, 1, 2 and so on, where they are not all.
     pub partitions: Vec<String>,
+    /// What was renamed before, trace by trace; empty where all addresses are the traces' own.
+    pub renaming: Vec<RenameReport>,
     /// The scheduling hardware.
     pub scheduler: SchedulerReport,
     /// Slots of the software window.
@@ -483,6 +487,13 @@ impl RunReport {
         if !self.partitions.is_empty() {
             let ranges = self.partitions.iter().enumerate().map(|(p, range)| format!("{p}: SMs {range}"));
             let _ = writeln!(text, "partitions: {}", ranges.collect::<Vec<_>>().join("; "));
+        }
+        for r in &self.renaming {
+            let _ = writeln!(
+                text,
+                "renaming, budget {}: {} of {} versions, at most {} bytes at a time; temporary memory {} bytes",
+                r.budget, r.renamed, r.versions, r.peak_bytes, r.temporary_bytes
+            );
         }
         text.push('\n');
         text.push_str(&self.policy_table());

@@ -154,8 +154,8 @@ impl TraceSummary {
     /// # Errors
     /// A run of more than `u32::MAX` kernels.
     pub fn new(trace: &Trace) -> Result<Self, AnalysisError> {
-        let named = trace.header.gpu.sms.and_then(NonZeroU32::new);
-        let sms = named.or(NonZeroU32::new(DEFAULT_SMS)).unwrap_or(NonZeroU32::MIN);
+        let named = trace.header.gpu.sms;
+        let sms = sms_of(trace);
         let events = || trace.runs.iter().flat_map(|run| &run.events);
         let count = |wanted: fn(&Event) -> bool| events().filter(|e| wanted(e)).count() as u64;
         let spread = |of: fn(&Kernel) -> u64| Spread::of(trace.kernels().map(of));
@@ -165,8 +165,7 @@ impl TraceSummary {
         let parts: Vec<_> = trace.runs.iter().flat_map(|run| run.parts()).collect();
         let mut graph = GraphSummary::default();
         let mut serial_units = 0u64;
-        let windows: Vec<_> = WINDOWS.into_iter().map(Some).chain([None]).collect();
-        let mut placed = vec![[0u64; 3]; windows.len()];
+        let mut placed = vec![[0u64; 3]; windows().count()];
         let measured = trace.kernels().all(|k| k.dur_ns.is_some());
         let (mut equal, mut own, mut own_serial) = ([0u64; 3], [0u64; 3], 0u64);
         for kernels in &parts {
@@ -190,9 +189,8 @@ impl TraceSummary {
                 }
                 add(&mut equal[i], u64::from(reduced.depth()));
                 add(&mut own[i], critical_path(&reduced, &durations));
-                for (units, window) in placed.iter_mut().zip(&windows) {
-                    let slots = window.and_then(|w| NonZeroUsize::new(w as usize));
-                    add(&mut units[i], placed_units(&ctas, &reduced, sms, slots)?);
+                for (units, window) in placed.iter_mut().zip(windows()) {
+                    add(&mut units[i], placed_units(&ctas, &reduced, sms, slots(window))?);
                 }
             }
         }
@@ -217,8 +215,7 @@ impl TraceSummary {
             syncs: count(|e| matches!(e, Event::Sync { .. })),
             graph,
             serial_units,
-            window_bounds: windows
-                .into_iter()
+            window_bounds: windows()
                 .zip(placed)
                 .map(|(window, units)| WindowBound { window, speed_up: SpeedUp::new(serial_units, units) })
                 .collect(),
@@ -229,6 +226,40 @@ impl TraceSummary {
             },
         })
     }
+}
+
+/// The SMs that bounds are for: those that the trace names, or [`DEFAULT_SMS`].
+fn sms_of(trace: &Trace) -> NonZeroU32 {
+    let named = trace.header.gpu.sms.and_then(NonZeroU32::new);
+    named.or(NonZeroU32::new(DEFAULT_SMS)).unwrap_or(NonZeroU32::MIN)
+}
+
+/// The windows that there are bounds for: [`WINDOWS`], then the unlimited one.
+fn windows() -> impl Iterator<Item = Option<u32>> {
+    WINDOWS.into_iter().map(Some).chain([None])
+}
+
+fn slots(window: Option<u32>) -> Option<NonZeroUsize> {
+    window.and_then(|w| NonZeroUsize::new(w as usize))
+}
+
+/// The machine-limited bounds of [`TraceSummary::window_bounds`] with all hazards, and nothing else of a summary: for
+/// a trace that was renamed. [`WINDOWS`], then unlimited.
+///
+/// # Errors
+/// A run of more than `u32::MAX` kernels.
+pub fn window_speed_ups(trace: &Trace) -> Result<Vec<f64>, AnalysisError> {
+    let sms = sms_of(trace);
+    let (mut serial, mut placed) = (0, vec![0; windows().count()]);
+    for kernels in trace.runs.iter().flat_map(|run| run.parts()) {
+        let ctas: Vec<u64> = kernels.iter().map(|k| k.ctas()).collect();
+        let graph = DependencyGraph::build(&kernels)?.reduced();
+        ctas.iter().for_each(|c| add(&mut serial, c.div_ceil(u64::from(sms.get())).max(1)));
+        for (units, window) in placed.iter_mut().zip(windows()) {
+            add(units, placed_units(&ctas, &graph, sms, slots(window))?);
+        }
+    }
+    Ok(placed.into_iter().map(|units| SpeedUp::new(serial, [units; 3]).all).collect())
 }
 
 fn add(total: &mut u64, more: u64) {

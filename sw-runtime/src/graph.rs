@@ -2,7 +2,7 @@
 
 use crate::hazards::{self, Hazard};
 use crate::ktrace::{Kernel, Segment};
-use std::collections::BTreeMap;
+use crate::ranges::RangeMap;
 use thiserror::Error;
 
 /// Which order a graph keeps.
@@ -217,39 +217,14 @@ fn sweep(kernels: &[&Kernel], counts: impl Fn(bool, bool) -> bool) -> Vec<Vec<u3
     upstream
 }
 
-/// Last writers, by first address: one past the last address, and who.
-struct LastWriters(BTreeMap<u64, (u64, u32)>);
-
-impl LastWriters {
-    fn overlapping(&self, segment: Segment) -> impl Iterator<Item = (u64, (u64, u32))> {
-        let before = self.0.range(..=segment.addr).next_back();
-        let from = before.filter(|(_, (end, _))| *end > segment.addr).map_or(segment.addr, |(addr, _)| *addr);
-        self.0.range(from..segment.end().max(from)).map(|(addr, range)| (*addr, *range))
-    }
-
-    fn write(&mut self, segment: Segment, kernel: u32) {
-        let old: Vec<_> = self.overlapping(segment).collect();
-        for (addr, (end, writer)) in old {
-            self.0.remove(&addr);
-            if addr < segment.addr {
-                self.0.insert(addr, (segment.addr, writer));
-            }
-            if end > segment.end() {
-                self.0.insert(segment.end(), (end, writer));
-            }
-        }
-        self.0.insert(segment.addr, (segment.end(), kernel));
-    }
-}
-
 fn flow(kernels: &[&Kernel]) -> Vec<Vec<u32>> {
-    let mut last = LastWriters(BTreeMap::new());
+    let mut last_writers = RangeMap::new();
     let mut upstream = Vec::with_capacity(kernels.len());
     for (k, kernel) in kernels.iter().enumerate() {
-        let reads = kernel.reads.iter().filter(|s| s.bytes > 0);
-        upstream.push(reads.flat_map(|s| last.overlapping(*s)).map(|(_, (_, writer))| writer).collect());
-        for segment in kernel.writes.iter().filter(|s| s.bytes > 0) {
-            last.write(*segment, k as u32);
+        let reads = kernel.reads.iter();
+        upstream.push(reads.flat_map(|s| last_writers.overlapping(*s)).map(|(_, writer)| writer).collect());
+        for segment in &kernel.writes {
+            last_writers.insert(*segment, k as u32);
         }
     }
     upstream

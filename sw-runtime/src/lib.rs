@@ -7,5 +7,7 @@ pub mod hazards;
 pub mod host;
 pub mod ktrace;
 pub mod mix;
+mod ranges;
+pub mod rename;
 pub mod runtime;
 pub mod window;

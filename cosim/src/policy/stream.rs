@@ -5,6 +5,7 @@ use std::ops::Range;
 use windlass_runtime::graph::{DependencyGraph, Rule};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{ADDRESS_LIMIT, Kernel, PARTITIONS, Segment, Trace};
+use windlass_runtime::rename::RenameReport;
 
 /// Relocated traces begin on a page, with the offset in it that they had: alignments stay what they were.
 const PAGE: u64 = 4096;
@@ -20,6 +21,8 @@ pub struct Stream {
     traces: Vec<String>,
     /// The trace of each kernel; empty where there is one.
     origins: Vec<usize>,
+    /// What was renamed in each trace before; empty where nothing was.
+    renaming: Vec<RenameReport>,
 }
 
 impl Stream {
@@ -82,9 +85,20 @@ impl Stream {
             upstream: Vec::new(),
             traces: vec![name.into()],
             origins: Vec::new(),
+            renaming: Vec::new(),
         };
         stream.upstream = stream.upstream_by(HazardRule::Exact)?;
         Ok(stream)
+    }
+
+    /// Keeps for reports what was renamed in each of its traces, in their order, before they became this stream.
+    pub fn with_renaming(self, renaming: Vec<RenameReport>) -> Self {
+        Self { renaming, ..self }
+    }
+
+    /// What was renamed in each of its traces; empty where nothing was.
+    pub fn renaming(&self) -> &[RenameReport] {
+        &self.renaming
     }
 
     /// Its name.

@@ -1,0 +1,57 @@
+//! Values by address range.
+
+use crate::ktrace::Segment;
+use std::collections::BTreeMap;
+
+/// Disjoint ranges of addresses, each with a value; where ranges are inserted over others, the last one counts.
+#[derive(Clone, Debug)]
+pub(crate) struct RangeMap<T>(BTreeMap<u64, (u64, T)>);
+
+impl<T: Copy> RangeMap<T> {
+    pub fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The ranges that have bytes of `segment`, by address, each in its whole length.
+    pub fn overlapping(&self, segment: Segment) -> impl Iterator<Item = (Segment, T)> {
+        let before = self.0.range(..=segment.addr).next_back();
+        let from = before.filter(|(_, (end, _))| *end > segment.addr).map_or(segment.addr, |(addr, _)| *addr);
+        // An empty segment overlaps nothing, even inside a range.
+        let to = if segment.bytes == 0 { from } else { segment.end().max(from) };
+        self.0.range(from..to).map(|(addr, (end, value))| {
+            let range = Segment { addr: *addr, bytes: end - addr };
+            (range, *value)
+        })
+    }
+
+    /// All ranges, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (Segment, T)> {
+        self.0.iter().map(|(addr, (end, value))| (Segment { addr: *addr, bytes: end - addr }, *value))
+    }
+
+    /// Takes the bytes of `segment` out; what sticks out of it on either side stays.
+    pub fn remove(&mut self, segment: Segment) {
+        let old: Vec<_> = self.overlapping(segment).collect();
+        for (range, value) in old {
+            self.0.remove(&range.addr);
+            if range.addr < segment.addr {
+                self.0.insert(range.addr, (segment.addr, value));
+            }
+            if range.end() > segment.end() {
+                self.0.insert(segment.end(), (range.end(), value));
+            }
+        }
+    }
+
+    /// Gives the bytes of `segment` this value.
+    pub fn insert(&mut self, segment: Segment, value: T) {
+        self.remove(segment);
+        if segment.bytes > 0 {
+            self.0.insert(segment.addr, (segment.end(), value));
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
