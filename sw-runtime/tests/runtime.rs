@@ -571,6 +571,26 @@ fn wrong_declarations_are_found_with_kernel_argument_and_bytes() {
         Ok(())
     });
     assert_eq!(checked(slices), []);
+    // Through pointers, what changes a byte is seen, in the whole buffer.
+    let pointers = |to: isize| {
+        new().body(move |cta| {
+            let (x, y) = (cta.read::<u16>(0)?, cta.write::<u16>(1)?);
+            for i in cta.threads() {
+                // SAFETY: `to` elements before the view there is still the buffer; each CTA has its own elements.
+                unsafe { y.as_mut_ptr().offset(i as isize - to).write(x.as_ptr().add(i).read() + 7) };
+            }
+            Ok(())
+        })
+    };
+    assert_eq!(checked(pointers(0)), []);
+    assert_eq!(
+        checked(pointers(3)),
+        [
+            (1, Violation::UndeclaredWrite, 94, 1),
+            (1, Violation::UndeclaredWrite, 96, 1),
+            (1, Violation::UndeclaredWrite, 98, 1)
+        ]
+    );
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use super::Ticket;
 use super::kernel::{Access, Job, JobArg, Mode};
+use super::memory::{HostMemory, Memory};
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is wrong with a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,11 +106,30 @@ impl Bitmap {
 pub(crate) struct Touched {
     reads: Bitmap,
     writes: Bitmap,
+    /// Pointers were handed out: what is read through them is not seen, what is written shows where it is another byte.
+    raw_reads: AtomicBool,
+    raw_writes: AtomicBool,
+    /// The whole buffer before the kernel ran.
+    before: Vec<u8>,
 }
 
 impl Touched {
-    pub(crate) fn new(bytes: u64) -> Self {
-        Self { reads: Bitmap::new(bytes), writes: Bitmap::new(bytes) }
+    pub(crate) fn new(bytes: u64, memory: Option<&HostMemory>) -> Self {
+        Self {
+            reads: Bitmap::new(bytes),
+            writes: Bitmap::new(bytes),
+            raw_reads: AtomicBool::new(false),
+            raw_writes: AtomicBool::new(false),
+            before: contents(memory),
+        }
+    }
+
+    pub(crate) fn raw_read(&self) {
+        self.raw_reads.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn raw_write(&self) {
+        self.raw_writes.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn read(&self, first: usize, bytes: usize) {
@@ -119,6 +139,16 @@ impl Touched {
     pub(crate) fn write(&self, first: usize, bytes: usize) {
         self.writes.mark(first, bytes);
     }
+}
+
+/// All of a buffer, as it is while no kernel runs.
+fn contents(memory: Option<&HostMemory>) -> Vec<u8> {
+    let mut bytes = vec![0; memory.map_or(0, HostMemory::bytes)];
+    if let Some(memory) = memory {
+        // The range is all of it, which is whole elements.
+        let _ = memory.read(0, &mut bytes);
+    }
+    bytes
 }
 
 /// Maximal ranges of `within` in which `wrong` holds.
@@ -137,7 +167,7 @@ fn ranges(within: Range<u64>, wrong: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
 pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Finding> {
     let mut all = Vec::new();
     for (position, arg) in job.args.iter().enumerate() {
-        let JobArg::Buffer { part, touched: Some(touched), .. } = arg else { continue };
+        let JobArg::Buffer { memory, part, touched: Some(touched), .. } = arg else { continue };
         let span = part.offset..part.offset + part.bytes;
         let here = |access: &&Access| access.part.buffer == part.buffer;
         let covers = |access: &Access, byte: u64| {
@@ -161,13 +191,28 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Fi
         };
         add(Violation::UndeclaredRead, ranges(span.clone(), |b| read(b) && !declares(b, Mode::reads)));
         add(Violation::UndeclaredWrite, ranges(span.clone(), |b| written(b) && !declares(b, Mode::writes)));
+        // What was written through a pointer, anywhere in the buffer, and is another byte now. Told of the first argument that has it.
+        let same = |arg: &JobArg| matches!(arg, JobArg::Buffer { part: p, .. } if p.buffer == part.buffer);
+        let raw = |arg: &JobArg| match arg {
+            JobArg::Buffer { touched: Some(t), .. } => t.raw_writes.load(Ordering::Relaxed),
+            _ => false,
+        };
+        if job.args.iter().any(|arg| same(arg) && raw(arg)) && !job.args[..position].iter().any(same) {
+            let after = contents(memory.as_deref());
+            let changed = |b: u64| touched.before[b as usize] != after[b as usize];
+            let seen = |b: u64| span.contains(&b) && written(b);
+            let all = 0..after.len() as u64;
+            add(
+                Violation::UndeclaredWrite,
+                ranges(all, |b| changed(b) && !seen(b) && !declares(b, Mode::writes)),
+            );
+        }
         // What another argument of the same buffer may have touched is not known to be untouched.
-        let aliased = job.args.iter().enumerate().any(|(other, arg)| {
-            other != position && matches!(arg, JobArg::Buffer { part: p, .. } if p.buffer == part.buffer)
-        });
-        if aliased {
+        if job.args.iter().filter(|arg| same(arg)).count() > 1 {
             continue;
         }
+        let raw_reads = touched.raw_reads.load(Ordering::Relaxed);
+        let raw_writes = touched.raw_writes.load(Ordering::Relaxed);
         for access in declared.iter().filter(here) {
             let mut bytes = access.part.offset..access.part.offset + access.part.bytes;
             let (any_read, any_written) = (bytes.clone().any(read), bytes.clone().any(written));
@@ -177,6 +222,8 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Fi
                 continue;
             }
             match access.mode {
+                Mode::Read | Mode::ReadWrite if raw_reads => {}
+                Mode::Write | Mode::ReadWrite if raw_writes => {}
                 Mode::Read if !any_read => add(Violation::NeverRead, vec![bytes]),
                 Mode::Write => add(Violation::NotOverwritten, ranges(bytes, |b| !written(b))),
                 Mode::ReadWrite if !any_written => add(Violation::NeverWritten, vec![bytes]),

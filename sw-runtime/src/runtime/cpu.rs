@@ -117,7 +117,7 @@ fn job(task: &Task<'_>) -> Result<Job, Cause> {
                     )));
                 }
                 let mode = task.kernel.params.get(position).and_then(|p| p.mode).unwrap_or(Mode::Read);
-                let touched = task.check.then(|| Touched::new(part.bytes));
+                let touched = task.check.then(|| Touched::new(part.bytes, memory.as_deref()));
                 Ok(JobArg::Buffer { memory, part, mode, touched })
             }
         }

@@ -52,6 +52,13 @@ impl<'a, T: Element> Raw<'a, T> {
         unsafe { T::store(at, value) }
     }
 
+    fn raw(&self, touch: fn(&Touched)) -> *mut T {
+        if let Some(touched) = self.touched {
+            touch(touched);
+        }
+        self.first.cast()
+    }
+
     /// The first element of a range, and how many there are.
     fn slice(&self, range: Range<usize>, touch: fn(&Touched, usize, usize)) -> (*mut T, usize) {
         let inside = range.start <= range.end && range.end <= self.len;
@@ -95,10 +102,9 @@ macro_rules! get {
                 self.0.get(index)
             }
 
-            /// The first element. What is read through it must be declared as read, and is not seen by a check of declarations: all
-            /// of it counts as read.
+            /// The first element. What is read through it must be declared as read; a check of declarations does not see it.
             pub fn as_ptr(&self) -> *const T {
-                self.0.slice(0..self.0.len, Touched::read).0
+                self.0.raw(Touched::raw_read)
             }
 
             /// Elements as a plain slice, for code that wants vector instructions.
@@ -130,10 +136,10 @@ macro_rules! set {
                 self.0.set(index, value);
             }
 
-            /// The first element. What is written through it must be declared as written, and is not seen by a check of
-            /// declarations: all of it counts as written.
+            /// The first element. What is written through it must be declared as written; a check of declarations sees it where it
+            /// changes a byte.
             pub fn as_mut_ptr(&self) -> *mut T {
-                self.0.slice(0..self.0.len, Touched::write).0
+                self.0.raw(Touched::raw_write)
             }
 
             /// Elements as a plain slice, for code that wants vector instructions.
