@@ -280,4 +280,16 @@ fn main() {
     }
     println!();
     println!("{missed} targets missed");
+    println!();
+    libgomp();
+}
+
+/// A peer that infers dependences, in the same run: gcc's `depend`, which also creates and runs its tasks.
+fn libgomp() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/compare-libgomp.sh");
+    match std::process::Command::new("bash").arg(script).status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => eprintln!("SKIPPED: scripts/compare-libgomp.sh: {status}"),
+        Err(error) => eprintln!("SKIPPED: scripts/compare-libgomp.sh: {error}"),
+    }
 }
