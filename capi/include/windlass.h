@@ -75,6 +75,7 @@ typedef struct windlass_options {
     uint32_t threads; /* that run CTAs; one per processor */
     uint32_t queue;   /* launches on their way, 1 to 2^20; 1024 */
     uint32_t serial;  /* not 0: one kernel after another, in program order */
+    uint32_t check;   /* not 0: as serial, and what kernels write is compared with what they declare: windlass_next_finding() */
 } windlass_options;
 
 /* NULL for `options` takes all defaults. */
@@ -106,6 +107,11 @@ int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t o
 
 /* Waits for all that was launched. */
 int windlass_synchronize(windlass_runtime *runtime);
+
+/* With `check`: what is wrong with the declaration of a kernel that has ended, one finding for each call, the oldest first; NULL where
+ * there are no more. Seen are bytes of an argument's buffer that have changed and are not declared as written. Valid until the next
+ * call of this function for this runtime. */
+const char *windlass_next_finding(windlass_runtime *runtime);
 
 /* What the last call on this thread that failed has to say; never NULL, valid until the next call that fails on this thread. */
 const char *windlass_error_text(void);

@@ -1,11 +1,12 @@
 //! The runtime for C: `include/windlass.h` says what each function does. No panic crosses into C.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use windlass_runtime::runtime::{
-    Arg, Buffer, Cpu, Cta, CtaResult, Error, Kernel, Mode, Options, Policy, Registered, Runtime,
+    Arg, Buffer, Cpu, Cta, CtaResult, Error, Finding, Kernel, Mode, Options, Policy, Registered, Runtime,
 };
 
 const OK: c_int = 0;
@@ -20,7 +21,12 @@ thread_local! {
 
 /// `windlass_runtime`: to C a pointer, no more.
 #[derive(Debug)]
-pub struct WindlassRuntime(Runtime);
+pub struct WindlassRuntime {
+    runtime: Runtime,
+    findings: VecDeque<Finding>,
+    /// The text of the last one that was asked for.
+    finding: CString,
+}
 
 /// `windlass_buffer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +74,7 @@ pub struct WindlassOptions {
     threads: u32,
     queue: u32,
     serial: u32,
+    check: u32,
 }
 
 /// `windlass_body`.
@@ -99,15 +106,19 @@ fn call(work: impl FnOnce() -> Result<(), Refusal>) -> c_int {
         Ok(Err(refusal)) => refusal,
         Err(_) => Refusal(INTERNAL, "windlass panicked, which is a defect; please report it".into()),
     };
-    ERROR.set(CString::new(text.replace('\0', "\u{FFFD}")).unwrap_or_default());
+    ERROR.set(c_text(text));
     status
+}
+
+fn c_text(text: String) -> CString {
+    CString::new(text.replace('\0', "\u{FFFD}")).unwrap_or_default()
 }
 
 /// # Safety
 /// `runtime` is from `windlass_create`, and no other thread uses it.
 unsafe fn runtime<'a>(runtime: *mut WindlassRuntime) -> Result<&'a mut Runtime, Refusal> {
     // SAFETY: the caller's.
-    unsafe { runtime.as_mut() }.map(|r| &mut r.0).ok_or_else(|| null("runtime"))
+    unsafe { runtime.as_mut() }.map(|r| &mut r.runtime).ok_or_else(|| null("runtime"))
 }
 
 /// # Safety
@@ -154,7 +165,9 @@ pub unsafe extern "C" fn windlass_create(
         if options.serial != 0 {
             builder = builder.policy(Policy::Serial);
         }
-        let runtime = Box::new(WindlassRuntime(builder.build()?));
+        let runtime = builder.check(options.check != 0).build()?;
+        let runtime =
+            Box::new(WindlassRuntime { runtime, findings: VecDeque::new(), finding: CString::default() });
         // SAFETY: not NULL, and the caller's.
         unsafe { out.write(Box::into_raw(runtime)) };
         Ok(())
@@ -390,6 +403,23 @@ pub unsafe extern "C" fn windlass_write(
 pub unsafe extern "C" fn windlass_synchronize(runtime: *mut WindlassRuntime) -> c_int {
     // SAFETY: the caller's.
     call(|| Ok(unsafe { self::runtime(runtime) }?.synchronize()?))
+}
+
+/// # Safety
+/// `runtime` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_next_finding(runtime: *mut WindlassRuntime) -> *const c_char {
+    // SAFETY: the caller's.
+    let Some(runtime) = (unsafe { runtime.as_mut() }) else { return std::ptr::null() };
+    let found = runtime.runtime.findings();
+    runtime.findings.extend(found);
+    match runtime.findings.pop_front() {
+        Some(finding) => {
+            runtime.finding = c_text(finding.to_string());
+            runtime.finding.as_ptr()
+        }
+        None => std::ptr::null(),
+    }
 }
 
 /// What the last call on this thread that failed has to say.

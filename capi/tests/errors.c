@@ -41,6 +41,36 @@ static int place(const windlass_cta *cta, void *user) {
     return 0;
 }
 
+/* Writes one byte more than it is given. */
+static int past(const windlass_cta *cta, void *user) {
+    (void)user;
+    memset(cta->pointers[0], 1, cta->values[0] + 1);
+    return 0;
+}
+
+static void findings(void) {
+    windlass_runtime *rt;
+    windlass_options options = {.check = 1};
+    windlass_mode modes[] = {WINDLASS_WRITE};
+    windlass_kernel kernel;
+    windlass_buffer a;
+    uint32_t one[3] = {1, 1, 1};
+
+    OK(windlass_create(&options, &rt));
+    OK(windlass_register(rt, "past", modes, 1, past, NULL, &kernel));
+    OK(windlass_allocate(rt, 64, &a));
+    windlass_arg args[] = {{.buffer = a, .offset = 8, .bytes = 16}};
+    TRUE(windlass_next_finding(rt) == NULL);
+    OK(windlass_launch(rt, kernel, one, one, args, 1, 0, NULL));
+    OK(windlass_synchronize(rt));
+    const char *finding = windlass_next_finding(rt);
+    TRUE(finding != NULL && strcmp(finding, "launch 0 (past), argument 0 (argument 0): 1 bytes from offset 24 of the buffer "
+                                            "are written and not declared as written") == 0);
+    TRUE(windlass_next_finding(rt) == NULL);
+    TRUE(windlass_next_finding(NULL) == NULL);
+    windlass_destroy(rt);
+}
+
 int main(void) {
     windlass_runtime *rt = NULL;
     unsigned char bad = 99;
@@ -118,5 +148,6 @@ int main(void) {
         TRUE(out[i] == i % 2 * 100 + i / 2 % 3 * 10 + i / 6 + 5000);
     }
     windlass_destroy(rt);
+    findings();
     return wrong != 0;
 }

@@ -148,7 +148,8 @@ impl Options {
         self
     }
 
-    /// To be called once the kernel has retired, or failed. It runs on the scheduler's thread: nothing starts before it returns.
+    /// To be called once the kernel has retired, or failed. It runs on the scheduler's thread: nothing starts before it returns,
+    /// and what waits in it for the runtime waits for ever.
     #[must_use]
     pub fn on_done(mut self, callback: impl FnOnce(Result<(), Failure>) + Send + 'static) -> Self {
         self.callback = Some(Box::new(callback));
