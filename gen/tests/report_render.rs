@@ -235,3 +235,26 @@ fn formats_by_name() {
     assert_eq!("md".parse(), Ok(Format::Markdown));
     assert!("html".parse::<Format>().unwrap_err().contains("text, json and md"));
 }
+
+#[test]
+fn the_summary_of_many_workloads_has_their_mean() {
+    let mut report = report();
+    let summary = |report: &Report| {
+        let text = render(report, Format::Markdown).unwrap();
+        let at = text.find("## All designs").expect("a summary");
+        let rows = text[at..].lines().filter(|l| l.starts_with("| ") && !l.starts_with("| --"));
+        rows.map(String::from).collect::<Vec<_>>()
+    };
+    assert!(summary(&report)[0].contains("speed-up brax |"));
+    for (name, speedup) in [("a", 10.0), ("b", 2.5), ("c", 2.5)] {
+        let mut table = report.speedups[0].clone();
+        table.workload = name.into();
+        table.rows[1].speedup = speedup;
+        report.speedups.push(table);
+    }
+    let lines = summary(&report);
+    assert!(lines[0].ends_with("| speed-up (geometric mean of 4) |"), "{}", lines[0]);
+    // The fourth root of 2.5 x 10 x 2.5 x 2.5; the list was not run.
+    assert!(lines[1].starts_with("| matrix") && lines[1].ends_with(" 3.54 |"), "{}", lines[1]);
+    assert!(lines[2].starts_with("| list") && lines[2].ends_with(" - |"), "{}", lines[2]);
+}

@@ -493,9 +493,11 @@ pub(super) fn scatter(chart: Scatter<'_>) -> String {
     let mut svg = Svg::new(chart.id);
     let names = if chart.series.len() > 1 { &chart.series[..] } else { &[] };
     let top = mark_legend(&mut svg, names, false, 4.0) + 6.0;
-    let (left, right, bottom) = (40.0, WIDTH - 14.0, top + 176.0);
     let x_axis = Axis::of(chart.points.iter().map(|p| p.x), true);
     let y_axis = Axis::of(chart.points.iter().map(|p| p.y), false);
+    // Between the axis and what is written beside it, its longest number.
+    let longest = y_axis.ticks.iter().map(|(_, text)| text_width(text, 9.0)).fold(0.0, f64::max);
+    let (left, right, bottom) = (40f64.max(longest + 18.0), WIDTH - 14.0, top + 176.0);
     let px = |x: f64| left + x_axis.part(x) * (right - left);
     let py = |y: f64| bottom - y_axis.part(y) * (bottom - top);
     for (value, text) in &x_axis.ticks {

@@ -723,12 +723,12 @@ fn families(report: &Report) -> Vec<String> {
 }
 
 /// Speed-up of a design on a workload.
-fn gain(table: &Speedups, design: &str) -> Option<f64> {
+pub(super) fn gain(table: &Speedups, design: &str) -> Option<f64> {
     table.rows.iter().find(|r| r.design.as_deref() == Some(design)).map(|r| r.speedup)
 }
 
 /// Geometric mean of a design's speed-ups; none where a workload lacks one.
-fn mean_gain(report: &Report, design: &str) -> Option<f64> {
+pub(super) fn mean_gain(report: &Report, design: &str) -> Option<f64> {
     let all: Option<Vec<f64>> = report.speedups.iter().map(|t| gain(t, design)).collect();
     geometric_mean(&all?).map(round4)
 }

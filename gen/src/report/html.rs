@@ -204,7 +204,8 @@ fn figure(report: &Report, figure: &Figure, folder: Option<&str>, out: &mut Stri
         out,
         "<figure id=\"f-{id}\">\n{svg}<figcaption><b>{}.</b> {}</figcaption>\n<details><summary>Numbers (CSV)",
         escape(title),
-        escape(caption)
+        // Markdown's marks of code say nothing here.
+        escape(&caption.replace('`', ""))
     );
     out.push_str(if report.command.is_empty() { "</summary>" } else { " and command</summary>" });
     if !report.command.is_empty() {

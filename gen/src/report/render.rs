@@ -763,7 +763,10 @@ fn speedup_table(speedups: &Speedups) -> Table {
     table
 }
 
-/// One row per design: what it costs, each latency's median, and what it gains on each workload.
+/// So many workloads have a column each in the summary; of more it has the mean, for a page has an end.
+const SUMMARY_WORKLOADS: usize = 3;
+
+/// One row per design: what it costs, each latency's median, and what it gains on each workload, or on all.
 fn summary_table(report: &Report) -> Table {
     let mut latencies: Vec<&str> = Vec::new();
     for latency in report.designs.iter().flat_map(|d| &d.latencies) {
@@ -777,7 +780,12 @@ fn summary_table(report: &Report) -> Table {
         table.header.extend(["flat GE, smallest", "flat GE, fastest", "MHz, fastest"].map(String::from));
     }
     table.header.extend(latencies.iter().map(|name| format!("{name} (median cycles)")));
-    table.header.extend(report.speedups.iter().map(|s| format!("speed-up {}", s.workload)));
+    let workloads = report.speedups.len();
+    if workloads > SUMMARY_WORKLOADS {
+        table.header.push(format!("speed-up (geometric mean of {workloads})"));
+    } else {
+        table.header.extend(report.speedups.iter().map(|s| format!("speed-up {}", s.workload)));
+    }
     for design in &report.designs {
         let total = design.area.as_ref().map(AreaReport::total);
         let mut row = vec![design.name.clone()];
@@ -798,10 +806,12 @@ fn summary_table(report: &Report) -> Table {
             let latency = design.latencies.iter().find(|l| l.name == *name);
             latency.and_then(|l| l.cycles).map_or(NONE.into(), |c| c.median.to_string())
         }));
-        row.extend(report.speedups.iter().map(|s| {
-            let mine = s.rows.iter().find(|r| r.design.as_deref() == Some(design.name.as_str()));
-            mine.map_or(NONE.into(), |r| format!("{:.2}", r.speedup))
-        }));
+        let two = |speedup: Option<f64>| speedup.map_or(NONE.into(), |s| format!("{s:.2}"));
+        if workloads > SUMMARY_WORKLOADS {
+            row.push(two(figure::mean_gain(report, &design.name)));
+        } else {
+            row.extend(report.speedups.iter().map(|s| two(figure::gain(s, &design.name))));
+        }
         table.rows.push(row);
     }
     table
