@@ -125,6 +125,28 @@ fn independent_kernels_run_at_the_same_time_and_ctas_too() {
     rt.launch(meet, 2, 1, args![b]).unwrap();
     rt.synchronize().unwrap();
     assert_eq!((rt.read(a).unwrap(), rt.read(b).unwrap()), (vec![1, 2], vec![1, 2]));
+    // Halves of one buffer are as good as two.
+    let both = rt.buffer::<u64>(4).unwrap();
+    rt.launch(meet, 2, 1, args![both.slice(0..2)]).unwrap();
+    rt.launch(meet, 2, 1, args![both.slice(2..4)]).unwrap();
+    assert_eq!(rt.read(both).unwrap(), [1, 2, 1, 2]);
+}
+
+#[test]
+fn slices_are_the_elements_that_get_and_set_have() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let triple = Kernel::new("triple").read("x").read_write("y").body(|cta| {
+        let (x, y) = (cta.read::<i16>(0)?, cta.read_write::<i16>(1)?);
+        // SAFETY: each CTA has its own elements of `y`, and nobody writes `x`.
+        let (from, to) = unsafe { (x.as_slice(cta.threads()), y.as_mut_slice(cta.threads())) };
+        to.iter_mut().zip(from).for_each(|(to, from)| *to += 2 * from);
+        y.set(cta.threads().start, y.get(cta.threads().start) + x.get(cta.threads().start));
+        Ok(())
+    });
+    let triple = rt.register(triple).unwrap();
+    let (x, y) = (rt.buffer_from(&[1, 2, 3, 4, 5, 6, 7, 8i16]).unwrap(), rt.buffer::<i16>(8).unwrap());
+    rt.launch(triple, 3, 2, args![x.slice(1..7), y.slice(2..8)]).unwrap();
+    assert_eq!(rt.read(y).unwrap(), [0, 0, 6, 6, 12, 10, 18, 14]);
 }
 
 #[test]
