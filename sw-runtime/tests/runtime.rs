@@ -270,6 +270,20 @@ fn the_highest_priority_starts_first_then_the_oldest() {
 }
 
 #[test]
+fn a_short_queue_does_not_hold_up_a_wide_window() {
+    let mut rt = Runtime::builder().window(64).queue(2).executor(Cpu::new(1).unwrap()).build().unwrap();
+    let (open, gate) = channel();
+    let gate = Mutex::new(gate);
+    let wait = rt.register(Kernel::new("wait").body(move |_| Ok(gate.lock().unwrap().recv()?))).unwrap();
+    // None ends before all are launched: a launch that waited for an end would wait for ever.
+    for _ in 0..40 {
+        rt.launch(wait, 1, 1, args![]).unwrap();
+    }
+    (0..40).for_each(|_| open.send(()).unwrap());
+    rt.synchronize().unwrap();
+}
+
+#[test]
 fn callbacks_tell_what_became_of_each_launch() {
     let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
     let increment = rt.register(increment()).unwrap();

@@ -218,6 +218,14 @@ enum Work {
     Host { access: Access, grant: SyncSender<Grant> },
 }
 
+/// What became of the head of the queue.
+enum Taken {
+    Nothing,
+    /// There is no room for it yet.
+    Blocked,
+    One,
+}
+
 /// Ready kernels: the highest priority first, then the oldest.
 type Ready = BinaryHeap<(i32, Reverse<u64>, Slot)>;
 
@@ -244,8 +252,8 @@ pub(crate) struct Scheduler {
     serial: bool,
     check: bool,
     submissions: Consumer<Submission>,
-    /// Taken from the queue; there was no room for it.
-    pending: Option<Submission>,
+    /// There was no room for the next one yet.
+    blocked: bool,
     completions: Receiver<Completed>,
     stash: Option<Completed>,
     shared: Arc<Shared>,
@@ -291,7 +299,7 @@ impl Scheduler {
             serial: plan.serial,
             check: plan.check,
             submissions,
-            pending: None,
+            blocked: false,
             completions,
             stash: None,
             shared,
@@ -320,14 +328,10 @@ impl Scheduler {
             let ended = self.take_completions();
             let taken = self.take_submissions();
             self.dispatch();
-            if self.publish() || ended || taken {
+            if self.publish(taken) || ended {
                 continue;
             }
-            if self.submissions.is_abandoned()
-                && self.submissions.is_empty()
-                && self.pending.is_none()
-                && self.engine.is_empty()
-            {
+            if self.submissions.is_abandoned() && self.submissions.is_empty() && self.engine.is_empty() {
                 return;
             }
             self.give_up_replay();
@@ -342,7 +346,7 @@ impl Scheduler {
             self.stash = self.completions.try_recv().ok();
         }
         self.stash.is_some()
-            || (self.pending.is_none() && !self.submissions.is_empty())
+            || (!self.blocked && !self.submissions.is_empty())
             || self.has_diverged()
             || (self.submissions.is_abandoned() && self.engine.is_empty())
     }
@@ -360,26 +364,81 @@ impl Scheduler {
     fn take_submissions(&mut self) -> bool {
         let part = self.submissions.buffer().capacity().div_ceil(4);
         for n in 0..part {
-            let Some(submission) = self.pending.take().or_else(|| self.submissions.pop().ok()) else {
-                return n > 0;
-            };
-            if let Some(refused) = self.submit(submission) {
-                self.pending = Some(refused);
-                return n > 0;
+            match self.take_submission() {
+                Taken::Nothing => return n > 0,
+                Taken::Blocked => {
+                    self.blocked = true;
+                    return n > 0;
+                }
+                Taken::One => {
+                    self.blocked = false;
+                    self.dispatch();
+                }
             }
-            self.dispatch();
         }
         true
     }
 
-    /// Takes in one submission; gives it back where there is no room for it yet.
-    fn submit(&mut self, submission: Submission) -> Option<Submission> {
-        let in_order = !self.serial || self.engine.is_empty();
-        match submission {
-            Submission::Register(kernel) => {
-                self.kernels.push(kernel);
-                self.done += 1;
+    /// The next submission, which stays in the queue where there is no room for it yet.
+    #[inline]
+    fn take_submission(&mut self) -> Taken {
+        let Ok(next) = self.submissions.peek() else { return Taken::Nothing };
+        let (ranges, buffers) = (&mut self.ranges, &self.buffers);
+        ranges.clear();
+        match next {
+            Submission::Kernel(launched) => {
+                let kernel = &self.kernels[launched.kernel as usize];
+                launched.each_access(kernel, |access| ranges.add(buffers, &access));
             }
+            // What is no kernel goes through the window as one.
+            Submission::Host { access, .. } => ranges.add(buffers, access),
+            Submission::Release { whole } => ranges.add(buffers, &Access { part: *whole, mode: Mode::Write }),
+            Submission::Register(_) | Submission::Declare { .. } => {
+                if let Ok(submission) = self.submissions.pop() {
+                    self.learn(submission);
+                }
+                return Taken::One;
+            }
+        }
+        if self.serial && !self.engine.is_empty() {
+            return Taken::Blocked;
+        }
+        let inserted = ranges.insert(&mut self.engine);
+        if inserted.is_err() && !self.engine.is_empty() {
+            return Taken::Blocked;
+        }
+        let Ok(submission) = self.submissions.pop() else { return Taken::Nothing };
+        match inserted {
+            Ok((slot, ready)) => {
+                self.slots[slot.index()] = self.work(submission);
+                if ready {
+                    self.make_ready(slot);
+                }
+            }
+            // Not even an empty window holds it.
+            Err(error) => self.refuse(submission, error),
+        }
+        Taken::One
+    }
+
+    /// What a submission is in the window.
+    #[inline]
+    fn work(&mut self, submission: Submission) -> Option<Work> {
+        match submission {
+            Submission::Kernel(launched) => {
+                self.tickets += 1;
+                Some(Work::Kernel { ticket: Ticket(self.tickets - 1), launched })
+            }
+            Submission::Host { access, grant } => Some(Work::Host { access, grant }),
+            Submission::Release { whole } => Some(Work::Release(whole)),
+            Submission::Register(_) | Submission::Declare { .. } => None,
+        }
+    }
+
+    /// What needs no place in the window.
+    fn learn(&mut self, submission: Submission) {
+        match submission {
+            Submission::Register(kernel) => self.kernels.push(kernel),
             Submission::Declare { index, address, bytes, memory } => {
                 let handle = self.engine.declare_at(address, bytes);
                 let index = index as usize;
@@ -387,71 +446,29 @@ impl Scheduler {
                     self.buffers.0.resize_with(index + 1, || None);
                 }
                 self.buffers.0[index] = Some(Declared { handle, bytes, memory });
-                self.done += 1;
             }
-            submission if !in_order => return Some(submission),
-            Submission::Kernel(launched) => {
-                let kernel = &self.kernels[launched.kernel as usize];
-                let (ranges, buffers) = (&mut self.ranges, &self.buffers);
-                ranges.clear();
-                launched.each_access(kernel, |access| ranges.add(buffers, &access));
+            _ => {}
+        }
+        self.done += 1;
+    }
+
+    /// What the hazard engine does not take.
+    fn refuse(&mut self, submission: Submission, error: windlass_hazards::Error) {
+        match self.work(submission) {
+            Some(Work::Kernel { ticket, launched }) => {
+                self.conclude(ticket, launched, Err(Cause::Hazards(error)));
+            }
+            Some(Work::Host { grant, .. }) => {
                 let ticket = Ticket(self.tickets);
-                match ranges.insert(&mut self.engine) {
-                    Ok((slot, ready)) => {
-                        self.tickets += 1;
-                        self.place(slot, Work::Kernel { ticket, launched }, ready);
-                    }
-                    Err(_) if !self.engine.is_empty() => return Some(Submission::Kernel(launched)),
-                    // Not even an empty window holds it.
-                    Err(error) => {
-                        self.tickets += 1;
-                        self.done += 1;
-                        self.conclude(ticket, launched, Err(Cause::Hazards(error)));
-                    }
-                }
+                let failure = Failure { ticket, kernel: "host access".into(), cause: Cause::Hazards(error) };
+                // Whether it still listens or not: it has nothing to do.
+                let _ = grant.send(Grant { token: None, result: Err(Box::new(failure)) });
             }
-            Submission::Release { whole } => {
-                let access = Access { part: whole, mode: Mode::Write };
-                match self.insert_own(&access) {
-                    Ok((slot, ready)) => self.place(slot, Work::Release(whole), ready),
-                    Err(_) if !self.engine.is_empty() => return Some(Submission::Release { whole }),
-                    // The engine never had it.
-                    Err(_) => {
-                        self.forget(&whole);
-                        self.done += 1;
-                    }
-                }
-            }
-            Submission::Host { access, grant } => match self.insert_own(&access) {
-                Ok((slot, ready)) => self.place(slot, Work::Host { access, grant }, ready),
-                Err(_) if !self.engine.is_empty() => return Some(Submission::Host { access, grant }),
-                Err(error) => {
-                    let failure = Failure {
-                        ticket: Ticket(self.tickets),
-                        kernel: "host access".into(),
-                        cause: Cause::Hazards(error),
-                    };
-                    // Whether it still listens or not: it has nothing to do.
-                    let _ = grant.send(Grant { token: None, result: Err(Box::new(failure)) });
-                    self.done += 1;
-                }
-            },
+            // The engine never had it.
+            Some(Work::Release(whole)) => self.forget(&whole),
+            None => {}
         }
-        None
-    }
-
-    /// What is no kernel goes through the window as one.
-    fn insert_own(&mut self, access: &Access) -> Result<(Slot, bool), windlass_hazards::Error> {
-        self.ranges.clear();
-        self.ranges.add(&self.buffers, access);
-        self.ranges.insert(&mut self.engine)
-    }
-
-    fn place(&mut self, slot: Slot, work: Work, ready: bool) {
-        self.slots[slot.index()] = Some(work);
-        if ready {
-            self.make_ready(slot);
-        }
+        self.done += 1;
     }
 
     /// It waits for nothing more.
@@ -530,7 +547,7 @@ impl Scheduler {
                 self.submissions.is_abandoned() || self.shared.host_waits.load(Ordering::Acquire);
             host_waits && self.submissions.is_empty()
         };
-        self.replay.is_some() && !moves && (self.pending.is_some() || all_launched())
+        self.replay.is_some() && !moves && (self.blocked || all_launched())
     }
 
     fn give_up_replay(&mut self) {
@@ -615,7 +632,22 @@ impl Scheduler {
 
     fn retire(&mut self, completed: Completed) {
         let slot = Slot(completed.token);
-        let Some(work) = self.slots.get_mut(slot.index()).and_then(Option::take) else { return };
+        let Some(place) = self.slots.get_mut(slot.index()) else { return };
+        if let Some(Work::Kernel { launched, .. }) = place
+            && completed.result.is_ok()
+            && launched.callback.is_none()
+            && self.poison.is_empty()
+            && !self.recording
+            && !self.check
+        {
+            // Nothing is to be told of it: the way of nearly all kernels.
+            *place = None;
+            self.running -= 1;
+            self.done += 1;
+            self.free(slot);
+            return;
+        }
+        let Some(work) = place.take() else { return };
         match work {
             Work::Release(whole) => {
                 self.poison.clear(&whole);
@@ -690,14 +722,16 @@ impl Scheduler {
         }
     }
 
-    /// Tells the application's thread how far things are.
-    fn publish(&mut self) -> bool {
-        if self.shared.done.load(Ordering::Relaxed) == self.done {
-            return false;
+    /// Tells the application's thread how far things are, and that there is room in the queue.
+    fn publish(&mut self, taken: bool) -> bool {
+        let done = self.shared.done.load(Ordering::Relaxed) != self.done;
+        if done {
+            self.shared.done.store(self.done, Ordering::Release);
         }
-        self.shared.done.store(self.done, Ordering::Release);
-        self.shared.to_host.wake();
-        true
+        if done || taken {
+            self.shared.to_host.wake();
+        }
+        done || taken
     }
 }
 
