@@ -34,7 +34,7 @@ use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
 use kernel::Access;
 use memory::{ArgKind, BufferId, Bytes, check_bounds, from_bytes, to_bytes};
 use record::Recorder;
-use rtrb::{Producer, PushError, RingBuffer};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
 use signal::PATIENCE;
 use std::fmt;
@@ -245,18 +245,20 @@ impl Builder {
         // Other errors are of settings that are not made here.
         let engine = Engine::new(self.window).map_err(|_| Error::Window { got: self.window })?;
         let (producer, consumer) = RingBuffer::new(self.queue);
+        let (used, lists) = RingBuffer::new(self.queue + self.window);
         let recorder = self.record.then(|| Recorder::new(executor.name()));
         let shared = Arc::new(Shared::new(recorder));
         let allocator = executor.allocator();
         let serial = self.policy == Policy::Serial || self.check;
         let plan = Plan { engine, window: self.window, serial, check: self.check, replay: self.replay };
-        let (scheduler, completions) = Scheduler::new(plan, executor, consumer, shared.clone());
+        let (scheduler, completions) = Scheduler::new(plan, executor, consumer, used, shared.clone());
         let thread = std::thread::Builder::new()
             .name("windlass-scheduler".into())
             .spawn(move || scheduler.run())
             .map_err(|e| Error::Thread { what: "the scheduler", reason: e.to_string() })?;
         Ok(Runtime {
             producer: Some(producer),
+            lists,
             thread: Some(thread),
             shared,
             allocator,
@@ -301,6 +303,8 @@ struct Live {
 pub struct Runtime {
     /// `None` while it is being dropped.
     producer: Option<Producer<Submission>>,
+    /// Lists for arguments, used before.
+    lists: Consumer<Vec<Arg>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     allocator: Arc<dyn Allocator>,
@@ -435,12 +439,14 @@ impl Runtime {
         if self.record {
             self.record_launch(known, grid, block, args, accesses.as_deref());
         }
+        let mut list = self.lists.pop().unwrap_or_default();
+        list.extend_from_slice(args);
         self.submit(Submission::Kernel(Launched {
             kernel: kernel.index,
             priority: options.priority,
             grid,
             block,
-            args: args.into(),
+            args: list,
             accesses,
             callback: options.callback,
         }))?;
@@ -573,7 +579,7 @@ impl Runtime {
         let shared = &self.shared;
         shared.host_waits.store(true, Ordering::Release);
         shared.to_scheduler.wake();
-        let done = || shared.done.load(Ordering::Acquire) == self.submitted;
+        let done = || shared.done.0.load(Ordering::Acquire) == self.submitted;
         shared.to_host.wait(PATIENCE, || done() || shared.gone.load(Ordering::Acquire));
         shared.host_waits.store(false, Ordering::Release);
         if !done() {

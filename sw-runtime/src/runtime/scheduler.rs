@@ -9,8 +9,8 @@ use super::memory::{Arg, ArgKind, Bytes, Memory};
 use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
-use super::signal::{PATIENCE, Signal};
-use rtrb::Consumer;
+use super::signal::{PATIENCE, Signal, pause};
+use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -19,6 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_hazards::{Access as Range, Buffer as Handle, Engine, Slot};
+
+/// Launches that are not worth their cache lines: where a scheduler that has just taken some finds fewer, it lets them gather, for else
+/// each launch's lines would go to and fro between the two processors.
+const FEW: usize = 8;
 
 /// Called on the scheduler's thread once the kernel has retired.
 pub(crate) type Callback = Box<dyn FnOnce(Result<(), Failure>) + Send>;
@@ -30,7 +34,8 @@ pub(crate) struct Launched {
     pub(crate) priority: i32,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
-    pub(crate) args: SmallVec<[Arg; 6]>,
+    /// A list that goes back to the launching thread.
+    pub(crate) args: Vec<Arg>,
     /// `None`: each buffer argument as a whole, as its parameter says.
     pub(crate) accesses: Option<Box<[Access]>>,
     pub(crate) callback: Option<Callback>,
@@ -51,10 +56,6 @@ impl Launched {
 }
 
 /// What the application's thread asks for, in program order.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are kernels, and a box would be an allocation for each"
-)]
 pub(crate) enum Submission {
     Kernel(Launched),
     Register(Arc<Kernel>),
@@ -83,13 +84,18 @@ pub(crate) struct Grant {
     pub(crate) result: Result<(), Box<Failure>>,
 }
 
+/// On cache lines of its own, for the same reason as [`Signal`].
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Alone<T>(pub(crate) T);
+
 /// What both threads see.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) to_scheduler: Signal,
     pub(crate) to_host: Signal,
     /// Submissions that were taken in and are done.
-    pub(crate) done: AtomicU64,
+    pub(crate) done: Alone<AtomicU64>,
     /// The application's thread waits for that.
     pub(crate) host_waits: AtomicBool,
     /// The scheduler's thread has ended.
@@ -113,7 +119,7 @@ impl Shared {
         Self {
             to_scheduler: Signal::new(),
             to_host: Signal::new(),
-            done: AtomicU64::new(0),
+            done: Alone(AtomicU64::new(0)),
             host_waits: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             news: Mutex::new(News { recorder, ..News::default() }),
@@ -211,7 +217,6 @@ impl Ranges {
 }
 
 /// What a slot of the window holds.
-#[expect(clippy::large_enum_variant, reason = "as for `Submission`")]
 enum Work {
     Kernel { ticket: Ticket, launched: Launched },
     Release(Bytes),
@@ -252,6 +257,8 @@ pub(crate) struct Scheduler {
     serial: bool,
     check: bool,
     submissions: Consumer<Submission>,
+    /// Empty lists on their way back to the launching thread, so that a launch allocates nothing.
+    used: Producer<Vec<Arg>>,
     /// There was no room for the next one yet.
     blocked: bool,
     completions: Receiver<Completed>,
@@ -280,6 +287,7 @@ impl Scheduler {
         plan: Plan,
         mut executor: Box<dyn Executor>,
         submissions: Consumer<Submission>,
+        used: Producer<Vec<Arg>>,
         shared: Arc<Shared>,
     ) -> (Self, Completions) {
         let (sender, completions) = channel();
@@ -299,6 +307,7 @@ impl Scheduler {
             serial: plan.serial,
             check: plan.check,
             submissions,
+            used,
             blocked: false,
             completions,
             stash: None,
@@ -329,6 +338,9 @@ impl Scheduler {
             let taken = self.take_submissions();
             self.dispatch();
             if self.publish(taken) || ended {
+                if taken && self.submissions.slots() < FEW {
+                    pause();
+                }
                 continue;
             }
             if self.submissions.is_abandoned() && self.submissions.is_empty() && self.engine.is_empty() {
@@ -641,7 +653,9 @@ impl Scheduler {
             && !self.check
         {
             // Nothing is to be told of it: the way of nearly all kernels.
-            *place = None;
+            if let Some(Work::Kernel { launched, .. }) = place.take() {
+                Self::give_back(&mut self.used, launched.args);
+            }
             self.running -= 1;
             self.done += 1;
             self.free(slot);
@@ -670,12 +684,17 @@ impl Scheduler {
                     self.shared.news().findings.extend(completed.findings);
                 }
                 self.free(slot);
-                if completed.result.is_err() || !self.poison.is_empty() || launched.callback.is_some() {
-                    self.conclude(ticket, launched, completed.result);
-                }
+                self.conclude(ticket, launched, completed.result);
             }
         }
         self.done += 1;
+    }
+
+    /// There is room for as many lists as can be on their way.
+    #[inline]
+    fn give_back(used: &mut Producer<Vec<Arg>>, mut args: Vec<Arg>) {
+        args.clear();
+        let _ = used.push(args);
     }
 
     /// Takes a slot out of the window; those that waited for it alone are ready.
@@ -716,6 +735,7 @@ impl Scheduler {
         if let Err(failure) = &result {
             self.shared.news().failures.push(failure.clone());
         }
+        Self::give_back(&mut self.used, launched.args);
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
@@ -724,9 +744,9 @@ impl Scheduler {
 
     /// Tells the application's thread how far things are, and that there is room in the queue.
     fn publish(&mut self, taken: bool) -> bool {
-        let done = self.shared.done.load(Ordering::Relaxed) != self.done;
+        let done = self.shared.done.0.load(Ordering::Relaxed) != self.done;
         if done {
-            self.shared.done.store(self.done, Ordering::Release);
+            self.shared.done.0.store(self.done, Ordering::Release);
         }
         if done || taken {
             self.shared.to_host.wake();
