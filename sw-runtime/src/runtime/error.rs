@@ -109,7 +109,7 @@ pub enum Error {
         /// The kernel's name.
         kernel: String,
         /// What its access closure said.
-        access: &'static str,
+        access: super::kernel::Mode,
         /// Of this argument, from 0.
         position: usize,
         /// What the parameter is.

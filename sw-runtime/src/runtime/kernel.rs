@@ -119,6 +119,20 @@ impl Kernel {
         self.param(name, None)
     }
 
+    /// What a launch accesses: what its closure has said, or each buffer as a whole, as its parameter says.
+    #[inline]
+    pub(crate) fn each_access(&self, args: &[Arg], said: Option<&[Access]>, mut f: impl FnMut(Access)) {
+        if let Some(list) = said {
+            list.iter().copied().for_each(f);
+            return;
+        }
+        for (arg, param) in args.iter().zip(&self.params) {
+            if let (ArgKind::Buffer(part), Some(mode)) = (arg.0, param.mode) {
+                f(Access { part, mode });
+            }
+        }
+    }
+
     /// Which pipe of an SM it uses.
     #[must_use]
     pub fn kind(mut self, kind: KernelType) -> Self {
@@ -228,11 +242,7 @@ impl Accesses<'_> {
             }
             _ => Err(Error::Access {
                 kernel: kernel.clone(),
-                access: match mode {
-                    Mode::Read => "read",
-                    Mode::Write => "write",
-                    Mode::ReadWrite => "read-write",
-                },
+                access: mode,
                 position: arg,
                 parameter: param.map_or("not there".into(), |p| {
                     p.mode.map_or("a value".into(), |m| format!("a {m} buffer"))

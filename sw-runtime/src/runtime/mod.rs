@@ -643,7 +643,7 @@ impl Runtime {
         accesses: Option<&[Access]>,
     ) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let mut add = |part: &Bytes, mode: Mode| {
+        kernel.each_access(args, accesses, |Access { part, mode }| {
             let Ok(live) = self.live(part.buffer) else { return };
             let segment = Segment { addr: live.address + part.offset, bytes: part.bytes };
             if mode.reads() {
@@ -652,17 +652,7 @@ impl Runtime {
             if mode.writes() {
                 writes.push(segment);
             }
-        };
-        match accesses {
-            Some(list) => list.iter().for_each(|access| add(&access.part, access.mode)),
-            None => {
-                for (arg, param) in args.iter().zip(&kernel.params) {
-                    if let (ArgKind::Buffer(part), Some(mode)) = (&arg.0, param.mode) {
-                        add(part, mode);
-                    }
-                }
-            }
-        }
+        });
         self.record(|| {
             ktrace::Event::Kernel(ktrace::Kernel {
                 index: 0,

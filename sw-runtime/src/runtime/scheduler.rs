@@ -5,7 +5,7 @@ use super::check::Finding;
 use super::error::{Cause, Failure};
 use super::executor::{Completed, Completions, Executor, Started, Task};
 use super::kernel::{Access, Kernel, Mode};
-use super::memory::{Arg, ArgKind, Bytes, Memory};
+use super::memory::{Arg, Bytes, Memory};
 use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
@@ -42,16 +42,8 @@ pub(crate) struct Launched {
 }
 
 impl Launched {
-    fn each_access(&self, kernel: &Kernel, mut f: impl FnMut(Access)) {
-        if let Some(list) = &self.accesses {
-            list.iter().copied().for_each(f);
-            return;
-        }
-        for (arg, param) in self.args.iter().zip(&kernel.params) {
-            if let (ArgKind::Buffer(part), Some(mode)) = (arg.0, param.mode) {
-                f(Access { part, mode });
-            }
-        }
+    fn each_access(&self, kernel: &Kernel, f: impl FnMut(Access)) {
+        kernel.each_access(&self.args, self.accesses.as_deref(), f);
     }
 }
 
