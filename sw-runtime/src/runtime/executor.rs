@@ -39,6 +39,24 @@ impl Task<'_> {
         (self.grid, self.block)
     }
 
+    /// What the kernel is on a GPU, where its definition says so.
+    pub fn cuda(&self) -> Option<&super::CudaSource> {
+        self.kernel.cuda.as_ref()
+    }
+
+    /// How many arguments there are.
+    pub fn arguments(&self) -> usize {
+        self.args.len()
+    }
+
+    /// The bits of an argument that is a number, and what they are; `None` for a buffer.
+    pub fn value(&self, arg: usize) -> Option<(u64, ElementKind)> {
+        match self.args.get(arg)?.0 {
+            ArgKind::Value { bits, element } => Some((bits, element)),
+            ArgKind::Buffer(_) => None,
+        }
+    }
+
     /// Memory, first byte and size of an argument that is a buffer; `None` for a number, and for a buffer that
     /// was released, which can only be where the kernel has declared no access to it.
     pub fn buffer(&self, arg: usize) -> Option<(&Arc<dyn Memory>, u64, u64)> {

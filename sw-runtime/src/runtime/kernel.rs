@@ -4,6 +4,7 @@ use super::error::Error;
 use super::memory::{Arg, ArgKind, Bytes, Element, ElementKind, HostMemory};
 use super::view::{ReadView, ReadWriteView, WriteView};
 use crate::ktrace::KernelType;
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Range;
@@ -73,6 +74,21 @@ pub struct Kernel {
     pub(crate) kind: KernelType,
     pub(crate) access: Option<Arc<AccessFn>>,
     pub(crate) body: Option<Arc<Body>>,
+    pub(crate) cuda: Option<CudaSource>,
+}
+
+/// What a kernel is on a GPU: CUDA C++, compiled by NVRTC for the device at hand when it is first launched.
+///
+/// The entry takes the launch's arguments in their order: for a buffer a pointer to its first element, for a number the number. It is run
+/// with the launch's grid and block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CudaSource {
+    /// The text. It has no headers but NVRTC's own, and may ask for `__CUDA_ARCH__`.
+    pub source: Cow<'static, str>,
+    /// Name of the `extern "C" __global__` function.
+    pub entry: Cow<'static, str>,
+    /// Dynamic shared memory per CTA, in bytes.
+    pub shared_bytes: u32,
 }
 
 impl fmt::Debug for Kernel {
@@ -87,7 +103,7 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// A kernel without parameters, of type SIMT.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), params: Vec::new(), kind: KernelType::Simt, access: None, body: None }
+        Self { name: name.into(), params: Vec::new(), kind: KernelType::Simt, access: None, body: None, cuda: None }
     }
 
     fn param(mut self, name: impl Into<String>, mode: Option<Mode>) -> Self {
@@ -152,6 +168,13 @@ impl Kernel {
     #[must_use]
     pub fn body(mut self, body: impl Fn(&Cta<'_>) -> CtaResult + Send + Sync + 'static) -> Self {
         self.body = Some(Arc::new(body));
+        self
+    }
+
+    /// What it is on a GPU.
+    #[must_use]
+    pub fn cuda(mut self, source: CudaSource) -> Self {
+        self.cuda = Some(source);
         self
     }
 }

@@ -24,7 +24,7 @@ pub use check::{Finding, Violation};
 pub use cpu::Cpu;
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task};
-pub use kernel::{Accesses, ArgError, Cta, CtaResult, Kernel, Launch, Mode};
+pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
