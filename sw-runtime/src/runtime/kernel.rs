@@ -103,7 +103,14 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// A kernel without parameters, of type SIMT.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), params: Vec::new(), kind: KernelType::Simt, access: None, body: None, cuda: None }
+        Self {
+            name: name.into(),
+            params: Vec::new(),
+            kind: KernelType::Simt,
+            access: None,
+            body: None,
+            cuda: None,
+        }
     }
 
     fn param(mut self, name: impl Into<String>, mode: Option<Mode>) -> Self {
