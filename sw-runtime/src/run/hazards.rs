@@ -2,7 +2,7 @@
 
 use super::footprint::Span;
 use super::program::Program;
-use windlass_hazards::{Access, Config, Engine, Error, Slot};
+use windlass_hazards::{Access, Config, Engine, Error, Rule, Slot};
 
 /// Most allocations that are told apart: the hazard engine's limit, with room to spare.
 const MAX_REGIONS: usize = 60_000;
@@ -13,6 +13,7 @@ pub struct Declarations {
     /// Words that some kernel's segments join: what an application would have allocated at once.
     regions: Vec<Span>,
     kernels: Vec<(Vec<Access>, Vec<Access>)>,
+    rule: Rule,
 }
 
 impl Declarations {
@@ -35,7 +36,12 @@ impl Declarations {
         let access = |span: &Span| Access::raw(span.start * 4, span.len() * 4);
         let list = |spans: &[Span]| spans.iter().map(access).collect();
         let kernels = kernels.iter().map(|k| (list(&k.reads), list(&k.writes))).collect();
-        Self { regions, kernels }
+        Self { regions, kernels, rule: Rule::Exact }
+    }
+
+    /// Compares as ACE's Algorithm 1 is printed, which misses RAW: wrong, and the image shows it.
+    pub fn strict_algorithm1(&mut self, strict: bool) {
+        self.rule = if strict { Rule::StrictAlgorithm1 } else { Rule::Exact };
     }
 
     /// Makes kernel `k` declare nothing, although it touches what it touches: a mistake on purpose, which the image must show.
@@ -56,7 +62,9 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     pub(super) fn new(declared: &'a Declarations, window: usize) -> Result<Self, Error> {
-        let mut engine = Engine::with_config(&Config::new(window))?;
+        let mut config = Config::new(window);
+        config.rule = declared.rule;
+        let mut engine = Engine::with_config(&config)?;
         for region in &declared.regions {
             engine.declare_at(region.start * 4, region.len() * 4)?;
         }
