@@ -36,6 +36,7 @@ struct Footprint {
     float never;
     u32 unused;
 };
+static_assert(sizeof(Footprint) == 12 * 8 + 6 * 4, "as Arguments in device.rs");
 
 #ifdef __CUDA_ARCH__
 static __device__ __forceinline__ u64 nanoseconds() {

@@ -9,6 +9,8 @@ mod compile;
 mod device;
 mod driver;
 mod executor;
+#[cfg(test)]
+mod host_test;
 
 pub use calibrate::{Calibration, calibrate};
 pub use compile::{CompileError, NVRTC_VERSION, compile};
