@@ -13,6 +13,7 @@ use windlass_cosim::decider::SchedulerDecider;
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real;
+use windlass_cuda::CudaDevice;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Policy,
@@ -77,6 +78,9 @@ pub struct RunArgs {
     /// Threads of the executor cpu, each an SM; 0: one per processor
     #[arg(long, default_value_t = 0, value_name = "N")]
     threads: usize,
+    /// Which GPU, from 0
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    device: u32,
     /// Only touch memory; do not spend the time that the CTAs would take
     #[arg(long)]
     no_work: bool,
@@ -198,22 +202,27 @@ fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failu
             };
             Box::new(CpuDevice::new(program.clone(), options)?)
         }
-        ExecutorArg::Cuda => return Err("no CUDA device: not yet".into()),
+        ExecutorArg::Cuda => {
+            let options =
+                windlass_cuda::Options { ordinal: args.device, streams: args.streams, timeout, timing: true };
+            Box::new(CudaDevice::new(program.clone(), options)?)
+        }
     })
 }
 
-/// What the host's calls cost on the device that the profile is of.
+/// What the host's calls cost on the device that the profile is of; where nobody has measured it, parts of what is known.
 fn costs(profile: &Profile) -> Costs {
     let host = &profile.host;
     let narrow = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
-    Costs {
+    profile.streams.unwrap_or(Costs {
         launch_ns: narrow(host.launch_ns),
-        record_ns: narrow(host.launch_ns / 4),
-        wait_ns: narrow(host.launch_ns / 4),
+        early_launch_ns: narrow(host.launch_ns),
+        record_ns: narrow(host.launch_ns / 10),
+        wait_ns: narrow(host.launch_ns / 10),
         gap_ns: narrow(host.stream_gap_ns),
         early_gap_ns: narrow(host.stream_gap_ns / 2),
         cross_ns: narrow(host.stream_gap_ns * 2),
-    }
+    })
 }
 
 /// Says on a terminal what long work is at; elsewhere, nothing.

@@ -88,6 +88,7 @@ fn options(random: &mut Random, count: usize) -> Options {
         planner_thread: random.below(4) == 0,
         costs: (random.below(2) == 0).then(|| Costs {
             launch_ns: some(random),
+            early_launch_ns: some(random),
             record_ns: some(random),
             wait_ns: some(random),
             gap_ns: some(random),

@@ -5,9 +5,12 @@ use windlass_hazards::Slot;
 
 /// What calls cost the host and waits cost the device, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Costs {
     /// Host: a launch.
     pub launch_ns: u32,
+    /// Host: the same of a kernel that is set up early.
+    pub early_launch_ns: u32,
     /// Host: recording an event.
     pub record_ns: u32,
     /// Host: making a stream wait for an event.
@@ -229,8 +232,8 @@ impl Planner {
         self.slot_clocks[slot.index() * self.streams..][..self.streams].copy_from_slice(clock);
         // What is expected.
         let waits = planned.waits.len() as f64;
-        self.host +=
-            f64::from(self.costs.launch_ns) + waits * f64::from(self.costs.wait_ns + self.costs.record_ns);
+        let launch = if planned.early { self.costs.early_launch_ns } else { self.costs.launch_ns };
+        self.host += f64::from(launch) + waits * f64::from(self.costs.wait_ns + self.costs.record_ns);
         let start = ready.max(self.ends[stream] + f64::from(gap)).max(self.host);
         let end = start + f64::from(estimate.ns);
         self.area = self.area.max(start) + f64::from(estimate.ns) * f64::from(estimate.share);

@@ -33,7 +33,15 @@ fn tell(device: &dyn Device, op: Op) -> Result<(), DeviceError> {
 const WORTH_IT: f64 = 0.97;
 
 /// Where nothing is said of costs, overlap pays.
-const FREE: Costs = Costs { launch_ns: 0, record_ns: 0, wait_ns: 0, gap_ns: 0, early_gap_ns: 0, cross_ns: 0 };
+const FREE: Costs = Costs {
+    launch_ns: 0,
+    early_launch_ns: 0,
+    record_ns: 0,
+    wait_ns: 0,
+    gap_ns: 0,
+    early_gap_ns: 0,
+    cross_ns: 0,
+};
 
 struct Run<'a> {
     device: &'a dyn Device,
