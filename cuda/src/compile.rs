@@ -82,9 +82,9 @@ pub fn compile(source: &str, arch: (u32, u32)) -> Result<Vec<u8>, CompileError> 
 
 /// The first 32 bytes are the hash of the others: a file that a full disk cut short is compiled again, not run.
 fn read(file: &Path) -> Option<Vec<u8>> {
-    let mut bytes = std::fs::read(file).ok()?;
-    let cubin = bytes.split_off_checked(32)?;
-    (Sha256::digest(&cubin).as_slice() == bytes).then_some(cubin)
+    let bytes = std::fs::read(file).ok()?;
+    let (hash, cubin) = bytes.split_at_checked(32)?;
+    (Sha256::digest(cubin).as_slice() == hash).then(|| cubin.to_vec())
 }
 
 fn write(file: &Path, cubin: &[u8]) -> std::io::Result<()> {
@@ -95,16 +95,6 @@ fn write(file: &Path, cubin: &[u8]) -> std::io::Result<()> {
     part.write_all(cubin)?;
     part.persist(file)?;
     Ok(())
-}
-
-trait SplitOff: Sized {
-    fn split_off_checked(&mut self, at: usize) -> Option<Self>;
-}
-
-impl SplitOff for Vec<u8> {
-    fn split_off_checked(&mut self, at: usize) -> Option<Self> {
-        (self.len() >= at).then(|| self.split_off(at))
-    }
 }
 
 /// A program of NVRTC's, opaque.

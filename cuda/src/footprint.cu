@@ -105,7 +105,7 @@ template <typename Index> struct Cursor {
     }
 };
 
-// `Index` is 32 bits wide where the image has at most 2^30 words: then the sum of two numbers of words does not overflow.
+// `Index` is 32 bits wide where the image has at most 2^30 words: then three times a number of words does not overflow.
 template <typename Index> static __device__ __forceinline__ void touch(const Footprint &f, u64 id, u64 threads) {
     if (id >= f.write_words) return;
     const Index write_words = (Index)f.write_words, read_words = (Index)f.read_words;
@@ -118,11 +118,18 @@ template <typename Index> static __device__ __forceinline__ void touch(const Foo
         u32 digest = SEED;
         if (writes.in_place) digest = step(digest, *word);
         if (read_words > 0) {
-#ifdef __CUDA_ARCH__
-#pragma unroll 4
-#endif
-            for (Index r = j < read_words ? j : j % read_words; r < read_words; r += write_words)
-                digest = step(digest, f.image[reads.find(r)]);
+            for (Index r = j < read_words ? j : j % read_words; r < read_words;) {
+                // Inside a piece, four loads at a time are on their way: they do not depend on the digest.
+                const Index shift = reads.find(r) - r, end = reads.end;
+                for (; r < end && end - r > 3 * write_words; r += 4 * write_words) {
+                    const u32 a = f.image[(Index)(shift + r)];
+                    const u32 b = f.image[(Index)(shift + r + write_words)];
+                    const u32 c = f.image[(Index)(shift + r + 2 * write_words)];
+                    const u32 d = f.image[(Index)(shift + r + 3 * write_words)];
+                    digest = step(step(step(step(digest, a), b), c), d);
+                }
+                for (; r < end; r += write_words) digest = step(digest, f.image[(Index)(shift + r)]);
+            }
         }
         *word = last(step(step(f.kernel + 1, (u32)j), digest));
     }
@@ -171,7 +178,7 @@ template <typename Index> static __device__ __forceinline__ void run(const Footp
 extern "C" __global__ void __launch_bounds__(1024) footprint(const __grid_constant__ Footprint f) { run<u32>(f); }
 
 // For images of more than 2^30 words.
-extern "C" __global__ void __launch_bounds__(1024) footprint_large(const __grid_constant__ Footprint f) { run<u64>(f); }
+extern "C" __global__ void __launch_bounds__(1024, 1) footprint_large(const __grid_constant__ Footprint f) { run<u64>(f); }
 
 // What the image holds before the first kernel.
 extern "C" __global__ void __launch_bounds__(1024) initial(u32 *image, u64 words) {
