@@ -3,8 +3,8 @@
 use crate::compile::compile;
 use crate::driver::{Context, DeviceMemory, Event, Function, Marks, Module, NOT_READY, Stream, config};
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CUlaunchAttribute,
-    CUlaunchAttributeID, CUlaunchAttributeValue, CUstream,
+    CUDA_KERNEL_NODE_PARAMS_v2, CUdevice_attribute as Attribute, CUgraph, CUgraphExec,
+    CUgraphExecUpdateResultInfo, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUstream,
 };
 use serde::Serialize;
 use std::ffi::c_void;
@@ -27,6 +27,10 @@ pub struct Calibration {
     pub device: String,
     /// Compute capability.
     pub arch: (u32, u32),
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// Highest clock of an SM, in MHz; 0 where the driver does not say.
+    pub clock_mhz: u32,
     /// Smallest step of the device's clock: no gap is known better in one measurement.
     pub clock_step_ns: f64,
     /// Cost of a launch, one after another into one stream.
@@ -43,6 +47,10 @@ pub struct Calibration {
     pub synchronise_ns: f64,
     /// The same by `cuStreamSynchronize`.
     pub synchronise_blocking_ns: f64,
+    /// From the call of a launch into an idle stream to the start of the kernel.
+    pub launch_start_ns: f64,
+    /// From the end of a kernel to the return of a host thread that asks for its event again and again (`cuEventQuery`).
+    pub event_query_ns: f64,
     /// Cost of recording an event.
     pub record_ns: f64,
     /// Cost of making a stream wait for an event.
@@ -63,6 +71,8 @@ pub struct Calibration {
     pub graph_update_node_ns: f64,
     /// Cost of launching a graph of one node.
     pub graph_launch_ns: f64,
+    /// From the call of a graph's launch into an idle stream to the start of its first kernel.
+    pub graph_start_ns: f64,
     /// Cost of launching a graph, for each further node.
     pub graph_launch_node_ns: f64,
     /// Gap between two nodes of a graph, of which one waits for the other.
@@ -91,9 +101,12 @@ pub fn calibrate(ordinal: u32) -> Result<Calibration, DeviceError> {
     let (record_ns, wait_ns, event_gap_ns) = bench.events()?;
     let graphs = bench.graphs()?;
     let after_kernel = |end| bench.after_kernel(end).map(|ns| (ns - round_trip_ns / 2.0).max(0.0));
+    let start = |graph| bench.start(graph).map(|ns| (ns - round_trip_ns / 2.0).max(0.0));
     Ok(Calibration {
         device: bench.context.name.clone(),
         arch: bench.context.arch,
+        sms: bench.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        clock_mhz: bench.attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000,
         clock_step_ns: bench.clock_step()?,
         launch_ns,
         launch_early_ns,
@@ -102,6 +115,8 @@ pub fn calibrate(ordinal: u32) -> Result<Calibration, DeviceError> {
         synchronise_idle_ns: bench.synchronise_idle()?,
         synchronise_ns: after_kernel(End::Query)?,
         synchronise_blocking_ns: after_kernel(End::Synchronise)?,
+        launch_start_ns: start(false)?,
+        event_query_ns: after_kernel(End::Event)?,
         record_ns,
         wait_ns,
         event_gap_ns,
@@ -112,18 +127,19 @@ pub fn calibrate(ordinal: u32) -> Result<Calibration, DeviceError> {
         graph_instantiate_node_ns: graphs.instantiate_node,
         graph_update_node_ns: graphs.update_node,
         graph_launch_ns: graphs.launch,
+        graph_start_ns: start(true)?,
         graph_launch_node_ns: graphs.launch_node,
         graph_gap_ns: graphs.gap,
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Nanoseconds since then.
-fn since(begun: Instant) -> f64 {
+pub(crate) fn since(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1e9
 }
 
@@ -132,10 +148,18 @@ fn since(begun: Instant) -> f64 {
 enum End {
     Query,
     Synchronise,
+    Event,
     Mark,
 }
 
-#[derive(Default)]
+/// The kernel of a node.
+#[derive(Clone, Copy)]
+enum Node {
+    Empty,
+    Stamp,
+    Hail,
+}
+
 struct Graphs {
     node: f64,
     instantiate_node: f64,
@@ -157,6 +181,7 @@ struct Bench {
     ticks: Function,
     hold: Function,
     echo: Function,
+    hail: Function,
     _module: Module,
     streams: [Stream; 2],
     words: Marks,
@@ -178,12 +203,17 @@ impl Bench {
             ticks: module.function("ticks")?,
             hold: module.function("hold")?,
             echo: module.function("echo")?,
+            hail: module.function("hail")?,
             _module: module,
             streams: [Stream::new(&context)?, Stream::new(&context)?],
             words: Marks::new(&context, 3)?,
             times: DeviceMemory::new(&context, CHAIN as u64 * 16, "times")?,
             context,
         })
+    }
+
+    fn attribute(&self, attribute: Attribute) -> u32 {
+        u32::try_from(self.context.attribute(attribute)).unwrap_or(0)
     }
 
     fn launch(
@@ -363,12 +393,18 @@ impl Bench {
     /// From the host's word to the host's knowledge that the kernel which waited for it has ended.
     fn after_kernel(&self, end: End) -> Result<f64, DeviceError> {
         let stream = self.streams[0].raw;
+        let event = Event::new(&self.context)?;
         let mut latencies = Vec::new();
         for n in 1..=HANDSHAKES as u32 {
             self.words.at(MARK).store(0, Ordering::SeqCst);
             self.hold(stream)?;
             if end == End::Mark {
                 self.mark(stream, n)?;
+            }
+            if end == End::Event {
+                // SAFETY: both live.
+                let code = unsafe { (self.context.driver.cuEventRecord)(event.raw, stream) };
+                self.context.ok(code, "cuEventRecord")?;
             }
             // Long enough for the kernel to run.
             let queued = Instant::now();
@@ -382,8 +418,38 @@ impl Bench {
                     let code = unsafe { (self.context.driver.cuStreamSynchronize)(stream) };
                     self.context.ok(code, "cuStreamSynchronize")?;
                 }
+                End::Event => self.until(|| {
+                    // SAFETY: the event lives.
+                    let code = unsafe { (self.context.driver.cuEventQuery)(event.raw) };
+                    if code == NOT_READY {
+                        return Ok(false);
+                    }
+                    self.context.ok(code, "cuEventQuery").map(|()| true)
+                })?,
                 End::Mark => self.until(|| Ok(self.words.at(MARK).load(Ordering::Acquire) == n))?,
             }
+            latencies.push(since(begun));
+            self.synchronise(stream)?;
+        }
+        Ok(median(latencies))
+    }
+
+    /// From the call of a launch to the host reading what the kernel writes first.
+    fn start(&self, graph: bool) -> Result<f64, DeviceError> {
+        let stream = self.streams[0].raw;
+        let mut chain = self.chain(1, Node::Hail)?;
+        chain.instantiate()?;
+        let mut latencies = Vec::new();
+        for _ in 0..HANDSHAKES {
+            self.words.at(ANSWER).store(0, Ordering::SeqCst);
+            let begun = Instant::now();
+            if graph {
+                chain.launch(stream)?;
+            } else {
+                let mut answer = self.words.address(ANSWER);
+                self.launch(self.hail, stream, &mut [(&raw mut answer).cast()], false)?;
+            }
+            self.until(|| Ok(self.words.at(ANSWER).load(Ordering::Acquire) == 1))?;
             latencies.push(since(begun));
             self.synchronise(stream)?;
         }
@@ -408,19 +474,26 @@ impl Bench {
         Ok(median(trips))
     }
 
-    /// A chain of nodes: stamps, or empty kernels.
-    fn chain(&self, nodes: usize, stamps: bool) -> Result<Chain<'_>, DeviceError> {
+    /// A chain of nodes.
+    fn chain(&self, nodes: usize, kind: Node) -> Result<Chain<'_>, DeviceError> {
         let driver = self.context.driver;
         let mut graph = null_mut();
         // SAFETY: the out parameter is a local.
         self.context.ok(unsafe { (driver.cuGraphCreate)(&mut graph, 0) }, "cuGraphCreate")?;
-        let mut chain = Chain { bench: self, graph, exec: null_mut() };
+        let chain = Chain { bench: self, graph, exec: null_mut() };
         let mut before = null_mut();
         for n in 0..nodes {
             let (mut times, mut ns) = (self.times.address + (n % CHAIN) as u64 * 16, KERNEL_NS);
-            let mut args = [(&raw mut times).cast(), (&raw mut ns).cast()];
+            let mut answer = self.words.address(ANSWER);
+            let mut stamp = [(&raw mut times).cast(), (&raw mut ns).cast()];
+            let mut hail = [(&raw mut answer).cast()];
+            let (function, args): (_, &mut [*mut c_void]) = match kind {
+                Node::Empty => (self.empty, &mut []),
+                Node::Stamp => (self.stamp, &mut stamp),
+                Node::Hail => (self.hail, &mut hail),
+            };
             let params = CUDA_KERNEL_NODE_PARAMS_v2 {
-                func: if stamps { self.stamp.0 } else { self.empty.0 },
+                func: function.0,
                 gridDimX: 1,
                 gridDimY: 1,
                 gridDimZ: 1,
@@ -441,8 +514,6 @@ impl Bench {
             self.context.ok(code, "cuGraphAddKernelNode")?;
             before = node;
         }
-        // What is measured around this is the definition alone.
-        chain.exec = null_mut();
         Ok(chain)
     }
 
@@ -452,18 +523,18 @@ impl Bench {
         let (mut node, mut instantiate, mut update) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..REPEATS {
             let begun = Instant::now();
-            let mut chain = self.chain(BATCH, false)?;
+            let mut chain = self.chain(BATCH, Node::Empty)?;
             node.push(per_node(begun));
             let begun = Instant::now();
             chain.instantiate()?;
             instantiate.push(per_node(begun));
-            let other = self.chain(BATCH, false)?;
+            let other = self.chain(BATCH, Node::Empty)?;
             let begun = Instant::now();
             chain.update(&other)?;
             update.push(per_node(begun));
         }
         let launch = |nodes| {
-            let mut chain = self.chain(nodes, false)?;
+            let mut chain = self.chain(nodes, Node::Empty)?;
             chain.instantiate()?;
             // The first launch also uploads the graph.
             chain.launch(stream)?;
@@ -478,7 +549,7 @@ impl Bench {
             Ok(median(costs))
         };
         let (one, many) = (launch(1)?, launch(BATCH)?);
-        let mut chain = self.chain(CHAIN, true)?;
+        let mut chain = self.chain(CHAIN, Node::Stamp)?;
         chain.instantiate()?;
         let mut gaps = Vec::new();
         for _ in 0..REPEATS {

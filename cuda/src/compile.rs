@@ -80,6 +80,15 @@ pub fn compile(source: &str, arch: (u32, u32)) -> Result<Vec<u8>, CompileError> 
     Ok(cubin)
 }
 
+/// Version of the NVRTC that is used, such as `13.0`, and the library that was loaded.
+///
+/// # Errors
+/// [`CompileError::Absent`].
+pub fn nvrtc_version() -> Result<(String, PathBuf), CompileError> {
+    let nvrtc = Nvrtc::get()?;
+    Ok((nvrtc.version.clone(), nvrtc.file.clone()))
+}
+
 /// The first 32 bytes are the hash of the others: a file that a full disk cut short is compiled again, not run.
 fn read(file: &Path) -> Option<Vec<u8>> {
     let bytes = std::fs::read(file).ok()?;
@@ -140,6 +149,8 @@ nvrtc! {
 struct Nvrtc {
     functions: Functions,
     version: String,
+    /// As it was named to the system's loader.
+    file: PathBuf,
 }
 
 impl fmt::Debug for Nvrtc {
@@ -213,7 +224,7 @@ impl Nvrtc {
         if unsafe { (functions.nvrtcVersion)(&mut major, &mut minor) } != 0 {
             return Err("it does not say its version".into());
         }
-        Ok(Self { functions, version: format!("{major}.{minor}") })
+        Ok(Self { functions, version: format!("{major}.{minor}"), file: file.into() })
     }
 
     fn compile(&self, source: &str, options: &[String; 2]) -> Result<Vec<u8>, CompileError> {

@@ -55,12 +55,17 @@ macro_rules! driver {
 
 driver! {
     cuInit(c_uint);
+    cuDriverGetVersion(*mut c_int);
     cuGetErrorName(Code, *mut *const c_char);
     cuGetErrorString(Code, *mut *const c_char);
     cuDeviceGetCount(*mut c_int);
     cuDeviceGet(*mut CUdevice, c_int);
     cuDeviceGetName(*mut c_char, c_int, CUdevice);
     cuDeviceGetAttribute(*mut c_int, Attribute, CUdevice);
+    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
+    cuDevicePrimaryCtxRelease_v2(CUdevice);
+    cuDevicePrimaryCtxReset_v2(CUdevice);
+    cuLaunchKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
     cuCtxCreate_v2(*mut CUcontext, c_uint, CUdevice);
     cuCtxDestroy_v2(CUcontext);
     cuCtxSetCurrent(CUcontext);
@@ -86,6 +91,7 @@ driver! {
     cuEventCreate(*mut CUevent, c_uint);
     cuEventDestroy_v2(CUevent);
     cuEventRecord(CUevent, CUstream);
+    cuEventQuery(CUevent);
     cuLaunchKernelEx(*const CUlaunchConfig, CUfunction, *mut *mut c_void, *mut *mut c_void);
     cuGraphCreate(*mut CUgraph, c_uint);
     cuGraphDestroy(CUgraph);
@@ -125,6 +131,14 @@ impl Driver {
             0 => Ok(driver),
             code => Err(format!("the NVIDIA driver does not start: {}", driver.reason(code))),
         }
+    }
+
+    /// The newest CUDA that it knows, such as `13.0`.
+    pub(crate) fn version(&self) -> String {
+        let mut version = 0;
+        // SAFETY: the out parameter is a local.
+        unsafe { (self.cuDriverGetVersion)(&mut version) };
+        format!("{}.{}", version / 1000, version % 1000 / 10)
     }
 
     /// What a code means, for people.
@@ -212,7 +226,13 @@ impl Context {
         // SAFETY: the out parameter is a local.
         let code = unsafe { (driver.cuCtxCreate_v2)(&mut raw, 0, device) };
         if code != 0 {
-            return Err(absent(format!("{model} gives no context: {}", driver.reason(code))));
+            let remedy = match is_sticky(code) {
+                true => {
+                    "; a kernel of this process faulted, and CUDA gives the process no other: start a new one"
+                }
+                false => "",
+            };
+            return Err(absent(format!("{model} gives no context: {}{remedy}", driver.reason(code))));
         }
         let id = CONTEXTS.fetch_add(1, Ordering::Relaxed);
         CURRENT.set(id);

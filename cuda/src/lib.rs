@@ -9,13 +9,26 @@ mod compile;
 mod device;
 mod driver;
 mod executor;
+mod experiment;
 #[cfg(test)]
 mod host_test;
 
 pub use calibrate::{Calibration, calibrate};
-pub use compile::{CompileError, NVRTC_VERSION, compile};
+pub use compile::{CompileError, NVRTC_VERSION, compile, nvrtc_version};
 pub use device::{CudaDevice, Options};
 pub use executor::Cuda;
+#[doc(hidden)]
+pub use experiment::{after_a_fault, launch_experiments};
+
+use windlass_runtime::run::DeviceError;
+
+/// The newest CUDA that this machine's driver knows, such as `13.0`.
+///
+/// # Errors
+/// [`DeviceError::Absent`]: there is no driver, or it does not start.
+pub fn driver_version() -> Result<String, DeviceError> {
+    Ok(driver::Driver::get()?.version())
+}
 
 /// The CUDA sources of this crate, by name: for tests that compile them.
 #[doc(hidden)]

@@ -3,7 +3,10 @@
 use super::support::{kernel, program};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use windlass_cuda::{Cuda, CudaDevice, Options, SOURCES, calibrate, compile};
+use windlass_cuda::{
+    Cuda, CudaDevice, Options, SOURCES, after_a_fault, calibrate, compile, driver_version,
+    launch_experiments, nvrtc_version,
+};
 use windlass_runtime::args;
 use windlass_runtime::ktrace::Segment;
 use windlass_runtime::run::footprint::initial_image;
@@ -16,8 +19,8 @@ pub type Outcome = Result<String, String>;
 /// A step and its name.
 pub type Step = (&'static str, fn(Options) -> Outcome);
 
-/// All steps, in an order in which each builds on those before.
-pub const STEPS: [Step; 20] = [
+/// All steps that leave the process well, in an order in which each builds on those before.
+pub const STEPS: [Step; 14] = [
     ("sources compile", sources),
     ("opens", opens),
     ("random programs, serial", |o| random_programs(o, false)),
@@ -32,13 +35,14 @@ pub const STEPS: [Step; 20] = [
     ("executor", executor),
     ("executor, errors", executor_errors),
     ("out of memory", memory_runs_out),
-    ("fault", fault),
-    ("executor, fault", executor_fault),
-    ("large image", large),
-    ("hang", hang),
-    ("after the hang", |o| random_programs(o, true)),
-    ("calibrate again", calibration),
 ];
+
+/// Each wants a process of its own: CUDA may give it nothing afterwards.
+pub const FAULTS: [Step; 3] = [("fault", fault), ("executor, fault", executor_fault), ("hang", hang)];
+
+/// Takes long.
+pub const LONG: [Step; 2] =
+    [("large image", large), ("launch experiments", |o| launch_experiments(o.ordinal).map_err(text))];
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
@@ -46,7 +50,10 @@ fn text(error: impl std::fmt::Display) -> String {
 
 fn sources(_: Options) -> Outcome {
     let size = |(name, source)| compile(source, (9, 0)).map(|c| format!("{name} {} B", c.len()));
-    Ok(SOURCES.map(size).into_iter().collect::<Result<Vec<_>, _>>().map_err(text)?.join(", "))
+    let sizes: Vec<_> = SOURCES.map(size).into_iter().collect::<Result<_, _>>().map_err(text)?;
+    let (nvrtc, file) = nvrtc_version().map_err(text)?;
+    let driver = driver_version().map_err(text)?;
+    Ok(format!("{}; NVRTC {nvrtc} of {}; driver for CUDA {driver}", sizes.join(", "), file.display()))
 }
 
 fn opens(options: Options) -> Outcome {
@@ -355,17 +362,28 @@ fn fault(options: Options) -> Outcome {
         Err(error @ DeviceError::Lost { .. }) => text(error),
         other => return Err(format!("{other:?}")),
     };
-    let again = device.reset();
+    if !matches!(device.reset(), Err(DeviceError::Lost { .. })) {
+        return Err("a reset after a fault does not say so".into());
+    }
     drop(device);
-    let device =
-        CudaDevice::new(program.clone(), options).map_err(|e| format!("{error}; a new device: {e}"))?;
-    serial(&device, &program, true)?;
-    Ok(format!("{error}\n    reset: {again:?}; a new device works"))
+    afterwards(options).map(|after| format!("{error}\n    {after}"))
+}
+
+/// After a fault a new device works, or says that it takes a new process.
+fn afterwards(options: Options) -> Outcome {
+    let program = Arc::new(program(82, 20, 1 << 14));
+    match CudaDevice::new(program.clone(), options) {
+        Ok(device) => serial(&device, &program, true).map(|()| "a new device works".into()),
+        Err(error @ DeviceError::Absent { .. }) if error.to_string().contains("start a new one") => {
+            Ok(format!("a new device: {error}{}", after_a_fault(options.ordinal)))
+        }
+        Err(error) => Err(text(error)),
+    }
 }
 
 fn executor_fault(options: Options) -> Outcome {
-    let mut rt =
-        Runtime::builder().executor(Cuda::new(options.ordinal, 4).map_err(text)?).build().map_err(text)?;
+    let cuda_executor = Cuda::new(options.ordinal, 4).map_err(text)?;
+    let mut rt = Runtime::builder().executor(cuda_executor).build().map_err(text)?;
     let wild = rt.register(Kernel::new("wild").read_write("y").cuda(cuda(SAXPY, "wild"))).map_err(text)?;
     let y = rt.buffer::<f32>(1000).map_err(text)?;
     rt.launch(wild, 1, 1, args![y]).map_err(text)?;
@@ -374,8 +392,7 @@ fn executor_fault(options: Options) -> Outcome {
         Ok(()) => return Err("nothing was noticed".into()),
     };
     drop(rt);
-    executor(options).map_err(|e| format!("{error}; a new executor: {e}"))?;
-    Ok(format!("{error}\n    a new executor works"))
+    afterwards(options).map(|after| format!("{error}\n    {after}"))
 }
 
 /// An image of more than 2^30 words.
@@ -409,8 +426,8 @@ fn hang(options: Options) -> Outcome {
     let list = [kernel(0, [1, 1, 1], [32, 1, 1], segment.clone(), segment)];
     let work = [Work { cta_ns: 0, fma_per_thread: 0, least_ns: 3_000_000_000 }];
     let program = Arc::new(Program::new("hang", &[&list], &work, 1).map_err(text)?);
-    let options = Options { timeout: Duration::from_millis(300), ..options };
-    let device = CudaDevice::new(program, options).map_err(text)?;
+    let hurried = Options { timeout: Duration::from_millis(300), ..options };
+    let device = CudaDevice::new(program, hurried).map_err(text)?;
     device.launch(0, 0, false).map_err(text)?;
     let error = match device.synchronise(0) {
         Err(error @ DeviceError::Timeout { .. }) => text(error),
@@ -418,5 +435,7 @@ fn hang(options: Options) -> Outcome {
     };
     let begun = Instant::now();
     drop(device);
-    Ok(format!("{error}; dropping it took {:?}", begun.elapsed()))
+    let took = begun.elapsed();
+    random_programs(Options { timeout: Duration::from_secs(10), ..options }, true)?;
+    Ok(format!("{error}; dropping it took {took:?}; a new device works"))
 }
