@@ -93,6 +93,9 @@ pub struct RunArgs {
     /// Kernels that streams and pdl look at together before they launch the first of them
     #[arg(long, default_value_t = 32, value_name = "N")]
     lookahead: usize,
+    /// Threads that launch under streams and pdl, while another one finds hazards [default: 4 on cuda, 0 on cpu]
+    #[arg(long, value_name = "N")]
+    launchers: Option<usize>,
     /// What decides under `window`
     #[arg(long, value_enum, default_value = "hardware")]
     dispatcher: DeciderArg,
@@ -217,6 +220,7 @@ fn costs(profile: &Profile) -> Costs {
     profile.streams.unwrap_or(Costs {
         launch_ns: narrow(host.launch_ns),
         early_launch_ns: narrow(host.launch_ns),
+        busy_launch_ns: narrow(host.launch_ns * 2),
         record_ns: narrow(host.launch_ns / 10),
         wait_ns: narrow(host.launch_ns / 10),
         gap_ns: narrow(host.stream_gap_ns),
@@ -330,8 +334,8 @@ impl One<'_> {
                 .clamp(*windlass_runtime::run::WINDOW.start(), *windlass_runtime::run::WINDOW.end()),
             in_flight: args.in_flight,
             lookahead: args.lookahead,
-            // Where kernels themselves need every processor, a thread that polls is in their way.
-            planner_thread: args.executor == ExecutorArg::Cuda,
+            // Where kernels themselves need every processor, threads that launch are in their way.
+            launchers: args.launchers.unwrap_or(if args.executor == ExecutorArg::Cuda { 4 } else { 0 }),
             costs: (args.executor == ExecutorArg::Cuda && !args.always_overlap).then(|| costs(self.profile)),
             estimates,
         };

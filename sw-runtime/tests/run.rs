@@ -85,10 +85,11 @@ fn options(random: &mut Random, count: usize) -> Options {
         window: 4 + random.below(60) as usize,
         in_flight: 4 + random.below(100) as usize,
         lookahead: 1 + random.below(40) as usize,
-        planner_thread: random.below(4) == 0,
+        launchers: if random.below(3) == 0 { 1 + random.below(4) as usize } else { 0 },
         costs: (random.below(2) == 0).then(|| Costs {
             launch_ns: some(random),
             early_launch_ns: some(random),
+            busy_launch_ns: some(random),
             record_ns: some(random),
             wait_ns: some(random),
             gap_ns: some(random),
@@ -136,7 +137,7 @@ fn threads_leave_the_serial_image() {
             CpuOptions { threads: 1 + round % 4, streams: 1 + round as u32 % 7, ..CpuOptions::default() };
         let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
         for policy in Policy::ALL {
-            let options = Options { planner_thread: true, ..options(&mut random, count) };
+            let options = Options { launchers: 1 + round % 4, ..options(&mut random, count) };
             let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
             result.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
             assert_eq!(device.image().as_ref(), Ok(&want), "round {round}, {policy}");
@@ -161,7 +162,7 @@ fn a_dropped_hazard_shows_in_the_image() {
             let mut declared = Declarations::new(&program);
             declared.forget(random.below(30) as usize);
             let device = ChanceDevice::new(program.clone(), 6, random.next());
-            let options = Options { planner_thread: false, ..Options::default() };
+            let options = Options { launchers: 0, ..Options::default() };
             let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
             result.unwrap_or_else(|e| panic!("{policy}: {e}"));
             caught += usize::from(device.image() != Ok(want));

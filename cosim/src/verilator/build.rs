@@ -84,7 +84,11 @@ impl Tools {
 /// The library for `spec`, from the cache or built.
 pub(super) fn library(spec: &BuildSpec, cache: &Cache) -> Result<Artefact, BuildError> {
     check(spec)?;
-    let tools = Tools { verilator: cache.tool(Tool::Verilator)?, cxx: cache.tool(Tool::Cxx)? };
+    let verilator = cache.tool(Tool::Verilator)?;
+    // Without Verilator nothing will be compiled: the compiler that counts is the one that built what the cache holds.
+    let remembered = verilator.unusable.as_ref().and_then(|_| cache.remembered(Tool::Cxx));
+    let cxx = remembered.map_or_else(|| cache.tool(Tool::Cxx), Ok)?;
+    let tools = Tools { verilator, cxx };
     let shim = shim::source(&spec.ports, spec.trace);
     let verilator_args = verilator_args(spec);
     let cxx_flags = tools.cxx_flags(spec.trace);

@@ -131,8 +131,7 @@ impl Cache {
     /// only where these differ.
     pub(super) fn tool(&self, tool: Tool) -> Result<SeenTool, ToolError> {
         let file = self.root.join("tools.json");
-        let mut seen: BTreeMap<String, ToolRecord> =
-            fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let mut seen = self.seen();
         let name = tool.info().env.to_string();
         let known = seen.get(&name).cloned();
         let now = tools::locate(tool).map(|(path, _)| ToolRecord::of(&path));
@@ -158,6 +157,17 @@ impl Cache {
             }
             (Err(error), None) => Err(error),
         }
+    }
+
+    /// The tool as it was when last seen, whatever there is now.
+    pub(super) fn remembered(&self, tool: Tool) -> Option<SeenTool> {
+        let ToolRecord { path, version_line, .. } = self.seen().remove(tool.info().env)?;
+        Some(SeenTool { path, version_line, unusable: None })
+    }
+
+    fn seen(&self) -> BTreeMap<String, ToolRecord> {
+        let bytes = fs::read(self.root.join("tools.json")).ok();
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     /// The note is a convenience: where it cannot be written, the version is asked for again next time.

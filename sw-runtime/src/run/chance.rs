@@ -146,7 +146,11 @@ impl Device for ChanceDevice {
             if state.streams.is_idle(stream) {
                 return Ok(());
             }
-            if !state.step(&self.program) {
+            let stepped = state.step(&self.program);
+            drop(state);
+            // Others that synchronise have their turn.
+            std::thread::yield_now();
+            if !stepped {
                 // A wait for an event that nobody will record: on a real device, for ever.
                 let suspects = "none".into();
                 return Err(DeviceError::Timeout {

@@ -90,8 +90,9 @@ pub struct Options {
     pub in_flight: usize,
     /// Kernels that `streams` and `pdl` look at together before they launch the first of them, at least 1.
     pub lookahead: usize,
-    /// `streams` and `pdl` find hazards on a thread of their own while another launches.
-    pub planner_thread: bool,
+    /// Threads that launch under `streams` and `pdl`, while another finds hazards; stream s belongs to thread s modulo their number. With 0,
+    /// the thread that finds hazards launches, too.
+    pub launchers: usize,
     /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays. `None`: kernels overlap wherever they may.
     pub costs: Option<Costs>,
     /// How long each kernel takes, and how much of the device: one each; needed with `costs`.
@@ -100,14 +101,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            window: 32,
-            in_flight: 256,
-            lookahead: 32,
-            planner_thread: true,
-            costs: None,
-            estimates: Vec::new(),
-        }
+        Self { window: 32, in_flight: 256, lookahead: 32, launchers: 1, costs: None, estimates: Vec::new() }
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Costs {
     pub launch_ns: u32,
     /// Host: the same of a kernel that is set up early.
     pub early_launch_ns: u32,
+    /// Host: a launch while the other launching threads launch, too.
+    pub busy_launch_ns: u32,
     /// Host: recording an event.
     pub record_ns: u32,
     /// Host: making a stream wait for an event.
@@ -40,9 +42,9 @@ pub(super) struct Planned {
     pub(super) stream: u32,
     /// Place in its stream, from 1.
     pub(super) place: u32,
-    /// Before it: tails of streams to be recorded, stream and event.
+    /// Before it: streams whose last kernel is to be recorded, and that kernel.
     pub(super) records_before: Vec<(u32, u32)>,
-    /// Events that its stream waits for before it.
+    /// Kernels whose events its stream waits for before it.
     pub(super) waits: Vec<u32>,
     /// Somebody waits for it: record its event after it.
     pub(super) record: bool,
@@ -50,9 +52,10 @@ pub(super) struct Planned {
     pub(super) early: bool,
 }
 
-/// A kernel in flight. Its event is numbered as its slot.
+/// A kernel in flight. Its event has its number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
+    kernel: u32,
     stream: u32,
     place: u32,
     /// Its event was recorded.
@@ -81,9 +84,9 @@ pub(super) struct Planner {
     /// Of each slot, and of each stream's end: the place in each stream that it comes after.
     slot_clocks: Vec<u32>,
     stream_clocks: Vec<u32>,
-    /// When each stream is expected to end, and the host to be free.
+    /// When each stream is expected to end, and each launching thread to be free.
     ends: Vec<f64>,
-    host: f64,
+    hosts: Vec<f64>,
     /// Time for which all of the device is expected to be taken.
     area: f64,
     costs: Costs,
@@ -92,7 +95,7 @@ pub(super) struct Planner {
 }
 
 impl Planner {
-    pub(super) fn new(streams: usize, window: usize, costs: Costs, early: bool) -> Self {
+    pub(super) fn new(streams: usize, window: usize, launchers: usize, costs: Costs, early: bool) -> Self {
         Self {
             streams,
             flights: vec![Flight::default(); window],
@@ -100,7 +103,7 @@ impl Planner {
             slot_clocks: vec![0; window * streams],
             stream_clocks: vec![0; streams * streams],
             ends: vec![0.0; streams],
-            host: 0.0,
+            hosts: vec![0.0; launchers.max(1)],
             area: 0.0,
             costs,
             early,
@@ -114,7 +117,8 @@ impl Planner {
         self.slot_clocks.copy_from_slice(&other.slot_clocks);
         self.stream_clocks.copy_from_slice(&other.stream_clocks);
         self.ends.copy_from_slice(&other.ends);
-        (self.host, self.area, self.dropped) = (other.host, other.area, other.dropped);
+        self.hosts.copy_from_slice(&other.hosts);
+        (self.area, self.dropped) = (other.area, other.dropped);
     }
 
     /// The host has seen so many kernels of the stream end.
@@ -201,6 +205,8 @@ impl Planner {
         stream: Option<usize>,
         chunk: &mut [Planned],
     ) -> Planned {
+        // Threads that launch at the same time are in each other's way.
+        let busy = stream.is_none() && self.hosts.len() > 1;
         let stream = stream.unwrap_or_else(|| self.choose(upstream));
         let mut planned = Planned { kernel, slot: slot.0, stream: stream as u32, ..Planned::default() };
         let mut clock = [0; MAX_STREAMS];
@@ -216,10 +222,10 @@ impl Planner {
         let mut ready = 0f64;
         for slot in &waits[..count.min(MAX_WAITS)] {
             ready = ready.max(self.flights[slot.index()].end + f64::from(self.costs.cross_ns));
-            let event = self.event(*slot, chunk, &mut planned);
+            let waited_for = self.event(*slot, chunk, &mut planned);
             // Where a later kernel's event serves, the stream comes after that one.
-            Self::come_after(clock, &self.slot_clocks[event as usize * self.streams..][..self.streams]);
-            planned.waits.push(event);
+            Self::come_after(clock, &self.slot_clocks[waited_for.index() * self.streams..][..self.streams]);
+            planned.waits.push(self.flights[waited_for.index()].kernel);
         }
         let tail = &mut self.tails[stream];
         planned.early = self.early && planned.waits.is_empty() && tail.place > 0;
@@ -232,36 +238,43 @@ impl Planner {
         self.slot_clocks[slot.index() * self.streams..][..self.streams].copy_from_slice(clock);
         // What is expected.
         let waits = planned.waits.len() as f64;
-        let launch = if planned.early { self.costs.early_launch_ns } else { self.costs.launch_ns };
-        self.host += f64::from(launch) + waits * f64::from(self.costs.wait_ns + self.costs.record_ns);
-        let start = ready.max(self.ends[stream] + f64::from(gap)).max(self.host);
+        let costs = &self.costs;
+        let launch = match (planned.early, busy) {
+            (_, true) => costs.busy_launch_ns,
+            (true, false) => costs.early_launch_ns,
+            (false, false) => costs.launch_ns,
+        };
+        let launcher = stream % self.hosts.len();
+        let host = &mut self.hosts[launcher];
+        *host += f64::from(launch) + waits * f64::from(costs.wait_ns + costs.record_ns);
+        let start = ready.max(self.ends[stream] + f64::from(gap)).max(*host);
         let end = start + f64::from(estimate.ns);
         self.area = self.area.max(start) + f64::from(estimate.ns) * f64::from(estimate.share);
         self.ends[stream] = end;
         self.flights[slot.index()] =
-            Flight { stream: stream as u32, place: planned.place, recorded: false, end };
+            Flight { kernel, stream: stream as u32, place: planned.place, recorded: false, end };
         planned
     }
 
-    /// The event of a kernel in flight, or of a later one in its stream where its own was not recorded while it could be.
-    fn event(&mut self, slot: Slot, chunk: &mut [Planned], planned: &mut Planned) -> u32 {
+    /// The kernel whose event to wait for: the one asked for, or a later one in its stream where its own was not recorded while it could be.
+    fn event(&mut self, slot: Slot, chunk: &mut [Planned], planned: &mut Planned) -> Slot {
         if let Some(own) = chunk.iter_mut().find(|p| p.slot == slot.0) {
             own.record = true;
             self.flights[slot.index()].recorded = true;
-            return slot.0.into();
+            return slot;
         }
         if self.flights[slot.index()].recorded {
-            return slot.0.into();
+            return slot;
         }
         let stream = self.flights[slot.index()].stream;
-        let tail = self.tails[stream as usize].slot;
-        if let Some(last) = chunk.iter_mut().find(|p| p.slot == tail) {
+        let tail = Slot(self.tails[stream as usize].slot);
+        if let Some(last) = chunk.iter_mut().find(|p| p.slot == tail.0) {
             last.record = true;
-        } else if !self.flights[usize::from(tail)].recorded {
-            planned.records_before.push((stream, tail.into()));
+        } else if !self.flights[tail.index()].recorded {
+            planned.records_before.push((stream, self.flights[tail.index()].kernel));
         }
-        self.flights[usize::from(tail)].recorded = true;
-        tail.into()
+        self.flights[tail.index()].recorded = true;
+        tail
     }
 }
 

@@ -5,26 +5,55 @@ use super::{Meter, Options, RunError};
 use crate::run::device::{Device, DeviceError};
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
-use rtrb::{Consumer, PushError, RingBuffer};
-use std::sync::atomic::{AtomicBool, Ordering};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use windlass_hazards::Slot;
 
-/// What a device is told.
+/// What a stream is told; events by the kernel that they come after.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Launch { stream: u32, kernel: u32, early: bool },
-    Record { stream: u32, event: u32 },
-    Wait { stream: u32, event: u32 },
-    Mark { stream: u32, value: u32 },
+    Launch { kernel: u32, early: bool },
+    Record { kernel: u32 },
+    Wait { kernel: u32 },
+    Mark { value: u32 },
 }
 
-fn tell(device: &dyn Device, op: Op) -> Result<(), DeviceError> {
+/// Events of a device. Each serves a kernel again once that many later ones have come.
+const EVENTS: u32 = 1024;
+
+/// Kernels in flight lie this close together at most, so that no event is recorded anew before all that wait for it have been told to:
+/// who waits for a kernel's event is itself in flight until then, and so less than `EVENTS` kernels behind.
+const SPAN: u32 = EVENTS / 2;
+
+fn tell(device: &dyn Device, stream: u32, op: Op) -> Result<(), DeviceError> {
     match op {
-        Op::Launch { stream, kernel, early } => device.launch(stream, kernel, early),
-        Op::Record { stream, event } => device.record(stream, event),
-        Op::Wait { stream, event } => device.wait(stream, event),
-        Op::Mark { stream, value } => device.mark(stream, value),
+        Op::Launch { kernel, early } => device.launch(stream, kernel, early),
+        Op::Record { kernel } => device.record(stream, kernel % EVENTS),
+        Op::Wait { kernel } => device.wait(stream, kernel % EVENTS),
+        Op::Mark { value } => device.mark(stream, value),
+    }
+}
+
+/// What takes what streams are told.
+trait Teller {
+    /// Something for a stream.
+    fn tell(&mut self, stream: u32, op: Op) -> Result<(), RunError>;
+
+    /// Returns when the device has been told all.
+    fn finish(&mut self) -> Result<(), RunError>;
+}
+
+/// Tells it at once.
+struct Direct<'a>(&'a dyn Device);
+
+impl Teller for Direct<'_> {
+    fn tell(&mut self, stream: u32, op: Op) -> Result<(), RunError> {
+        Ok(tell(self.0, stream, op)?)
+    }
+
+    fn finish(&mut self) -> Result<(), RunError> {
+        Ok(())
     }
 }
 
@@ -36,6 +65,7 @@ const WORTH_IT: f64 = 0.97;
 const FREE: Costs = Costs {
     launch_ns: 0,
     early_launch_ns: 0,
+    busy_launch_ns: 0,
     record_ns: 0,
     wait_ns: 0,
     gap_ns: 0,
@@ -93,6 +123,9 @@ impl Run<'_> {
         let stream = self.single.longest();
         while *next < end && chunk.multi.len() < self.options.lookahead {
             let k = *next as u32;
+            if self.flying.first().is_some_and(|(oldest, _)| k - oldest >= SPAN) {
+                break;
+            }
             let Some(slot) = self.checker.insert(k)? else { break };
             self.flying.push((k, slot));
             let estimate = self.options.estimates.get(*next).copied().unwrap_or_default();
@@ -115,53 +148,49 @@ impl Run<'_> {
     }
 
     /// Tells what the chunk's kernels need.
-    fn emit(
-        &mut self,
-        chunk: &[Planned],
-        meter: &mut Meter,
-        emit: &mut dyn FnMut(Op) -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
+    fn tell(&mut self, chunk: &[Planned], meter: &mut Meter, to: &mut dyn Teller) -> Result<(), RunError> {
         for p in chunk {
             let stream = p.stream;
-            for (stream, event) in &p.records_before {
-                emit(Op::Record { stream: *stream, event: *event })?;
+            for (stream, kernel) in &p.records_before {
+                to.tell(*stream, Op::Record { kernel: *kernel })?;
                 meter.counts.records += 1;
             }
-            for event in &p.waits {
-                emit(Op::Wait { stream, event: *event })?;
+            for kernel in &p.waits {
+                to.tell(stream, Op::Wait { kernel: *kernel })?;
                 meter.counts.waits += 1;
             }
-            emit(Op::Launch { stream, kernel: p.kernel, early: p.early })?;
+            to.tell(stream, Op::Launch { kernel: p.kernel, early: p.early })?;
             meter.counts.launches += 1;
             if p.record {
-                emit(Op::Record { stream, event: p.slot.into() })?;
+                to.tell(stream, Op::Record { kernel: p.kernel })?;
                 meter.counts.records += 1;
             }
             if p.place - self.marked[stream as usize] >= self.mark_every {
-                self.mark(stream as usize, p.place, meter, emit)?;
+                self.mark(stream as usize, p.place, meter, to)?;
             }
         }
         Ok(())
     }
 
+    /// Marks the kernel at that place of a stream, the last that the stream was told.
     fn mark(
         &mut self,
         stream: usize,
         place: u32,
         meter: &mut Meter,
-        emit: &mut dyn FnMut(Op) -> Result<(), RunError>,
+        to: &mut dyn Teller,
     ) -> Result<(), RunError> {
         self.marked[stream] = place;
         meter.counts.marks += 1;
-        emit(Op::Mark { stream: stream as u32, value: place })
+        to.tell(stream as u32, Op::Mark { value: place })
     }
 
-    /// All kernels, told to `emit`, which must have told the device all before it returns from a call with `None`.
+    /// All kernels.
     fn sections(
         &mut self,
         program: &Program,
         meter: &mut Meter,
-        emit: &mut dyn FnMut(Option<Op>) -> Result<(), RunError>,
+        to: &mut dyn Teller,
     ) -> Result<(), RunError> {
         let mut chunk = Chunk::default();
         let mut polls = 0u32;
@@ -175,27 +204,27 @@ impl Run<'_> {
                     for stream in 0..self.streams {
                         let place = self.planner.place(stream);
                         if self.marked[stream] < place {
-                            self.mark(stream, place, meter, &mut |op| emit(Some(op)))?;
+                            self.mark(stream, place, meter, to)?;
                         }
                     }
                     polls = polls.wrapping_add(1);
                     if polls.is_multiple_of(256) {
-                        emit(None)?;
+                        to.finish()?;
                         for stream in 0..self.streams as u32 {
                             self.device.check(stream)?;
                         }
                     }
                     std::hint::spin_loop();
                 } else {
-                    self.emit(&chunk.multi, meter, &mut |op| emit(Some(op)))?;
+                    self.tell(&chunk.multi, meter, to)?;
                 }
             }
-            emit(None)?;
+            to.finish()?;
             for stream in 0..self.streams {
-                if self.planner.place(stream) > 0 {
+                let place = self.planner.place(stream);
+                if place > 0 {
                     self.device.synchronise(stream as u32)?;
                     meter.counts.synchronisations += 1;
-                    let place = self.planner.place(stream);
                     self.planner.saw(stream, place);
                 }
             }
@@ -224,7 +253,9 @@ pub(super) fn run(
     meter: &mut Meter,
 ) -> Result<(), RunError> {
     let streams = (device.streams() as usize).min(MAX_STREAMS);
-    let planner = Planner::new(streams, options.in_flight, options.costs.unwrap_or(FREE), early);
+    let launchers = options.launchers.min(streams);
+    let costs = options.costs.unwrap_or(FREE);
+    let planner = Planner::new(streams, options.in_flight, launchers, costs, early);
     let mut run = Run {
         device,
         checker: Checker::new(declared, options.in_flight)?,
@@ -236,98 +267,148 @@ pub(super) fn run(
         marked: vec![0; streams],
         mark_every: (options.in_flight / (4 * streams)).max(1) as u32,
     };
-    let result = if options.planner_thread {
-        with_launcher(&mut run, program, meter)
+    let result = if launchers > 0 {
+        with_launchers(launchers, &mut run, program, meter)
     } else {
         meter.start();
-        run.sections(program, meter, &mut |op| op.map_or(Ok(()), |op| Ok(tell(device, op)?)))
+        run.sections(program, meter, &mut Direct(device))
     };
     meter.counts.waits_dropped = run.planner.dropped;
     result
 }
 
-/// Plans on this thread while another one launches.
-fn with_launcher(run: &mut Run<'_>, program: &Program, meter: &mut Meter) -> Result<(), RunError> {
-    let device = run.device;
-    let (mut ops, consumer) = RingBuffer::new(4096);
-    let ready = AtomicBool::new(false);
-    let error: Mutex<Option<DeviceError>> = Mutex::new(None);
-    let failed = AtomicBool::new(false);
+/// What launching threads share.
+struct Shared<'a> {
+    device: &'a dyn Device,
+    /// Of each event, one more than the kernel after which it was recorded last.
+    recorded: Vec<AtomicU32>,
+    ready: AtomicUsize,
+    failed: AtomicBool,
+    error: Mutex<Option<DeviceError>>,
+}
+
+impl Shared<'_> {
+    fn fail(&self, error: DeviceError) {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.failed.store(true, Ordering::Release);
+    }
+
+    fn check(&self) -> Result<(), RunError> {
+        if !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        error.map_or(Ok(()), |e| Err(e.into()))
+    }
+
+    /// Tells a device what comes through the queue, until nobody puts anything in any more.
+    fn launch(&self, mut ops: Consumer<(u32, Op)>) {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+        let mut patience = Patience::default();
+        while !self.failed.load(Ordering::Relaxed) {
+            let Ok((stream, op)) = ops.peek().copied() else {
+                if ops.is_abandoned() {
+                    return;
+                }
+                patience.wait();
+                continue;
+            };
+            patience = Patience::default();
+            if let Op::Wait { kernel } = op {
+                // An event is waited for as it was recorded last: the thread that records it comes first. All queues are in the order of the
+                // plan, in which a record comes before those who wait for it: somebody always goes on.
+                while self.recorded[(kernel % EVENTS) as usize].load(Ordering::Acquire) != kernel + 1 {
+                    if self.failed.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    patience.wait();
+                }
+            }
+            if let Err(error) = tell(self.device, stream, op) {
+                return self.fail(error);
+            }
+            if let Op::Record { kernel } = op {
+                self.recorded[(kernel % EVENTS) as usize].store(kernel + 1, Ordering::Release);
+            }
+            // Taken out once it is told: an empty queue means that all was told.
+            let _ = ops.pop();
+        }
+    }
+}
+
+/// Spins for a while, then leaves the processor to others.
+#[derive(Default)]
+struct Patience(u32);
+
+impl Patience {
+    fn wait(&mut self) {
+        self.0 = self.0.saturating_add(1);
+        if self.0 > 1000 { std::thread::yield_now() } else { std::hint::spin_loop() }
+    }
+}
+
+/// Gives launching threads what their streams are told.
+struct Queues<'a> {
+    queues: Vec<Producer<(u32, Op)>>,
+    shared: &'a Shared<'a>,
+}
+
+impl Teller for Queues<'_> {
+    fn tell(&mut self, stream: u32, op: Op) -> Result<(), RunError> {
+        let launchers = self.queues.len();
+        let queue = &mut self.queues[stream as usize % launchers];
+        let mut entry = (stream, op);
+        let mut patience = Patience::default();
+        while let Err(PushError::Full(back)) = queue.push(entry) {
+            self.shared.check()?;
+            entry = back;
+            patience.wait();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), RunError> {
+        let mut patience = Patience::default();
+        while self.queues.iter().any(|q| q.slots() < q.buffer().capacity()) {
+            self.shared.check()?;
+            patience.wait();
+        }
+        self.shared.check()
+    }
+}
+
+/// Plans on this thread while others launch.
+fn with_launchers(
+    launchers: usize,
+    run: &mut Run<'_>,
+    program: &Program,
+    meter: &mut Meter,
+) -> Result<(), RunError> {
+    let shared = Shared {
+        device: run.device,
+        recorded: (0..EVENTS).map(|_| AtomicU32::new(0)).collect(),
+        ready: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+        error: Mutex::new(None),
+    };
+    let shared = &shared;
     std::thread::scope(|scope| {
-        let launcher = Launcher { ops: consumer, device, ready: &ready, error: &error, failed: &failed };
-        std::thread::Builder::new()
-            .name("windlass-launch".into())
-            .spawn_scoped(scope, || launcher.run())
-            .map_err(|e| RunError::Thread { what: "launching", reason: e.to_string() })?;
-        while !ready.load(Ordering::Acquire) {
+        let mut queues = Vec::new();
+        for n in 0..launchers {
+            let (producer, consumer) = RingBuffer::new(1024);
+            queues.push(producer);
+            std::thread::Builder::new()
+                .name(format!("windlass-launch-{n}"))
+                .spawn_scoped(scope, move || shared.launch(consumer))
+                .map_err(|e| RunError::Thread { what: "launching", reason: e.to_string() })?;
+        }
+        while shared.ready.load(Ordering::Acquire) < launchers {
             std::thread::yield_now();
         }
         meter.start();
-        let result = run.sections(program, meter, &mut |op| {
-            let took = |failed: &AtomicBool| {
-                if failed.load(Ordering::Acquire) {
-                    let error = error.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    return error.map_or(Ok(()), |e| Err(RunError::from(e)));
-                }
-                Ok(())
-            };
-            match op {
-                Some(op) => {
-                    let mut op = op;
-                    while let Err(PushError::Full(back)) = ops.push(op) {
-                        took(&failed)?;
-                        op = back;
-                        std::thread::yield_now();
-                    }
-                    Ok(())
-                }
-                None => {
-                    while ops.slots() < ops.buffer().capacity() {
-                        took(&failed)?;
-                        std::thread::yield_now();
-                    }
-                    took(&failed)
-                }
-            }
-        });
-        drop(ops);
+        let result = run.sections(program, meter, &mut Queues { queues, shared });
+        // Those that wait for a record which nobody will make.
+        shared.failed.store(true, Ordering::Release);
         result
     })
-}
-
-struct Launcher<'a> {
-    ops: Consumer<Op>,
-    device: &'a dyn Device,
-    ready: &'a AtomicBool,
-    error: &'a Mutex<Option<DeviceError>>,
-    failed: &'a AtomicBool,
-}
-
-impl Launcher<'_> {
-    fn run(mut self) {
-        self.ready.store(true, Ordering::Release);
-        let mut idle = 0u32;
-        loop {
-            let Ok(op) = self.ops.peek().copied() else {
-                if self.ops.is_abandoned() {
-                    return;
-                }
-                idle += 1;
-                if idle > 1000 {
-                    std::thread::yield_now()
-                } else {
-                    std::hint::spin_loop()
-                }
-                continue;
-            };
-            idle = 0;
-            if let Err(error) = tell(self.device, op) {
-                *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                self.failed.store(true, Ordering::Release);
-                return;
-            }
-            // Taken out once it is told: an empty queue means that all was told.
-            let _ = self.ops.pop();
-        }
-    }
 }
