@@ -1,6 +1,7 @@
 //! What is tried on a GPU, step by step: by the test `gpu` and by the example `probe`.
 
 use super::support::{kernel, program};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use windlass_cuda::{
@@ -9,8 +10,11 @@ use windlass_cuda::{
 };
 use windlass_runtime::args;
 use windlass_runtime::ktrace::Segment;
-use windlass_runtime::run::footprint::initial_image;
-use windlass_runtime::run::{Device, DeviceError, GraphShape, Program, Work};
+use windlass_runtime::run::footprint::{Span, initial_image};
+use windlass_runtime::run::{
+    Declarations, Device, DeviceError, Footprint, GraphShape, Policy, Program, SoftwareDecider, Work,
+    run as run_policy,
+};
 use windlass_runtime::runtime::{CudaSource, Kernel, Runtime};
 
 /// What a step says: what it saw, or what is wrong.
@@ -20,7 +24,7 @@ pub type Outcome = Result<String, String>;
 pub type Step = (&'static str, fn(Options) -> Outcome);
 
 /// All steps that leave the process well, in an order in which each builds on those before.
-pub const STEPS: [Step; 14] = [
+pub const STEPS: [Step; 16] = [
     ("sources compile", sources),
     ("opens", opens),
     ("random programs, serial", |o| random_programs(o, false)),
@@ -30,6 +34,8 @@ pub const STEPS: [Step; 14] = [
     ("graphs", graphs),
     ("times", times),
     ("threads", threads),
+    ("policies", policies),
+    ("a dropped hazard", dropped_hazard),
     ("cost of a launch", launches),
     ("calibrate", calibration),
     ("executor", executor),
@@ -229,6 +235,66 @@ fn threads(options: Options) -> Outcome {
     });
     results.into_iter().collect::<Result<(), _>>().map_err(text)?;
     Ok("4 threads, 400 kernels with events".into())
+}
+
+/// Whether two kernels may not run at the same time, nor change places.
+fn conflict(a: &Footprint, b: &Footprint) -> bool {
+    let touch =
+        |a: &[Span], b: &[Span]| a.iter().any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end));
+    touch(&a.writes, &b.reads) || touch(&a.writes, &b.writes) || touch(&a.reads, &b.writes)
+}
+
+/// Every policy leaves the serial image, and by the device's clock no kernel began before one that it had to wait for had ended.
+fn policies(options: Options) -> Outcome {
+    let mut overlaps = Vec::new();
+    for policy in Policy::ALL {
+        let mut overlap = 0;
+        for seed in 100..110 {
+            let program = Arc::new(program(seed, 120, 1 << (10 + (seed - 100))));
+            let declared = Declarations::new(&program);
+            let wanted = program.serial_image();
+            let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+            for round in 0..3 {
+                let wrong = |what: String| format!("{policy}, seed {seed}, round {round}: {what}");
+                let mut decider = SoftwareDecider::new(NonZeroUsize::MIN.saturating_add(31));
+                let options = windlass_runtime::run::Options::default();
+                let result = run_policy(policy, &device, &program, &declared, &options, Some(&mut decider));
+                result.map_err(|e| wrong(text(e)))?;
+                same(&device.image().map_err(text)?, &wanted).map_err(wrong)?;
+                let times = device.times().map_err(text)?;
+                for (j, later) in program.kernels().iter().enumerate() {
+                    for (i, earlier) in program.kernels()[..j].iter().enumerate() {
+                        let early = times[j].start < times[i].end;
+                        overlap += u32::from(early && times[i].start < times[j].end);
+                        if early && conflict(earlier, later) {
+                            let times = format!("{i} {:?}, {j} {:?}", times[i], times[j]);
+                            return Err(wrong(format!("a kernel began too early: {times}")));
+                        }
+                    }
+                }
+            }
+        }
+        overlaps.push(format!("{policy}: {overlap} pairs overlapped"));
+    }
+    Ok(overlaps.join(", "))
+}
+
+/// A kernel whose accesses are not declared: the image shows it, at least now and then.
+fn dropped_hazard(options: Options) -> Outcome {
+    let mut shown = 0;
+    for seed in 0..40 {
+        let program = Arc::new(program(seed, 60, 1 << 18));
+        let mut declared = Declarations::new(&program);
+        declared.forget((seed % 60) as usize);
+        let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+        let options = windlass_runtime::run::Options::default();
+        run_policy(Policy::Streams, &device, &program, &declared, &options, None).map_err(text)?;
+        shown += u32::from(device.image().map_err(text)? != program.serial_image());
+    }
+    match shown {
+        0 => Err("none of 40 dropped declarations shows".into()),
+        shown => Ok(format!("{shown} of 40 dropped declarations show")),
+    }
 }
 
 /// The host's cost of a launch of the device itself, with and without events.
