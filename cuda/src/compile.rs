@@ -281,3 +281,23 @@ impl Nvrtc {
         CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy().trim_end().into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_of_the_cache_is_not_used() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("deeper").join("key");
+        assert_eq!(read(&file), None);
+        write(&file, b"cubin").expect("the folder can be written");
+        assert_eq!(read(&file).as_deref(), Some(&b"cubin"[..]));
+        let mut bytes = std::fs::read(&file).expect("it was just written");
+        *bytes.last_mut().expect("it is not empty") ^= 1;
+        std::fs::write(&file, &bytes).expect("the file can be written");
+        assert_eq!(read(&file), None);
+        std::fs::write(&file, &bytes[..10]).expect("the file can be written");
+        assert_eq!(read(&file), None);
+    }
+}

@@ -175,10 +175,10 @@ impl Lane {
 }
 
 /// Events by number, made when they are first recorded. Reading takes no lock: block `b` has the `2^b` events from `2^b - 1` on, and
-/// neither blocks nor events move.
+/// neither blocks nor events move. There are at most 2^24 - 1, so that a wild number does not take all memory.
 #[derive(Debug, Default)]
 struct Events {
-    blocks: [OnceLock<Box<[AtomicPtr<Event>]>>; 32],
+    blocks: [OnceLock<Box<[AtomicPtr<Event>]>>; 24],
 }
 
 impl Events {
@@ -762,5 +762,23 @@ impl Drop for CudaDevice {
         if hangs {
             self.context.abandon();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_places_of_their_own() {
+        let mut before = (0, usize::MAX);
+        for event in 0..5000 {
+            let (block, at) = Events::place(event);
+            assert!(at < 1 << block);
+            let next = (before.0, before.1.wrapping_add(1));
+            assert!((block, at) == next || ((block, at) == (before.0 + 1, 0) && next.1 == 1 << before.0));
+            before = (block, at);
+        }
+        assert!(Events::place(u32::MAX).0 >= Events::default().blocks.len());
     }
 }
