@@ -17,7 +17,7 @@ use windlass_cuda::CudaDevice;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Policy,
-    Program, SoftwareDecider, run as run_once,
+    Program, Runner, SoftwareDecider,
 };
 
 /// `--executor`.
@@ -84,16 +84,19 @@ pub struct RunArgs {
     /// Only touch memory; do not spend the time that the CTAs would take
     #[arg(long)]
     no_work: bool,
-    /// Kernels in the window of streams-ace and of graph-cached; slots of the scheduler that decides under `window`
+    /// Kernels in the window of streams-ace; slots of the scheduler that decides under `window`
     #[arg(long, default_value_t = 32, value_name = "N")]
     slots: usize,
+    /// Kernels of one graph under graph-cached
+    #[arg(long, default_value_t = 128, value_name = "N")]
+    graph_window: usize,
     /// Kernels in flight under streams and pdl
     #[arg(long, default_value_t = 256, value_name = "N")]
     in_flight: usize,
     /// Kernels that streams and pdl look at together before they launch the first of them
     #[arg(long, default_value_t = 32, value_name = "N")]
     lookahead: usize,
-    /// Threads that launch under streams and pdl, while another one finds hazards [default: 4 on cuda, 0 on cpu]
+    /// Threads that launch under streams and pdl, while another one finds hazards [default: 1 on cuda, 0 on cpu]
     #[arg(long, value_name = "N")]
     launchers: Option<usize>,
     /// What decides under `window`
@@ -332,16 +335,26 @@ impl One<'_> {
             window: args
                 .slots
                 .clamp(*windlass_runtime::run::WINDOW.start(), *windlass_runtime::run::WINDOW.end()),
+            graph_window: args.graph_window,
             in_flight: args.in_flight,
             lookahead: args.lookahead,
             // Where kernels themselves need every processor, threads that launch are in their way.
-            launchers: args.launchers.unwrap_or(if args.executor == ExecutorArg::Cuda { 4 } else { 0 }),
+            launchers: args.launchers.unwrap_or(if args.executor == ExecutorArg::Cuda { 1 } else { 0 }),
             costs: (args.executor == ExecutorArg::Cuda && !args.always_overlap).then(|| costs(self.profile)),
             estimates,
         };
+        let mut runner = Runner::new(&*device, &program, &declared, options)?;
+        // Once before: what is compiled, made or cached on first use is no part of the times.
+        if args.compare {
+            for policy in self.policies {
+                runner
+                    .run(*policy, decider.as_deref_mut().map(|d| d as &mut dyn Decider))
+                    .map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
+            }
+        }
         let mut serial = None;
         if args.verify {
-            run_once(Policy::Serial, &*device, &program, &declared, &options, None)?;
+            runner.run(Policy::Serial, None)?;
             serial = Some(device.image()?);
         }
         let mut report = run_report::Run::new(&program, &*device, decider.as_deref().map(|d| d.name()));
@@ -350,8 +363,8 @@ impl One<'_> {
             for measured in &mut report.policies {
                 let policy = measured.policy;
                 let decider = decider.as_deref_mut().map(|d| d as &mut dyn Decider);
-                let counts = run_once(policy, &*device, &program, &declared, &options, decider)
-                    .map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
+                let counts =
+                    runner.run(policy, decider).map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
                 measured.add(counts, &device.times()?);
                 // Once is enough where nothing is left to luck, and luck is what is looked for.
                 if let Some(serial) = &serial
@@ -368,7 +381,8 @@ impl One<'_> {
             run_report::timeline(file, *last, &program, &device.times()?)
                 .map_err(|e| format!("{}: {e}", path.display()))?;
         }
-        if args.compare {
+        // The model has no profile of this machine's processors.
+        if args.compare && args.executor == ExecutorArg::Cuda {
             let params = scheduler(args.hardware, args.window, args.slots)?;
             report.predict(self.profile, self.stream, args.streams as usize, params);
         }

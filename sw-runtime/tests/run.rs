@@ -4,12 +4,24 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 use windlass_runtime::run::{
-    ChanceDevice, Costs, CpuDevice, CpuOptions, Declarations, Device, DeviceError, Estimate, Options, Policy,
-    Program, RunError, SoftwareDecider, Work, run,
+    ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate,
+    Options, Policy, Program, RunError, Runner, SoftwareDecider, Work,
 };
 
 /// SplitMix64; the seed of a test is printed, and `WINDLASS_SEED` sets it.
 struct Random(u64);
+
+/// One run.
+fn run(
+    policy: Policy,
+    device: &dyn Device,
+    program: &Program,
+    declared: &Declarations,
+    options: &Options,
+    decider: Option<&mut dyn Decider>,
+) -> Result<Counts, RunError> {
+    Runner::new(device, program, declared, options.clone())?.run(policy, decider)
+}
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -83,6 +95,7 @@ fn options(random: &mut Random, count: usize) -> Options {
     let some = |random: &mut Random| random.below(3000) as u32;
     Options {
         window: 4 + random.below(60) as usize,
+        graph_window: 4 + random.below(60) as usize,
         in_flight: 4 + random.below(100) as usize,
         lookahead: 1 + random.below(40) as usize,
         launchers: if random.below(3) == 0 { 1 + random.below(4) as usize } else { 0 },
@@ -227,6 +240,7 @@ fn options_out_of_range_are_refused() {
     for options in [
         Options { window: 3, ..Options::default() },
         Options { in_flight: 513, ..Options::default() },
+        Options { graph_window: 0, ..Options::default() },
         Options { lookahead: 0, ..Options::default() },
     ] {
         let result = run(Policy::Streams, &device, &program, &declared, &options, None);
@@ -234,4 +248,26 @@ fn options_out_of_range_are_refused() {
     }
     let result = run(Policy::Window, &device, &program, &declared, &Options::default(), None);
     assert!(matches!(result, Err(RunError::NoDecider)), "{result:?}");
+}
+
+/// A step that is repeated finds its graphs, and no graph is given other kernels while it runs.
+#[test]
+fn graphs_are_kept_from_run_to_run() {
+    let mut random = Random(seed());
+    for _ in 0..100 {
+        let program = program(&mut random, 90);
+        let want = program.serial_image();
+        let declared = Declarations::new(&program);
+        let device = ChanceDevice::new(program.clone(), 3, random.next());
+        let options = Options { graph_window: 8, ..Options::default() };
+        let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
+        let mut run = || runner.run(Policy::GraphCached, None).unwrap_or_else(|e| panic!("{e}"));
+        let first = run();
+        let second = run();
+        assert_eq!(device.image(), Ok(want));
+        assert_eq!(
+            (second.graphs_built, second.graphs_updated),
+            (0, first.graphs_built + first.graphs_updated)
+        );
+    }
 }

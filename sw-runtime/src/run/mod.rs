@@ -16,6 +16,6 @@ pub use device::{Device, DeviceError, GraphId, GraphShape, KernelTime};
 pub use footprint::Footprint;
 pub use hazards::Declarations;
 pub use policy::{
-    Costs, Counts, Decider, Decision, Estimate, Options, Policy, RunError, SoftwareDecider, WINDOW, run,
+    Costs, Counts, Decider, Decision, Estimate, Options, Policy, RunError, Runner, SoftwareDecider, WINDOW,
 };
 pub use program::{MAX_WORDS, Program, ProgramError, Work};

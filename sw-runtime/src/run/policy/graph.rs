@@ -69,54 +69,82 @@ fn shape(
     Ok(shape)
 }
 
+/// Graphs by their shape: of each, all that there are. A run takes them in turn, for one that has been launched is not given other kernels
+/// before it has ended.
+#[derive(Default)]
+pub(super) struct Cache {
+    graphs: HashMap<Vec<Vec<u32>>, Vec<GraphId>>,
+    /// Of each shape, how many of its graphs this run, up to its last wait, has launched.
+    used: HashMap<Vec<Vec<u32>>, usize>,
+}
+
+impl Cache {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = GraphId> {
+        self.graphs.drain().flat_map(|(_, graphs)| graphs)
+    }
+
+    /// A graph of that shape that does not run.
+    fn take(&mut self, shape: &[Vec<u32>]) -> Option<GraphId> {
+        let graphs = self.graphs.get(shape)?;
+        let used = self.used.entry(shape.to_vec()).or_default();
+        let graph = graphs.get(*used).copied()?;
+        *used += 1;
+        Some(graph)
+    }
+
+    fn put(&mut self, shape: Vec<Vec<u32>>, graph: GraphId) {
+        *self.used.entry(shape.clone()).or_default() += 1;
+        self.graphs.entry(shape).or_default().push(graph);
+    }
+}
+
+/// With a window and a cache for its graphs, or section by section; graphs that are in no cache go into `built`.
 pub(super) fn run(
     device: &dyn Device,
     program: &Program,
     declared: &Declarations,
-    window: Option<usize>,
+    mut window: Option<(usize, &mut Cache)>,
+    built: &mut Vec<GraphId>,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
     let longest = program.sections().iter().map(|s| s.len()).max().unwrap_or(0);
-    let nodes = window.unwrap_or(longest.clamp(4, MOST));
+    let nodes = window.as_ref().map_or(longest.clamp(4, MOST), |(window, _)| *window);
     let mut checker = Checker::new(declared, nodes)?;
     let mut reduction = Reduction::new(nodes);
-    // Of each shape, the graph that has it.
-    let mut cache: HashMap<Vec<Vec<u32>>, GraphId> = HashMap::new();
-    let mut graphs = Vec::new();
-    let result = (|| {
-        meter.start();
-        for section in program.sections() {
-            let mut next = section.start;
-            while next < section.end {
-                let began = Instant::now();
-                let shape = shape(&mut checker, &mut reduction, next..section.end.min(next + nodes))?;
-                next += shape.kernels.len();
-                let known = cache.get(&shape.upstream).copied();
-                let updated = match known {
-                    Some(graph) => device.update_graph(graph, &shape)?,
-                    None => false,
-                };
-                let graph = match known {
-                    Some(graph) if updated => graph,
-                    _ => {
-                        let graph = device.build_graph(&shape)?;
-                        graphs.push(graph);
-                        meter.counts.graphs_built += 1;
-                        if window.is_some() {
-                            cache.insert(shape.upstream, graph);
-                        }
-                        graph
+    if let Some((_, cache)) = &mut window {
+        cache.used.clear();
+    }
+    meter.start();
+    for section in program.sections() {
+        let mut next = section.start;
+        while next < section.end {
+            let began = Instant::now();
+            let shape = shape(&mut checker, &mut reduction, next..section.end.min(next + nodes))?;
+            next += shape.kernels.len();
+            let known = window.as_mut().and_then(|(_, cache)| cache.take(&shape.upstream));
+            let graph = match known {
+                Some(graph) if device.update_graph(graph, &shape)? => {
+                    meter.counts.graphs_updated += 1;
+                    graph
+                }
+                _ => {
+                    let graph = device.build_graph(&shape)?;
+                    meter.counts.graphs_built += 1;
+                    match &mut window {
+                        Some((_, cache)) => cache.put(shape.upstream, graph),
+                        None => built.push(graph),
                     }
-                };
-                meter.counts.graphs_updated += u64::from(updated);
-                meter.counts.build_ns += began.elapsed().as_nanos() as u64;
-                device.launch_graph(0, graph)?;
-            }
-            device.synchronise(0)?;
-            meter.counts.synchronisations += 1;
+                    graph
+                }
+            };
+            meter.counts.build_ns += began.elapsed().as_nanos() as u64;
+            device.launch_graph(0, graph)?;
         }
-        Ok(())
-    })();
-    graphs.into_iter().for_each(|graph| device.destroy_graph(graph));
-    result
+        device.synchronise(0)?;
+        meter.counts.synchronisations += 1;
+        if let Some((_, cache)) = &mut window {
+            cache.used.clear();
+        }
+    }
+    Ok(())
 }

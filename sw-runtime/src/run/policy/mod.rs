@@ -84,8 +84,10 @@ pub const WINDOW: RangeInclusive<usize> = 4..=512;
 /// How a policy runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Kernels in the window of `streams-ace` and `graph-cached`; in [`WINDOW`].
+    /// Kernels in the window of `streams-ace`; in [`WINDOW`].
     pub window: usize,
+    /// Kernels of one graph of `graph-cached`; in [`WINDOW`].
+    pub graph_window: usize,
     /// Kernels in flight under `streams` and `pdl`, where nobody waits for them on the host; in [`WINDOW`].
     pub in_flight: usize,
     /// Kernels that `streams` and `pdl` look at together before they launch the first of them, at least 1.
@@ -101,7 +103,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { window: 32, in_flight: 256, lookahead: 32, launchers: 1, costs: None, estimates: Vec::new() }
+        Self {
+            window: 32,
+            graph_window: 128,
+            in_flight: 256,
+            lookahead: 32,
+            launchers: 1,
+            costs: None,
+            estimates: Vec::new(),
+        }
     }
 }
 
@@ -206,41 +216,78 @@ impl Meter {
     }
 }
 
-/// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.
-///
-/// # Errors
-/// [`RunError`]; kernels in flight have then ended, or the device is lost.
-pub fn run(
-    policy: Policy,
-    device: &dyn Device,
-    program: &Program,
-    declared: &Declarations,
-    options: &Options,
-    decider: Option<&mut dyn Decider>,
-) -> Result<Counts, RunError> {
-    for (option, got) in [("window", options.window), ("in-flight", options.in_flight)] {
-        if !WINDOW.contains(&got) {
-            let expected = format!("{} to {}", WINDOW.start(), WINDOW.end());
-            return Err(RunError::Option { option, got, expected });
-        }
+/// Runs a program on a device, again and again. Graphs of [`Policy::GraphCached`] are kept from run to run, as an application that repeats a
+/// step keeps them.
+pub struct Runner<'a> {
+    device: &'a dyn Device,
+    program: &'a Program,
+    declared: &'a Declarations,
+    options: Options,
+    cache: graph::Cache,
+}
+
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        self.cache.drain().for_each(|graph| self.device.destroy_graph(graph));
     }
-    if options.lookahead == 0 {
-        return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
-    }
-    device.reset()?;
-    let mut meter = Meter { began: None, counts: Counts::default() };
-    match policy {
-        Policy::Serial => serial::run(device, program, &mut meter),
-        Policy::StreamsAce => ace::run(device, program, declared, options, &mut meter),
-        Policy::Streams => streams::run(device, program, declared, options, false, &mut meter),
-        Policy::Pdl => streams::run(device, program, declared, options, true, &mut meter),
-        Policy::Graph => graph::run(device, program, declared, None, &mut meter),
-        Policy::GraphCached => graph::run(device, program, declared, Some(options.window), &mut meter),
-        Policy::Window => {
-            let decider = decider.ok_or(RunError::NoDecider)?;
-            window::run(device, program, declared, decider, &mut meter)
+}
+
+impl<'a> Runner<'a> {
+    /// For a program, which the device has, and what its kernels declare.
+    ///
+    /// # Errors
+    /// [`RunError::Option`].
+    pub fn new(
+        device: &'a dyn Device,
+        program: &'a Program,
+        declared: &'a Declarations,
+        options: Options,
+    ) -> Result<Self, RunError> {
+        let sizes = [
+            ("window", options.window),
+            ("in-flight", options.in_flight),
+            ("graph-window", options.graph_window),
+        ];
+        for (option, got) in sizes {
+            if !WINDOW.contains(&got) {
+                let expected = format!("{} to {}", WINDOW.start(), WINDOW.end());
+                return Err(RunError::Option { option, got, expected });
+            }
         }
-    }?;
-    meter.stop();
-    Ok(meter.counts)
+        if options.lookahead == 0 {
+            return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
+        }
+        Ok(Self { device, program, declared, options, cache: graph::Cache::default() })
+    }
+
+    /// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.
+    ///
+    /// # Errors
+    /// [`RunError`]; kernels in flight have then ended, or the device is lost.
+    pub fn run(&mut self, policy: Policy, decider: Option<&mut dyn Decider>) -> Result<Counts, RunError> {
+        let Self { device, program, declared, options, cache } = self;
+        let (device, program, declared) = (*device, *program, *declared);
+        device.reset()?;
+        let mut meter = Meter { began: None, counts: Counts::default() };
+        let meter_ref = &mut meter;
+        let mut built = Vec::new();
+        let result = match policy {
+            Policy::Serial => serial::run(device, program, meter_ref),
+            Policy::StreamsAce => ace::run(device, program, declared, options, meter_ref),
+            Policy::Streams => streams::run(device, program, declared, options, false, meter_ref),
+            Policy::Pdl => streams::run(device, program, declared, options, true, meter_ref),
+            Policy::Graph => graph::run(device, program, declared, None, &mut built, meter_ref),
+            Policy::GraphCached => {
+                let window = Some((options.graph_window, cache));
+                graph::run(device, program, declared, window, &mut built, meter_ref)
+            }
+            Policy::Window => match decider {
+                Some(decider) => window::run(device, program, declared, decider, meter_ref),
+                None => Err(RunError::NoDecider),
+            },
+        };
+        meter.stop();
+        built.into_iter().for_each(|graph| device.destroy_graph(graph));
+        result.map(|()| meter.counts)
+    }
 }
