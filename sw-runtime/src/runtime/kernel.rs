@@ -103,7 +103,24 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// A kernel without parameters, of type SIMT.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), params: Vec::new(), kind: KernelType::Simt, access: None, body: None, cuda: None }
+        Self {
+            name: name.into(),
+            params: Vec::new(),
+            kind: KernelType::Simt,
+            access: None,
+            body: None,
+            cuda: None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is on a GPU, where it says so.
+    pub fn cuda_source(&self) -> Option<&CudaSource> {
+        self.cuda.as_ref()
     }
 
     fn param(mut self, name: impl Into<String>, mode: Option<Mode>) -> Self {
