@@ -183,7 +183,7 @@ impl<'a> Checks<'a> {
         self.kernels.conv2d(self.rt, x, w, y, sizes)?;
         // From the other side than the kernel: each element of the image goes where the filter takes it.
         let mut want = vec![(0.0, 0.0); y.len()];
-        for at in 0..wide_x.len() {
+        for (at, value) in wide_x.iter().enumerate() {
             let (ix, iy) = (at % width, at / width % height);
             let (c, image) = (at / width / height % channels, at / width / height / channels);
             for (f, r, s) in (0..filters * rows * cols).map(|t| (t / cols / rows, t / cols % rows, t % cols))
@@ -194,7 +194,7 @@ impl<'a> Checks<'a> {
                 };
                 if y % stride == 0 && x % stride == 0 && y / stride < out_height && x / stride < out_width {
                     let to = ((image * filters + f) * out_height + y / stride) * out_width + x / stride;
-                    let product = wide_x[at] * wide_w[((f * channels + c) * rows + r) * cols + s];
+                    let product = value * wide_w[((f * channels + c) * rows + r) * cols + s];
                     want[to].0 += product;
                     want[to].1 += f64::abs(product);
                 }
