@@ -2,6 +2,7 @@
 
 use crate::random::Random;
 use crate::{Activation, Binary, Convolution, Error, Library, rigid_body, round_to_tf32, rows};
+use std::fmt;
 use windlass_runtime::runtime::{Buffer, Runtime};
 
 /// Half the distance from 1 to the next larger `f32`: the most by which an operation is wrong, of its result.
@@ -25,6 +26,13 @@ impl SelfCheck {
     /// The error is within the tolerance.
     pub fn passes(&self) -> bool {
         self.error <= self.tolerance
+    }
+}
+
+impl fmt::Display for SelfCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, shape, error, tolerance } = self;
+        write!(f, "{kernel} ({shape}): error {error:.3e}, tolerance {tolerance:.3e}")
     }
 }
 

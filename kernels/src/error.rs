@@ -74,9 +74,11 @@ pub(crate) fn number(
     got: f32,
     range: RangeInclusive<f32>,
 ) -> Result<(), Error> {
-    let (min, max) = (f64::from(*range.start()), f64::from(*range.end()));
+    // As it is written: 0.1, and not the 0.10000000149 that `f32` makes of it.
+    let wide = |x: f32| x.to_string().parse().unwrap_or(f64::from(x));
+    let (got_wide, min, max) = (wide(got), wide(*range.start()), wide(*range.end()));
     // What is no number is in no range.
-    if range.contains(&got) { Ok(()) } else { Err(Error::Range { of, field, got: f64::from(got), min, max }) }
+    if range.contains(&got) { Ok(()) } else { Err(Error::Range { of, field, got: got_wide, min, max }) }
 }
 
 /// The elements of a shape.

@@ -164,3 +164,60 @@ pub(super) fn deepest(rows: &[f32]) -> f64 {
     let ground = (0..rows.len() / BODY).map(|row| body(rows, row)).map(|body| body[6] - body[1]);
     f64::from(ground.fold(deepest, f32::max))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::heaps;
+    use super::*;
+    use std::collections::{BTreeSet, HashSet};
+
+    /// Against all pairs one by one: every contact is in a colour, once; a colour's contacts share no body; groups share no body, and a
+    /// contact's bodies are of one group.
+    #[test]
+    fn contacts_are_found_and_coloured() {
+        for seed in 0..20 {
+            let bodies = heaps(4, 9, seed);
+            let row = |body: &crate::rigid_body::Body| {
+                let mut row = [0.0; BODY];
+                // Nearer than they would fall, so that many touch.
+                (0..3).for_each(|axis| row[axis] = 0.5 * body.position[axis]);
+                (row[1], row[6], row[7]) = (0.4 * row[1], body.radius, 1.0 / body.mass);
+                row
+            };
+            let rows: Vec<f32> = bodies.iter().flat_map(row).collect();
+            let count = bodies.len();
+            let owners: Vec<usize> = (0..count).map(|row| (row * 7 + 3) % count).collect();
+            let mut want = BTreeSet::new();
+            for a in 0..count {
+                let one = body(&rows, a);
+                if one[1] - one[6] <= NEAR {
+                    want.insert((a as u32, GROUND));
+                }
+                for b in (0..count).filter(|b| owners[a] < owners[*b]) {
+                    if gap(&one, &body(&rows, b)) <= 2.0 * NEAR {
+                        want.insert((a as u32, b as u32));
+                    }
+                }
+            }
+            assert!(want.len() > count, "seed {seed}: {} contacts", want.len());
+            let (mut found, mut seen) = (Vec::new(), HashSet::new());
+            for group in groups(&rows, &owners, 0.01) {
+                assert!(group.rows.iter().all(|row| seen.insert(*row)), "seed {seed}");
+                for colour in &group.colours {
+                    let mut taken = HashSet::new();
+                    for [a, b] in colour {
+                        assert!(
+                            taken.insert(*a) && (*b == GROUND || taken.insert(*b)),
+                            "seed {seed}: {colour:?}"
+                        );
+                        let place = |end: u32| group.rows.get(end as usize).copied().unwrap_or(GROUND);
+                        found.push((place(*a), place(*b)));
+                    }
+                }
+            }
+            found.sort();
+            assert_eq!(found, want.into_iter().collect::<Vec<_>>(), "seed {seed}");
+            assert_eq!(seen.len(), count, "seed {seed}");
+        }
+    }
+}
