@@ -8,7 +8,7 @@ use windlass_runtime::runtime::Runtime;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut rt = Runtime::builder().window(64).record(true).build()?;
-    let config = Config::new(1, 8, 2);
+    let config = Config { tensor_cores: true, ..Config::new(1, 8, 2) };
     let output = run(&mut rt, &config)?;
     rt.synchronize()?;
     println!("image  blocks  expert  class");

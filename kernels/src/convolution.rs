@@ -96,7 +96,7 @@ impl Library {
     /// t 2^-23 of the sum of the absolute products.
     ///
     /// # Errors
-    /// [`Error::Range`] as [`Convolution::output`], and an operand of more than [`MAX_ELEMENTS`]; [`Error::Length`]; [`Error::Overlap`] of `y`
+    /// [`Error::Range`] as [`Convolution::output`]; [`Error::TooLarge`]; [`Error::Length`]; [`Error::Overlap`] of `y`
     /// with another; [`Error::Runtime`].
     pub fn conv2d(
         &self,

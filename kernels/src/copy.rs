@@ -39,7 +39,9 @@ pub(crate) fn copy_block() -> Kernel {
 fn access(launch: &Launch<'_>, accesses: &mut Accesses<'_>) {
     let value = |arg| u64::from(launch.value::<u32>(arg).unwrap_or(0));
     let [rows, cols, from_stride, to_stride] = [value(2), value(3), value(4), value(5)];
-    let span = |stride: u64| ((rows.saturating_sub(1)) * stride + cols) * 4;
+    // Who launches without the helper may give any numbers.
+    let span =
+        |stride: u64| rows.saturating_sub(1).saturating_mul(stride).saturating_add(cols).saturating_mul(4);
     if from_stride == cols || rows > NAMED_ROWS {
         accesses.read(0, 0..span(from_stride));
     } else {
@@ -60,7 +62,7 @@ impl Library {
     /// stays, and other kernels may use it at the same time where there are at most 255 rows.
     ///
     /// # Errors
-    /// [`Error::Range`]: a size of 0, a stride below `cols`, more than [`MAX_ELEMENTS`]; [`Error::Length`]: a view that ends inside the block;
+    /// [`Error::Range`]: a size of 0, a stride below `cols`; [`Error::TooLarge`]; [`Error::Length`]: a view that ends inside the block;
     /// [`Error::Overlap`] of the views; [`Error::Runtime`].
     pub fn copy_block(
         &self,

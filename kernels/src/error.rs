@@ -24,6 +24,16 @@ pub enum Error {
         /// The most.
         max: f64,
     },
+    /// An operand of more elements than [`MAX_ELEMENTS`].
+    #[error("{of}: {argument} of the shape {shape:?} has more than {MAX_ELEMENTS} elements; split it")]
+    TooLarge {
+        /// The kernel.
+        of: &'static str,
+        /// The argument.
+        argument: &'static str,
+        /// The sizes.
+        shape: Vec<usize>,
+    },
     /// A view of another length than the shape says.
     #[error(
         "{of}: {argument} has {got} elements, and its shape {shape:?} makes {want}; give a view of that length"
@@ -81,11 +91,14 @@ pub(crate) fn number(
     if range.contains(&got) { Ok(()) } else { Err(Error::Range { of, field, got: got_wide, min, max }) }
 }
 
-/// The elements of a shape.
-pub(crate) fn elements(of: &'static str, field: &'static str, shape: &[usize]) -> Result<usize, Error> {
-    let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
-    size(of, field, count, 1..=MAX_ELEMENTS)?;
-    Ok(count)
+/// The elements of a shape, whose sizes are checked.
+pub(crate) fn elements(of: &'static str, argument: &'static str, shape: &[usize]) -> Result<usize, Error> {
+    let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+    count.filter(|n| *n <= MAX_ELEMENTS).ok_or_else(|| Error::TooLarge {
+        of,
+        argument,
+        shape: shape.to_vec(),
+    })
 }
 
 /// A view's length. Of a range that ends before it begins: 0.

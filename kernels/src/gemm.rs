@@ -61,7 +61,7 @@ impl Library {
     /// absolute products.
     ///
     /// # Errors
-    /// [`Error::Range`]: a size of 0, or an operand of more than [`MAX_ELEMENTS`]; [`Error::Length`]; [`Error::Overlap`] of `c` with another;
+    /// [`Error::Range`]: a size of 0; [`Error::TooLarge`]; [`Error::Length`]; [`Error::Overlap`] of `c` with another;
     /// [`Error::Runtime`].
     pub fn gemm(
         &self,

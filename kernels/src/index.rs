@@ -65,7 +65,7 @@ impl Library {
     /// nothing.
     ///
     /// # Errors
-    /// [`Error::Range`]: a size of 0, or an operand of more than [`MAX_ELEMENTS`]; [`Error::Length`]; [`Error::Overlap`] of `y` and `x`;
+    /// [`Error::Range`]: a size of 0; [`Error::TooLarge`]; [`Error::Length`]; [`Error::Overlap`] of `y` and `x`;
     /// [`Error::Runtime`].
     pub fn gather_rows(
         &self,

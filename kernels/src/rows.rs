@@ -109,7 +109,7 @@ impl Library {
     /// Each row's sum: `x` is rows × cols, `y` has `rows`. Error, of the sum of absolutes: (cols / 256 + 9) 2^-24.
     ///
     /// # Errors
-    /// [`Error::Range`]: a size of 0, or an operand of more than [`MAX_ELEMENTS`]; [`Error::Length`]; [`Error::Overlap`] of `y` with another;
+    /// [`Error::Range`]: a size of 0; [`Error::TooLarge`]; [`Error::Length`]; [`Error::Overlap`] of `y` with another;
     /// [`Error::Runtime`].
     pub fn sum_rows(
         &self,
