@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 done, 1 checked and found wrong, 2 could not run, 130 stopped by Ctrl-C with what is finished kept. Results go to stdout, talk to stderr.
 
+mod calibrate_command;
 mod cosim_command;
 mod doctor_command;
 mod explain_command;
@@ -13,6 +14,8 @@ mod options;
 mod renaming_figure;
 mod report_command;
 mod report_output;
+mod run_command;
+mod run_report;
 mod trace_command;
 mod workload;
 
@@ -33,6 +36,10 @@ enum Command {
     Gen(gen_command::GenArgs),
     /// Run the generated scheduler against the host runtime and a device model, on kernel streams
     Cosim(cosim_command::CosimArgs),
+    /// Run kernel streams for real, on threads or on a GPU, and check the memory that they leave
+    Run(run_command::RunArgs),
+    /// Measure what CUDA's calls cost on a GPU, and write a device profile
+    Calibrate(calibrate_command::CalibrateArgs),
     /// Report area, latencies and speed-ups of schedulers
     Report(report_command::ReportArgs),
     /// Synthesize and co-simulate every front end of a grid, and say which to build
@@ -63,6 +70,8 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Gen(args) => gen_command::run(&args),
         Command::Cosim(args) => cosim_command::run(&args),
+        Command::Calibrate(args) => calibrate_command::run(&args),
+        Command::Run(args) => run_command::run(&args),
         Command::Report(args) => report_command::run(&args),
         Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),

@@ -1,6 +1,7 @@
 //! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement, design space exploration.
 
 pub mod block_stimulus;
+pub mod decider;
 pub mod device;
 pub mod energy;
 pub mod engine;
@@ -10,6 +11,7 @@ pub mod lockstep;
 pub mod partition;
 pub mod policy;
 pub mod profile;
+pub mod real;
 pub mod run;
 pub mod stimulus;
 pub mod timeline;

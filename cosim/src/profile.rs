@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
 use windlass_rtl::params::{self, ParamError, SmParams};
+use windlass_runtime::run::Costs;
 
 /// The embedded profiles: name and text.
 const EMBEDDED: [(&str, &str); 6] = [
@@ -83,6 +84,9 @@ pub struct Profile {
     pub pipes: Pipes,
     /// What the host costs.
     pub host: HostLatencies,
+    /// What streams and events cost where `windlass calibrate` has measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Costs>,
 }
 
 /// What one SM has for its resident CTAs.

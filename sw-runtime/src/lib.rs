@@ -9,5 +9,6 @@ pub mod ktrace;
 pub mod mix;
 mod ranges;
 pub mod rename;
+pub mod run;
 pub mod runtime;
 pub mod window;

@@ -22,7 +22,7 @@ use windlass_rtl::params::ParamError;
 use windlass_runtime::host::HostError;
 use windlass_runtime::window::WindowError;
 pub use window::{SlotSpan, WindowTrace};
-pub(crate) use window::{WindowHost, WindowOptions};
+pub(crate) use window::{WindowHost, WindowOptions, beats};
 
 /// Who decides the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]

@@ -617,7 +617,7 @@ impl Host for WindowHost<'_> {
 }
 
 /// The beats of a packet on the host channel.
-fn beats(id: u8, upstream: &Upstream, encoding: Encoding) -> VecDeque<HostBeat> {
+pub(crate) fn beats(id: u8, upstream: &Upstream, encoding: Encoding) -> VecDeque<HostBeat> {
     match upstream {
         Upstream::Mask(mask) => [HostBeat::Mask { id, upstream: *mask }].into(),
         Upstream::Ids(ids) => {

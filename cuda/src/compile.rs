@@ -1,0 +1,272 @@
+//! CUDA C++ to machine code: NVRTC, loaded at run time, and a cache on disk.
+
+use libloading::Library;
+use sha2::{Digest, Sha256};
+use std::env::var_os;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::fmt;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use thiserror::Error;
+
+/// The NVRTC that `scripts/setup.sh` fetches. It is one line there and one line here.
+pub const NVRTC_VERSION: &str = "13.0.88";
+
+/// Why there is no machine code.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// NVRTC cannot be loaded.
+    #[error(
+        "no NVRTC, which compiles CUDA C++: {reason}; run scripts/setup.sh, or install the CUDA toolkit, or set WINDLASS_NVRTC to libnvrtc.so"
+    )]
+    Absent {
+        /// What was tried.
+        reason: String,
+    },
+    /// The text is not CUDA C++, or not for this device.
+    #[error("NVRTC {version} does not compile it for {arch}:\n{log}")]
+    Source {
+        /// Whose opinion it is.
+        version: String,
+        /// For what.
+        arch: String,
+        /// What it says, with line numbers.
+        log: String,
+    },
+    /// NVRTC failed otherwise.
+    #[error("NVRTC, {call}: {reason}")]
+    Nvrtc {
+        /// The call.
+        call: &'static str,
+        /// What it says.
+        reason: String,
+    },
+}
+
+/// Where compiled kernels are kept: below `$WINDLASS_CACHE`, else `$XDG_CACHE_HOME/windlass`, else `~/.cache/windlass`, as all that
+/// Windlass caches.
+fn cache_root() -> Option<PathBuf> {
+    let var = |name: &str| var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    var("WINDLASS_CACHE")
+        .or_else(|| Some(var("XDG_CACHE_HOME")?.join("windlass")))
+        .or_else(|| Some(var("HOME")?.join(".cache").join("windlass")))
+}
+
+/// Compiles CUDA C++ to a cubin for devices of one compute capability, such as `(9, 0)`. What was compiled before is read from the cache,
+/// whose key is everything that goes in: text, device, options and NVRTC's version.
+///
+/// # Errors
+/// [`CompileError`]. A cache that cannot be read or written is no error, only slow.
+pub fn compile(source: &str, arch: (u32, u32)) -> Result<Vec<u8>, CompileError> {
+    let nvrtc = Nvrtc::get()?;
+    let options = [format!("--gpu-architecture=sm_{}{}", arch.0, arch.1), "--std=c++17".to_string()];
+    let mut key = Sha256::new();
+    for part in [source, &nvrtc.version].into_iter().chain(options.iter().map(String::as_str)) {
+        key.update((part.len() as u64).to_le_bytes());
+        key.update(part);
+    }
+    let file = cache_root().map(|root| root.join("cubins").join(format!("{:x}", key.finalize())));
+    if let Some(cubin) = file.as_deref().and_then(read) {
+        return Ok(cubin);
+    }
+    let cubin = nvrtc.compile(source, &options)?;
+    if let Some(file) = file {
+        // Without it the next run compiles again.
+        let _ = write(&file, &cubin);
+    }
+    Ok(cubin)
+}
+
+/// The first 32 bytes are the hash of the others: a file that a full disk cut short is compiled again, not run.
+fn read(file: &Path) -> Option<Vec<u8>> {
+    let bytes = std::fs::read(file).ok()?;
+    let (hash, cubin) = bytes.split_at_checked(32)?;
+    (Sha256::digest(cubin).as_slice() == hash).then(|| cubin.to_vec())
+}
+
+fn write(file: &Path, cubin: &[u8]) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut part = tempfile::NamedTempFile::new_in(folder)?;
+    part.write_all(&Sha256::digest(cubin))?;
+    part.write_all(cubin)?;
+    part.persist(file)?;
+    Ok(())
+}
+
+/// A program of NVRTC's, opaque.
+type Program = *mut c_void;
+
+macro_rules! nvrtc {
+    ($($name:ident($($arg:ty),* $(,)?);)*) => {
+        #[expect(non_snake_case, reason = "each has the name of its symbol")]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($arg),*) -> c_int,)*
+            _libraries: Vec<Library>,
+        }
+
+        #[expect(non_snake_case, reason = "each has the name of its symbol")]
+        impl Functions {
+            fn of(library: Library, others: Vec<Library>) -> Result<Self, String> {
+                $(
+                    // SAFETY: the symbol of this name in NVRTC is a function of this type.
+                    let $name = unsafe {
+                        library.get::<unsafe extern "C" fn($($arg),*) -> c_int>(concat!(stringify!($name), "\0").as_bytes())
+                    };
+                    let $name = *$name.map_err(|_| concat!("it has no ", stringify!($name)).to_string())?;
+                )*
+                let mut libraries = others;
+                libraries.push(library);
+                Ok(Self { $($name,)* _libraries: libraries })
+            }
+        }
+    };
+}
+
+nvrtc! {
+    nvrtcVersion(*mut c_int, *mut c_int);
+    nvrtcCreateProgram(*mut Program, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char);
+    nvrtcCompileProgram(Program, c_int, *const *const c_char);
+    nvrtcDestroyProgram(*mut Program);
+    nvrtcGetCUBINSize(Program, *mut usize);
+    nvrtcGetCUBIN(Program, *mut c_char);
+    nvrtcGetProgramLogSize(Program, *mut usize);
+    nvrtcGetProgramLog(Program, *mut c_char);
+}
+
+struct Nvrtc {
+    functions: Functions,
+    version: String,
+}
+
+impl fmt::Debug for Nvrtc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nvrtc").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+const COMPILATION: c_int = 6;
+
+/// Destroys the program, whatever happens.
+struct Owned<'a>(&'a Nvrtc, Program);
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by the same NVRTC, and not destroyed before.
+        unsafe { (self.0.functions.nvrtcDestroyProgram)(&mut self.1) };
+    }
+}
+
+impl Nvrtc {
+    fn get() -> Result<&'static Self, CompileError> {
+        static NVRTC: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
+        let nvrtc = NVRTC.get_or_init(Self::load);
+        nvrtc.as_ref().map_err(|reason| CompileError::Absent { reason: reason.clone() })
+    }
+
+    /// The first that loads: of `WINDLASS_NVRTC`; Windlass' own; those that the system's loader finds; those of a CUDA toolkit.
+    fn load() -> Result<Self, String> {
+        if let Some(chosen) = var_os("WINDLASS_NVRTC").filter(|v| !v.is_empty()) {
+            return Self::open(&chosen)
+                .map_err(|e| format!("WINDLASS_NVRTC={}: {e}", chosen.to_string_lossy()));
+        }
+        let own = cache_root().map(|root| root.join(format!("nvrtc-{NVRTC_VERSION}")).join("libnvrtc.so.13"));
+        let names = if cfg!(windows) {
+            ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc.dll"]
+        } else {
+            ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+        };
+        let toolkits = ["CUDA_HOME", "CUDA_PATH"].map(|name| var_os(name).map(PathBuf::from));
+        let toolkits = toolkits.into_iter().flatten().chain([PathBuf::from("/usr/local/cuda")]);
+        let toolkits: Vec<_> = toolkits.map(|t| t.join("lib64").join("libnvrtc.so")).collect();
+        let mut tried = Vec::new();
+        let own = own.into_iter().map(PathBuf::into_os_string);
+        let toolkits = toolkits.into_iter().map(PathBuf::into_os_string);
+        for candidate in own.chain(names.map(Into::into)).chain(toolkits) {
+            match Self::open(&candidate) {
+                Ok(nvrtc) => return Ok(nvrtc),
+                Err(_) => tried.push(candidate.to_string_lossy().into_owned()),
+            }
+        }
+        Err(format!("none of {}", tried.join(", ")))
+    }
+
+    fn open(file: &OsStr) -> Result<Self, String> {
+        let folder = Path::new(file).parent().filter(|folder| folder.is_absolute());
+        // NVRTC looks its builtins up by name, and finds them in a folder that the system's loader does not search only if they are
+        // there already.
+        let mut builtins = Vec::new();
+        for entry in folder.and_then(|f| std::fs::read_dir(f).ok()).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so") {
+                // SAFETY: a library of data and functions without initialisers.
+                builtins.extend(unsafe { Library::new(entry.path()) }.ok());
+            }
+        }
+        // SAFETY: NVRTC's initialisers are sound to run at any time.
+        let library = unsafe { Library::new(file) }.map_err(|e| e.to_string())?;
+        let functions = Functions::of(library, builtins)?;
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: the out parameters are locals.
+        if unsafe { (functions.nvrtcVersion)(&mut major, &mut minor) } != 0 {
+            return Err("it does not say its version".into());
+        }
+        Ok(Self { functions, version: format!("{major}.{minor}") })
+    }
+
+    fn compile(&self, source: &str, options: &[String; 2]) -> Result<Vec<u8>, CompileError> {
+        let f = &self.functions;
+        let failed = |call, reason: String| CompileError::Nvrtc { call, reason };
+        let ok = |code: c_int, call| match code {
+            0 => Ok(()),
+            code => Err(failed(call, format!("error {code}"))),
+        };
+        let text = CString::new(source)
+            .map_err(|_| failed("nvrtcCreateProgram", "the text has a byte 0 in it".into()))?;
+        let c_options = options.each_ref().map(|o| CString::new(o.as_str()).unwrap_or_default());
+        let c_options = c_options.each_ref().map(|o| o.as_ptr());
+        let mut raw = null_mut();
+        // SAFETY: the strings end with 0 and live through the call; there are no headers.
+        let code = unsafe {
+            let none = std::ptr::null();
+            (f.nvrtcCreateProgram)(&mut raw, text.as_ptr(), c"kernel.cu".as_ptr(), 0, none, none)
+        };
+        ok(code, "nvrtcCreateProgram")?;
+        let program = Owned(self, raw);
+        // SAFETY: the program is there, and there are two options.
+        let code = unsafe { (f.nvrtcCompileProgram)(program.1, 2, c_options.as_ptr()) };
+        if code == COMPILATION {
+            let arch = options[0].trim_start_matches("--gpu-architecture=").into();
+            return Err(CompileError::Source {
+                version: self.version.clone(),
+                arch,
+                log: self.log(program.1),
+            });
+        }
+        if code != 0 {
+            let reason = format!("error {code} with {}: {}", options.join(" "), self.log(program.1));
+            return Err(failed("nvrtcCompileProgram", reason));
+        }
+        let mut size = 0;
+        // SAFETY: the out parameter is a local.
+        ok(unsafe { (f.nvrtcGetCUBINSize)(program.1, &mut size) }, "nvrtcGetCUBINSize")?;
+        let mut cubin = vec![0; size];
+        // SAFETY: the buffer is of the size that was just said.
+        ok(unsafe { (f.nvrtcGetCUBIN)(program.1, cubin.as_mut_ptr().cast()) }, "nvrtcGetCUBIN")?;
+        Ok(cubin)
+    }
+
+    fn log(&self, program: Program) -> String {
+        let mut size = 0;
+        // SAFETY: the out parameter is a local.
+        if unsafe { (self.functions.nvrtcGetProgramLogSize)(program, &mut size) } != 0 || size == 0 {
+            return String::new();
+        }
+        let mut log = vec![0u8; size + 1];
+        // SAFETY: the buffer is longer than the size that was just said, and so ends with 0.
+        unsafe { (self.functions.nvrtcGetProgramLog)(program, log.as_mut_ptr().cast()) };
+        CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy().trim_end().into()
+    }
+}

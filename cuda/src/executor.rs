@@ -1,0 +1,336 @@
+//! The runtime's kernels on a GPU.
+
+use crate::compile::compile;
+use crate::driver::{Context, DeviceMemory, Function, Marks, Module, NOT_READY, Stream, config};
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use windlass_runtime::run::DeviceError;
+use windlass_runtime::runtime::{
+    Allocator, Cause, Completions, CudaSource, ElementKind, Executor, Memory, Started, Task,
+};
+
+/// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
+///
+/// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. When a kernel faults,
+/// it and all others in flight fail, and so do all after them: make a new runtime.
+pub struct Cuda {
+    context: Arc<Context>,
+    streams: Arc<Vec<Stream>>,
+    marks: Arc<Marks>,
+    /// Of each stream, the last mark it was given.
+    values: Vec<u32>,
+    free: Vec<usize>,
+    compiled: HashMap<usize, Compiled>,
+    connection: Option<Connection>,
+}
+
+/// What goes to and comes from the thread that notices completions.
+struct Connection {
+    flights: Sender<Flight>,
+    freed: Receiver<usize>,
+    thread: JoinHandle<()>,
+}
+
+/// A kernel in flight.
+struct Flight {
+    stream: usize,
+    value: u32,
+    token: u16,
+}
+
+/// A kernel that was launched before.
+struct Compiled {
+    source: CudaSource,
+    function: Function,
+    /// Sizes of its parameters in bytes.
+    parameters: Vec<usize>,
+    /// The function is its.
+    _module: Module,
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cuda")
+            .field("context", &self.context)
+            .field("streams", &self.streams.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cuda {
+    /// On the GPU of that number, from 0, with so many streams, at least 1: as many kernels run at once. 16 are plenty for most.
+    ///
+    /// # Errors
+    /// [`DeviceError::Absent`] where there is no driver, no such GPU, or no context to be had; [`DeviceError::Call`].
+    pub fn new(ordinal: u32, streams: usize) -> Result<Self, DeviceError> {
+        let context = Context::new(ordinal)?;
+        let count = streams.clamp(1, 1024);
+        let streams = (0..count).map(|_| Stream::new(&context)).collect::<Result<Vec<_>, _>>()?;
+        let marks = Arc::new(Marks::new(&context, count)?);
+        let free = (0..count).rev().collect();
+        let (streams, values) = (Arc::new(streams), vec![0; count]);
+        Ok(Self { context, streams, marks, values, free, compiled: HashMap::new(), connection: None })
+    }
+
+    /// The function of a source, compiled at most once in this process.
+    fn compiled(&mut self, source: &CudaSource) -> Result<&Compiled, Cause> {
+        // Definitions stay where they are while the runtime lives, so the address finds them without hashing the text. The text is
+        // compared nevertheless, for it costs little beside a launch.
+        let key = std::ptr::from_ref(source).addr();
+        if self.compiled.get(&key).is_none_or(|compiled| compiled.source != *source) {
+            let failed = |e: &dyn fmt::Display| Cause::Executor(e.to_string());
+            let cubin = compile(&source.source, self.context.arch).map_err(|e| failed(&e))?;
+            let load = || {
+                let module = Module::new(&self.context, &cubin)?;
+                let function = module.function(&source.entry)?;
+                function.allow_shared(&self.context)?;
+                let parameters = function.parameters(&self.context)?;
+                Ok(Compiled { source: source.clone(), function, parameters, _module: module })
+            };
+            let compiled = load().map_err(|e: DeviceError| failed(&e))?;
+            self.compiled.insert(key, compiled);
+        }
+        self.compiled.get(&key).ok_or_else(|| Cause::Executor("it was not compiled".into()))
+    }
+
+    /// A value for each parameter: an address, or a number in its low bytes.
+    fn arguments(&self, task: &Task<'_>) -> Result<Vec<(u64, usize)>, Cause> {
+        let argument = |n| {
+            if let Some((bits, element)) = task.value(n) {
+                return Ok((bits, element.bytes()));
+            }
+            let gone = || Cause::Executor(format!("the buffer of argument {n} is not here any more"));
+            let (memory, offset, _) = task.buffer(n).ok_or_else(gone)?;
+            let memory: &dyn Any = memory.as_ref();
+            let memory =
+                memory.downcast_ref::<CudaMemory>().filter(|m| Arc::ptr_eq(&m.0.context, &self.context));
+            Ok((memory.ok_or_else(gone)?.0.address + offset, 8))
+        };
+        (0..task.arguments()).map(argument).collect()
+    }
+
+    fn launch(&mut self, task: &Task<'_>) -> Result<(), Cause> {
+        let Some(connection) = &self.connection else {
+            return Err(Cause::Executor("it is not connected".into()));
+        };
+        let source = task.cuda().ok_or_else(|| {
+            Cause::Executor(
+                "its definition has no CUDA source; give it one with `Kernel::cuda`, or run it on the cpu"
+                    .into(),
+            )
+        })?;
+        self.free.extend(connection.freed.try_iter());
+        let mut values = self.arguments(task)?;
+        let context = self.context.clone();
+        let compiled = self.compiled(source)?;
+        let given = values.iter().map(|v| v.1);
+        if !given.clone().eq(compiled.parameters.iter().copied()) {
+            return Err(Cause::Executor(format!(
+                "`{}` takes parameters of {:?} bytes, and the launch gives {:?}; declare the kernel's parameters as its CUDA source does",
+                source.entry,
+                compiled.parameters,
+                given.collect::<Vec<_>>()
+            )));
+        }
+        let (function, shared) = (compiled.function, source.shared_bytes);
+        // The runtime never starts more than there are streams; if it did, the kernel would run after another, which is allowed.
+        let stream = self.free.pop().unwrap_or(0);
+        let raw = self.streams[stream].raw;
+        let (grid, block) = task.dimensions();
+        let mut args: Vec<*mut c_void> = values.iter_mut().map(|v| (&raw mut v.0).cast()).collect();
+        let launched = context.enter().and_then(|()| {
+            let config = config(grid, block, shared, raw);
+            // SAFETY: there is a value for each parameter, and each of its size.
+            let code = unsafe { function.launch(&context, &config, &mut args) };
+            context.ok(code, "cuLaunchKernelEx")
+        });
+        let value = self.values[stream].wrapping_add(1);
+        let marked = launched.and_then(|()| {
+            let address = self.marks.address(stream);
+            // SAFETY: the stream lives, and the address is pinned memory of this context, of 4 aligned bytes.
+            let code = unsafe { (context.driver.cuStreamWriteValue32_v2)(raw, address, value, 0) };
+            context.ok(code, "cuStreamWriteValue32")
+        });
+        if let Err(error) = marked {
+            self.free.push(stream);
+            let hint = match error {
+                DeviceError::Call { .. } => {
+                    format!(
+                        ", with a grid of {grid:?} CTAs of {block:?} threads and {shared} bytes of shared memory"
+                    )
+                }
+                _ => String::new(),
+            };
+            return Err(Cause::Executor(format!("{error}{hint}")));
+        }
+        self.values[stream] = value;
+        let flight = Flight { stream, value, token: task.token() };
+        match self.connection.as_ref().map(|c| c.flights.send(flight)) {
+            Some(Ok(())) => Ok(()),
+            _ => Err(Cause::Executor("the thread that notices completions is gone".into())),
+        }
+    }
+}
+
+impl Executor for Cuda {
+    fn name(&self) -> String {
+        format!("{}, {} streams", self.context.name, self.streams.len())
+    }
+
+    fn concurrency(&self) -> usize {
+        self.streams.len()
+    }
+
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(CudaAllocator(self.context.clone()))
+    }
+
+    fn connect(&mut self, completions: Completions) {
+        let (flights, arrivals) = channel();
+        let (free, freed) = channel();
+        let notice = Notice {
+            context: self.context.clone(),
+            streams: self.streams.clone(),
+            marks: self.marks.clone(),
+            arrivals,
+            free,
+            completions,
+        };
+        let thread = std::thread::Builder::new()
+            .name("windlass-cuda-notice".into())
+            .spawn(move || notice.run())
+            .map(|thread| Connection { flights, freed, thread });
+        // Without the thread, `start` says that it is not connected.
+        self.connection = thread.ok();
+    }
+
+    fn start(&mut self, task: Task<'_>) -> Started {
+        match self.launch(&task) {
+            Ok(()) => Started::Running,
+            Err(cause) => Started::Ended(Err(cause)),
+        }
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        if let Some(Connection { flights, thread, .. }) = self.connection.take() {
+            // The thread ends when nobody can send any more and nothing is in flight.
+            drop(flights);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Notices completions, on a thread of its own.
+struct Notice {
+    context: Arc<Context>,
+    streams: Arc<Vec<Stream>>,
+    marks: Arc<Marks>,
+    arrivals: Receiver<Flight>,
+    free: Sender<usize>,
+    completions: Completions,
+}
+
+impl Notice {
+    /// Reads marks as long as something is in flight: at full speed for [`Self::SPIN`] after the last news, then letting others run,
+    /// then sleeping in between. Where nothing is in flight it sleeps until something is.
+    fn run(self) {
+        let mut flights: Vec<Flight> = Vec::new();
+        let (mut news, mut asked) = (Instant::now(), Instant::now());
+        loop {
+            if flights.is_empty() {
+                match self.arrivals.recv() {
+                    Ok(flight) => flights.push(flight),
+                    Err(_) => return,
+                }
+                (news, asked) = (Instant::now(), Instant::now());
+            }
+            flights.extend(self.arrivals.try_iter());
+            let before = flights.len();
+            flights.retain(|flight| {
+                // Marks of a stream only grow, but for the wrap after 2^32 kernels.
+                let reached = self.marks.at(flight.stream).load(Ordering::Acquire);
+                let ended = reached.wrapping_sub(flight.value) < 1 << 31;
+                if ended {
+                    // Free first: the scheduler may start another as soon as it knows.
+                    let _ = self.free.send(flight.stream);
+                    self.completions.complete(flight.token, Ok(()));
+                }
+                !ended
+            });
+            let now = Instant::now();
+            if flights.len() < before {
+                (news, asked) = (now, now);
+                continue;
+            }
+            if now - asked > Self::ASK {
+                asked = now;
+                if let Err(error) = self.fault() {
+                    let cause = Cause::Executor(error.to_string());
+                    for flight in flights.drain(..) {
+                        let _ = self.free.send(flight.stream);
+                        self.completions.complete(flight.token, Err(cause.clone()));
+                    }
+                }
+            }
+            match now - news {
+                quiet if quiet < Self::SPIN => std::hint::spin_loop(),
+                quiet if quiet < Self::YIELD => std::thread::yield_now(),
+                _ => std::thread::sleep(Self::SLEEP),
+            }
+        }
+    }
+
+    const SPIN: Duration = Duration::from_micros(20);
+    const YIELD: Duration = Duration::from_millis(2);
+    const SLEEP: Duration = Duration::from_micros(50);
+    /// A fault writes no marks; after so long without news somebody has to ask.
+    const ASK: Duration = Duration::from_millis(1);
+
+    fn fault(&self) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        for stream in self.streams.iter() {
+            // SAFETY: the stream lives.
+            match unsafe { (self.context.driver.cuStreamQuery)(stream.raw) } {
+                0 | NOT_READY => {}
+                code => return Err(self.context.error(code, "cuStreamQuery")),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct CudaMemory(DeviceMemory);
+
+impl Memory for CudaMemory {
+    fn read(&self, offset: u64, to: &mut [u8]) -> Result<(), String> {
+        self.0.read(offset, to).map_err(|e| e.to_string())
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), String> {
+        self.0.write(offset, from).map_err(|e| e.to_string())
+    }
+}
+
+struct CudaAllocator(Arc<Context>);
+
+impl Allocator for CudaAllocator {
+    fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String> {
+        let bytes = elements.checked_mul(element.bytes()).ok_or("more bytes than there are addresses")?;
+        let memory = DeviceMemory::new(&self.0, bytes as u64, "a buffer").map_err(|e| match e {
+            DeviceError::OutOfMemory { device, reason, .. } => format!("{device}: {reason}"),
+            error => error.to_string(),
+        })?;
+        memory.fill(0).map_err(|e| e.to_string())?;
+        Ok(Arc::new(CudaMemory(memory)))
+    }
+}

@@ -1,0 +1,102 @@
+//! `footprint.cu` without a GPU: compiled as C++ by the host's compiler, its threads run one after another.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use crate::device::{Arguments, SMALL, SOURCE, pieces};
+use libloading::Library;
+use std::process::Command;
+use support::program;
+use windlass_runtime::run::Program;
+use windlass_runtime::run::footprint::initial_image;
+
+/// What CUDA C++ has and C++ does not, and a loop over all threads.
+const BEFORE: &str = r#"
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+struct Dim { unsigned x, y, z; };
+static Dim threadIdx, blockIdx, blockDim, gridDim;
+static float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+static void __syncthreads() {}
+static void __threadfence_system() {}
+static void atomicMax(unsigned long long *at, unsigned long long value) { if (value > *at) *at = value; }
+"#;
+const AFTER: &str = r#"
+extern "C" void launch(const Footprint *f, const Dim *grid, const Dim *block, int large) {
+    gridDim = *grid;
+    blockDim = *block;
+    for (blockIdx.z = 0; blockIdx.z < grid->z; blockIdx.z++)
+    for (blockIdx.y = 0; blockIdx.y < grid->y; blockIdx.y++)
+    for (blockIdx.x = 0; blockIdx.x < grid->x; blockIdx.x++)
+    for (threadIdx.z = 0; threadIdx.z < block->z; threadIdx.z++)
+    for (threadIdx.y = 0; threadIdx.y < block->y; threadIdx.y++)
+    for (threadIdx.x = 0; threadIdx.x < block->x; threadIdx.x++)
+        if (large) footprint_large(*f); else footprint(*f);
+}
+extern "C" void fill(u32 *image, u64 words) {
+    gridDim = Dim{3, 1, 1};
+    blockDim = Dim{64, 1, 1};
+    for (blockIdx.x = 0; blockIdx.x < 3; blockIdx.x++)
+    for (threadIdx.x = 0; threadIdx.x < 64; threadIdx.x++)
+        initial(image, words);
+}
+"#;
+
+type Run = unsafe extern "C" fn(*const Arguments, *const [u32; 3], *const [u32; 3], i32);
+type Fill = unsafe extern "C" fn(*mut u32, u64);
+
+fn library() -> Library {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (text, library) = (folder.path().join("footprint.cpp"), folder.path().join("footprint.so"));
+    std::fs::write(&text, [BEFORE, SOURCE, AFTER].concat()).expect("the folder can be written");
+    let compiler = std::env::var("CXX").unwrap_or("g++".into());
+    let done = Command::new(&compiler)
+        .args(["-std=c++17", "-O1", "-shared", "-fPIC", "-fno-strict-aliasing", "-Wall", "-Werror", "-o"])
+        .args([&library, &text])
+        .output();
+    let done = done.unwrap_or_else(|e| panic!("{compiler}: {e}; run scripts/setup.sh"));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    // SAFETY: compiled just now from plain functions. Its file may go once it is loaded.
+    unsafe { Library::new(&library) }.expect("it can be loaded")
+}
+
+fn image(library: &Library, program: &Program, large: bool) -> Vec<u32> {
+    // SAFETY: the functions of these names have these types.
+    let (run, fill) = unsafe {
+        (library.get::<Run>(b"launch").expect("launch"), library.get::<Fill>(b"fill").expect("fill"))
+    };
+    let mut image = vec![0u32; program.words() as usize];
+    // SAFETY: the image has so many words.
+    unsafe { fill(image.as_mut_ptr(), program.words()) };
+    assert_eq!(image, initial_image(program.words()));
+    let (table, starts) = pieces(program);
+    let addresses = (image.as_mut_ptr().expose_provenance(), table.as_ptr().expose_provenance());
+    for (k, kernel) in program.kernels().iter().enumerate() {
+        let args = Arguments::new(k as u32, kernel, starts[k], addresses.0 as u64, addresses.1 as u64);
+        // SAFETY: the addresses are those of the image and of the table, which live; the sink is never written.
+        unsafe { run(&args, &kernel.grid, &kernel.block, large.into()) };
+    }
+    image
+}
+
+#[test]
+fn the_cuda_source_computes_what_the_definition_says() {
+    let library = library();
+    for seed in 0..60 {
+        let program = program(seed, 20, 64 << (seed % 9));
+        assert!(program.words() < SMALL);
+        let wanted = program.serial_image();
+        for large in [false, true] {
+            assert!(image(&library, &program, large) == wanted, "seed {seed}, 64-bit numbers: {large}");
+        }
+    }
+}
+
+#[test]
+fn the_arguments_are_laid_out_as_in_the_source() {
+    // 12 fields of 8 bytes and 6 of 4, without padding; the source's static_assert says the same.
+    assert_eq!(size_of::<Arguments>(), 12 * 8 + 6 * 4);
+}

@@ -1,0 +1,23 @@
+//! Windlass on NVIDIA GPUs: [`CudaDevice`] runs kernel streams, [`Cuda`] runs the runtime's kernels, [`calibrate`] measures what CUDA's
+//! primitives cost.
+//!
+//! It builds and starts without CUDA: the driver (`libcuda.so.1`, 550 or newer) and NVRTC are loaded when they are first needed, and what is
+//! missing is an error with a reason. Kernels are compiled for the GPU at hand, once; see [`compile`].
+
+mod calibrate;
+mod compile;
+mod device;
+mod driver;
+mod executor;
+#[cfg(test)]
+mod host_test;
+
+pub use calibrate::{Calibration, calibrate};
+pub use compile::{CompileError, NVRTC_VERSION, compile};
+pub use device::{CudaDevice, Options};
+pub use executor::Cuda;
+
+/// The CUDA sources of this crate, by name: for tests that compile them.
+#[doc(hidden)]
+pub const SOURCES: [(&str, &str); 2] =
+    [("footprint.cu", device::SOURCE), ("calibrate.cu", calibrate::SOURCE)];

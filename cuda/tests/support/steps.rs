@@ -1,0 +1,422 @@
+//! What is tried on a GPU, step by step: by the test `gpu` and by the example `probe`.
+
+use super::support::{kernel, program};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use windlass_cuda::{Cuda, CudaDevice, Options, SOURCES, calibrate, compile};
+use windlass_runtime::args;
+use windlass_runtime::ktrace::Segment;
+use windlass_runtime::run::footprint::initial_image;
+use windlass_runtime::run::{Device, DeviceError, GraphShape, Program, Work};
+use windlass_runtime::runtime::{CudaSource, Kernel, Runtime};
+
+/// What a step says: what it saw, or what is wrong.
+pub type Outcome = Result<String, String>;
+
+/// A step and its name.
+pub type Step = (&'static str, fn(Options) -> Outcome);
+
+/// All steps, in an order in which each builds on those before.
+pub const STEPS: [Step; 20] = [
+    ("sources compile", sources),
+    ("opens", opens),
+    ("random programs, serial", |o| random_programs(o, false)),
+    ("random programs, early", |o| random_programs(o, true)),
+    ("events", events),
+    ("marks", marks),
+    ("graphs", graphs),
+    ("times", times),
+    ("threads", threads),
+    ("cost of a launch", launches),
+    ("calibrate", calibration),
+    ("executor", executor),
+    ("executor, errors", executor_errors),
+    ("out of memory", memory_runs_out),
+    ("fault", fault),
+    ("executor, fault", executor_fault),
+    ("large image", large),
+    ("hang", hang),
+    ("after the hang", |o| random_programs(o, true)),
+    ("calibrate again", calibration),
+];
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn sources(_: Options) -> Outcome {
+    let size = |(name, source)| compile(source, (9, 0)).map(|c| format!("{name} {} B", c.len()));
+    Ok(SOURCES.map(size).into_iter().collect::<Result<Vec<_>, _>>().map_err(text)?.join(", "))
+}
+
+fn opens(options: Options) -> Outcome {
+    let device = CudaDevice::new(Arc::new(program(0, 4, 4096)), options).map_err(text)?;
+    let (early, marks) = (device.launches_early(), device.streams_write_marks());
+    Ok(format!("{}, early launches: {early}, streams write marks: {marks}", device.name()))
+}
+
+fn calibration(options: Options) -> Outcome {
+    serde_json::to_string(&calibrate(options.ordinal).map_err(text)?).map_err(text)
+}
+
+/// Where an image first differs from what it must be.
+fn same(image: &[u32], wanted: &[u32]) -> Result<(), String> {
+    if image.len() != wanted.len() {
+        return Err(format!("{} words, and {} are wanted", image.len(), wanted.len()));
+    }
+    match image.iter().zip(wanted).position(|(i, w)| i != w) {
+        None => Ok(()),
+        Some(at) => {
+            let differ = image.iter().zip(wanted).filter(|(i, w)| i != w).count();
+            Err(format!("{differ} words differ, the first is {at}: {:08x} for {:08x}", image[at], wanted[at]))
+        }
+    }
+}
+
+fn serial(device: &CudaDevice, program: &Program, early: bool) -> Result<(), String> {
+    run(device, program, early, &program.serial_image())
+}
+
+fn run(device: &CudaDevice, program: &Program, early: bool, wanted: &[u32]) -> Result<(), String> {
+    device.reset().map_err(text)?;
+    for k in 0..program.kernels().len() as u32 {
+        device.launch(0, k, early).map_err(text)?;
+    }
+    device.synchronise(0).map_err(text)?;
+    same(&device.image().map_err(text)?, wanted)
+}
+
+fn random_programs(options: Options, early: bool) -> Outcome {
+    let mut words = 0;
+    for seed in 0..9 {
+        let program = Arc::new(program(seed, 40, 256 << (2 * seed)));
+        let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+        let wanted = program.serial_image();
+        for round in 0..5 {
+            run(&device, &program, early, &wanted).map_err(|e| format!("seed {seed}, round {round}: {e}"))?;
+        }
+        words += program.words();
+    }
+    Ok(format!("9 programs, 5 times each, {words} words"))
+}
+
+/// A kernel on each stream in turn, each waiting for the one before by an event.
+fn events(options: Options) -> Outcome {
+    let program = Arc::new(program(77, 200, 1 << 16));
+    let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    for _ in 0..5 {
+        device.reset().map_err(text)?;
+        for k in 0..200 {
+            let stream = k % 4;
+            if k > 0 {
+                device.wait(stream, k - 1).map_err(text)?;
+            }
+            device.launch(stream, k, k % 3 == 0).map_err(text)?;
+            device.record(stream, k).map_err(text)?;
+        }
+        same(&device.image().map_err(text)?, &program.serial_image())?;
+    }
+    Ok("200 kernels on 4 streams, 5 times".into())
+}
+
+fn marks(options: Options) -> Outcome {
+    let program = Arc::new(program(78, 100, 1 << 16));
+    let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    let begun = Instant::now();
+    for k in 0..100 {
+        device.launch(1, k, false).map_err(text)?;
+        device.mark(1, k + 1).map_err(text)?;
+    }
+    let (mut seen, mut steps) = (0, 0);
+    while seen < 100 {
+        let now = device.progress(1);
+        if now < seen || begun.elapsed() > Duration::from_secs(5) {
+            return Err(format!("progress went from {seen} to {now}"));
+        }
+        steps += u32::from(now > seen);
+        seen = now;
+    }
+    device.check(1).map_err(text)?;
+    same(&device.image().map_err(text)?, &program.serial_image())?;
+    Ok(format!("100 marks, seen in {steps} steps; streams write them: {}", device.streams_write_marks()))
+}
+
+fn graphs(options: Options) -> Outcome {
+    let program = Arc::new(program(79, 64, 1 << 16));
+    let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    let chain = |kernels: Vec<u32>| GraphShape {
+        upstream: (0..kernels.len() as u32).map(|n| n.checked_sub(1).into_iter().collect()).collect(),
+        kernels,
+    };
+    let graph = device.build_graph(&chain((0..64).collect())).map_err(text)?;
+    device.launch_graph(2, graph).map_err(text)?;
+    same(&device.image().map_err(text)?, &program.serial_image())?;
+    let updated = device.update_graph(graph, &chain((0..64).rev().collect())).map_err(text)?;
+    if !updated {
+        return Err("the update to other kernels was refused".into());
+    }
+    device.reset().map_err(text)?;
+    device.launch_graph(2, graph).map_err(text)?;
+    let mut wanted = initial_image(program.words());
+    for (k, kernel) in program.kernels().iter().enumerate().rev() {
+        kernel.run_alone(k as u32, &mut wanted);
+    }
+    same(&device.image().map_err(text)?, &wanted)?;
+    let shorter = device.update_graph(graph, &chain((0..63).collect())).map_err(text)?;
+    let mut wider = chain((0..64).collect());
+    wider.upstream[40].clear();
+    let wider = device.update_graph(graph, &wider).map_err(text)?;
+    device.destroy_graph(graph);
+    match (shorter, wider) {
+        (false, false) => Ok("built, updated; other shapes refused".into()),
+        other => Err(format!("updates to other shapes (fewer nodes, fewer edges) were taken: {other:?}")),
+    }
+}
+
+/// Kernels of one CTA that last at least so long, one of many multiply-adds, in one stream.
+fn times(options: Options) -> Outcome {
+    let segment = vec![Segment { addr: 4096, bytes: 4096 }];
+    let list: Vec<_> =
+        (0..20).map(|k| kernel(k, [4, 1, 1], [128, 1, 1], segment.clone(), segment.clone())).collect();
+    let mut work = vec![Work { cta_ns: 0, fma_per_thread: 0, least_ns: 50_000 }; 20];
+    work[19] = Work { cta_ns: 0, fma_per_thread: 1_000_000, least_ns: 0 };
+    let program = Arc::new(Program::new("times", &[&list], &work, 1).map_err(text)?);
+    let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    let mut says = Vec::new();
+    for early in [false, true] {
+        serial(&device, &program, early)?;
+        let times = device.times().map_err(text)?;
+        let lasted: Vec<_> = times.iter().map(|t| t.end.saturating_sub(t.start)).collect();
+        let late: Vec<_> =
+            times.windows(2).map(|t| t[1].start.wrapping_sub(t[0].end).cast_signed()).collect();
+        if lasted[..19].iter().any(|ns| !(50_000..80_000).contains(ns)) || late.iter().any(|gap| *gap < -100)
+        {
+            return Err(format!("early {early}: lasted {lasted:?}, gaps {late:?}"));
+        }
+        let fma = lasted[19];
+        says.push(format!(
+            "early {early}: 50 us last {} ns, gap {} ns, 10^6 fma {fma} ns",
+            lasted[9], late[9]
+        ));
+    }
+    Ok(says.join("; "))
+}
+
+fn threads(options: Options) -> Outcome {
+    let program = Arc::new(program(80, 400, 1 << 14));
+    let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    let results: Vec<Result<(), DeviceError>> = std::thread::scope(|scope| {
+        let run = |stream: u32| {
+            let device = &device;
+            move || {
+                for k in (stream..400).step_by(4) {
+                    device.launch(stream, k, false)?;
+                    device.record(stream, k)?;
+                    device.wait(stream, k ^ 1)?;
+                }
+                device.synchronise(stream)
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|stream| scope.spawn(run(stream))).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or(Ok(()))).collect()
+    });
+    results.into_iter().collect::<Result<(), _>>().map_err(text)?;
+    Ok("4 threads, 400 kernels with events".into())
+}
+
+/// The host's cost of a launch of the device itself, with and without events.
+fn launches(options: Options) -> Outcome {
+    let program = Arc::new(program(81, 100, 4096));
+    let device = CudaDevice::new(program, Options { timing: false, ..options }).map_err(text)?;
+    let mut says = Vec::new();
+    for (what, early, event) in
+        [("launch", false, false), ("early launch", true, false), ("launch, record, wait", false, true)]
+    {
+        let mut best = f64::INFINITY;
+        for _ in 0..20 {
+            let begun = Instant::now();
+            for k in 0..100 {
+                device.launch(k % 2 * u32::from(event), k, early).map_err(text)?;
+                if event {
+                    device.record(k % 2, k).map_err(text)?;
+                    device.wait((k + 1) % 2, k).map_err(text)?;
+                }
+            }
+            best = best.min(begun.elapsed().as_secs_f64() * 1e9 / 100.0);
+            device.synchronise(0).map_err(text)?;
+            device.synchronise(1).map_err(text)?;
+        }
+        says.push(format!("{what} {best:.0} ns"));
+    }
+    Ok(says.join(", "))
+}
+
+const SAXPY: &str = r#"
+extern "C" __global__ void saxpy(float a, const float *x, float *y) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 1000) y[i] = a * x[i] + y[i];
+}
+extern "C" __global__ void wild(float *y) { *(volatile float *)((unsigned long long)y + (1ull << 44)) = 1.0f; }
+"#;
+
+fn cuda(source: &'static str, entry: &'static str) -> CudaSource {
+    CudaSource { source: source.into(), entry: entry.into(), shared_bytes: 0 }
+}
+
+fn saxpy() -> Kernel {
+    Kernel::new("saxpy").value("a").read("x").read_write("y").cuda(cuda(SAXPY, "saxpy"))
+}
+
+fn executor(options: Options) -> Outcome {
+    let cuda = Cuda::new(options.ordinal, 16).map_err(text)?;
+    let mut rt = Runtime::builder().window(64).executor(cuda).build().map_err(text)?;
+    let saxpy = rt.register(saxpy()).map_err(text)?;
+    let x = rt.buffer_from(&vec![1.0f32; 1000]).map_err(text)?;
+    let ys: Vec<_> = (0..8).map(|_| rt.buffer::<f32>(1000)).collect::<Result<_, _>>().map_err(text)?;
+    // Compiles.
+    rt.launch(saxpy, 4, 256, args![0.0f32, x, ys[0]]).map_err(text)?;
+    rt.synchronize().map_err(text)?;
+    let begun = Instant::now();
+    for step in 0..4000 {
+        rt.launch(saxpy, 4, 256, args![(step % 7) as f32, x, ys[step % 8]]).map_err(text)?;
+    }
+    rt.synchronize().map_err(text)?;
+    let ns = begun.elapsed().as_secs_f64() * 1e9 / 4000.0;
+    for (n, y) in ys.iter().enumerate() {
+        let wanted: f32 = (0..4000).filter(|s| s % 8 == n).map(|s| (s % 7) as f32).sum();
+        let read = rt.read(*y).map_err(text)?;
+        if read.iter().any(|v| *v != wanted) {
+            return Err(format!("buffer {n} has {} for {wanted}", read[0]));
+        }
+    }
+    Ok(format!("4000 saxpys in 8 chains, {ns:.0} ns each"))
+}
+
+/// What kernels that cannot run give.
+fn executor_errors(options: Options) -> Outcome {
+    let cuda_executor = Cuda::new(options.ordinal, 4).map_err(text)?;
+    let mut rt = Runtime::builder().executor(cuda_executor).build().map_err(text)?;
+    let y = rt.buffer::<f32>(1000).map_err(text)?;
+    let broken = cuda("extern \"C\" __global__ void f() { nonsense; }", "f");
+    let kernels = [
+        ("no source", Kernel::new("none").read_write("y"), 256, "CUDA source"),
+        ("not C++", Kernel::new("broken").read_write("y").cuda(broken), 256, "nonsense"),
+        ("no entry", Kernel::new("entry").read_write("y").cuda(cuda(SAXPY, "absent")), 256, "absent"),
+        ("parameters", Kernel::new("few").read_write("y").cuda(cuda(SAXPY, "saxpy")), 256, "parameters"),
+        ("block", Kernel::new("large").read_write("y").cuda(cuda(SAXPY, "wild")), 2048, "2048"),
+    ];
+    let mut says = Vec::new();
+    for (what, kernel, block, wanted) in kernels {
+        let kernel = rt.register(kernel).map_err(text)?;
+        rt.launch(kernel, 1, block, args![y]).map_err(text)?;
+        match rt.synchronize() {
+            Err(error) if error.to_string().contains(wanted) => says.push(format!("{what}: {error}")),
+            other => return Err(format!("{what}: {other:?}")),
+        }
+        rt.write(y, &vec![0.0; 1000]).map_err(text)?;
+    }
+    Ok(says.join("\n    "))
+}
+
+fn memory_runs_out(options: Options) -> Outcome {
+    let cuda = Cuda::new(options.ordinal, 1).map_err(text)?;
+    let mut rt = Runtime::builder().executor(cuda).build().map_err(text)?;
+    let runtime = match rt.buffer::<f32>(1 << 40) {
+        Err(error) => text(error),
+        Ok(_) => return Err("4 TiB were given".into()),
+    };
+    drop(rt);
+    let segment = vec![Segment { addr: 4096, bytes: 16 << 30 }];
+    let list = [kernel(0, [1, 1, 1], [1, 1, 1], vec![], segment)];
+    let program = Arc::new(Program::new("16 GiB", &[&list], &[Work::default()], 1).map_err(text)?);
+    let mut devices = Vec::new();
+    for _ in 0..32 {
+        match CudaDevice::new(program.clone(), Options { streams: 1, ..options }) {
+            Ok(device) => devices.push(device),
+            Err(error @ DeviceError::OutOfMemory { .. }) => return Ok(format!("{runtime}\n    {error}")),
+            Err(DeviceError::Absent { reason }) if reason.contains("MEMORY") => {
+                return Ok(format!("{runtime}\n    {reason}"));
+            }
+            Err(error) => return Err(format!("{error:?}")),
+        }
+    }
+    Err("512 GiB were given".into())
+}
+
+fn fault(options: Options) -> Outcome {
+    let program = Arc::new(program(82, 20, 1 << 14));
+    let mut device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    device.misplace_image();
+    let all = || {
+        (0..20).try_for_each(|k| device.launch(3, k, false))?;
+        device.synchronise(3)
+    };
+    let error = match all() {
+        Err(error @ DeviceError::Lost { .. }) => text(error),
+        other => return Err(format!("{other:?}")),
+    };
+    let again = device.reset();
+    drop(device);
+    let device =
+        CudaDevice::new(program.clone(), options).map_err(|e| format!("{error}; a new device: {e}"))?;
+    serial(&device, &program, true)?;
+    Ok(format!("{error}\n    reset: {again:?}; a new device works"))
+}
+
+fn executor_fault(options: Options) -> Outcome {
+    let mut rt =
+        Runtime::builder().executor(Cuda::new(options.ordinal, 4).map_err(text)?).build().map_err(text)?;
+    let wild = rt.register(Kernel::new("wild").read_write("y").cuda(cuda(SAXPY, "wild"))).map_err(text)?;
+    let y = rt.buffer::<f32>(1000).map_err(text)?;
+    rt.launch(wild, 1, 1, args![y]).map_err(text)?;
+    let error = match rt.synchronize() {
+        Err(error) => text(error),
+        Ok(()) => return Err("nothing was noticed".into()),
+    };
+    drop(rt);
+    executor(options).map_err(|e| format!("{error}; a new executor: {e}"))?;
+    Ok(format!("{error}\n    a new executor works"))
+}
+
+/// An image of more than 2^30 words.
+fn large(options: Options) -> Outcome {
+    let gib = 1 << 30;
+    let list = [
+        kernel(
+            0,
+            [64, 2, 1],
+            [256, 1, 1],
+            vec![Segment { addr: 4096, bytes: 4 * gib }],
+            vec![Segment { addr: 4096 + 4 * gib, bytes: 1 << 20 }],
+        ),
+        kernel(
+            1,
+            [64, 1, 1],
+            [1024, 1, 1],
+            vec![Segment { addr: 4096 + 4 * gib, bytes: 1 << 20 }],
+            vec![Segment { addr: 4096 + 3 * gib, bytes: gib }],
+        ),
+    ];
+    let program = Arc::new(Program::new("large", &[&list], &[Work::default(); 2], 1).map_err(text)?);
+    let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+    serial(&device, &program, true)?;
+    let lasted: Vec<_> = device.times().map_err(text)?.iter().map(|t| (t.end - t.start) / 1000).collect();
+    Ok(format!("{} words; kernels of {lasted:?} us", program.words()))
+}
+
+fn hang(options: Options) -> Outcome {
+    let segment = vec![Segment { addr: 4096, bytes: 4096 }];
+    let list = [kernel(0, [1, 1, 1], [32, 1, 1], segment.clone(), segment)];
+    let work = [Work { cta_ns: 0, fma_per_thread: 0, least_ns: 3_000_000_000 }];
+    let program = Arc::new(Program::new("hang", &[&list], &work, 1).map_err(text)?);
+    let options = Options { timeout: Duration::from_millis(300), ..options };
+    let device = CudaDevice::new(program, options).map_err(text)?;
+    device.launch(0, 0, false).map_err(text)?;
+    let error = match device.synchronise(0) {
+        Err(error @ DeviceError::Timeout { .. }) => text(error),
+        other => return Err(format!("{other:?}")),
+    };
+    let begun = Instant::now();
+    drop(device);
+    Ok(format!("{error}; dropping it took {:?}", begun.elapsed()))
+}

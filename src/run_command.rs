@@ -1,0 +1,374 @@
+//! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
+
+use crate::cosim_command::{DispatcherArg, scheduler};
+use crate::options::{HardwareArgs, WindowArg};
+use crate::{Failure, Outcome, run_report, workload};
+use clap::{Args, ValueEnum};
+use std::io::{IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use windlass_cosim::decider::SchedulerDecider;
+use windlass_cosim::policy::Stream;
+use windlass_cosim::profile::Profile;
+use windlass_cosim::real;
+use windlass_cuda::CudaDevice;
+use windlass_runtime::rename::{Budget, Renamed, rename};
+use windlass_runtime::run::{
+    Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Policy,
+    Program, SoftwareDecider, run as run_once,
+};
+
+/// `--executor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExecutorArg {
+    /// Threads of this process
+    Cpu,
+    /// An NVIDIA GPU
+    Cuda,
+}
+
+/// `--dispatcher`: what decides under `window`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DeciderArg {
+    /// The generated scheduler's Verilog, under Verilator
+    Hardware,
+    /// Its golden model; needs no Verilator
+    Behavioural,
+    /// Both in lockstep: every port, every cycle
+    Both,
+    /// A window in plain software
+    Software,
+}
+
+/// Arguments of `windlass run`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Traces (`.ktrace.jsonl`, plain or zstd), or folders of them; built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    #[arg(default_value = workload::BUILT_IN)]
+    files: Vec<String>,
+    /// Where kernels run
+    #[arg(long, value_enum, default_value = "cpu")]
+    executor: ExecutorArg,
+    /// Who decides, separated by commas: serial, streams-ace, streams, pdl, graph, graph-cached, window; or `all`
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "serial,streams,graph,window",
+        value_name = "POLICIES"
+    )]
+    policy: Vec<String>,
+    /// Compare the memory after every run with that of `serial`, word by word
+    #[arg(long)]
+    verify: bool,
+    /// Measure: policies in turn, `--repeats` times, with percentiles, and the device model's prediction beside what was measured
+    #[arg(long)]
+    compare: bool,
+    /// Runs of each policy; the fastest and slowest are in the percentiles [default: 1; with --compare: 20]
+    #[arg(long, value_name = "N")]
+    repeats: Option<usize>,
+    /// Divide all segments by N, with their overlaps kept [default: the least power of two with which the memory traffic is at
+    /// most 256 MiB on cpu, and the image at most 16 GiB on cuda]
+    #[arg(long, value_name = "N")]
+    scale: Option<u64>,
+    /// Streams
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    streams: u32,
+    /// Threads of the executor cpu, each an SM; 0: one per processor
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    threads: usize,
+    /// Which GPU, from 0
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    device: u32,
+    /// Only touch memory; do not spend the time that the CTAs would take
+    #[arg(long)]
+    no_work: bool,
+    /// Kernels in the window of streams-ace and of graph-cached; slots of the scheduler that decides under `window`
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    slots: usize,
+    /// Kernels in flight under streams and pdl
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    in_flight: usize,
+    /// Kernels that streams and pdl look at together before they launch the first of them
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    lookahead: usize,
+    /// What decides under `window`
+    #[arg(long, value_enum, default_value = "hardware")]
+    dispatcher: DeciderArg,
+    /// The scheduling window of `window`
+    #[arg(long, value_enum, default_value = "matrix")]
+    window: WindowArg,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    /// Profile by which CTAs work, and costs are known: an embedded one, or a file of `windlass calibrate`
+    /// [default: rtx3070 on cpu, h100 on cuda]
+    #[arg(long, value_name = "NAME|FILE")]
+    gpu: Option<String>,
+    /// Let kernels overlap wherever they may, also where the costs say that it does not pay
+    #[arg(long)]
+    always_overlap: bool,
+    /// Find hazards as ACE's Algorithm 1 is printed: --verify then shows what it misses
+    #[arg(long)]
+    strict_algorithm1: bool,
+    /// Let kernel K (its position in the stream) declare nothing: --verify then shows that it does
+    #[arg(long, value_name = "K")]
+    forget: Option<usize>,
+    /// Give versions of memory that do not depend on each other memory of their own: at most so many bytes (0, 512K, 64M, 2G), times the
+    /// program's own temporary memory (1.5x), or `unlimited`
+    #[arg(long, value_name = "BUDGET")]
+    rename: Option<Budget>,
+    /// Seconds in which some kernel must end
+    #[arg(long, default_value_t = 60, value_name = "S")]
+    timeout: u64,
+    /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+fn policies(names: &[String]) -> Result<Vec<Policy>, Failure> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(Policy::ALL.to_vec());
+    }
+    let mut policies = Vec::new();
+    for name in names {
+        let policy = Policy::from_name(name).ok_or_else(|| {
+            let possible = Policy::ALL.map(Policy::name).join(", ");
+            format!("--policy: there is no policy `{name}`; possible: {possible}, all")
+        })?;
+        if !policies.contains(&policy) {
+            policies.push(policy);
+        }
+    }
+    Ok(policies)
+}
+
+/// The divisor of a stream's memory where none is given.
+fn scale(stream: &Stream, executor: ExecutorArg) -> u64 {
+    const TRAFFIC: u64 = 256 << 20;
+    const IMAGE_WORDS: u64 = MAX_WORDS;
+    let kernels = stream.kernels();
+    let size = match executor {
+        ExecutorArg::Cpu => {
+            kernels.iter().fold(0u64, |sum, k| sum.saturating_add(k.bytes())).div_ceil(TRAFFIC)
+        }
+        ExecutorArg::Cuda => {
+            let segments = kernels.iter().flat_map(|k| k.reads.iter().chain(&k.writes));
+            bytes(segments.map(|s| (s.addr, s.end())).collect()).div_ceil(IMAGE_WORDS * 4)
+        }
+    };
+    size.max(1).next_power_of_two()
+}
+
+/// Bytes of all ranges, each counted once.
+fn bytes(mut ranges: Vec<(u64, u64)>) -> u64 {
+    ranges.sort_unstable();
+    let (mut end, mut sum) = (0, 0);
+    for (start, stop) in ranges {
+        sum += stop.saturating_sub(start.max(end));
+        end = end.max(stop);
+    }
+    sum
+}
+
+fn decider(args: &RunArgs) -> Result<Box<dyn Decider>, Failure> {
+    let params = || scheduler(args.hardware, args.window, args.slots);
+    Ok(match args.dispatcher {
+        DeciderArg::Software => {
+            let slots = NonZeroUsize::new(args.slots).ok_or("--slots 0: choose 1 or more")?;
+            Box::new(SoftwareDecider::new(slots))
+        }
+        DeciderArg::Hardware => Box::new(SchedulerDecider::new(DispatcherArg::Hardware.kind(), params()?)?),
+        DeciderArg::Behavioural => {
+            Box::new(SchedulerDecider::new(DispatcherArg::Behavioural.kind(), params()?)?)
+        }
+        DeciderArg::Both => Box::new(SchedulerDecider::new(DispatcherArg::Both.kind(), params()?)?),
+    })
+}
+
+fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failure> {
+    let timeout = Duration::from_secs(args.timeout);
+    Ok(match args.executor {
+        ExecutorArg::Cpu => {
+            let options = CpuOptions {
+                threads: args.threads,
+                streams: args.streams,
+                work: !args.no_work,
+                timeout,
+                fault: None,
+            };
+            Box::new(CpuDevice::new(program.clone(), options)?)
+        }
+        ExecutorArg::Cuda => {
+            let options =
+                windlass_cuda::Options { ordinal: args.device, streams: args.streams, timeout, timing: true };
+            Box::new(CudaDevice::new(program.clone(), options)?)
+        }
+    })
+}
+
+/// What the host's calls cost on the device that the profile is of; where nobody has measured it, parts of what is known.
+fn costs(profile: &Profile) -> Costs {
+    let host = &profile.host;
+    let narrow = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+    profile.streams.unwrap_or(Costs {
+        launch_ns: narrow(host.launch_ns),
+        early_launch_ns: narrow(host.launch_ns),
+        record_ns: narrow(host.launch_ns / 10),
+        wait_ns: narrow(host.launch_ns / 10),
+        gap_ns: narrow(host.stream_gap_ns),
+        early_gap_ns: narrow(host.stream_gap_ns / 2),
+        cross_ns: narrow(host.stream_gap_ns * 2),
+    })
+}
+
+/// Says on a terminal what long work is at; elsewhere, nothing.
+fn progress(text: &str) {
+    if std::io::stderr().is_terminal() {
+        eprintln!("{text}");
+    }
+}
+
+/// Runs it.
+pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
+    let policies = policies(&args.policy)?;
+    let repeats = args.repeats.unwrap_or(if args.compare { 20 } else { 1 });
+    if repeats == 0 {
+        return Err("--repeats 0: choose 1 or more".into());
+    }
+    let profile_name = args.gpu.clone().unwrap_or_else(|| {
+        match args.executor {
+            ExecutorArg::Cpu => "rtx3070",
+            ExecutorArg::Cuda => "h100",
+        }
+        .into()
+    });
+    let profile = Profile::load(&profile_name)?;
+    let mut decider = match policies.contains(&Policy::Window) {
+        true => Some(decider(args)?),
+        false => None,
+    };
+    let files = workload::files(&args.files)?;
+    let mut report = run_report::Report::new(repeats);
+    let mut stdout = std::io::stdout().lock();
+    let mut outcome = Outcome::Done;
+    for (i, file) in files.iter().enumerate() {
+        if files.len() > 1 {
+            progress(&format!("[{}/{}] {file}", i + 1, files.len()));
+        }
+        let mut trace = workload::load(file)?;
+        if let Some(budget) = args.rename {
+            let Renamed { trace: renamed, .. } = rename(&trace, budget);
+            trace = renamed;
+        }
+        let stream = Stream::new(&trace)?;
+        if stream.kernels().iter().any(|k| k.part.is_some()) {
+            eprintln!(
+                "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
+            );
+        }
+        let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
+        let (program, estimates) = real::program(&stream, &profile, scale)?;
+        if scale > 1 {
+            eprintln!(
+                "note: {file}: memory divided by {scale}, overlaps kept: {} of {} MiB",
+                program.words() >> 18,
+                program.stream_bytes() >> 20
+            );
+        }
+        let run = One { args, policies: &policies, repeats, profile: &profile, stream: &stream };
+        let result = run.run(Arc::new(program), estimates, decider.as_deref_mut())?;
+        if result.is_wrong() {
+            outcome = Outcome::Wrong;
+        }
+        if args.json {
+            report.runs.push(result);
+        } else {
+            writeln!(stdout, "{}", result.table())?;
+        }
+    }
+    if args.json {
+        serde_json::to_writer(&mut stdout, &report)?;
+        writeln!(stdout)?;
+    }
+    Ok(outcome)
+}
+
+/// One stream under all policies.
+struct One<'a> {
+    args: &'a RunArgs,
+    policies: &'a [Policy],
+    repeats: usize,
+    profile: &'a Profile,
+    stream: &'a Stream,
+}
+
+impl One<'_> {
+    fn run(
+        &self,
+        program: Arc<Program>,
+        estimates: Vec<Estimate>,
+        mut decider: Option<&mut (dyn Decider + 'static)>,
+    ) -> Result<run_report::Run, Failure> {
+        let args = self.args;
+        let device = open(args, &program)?;
+        let mut declared = Declarations::new(&program);
+        declared.strict_algorithm1(args.strict_algorithm1);
+        if let Some(k) = args.forget {
+            if k >= program.kernels().len() {
+                let kernels = program.kernels().len();
+                return Err(format!("--forget {k}: {} has {kernels} kernels, from 0", program.name()).into());
+            }
+            declared.forget(k);
+        }
+        let options = Options {
+            window: args
+                .slots
+                .clamp(*windlass_runtime::run::WINDOW.start(), *windlass_runtime::run::WINDOW.end()),
+            in_flight: args.in_flight,
+            lookahead: args.lookahead,
+            // Where kernels themselves need every processor, a thread that polls is in their way.
+            planner_thread: args.executor == ExecutorArg::Cuda,
+            costs: (args.executor == ExecutorArg::Cuda && !args.always_overlap).then(|| costs(self.profile)),
+            estimates,
+        };
+        let mut serial = None;
+        if args.verify {
+            run_once(Policy::Serial, &*device, &program, &declared, &options, None)?;
+            serial = Some(device.image()?);
+        }
+        let mut report = run_report::Run::new(&program, &*device, decider.as_deref().map(|d| d.name()));
+        report.policies = self.policies.iter().map(|p| run_report::Measured::new(*p)).collect();
+        for repeat in 0..self.repeats {
+            for measured in &mut report.policies {
+                let policy = measured.policy;
+                let decider = decider.as_deref_mut().map(|d| d as &mut dyn Decider);
+                let counts = run_once(policy, &*device, &program, &declared, &options, decider)
+                    .map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
+                measured.add(counts, &device.times()?);
+                // Once is enough where nothing is left to luck, and luck is what is looked for.
+                if let Some(serial) = &serial
+                    && (repeat == 0 || program.words() < 1 << 22)
+                {
+                    measured.compare(serial, &device.image()?, &program);
+                }
+            }
+        }
+        if let Some(path) = &args.timeline
+            && let Some(last) = self.policies.last()
+        {
+            let file = std::fs::File::create(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            run_report::timeline(file, *last, &program, &device.times()?)
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        if args.compare {
+            let params = scheduler(args.hardware, args.window, args.slots)?;
+            report.predict(self.profile, self.stream, args.streams as usize, params);
+        }
+        report.finish();
+        Ok(report)
+    }
+}

@@ -1,0 +1,313 @@
+//! What `windlass run` found: measured times, counts, images compared, and the device model's prediction.
+
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{BufWriter, Write};
+use windlass_cosim::policy::{Policy as ModelPolicy, Stream};
+use windlass_cosim::profile::Profile;
+use windlass_cosim::run::CoSimulation;
+use windlass_rtl::params::SchedulerParams;
+use windlass_runtime::run::{Counts, Device, KernelTime, Policy, Program};
+
+/// Version of [`Report`]'s serialised form.
+const FORMAT_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+pub struct Report {
+    format_version: u32,
+    repeats: usize,
+    pub runs: Vec<Run>,
+}
+
+impl Report {
+    pub fn new(repeats: usize) -> Self {
+        Self { format_version: FORMAT_VERSION, repeats, runs: Vec::new() }
+    }
+}
+
+/// One stream on one device.
+#[derive(Serialize)]
+pub struct Run {
+    trace: String,
+    device: String,
+    /// What decided under `window`.
+    decider: Option<String>,
+    kernels: usize,
+    ctas: u64,
+    scale: u64,
+    image_bytes: u64,
+    streams: u32,
+    pub policies: Vec<Measured>,
+}
+
+/// A word that is not as `serial` left it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// Where it is in the image.
+    word: u64,
+    serial: u32,
+    found: u32,
+    /// The kernels that write it, the last of them at the end; at most eight.
+    writers: Vec<usize>,
+    /// Words that differ in all.
+    words: u64,
+}
+
+#[derive(Serialize)]
+pub struct Measured {
+    pub policy: Policy,
+    #[serde(skip)]
+    walls: Vec<u64>,
+    #[serde(skip)]
+    cpus: Vec<u64>,
+    #[serde(skip)]
+    overlaps: Vec<f64>,
+    /// Microseconds: the fastest run, the median, and the 99th percentile.
+    min_us: f64,
+    p50_us: f64,
+    p99_us: f64,
+    /// Median of `serial` over the median here; none where `serial` was not run.
+    speedup: Option<f64>,
+    launches_per_s: f64,
+    /// Kernels that run at the same time, on average over the time in which any runs; median of the runs.
+    overlap: f64,
+    /// Processor time of the host in microseconds, all threads; median.
+    host_cpu_us: f64,
+    /// Of the last run.
+    counts: Counts,
+    /// What the device model predicts, in microseconds, and by how much of the measured median it is off.
+    predicted_us: Option<f64>,
+    error: Option<f64>,
+    /// Images compared with that of `serial`, and the first difference.
+    verified: u64,
+    difference: Option<Difference>,
+}
+
+/// Kernels at the same time, on average over the time in which any runs.
+fn overlap(times: &[KernelTime]) -> f64 {
+    let mut spans: Vec<(u64, u64)> = times.iter().filter(|t| t.end > 0).map(|t| (t.start, t.end)).collect();
+    spans.sort_unstable();
+    let (mut busy, mut sum, mut until) = (0, 0, 0);
+    for (start, end) in spans {
+        sum += end - start;
+        busy += end.saturating_sub(start.max(until));
+        until = until.max(end);
+    }
+    if busy == 0 { 0.0 } else { sum as f64 / busy as f64 }
+}
+
+/// Of an ascending list, the value that `part` of all do not exceed (nearest rank).
+fn percentile<T: Copy>(sorted: &[T], part: f64) -> Option<T> {
+    let rank = (sorted.len() as f64 * part).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    percentile(&values, 0.5).unwrap_or(0.0)
+}
+
+impl Measured {
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            walls: Vec::new(),
+            cpus: Vec::new(),
+            overlaps: Vec::new(),
+            min_us: 0.0,
+            p50_us: 0.0,
+            p99_us: 0.0,
+            speedup: None,
+            launches_per_s: 0.0,
+            overlap: 0.0,
+            host_cpu_us: 0.0,
+            counts: Counts::default(),
+            predicted_us: None,
+            error: None,
+            verified: 0,
+            difference: None,
+        }
+    }
+
+    /// Another run.
+    pub fn add(&mut self, counts: Counts, times: &[KernelTime]) {
+        self.walls.push(counts.wall_ns);
+        self.cpus.push(counts.cpu_ns);
+        self.overlaps.push(overlap(times));
+        self.counts = counts;
+    }
+
+    /// The image of the run, against that of `serial`.
+    pub fn compare(&mut self, serial: &[u32], image: &[u32], program: &Program) {
+        self.verified += 1;
+        let mut differing = serial.iter().zip(image).enumerate().filter(|(_, (a, b))| a != b);
+        if self.difference.is_some() {
+            return;
+        }
+        if let Some((word, (serial, found))) = differing.next() {
+            let word = word as u64;
+            let writes =
+                |k: &usize| program.kernels()[*k].writes.iter().any(|s| (s.start..s.end).contains(&word));
+            let mut writers: Vec<usize> = (0..program.kernels().len()).filter(writes).collect();
+            writers.drain(..writers.len().saturating_sub(8));
+            let words = 1 + differing.count() as u64;
+            self.difference = Some(Difference { word, serial: *serial, found: *found, writers, words });
+        }
+    }
+
+    fn finish(&mut self, kernels: usize, serial: Option<f64>) {
+        self.walls.sort_unstable();
+        let at = |part| percentile(&self.walls, part).unwrap_or(0) as f64 / 1e3;
+        (self.min_us, self.p50_us, self.p99_us) = (at(0.0), at(0.5), at(0.99));
+        self.speedup = serial.filter(|_| self.p50_us > 0.0).map(|serial| serial / self.p50_us);
+        self.launches_per_s = if self.p50_us > 0.0 { kernels as f64 * 1e6 / self.p50_us } else { 0.0 };
+        self.overlap = median(std::mem::take(&mut self.overlaps));
+        self.host_cpu_us = median(self.cpus.iter().map(|ns| *ns as f64 / 1e3).collect());
+        self.error = self.predicted_us.filter(|_| self.p50_us > 0.0).map(|p| p / self.p50_us - 1.0);
+    }
+}
+
+impl Run {
+    pub fn new(program: &Program, device: &dyn Device, decider: Option<String>) -> Self {
+        Self {
+            trace: program.name().into(),
+            device: device.name(),
+            decider,
+            kernels: program.kernels().len(),
+            ctas: program.kernels().iter().map(|k| k.ctas()).sum(),
+            scale: program.scale(),
+            image_bytes: program.words() * 4,
+            streams: device.streams(),
+            policies: Vec::new(),
+        }
+    }
+
+    /// Some image was not that of `serial`.
+    pub fn is_wrong(&self) -> bool {
+        self.policies.iter().any(|p| p.difference.is_some())
+    }
+
+    /// Asks the device model for the policies that it has.
+    pub fn predict(&mut self, profile: &Profile, stream: &Stream, streams: usize, params: SchedulerParams) {
+        for measured in &mut self.policies {
+            let policy = match measured.policy {
+                Policy::Serial => ModelPolicy::Serial,
+                Policy::StreamsAce => ModelPolicy::Streams,
+                Policy::Graph => ModelPolicy::Graph,
+                // The model has no streams that wait for each other's events, no graphs by windows, and a scheduler in the GPU.
+                _ => continue,
+            };
+            let mut simulation = CoSimulation::new(profile.clone(), params);
+            simulation.policies = vec![policy];
+            simulation.streams = streams;
+            let result = simulation.run(stream, |_| unreachable!("no policy here has a front end"));
+            measured.predicted_us =
+                result.ok().and_then(|outcome| outcome.report.policies.first().map(|p| p.micros));
+        }
+    }
+
+    pub fn finish(&mut self) {
+        for measured in &mut self.policies {
+            measured.finish(self.kernels, None);
+        }
+        let serial = self.policies.iter().find(|p| p.policy == Policy::Serial).map(|p| p.p50_us);
+        for measured in &mut self.policies {
+            measured.speedup = serial.filter(|_| measured.p50_us > 0.0).map(|s| s / measured.p50_us);
+        }
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{} on {}: {} kernels, {} CTAs, {} streams, an image of {:.1} MiB{}\n",
+            self.trace,
+            self.device,
+            self.kernels,
+            self.ctas,
+            self.streams,
+            self.image_bytes as f64 / 1048576.0,
+            if self.scale > 1 { format!(", memory divided by {}", self.scale) } else { String::new() },
+        );
+        if let Some(decider) = &self.decider {
+            let _ = writeln!(text, "window: {decider}");
+        }
+        let _ = writeln!(
+            text,
+            "{:<13}{:>11}{:>11}{:>11}{:>9}{:>12}{:>9}{:>12}{:>12}{:>8}  memory",
+            "policy",
+            "min µs",
+            "p50 µs",
+            "p99 µs",
+            "speed-up",
+            "launches/s",
+            "overlap",
+            "host CPU µs",
+            "model µs",
+            "off",
+        );
+        for p in &self.policies {
+            let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+            let memory = match &p.difference {
+                Some(d) => format!(
+                    "WRONG: {} words, the first is {} (written by {:?}): {:#010X}, serial {:#010X}",
+                    d.words, d.word, d.writers, d.found, d.serial
+                ),
+                None if p.verified > 0 => "as serial".into(),
+                None => "-".into(),
+            };
+            let _ = writeln!(
+                text,
+                "{:<13}{:>11.1}{:>11.1}{:>11.1}{:>9}{:>12.0}{:>9.2}{:>12.1}{:>12}{:>8}  {memory}",
+                p.policy.name(),
+                p.min_us,
+                p.p50_us,
+                p.p99_us,
+                or_dash(p.speedup.map(|s| format!("{s:.2}x"))),
+                p.launches_per_s,
+                p.overlap,
+                p.host_cpu_us,
+                or_dash(p.predicted_us.map(|us| format!("{us:.1}"))),
+                or_dash(p.error.map(|e| format!("{:+.0}%", e * 100.0))),
+            );
+        }
+        text
+    }
+}
+
+/// When each kernel ran, for Perfetto: rows are filled so that kernels which ran at the same time do not share one.
+pub fn timeline(
+    file: impl Write,
+    policy: Policy,
+    program: &Program,
+    times: &[KernelTime],
+) -> std::io::Result<()> {
+    let mut out = BufWriter::new(file);
+    let mut order: Vec<usize> = (0..times.len()).filter(|k| times[*k].end > 0).collect();
+    order.sort_by_key(|k| times[*k].start);
+    let begin = order.first().map_or(0, |k| times[*k].start);
+    let mut rows: Vec<u64> = Vec::new();
+    write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    write!(
+        out,
+        "{{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}",
+        serde_json::to_string(&format!("{}, {policy}", program.name()))?
+    )?;
+    for k in order {
+        let KernelTime { start, end } = times[k];
+        let row = rows.iter().position(|until| *until <= start).unwrap_or_else(|| {
+            rows.push(0);
+            rows.len() - 1
+        });
+        rows[row] = end;
+        let kernel = &program.kernels()[k];
+        write!(
+            out,
+            ",\n{{\"ph\":\"X\",\"pid\":0,\"tid\":{row},\"ts\":{:.3},\"dur\":{:.3},\"name\":{},\"args\":{{\"kernel\":{k}}}}}",
+            (start - begin) as f64 / 1e3,
+            (end - start) as f64 / 1e3,
+            serde_json::to_string(&kernel.name)?
+        )?;
+    }
+    writeln!(out, "]}}")?;
+    out.flush()
+}

@@ -1,0 +1,315 @@
+//! The cpu device: threads of this process as SMs.
+
+use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime};
+use super::footprint::initial;
+use super::program::Program;
+use super::streams::{Graphs, Start, Streams};
+use crate::runtime::panic_message;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Options of a [`CpuDevice`].
+#[derive(Clone, Debug)]
+pub struct CpuOptions {
+    /// Threads, each an SM that runs one CTA at a time; as many as the machine has processors for 0.
+    pub threads: usize,
+    /// Streams, at least 1.
+    pub streams: u32,
+    /// Spend the time that the program's CTAs take; otherwise only touch memory.
+    pub work: bool,
+    /// Nothing ending for so long is an error.
+    pub timeout: Duration,
+    /// This kernel faults; for tests of what happens then.
+    pub fault: Option<u32>,
+}
+
+impl Default for CpuOptions {
+    fn default() -> Self {
+        Self { threads: 0, streams: 8, work: true, timeout: Duration::from_secs(60), fault: None }
+    }
+}
+
+/// A program on threads of this process. What its memory holds does not depend on the threads' number or luck, but on the order of its kernels
+/// alone, as far as hazards are met.
+pub struct CpuDevice {
+    pool: rayon_core::ThreadPool,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    program: Arc<Program>,
+    options: CpuOptions,
+    threads: usize,
+    image: Vec<AtomicU32>,
+    progress: Vec<AtomicU32>,
+    began: Instant,
+    state: Mutex<State>,
+    something_ended: Condvar,
+}
+
+struct State {
+    streams: Streams,
+    graphs: Graphs,
+    fault: Option<DeviceError>,
+    /// Kernels that run.
+    running: usize,
+    last_end: Instant,
+}
+
+/// A kernel whose CTAs are being run.
+struct Running {
+    start: Start,
+    next: AtomicU64,
+    ended: AtomicU64,
+    began: u64,
+}
+
+impl CpuDevice {
+    /// Puts a program on threads.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], [`DeviceError::Call`] where there are no threads to be had.
+    pub fn new(program: Arc<Program>, options: CpuOptions) -> Result<Self, DeviceError> {
+        let device = "cpu".to_string();
+        let pool = rayon_core::ThreadPoolBuilder::new()
+            .num_threads(options.threads)
+            .thread_name(|n| format!("windlass-sm-{n}"))
+            .build()
+            .map_err(|e| DeviceError::Call {
+                device: device.clone(),
+                call: "thread",
+                reason: e.to_string(),
+            })?;
+        let mut image = Vec::new();
+        let words = usize::try_from(program.words()).unwrap_or(usize::MAX);
+        image.try_reserve_exact(words).map_err(|e| DeviceError::OutOfMemory {
+            device,
+            bytes: program.words() * 4,
+            what: "the image",
+            reason: e.to_string(),
+        })?;
+        image.extend((0..program.words()).map(|word| AtomicU32::new(initial(word))));
+        let streams = options.streams.max(1);
+        let now = Instant::now();
+        let state = State {
+            streams: Streams::new(streams, program.kernels().len()),
+            graphs: Graphs::default(),
+            fault: None,
+            running: 0,
+            last_end: now,
+        };
+        let shared = Shared {
+            image,
+            progress: (0..streams).map(|_| AtomicU32::new(0)).collect(),
+            began: now,
+            state: Mutex::new(state),
+            something_ended: Condvar::new(),
+            options: CpuOptions { streams, ..options },
+            threads: pool.current_num_threads(),
+            program,
+        };
+        Ok(Self { pool, shared: Arc::new(shared) })
+    }
+
+    /// Gives the streams something, and starts what may start.
+    fn give(&self, f: impl FnOnce(&mut State)) -> Result<(), DeviceError> {
+        let mut state = self.shared.lock();
+        if let Some(fault) = &state.fault {
+            return Err(fault.clone());
+        }
+        f(&mut state);
+        self.shared.settle(state, Vec::new(), |running, hands| {
+            for _ in 0..hands {
+                let (shared, running) = (self.shared.clone(), running.clone());
+                self.pool.spawn_fifo(move || shared.work(&running));
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    /// Starts what may start, by `spawn`: a kernel, and on how many threads.
+    fn settle(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        mut starts: Vec<Start>,
+        spawn: impl Fn(&Arc<Running>, usize),
+    ) {
+        state.streams.settle(&mut starts);
+        for (stream, progress) in self.progress.iter().enumerate() {
+            progress.store(state.streams.progress(stream as u32), Ordering::Release);
+        }
+        if state.fault.is_some() {
+            starts.clear();
+        }
+        state.running += starts.len();
+        drop(state);
+        for start in starts {
+            let ctas = self.program.kernels()[start.kernel as usize].ctas();
+            let (next, ended) = (AtomicU64::new(0), AtomicU64::new(0));
+            let running = Arc::new(Running { start, next, ended, began: self.now() });
+            spawn(&running, usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads));
+        }
+    }
+
+    /// Runs CTAs until there are no more.
+    fn work(self: &Arc<Self>, running: &Arc<Running>) {
+        let k = running.start.kernel;
+        let kernel = &self.program.kernels()[k as usize];
+        let ctas = kernel.ctas();
+        let time = Duration::from_nanos(if self.options.work { kernel.work.cta_ns } else { 0 });
+        loop {
+            let cta = running.next.fetch_add(1, Ordering::Relaxed);
+            if cta >= ctas {
+                return;
+            }
+            let began = Instant::now();
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                if self.options.fault == Some(k) {
+                    return Err("a fault that was asked for".to_string());
+                }
+                kernel.run_cta(k, cta, &self.image[..]);
+                Ok(())
+            }));
+            let fault = match ran {
+                Ok(Ok(())) => None,
+                Ok(Err(reason)) => Some(reason),
+                Err(panic) => Some(panic_message(panic.as_ref())),
+            };
+            while !time.is_zero() && began.elapsed() < time {
+                std::hint::spin_loop();
+            }
+            if let Some(reason) = fault {
+                let error = DeviceError::Kernel { kernel: k, name: kernel.name.clone(), reason };
+                self.lock().fault.get_or_insert(error);
+            }
+            // What the CTAs wrote comes before what starts after them.
+            if running.ended.fetch_add(1, Ordering::AcqRel) + 1 == ctas {
+                let mut state = self.lock();
+                state.running -= 1;
+                state.last_end = Instant::now();
+                state.streams.times[k as usize] = KernelTime { start: running.began, end: self.now() };
+                let mut starts = Vec::new();
+                state.streams.ended(running.start, &mut starts);
+                self.settle(state, starts, |running, hands| {
+                    for _ in 0..hands {
+                        let (shared, running) = (self.clone(), running.clone());
+                        rayon_core::spawn_fifo(move || shared.work(&running));
+                    }
+                });
+                self.something_ended.notify_all();
+            }
+        }
+    }
+}
+
+impl Device for CpuDevice {
+    fn name(&self) -> String {
+        format!("cpu, {} threads", self.pool.current_num_threads())
+    }
+
+    fn streams(&self) -> u32 {
+        self.shared.options.streams
+    }
+
+    fn reset(&self) -> Result<(), DeviceError> {
+        let mut state = self.shared.lock();
+        // What runs still writes.
+        while state.running > 0 {
+            state = self.shared.something_ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.streams = Streams::new(self.streams(), self.shared.program.kernels().len());
+        state.fault = None;
+        self.shared.progress.iter().for_each(|p| p.store(0, Ordering::Relaxed));
+        for (word, value) in self.shared.image.iter().enumerate() {
+            value.store(initial(word as u64), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn launch(&self, stream: u32, kernel: u32, _: bool) -> Result<(), DeviceError> {
+        self.give(|state| state.streams.kernel(stream, kernel))
+    }
+
+    fn record(&self, stream: u32, event: u32) -> Result<(), DeviceError> {
+        self.give(|state| state.streams.record(stream, event))
+    }
+
+    fn wait(&self, stream: u32, event: u32) -> Result<(), DeviceError> {
+        self.give(|state| state.streams.wait(stream, event))
+    }
+
+    fn mark(&self, stream: u32, value: u32) -> Result<(), DeviceError> {
+        self.give(|state| state.streams.mark(stream, value))
+    }
+
+    fn progress(&self, stream: u32) -> u32 {
+        self.shared.progress[stream as usize].load(Ordering::Acquire)
+    }
+
+    fn check(&self, _: u32) -> Result<(), DeviceError> {
+        // A thread that polls leaves the processor to those that work.
+        std::thread::yield_now();
+        self.shared.lock().fault.clone().map_or(Ok(()), Err)
+    }
+
+    fn synchronise(&self, stream: u32) -> Result<(), DeviceError> {
+        let began = Instant::now();
+        let timeout = self.shared.options.timeout;
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(fault) = &state.fault {
+                return Err(fault.clone());
+            }
+            if state.streams.is_idle(stream) {
+                return Ok(());
+            }
+            let waited = state.last_end.max(began).elapsed();
+            let Some(left) = timeout.checked_sub(waited) else {
+                let suspects = format!("{} kernels", state.running);
+                return Err(DeviceError::Timeout { device: self.name(), waited, suspects });
+            };
+            let woken = self.shared.something_ended.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn build_graph(&self, shape: &GraphShape) -> Result<GraphId, DeviceError> {
+        Ok(self.shared.lock().graphs.build(shape))
+    }
+
+    fn update_graph(&self, graph: GraphId, shape: &GraphShape) -> Result<bool, DeviceError> {
+        Ok(self.shared.lock().graphs.update(graph, shape))
+    }
+
+    fn launch_graph(&self, stream: u32, graph: GraphId) -> Result<(), DeviceError> {
+        self.give(|state| {
+            if let Some(shape) = state.graphs.get(graph) {
+                state.streams.graph(stream, shape);
+            }
+        })
+    }
+
+    fn destroy_graph(&self, graph: GraphId) {
+        self.shared.lock().graphs.destroy(graph);
+    }
+
+    fn image(&self) -> Result<Vec<u32>, DeviceError> {
+        Ok(self.shared.image.iter().map(|word| word.load(Ordering::Relaxed)).collect())
+    }
+
+    fn times(&self) -> Result<Vec<KernelTime>, DeviceError> {
+        Ok(self.shared.lock().streams.times.clone())
+    }
+}

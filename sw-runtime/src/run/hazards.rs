@@ -1,0 +1,108 @@
+//! What each kernel of a program declares, and the check of it while the program runs.
+
+use super::footprint::Span;
+use super::program::Program;
+use windlass_hazards::{Access, Config, Engine, Error, Rule, Slot};
+
+/// Most allocations that are told apart: the hazard engine's limit, with room to spare.
+const MAX_REGIONS: usize = 60_000;
+
+/// What each kernel reads and writes, as an application declares it with its launches.
+#[derive(Clone, Debug)]
+pub struct Declarations {
+    /// Words that some kernel's segments join: what an application would have allocated at once.
+    regions: Vec<Span>,
+    kernels: Vec<(Vec<Access>, Vec<Access>)>,
+    rule: Rule,
+}
+
+impl Declarations {
+    /// What the program's kernels really touch.
+    pub fn new(program: &Program) -> Self {
+        let kernels = program.kernels();
+        let mut spans: Vec<Span> =
+            kernels.iter().flat_map(|k| k.reads.iter().chain(&k.writes)).copied().collect();
+        spans.sort_unstable();
+        let mut regions: Vec<Span> = Vec::new();
+        for span in spans {
+            match regions.last_mut() {
+                Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+                _ => regions.push(span),
+            }
+        }
+        if regions.len() > MAX_REGIONS {
+            regions = vec![Span { start: 0, end: program.words() }];
+        }
+        let access = |span: &Span| Access::raw(span.start * 4, span.len() * 4);
+        let list = |spans: &[Span]| spans.iter().map(access).collect();
+        let kernels = kernels.iter().map(|k| (list(&k.reads), list(&k.writes))).collect();
+        Self { regions, kernels, rule: Rule::Exact }
+    }
+
+    /// Compares as ACE's Algorithm 1 is printed, which misses RAW: wrong, and the image shows it.
+    pub fn strict_algorithm1(&mut self, strict: bool) {
+        self.rule = if strict { Rule::StrictAlgorithm1 } else { Rule::Exact };
+    }
+
+    /// Makes kernel `k` declare nothing, although it touches what it touches: a mistake on purpose, which the image must show.
+    pub fn forget(&mut self, k: usize) {
+        self.kernels[k] = (Vec::new(), Vec::new());
+    }
+}
+
+/// A window of kernels in flight, and what a new one waits for.
+pub(super) struct Checker<'a> {
+    engine: Engine,
+    declared: &'a Declarations,
+    /// The kernel in each slot.
+    kernels: Vec<u32>,
+    /// Of the kernel inserted last: the kernels and slots that it waits for, oldest kernel first.
+    pub(super) upstream: Vec<(u32, Slot)>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(declared: &'a Declarations, window: usize) -> Result<Self, Error> {
+        let mut config = Config::new(window);
+        config.rule = declared.rule;
+        let mut engine = Engine::with_config(&config)?;
+        for region in &declared.regions {
+            engine.declare_at(region.start * 4, region.len() * 4)?;
+        }
+        Ok(Self { engine, declared, kernels: vec![0; window], upstream: Vec::with_capacity(window) })
+    }
+
+    /// Puts the next kernel in; `None` where retirements must come first.
+    pub(super) fn insert(&mut self, k: u32) -> Result<Option<Slot>, Error> {
+        let (reads, writes) = &self.declared.kernels[k as usize];
+        self.upstream.clear();
+        let empty = self.engine.is_empty();
+        match self.engine.insert(reads, writes) {
+            Ok(inserted) => {
+                let slot = inserted.slot;
+                self.upstream.extend(inserted.upstream.iter().map(|s| (self.kernels[s.index()], s)));
+                self.upstream.sort_unstable();
+                self.kernels[slot.index()] = k;
+                Ok(Some(slot))
+            }
+            Err(Error::Full { .. } | Error::SpillFull { .. } | Error::EdgesFull { .. }) if !empty => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a kernel out, which is done; calls `freed` with the kernels and slots that now wait for nothing. `false` where a kernel
+    /// that it waits for is still in.
+    pub(super) fn retire(&mut self, slot: Slot, mut freed: impl FnMut(u32, Slot)) -> Result<bool, Error> {
+        match self.engine.retire(slot) {
+            Ok(slots) => {
+                slots.iter().for_each(|s| freed(self.kernels[s.index()], s));
+                Ok(true)
+            }
+            Err(Error::NotReady { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.engine.len()
+    }
+}

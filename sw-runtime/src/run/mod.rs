@@ -1,0 +1,21 @@
+//! Runs kernel streams for real: footprint kernels that touch the memory which a stream's kernels touch, on a [`Device`] with streams, events
+//! and graphs, in the order that a policy decides. What the memory holds afterwards is the proof of the order.
+
+mod chance;
+mod cpu;
+mod device;
+pub mod footprint;
+mod hazards;
+mod policy;
+mod program;
+mod streams;
+
+pub use chance::ChanceDevice;
+pub use cpu::{CpuDevice, CpuOptions};
+pub use device::{Device, DeviceError, GraphId, GraphShape, KernelTime};
+pub use footprint::Footprint;
+pub use hazards::Declarations;
+pub use policy::{
+    Costs, Counts, Decider, Decision, Estimate, Options, Policy, RunError, SoftwareDecider, WINDOW, run,
+};
+pub use program::{MAX_WORDS, Program, ProgramError, Work};

@@ -1,0 +1,116 @@
+//! ACE-SW as published: a window in software, and a thread per stream that launches one ready kernel and waits for it.
+
+use super::{Meter, Options, RunError};
+use crate::run::device::Device;
+use crate::run::hazards::{Checker, Declarations};
+use crate::run::program::Program;
+use std::collections::BTreeSet;
+use std::sync::{Barrier, Condvar, Mutex, PoisonError};
+use windlass_hazards::Slot;
+
+struct Window<'a> {
+    checker: Checker<'a>,
+    /// Ready and not launched, oldest first.
+    ready: BTreeSet<(u32, u16)>,
+    /// The next kernel to be inserted, and one past the last that may be before the host has waited.
+    next: usize,
+    section: usize,
+    launches: u64,
+    error: Option<RunError>,
+}
+
+impl Window<'_> {
+    /// Inserts as many kernels as there is room for.
+    fn fill(&mut self, program: &Program) -> Result<(), RunError> {
+        while let Some(section) = program.sections().get(self.section) {
+            if self.next == section.end {
+                // The host waits here for everything before.
+                if self.checker.len() > 0 {
+                    return Ok(());
+                }
+                self.section += 1;
+                continue;
+            }
+            let Some(slot) = self.checker.insert(self.next as u32)? else { return Ok(()) };
+            if self.checker.upstream.is_empty() {
+                self.ready.insert((self.next as u32, slot.0));
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn is_done(&self, program: &Program) -> bool {
+        self.error.is_some() || (self.section == program.sections().len() && self.checker.len() == 0)
+    }
+}
+
+pub(super) fn run(
+    device: &dyn Device,
+    program: &Program,
+    declared: &Declarations,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<(), RunError> {
+    let checker = Checker::new(declared, options.window)?;
+    let window = Window { checker, ready: BTreeSet::new(), next: 0, section: 0, launches: 0, error: None };
+    let (window, changed) = (Mutex::new(window), Condvar::new());
+    let lock = || window.lock().unwrap_or_else(PoisonError::into_inner);
+    let barrier = Barrier::new(device.streams() as usize + 1);
+    let work = |stream: u32| {
+        barrier.wait();
+        let mut window = lock();
+        loop {
+            if window.error.is_none()
+                && let Err(error) = window.fill(program)
+            {
+                window.error = Some(error);
+            }
+            if window.is_done(program) {
+                changed.notify_all();
+                return;
+            }
+            let Some((kernel, slot)) = window.ready.pop_first() else {
+                window = changed.wait(window).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            // What this fill made ready is for the others.
+            if !window.ready.is_empty() {
+                changed.notify_one();
+            }
+            window.launches += 1;
+            drop(window);
+            let ran = device.launch(stream, kernel, false).and_then(|()| device.synchronise(stream));
+            window = lock();
+            let mut ready = std::mem::take(&mut window.ready);
+            let retired = window.checker.retire(Slot(slot), |k, s| _ = ready.insert((k, s.0)));
+            window.ready = ready;
+            if let Err(error) = ran.map_err(RunError::from).and(retired.map_err(RunError::from)) {
+                window.error.get_or_insert(error);
+            }
+            changed.notify_all();
+        }
+    };
+    std::thread::scope(|scope| {
+        for stream in 0..device.streams() {
+            let spawned = std::thread::Builder::new()
+                .name(format!("windlass-stream-{stream}"))
+                .spawn_scoped(scope, move || work(stream));
+            if let Err(error) = spawned {
+                // The threads that wait at the barrier would wait for ever.
+                let thread = RunError::Thread { what: "a stream", reason: error.to_string() };
+                lock().error.get_or_insert(thread);
+                for _ in stream..device.streams() {
+                    scope.spawn(|| barrier.wait());
+                }
+                break;
+            }
+        }
+        barrier.wait();
+        meter.start();
+    });
+    let mut window = lock();
+    meter.counts.launches = window.launches;
+    meter.counts.synchronisations = window.launches;
+    window.error.take().map_or(Ok(()), Err)
+}

@@ -1,0 +1,252 @@
+//! Who decides the order, and how it is told to the device.
+
+mod ace;
+mod graph;
+mod plan;
+mod serial;
+mod streams;
+mod window;
+
+pub use plan::{Costs, Estimate};
+pub use window::{Decider, Decision, SoftwareDecider};
+
+use super::device::{Device, DeviceError};
+use super::hazards::Declarations;
+use super::program::Program;
+use crate::host::HostError;
+use serde::Serialize;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Who decides which kernel is launched when, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// One stream, in program order.
+    Serial,
+    /// ACE-SW as published (ACE, section 4.1): a thread per stream takes ready kernels from a window, launches one and synchronises with it.
+    StreamsAce,
+    /// One thread launches in program order into several streams, which wait for each other's events; nothing waits on the host.
+    Streams,
+    /// As `streams`, and a kernel that waits for nothing but the one before it in its stream is set up while that one still runs
+    /// (programmatic dependent launch).
+    Pdl,
+    /// One graph per section, built in the run.
+    Graph,
+    /// Graphs of a window of kernels each, updated where an earlier one has the same shape.
+    GraphCached,
+    /// A scheduling window decides: the generated hardware, its model, or plain software. Completions go back to it.
+    Window,
+}
+
+impl Policy {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Serial,
+        Self::StreamsAce,
+        Self::Streams,
+        Self::Pdl,
+        Self::Graph,
+        Self::GraphCached,
+        Self::Window,
+    ];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::StreamsAce => "streams-ace",
+            Self::Streams => "streams",
+            Self::Pdl => "pdl",
+            Self::Graph => "graph",
+            Self::GraphCached => "graph-cached",
+            Self::Window => "window",
+        }
+    }
+
+    /// The policy of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|p| p.name() == name)
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Window sizes that can be asked for.
+pub const WINDOW: RangeInclusive<usize> = 4..=512;
+
+/// How a policy runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Kernels in the window of `streams-ace` and `graph-cached`; in [`WINDOW`].
+    pub window: usize,
+    /// Kernels in flight under `streams` and `pdl`, where nobody waits for them on the host; in [`WINDOW`].
+    pub in_flight: usize,
+    /// Kernels that `streams` and `pdl` look at together before they launch the first of them, at least 1.
+    pub lookahead: usize,
+    /// `streams` and `pdl` find hazards on a thread of their own while another launches.
+    pub planner_thread: bool,
+    /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays. `None`: kernels overlap wherever they may.
+    pub costs: Option<Costs>,
+    /// How long each kernel takes, and how much of the device: one each; needed with `costs`.
+    pub estimates: Vec<Estimate>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            window: 32,
+            in_flight: 256,
+            lookahead: 32,
+            planner_thread: true,
+            costs: None,
+            estimates: Vec::new(),
+        }
+    }
+}
+
+/// Why a run ended early.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The hazard engine.
+    #[error(transparent)]
+    Hazards(#[from] windlass_hazards::Error),
+    /// The host's list of kernels sent.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// What decides under `window`.
+    #[error("the scheduler that decides: {0}")]
+    Decider(String),
+    /// `window` without anything that decides.
+    #[error("policy window: give what decides")]
+    NoDecider,
+    /// An option out of its range.
+    #[error("option {option} = {got}: choose {expected}")]
+    Option {
+        /// Which.
+        option: &'static str,
+        /// What was given.
+        got: usize,
+        /// What can be had.
+        expected: String,
+    },
+    /// No thread.
+    #[error("no thread for {what}: {reason}")]
+    Thread {
+        /// What for.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// Kernels are left, nothing runs, and nothing is offered.
+    #[error("the scheduler offers nothing although nothing runs: {left} kernels are left")]
+    Stuck {
+        /// How many.
+        left: usize,
+    },
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// From the first call to the end of the last kernel.
+    pub wall_ns: u64,
+    /// Processor time of this process in the same stretch, all threads together; 0 where the system does not tell.
+    pub cpu_ns: u64,
+    /// Kernels launched by themselves.
+    pub launches: u64,
+    /// Events recorded.
+    pub records: u64,
+    /// Waits for events that streams were given.
+    pub waits: u64,
+    /// Upstream kernels on other streams that needed no wait of their own, for another wait, or the host, made sure of them.
+    pub waits_dropped: u64,
+    /// Marks for the host to poll.
+    pub marks: u64,
+    /// Times that the host synchronised with a stream.
+    pub synchronisations: u64,
+    /// Graphs built.
+    pub graphs_built: u64,
+    /// Graphs updated instead of built.
+    pub graphs_updated: u64,
+    /// Time of building and updating graphs, hazards included.
+    pub build_ns: u64,
+    /// Stretches of [`Options::lookahead`] kernels that `streams` or `pdl` gave to one stream, for overlap would not have paid.
+    pub stretches_in_one_stream: u64,
+    /// All stretches.
+    pub stretches: u64,
+}
+
+/// Measures a run: begun by the policy once it is set up.
+pub(super) struct Meter {
+    began: Option<(Instant, Option<Duration>)>,
+    pub(super) counts: Counts,
+}
+
+/// Processor time of this process so far.
+fn cpu_time() -> Option<Duration> {
+    cpu_time::ProcessTime::try_now().ok().map(|t| t.as_duration())
+}
+
+impl Meter {
+    pub(super) fn start(&mut self) {
+        self.began = Some((Instant::now(), cpu_time()));
+    }
+
+    fn stop(&mut self) {
+        if let Some((wall, cpu)) = self.began {
+            self.counts.wall_ns = wall.elapsed().as_nanos() as u64;
+            let cpu = cpu_time().zip(cpu).map(|(now, then)| now.saturating_sub(then));
+            self.counts.cpu_ns = cpu.unwrap_or_default().as_nanos() as u64;
+        }
+    }
+}
+
+/// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.
+///
+/// # Errors
+/// [`RunError`]; kernels in flight have then ended, or the device is lost.
+pub fn run(
+    policy: Policy,
+    device: &dyn Device,
+    program: &Program,
+    declared: &Declarations,
+    options: &Options,
+    decider: Option<&mut dyn Decider>,
+) -> Result<Counts, RunError> {
+    for (option, got) in [("window", options.window), ("in-flight", options.in_flight)] {
+        if !WINDOW.contains(&got) {
+            let expected = format!("{} to {}", WINDOW.start(), WINDOW.end());
+            return Err(RunError::Option { option, got, expected });
+        }
+    }
+    if options.lookahead == 0 {
+        return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
+    }
+    device.reset()?;
+    let mut meter = Meter { began: None, counts: Counts::default() };
+    match policy {
+        Policy::Serial => serial::run(device, program, &mut meter),
+        Policy::StreamsAce => ace::run(device, program, declared, options, &mut meter),
+        Policy::Streams => streams::run(device, program, declared, options, false, &mut meter),
+        Policy::Pdl => streams::run(device, program, declared, options, true, &mut meter),
+        Policy::Graph => graph::run(device, program, declared, None, &mut meter),
+        Policy::GraphCached => graph::run(device, program, declared, Some(options.window), &mut meter),
+        Policy::Window => {
+            let decider = decider.ok_or(RunError::NoDecider)?;
+            window::run(device, program, declared, decider, &mut meter)
+        }
+    }?;
+    meter.stop();
+    Ok(meter.counts)
+}

@@ -1,0 +1,270 @@
+//! Which stream each kernel goes to, and what it waits for there.
+
+use serde::{Deserialize, Serialize};
+use windlass_hazards::Slot;
+
+/// What calls cost the host and waits cost the device, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// Host: a launch.
+    pub launch_ns: u32,
+    /// Host: the same of a kernel that is set up early.
+    pub early_launch_ns: u32,
+    /// Host: recording an event.
+    pub record_ns: u32,
+    /// Host: making a stream wait for an event.
+    pub wait_ns: u32,
+    /// Device: from the end of a kernel to the start of the next in its stream.
+    pub gap_ns: u32,
+    /// Device: the same where the next is set up early.
+    pub early_gap_ns: u32,
+    /// Device: from the end of a kernel to the start of one in another stream that waits for it.
+    pub cross_ns: u32,
+}
+
+/// What is expected of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// How long it takes alone, in nanoseconds.
+    pub ns: f32,
+    /// The part of the device that it fills, 0 to 1: two that fill it do not overlap.
+    pub share: f32,
+}
+
+/// A kernel of the plan.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Planned {
+    pub(super) kernel: u32,
+    pub(super) slot: u16,
+    pub(super) stream: u32,
+    /// Place in its stream, from 1.
+    pub(super) place: u32,
+    /// Before it: tails of streams to be recorded, stream and event.
+    pub(super) records_before: Vec<(u32, u32)>,
+    /// Events that its stream waits for before it.
+    pub(super) waits: Vec<u32>,
+    /// Somebody waits for it: record its event after it.
+    pub(super) record: bool,
+    /// May be set up while the one before it runs.
+    pub(super) early: bool,
+}
+
+/// A kernel in flight. Its event is numbered as its slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flight {
+    stream: u32,
+    place: u32,
+    /// Its event was recorded.
+    recorded: bool,
+    /// When it is expected to end.
+    end: f64,
+}
+
+/// The end of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tail {
+    slot: u16,
+    /// Kernels given to the stream so far.
+    place: u32,
+    /// Of those, how many the host knows to have ended.
+    known: u32,
+}
+
+/// What is in flight, and where. Streams know of each other how far they are behind: a stream that has waited for a kernel comes after all
+/// that this kernel came after, and needs no wait for those (a vector clock).
+#[derive(Clone, Debug)]
+pub(super) struct Planner {
+    streams: usize,
+    flights: Vec<Flight>,
+    tails: Vec<Tail>,
+    /// Of each slot, and of each stream's end: the place in each stream that it comes after.
+    slot_clocks: Vec<u32>,
+    stream_clocks: Vec<u32>,
+    /// When each stream is expected to end, and the host to be free.
+    ends: Vec<f64>,
+    host: f64,
+    /// Time for which all of the device is expected to be taken.
+    area: f64,
+    costs: Costs,
+    early: bool,
+    pub(super) dropped: u64,
+}
+
+impl Planner {
+    pub(super) fn new(streams: usize, window: usize, costs: Costs, early: bool) -> Self {
+        Self {
+            streams,
+            flights: vec![Flight::default(); window],
+            tails: vec![Tail::default(); streams],
+            slot_clocks: vec![0; window * streams],
+            stream_clocks: vec![0; streams * streams],
+            ends: vec![0.0; streams],
+            host: 0.0,
+            area: 0.0,
+            costs,
+            early,
+            dropped: 0,
+        }
+    }
+
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.flights.copy_from_slice(&other.flights);
+        self.tails.copy_from_slice(&other.tails);
+        self.slot_clocks.copy_from_slice(&other.slot_clocks);
+        self.stream_clocks.copy_from_slice(&other.stream_clocks);
+        self.ends.copy_from_slice(&other.ends);
+        (self.host, self.area, self.dropped) = (other.host, other.area, other.dropped);
+    }
+
+    /// The host has seen so many kernels of the stream end.
+    pub(super) fn saw(&mut self, stream: usize, place: u32) {
+        let tail = &mut self.tails[stream];
+        tail.known = tail.known.max(place);
+    }
+
+    pub(super) fn has_ended(&self, slot: Slot) -> bool {
+        let flight = &self.flights[slot.index()];
+        self.tails[flight.stream as usize].known >= flight.place
+    }
+
+    /// Kernels given to a stream so far.
+    pub(super) fn place(&self, stream: usize) -> u32 {
+        self.tails[stream].place
+    }
+
+    /// When all that is planned is expected to have ended.
+    pub(super) fn end(&self) -> f64 {
+        self.ends.iter().copied().fold(self.area, f64::max)
+    }
+
+    /// The stream that ends last.
+    pub(super) fn longest(&self) -> usize {
+        let by_end = |a: &usize, b: &usize| self.ends[*a].total_cmp(&self.ends[*b]);
+        (0..self.streams).max_by(by_end).unwrap_or(0)
+    }
+
+    fn come_after(clock: &mut [u32], other: &[u32]) {
+        clock.iter_mut().zip(other).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+    }
+
+    /// Calls `wait` for the upstream kernels that a stream with this clock must wait for, newest first; returns how many others there are.
+    fn needed(&self, clock: &mut [u32], upstream: &[(u32, Slot)], mut wait: impl FnMut(Slot)) -> u64 {
+        let mut dropped = 0;
+        for (_, slot) in upstream.iter().rev() {
+            let flight = &self.flights[slot.index()];
+            let stream = flight.stream as usize;
+            if clock[stream] >= flight.place || self.tails[stream].known >= flight.place {
+                dropped += 1;
+                continue;
+            }
+            wait(*slot);
+            Self::come_after(clock, &self.slot_clocks[slot.index() * self.streams..][..self.streams]);
+        }
+        dropped
+    }
+
+    /// The stream for a kernel with this upstream.
+    fn choose(&self, upstream: &[(u32, Slot)]) -> usize {
+        let mut scratch = [0; MAX_STREAMS];
+        let mut best: Option<(usize, u32, usize)> = None;
+        for (kernel, slot) in upstream.iter().rev() {
+            let flight = &self.flights[slot.index()];
+            let stream = flight.stream as usize;
+            if self.tails[stream].place != flight.place || self.tails[stream].known >= flight.place {
+                continue;
+            }
+            // It is the last of its stream: behind it, there is nothing to wait for on its account.
+            let clock = &mut scratch[..self.streams];
+            clock.copy_from_slice(&self.stream_clocks[stream * self.streams..][..self.streams]);
+            let mut waits = 0;
+            self.needed(clock, upstream, |_| waits += 1);
+            if best.is_none_or(|(w, k, _)| (waits, u32::MAX - kernel) < (w, u32::MAX - k)) {
+                best = Some((waits, *kernel, stream));
+            }
+        }
+        match best {
+            Some((.., stream)) => stream,
+            None => {
+                let left = |s: &usize| (self.tails[*s].place - self.tails[*s].known, self.ends[*s] as u64);
+                (0..self.streams).min_by_key(left).unwrap_or(0)
+            }
+        }
+    }
+
+    /// Plans the next kernel, which is in `slot`, on `stream` or where it fits best. `chunk` are the kernels planned and not yet launched.
+    pub(super) fn plan(
+        &mut self,
+        (kernel, slot): (u32, Slot),
+        upstream: &[(u32, Slot)],
+        estimate: Estimate,
+        stream: Option<usize>,
+        chunk: &mut [Planned],
+    ) -> Planned {
+        let stream = stream.unwrap_or_else(|| self.choose(upstream));
+        let mut planned = Planned { kernel, slot: slot.0, stream: stream as u32, ..Planned::default() };
+        let mut clock = [0; MAX_STREAMS];
+        let clock = &mut clock[..self.streams];
+        clock.copy_from_slice(&self.stream_clocks[stream * self.streams..][..self.streams]);
+        let mut waits = [Slot(0); MAX_WAITS];
+        let mut count = 0;
+        self.dropped += self.needed(clock, upstream, |slot| {
+            // One per stream but this: what comes later in a stream comes after what came before.
+            waits[count % MAX_WAITS] = slot;
+            count += 1;
+        });
+        let mut ready = 0f64;
+        for slot in &waits[..count.min(MAX_WAITS)] {
+            ready = ready.max(self.flights[slot.index()].end + f64::from(self.costs.cross_ns));
+            let event = self.event(*slot, chunk, &mut planned);
+            // Where a later kernel's event serves, the stream comes after that one.
+            Self::come_after(clock, &self.slot_clocks[event as usize * self.streams..][..self.streams]);
+            planned.waits.push(event);
+        }
+        let tail = &mut self.tails[stream];
+        planned.early = self.early && planned.waits.is_empty() && tail.place > 0;
+        let gap = if planned.early { self.costs.early_gap_ns } else { self.costs.gap_ns };
+        tail.place += 1;
+        tail.slot = slot.0;
+        planned.place = tail.place;
+        clock[stream] = tail.place;
+        self.stream_clocks[stream * self.streams..][..self.streams].copy_from_slice(clock);
+        self.slot_clocks[slot.index() * self.streams..][..self.streams].copy_from_slice(clock);
+        // What is expected.
+        let waits = planned.waits.len() as f64;
+        let launch = if planned.early { self.costs.early_launch_ns } else { self.costs.launch_ns };
+        self.host += f64::from(launch) + waits * f64::from(self.costs.wait_ns + self.costs.record_ns);
+        let start = ready.max(self.ends[stream] + f64::from(gap)).max(self.host);
+        let end = start + f64::from(estimate.ns);
+        self.area = self.area.max(start) + f64::from(estimate.ns) * f64::from(estimate.share);
+        self.ends[stream] = end;
+        self.flights[slot.index()] =
+            Flight { stream: stream as u32, place: planned.place, recorded: false, end };
+        planned
+    }
+
+    /// The event of a kernel in flight, or of a later one in its stream where its own was not recorded while it could be.
+    fn event(&mut self, slot: Slot, chunk: &mut [Planned], planned: &mut Planned) -> u32 {
+        if let Some(own) = chunk.iter_mut().find(|p| p.slot == slot.0) {
+            own.record = true;
+            self.flights[slot.index()].recorded = true;
+            return slot.0.into();
+        }
+        if self.flights[slot.index()].recorded {
+            return slot.0.into();
+        }
+        let stream = self.flights[slot.index()].stream;
+        let tail = self.tails[stream as usize].slot;
+        if let Some(last) = chunk.iter_mut().find(|p| p.slot == tail) {
+            last.record = true;
+        } else if !self.flights[usize::from(tail)].recorded {
+            planned.records_before.push((stream, tail.into()));
+        }
+        self.flights[usize::from(tail)].recorded = true;
+        tail.into()
+    }
+}
+
+/// Streams that can be planned for, at most; and so the waits of a kernel, one per stream.
+pub(super) const MAX_STREAMS: usize = 64;
+const MAX_WAITS: usize = MAX_STREAMS;

@@ -1,0 +1,236 @@
+//! Programs under every policy: the image must be the serial one, and must not be where a hazard is dropped.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
+use windlass_runtime::run::{
+    ChanceDevice, Costs, CpuDevice, CpuOptions, Declarations, Device, DeviceError, Estimate, Options, Policy,
+    Program, RunError, SoftwareDecider, Work, run,
+};
+
+/// SplitMix64; the seed of a test is printed, and `WINDLASS_SEED` sets it.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+fn seed() -> u64 {
+    let seed = std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    println!("WINDLASS_SEED={seed}");
+    seed
+}
+
+/// Kernels over few addresses, of any alignment, with overlaps, updates in place, nothing read, nothing written.
+fn kernels(random: &mut Random, count: usize) -> Vec<Kernel> {
+    let span = 64 + random.below(2000);
+    let segment = |random: &mut Random| Segment {
+        addr: 4096 + random.below(span),
+        bytes: if random.below(10) == 0 { 0 } else { 1 + random.below(120) },
+    };
+    (0..count)
+        .map(|index| {
+            let mut list = |most: u64| -> Vec<Segment> {
+                (0..random.below(most + 1)).map(|_| segment(random)).collect()
+            };
+            let (reads, writes) = (list(4), list(2));
+            Kernel {
+                index: index as u64,
+                name: format!("k{index}"),
+                op: String::new(),
+                kind: if random.below(4) == 0 { KernelType::Tensor } else { KernelType::Simt },
+                grid: [1 + random.below(4) as u32, 1 + random.below(2) as u32, 1],
+                block: [32, 1, 1],
+                smem: 0,
+                regs: None,
+                flops: 0,
+                mnk: None,
+                reads,
+                writes,
+                dur_ns: None,
+                stream: 0,
+                part: None,
+                est: Vec::new(),
+            }
+        })
+        .collect()
+}
+
+fn program(random: &mut Random, count: usize) -> Arc<Program> {
+    let kernels = kernels(random, count);
+    // A host that waits now and then.
+    let cut = random.below(count as u64 + 1) as usize;
+    let sections: &[&[Kernel]] = &[&kernels[..cut], &kernels[cut..]];
+    let scale = 1 + random.below(3);
+    let program = Program::new("random", sections, &vec![Work::default(); count], scale);
+    Arc::new(program.unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn decider(slots: usize) -> SoftwareDecider {
+    SoftwareDecider::new(NonZeroUsize::new(slots).unwrap_or(NonZeroUsize::MIN))
+}
+
+fn options(random: &mut Random, count: usize) -> Options {
+    let some = |random: &mut Random| random.below(3000) as u32;
+    Options {
+        window: 4 + random.below(60) as usize,
+        in_flight: 4 + random.below(100) as usize,
+        lookahead: 1 + random.below(40) as usize,
+        planner_thread: random.below(4) == 0,
+        costs: (random.below(2) == 0).then(|| Costs {
+            launch_ns: some(random),
+            early_launch_ns: some(random),
+            record_ns: some(random),
+            wait_ns: some(random),
+            gap_ns: some(random),
+            early_gap_ns: some(random),
+            cross_ns: some(random),
+        }),
+        estimates: (0..count)
+            .map(|_| Estimate { ns: some(random) as f32, share: random.below(100) as f32 / 100.0 })
+            .collect(),
+    }
+}
+
+#[test]
+fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
+    let mut random = Random(seed());
+    for round in 0..1500 {
+        let count = 1 + random.below(120) as usize;
+        let program = program(&mut random, count);
+        let want = program.serial_image();
+        let declared = Declarations::new(&program);
+        let streams = 1 + random.below(9) as u32;
+        let device = ChanceDevice::new(program.clone(), streams, random.next());
+        for policy in Policy::ALL {
+            let options = options(&mut random, count);
+            let mut decider = decider(1 + random.below(40) as usize);
+            let counts = run(policy, &device, &program, &declared, &options, Some(&mut decider));
+            let counts = counts.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
+            assert_eq!(device.image().as_ref(), Ok(&want), "round {round}, {policy}, {options:?}");
+            if !matches!(policy, Policy::Graph | Policy::GraphCached) {
+                assert_eq!(counts.launches, count as u64, "round {round}, {policy}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_leave_the_serial_image() {
+    let mut random = Random(seed());
+    for round in 0..20 {
+        let count = 1 + random.below(200) as usize;
+        let program = program(&mut random, count);
+        let want = program.serial_image();
+        let declared = Declarations::new(&program);
+        let options_of =
+            CpuOptions { threads: 1 + round % 4, streams: 1 + round as u32 % 7, ..CpuOptions::default() };
+        let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
+        for policy in Policy::ALL {
+            let options = Options { planner_thread: true, ..options(&mut random, count) };
+            let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
+            result.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
+            assert_eq!(device.image().as_ref(), Ok(&want), "round {round}, {policy}");
+            let times = device.times().unwrap_or_default();
+            assert!(
+                times.iter().all(|t| t.start <= t.end && t.end > 0),
+                "round {round}, {policy}: {times:?}"
+            );
+        }
+    }
+}
+
+/// A kernel that does not say what it touches runs too early, or others do: the image shows it, under each policy that reorders.
+#[test]
+fn a_dropped_hazard_shows_in_the_image() {
+    let mut random = Random(seed());
+    for policy in Policy::ALL.into_iter().filter(|p| *p != Policy::Serial) {
+        let mut caught = 0;
+        for _ in 0..60 {
+            let program = program(&mut random, 30);
+            let want = program.serial_image();
+            let mut declared = Declarations::new(&program);
+            declared.forget(random.below(30) as usize);
+            let device = ChanceDevice::new(program.clone(), 6, random.next());
+            let options = Options { planner_thread: false, ..Options::default() };
+            let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
+            result.unwrap_or_else(|e| panic!("{policy}: {e}"));
+            caught += usize::from(device.image() != Ok(want));
+        }
+        println!("{policy}: {caught} of 60 dropped declarations show");
+        assert!(caught >= 15, "{policy}: {caught} of 60");
+    }
+}
+
+#[test]
+fn a_fault_names_the_kernel_and_ends_every_policy() {
+    let mut random = Random(seed());
+    let program = program(&mut random, 60);
+    let declared = Declarations::new(&program);
+    let options_of = CpuOptions { threads: 2, fault: Some(17), ..CpuOptions::default() };
+    let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
+    for policy in Policy::ALL {
+        let result = run(policy, &device, &program, &declared, &Options::default(), Some(&mut decider(8)));
+        match result {
+            Err(RunError::Device(DeviceError::Kernel { kernel: 17, name, .. })) => assert_eq!(name, "k17"),
+            other => panic!("{policy}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn independent_kernels_overlap_and_dependent_ones_do_not() {
+    let kernel = |index: u64, read: u64, write: u64| Kernel {
+        grid: [1, 1, 1],
+        reads: vec![Segment { addr: read * 1024, bytes: 64 }],
+        writes: vec![Segment { addr: write * 1024, bytes: 64 }],
+        ..kernels(&mut Random(index), 1).remove(0)
+    };
+    // Two chains of ten that share nothing.
+    let kernels: Vec<Kernel> = (0..20).map(|k| kernel(k, 1 + k % 2, 1 + k % 2)).collect();
+    let work = vec![Work { cta_ns: 2_000_000, ..Work::default() }; 20];
+    let program = Arc::new(Program::new("chains", &[&kernels], &work, 1).unwrap_or_else(|e| panic!("{e}")));
+    let declared = Declarations::new(&program);
+    let options_of = CpuOptions { threads: 2, streams: 4, ..CpuOptions::default() };
+    let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
+    for policy in Policy::ALL {
+        let options = Options::default();
+        let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
+        result.unwrap_or_else(|e| panic!("{policy}: {e}"));
+        let times = device.times().unwrap_or_default();
+        for chain in 0..2 {
+            let chain: Vec<_> = times.iter().skip(chain).step_by(2).collect();
+            assert!(chain.windows(2).all(|w| w[0].end <= w[1].start), "{policy}: {chain:?}");
+        }
+        let overlap = times.iter().enumerate().any(|(i, a)| {
+            times.iter().enumerate().any(|(j, b)| i != j && a.start < b.end && b.start < a.end)
+        });
+        assert_eq!(overlap, policy != Policy::Serial, "{policy}: {times:?}");
+    }
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    let program = program(&mut Random(1), 3);
+    let declared = Declarations::new(&program);
+    let device = ChanceDevice::new(program.clone(), 2, 1);
+    for options in [
+        Options { window: 3, ..Options::default() },
+        Options { in_flight: 513, ..Options::default() },
+        Options { lookahead: 0, ..Options::default() },
+    ] {
+        let result = run(Policy::Streams, &device, &program, &declared, &options, None);
+        assert!(matches!(result, Err(RunError::Option { .. })), "{result:?}");
+    }
+    let result = run(Policy::Window, &device, &program, &declared, &Options::default(), None);
+    assert!(matches!(result, Err(RunError::NoDecider)), "{result:?}");
+}
