@@ -113,6 +113,16 @@ impl Kernel {
         }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is on a GPU, where it says so.
+    pub fn cuda_source(&self) -> Option<&CudaSource> {
+        self.cuda.as_ref()
+    }
+
     fn param(mut self, name: impl Into<String>, mode: Option<Mode>) -> Self {
         self.params.push(Param { name: name.into(), mode });
         self

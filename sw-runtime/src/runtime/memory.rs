@@ -165,6 +165,18 @@ pub struct View<T> {
     pub(crate) range: Range<usize>,
 }
 
+impl<T: Element> View<T> {
+    /// The buffer that it is a part of.
+    pub fn buffer(&self) -> Buffer<T> {
+        self.buffer
+    }
+
+    /// Which of the buffer's elements; not checked against its end before it is used.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+}
+
 impl<T: Element> From<&View<T>> for View<T> {
     fn from(view: &View<T>) -> Self {
         view.clone()
