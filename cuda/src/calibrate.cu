@@ -58,12 +58,3 @@ extern "C" __global__ void echo(volatile u32 *flag, volatile u32 *answer, u32 co
 
 // Tells the host that it has begun.
 extern "C" __global__ void hail(volatile u32 *answer) { *answer = 1; }
-
-struct Large {
-    u64 words[15];
-};
-
-// As many bytes of parameters as a footprint kernel has.
-extern "C" __global__ void large(const __grid_constant__ Large l) {
-    if (l.words[14] == 1) *(u64 *)l.words[0] = 0;
-}

@@ -11,7 +11,8 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use windlass_runtime::run::DeviceError;
 
@@ -35,6 +36,8 @@ pub struct Calibration {
     pub clock_step_ns: f64,
     /// Cost of a launch, one after another into one stream.
     pub launch_ns: f64,
+    /// Cost of a launch in each of four threads that launch at the same time, each into a stream of its own.
+    pub launch_busy_ns: f64,
     /// Cost of an early launch (programmatic dependent launch); as `launch_ns` where the GPU has none.
     pub launch_early_ns: f64,
     /// Gap in one stream.
@@ -83,6 +86,8 @@ pub struct Calibration {
 const CHAIN: usize = 64;
 /// Launches that are timed together, few enough not to fill a stream's queue.
 const BATCH: usize = 256;
+/// Threads that launch at the same time.
+const THREADS: usize = 4;
 /// Chains and batches.
 const REPEATS: usize = 21;
 /// Nanoseconds of a kernel in a chain.
@@ -109,6 +114,7 @@ pub fn calibrate(ordinal: u32) -> Result<Calibration, DeviceError> {
         clock_mhz: bench.attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000,
         clock_step_ns: bench.clock_step()?,
         launch_ns,
+        launch_busy_ns: bench.launches_of_threads()?,
         launch_early_ns,
         stream_gap_ns: bench.stream_gap(false)?,
         early_gap_ns: bench.stream_gap(true)?,
@@ -133,13 +139,13 @@ pub fn calibrate(ordinal: u32) -> Result<Calibration, DeviceError> {
     })
 }
 
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Nanoseconds since then.
-pub(crate) fn since(begun: Instant) -> f64 {
+fn since(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1e9
 }
 
@@ -191,11 +197,7 @@ struct Bench {
 impl Bench {
     fn new(ordinal: u32) -> Result<Self, DeviceError> {
         let context = Context::new(ordinal)?;
-        let cubin = compile(SOURCE, context.arch).map_err(|e| DeviceError::Call {
-            device: context.name.clone(),
-            call: "compile",
-            reason: e.to_string(),
-        })?;
+        let cubin = compile(SOURCE, context.arch).map_err(|e| context.failed("compile", e.to_string()))?;
         let module = Module::new(&context, &cubin)?;
         Ok(Self {
             empty: module.function("empty")?,
@@ -308,6 +310,47 @@ impl Bench {
             }
             costs.push(since(begun) / BATCH as f64);
             self.synchronise(stream)?;
+        }
+        Ok(median(costs))
+    }
+
+    fn launches_of_threads(&self) -> Result<f64, DeviceError> {
+        let streams: Vec<Stream> =
+            (0..THREADS).map(|_| Stream::new(&self.context)).collect::<Result<_, _>>()?;
+        let mut costs = Vec::new();
+        for _ in 0..REPEATS {
+            let go = AtomicBool::new(false);
+            let launch = |stream: &Stream| {
+                self.context.enter()?;
+                while !go.load(Ordering::Acquire) {
+                    std::hint::spin_loop();
+                }
+                let begun = Instant::now();
+                for _ in 0..BATCH {
+                    self.launch(self.empty, stream.raw, &mut [], false)?;
+                }
+                Ok(since(begun) / BATCH as f64)
+            };
+            let each: Vec<Result<f64, DeviceError>> = std::thread::scope(|scope| {
+                let launch = &launch;
+                let start = |stream| std::thread::Builder::new().spawn_scoped(scope, move || launch(stream));
+                let threads: Vec<_> = streams.iter().map(start).collect();
+                go.store(true, Ordering::Release);
+                let ended = |thread: std::io::Result<ScopedJoinHandle<'_, _>>| match thread.map(|t| t.join())
+                {
+                    Ok(Ok(cost)) => cost,
+                    // None panics.
+                    Ok(Err(_)) => Ok(0.0),
+                    Err(e) => Err(self.context.failed("a thread", e.to_string())),
+                };
+                threads.into_iter().map(ended).collect()
+            });
+            for cost in each {
+                costs.push(cost?);
+            }
+            for stream in &streams {
+                self.synchronise(stream.raw)?;
+            }
         }
         Ok(median(costs))
     }

@@ -267,8 +267,9 @@ type Graphs = Vec<Option<Arc<Mutex<Graph>>>>;
 
 /// A program on a GPU, in a context of its own.
 ///
-/// After a fault ([`DeviceError::Lost`]) nothing works here any more; drop it and make another one, which works where CUDA lets
-/// a process go on. Dropping it waits for what was launched, at most for the timeout.
+/// After a fault ([`DeviceError::Lost`]) CUDA gives the process nothing more, on no device: [`CudaDevice::new`] then says so, and only a new
+/// process helps. After [`DeviceError::Timeout`] another device works. Dropping a device waits for what was launched, at most for the
+/// timeout; where a kernel still hangs, its memory is not given back before the process ends.
 pub struct CudaDevice {
     context: Arc<Context>,
     program: Arc<Program>,
@@ -314,11 +315,7 @@ impl CudaDevice {
     /// as [`DeviceError::Call`].
     pub fn new(program: Arc<Program>, options: Options) -> Result<Self, DeviceError> {
         let context = Context::new(options.ordinal)?;
-        let cubin = compile(SOURCE, context.arch).map_err(|e| DeviceError::Call {
-            device: context.name.clone(),
-            call: "compile",
-            reason: e.to_string(),
-        })?;
+        let cubin = compile(SOURCE, context.arch).map_err(|e| context.failed("compile", e.to_string()))?;
         let module = Module::new(&context, &cubin)?;
         let footprint =
             module.function(if program.words() <= SMALL { "footprint" } else { "footprint_large" })?;

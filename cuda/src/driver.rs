@@ -62,10 +62,6 @@ driver! {
     cuDeviceGet(*mut CUdevice, c_int);
     cuDeviceGetName(*mut c_char, c_int, CUdevice);
     cuDeviceGetAttribute(*mut c_int, Attribute, CUdevice);
-    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuDevicePrimaryCtxRelease_v2(CUdevice);
-    cuDevicePrimaryCtxReset_v2(CUdevice);
-    cuLaunchKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
     cuCtxCreate_v2(*mut CUcontext, c_uint, CUdevice);
     cuCtxDestroy_v2(CUcontext);
     cuCtxSetCurrent(CUcontext);
@@ -169,8 +165,9 @@ thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A context on a device. Not the primary one: a kernel that faults ends its context, and only a context of one's own can be thrown away
-/// and made anew without other users of the process losing theirs.
+/// A context on a device. Not the primary one: other users of the process keep theirs, all that is made in it goes with it, and one in which a
+/// kernel hangs can be left behind. A fault it does not contain: CUDA then refuses the process everything, new contexts too (seen on an
+/// H100 with driver 580, for contexts of one's own and for the primary one).
 pub(crate) struct Context {
     pub(crate) driver: &'static Driver,
     raw: CUcontext,
@@ -182,8 +179,6 @@ pub(crate) struct Context {
     pub(crate) arch: (u32, u32),
     /// A kernel hangs: whatever frees anything would wait for it for ever, so nothing is freed.
     abandoned: AtomicBool,
-    /// The first code that ended the context; 0 before.
-    lost: AtomicU32,
 }
 
 // SAFETY: a context may be current to several threads at once, and the driver's functions may be called from all of them.
@@ -236,16 +231,8 @@ impl Context {
         }
         let id = CONTEXTS.fetch_add(1, Ordering::Relaxed);
         CURRENT.set(id);
-        let mut context = Self {
-            driver,
-            raw,
-            id,
-            name: model,
-            device,
-            arch: (0, 0),
-            abandoned: AtomicBool::new(false),
-            lost: AtomicU32::new(0),
-        };
+        let mut context =
+            Self { driver, raw, id, name: model, device, arch: (0, 0), abandoned: AtomicBool::new(false) };
         let part = |a| u32::try_from(context.attribute(a)).unwrap_or(0);
         context.arch = (
             part(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -289,10 +276,16 @@ impl Context {
     pub(crate) fn error(&self, code: Code, call: &'static str) -> DeviceError {
         let (device, reason) = (self.name.clone(), self.driver.reason(code));
         if is_sticky(code) {
-            let _ = self.lost.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+            let reason = format!("{reason}, after which CUDA wants a new process");
             return DeviceError::Lost { device, call, reason, suspects: "in flight".into() };
         }
         DeviceError::Call { device, call, reason }
+    }
+
+    /// Something failed that is not the driver's.
+    #[cold]
+    pub(crate) fn failed(&self, call: &'static str, reason: String) -> DeviceError {
+        DeviceError::Call { device: self.name.clone(), call, reason }
     }
 
     /// Nothing of it is freed from here on.

@@ -19,7 +19,7 @@ use windlass_runtime::runtime::{
 /// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
 ///
 /// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. When a kernel faults,
-/// it and all others in flight fail, and so do all after them: make a new runtime.
+/// it and all others in flight fail, and so do all after them: CUDA wants a new process then. There is no watchdog: a kernel that never ends is waited for.
 pub struct Cuda {
     context: Arc<Context>,
     streams: Arc<Vec<Stream>>,

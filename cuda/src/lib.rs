@@ -9,7 +9,6 @@ mod compile;
 mod device;
 mod driver;
 mod executor;
-mod experiment;
 #[cfg(test)]
 mod host_test;
 
@@ -17,8 +16,6 @@ pub use calibrate::{Calibration, calibrate};
 pub use compile::{CompileError, NVRTC_VERSION, compile, nvrtc_version};
 pub use device::{CudaDevice, Options};
 pub use executor::Cuda;
-#[doc(hidden)]
-pub use experiment::{after_a_fault, launch_experiments};
 
 use windlass_runtime::run::DeviceError;
 

@@ -4,10 +4,7 @@ use super::support::{kernel, program};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use windlass_cuda::{
-    Cuda, CudaDevice, Options, SOURCES, after_a_fault, calibrate, compile, driver_version,
-    launch_experiments, nvrtc_version,
-};
+use windlass_cuda::{Cuda, CudaDevice, Options, SOURCES, calibrate, compile, driver_version, nvrtc_version};
 use windlass_runtime::args;
 use windlass_runtime::ktrace::Segment;
 use windlass_runtime::run::footprint::{Span, initial_image};
@@ -24,7 +21,7 @@ pub type Outcome = Result<String, String>;
 pub type Step = (&'static str, fn(Options) -> Outcome);
 
 /// All steps that leave the process well, in an order in which each builds on those before.
-pub const STEPS: [Step; 16] = [
+pub const STEPS: [Step; 18] = [
     ("sources compile", sources),
     ("opens", opens),
     ("random programs, serial", |o| random_programs(o, false)),
@@ -40,15 +37,13 @@ pub const STEPS: [Step; 16] = [
     ("calibrate", calibration),
     ("executor", executor),
     ("executor, errors", executor_errors),
+    ("periods", periods),
     ("out of memory", memory_runs_out),
+    ("large image", large),
 ];
 
 /// Each wants a process of its own: CUDA may give it nothing afterwards.
 pub const FAULTS: [Step; 3] = [("fault", fault), ("executor, fault", executor_fault), ("hang", hang)];
-
-/// Takes long.
-pub const LONG: [Step; 2] =
-    [("large image", large), ("launch experiments", |o| launch_experiments(o.ordinal).map_err(text))];
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
@@ -324,6 +319,71 @@ fn launches(options: Options) -> Outcome {
     Ok(says.join(", "))
 }
 
+/// From the start of a small kernel to the start of the next, in every way to launch them, with times and without: from the wall time of
+/// 224 kernels and of 32, behind one that lasts until all are queued.
+fn periods(options: Options) -> Outcome {
+    const FEW: u32 = 32;
+    const MANY: u32 = 224;
+    let mut says = String::new();
+    for (grid, block) in [(1, 32), (132, 256)] {
+        let segment = vec![Segment { addr: 4096, bytes: 4 * u64::from(grid * block) }];
+        let kernel = |k| kernel(k, [grid, 1, 1], [block, 1, 1], segment.clone(), segment.clone());
+        let list: Vec<_> = (0..=u64::from(MANY)).map(kernel).collect();
+        let mut work = vec![Work::default(); list.len()];
+        work[0].least_ns = 5_000_000;
+        let program = Arc::new(Program::new("periods", &[&list], &work, 1).map_err(text)?);
+        for timing in [true, false] {
+            let device = CudaDevice::new(program.clone(), Options { timing, ..options }).map_err(text)?;
+            let queue = |way: usize, kernels: u32| -> Result<(), DeviceError> {
+                device.launch(0, 0, false)?;
+                match way {
+                    // One stream; the same, launched early.
+                    0 | 1 => (1..=kernels).try_for_each(|k| device.launch(0, k, way == 1)),
+                    // Two streams in turn, each waiting for the other's event.
+                    2 => (1..=kernels).try_for_each(|k| {
+                        device.record((k - 1) % 2, k)?;
+                        device.wait(k % 2, k)?;
+                        device.launch(k % 2, k, false)
+                    }),
+                    // A graph.
+                    _ => {
+                        let upstream = |n: u32| n.checked_sub(1).into_iter().collect();
+                        let upstream = (0..kernels).map(upstream).collect();
+                        let shape = GraphShape { kernels: (1..=kernels).collect(), upstream };
+                        let graph = device.build_graph(&shape)?;
+                        device.launch_graph(0, graph)?;
+                        device.synchronise(0)?;
+                        device.destroy_graph(graph);
+                        Ok(())
+                    }
+                }?;
+                device.synchronise(kernels % 2 * u32::from(way == 2))
+            };
+            let mut list = Vec::new();
+            for (way, what) in ["stream", "early", "events", "graph"].into_iter().enumerate() {
+                let wall = |kernels| {
+                    let begun = Instant::now();
+                    queue(way, kernels).map(|()| begun.elapsed().as_secs_f64() * 1e9).map_err(text)
+                };
+                let mut each = Vec::new();
+                for _ in 0..15 {
+                    each.push((wall(MANY)? - wall(FEW)?) / f64::from(MANY - FEW));
+                }
+                each.sort_by(f64::total_cmp);
+                list.push(format!("{what} {:.0}", each[7]));
+            }
+            let lasted = match device.times() {
+                Ok(times) => {
+                    format!(", of which the kernel is {} ns", times[9].end.saturating_sub(times[9].start))
+                }
+                Err(_) => String::new(),
+            };
+            says += &format!("\n    {grid} x {block}, times {timing}: {} ns{lasted}", list.join(", "));
+        }
+    }
+    Ok(says)
+}
+
 const SAXPY: &str = r#"
 extern "C" __global__ void saxpy(float a, const float *x, float *y) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -440,8 +500,8 @@ fn afterwards(options: Options) -> Outcome {
     let program = Arc::new(program(82, 20, 1 << 14));
     match CudaDevice::new(program.clone(), options) {
         Ok(device) => serial(&device, &program, true).map(|()| "a new device works".into()),
-        Err(error @ DeviceError::Absent { .. }) if error.to_string().contains("start a new one") => {
-            Ok(format!("a new device: {error}{}", after_a_fault(options.ordinal)))
+        Err(error @ DeviceError::Absent { .. }) if error.to_string().contains("wants a new process") => {
+            Ok(format!("a new device: {error}"))
         }
         Err(error) => Err(text(error)),
     }
@@ -482,9 +542,17 @@ fn large(options: Options) -> Outcome {
     ];
     let program = Arc::new(Program::new("large", &[&list], &[Work::default(); 2], 1).map_err(text)?);
     let device = CudaDevice::new(program.clone(), options).map_err(text)?;
-    serial(&device, &program, true)?;
+    let begun = Instant::now();
+    let wanted = program.serial_image();
+    let reference = begun.elapsed();
+    let begun = Instant::now();
+    run(&device, &program, true, &wanted)?;
+    let took = begun.elapsed();
     let lasted: Vec<_> = device.times().map_err(text)?.iter().map(|t| (t.end - t.start) / 1000).collect();
-    Ok(format!("{} words; kernels of {lasted:?} us", program.words()))
+    let words = program.words();
+    Ok(format!(
+        "{words} words; kernels of {lasted:?} us; with copy and comparison {took:?}, on the host {reference:?}"
+    ))
 }
 
 fn hang(options: Options) -> Outcome {
