@@ -42,7 +42,7 @@ fn profile(base: Profile, measured: &Calibration) -> Profile {
     profile.streams = Some(Costs {
         launch_ns: small(measured.launch_ns),
         early_launch_ns: small(measured.launch_early_ns),
-        busy_launch_ns: small(measured.launch_ns * 1.6),
+        busy_launch_ns: small(measured.launch_busy_ns),
         record_ns: small(measured.record_ns),
         wait_ns: small(measured.wait_ns),
         gap_ns: small(measured.stream_gap_ns),

@@ -9,8 +9,7 @@ use windlass_runtime::args;
 use windlass_runtime::ktrace::Segment;
 use windlass_runtime::run::footprint::{Span, initial_image};
 use windlass_runtime::run::{
-    Declarations, Device, DeviceError, Footprint, GraphShape, Policy, Program, SoftwareDecider, Work,
-    run as run_policy,
+    Declarations, Device, DeviceError, Footprint, GraphShape, Policy, Program, Runner, SoftwareDecider, Work,
 };
 use windlass_runtime::runtime::{CudaSource, Kernel, Runtime};
 
@@ -249,11 +248,12 @@ fn policies(options: Options) -> Outcome {
             let declared = Declarations::new(&program);
             let wanted = program.serial_image();
             let device = CudaDevice::new(program.clone(), options).map_err(text)?;
+            let options = windlass_runtime::run::Options::default();
+            let mut runner = Runner::new(&device, &program, &declared, options).map_err(text)?;
             for round in 0..3 {
                 let wrong = |what: String| format!("{policy}, seed {seed}, round {round}: {what}");
                 let mut decider = SoftwareDecider::new(NonZeroUsize::MIN.saturating_add(31));
-                let options = windlass_runtime::run::Options::default();
-                let result = run_policy(policy, &device, &program, &declared, &options, Some(&mut decider));
+                let result = runner.run(policy, Some(&mut decider));
                 result.map_err(|e| wrong(text(e)))?;
                 same(&device.image().map_err(text)?, &wanted).map_err(wrong)?;
                 let times = device.times().map_err(text)?;
@@ -283,7 +283,8 @@ fn dropped_hazard(options: Options) -> Outcome {
         declared.forget((seed % 60) as usize);
         let device = CudaDevice::new(program.clone(), options).map_err(text)?;
         let options = windlass_runtime::run::Options::default();
-        run_policy(Policy::Streams, &device, &program, &declared, &options, None).map_err(text)?;
+        let mut runner = Runner::new(&device, &program, &declared, options).map_err(text)?;
+        runner.run(Policy::Streams, None).map_err(text)?;
         shown += u32::from(device.image().map_err(text)? != program.serial_image());
     }
     match shown {
