@@ -37,6 +37,8 @@ pub struct Run {
     scale: u64,
     image_bytes: u64,
     streams: u32,
+    /// Whether the image after `serial` is what the definition of the kernels' computation says; none where it was not compared.
+    pub defined: Option<bool>,
     pub policies: Vec<Measured>,
 }
 
@@ -51,6 +53,23 @@ pub struct Difference {
     writers: Vec<usize>,
     /// Words that differ in all.
     words: u64,
+}
+
+impl Difference {
+    /// Of two images with different digests: the first word that differs, and how many do. None may: memory has then changed by itself.
+    pub fn new(serial: &[u32], found: &[u32], program: &Program) -> Self {
+        let differing = || serial.iter().zip(found).enumerate().filter(|(_, (a, b))| a != b);
+        let words = differing().count() as u64;
+        let Some((word, (serial, found))) = differing().next() else {
+            return Self { word: 0, serial: 0, found: 0, writers: Vec::new(), words };
+        };
+        let word = word as u64;
+        let writes =
+            |k: &usize| program.kernels()[*k].writes.iter().any(|s| (s.start..s.end).contains(&word));
+        let mut writers: Vec<usize> = (0..program.kernels().len()).filter(writes).collect();
+        writers.drain(..writers.len().saturating_sub(8));
+        Self { word, serial: *serial, found: *found, writers, words }
+    }
 }
 
 #[derive(Serialize)]
@@ -79,8 +98,8 @@ pub struct Measured {
     predicted_us: Option<f64>,
     error: Option<f64>,
     /// Images compared with that of `serial`, and the first difference.
-    verified: u64,
-    difference: Option<Difference>,
+    pub verified: u64,
+    pub difference: Option<Difference>,
 }
 
 /// Kernels at the same time, on average over the time in which any runs.
@@ -137,24 +156,6 @@ impl Measured {
         self.counts = counts;
     }
 
-    /// The image of the run, against that of `serial`.
-    pub fn compare(&mut self, serial: &[u32], image: &[u32], program: &Program) {
-        self.verified += 1;
-        let mut differing = serial.iter().zip(image).enumerate().filter(|(_, (a, b))| a != b);
-        if self.difference.is_some() {
-            return;
-        }
-        if let Some((word, (serial, found))) = differing.next() {
-            let word = word as u64;
-            let writes =
-                |k: &usize| program.kernels()[*k].writes.iter().any(|s| (s.start..s.end).contains(&word));
-            let mut writers: Vec<usize> = (0..program.kernels().len()).filter(writes).collect();
-            writers.drain(..writers.len().saturating_sub(8));
-            let words = 1 + differing.count() as u64;
-            self.difference = Some(Difference { word, serial: *serial, found: *found, writers, words });
-        }
-    }
-
     fn finish(&mut self, kernels: usize, serial: Option<f64>) {
         self.walls.sort_unstable();
         let at = |part| percentile(&self.walls, part).unwrap_or(0) as f64 / 1e3;
@@ -178,13 +179,14 @@ impl Run {
             scale: program.scale(),
             image_bytes: program.words() * 4,
             streams: device.streams(),
+            defined: None,
             policies: Vec::new(),
         }
     }
 
-    /// Some image was not that of `serial`.
+    /// Some image was not that of `serial`, or that of `serial` not as defined.
     pub fn is_wrong(&self) -> bool {
-        self.policies.iter().any(|p| p.difference.is_some())
+        self.defined == Some(false) || self.policies.iter().any(|p| p.difference.is_some())
     }
 
     /// Asks the device model for the policies that it has.
@@ -230,6 +232,11 @@ impl Run {
         );
         if let Some(decider) = &self.decider {
             let _ = writeln!(text, "window: {decider}");
+        }
+        if let Some(defined) = self.defined {
+            let verdict =
+                if defined { "as the kernels are defined" } else { "WRONG: not as the kernels are defined" };
+            let _ = writeln!(text, "memory after serial: {verdict}");
         }
         let _ = writeln!(
             text,

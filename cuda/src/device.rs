@@ -276,6 +276,7 @@ pub struct CudaDevice {
     kernels: Vec<Launch>,
     footprint: Function,
     initial: Function,
+    digest: Function,
     mark: Function,
     /// The functions are its.
     _module: Module,
@@ -348,6 +349,7 @@ impl CudaDevice {
             kernels,
             footprint,
             initial: module.function("initial")?,
+            digest: module.function("digest")?,
             mark: module.function("mark")?,
             _module: module,
             image,
@@ -731,6 +733,22 @@ impl Device for CudaDevice {
     fn image(&self) -> Result<Vec<u32>, DeviceError> {
         self.settle()?;
         self.image.values(self.program.words() as usize)
+    }
+
+    /// Waits for all streams first.
+    fn digest(&self) -> Result<u64, DeviceError> {
+        self.settle()?;
+        let sum = DeviceMemory::new(&self.context, 8, "a digest")?;
+        sum.fill(0)?;
+        let (mut words, mut image, mut to) = (self.program.words(), self.image.address, sum.address);
+        let grid = u32::try_from(words.div_ceil(256)).unwrap_or(u32::MAX).clamp(1, 4096);
+        let config = config([grid, 1, 1], [256, 1, 1], 0, self.lane(0)?.stream.raw);
+        let mut args = [(&raw mut image).cast(), (&raw mut words).cast(), (&raw mut to).cast()];
+        // SAFETY: `digest` takes a pointer, a 64-bit integer and a pointer to one.
+        let code = unsafe { self.digest.launch(&self.context, &config, &mut args) };
+        self.ok(code, "cuLaunchKernel of `digest`")?;
+        self.synchronise(0)?;
+        Ok(sum.values::<u64>(1)?[0])
     }
 
     /// Waits for all streams first. A kernel that ran more than once has the start of the first run and the end of the last. Without

@@ -191,3 +191,15 @@ extern "C" __global__ void mark(volatile u32 *slot, u32 value) {
     __threadfence_system();
     *slot = value;
 }
+
+// The sum of what each word and its place are mixed to: `digest_of` in device.rs. Each thread adds its own words up, and once to the sum.
+extern "C" __global__ void digest(const u32 *image, u64 words, u64 *sum) {
+    u64 mine = 0;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += (u64)gridDim.x * blockDim.x) {
+        u64 z = i << 32 | image[i];
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+        mine += z ^ (z >> 31);
+    }
+    atomicAdd(sum, mine);
+}

@@ -7,8 +7,8 @@ use crate::device::{Arguments, SMALL, SOURCE, pieces};
 use libloading::Library;
 use std::process::Command;
 use support::program;
-use windlass_runtime::run::Program;
 use windlass_runtime::run::footprint::initial_image;
+use windlass_runtime::run::{Program, digest_of};
 
 /// What CUDA C++ has and C++ does not, and a loop over all threads.
 const BEFORE: &str = r#"
@@ -22,6 +22,7 @@ static Dim threadIdx, blockIdx, blockDim, gridDim;
 static float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 static void __syncthreads() {}
 static void __threadfence_system() {}
+static void atomicAdd(unsigned long long *at, unsigned long long value) { *at += value; }
 static void atomicMax(unsigned long long *at, unsigned long long value) { if (value > *at) *at = value; }
 "#;
 const AFTER: &str = r#"
@@ -43,10 +44,20 @@ extern "C" void fill(u32 *image, u64 words) {
     for (threadIdx.x = 0; threadIdx.x < 64; threadIdx.x++)
         initial(image, words);
 }
+extern "C" u64 digest_of(const u32 *image, u64 words) {
+    u64 sum = 0;
+    gridDim = Dim{3, 1, 1};
+    blockDim = Dim{64, 1, 1};
+    for (blockIdx.x = 0; blockIdx.x < 3; blockIdx.x++)
+    for (threadIdx.x = 0; threadIdx.x < 64; threadIdx.x++)
+        digest(image, words, &sum);
+    return sum;
+}
 "#;
 
 type Run = unsafe extern "C" fn(*const Arguments, *const [u32; 3], *const [u32; 3], i32);
 type Fill = unsafe extern "C" fn(*mut u32, u64);
+type Digest = unsafe extern "C" fn(*const u32, u64) -> u64;
 
 fn library() -> Library {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -79,6 +90,10 @@ fn image(library: &Library, program: &Program, large: bool) -> Vec<u32> {
         // SAFETY: the addresses are those of the image and of the table, which live; the sink is never written.
         unsafe { run(&args, &kernel.grid, &kernel.block, large.into()) };
     }
+    // SAFETY: the function of this name has this type; the image has so many words.
+    let digest =
+        unsafe { library.get::<Digest>(b"digest_of").expect("digest_of")(image.as_ptr(), program.words()) };
+    assert_eq!(digest, digest_of(image.iter().copied()));
     image
 }
 

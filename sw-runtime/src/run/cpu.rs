@@ -1,6 +1,6 @@
 //! The cpu device: threads of this process as SMs.
 
-use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime};
+use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest_of};
 use super::footprint::initial;
 use super::program::Program;
 use super::streams::{Graphs, Start, Streams};
@@ -307,6 +307,10 @@ impl Device for CpuDevice {
 
     fn image(&self) -> Result<Vec<u32>, DeviceError> {
         Ok(self.shared.image.iter().map(|word| word.load(Ordering::Relaxed)).collect())
+    }
+
+    fn digest(&self) -> Result<u64, DeviceError> {
+        Ok(digest_of(self.shared.image.iter().map(|word| word.load(Ordering::Relaxed))))
     }
 
     fn times(&self) -> Result<Vec<KernelTime>, DeviceError> {

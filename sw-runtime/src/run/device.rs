@@ -186,9 +186,28 @@ pub trait Device: Sync {
     /// What the device says.
     fn image(&self) -> Result<Vec<u32>, DeviceError>;
 
+    /// A digest of the image, see [`digest_of`]: enough to compare images that are too large to copy.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn digest(&self) -> Result<u64, DeviceError> {
+        Ok(digest_of(self.image()?))
+    }
+
     /// When each kernel of the program ran since the last reset, those that have not run at zero.
     ///
     /// # Errors
     /// What the device says.
     fn times(&self) -> Result<Vec<KernelTime>, DeviceError>;
+}
+
+/// The sum, modulo 2^64, of what each word and its place are mixed to (the finaliser of SplitMix64). Devices add in any order.
+pub fn digest_of(image: impl IntoIterator<Item = u32>) -> u64 {
+    let word = |(place, value): (usize, u32)| {
+        let z = (place as u64) << 32 | u64::from(value);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    image.into_iter().enumerate().map(word).fold(0, u64::wrapping_add)
 }

@@ -12,7 +12,7 @@ mod streams;
 
 pub use chance::ChanceDevice;
 pub use cpu::{CpuDevice, CpuOptions};
-pub use device::{Device, DeviceError, GraphId, GraphShape, KernelTime};
+pub use device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest_of};
 pub use footprint::Footprint;
 pub use hazards::Declarations;
 pub use policy::{

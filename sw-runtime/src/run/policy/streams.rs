@@ -85,7 +85,8 @@ struct Run<'a> {
     flying: Vec<(u32, Slot)>,
     /// Of each stream, the place that it was marked at last.
     marked: Vec<u32>,
-    mark_every: u32,
+    /// Kernels told since streams were marked.
+    unmarked: usize,
 }
 
 impl Run<'_> {
@@ -165,24 +166,27 @@ impl Run<'_> {
                 to.tell(stream, Op::Record { kernel: p.kernel })?;
                 meter.counts.records += 1;
             }
-            if p.place - self.marked[stream as usize] >= self.mark_every {
-                self.mark(stream as usize, p.place, meter, to)?;
-            }
+        }
+        // A mark takes a stream as long as a kernel that does nothing: no more of them than keep the window from running full.
+        self.unmarked += chunk.len();
+        if self.unmarked >= self.options.in_flight / 4 {
+            self.mark_all(meter, to)?;
         }
         Ok(())
     }
 
-    /// Marks the kernel at that place of a stream, the last that the stream was told.
-    fn mark(
-        &mut self,
-        stream: usize,
-        place: u32,
-        meter: &mut Meter,
-        to: &mut dyn Teller,
-    ) -> Result<(), RunError> {
-        self.marked[stream] = place;
-        meter.counts.marks += 1;
-        to.tell(stream as u32, Op::Mark { value: place })
+    /// Marks the last kernel of each stream that has new ones.
+    fn mark_all(&mut self, meter: &mut Meter, to: &mut dyn Teller) -> Result<(), RunError> {
+        self.unmarked = 0;
+        for stream in 0..self.streams {
+            let place = self.planner.place(stream);
+            if self.marked[stream] < place {
+                self.marked[stream] = place;
+                meter.counts.marks += 1;
+                to.tell(stream as u32, Op::Mark { value: place })?;
+            }
+        }
+        Ok(())
     }
 
     /// All kernels.
@@ -201,12 +205,7 @@ impl Run<'_> {
                 self.plan(&mut next, section.end, &mut chunk, meter)?;
                 if chunk.multi.is_empty() {
                     // No room: everything is marked, and something will end.
-                    for stream in 0..self.streams {
-                        let place = self.planner.place(stream);
-                        if self.marked[stream] < place {
-                            self.mark(stream, place, meter, to)?;
-                        }
-                    }
+                    self.mark_all(meter, to)?;
                     polls = polls.wrapping_add(1);
                     if polls.is_multiple_of(256) {
                         to.finish()?;
@@ -265,7 +264,7 @@ pub(super) fn run(
         streams,
         flying: Vec::with_capacity(options.in_flight),
         marked: vec![0; streams],
-        mark_every: (options.in_flight / (4 * streams)).max(1) as u32,
+        unmarked: 0,
     };
     let result = if launchers > 0 {
         with_launchers(launchers, &mut run, program, meter)
