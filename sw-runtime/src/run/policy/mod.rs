@@ -189,6 +189,8 @@ pub struct Counts {
     pub stretches_in_one_stream: u64,
     /// All stretches.
     pub stretches: u64,
+    /// When `streams` or `pdl` expected to be done, by its costs and estimates; 0 without them.
+    pub expected_ns: u64,
 }
 
 /// Measures a run: begun by the policy once it is set up.

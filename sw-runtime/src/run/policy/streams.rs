@@ -273,6 +273,9 @@ pub(super) fn run(
         run.sections(program, meter, &mut Direct(device))
     };
     meter.counts.waits_dropped = run.planner.dropped;
+    if options.costs.is_some() {
+        meter.counts.expected_ns = run.planner.end() as u64;
+    }
     result
 }
 
