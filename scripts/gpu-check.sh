@@ -65,8 +65,8 @@ step kernels timeout 100 "$dir/kernels"
 run=(timeout 260 "$dir/windlass" run --executor cuda --gpu "$out/profile.toml" --policy all --verify --compare)
 step compare "${run[@]}" "$dir/traces"
 step compare-renamed "${run[@]}" "$dir"/traces/brax-*.ktrace.jsonl* --rename unlimited
-step forget bash -c '"$1" run --executor cuda --policy streams,graph,window --verify --forget 100; (($? == 1))' - "$dir/windlass"
-step algorithm1 bash -c '"$1" run --executor cuda --policy streams,graph,window --verify --strict-algorithm1; (($? == 1))' - "$dir/windlass"
+step forget bash -c '"$1" run --executor cuda --policy streams,graph,window --always-overlap --verify --forget 100; (($? == 1))' - "$dir/windlass"
+step algorithm1 bash -c '"$1" run --executor cuda --policy streams,graph,window --always-overlap --verify --strict-algorithm1; (($? == 1))' - "$dir/windlass"
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
 if [[ -n $sanitizer ]]; then
   for tool in memcheck racecheck initcheck synccheck; do

@@ -351,6 +351,8 @@ impl One<'_> {
         let mut report = run_report::Run::new(&program, &*device, decider.as_deref().map(|d| d.name()));
         // Once before: what is compiled, made or cached on first use is no part of the times.
         if args.compare {
+            runner.run(Policy::Serial, None)?;
+            runner.learn(&device.times()?);
             for policy in self.policies {
                 runner
                     .run(*policy, decider.as_deref_mut().map(|d| d as &mut dyn Decider))

@@ -122,7 +122,7 @@ impl Run<'_> {
             self.single.copy_from(&self.planner);
         }
         let stream = self.single.longest();
-        while *next < end && chunk.multi.len() < self.options.lookahead {
+        while *next < end {
             let k = *next as u32;
             if self.flying.first().is_some_and(|(oldest, _)| k - oldest >= SPAN) {
                 break;
@@ -198,11 +198,15 @@ impl Run<'_> {
     ) -> Result<(), RunError> {
         let mut chunk = Chunk::default();
         let mut polls = 0u32;
+        // The first kernels are launched soon; later ones are planned while those run.
+        let mut lookahead = self.options.lookahead.min(4);
         for section in program.sections() {
             let mut next = section.start;
             while next < section.end {
                 self.retire()?;
-                self.plan(&mut next, section.end, &mut chunk, meter)?;
+                let end = section.end.min(next + lookahead);
+                lookahead = self.options.lookahead.min(2 * lookahead);
+                self.plan(&mut next, end, &mut chunk, meter)?;
                 if chunk.multi.is_empty() {
                     // No room: everything is marked, and something will end.
                     self.mark_all(meter, to)?;
@@ -409,6 +413,8 @@ fn with_launchers(
         }
         meter.start();
         let result = run.sections(program, meter, &mut Queues { queues, shared });
+        // The end of the threads is not the program's.
+        meter.stop();
         // Those that wait for a record which nobody will make.
         shared.failed.store(true, Ordering::Release);
         result
