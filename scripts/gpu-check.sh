@@ -73,7 +73,8 @@ if [[ -n $sanitizer ]]; then
     step "sanitizer-$tool-run" timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 9 \
       "$dir/windlass" run mix-reduction mix-fork --executor cuda --policy serial,streams,pdl,graph,graph-cached --scale 1024 --verify
   done
-  step sanitizer-memcheck-kernels timeout 90 "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/kernels" --quick
+  # How many parameters a kernel takes is found by asking until there are no more, which is an error to the API alone.
+  step sanitizer-memcheck-kernels timeout 90 "$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 9 "$dir/kernels" --quick
   step sanitizer-racecheck-kernels timeout 90 "$sanitizer" --tool racecheck --error-exitcode 9 "$dir/kernels" --quick
 else
   echo "SKIPPED: there is no compute-sanitizer here"

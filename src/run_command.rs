@@ -227,6 +227,7 @@ fn costs(profile: &Profile) -> Costs {
     profile.streams.unwrap_or(Costs {
         launch_ns: narrow(host.launch_ns),
         early_launch_ns: narrow(host.launch_ns),
+        other_launch_ns: narrow(host.launch_ns * 5 / 4),
         busy_launch_ns: narrow(host.launch_ns * 2),
         record_ns: narrow(host.launch_ns / 10),
         wait_ns: narrow(host.launch_ns / 10),

@@ -59,12 +59,13 @@ impl Teller for Direct<'_> {
 
 /// One stream for a stretch of kernels is taken where several would not end sooner than this part of its time: what is expected is not
 /// exact, and one stream cannot go wrong.
-const WORTH_IT: f64 = 0.97;
+const WORTH_IT: f64 = 0.93;
 
 /// Where nothing is said of costs, overlap pays.
 const FREE: Costs = Costs {
     launch_ns: 0,
     early_launch_ns: 0,
+    other_launch_ns: 0,
     busy_launch_ns: 0,
     record_ns: 0,
     wait_ns: 0,
