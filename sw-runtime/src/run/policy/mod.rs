@@ -105,7 +105,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             window: 32,
-            graph_window: 128,
+            graph_window: 64,
             in_flight: 256,
             lookahead: 32,
             launchers: 1,
