@@ -199,8 +199,8 @@ impl Run<'_> {
     ) -> Result<(), RunError> {
         let mut chunk = Chunk::default();
         let mut polls = 0u32;
-        // The first kernels are launched soon; later ones are planned while those run.
-        let mut lookahead = self.options.lookahead.min(4);
+        // The first kernel is launched at once; later ones are planned while it runs.
+        let mut lookahead = 1;
         for section in program.sections() {
             let mut next = section.start;
             while next < section.end {
