@@ -106,7 +106,7 @@ impl Default for Options {
         Self {
             window: 32,
             graph_window: 64,
-            in_flight: 256,
+            in_flight: 512,
             lookahead: 32,
             launchers: 1,
             costs: None,

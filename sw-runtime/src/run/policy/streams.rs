@@ -170,7 +170,7 @@ impl Run<'_> {
         }
         // A mark takes a stream as long as a kernel that does nothing: no more of them than keep the window from running full.
         self.unmarked += chunk.len();
-        if self.unmarked >= self.options.in_flight / 4 {
+        if self.unmarked >= self.options.in_flight / 2 {
             self.mark_all(meter, to)?;
         }
         Ok(())
