@@ -172,6 +172,28 @@ fn independent_kernels_overlap_and_dependent_ones_do_not() {
     }
 }
 
+/// Where the host of the recorded program waited, this one waits, also where no hazard asks for it.
+#[test]
+fn sections_do_not_overlap() {
+    let mut random = Random(seed());
+    for round in 0..60 {
+        let program = program(&mut random, 40);
+        // Nothing is declared, and so no hazard keeps the order.
+        let mut declared = Declarations::new(&program);
+        (0..40).for_each(|k| declared.forget(k));
+        let device = ChanceDevice::new(program.clone(), 5, random.next());
+        for policy in Policy::ALL {
+            let options = options(&mut random, 40);
+            let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
+            result.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
+            let times = device.times().unwrap_or_default();
+            let (first, second) = times.split_at(program.sections()[0].end);
+            let end = first.iter().map(|t| t.end).max().unwrap_or(0);
+            assert!(second.iter().all(|t| end < t.start), "round {round}, {policy}: {first:?} {second:?}");
+        }
+    }
+}
+
 #[test]
 fn options_out_of_range_are_refused() {
     let program = program(&mut Random(1), 3);

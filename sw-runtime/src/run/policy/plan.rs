@@ -347,14 +347,24 @@ mod tests {
                     |(kernel, _): &&(u32, Slot)| placed[*kernel as usize].0 != planned.stream as usize;
                 let without_dropping = upstream.iter().filter(elsewhere).count();
                 assert!(planned.waits.len() <= without_dropping, "round {round}, kernel {k}: {planned:?}");
+                assert!(!planned.early || (planned.waits.is_empty() && planned.place > 1), "{planned:?}");
                 expected += upstream.len() as u64 - planned.waits.len() as u64;
                 waits += planned.waits.len();
                 placed.push((planned.stream as usize, planned.place));
-                // What comes after what, as soon as it is told; here, one by one, for a record may be asked for by a later one of the chunk.
                 chunk.push(planned);
                 flying.push((k, slot));
+                // As if the chunk ended here: a later kernel of it may ask for records of these, no more.
                 let mut trial = (after.clone(), ends.clone(), events.clone());
                 tell(&chunk, &mut trial.0, &mut trial.1, &mut trial.2);
+                // No wait follows from another, where none is for a later kernel than was asked for.
+                let waits = &chunk[chunk.len() - 1].waits;
+                if waits.iter().all(|w| upstream.iter().any(|(u, _)| u == w)) {
+                    let implied = |w: &u32| waits.iter().any(|v| trial.0[*v as usize][*w as usize]);
+                    assert!(
+                        !waits.iter().any(implied),
+                        "round {round}, kernel {k}: {waits:?} of {upstream:?}"
+                    );
+                }
                 for (u, _) in &upstream {
                     let comes_after = trial.0[k as usize][*u as usize] || *u < known;
                     assert!(comes_after, "round {round}: kernel {k} does not come after {u}: {chunk:?}");
