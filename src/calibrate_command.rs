@@ -4,9 +4,12 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
 use windlass_cosim::profile::Profile;
-use windlass_cuda::{Calibration, calibrate};
-use windlass_runtime::run::Costs;
+use windlass_cuda::{Calibration, CudaDevice, calibrate};
+use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
+use windlass_runtime::run::{Costs, Device, Program, Work};
 
 /// Arguments of `windlass calibrate`.
 #[derive(Args)]
@@ -25,29 +28,93 @@ pub struct CalibrateArgs {
     json: bool,
 }
 
-/// The base, with the host's costs as they were measured.
-fn profile(base: Profile, measured: &Calibration) -> Profile {
+/// What small footprint kernels cost, in nanoseconds.
+struct Small {
+    /// Such a kernel alone, on the device.
+    alone: u64,
+    /// A launch, on the host, into the same stream as the one before.
+    launch: u64,
+    /// A launch into another stream.
+    other_launch: u64,
+}
+
+/// Measures kernels of 20 CTAs of 128 threads that read four segments of 4 KiB and write two: medians.
+fn small(device: u32) -> Result<Small, Failure> {
+    const KERNELS: u64 = 256;
+    const STREAMS: u32 = 8;
+    let segment = |n: u64| Segment { addr: 4096 * (n % 97), bytes: 4096 };
+    let kernel = |index| Kernel {
+        index,
+        name: "small".into(),
+        op: String::new(),
+        kind: KernelType::Simt,
+        grid: [20, 1, 1],
+        block: [128, 1, 1],
+        smem: 0,
+        regs: None,
+        flops: 0,
+        mnk: None,
+        reads: (0..4).map(|n| segment(6 * index + n)).collect(),
+        writes: (4..6).map(|n| segment(6 * index + n)).collect(),
+        dur_ns: None,
+        stream: 0,
+        part: None,
+        est: Vec::new(),
+    };
+    let kernels: Vec<Kernel> = (0..KERNELS).map(kernel).collect();
+    let program = Arc::new(Program::new("small", &[&kernels], &[Work::default(); KERNELS as usize], 1)?);
+    let options = windlass_cuda::Options { ordinal: device, streams: STREAMS, ..Default::default() };
+    let device = CudaDevice::new(program, options)?;
+    let mut times = Vec::new();
+    let mut launches = [Vec::new(), Vec::new()];
+    for round in 0..24 {
+        device.reset()?;
+        let streams = if round % 2 == 0 { 1 } else { STREAMS };
+        let began = Instant::now();
+        for k in 0..KERNELS as u32 {
+            device.launch(k % streams, k, false)?;
+        }
+        launches[round % 2].push(began.elapsed().as_nanos() as u64 / KERNELS);
+        for stream in 0..streams {
+            device.synchronise(stream)?;
+        }
+        if streams == 1 {
+            times.extend(device.times()?.iter().map(|t| t.end.saturating_sub(t.start)));
+        }
+    }
+    let median = |values: &mut Vec<u64>| {
+        values.sort_unstable();
+        values[values.len() / 2]
+    };
+    let [one, others] = &mut launches;
+    Ok(Small { alone: median(&mut times), launch: median(one), other_launch: median(others) })
+}
+
+/// The base, with what was measured: the host's costs, and the least time of a kernel.
+fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
     let whole = |ns: f64| ns.round().max(0.0) as u64;
-    let small = |ns: f64| u32::try_from(whole(ns)).unwrap_or(u32::MAX);
+    let narrow = |ns: f64| u32::try_from(whole(ns)).unwrap_or(u32::MAX);
     let mut profile = Profile { name: format!("{}-calibrated", base.name), ..base };
+    profile.cta_floor_ns = kernels.alone.max(1);
     let host = &mut profile.host;
-    host.launch_ns = whole(measured.launch_ns);
+    host.launch_ns = kernels.launch;
     host.synchronise_ns = whole(measured.synchronise_ns);
     host.event_wait_ns = whole(measured.notice_ns);
     host.stream_gap_ns = whole(measured.stream_gap_ns);
     host.graph_node_ns = whole(measured.graph_node_ns + measured.graph_instantiate_node_ns);
-    host.graph_launch_ns = whole(measured.graph_launch_ns);
+    host.graph_launch_ns = whole(measured.graph_start_ns);
     host.graph_edge_ns = whole(measured.graph_gap_ns);
     host.notice_ns = whole(measured.notice_ns);
     profile.streams = Some(Costs {
-        launch_ns: small(measured.launch_ns),
-        early_launch_ns: small(measured.launch_early_ns),
-        busy_launch_ns: small(measured.launch_busy_ns),
-        record_ns: small(measured.record_ns),
-        wait_ns: small(measured.wait_ns),
-        gap_ns: small(measured.stream_gap_ns),
-        early_gap_ns: small(measured.early_gap_ns),
-        cross_ns: small(measured.event_gap_ns),
+        launch_ns: narrow(kernels.launch as f64),
+        early_launch_ns: narrow(measured.launch_early_ns),
+        other_launch_ns: narrow(kernels.other_launch as f64),
+        busy_launch_ns: narrow(measured.launch_busy_ns),
+        record_ns: narrow(measured.record_ns),
+        wait_ns: narrow(measured.wait_ns),
+        gap_ns: narrow(measured.stream_gap_ns),
+        early_gap_ns: narrow(measured.early_gap_ns),
+        cross_ns: narrow(measured.event_gap_ns),
     });
     profile
 }
@@ -59,10 +126,10 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
     let text = if args.json {
         serde_json::to_string(&measured)? + "\n"
     } else {
-        let profile = profile(base, &measured);
+        let profile = profile(base, &measured, &small(args.device)?);
         format!(
-            "# {}, measured by `windlass calibrate --base {}`: [streams], and of [host] all but\n\
-             # hazard_check_ns, packet_ns and transfer_ns, which are the base's, as is all else.\n\n{}",
+            "# {}, measured by `windlass calibrate --base {}`: cta_floor_ns, [streams], and of\n\
+             # [host] all but hazard_check_ns, packet_ns and transfer_ns, which are the base's, as is all else.\n\n{}",
             measured.device,
             args.base,
             toml::to_string(&profile)?

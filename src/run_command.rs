@@ -227,6 +227,7 @@ fn costs(profile: &Profile) -> Costs {
     profile.streams.unwrap_or(Costs {
         launch_ns: narrow(host.launch_ns),
         early_launch_ns: narrow(host.launch_ns),
+        other_launch_ns: narrow(host.launch_ns * 5 / 4),
         busy_launch_ns: narrow(host.launch_ns * 2),
         record_ns: narrow(host.launch_ns / 10),
         wait_ns: narrow(host.launch_ns / 10),
@@ -351,6 +352,8 @@ impl One<'_> {
         let mut report = run_report::Run::new(&program, &*device, decider.as_deref().map(|d| d.name()));
         // Once before: what is compiled, made or cached on first use is no part of the times.
         if args.compare {
+            runner.run(Policy::Serial, None)?;
+            runner.learn(&device.times()?);
             for policy in self.policies {
                 runner
                     .run(*policy, decider.as_deref_mut().map(|d| d as &mut dyn Decider))

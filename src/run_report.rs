@@ -196,8 +196,14 @@ impl Run {
                 Policy::Serial => ModelPolicy::Serial,
                 Policy::StreamsAce => ModelPolicy::Streams,
                 Policy::Graph => ModelPolicy::Graph,
-                // The model has no streams that wait for each other's events, no graphs by windows, and a scheduler in the GPU.
-                _ => continue,
+                // Their own plan is the prediction, by the same costs.
+                Policy::Streams | Policy::Pdl => {
+                    let expected = measured.counts.expected_ns;
+                    measured.predicted_us = (expected > 0).then_some(expected as f64 / 1e3);
+                    continue;
+                }
+                // The model has no graphs by windows, and a scheduler in the GPU.
+                Policy::GraphCached | Policy::Window => continue,
             };
             let mut simulation = CoSimulation::new(profile.clone(), params);
             simulation.policies = vec![policy];

@@ -63,7 +63,28 @@ pub(crate) struct Arguments {
     fma: u32,
     kernel: u32,
     never: f32,
+    slices: u32,
+    groups: u32,
     unused: u32,
+    pub(crate) sums: u64,
+}
+
+/// How many threads share the reading for one written word, and in how many groups they add up. More than one where fewer words are written
+/// than there are threads, and each of them still has a few words to read.
+pub(crate) fn sharing(footprint: &Footprint) -> (u32, u32) {
+    const LEAST_READS: u64 = 8;
+    let threads = footprint.ctas().saturating_mul(footprint.threads());
+    let words = footprint.write_words.max(1);
+    let slices = (threads / words).min(footprint.read_words / (words * LEAST_READS)).clamp(1, 1 << 20);
+    (slices as u32, slices.isqrt() as u32)
+}
+
+/// Sums that a kernel needs for that: for each written word one per group, and one.
+pub(crate) fn sums(footprint: &Footprint) -> u64 {
+    match sharing(footprint) {
+        (1, _) => 0,
+        (_, groups) => footprint.write_words * (u64::from(groups) + 1),
+    }
 }
 
 /// Bytes of a piece of the table.
@@ -87,7 +108,7 @@ pub(crate) fn pieces(program: &Program) -> (Vec<[u64; 2]>, Vec<[u64; 2]>) {
 }
 
 impl Arguments {
-    /// Those of kernel `kernel`, whose pieces are at `starts` of the table; addresses as the device has them, `times` and `sink` being 0.
+    /// Those of kernel `kernel`, whose pieces are at `starts` of the table; addresses as the device has them, `times`, `sink` and `sums` being 0.
     pub(crate) fn new(kernel: u32, footprint: &Footprint, starts: [u64; 2], image: u64, table: u64) -> Self {
         let first = |pieces: &[Piece], words| match pieces {
             [] => (0, 0),
@@ -96,6 +117,7 @@ impl Arguments {
                 rest.first().map_or(words, |second| second.number),
             ),
         };
+        let (slices, groups) = sharing(footprint);
         let (first_write, first_write_end) = first(&footprint.write_pieces, footprint.write_words);
         let (first_read, first_read_end) = first(&footprint.read_pieces, footprint.read_words);
         Self {
@@ -116,7 +138,10 @@ impl Arguments {
             fma: footprint.work.fma_per_thread,
             kernel,
             never: -1.0,
+            slices,
+            groups,
             unused: 0,
+            sums: 0,
         }
     }
 }
@@ -284,6 +309,7 @@ pub struct CudaDevice {
     /// The table and the sink are only ever used by address.
     _table: DeviceMemory,
     _sink: DeviceMemory,
+    sums: DeviceMemory,
     times: Option<DeviceMemory>,
     lanes: Vec<Lane>,
     marks: Marks,
@@ -330,12 +356,17 @@ impl CudaDevice {
             true => Some(DeviceMemory::new(&context, count as u64 * 16, "the kernels' times")?),
             false => None,
         };
+        let needed = program.kernels().iter().map(sums).sum::<u64>();
+        let all_sums = DeviceMemory::new(&context, needed * 8, "sums")?;
+        let mut next_sums = all_sums.address;
         let kernel = |(k, (footprint, starts)): (usize, (&Footprint, &[u64; 2]))| {
             let args = Arguments {
                 times: times.as_ref().map_or(0, |times| times.address + k as u64 * 16),
                 sink: sink.address,
+                sums: next_sums,
                 ..Arguments::new(k as u32, footprint, *starts, image.address, table.address)
             };
+            next_sums += sums(footprint) * 8;
             Launch::new(footprint, most_shared, args)
         };
         let kernels = program.kernels().iter().zip(&starts).enumerate().map(kernel).collect();
@@ -355,6 +386,7 @@ impl CudaDevice {
             image,
             _table: table,
             _sink: sink,
+            sums: all_sums,
             times,
             lanes,
             marks,
@@ -533,6 +565,8 @@ impl Device for CudaDevice {
     fn reset(&self) -> Result<(), DeviceError> {
         self.settle()?;
         self.marks.zero();
+        // Zero already, but where a run was cut short.
+        self.sums.fill(0)?;
         if let Some(times) = &self.times {
             times.fill(0)?;
         }

@@ -69,6 +69,7 @@ driver! {
     cuModuleUnload(CUmodule);
     cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
     cuFuncSetAttribute(CUfunction, c_int, c_int);
+    cuFuncGetAttribute(*mut c_int, c_int, CUfunction);
     cuFuncGetParamInfo(CUfunction, usize, *mut usize, *mut usize);
     cuMemAlloc_v2(*mut CUdeviceptr, usize);
     cuMemFree_v2(CUdeviceptr);
@@ -222,9 +223,7 @@ impl Context {
         let code = unsafe { (driver.cuCtxCreate_v2)(&mut raw, 0, device) };
         if code != 0 {
             let remedy = match is_sticky(code) {
-                true => {
-                    "; a kernel of this process faulted, and CUDA gives the process no other: start a new one"
-                }
+                true => "; a kernel of this process faulted, and CUDA wants a new process",
                 false => "",
             };
             return Err(absent(format!("{model} gives no context: {}{remedy}", driver.reason(code))));
@@ -627,9 +626,16 @@ unsafe impl Sync for Function {}
 impl Function {
     /// Lets CTAs have as much dynamic shared memory as the device gives one; gives that size.
     pub(crate) fn allow_shared(self, context: &Context) -> Result<u32, DeviceError> {
+        const SHARED_SIZE_BYTES: c_int = 1;
         const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
         context.enter()?;
-        let most = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let mut fixed = 0;
+        // SAFETY: the out parameter is a local; the function is of a module that lives.
+        let code = unsafe { (context.driver.cuFuncGetAttribute)(&mut fixed, SHARED_SIZE_BYTES, self.0) };
+        context.ok(code, "cuFuncGetAttribute")?;
+        // What the source declares itself comes out of the same memory.
+        let most =
+            context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - fixed;
         // SAFETY: the function is of a module that lives.
         let code =
             unsafe { (context.driver.cuFuncSetAttribute)(self.0, MAX_DYNAMIC_SHARED_SIZE_BYTES, most) };

@@ -34,11 +34,17 @@ struct Footprint {
     u32 kernel;
     // -1, which a sum of positive numbers is never; given here so that the compiler does not know.
     float never;
+    // Threads that share the reading for one written word, and the groups in which they add up; 1 where each thread has words of its own.
+    u32 slices;
+    u32 groups;
     u32 unused;
+    // Where they add up: for each written word, the groups' sums and the sum of those. All zero between two runs of the kernel.
+    u64 *sums;
 };
-static_assert(sizeof(Footprint) == 12 * 8 + 6 * 4, "as Arguments in device.rs");
+static_assert(sizeof(Footprint) == 12 * 8 + 8 * 4 + 8, "as Arguments in device.rs");
 
 #ifdef __CUDA_ARCH__
+#define UNROLL _Pragma("unroll")
 static __device__ __forceinline__ u64 nanoseconds() {
     u64 now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) : : "memory");
@@ -56,6 +62,7 @@ static __device__ __forceinline__ void wait_for_upstream() {
 #endif
 }
 #else
+#define UNROLL
 static u64 nanoseconds() { return 0; }
 static void wait_for_upstream() {}
 #endif
@@ -105,33 +112,69 @@ template <typename Index> struct Cursor {
     }
 };
 
-// `Index` is 32 bits wide where the image has at most 2^30 words: then three times a number of words does not overflow.
+static __device__ __forceinline__ u32 term(u32 place, u32 value) { return step(step(SEED, place), value); }
+
+// The sum of the terms of the read words r, r + stride, ...
+template <typename Index>
+static __device__ __forceinline__ u32 sum_of(const Footprint &f, Cursor<Index> &reads, Index r, Index stride) {
+    const Index read_words = (Index)f.read_words;
+    const bool far = stride >= (Index)1 << 28; // eight such strides are more than 32 bits can count
+    u32 sum = 0;
+    while (r < read_words) {
+        // Inside a piece, eight loads at a time are on their way.
+        const Index shift = reads.find(r) - r, end = reads.end;
+        for (; !far && r < end && end - r > 7 * stride; r += 8 * stride) {
+            u32 values[8];
+            UNROLL for (int i = 0; i < 8; i++) values[i] = f.image[(Index)(shift + r + i * stride)];
+            UNROLL for (int i = 0; i < 8; i++) sum += term((u32)(r + i * stride), values[i]);
+        }
+        for (; r < end; r += stride) sum += term((u32)r, f.image[(Index)(shift + r)]);
+    }
+    return sum;
+}
+
+// Written word j, from the sum of what it reads elsewhere.
+template <typename Index>
+static __device__ __forceinline__ void write(const Footprint &f, Cursor<Index> &writes, Index j, u32 sum) {
+    u32 *word = f.image + writes.find(j);
+    u32 digest = SEED + sum;
+    if (writes.in_place) digest += term(0xFFFFFFFFu, *word);
+    *word = last(step(step(f.kernel + 1, (u32)j), digest));
+}
+
+// Adds to a sum to which `count` threads add. True for the last, which then has all of it, and leaves zero behind. The number of those
+// that came is in the low half, so that a sum is never seen without them; what overflows from the high half is of no interest.
+static __device__ __forceinline__ bool add(u64 *sum, u32 count, u32 &mine) {
+    const u64 before = atomicAdd(sum, ((u64)mine << 32) + 1);
+    if ((u32)before != count - 1) return false;
+    mine += (u32)(before >> 32);
+    *sum = 0;
+    return true;
+}
+
 template <typename Index> static __device__ __forceinline__ void touch(const Footprint &f, u64 id, u64 threads) {
-    if (id >= f.write_words) return;
     const Index write_words = (Index)f.write_words, read_words = (Index)f.read_words;
-    // A stride past the end is as good as any longer one, and j + stride fits.
-    const Index stride = (Index)(threads < f.write_words ? threads : f.write_words);
     Cursor<Index> writes(f.write_pieces, f.writes, f.first_write, f.first_write_end);
     Cursor<Index> reads(f.read_pieces, f.reads, f.first_read, f.first_read_end);
+    if (f.slices > 1) {
+        // Few words are written and many are read: neighbouring threads read neighbouring words, each always for the same written word.
+        const u64 sharing = f.write_words * f.slices;
+        if (id >= sharing) return;
+        const Index j = (Index)(id % f.write_words);
+        const u32 slice = (u32)(id / f.write_words), group = slice % f.groups;
+        u32 sum = sum_of<Index>(f, reads, (Index)id, (Index)sharing);
+        u64 *sums = f.sums + (u64)j * (f.groups + 1);
+        if (add(sums + group, (f.slices - group + f.groups - 1) / f.groups, sum) && add(sums + f.groups, f.groups, sum))
+            write<Index>(f, writes, j, sum);
+        return;
+    }
+    if (id >= f.write_words) return;
+    // A stride past the end is as good as any longer one, and j + stride fits.
+    const Index stride = (Index)(threads < f.write_words ? threads : f.write_words);
     for (Index j = (Index)id; j < write_words; j += stride) {
-        u32 *word = f.image + writes.find(j);
-        u32 digest = SEED;
-        if (writes.in_place) digest = step(digest, *word);
-        if (read_words > 0) {
-            for (Index r = j < read_words ? j : j % read_words; r < read_words;) {
-                // Inside a piece, four loads at a time are on their way: they do not depend on the digest.
-                const Index shift = reads.find(r) - r, end = reads.end;
-                for (; r < end && end - r > 3 * write_words; r += 4 * write_words) {
-                    const u32 a = f.image[(Index)(shift + r)];
-                    const u32 b = f.image[(Index)(shift + r + write_words)];
-                    const u32 c = f.image[(Index)(shift + r + 2 * write_words)];
-                    const u32 d = f.image[(Index)(shift + r + 3 * write_words)];
-                    digest = step(step(step(step(digest, a), b), c), d);
-                }
-                for (; r < end; r += write_words) digest = step(digest, f.image[(Index)(shift + r)]);
-            }
-        }
-        *word = last(step(step(f.kernel + 1, (u32)j), digest));
+        u32 sum = 0;
+        if (read_words > 0) sum = sum_of<Index>(f, reads, j < read_words ? j : j % read_words, write_words);
+        write<Index>(f, writes, j, sum);
     }
 }
 
@@ -139,9 +182,6 @@ template <typename Index> static __device__ __forceinline__ void touch(const Foo
 static __device__ __forceinline__ void work(const Footprint &f, u32 id) {
     float a = (float)id, b = a + 1.0f, c = a + 2.0f, d = a + 3.0f;
     u32 left = f.fma;
-#ifdef __CUDA_ARCH__
-#pragma unroll 4
-#endif
     for (; left >= 4; left -= 4) {
         a = __fmaf_rn(a, 0.5f, 1.0f);
         b = __fmaf_rn(b, 0.5f, 1.0f);

@@ -3,7 +3,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use crate::device::{Arguments, SMALL, SOURCE, pieces};
+use crate::device::{Arguments, SMALL, SOURCE, pieces, sharing, sums};
 use libloading::Library;
 use std::process::Command;
 use support::program;
@@ -22,7 +22,11 @@ static Dim threadIdx, blockIdx, blockDim, gridDim;
 static float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 static void __syncthreads() {}
 static void __threadfence_system() {}
-static void atomicAdd(unsigned long long *at, unsigned long long value) { *at += value; }
+static unsigned long long atomicAdd(unsigned long long *at, unsigned long long value) {
+    unsigned long long before = *at;
+    *at += value;
+    return before;
+}
 static void atomicMax(unsigned long long *at, unsigned long long value) { if (value > *at) *at = value; }
 "#;
 const AFTER: &str = r#"
@@ -86,9 +90,12 @@ fn image(library: &Library, program: &Program, large: bool) -> Vec<u32> {
     let (table, starts) = pieces(program);
     let addresses = (image.as_mut_ptr().expose_provenance(), table.as_ptr().expose_provenance());
     for (k, kernel) in program.kernels().iter().enumerate() {
-        let args = Arguments::new(k as u32, kernel, starts[k], addresses.0 as u64, addresses.1 as u64);
+        let mut all_sums = vec![0u64; sums(kernel) as usize];
+        let mut args = Arguments::new(k as u32, kernel, starts[k], addresses.0 as u64, addresses.1 as u64);
+        args.sums = all_sums.as_mut_ptr().expose_provenance() as u64;
         // SAFETY: the addresses are those of the image and of the table, which live; the sink is never written.
         unsafe { run(&args, &kernel.grid, &kernel.block, large.into()) };
+        assert!(all_sums.iter().all(|sum| *sum == 0), "kernel {k} leaves sums behind");
     }
     // SAFETY: the function of this name has this type; the image has so many words.
     let digest =
@@ -100,18 +107,22 @@ fn image(library: &Library, program: &Program, large: bool) -> Vec<u32> {
 #[test]
 fn the_cuda_source_computes_what_the_definition_says() {
     let library = library();
+    let mut shared = 0;
     for seed in 0..60 {
         let program = program(seed, 20, 64 << (seed % 9));
         assert!(program.words() < SMALL);
         let wanted = program.serial_image();
+        shared += program.kernels().iter().filter(|k| sharing(k).0 > 1).count();
         for large in [false, true] {
             assert!(image(&library, &program, large) == wanted, "seed {seed}, 64-bit numbers: {large}");
         }
     }
+    println!("{shared} of 1200 kernels share the reading for a word");
+    assert!(shared > 50);
 }
 
 #[test]
 fn the_arguments_are_laid_out_as_in_the_source() {
-    // 12 fields of 8 bytes and 6 of 4, without padding; the source's static_assert says the same.
-    assert_eq!(size_of::<Arguments>(), 12 * 8 + 6 * 4);
+    // 13 fields of 8 bytes and 8 of 4, without padding; the source's static_assert says the same.
+    assert_eq!(size_of::<Arguments>(), 13 * 8 + 8 * 4);
 }

@@ -39,6 +39,7 @@ fn options(random: &mut Random, count: usize) -> Options {
         costs: (random.below(2) == 0).then(|| Costs {
             launch_ns: some(random),
             early_launch_ns: some(random),
+            other_launch_ns: some(random),
             busy_launch_ns: some(random),
             record_ns: some(random),
             wait_ns: some(random),

@@ -63,7 +63,8 @@ struct Running {
     start: Start,
     next: AtomicU64,
     ended: AtomicU64,
-    began: u64,
+    /// When its first CTA did, see [`Shared::now`].
+    began: AtomicU64,
 }
 
 impl CpuDevice {
@@ -157,8 +158,8 @@ impl Shared {
         drop(state);
         for start in starts {
             let ctas = self.program.kernels()[start.kernel as usize].ctas();
-            let (next, ended) = (AtomicU64::new(0), AtomicU64::new(0));
-            let running = Arc::new(Running { start, next, ended, began: self.now() });
+            let (next, ended, began) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+            let running = Arc::new(Running { start, next, ended, began });
             spawn(&running, usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads));
         }
     }
@@ -173,6 +174,9 @@ impl Shared {
             let cta = running.next.fetch_add(1, Ordering::Relaxed);
             if cta >= ctas {
                 return;
+            }
+            if cta == 0 {
+                running.began.store(self.now(), Ordering::Relaxed);
             }
             let began = Instant::now();
             let ran = catch_unwind(AssertUnwindSafe(|| {
@@ -199,7 +203,8 @@ impl Shared {
                 let mut state = self.lock();
                 state.running -= 1;
                 state.last_end = Instant::now();
-                state.streams.times[k as usize] = KernelTime { start: running.began, end: self.now() };
+                state.streams.times[k as usize] =
+                    KernelTime { start: running.began.load(Ordering::Relaxed), end: self.now() };
                 let mut starts = Vec::new();
                 state.streams.ended(running.start, &mut starts);
                 self.settle(state, starts, |running, hands| {

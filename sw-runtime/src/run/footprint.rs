@@ -2,17 +2,17 @@
 //!
 //! A kernel reads every word of its read segments and writes every word of its write segments. The words that it writes are numbered
 //! `j` = 0.. W, segment after segment, those that it reads and does not write `r` = 0.. R. Word `j` becomes
-//! `last(step(step(kernel + 1, j), digest))`, where the digest begins with [`SEED`] and takes, by [`step`], first the word's own old value where the
-//! kernel reads it too (an update in place), then the values of the read words `j`, `j + W`, `j + 2W`, .. below R, or of `j % R` alone
-//! where `j` is at least R. So each word that is read changes a word that is written, whatever thread does it, and a kernel that
-//! runs too early or too late leaves another image.
+//! `last(step(step(kernel + 1, j), digest))`. Its digest is the sum, modulo 2^32, of [`SEED`], of `term(r, value)` over the read words `j`, `j + W`,
+//! `j + 2W`, .. below R (over `j % R` alone where `j` is at least R), and, where the kernel reads the written word too (an update in place),
+//! of `term(u32::MAX, old value)`. So each word that is read changes a word that is written, and a kernel that runs too early or too late
+//! leaves another image; and as sums may be taken in any order, any number of threads can share the work.
 
 use super::program::Work;
 use crate::ktrace::{Kernel, KernelType};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a digest begins with.
+/// What digests and terms begin with.
 pub const SEED: u32 = 0x811C_9DC5;
 
 /// Words of the image, from `start` to before `end`.
@@ -76,11 +76,17 @@ pub struct Footprint {
     pub write_words: u64,
 }
 
-/// One step of a digest.
+/// One step of a mix.
 #[inline]
 pub fn step(digest: u32, value: u32) -> u32 {
     let x = (digest ^ value).wrapping_mul(0x9E37_79B1);
     x ^ (x >> 15)
+}
+
+/// What a read word adds to a digest.
+#[inline]
+pub fn term(place: u32, value: u32) -> u32 {
+    step(step(SEED, place), value)
 }
 
 /// The end of a digest (the finaliser of MurmurHash3).
@@ -197,12 +203,12 @@ impl Footprint {
     fn value(&self, kernel: u32, j: u64, at: (u64, bool), reads: &mut Cursor<'_>, image: &impl Image) -> u32 {
         let mut digest = SEED;
         if at.1 {
-            digest = step(digest, image.load(at.0));
+            digest = digest.wrapping_add(term(u32::MAX, image.load(at.0)));
         }
         if self.read_words > 0 {
             let mut r = if j < self.read_words { j } else { j % self.read_words };
             while r < self.read_words {
-                digest = step(digest, image.load(reads.find(r).0));
+                digest = digest.wrapping_add(term(r as u32, image.load(reads.find(r).0)));
                 r += self.write_words;
             }
         }

@@ -106,8 +106,9 @@ pub(super) fn run(
                 break;
             }
         }
-        barrier.wait();
+        // Before the threads go: this one may be slow to come back from the barrier.
         meter.start();
+        barrier.wait();
     });
     let mut window = lock();
     meter.counts.launches = window.launches;

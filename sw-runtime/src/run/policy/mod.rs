@@ -10,7 +10,7 @@ mod window;
 pub use plan::{Costs, Estimate};
 pub use window::{Decider, Decision, SoftwareDecider};
 
-use super::device::{Device, DeviceError};
+use super::device::{Device, DeviceError, KernelTime};
 use super::hazards::Declarations;
 use super::program::Program;
 use crate::host::HostError;
@@ -189,6 +189,8 @@ pub struct Counts {
     pub stretches_in_one_stream: u64,
     /// All stretches.
     pub stretches: u64,
+    /// When `streams` or `pdl` expected to be done, by its costs and estimates; 0 without them.
+    pub expected_ns: u64,
 }
 
 /// Measures a run: begun by the policy once it is set up.
@@ -207,8 +209,9 @@ impl Meter {
         self.began = Some((Instant::now(), cpu_time()));
     }
 
-    fn stop(&mut self) {
-        if let Some((wall, cpu)) = self.began {
+    /// The last kernel has ended. The first call counts.
+    pub(super) fn stop(&mut self) {
+        if let Some((wall, cpu)) = self.began.take() {
             self.counts.wall_ns = wall.elapsed().as_nanos() as u64;
             let cpu = cpu_time().zip(cpu).map(|(now, then)| now.saturating_sub(then));
             self.counts.cpu_ns = cpu.unwrap_or_default().as_nanos() as u64;
@@ -258,6 +261,15 @@ impl<'a> Runner<'a> {
             return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
         }
         Ok(Self { device, program, declared, options, cache: graph::Cache::default() })
+    }
+
+    /// From here on, each kernel is expected to take as long as it did: what an application that repeats a step knows of it.
+    pub fn learn(&mut self, times: &[KernelTime]) {
+        for (estimate, time) in self.options.estimates.iter_mut().zip(times) {
+            if time.end > time.start {
+                estimate.ns = (time.end - time.start) as f32;
+            }
+        }
     }
 
     /// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.

@@ -11,6 +11,8 @@ pub struct Costs {
     pub launch_ns: u32,
     /// Host: the same of a kernel that is set up early.
     pub early_launch_ns: u32,
+    /// Host: a launch into another stream than the launch before.
+    pub other_launch_ns: u32,
     /// Host: a launch while the other launching threads launch, too.
     pub busy_launch_ns: u32,
     /// Host: recording an event.
@@ -89,6 +91,8 @@ pub(super) struct Planner {
     hosts: Vec<f64>,
     /// Time for which all of the device is expected to be taken.
     area: f64,
+    /// The stream that each launching thread launched into last.
+    last: Vec<usize>,
     costs: Costs,
     early: bool,
     pub(super) dropped: u64,
@@ -105,6 +109,7 @@ impl Planner {
             ends: vec![0.0; streams],
             hosts: vec![0.0; launchers.max(1)],
             area: 0.0,
+            last: vec![usize::MAX; launchers.max(1)],
             costs,
             early,
             dropped: 0,
@@ -118,6 +123,7 @@ impl Planner {
         self.stream_clocks.copy_from_slice(&other.stream_clocks);
         self.ends.copy_from_slice(&other.ends);
         self.hosts.copy_from_slice(&other.hosts);
+        self.last.copy_from_slice(&other.last);
         (self.area, self.dropped) = (other.area, other.dropped);
     }
 
@@ -239,12 +245,14 @@ impl Planner {
         // What is expected.
         let waits = planned.waits.len() as f64;
         let costs = &self.costs;
-        let launch = match (planned.early, busy) {
-            (_, true) => costs.busy_launch_ns,
-            (true, false) => costs.early_launch_ns,
-            (false, false) => costs.launch_ns,
-        };
         let launcher = stream % self.hosts.len();
+        let other = std::mem::replace(&mut self.last[launcher], stream) != stream;
+        let launch = match (busy, other, planned.early) {
+            (true, ..) => costs.busy_launch_ns,
+            (false, true, _) => costs.other_launch_ns,
+            (false, false, true) => costs.early_launch_ns,
+            (false, false, false) => costs.launch_ns,
+        };
         let host = &mut self.hosts[launcher];
         *host += f64::from(launch) + waits * f64::from(costs.wait_ns + costs.record_ns);
         let start = ready.max(self.ends[stream] + f64::from(gap)).max(*host);

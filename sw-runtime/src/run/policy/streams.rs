@@ -59,12 +59,13 @@ impl Teller for Direct<'_> {
 
 /// One stream for a stretch of kernels is taken where several would not end sooner than this part of its time: what is expected is not
 /// exact, and one stream cannot go wrong.
-const WORTH_IT: f64 = 0.97;
+const WORTH_IT: f64 = 0.93;
 
 /// Where nothing is said of costs, overlap pays.
 const FREE: Costs = Costs {
     launch_ns: 0,
     early_launch_ns: 0,
+    other_launch_ns: 0,
     busy_launch_ns: 0,
     record_ns: 0,
     wait_ns: 0,
@@ -122,7 +123,7 @@ impl Run<'_> {
             self.single.copy_from(&self.planner);
         }
         let stream = self.single.longest();
-        while *next < end && chunk.multi.len() < self.options.lookahead {
+        while *next < end {
             let k = *next as u32;
             if self.flying.first().is_some_and(|(oldest, _)| k - oldest >= SPAN) {
                 break;
@@ -198,11 +199,15 @@ impl Run<'_> {
     ) -> Result<(), RunError> {
         let mut chunk = Chunk::default();
         let mut polls = 0u32;
+        // The first kernels are launched soon; later ones are planned while those run.
+        let mut lookahead = self.options.lookahead.min(4);
         for section in program.sections() {
             let mut next = section.start;
             while next < section.end {
                 self.retire()?;
-                self.plan(&mut next, section.end, &mut chunk, meter)?;
+                let end = section.end.min(next + lookahead);
+                lookahead = self.options.lookahead.min(2 * lookahead);
+                self.plan(&mut next, end, &mut chunk, meter)?;
                 if chunk.multi.is_empty() {
                     // No room: everything is marked, and something will end.
                     self.mark_all(meter, to)?;
@@ -273,6 +278,9 @@ pub(super) fn run(
         run.sections(program, meter, &mut Direct(device))
     };
     meter.counts.waits_dropped = run.planner.dropped;
+    if options.costs.is_some() {
+        meter.counts.expected_ns = run.planner.end() as u64;
+    }
     result
 }
 
@@ -406,6 +414,8 @@ fn with_launchers(
         }
         meter.start();
         let result = run.sections(program, meter, &mut Queues { queues, shared });
+        // The end of the threads is not the program's.
+        meter.stop();
         // Those that wait for a record which nobody will make.
         shared.failed.store(true, Ordering::Release);
         result
