@@ -298,6 +298,7 @@ mod tests {
     const FREE: Costs = Costs {
         launch_ns: 0,
         early_launch_ns: 0,
+        other_launch_ns: 0,
         busy_launch_ns: 0,
         record_ns: 0,
         wait_ns: 0,
