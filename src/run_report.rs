@@ -324,3 +324,74 @@ pub fn timeline(
     writeln!(out, "]}}")?;
     out.flush()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_runtime::ktrace::{Reader, Trace};
+    use windlass_runtime::run::Work;
+
+    fn times(spans: &[(u64, u64)]) -> Vec<KernelTime> {
+        spans.iter().map(|(start, end)| KernelTime { start: *start, end: *end }).collect()
+    }
+
+    #[test]
+    fn percentiles_are_values_of_the_list() {
+        let list: Vec<u32> = (1..=20).collect();
+        let at = |part| percentile(&list, part);
+        assert_eq!([at(0.0), at(0.5), at(0.95), at(0.99), at(1.0)], [1, 10, 19, 20, 20].map(Some));
+        assert_eq!((percentile(&[7], 0.5), percentile::<u32>(&[], 0.5)), (Some(7), None));
+        assert_eq!(
+            (median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0]), median(Vec::new())),
+            (2.0, 1.0, 0.0)
+        );
+    }
+
+    #[test]
+    fn overlap_is_over_the_time_in_which_any_kernel_runs() {
+        assert_eq!(overlap(&[]), 0.0);
+        assert_eq!(overlap(&times(&[(10, 20), (30, 40)])), 1.0, "gaps do not count");
+        assert_eq!(overlap(&times(&[(10, 30), (10, 30)])), 2.0);
+        assert_eq!(overlap(&times(&[(15, 25), (10, 20)])), 20.0 / 15.0, "in any order");
+        assert_eq!(overlap(&times(&[(10, 40), (20, 30), (30, 40)])), 50.0 / 30.0, "one inside another");
+        assert_eq!(overlap(&times(&[(0, 0), (10, 20)])), 1.0, "what has not run does not count");
+    }
+
+    fn program() -> Program {
+        let head = r#"{"e":"trace","ktrace":1,"name":"t","source":"","producer":"","gpu":{"name":"assumed"},"params":{},"kernels":3,"notes":""}"#;
+        let line = |k: u32| {
+            format!(
+                r#"{{"e":"k","i":{k},"name":"k \"{k}\"","op":"","type":"SIMT","grid":[1,1,1],"block":[32,1,1],"smem":0,"flops":0,"r":[],"w":[[4096,64]]}}"#
+            )
+        };
+        let text = [head.to_string(), line(0), line(1), line(2)].join("\n");
+        let trace = Trace::read(Reader::new(text.as_bytes(), "t").expect("a header")).expect("a trace");
+        let kernels: Vec<_> = trace.kernels().cloned().collect();
+        Program::new("t", &[&kernels], &[Work::default(); 3], 1).expect("a program")
+    }
+
+    #[test]
+    fn a_difference_names_the_first_word_and_who_writes_it() {
+        let program = program();
+        let serial = program.serial_image();
+        let mut found = serial.clone();
+        (found[3], found[9]) = (1, 2);
+        let difference = Difference::new(&serial, &found, &program);
+        assert_eq!((difference.word, difference.found, difference.words), (3, 1, 2));
+        assert_eq!((difference.serial, &difference.writers[..]), (serial[3], &[0, 1, 2][..]));
+    }
+
+    #[test]
+    fn a_timeline_gives_kernels_that_overlap_rows_of_their_own() {
+        let mut text = Vec::new();
+        let ran = times(&[(1000, 3000), (2000, 4500), (3000, 4000)]);
+        timeline(&mut text, Policy::Streams, &program(), &ran).expect("memory takes it");
+        let value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let events = value["traceEvents"].as_array().expect("an array");
+        let rows: Vec<_> =
+            events[1..].iter().map(|e| (&e["args"]["kernel"], &e["tid"], &e["ts"], &e["dur"])).collect();
+        let want = serde_json::json!([[0, 0, 0.0, 2.0], [1, 1, 1.0, 2.5], [2, 0, 2.0, 1.0]]);
+        assert_eq!(serde_json::json!(rows), want);
+        assert_eq!(events[1]["name"], "k \"0\"");
+    }
+}

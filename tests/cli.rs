@@ -36,8 +36,8 @@ fn succeeds(args: &[&str]) -> String {
 
 fn json(text: &str) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    // That of `cosim` is 2, the others are at their first.
-    let version = if value["runs"].is_array() { 2 } else { 1 };
+    // That of `cosim` is 2, the others are at their first; `run` has runs, too, and says how often.
+    let version = if value["runs"].is_array() && value["repeats"].is_null() { 2 } else { 1 };
     assert_eq!(value["format_version"], version);
     value
 }
@@ -698,6 +698,253 @@ fn mix_says_what_is_possible() {
     fails(&["mix", "fork", "--ctas", "46"], 2, &["ctas = 46", "choose 44 or 48"]);
     fails(&["mix", "ring"], 2, &["ring", "pipeline, reduction, fork"]);
     fails(&["mix", "fork", "--out", "/proc/nowhere/m"], 2, &["/proc/nowhere/m", "--out"]);
+}
+
+/// Rows of `windlass run`'s table: the policy, and what is said of its memory.
+fn memory_by_policy(table: &str) -> Vec<(String, String)> {
+    let row = |line: &str| {
+        let policy = line.split_whitespace().next()?.to_string();
+        // Two spaces part the numbers from what is said of the memory.
+        let at = ["as serial", "WRONG: "].iter().find_map(|words| line.find(words))?;
+        (!line.starts_with("memory")).then(|| (policy, line[at..].to_string()))
+    };
+    table.lines().filter_map(row).collect()
+}
+
+const ALL_POLICIES: [&str; 7] =
+    ["serial", "streams-ace", "streams", "pdl", "graph", "graph-cached", "window"];
+
+#[test]
+fn run_leaves_the_serial_memory_under_every_policy() {
+    for trace in ["brax-v1-ant-b256", "mix-pipeline", "mix-reduction", "mix-fork"] {
+        let text = succeeds(&[
+            "run",
+            trace,
+            "--policy",
+            "all",
+            "--verify",
+            "--no-work",
+            "--dispatcher",
+            "behavioural",
+        ]);
+        assert!(text.contains("memory after serial: as the kernels are defined"), "{text}");
+        let want = ALL_POLICIES.map(|policy| (policy.to_string(), "as serial".to_string()));
+        assert_eq!(memory_by_policy(&text), want, "{text}");
+    }
+}
+
+#[test]
+fn run_is_decided_by_each_kind_of_dispatcher() {
+    let small = ["run", "mix-fork", "--policy", "window", "--slots", "8", "--no-work", "--verify"];
+    for (dispatcher, says) in [
+        ("hardware", "window: hardware (Verilator"),
+        ("both", "window: hardware and behavioural in lockstep (Verilator"),
+        ("behavioural", "window: behavioural, matrix window, 8 slots"),
+        ("software", "window: software, 8 slots"),
+    ] {
+        let text = succeeds(&[&small[..], &["--dispatcher", dispatcher]].concat());
+        assert!(text.contains(says), "{text}");
+        assert_eq!(memory_by_policy(&text), [("window".to_string(), "as serial".to_string())], "{text}");
+    }
+    let list = ["--dispatcher", "behavioural", "--window", "list", "--encoding", "mask", "--scheduled", "32"];
+    assert!(succeeds(&[&small[..], &list].concat()).contains("behavioural, list window, 8 slots"));
+}
+
+#[test]
+fn run_renames_memory_and_still_leaves_what_it_must() {
+    let common = ["run", "--policy", "all", "--verify", "--no-work", "--dispatcher", "software"];
+    let text = succeeds(&[&common[..], &["--rename", "unlimited"]].concat());
+    assert_eq!(memory_by_policy(&text).len(), 7, "{text}");
+    let image = |text: &str| {
+        let at = text.find("an image of ").map_or(0, |at| at + "an image of ".len());
+        text[at..].split(' ').next().and_then(|mib| mib.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    assert!(image(&text) > image(&succeeds(&common)), "memory of their own takes more of it: {text}");
+}
+
+/// What is wrong is found, said, and is status 1.
+#[test]
+fn run_notices_wrong_hazards() {
+    let common = ["run", "--verify", "--no-work", "--dispatcher", "software"];
+    let wrong = |more: &[&str]| {
+        let output = windlass(&[&common[..], more].concat());
+        let text = stdout(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{more:?}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        text
+    };
+    // Without RAW the window starts every reader at once; the device is to be wide enough for it to show.
+    for more in [
+        &["--strict-algorithm1", "--policy", "serial,window", "--threads", "4", "--repeats", "5"][..],
+        &["--forget", "100", "--policy", "serial,window", "--threads", "4", "--repeats", "20"],
+    ] {
+        let text = wrong(more);
+        let rows = memory_by_policy(&text);
+        assert_eq!(rows[0], ("serial".to_string(), "as serial".to_string()), "{text}");
+        assert!(rows[1].1.starts_with("WRONG: ") && rows[1].1.contains("written by ["), "{text}");
+        let found = json(&wrong(&[more, &["--json"]].concat()));
+        let difference = &found["runs"][0]["policies"][1]["difference"];
+        assert!(difference["words"].as_u64() > Some(0), "{found}");
+        assert_ne!(difference["serial"], difference["found"], "{found}");
+    }
+}
+
+#[test]
+fn run_without_a_gpu_says_so() {
+    let output = windlass(&["run", "mix-fork", "--executor", "cuda", "--policy", "serial", "--verify"]);
+    if output.status.success() {
+        eprintln!("SKIPPED: there is a GPU here, and it leaves {}", stdout(&output));
+    } else {
+        fails(
+            &["run", "mix-fork", "--executor", "cuda", "--policy", "serial"],
+            2,
+            &["error: no CUDA device: "],
+        );
+    }
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let file = directory.path().join("profile.toml");
+    let out = file.to_string_lossy();
+    let output = windlass(&["calibrate", "--out", &out]);
+    if output.status.success() {
+        eprintln!("SKIPPED: there is a GPU here, and windlass calibrate works");
+        assert!(file.exists());
+    } else {
+        fails(&["calibrate", "--out", &out], 2, &["error: no CUDA device: "]);
+        assert!(!file.exists(), "nothing is written where nothing was measured");
+    }
+    fails(&["calibrate", "--base", "h1000"], 2, &["h1000", "h100"]);
+}
+
+#[test]
+fn run_prints_one_json_object() {
+    let args =
+        ["run", "mix-fork", "mix-reduction", "--policy", "serial,streams,window", "--dispatcher", "software"];
+    let value = json(&succeeds(&[&args[..], &["--verify", "--repeats", "3", "--json"]].concat()));
+    assert_eq!(value["repeats"], 3);
+    let runs = value["runs"].as_array().expect("an array");
+    assert_eq!(
+        (runs.len(), &runs[0]["trace"], &runs[1]["trace"]),
+        (2, &"mix-fork".into(), &"mix-reduction".into())
+    );
+    for run in runs {
+        assert_eq!((&run["defined"], &run["decider"]), (&true.into(), &"software, 32 slots".into()));
+        let policies = run["policies"].as_array().expect("an array");
+        assert_eq!(policies.len(), 3);
+        for policy in policies {
+            let number = |name: &str| policy[name].as_f64().unwrap_or(-1.0);
+            assert!(number("min_us") > 0.0 && number("min_us") <= number("p50_us"), "{policy}");
+            assert!(number("p50_us") <= number("p99_us"), "{policy}");
+            assert_eq!((&policy["verified"], &policy["difference"]), (&3.into(), &serde_json::Value::Null));
+            assert_eq!(policy["counts"]["launches"], run["kernels"], "{policy}");
+        }
+        let one = |n: usize, name: &str| policies[n][name].as_f64().unwrap_or(-1.0);
+        assert_eq!(one(0, "speedup"), 1.0);
+        assert!((one(1, "speedup") - one(0, "p50_us") / one(1, "p50_us")).abs() < 1e-9, "{run}");
+        assert!(one(0, "overlap") <= 1.0, "serial does not overlap: {run}");
+    }
+}
+
+#[test]
+fn run_compares_policies_in_turn() {
+    let text = succeeds(&[
+        "run",
+        "mix-fork",
+        "--compare",
+        "--repeats",
+        "2",
+        "--policy",
+        "serial,graph",
+        "--no-work",
+    ]);
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
+    let row = |policy: &str| rows.iter().find(|r| r.first() == Some(&policy)).cloned().unwrap_or_default();
+    // The model has no profile of this machine: no prediction on the cpu.
+    assert_eq!((row("serial").len(), row("serial")[4]), (11, "1.00x"), "{text}");
+    assert_eq!(&row("graph")[8..], ["-", "-", "-"], "{text}");
+}
+
+/// A timeline is JSON for Perfetto, of every kernel once; those that depend on each other do not overlap in it.
+#[test]
+fn run_writes_a_timeline() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let file = directory.path().join("timeline.json");
+    let out = file.to_string_lossy();
+    let file_of = |trace: &str| format!("workloads/{trace}.ktrace.jsonl");
+    for trace in ["brax-v1-ant-b256", "mix-fork"] {
+        let args = ["run", trace, "--policy", "serial,streams", "--threads", "4", "--timeline", &out];
+        succeeds(&args);
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{e}"));
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+        let events = value["traceEvents"].as_array().expect("an array");
+        assert_eq!(events[0]["args"]["name"], format!("{trace}, streams"));
+        let source = windlass_runtime::ktrace::Trace::load(file_of(trace)).unwrap_or_else(|e| panic!("{e}"));
+        let kernels: Vec<_> = source.kernels().collect();
+        let mut times = vec![None; kernels.len()];
+        for event in events.iter().filter(|e| e["ph"] == "X") {
+            let k = event["args"]["kernel"].as_u64().expect("a number") as usize;
+            let (start, length) =
+                (event["ts"].as_f64().expect("a number"), event["dur"].as_f64().expect("a number"));
+            assert_eq!(event["name"], kernels[k].name);
+            assert!(times[k].replace((start, start + length)).is_none(), "kernel {k} ran once");
+        }
+        let times: Vec<(f64, f64)> = times.into_iter().map(|t| t.expect("each kernel ran")).collect();
+        let mut pairs = 0;
+        for later in 0..times.len() {
+            for earlier in 0..later {
+                if depends(kernels[earlier], kernels[later]) {
+                    pairs += 1;
+                    // To the nanosecond that the file gives.
+                    assert!(times[earlier].1 <= times[later].0 + 0.0015, "{trace}: {earlier} and {later}");
+                }
+            }
+        }
+        assert!(pairs > 10, "{trace}: {pairs} pairs of kernels depend on each other");
+    }
+    fails(&["run", "mix-fork", "--timeline", "/proc/nowhere/t"], 2, &["/proc/nowhere/t"]);
+}
+
+/// RAW, WAR or WAW, by its definition.
+fn depends(a: &windlass_runtime::ktrace::Kernel, b: &windlass_runtime::ktrace::Kernel) -> bool {
+    let share = |x: &[windlass_runtime::ktrace::Segment], y: &[windlass_runtime::ktrace::Segment]| {
+        x.iter().any(|s| y.iter().any(|t| s.addr.max(t.addr) < s.end().min(t.end())))
+    };
+    share(&a.writes, &b.reads) || share(&a.reads, &b.writes) || share(&a.writes, &b.writes)
+}
+
+#[test]
+fn run_scales_memory_and_says_so() {
+    let args = ["run", "--scale", "64", "--policy", "serial,streams", "--verify", "--no-work"];
+    let output = windlass(&args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let note = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(note.contains("note: brax-v1-ant-b256: memory divided by 64, overlaps kept"), "{note}");
+    assert!(stdout(&output).contains(", memory divided by 64"), "{}", stdout(&output));
+    assert_eq!(memory_by_policy(&stdout(&output)).len(), 2);
+    let output = windlass(&["run", "--scale", "1", "--policy", "serial", "--no-work"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "nothing was divided: {output:?}");
+}
+
+#[test]
+fn run_says_what_is_possible() {
+    fails(
+        &["run", "--policy", "streams,stream"],
+        2,
+        &["no policy `stream`", "streams-ace", "graph-cached", "all"],
+    );
+    fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["--scale 0", "choose 1"]);
+    fails(&["run", "--repeats", "0"], 2, &["--repeats 0", "choose 1 or more"]);
+    fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
+    fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);
+    fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);
+    fails(&["run", "--graph-window", "3", "--policy", "serial"], 2, &["graph-window = 3", "4 to 512"]);
+    fails(&["run", "--in-flight", "513", "--policy", "serial"], 2, &["in-flight = 513", "4 to 512"]);
+    fails(&["run", "--lookahead", "0", "--policy", "serial"], 2, &["lookahead = 0", "1 or more"]);
+    fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
+    fails(&["run", "nowhere.ktrace.jsonl", "--policy", "serial"], 2, &["nowhere.ktrace.jsonl"]);
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Programs under every policy: the image must be the serial one, and must not be where a hazard is dropped.
 
+#[path = "common/programs.rs"]
+mod programs;
+
+use programs::{Random, kernels, program, seed};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
+use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
     ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate,
     Options, Policy, Program, RunError, Runner, SoftwareDecider, Work,
 };
-
-/// SplitMix64; the seed of a test is printed, and `WINDLASS_SEED` sets it.
-struct Random(u64);
 
 /// One run.
 fn run(
@@ -21,70 +22,6 @@ fn run(
     decider: Option<&mut dyn Decider>,
 ) -> Result<Counts, RunError> {
     Runner::new(device, program, declared, options.clone())?.run(policy, decider)
-}
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
-
-fn seed() -> u64 {
-    let seed = std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    println!("WINDLASS_SEED={seed}");
-    seed
-}
-
-/// Kernels over few addresses, of any alignment, with overlaps, updates in place, nothing read, nothing written.
-fn kernels(random: &mut Random, count: usize) -> Vec<Kernel> {
-    let span = 64 + random.below(2000);
-    let segment = |random: &mut Random| Segment {
-        addr: 4096 + random.below(span),
-        bytes: if random.below(10) == 0 { 0 } else { 1 + random.below(120) },
-    };
-    (0..count)
-        .map(|index| {
-            let mut list = |most: u64| -> Vec<Segment> {
-                (0..random.below(most + 1)).map(|_| segment(random)).collect()
-            };
-            let (reads, writes) = (list(4), list(2));
-            Kernel {
-                index: index as u64,
-                name: format!("k{index}"),
-                op: String::new(),
-                kind: if random.below(4) == 0 { KernelType::Tensor } else { KernelType::Simt },
-                grid: [1 + random.below(4) as u32, 1 + random.below(2) as u32, 1],
-                block: [32, 1, 1],
-                smem: 0,
-                regs: None,
-                flops: 0,
-                mnk: None,
-                reads,
-                writes,
-                dur_ns: None,
-                stream: 0,
-                part: None,
-                est: Vec::new(),
-            }
-        })
-        .collect()
-}
-
-fn program(random: &mut Random, count: usize) -> Arc<Program> {
-    let kernels = kernels(random, count);
-    // A host that waits now and then.
-    let cut = random.below(count as u64 + 1) as usize;
-    let sections: &[&[Kernel]] = &[&kernels[..cut], &kernels[cut..]];
-    let scale = 1 + random.below(3);
-    let program = Program::new("random", sections, &vec![Work::default(); count], scale);
-    Arc::new(program.unwrap_or_else(|e| panic!("{e}")))
 }
 
 fn decider(slots: usize) -> SoftwareDecider {
@@ -131,7 +68,10 @@ fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
             let mut decider = decider(1 + random.below(40) as usize);
             let counts = run(policy, &device, &program, &declared, &options, Some(&mut decider));
             let counts = counts.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
-            assert_eq!(device.image().as_ref(), Ok(&want), "round {round}, {policy}, {options:?}");
+            assert!(
+                device.image().as_ref() == Ok(&want),
+                "round {round}, {policy}, {options:?}: not the serial image"
+            );
             if !matches!(policy, Policy::Graph | Policy::GraphCached) {
                 assert_eq!(counts.launches, count as u64, "round {round}, {policy}");
             }
@@ -154,7 +94,7 @@ fn threads_leave_the_serial_image() {
             let options = Options { launchers: 1 + round % 4, ..options(&mut random, count) };
             let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
             result.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
-            assert_eq!(device.image().as_ref(), Ok(&want), "round {round}, {policy}");
+            assert!(device.image().as_ref() == Ok(&want), "round {round}, {policy}: not the serial image");
             let times = device.times().unwrap_or_default();
             assert!(
                 times.iter().all(|t| t.start <= t.end && t.end > 0),
@@ -233,6 +173,28 @@ fn independent_kernels_overlap_and_dependent_ones_do_not() {
     }
 }
 
+/// Where the host of the recorded program waited, this one waits, also where no hazard asks for it.
+#[test]
+fn sections_do_not_overlap() {
+    let mut random = Random(seed());
+    for round in 0..60 {
+        let program = program(&mut random, 40);
+        // Nothing is declared, and so no hazard keeps the order.
+        let mut declared = Declarations::new(&program);
+        (0..40).for_each(|k| declared.forget(k));
+        let device = ChanceDevice::new(program.clone(), 5, random.next());
+        for policy in Policy::ALL {
+            let options = options(&mut random, 40);
+            let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
+            result.unwrap_or_else(|e| panic!("round {round}, {policy}: {e}"));
+            let times = device.times().unwrap_or_default();
+            let (first, second) = times.split_at(program.sections()[0].end);
+            let end = first.iter().map(|t| t.end).max().unwrap_or(0);
+            assert!(second.iter().all(|t| end < t.start), "round {round}, {policy}: {first:?} {second:?}");
+        }
+    }
+}
+
 #[test]
 fn options_out_of_range_are_refused() {
     let program = program(&mut Random(1), 3);
@@ -265,7 +227,7 @@ fn graphs_are_kept_from_run_to_run() {
         let mut run = || runner.run(Policy::GraphCached, None).unwrap_or_else(|e| panic!("{e}"));
         let first = run();
         let second = run();
-        assert_eq!(device.image(), Ok(want));
+        assert!(device.image() == Ok(want), "not the serial image");
         assert_eq!(
             (second.graphs_built, second.graphs_updated),
             (0, first.graphs_built + first.graphs_updated)

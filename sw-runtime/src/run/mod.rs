@@ -8,6 +8,9 @@ pub mod footprint;
 mod hazards;
 mod policy;
 mod program;
+#[cfg(test)]
+#[path = "../../tests/common/random.rs"]
+mod random;
 mod streams;
 
 pub use chance::ChanceDevice;

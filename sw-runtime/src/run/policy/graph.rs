@@ -148,3 +148,47 @@ pub(super) fn run(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Reduction;
+    use crate::run::random::{Random, seed};
+
+    /// Which nodes each comes after, by these edges.
+    fn closure(upstream: &[Vec<u32>]) -> Vec<Vec<bool>> {
+        let mut after = vec![vec![false; upstream.len()]; upstream.len()];
+        for (k, upstream) in upstream.iter().enumerate() {
+            for u in upstream {
+                let before = after[*u as usize].clone();
+                after[k].iter_mut().zip(before).for_each(|(mine, theirs)| *mine |= theirs);
+                after[k][*u as usize] = true;
+            }
+        }
+        after
+    }
+
+    #[test]
+    fn a_reduced_graph_keeps_its_order_with_the_fewest_edges() {
+        let mut random = Random(seed());
+        for _ in 0..300 {
+            let nodes = 1 + random.below(150) as usize;
+            let odds = 1 + random.below(30);
+            let full: Vec<Vec<u32>> =
+                (0..nodes as u32).map(|k| (0..k).filter(|_| random.below(odds) == 0).collect()).collect();
+            // Larger than needed, and used for another graph before.
+            let mut reduction = Reduction::new(nodes + random.below(70) as usize);
+            for (k, _) in full.iter().enumerate() {
+                reduction.reduce(k, (0..k as u32).filter(|u| u % 3 == 0));
+            }
+            let upstream = full.iter().enumerate().map(|(k, u)| reduction.reduce(k, u.iter().copied()));
+            let reduced: Vec<Vec<u32>> = upstream.collect();
+            let after = closure(&full);
+            assert_eq!(closure(&reduced), after, "{full:?}");
+            for (k, upstream) in reduced.iter().enumerate() {
+                assert!(upstream.is_sorted() && upstream.iter().all(|u| full[k].contains(u)));
+                let implied = |u: &u32| upstream.iter().any(|other| after[*other as usize][*u as usize]);
+                assert!(!upstream.iter().any(implied), "node {k} of {full:?}: {upstream:?}");
+            }
+        }
+    }
+}

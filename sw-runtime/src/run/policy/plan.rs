@@ -289,3 +289,125 @@ impl Planner {
 /// Streams that can be planned for, at most; and so the waits of a kernel, one per stream.
 pub(super) const MAX_STREAMS: usize = 64;
 const MAX_WAITS: usize = MAX_STREAMS;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::random::{Random, seed};
+
+    const FREE: Costs = Costs {
+        launch_ns: 0,
+        early_launch_ns: 0,
+        other_launch_ns: 0,
+        busy_launch_ns: 0,
+        record_ns: 0,
+        wait_ns: 0,
+        gap_ns: 0,
+        early_gap_ns: 0,
+        cross_ns: 0,
+    };
+
+    /// What streams are told is followed by the letter: what comes after what is known of every kernel, and each hazard must be in it.
+    #[test]
+    fn waits_that_are_dropped_follow_from_others() {
+        let mut random = Random(seed());
+        let (mut dropped, mut waits) = (0, 0);
+        for round in 0..600 {
+            let (streams, window) = (1 + random.below(9) as usize, 4 + random.below(40) as usize);
+            let (chunk_length, odds) = (1 + random.below(12) as usize, 1 + random.below(12));
+            let forced = random.below(3) == 0;
+            let mut planner = Planner::new(streams, window, 0, FREE, random.below(2) == 0);
+            let kernels = 200;
+            // Row k: the kernels that k comes after.
+            let mut after: Vec<Vec<bool>> = Vec::new();
+            // Of each stream, what the next in it comes after; of each event, what had ended when it was recorded last.
+            let mut ends = vec![vec![false; kernels]; streams];
+            let mut events: Vec<Option<Vec<bool>>> = vec![None; kernels];
+            let mut flying: Vec<(u32, Slot)> = Vec::new();
+            let mut free: Vec<u16> = (0..window as u16).collect();
+            // Streams and places of the planned, and how many the host knows to have ended.
+            let mut placed: Vec<(usize, u32)> = Vec::new();
+            let mut known = 0;
+            let mut chunk: Vec<Planned> = Vec::new();
+            let mut expected = 0;
+            for k in 0..kernels as u32 {
+                // Some of the oldest have ended; what has not been told cannot have.
+                if flying.len() == window || random.below(8) == 0 {
+                    tell(&chunk, &mut after, &mut ends, &mut events);
+                    chunk.clear();
+                    let left = random.below(flying.len() as u64 / 2 + 1) as usize;
+                    for (kernel, slot) in flying.drain(..flying.len() - left) {
+                        let (stream, place) = placed[kernel as usize];
+                        planner.saw(stream, place);
+                        known = kernel + 1;
+                        free.push(slot.0);
+                    }
+                }
+                if chunk.len() == chunk_length {
+                    tell(&chunk, &mut after, &mut ends, &mut events);
+                    chunk.clear();
+                }
+                let upstream: Vec<(u32, Slot)> =
+                    flying.iter().copied().filter(|_| random.below(odds) == 0).collect();
+                let slot = Slot(free.swap_remove(random.below(free.len() as u64) as usize));
+                let stream = forced.then(|| random.below(streams as u64) as usize);
+                let planned = planner.plan((k, slot), &upstream, Estimate::default(), stream, &mut chunk);
+                let elsewhere =
+                    |(kernel, _): &&(u32, Slot)| placed[*kernel as usize].0 != planned.stream as usize;
+                let without_dropping = upstream.iter().filter(elsewhere).count();
+                assert!(planned.waits.len() <= without_dropping, "round {round}, kernel {k}: {planned:?}");
+                assert!(!planned.early || (planned.waits.is_empty() && planned.place > 1), "{planned:?}");
+                expected += upstream.len() as u64 - planned.waits.len() as u64;
+                waits += planned.waits.len();
+                placed.push((planned.stream as usize, planned.place));
+                chunk.push(planned);
+                flying.push((k, slot));
+                // As if the chunk ended here: a later kernel of it may ask for records of these, no more.
+                let mut trial = (after.clone(), ends.clone(), events.clone());
+                tell(&chunk, &mut trial.0, &mut trial.1, &mut trial.2);
+                // No wait follows from another, where none is for a later kernel than was asked for.
+                let waits = &chunk[chunk.len() - 1].waits;
+                if waits.iter().all(|w| upstream.iter().any(|(u, _)| u == w)) {
+                    let implied = |w: &u32| waits.iter().any(|v| trial.0[*v as usize][*w as usize]);
+                    assert!(
+                        !waits.iter().any(implied),
+                        "round {round}, kernel {k}: {waits:?} of {upstream:?}"
+                    );
+                }
+                for (u, _) in &upstream {
+                    let comes_after = trial.0[k as usize][*u as usize] || *u < known;
+                    assert!(comes_after, "round {round}: kernel {k} does not come after {u}: {chunk:?}");
+                }
+            }
+            assert_eq!(planner.dropped, expected, "round {round}");
+            dropped += planner.dropped;
+        }
+        println!("{dropped} waits dropped, {waits} kept");
+        assert!(dropped > 20_000 && waits > 20_000, "{dropped} dropped, {waits} kept");
+    }
+
+    /// Follows what streams are told.
+    fn tell(
+        chunk: &[Planned],
+        after: &mut Vec<Vec<bool>>,
+        ends: &mut [Vec<bool>],
+        events: &mut [Option<Vec<bool>>],
+    ) {
+        for p in chunk {
+            for (stream, kernel) in &p.records_before {
+                events[*kernel as usize] = Some(ends[*stream as usize].clone());
+            }
+            let end = &mut ends[p.stream as usize];
+            for kernel in &p.waits {
+                let event = events[*kernel as usize].as_ref();
+                let event = event.unwrap_or_else(|| panic!("the event of {kernel} was never recorded"));
+                end.iter_mut().zip(event).for_each(|(mine, theirs)| *mine |= theirs);
+            }
+            after.push(end.clone());
+            end[p.kernel as usize] = true;
+            if p.record {
+                events[p.kernel as usize] = Some(end.clone());
+            }
+        }
+    }
+}

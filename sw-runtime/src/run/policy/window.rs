@@ -123,7 +123,8 @@ struct Sender<'a> {
 impl Sender<'_> {
     /// The packet of the next kernel; `None` where the list has no room before an old kernel has ended.
     fn packet(&mut self, kernel: u32, ended: &[bool]) -> Result<Option<Packet>, RunError> {
-        while self.sent.len() >= self.scheduled {
+        // The kernel sent exactly M before this one may be unfinished when this one goes in.
+        while self.sent.len() > self.scheduled {
             self.drop_oldest()?;
         }
         let slot = loop {
@@ -164,6 +165,10 @@ impl Sender<'_> {
 /// Polls without an answer after which faults are asked for.
 const PATIENCE: u32 = 256;
 
+/// Steps in which nothing is taken, started or retired after which a decider that does not settle is taken for settled. The slowest window
+/// needs some hundred clocks for one kernel.
+const STANDSTILL: u32 = 100_000;
+
 pub(super) fn run(
     device: &dyn Device,
     program: &Program,
@@ -172,7 +177,8 @@ pub(super) fn run(
     meter: &mut Meter,
 ) -> Result<(), RunError> {
     let scheduled = decider.scheduled();
-    let checker = Checker::new(declared, scheduled)?;
+    // The list, and the kernel that is compared with it.
+    let checker = Checker::new(declared, scheduled + 1)?;
     let mut sender = Sender { checker, encoding: decider.encoding(), scheduled, sent: VecDeque::new() };
     decider.reset().map_err(RunError::Decider)?;
     let mut ended = vec![false; program.kernels().len()];
@@ -180,7 +186,9 @@ pub(super) fn run(
     let mut ids = [0u32; 256];
     let mut streams: Vec<(Option<u32>, u32)> = vec![(None, 0); device.streams() as usize];
     let mut retired: Vec<u8> = Vec::new();
-    let mut polls = 0;
+    // The ids of kernels that were taken and have not started.
+    let mut waiting = [false; 256];
+    let (mut polls, mut still) = (0, 0u32);
     meter.start();
     for section in program.sections() {
         let mut packet: Option<Packet> = None;
@@ -196,7 +204,9 @@ pub(super) fn run(
                     polls = 0;
                 }
             }
-            if packet.is_none() && (next as usize) < section.end {
+            // Its id may be in use still: with a list of 255, the kernel 256 before has not always started.
+            let id_is_free = next.checked_sub(256).is_none_or(|k| ended[k as usize]);
+            if packet.is_none() && (next as usize) < section.end && id_is_free {
                 packet = sender.packet(next, &ended)?;
                 if let Some(packet) = &packet {
                     ids[usize::from(packet.id)] = next;
@@ -206,12 +216,25 @@ pub(super) fn run(
             let free = streams.iter().position(|(kernel, _)| kernel.is_none());
             let decision =
                 decider.step(packet.as_ref(), &retired, free.is_some()).map_err(RunError::Decider)?;
-            if decision.taken {
-                packet = None;
+            still = still.saturating_add(1);
+            if decision.taken
+                && let Some(packet) = packet.take()
+            {
+                waiting[usize::from(packet.id)] = true;
+                still = 0;
             }
-            retired.drain(..decision.retired.min(retired.len()));
-            left -= decision.retired;
+            let gone = decision.retired.min(retired.len());
+            if gone > 0 {
+                retired.drain(..gone);
+                left -= gone;
+                still = 0;
+            }
             if let (Some(id), Some(stream)) = (decision.started, free) {
+                if !std::mem::take(&mut waiting[usize::from(id)]) {
+                    let what = format!("it starts id {id}, which no kernel that waits has");
+                    return Err(RunError::Decider(what));
+                }
+                still = 0;
                 let (kernel, mark) = &mut streams[stream];
                 let k = ids[usize::from(id)];
                 *mark += 1;
@@ -220,7 +243,7 @@ pub(super) fn run(
                 device.mark(stream as u32, *mark)?;
                 meter.counts.launches += 1;
                 meter.counts.marks += 1;
-            } else if decision.settled && retired.is_empty() {
+            } else if (decision.settled && retired.is_empty()) || still >= STANDSTILL {
                 // Only the device can go on from here.
                 let Some(busy) = streams.iter().position(|(kernel, _)| kernel.is_some()) else {
                     if left > 0 {
