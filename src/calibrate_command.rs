@@ -9,7 +9,7 @@ use std::time::Instant;
 use windlass_cosim::profile::Profile;
 use windlass_cuda::{Calibration, CudaDevice, calibrate};
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
-use windlass_runtime::run::{Costs, Device, Program, Work};
+use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
 
 /// Arguments of `windlass calibrate`.
 #[derive(Args)]
@@ -36,6 +36,8 @@ struct Small {
     launch: u64,
     /// A launch into another stream.
     other_launch: u64,
+    /// Building a graph and instantiating it, per node, where nodes wait for up to two of the eight before.
+    graph_node: u64,
 }
 
 /// Measures kernels of 20 CTAs of 128 threads that read four segments of 4 KiB and write two: medians.
@@ -82,12 +84,33 @@ fn small(device: u32) -> Result<Small, Failure> {
             times.extend(device.times()?.iter().map(|t| t.end.saturating_sub(t.start)));
         }
     }
+    let nodes = 0..KERNELS as u32;
+    let upstream = |k: u32| {
+        let mut waits: Vec<u32> =
+            [1 + k % 8, 1 + k / 8 % 8].iter().filter_map(|d| k.checked_sub(*d)).collect();
+        waits.sort_unstable();
+        waits.dedup();
+        waits
+    };
+    let shape = GraphShape { kernels: nodes.clone().collect(), upstream: nodes.map(upstream).collect() };
+    let mut graphs = Vec::new();
+    for _ in 0..11 {
+        let began = Instant::now();
+        let graph = device.build_graph(&shape)?;
+        graphs.push(began.elapsed().as_nanos() as u64 / KERNELS);
+        device.destroy_graph(graph);
+    }
     let median = |values: &mut Vec<u64>| {
         values.sort_unstable();
         values[values.len() / 2]
     };
     let [one, others] = &mut launches;
-    Ok(Small { alone: median(&mut times), launch: median(one), other_launch: median(others) })
+    Ok(Small {
+        alone: median(&mut times),
+        launch: median(one),
+        other_launch: median(others),
+        graph_node: median(&mut graphs),
+    })
 }
 
 /// The base, with what was measured: the host's costs, and the least time of a kernel.
@@ -101,7 +124,7 @@ fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
     host.synchronise_ns = whole(measured.synchronise_ns);
     host.event_wait_ns = whole(measured.notice_ns);
     host.stream_gap_ns = whole(measured.stream_gap_ns);
-    host.graph_node_ns = whole(measured.graph_node_ns + measured.graph_instantiate_node_ns);
+    host.graph_node_ns = kernels.graph_node;
     host.graph_launch_ns = whole(measured.graph_start_ns);
     host.graph_edge_ns = whole(measured.graph_gap_ns);
     host.notice_ns = whole(measured.notice_ns);
