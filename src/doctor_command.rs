@@ -70,12 +70,17 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
     let pyosys = Yosys::pyosys();
     let library = liberty::default_path();
     missing |= library.is_err();
+    let (driver, nvrtc) = (windlass_cuda::driver_version(), windlass_cuda::nvrtc_version());
     if args.json {
         let object = serde_json::json!({
             "format_version": FORMAT_VERSION,
             "tools": tools,
             "pyosys": pyosys.as_ref().map(|y| y.version.clone()),
             "cell_library": library.as_ref().ok().map(|p| p.display().to_string()),
+            "cuda_driver": driver.as_ref().ok(),
+            "cuda_driver_error": driver.as_ref().err().map(ToString::to_string),
+            "nvrtc": nvrtc.as_ref().ok().map(|(version, file)| format!("{version} ({})", file.display())),
+            "nvrtc_error": nvrtc.as_ref().err().map(ToString::to_string),
             "cell_library_error": library.as_ref().err().map(ToString::to_string),
         });
         writeln!(stdout, "{object}")?;
@@ -94,6 +99,20 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
         match library {
             Ok(path) => writeln!(stdout, "ok       {:<15} {}", "cell library", path.display())?,
             Err(error) => writeln!(stdout, "MISSING  {:<15} {error}", "cell library")?,
+        }
+        match driver {
+            Ok(version) => writeln!(stdout, "ok       {:<15} for CUDA {version}", "NVIDIA driver")?,
+            Err(error) => {
+                writeln!(stdout, "optional {:<15} needed to run kernels on a GPU: {error}", "NVIDIA driver")?
+            }
+        }
+        match nvrtc {
+            Ok((version, file)) => {
+                writeln!(stdout, "ok       {:<15} {version} ({})", "NVRTC", file.display())?
+            }
+            Err(error) => {
+                writeln!(stdout, "optional {:<15} needed to compile CUDA kernels: {error}", "NVRTC")?
+            }
         }
     }
     Ok(if missing { Outcome::Wrong } else { Outcome::Done })

@@ -951,6 +951,9 @@ fn run_says_what_is_possible() {
 fn doctor_knows_every_tool() {
     let value = json(&succeeds(&["doctor", "--json"]));
     assert_eq!(value["tools"].as_array().map(Vec::len), Some(7));
+    for (found, error) in [("cuda_driver", "cuda_driver_error"), ("nvrtc", "nvrtc_error")] {
+        assert_ne!(value[found].is_string(), value[error].is_string(), "{value}");
+    }
     let output = run(&["doctor"], &[("VERILATOR", "/nonexistent/verilator")]);
     assert_eq!(output.status.code(), Some(1), "a missing tool is status 1");
     assert!(stdout(&output).contains("apt-get install verilator"), "{}", stdout(&output));
