@@ -92,10 +92,10 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 32, value_name = "N")]
     slots: usize,
     /// Kernels of one graph under graph-cached
-    #[arg(long, default_value_t = 128, value_name = "N")]
+    #[arg(long, default_value_t = 64, value_name = "N")]
     graph_window: usize,
     /// Kernels in flight under streams and pdl
-    #[arg(long, default_value_t = 256, value_name = "N")]
+    #[arg(long, default_value_t = 512, value_name = "N")]
     in_flight: usize,
     /// Kernels that streams and pdl look at together before they launch the first of them
     #[arg(long, default_value_t = 32, value_name = "N")]

@@ -254,6 +254,9 @@ impl Context {
     /// Makes it the calling thread's.
     #[inline]
     pub(crate) fn enter(&self) -> Result<(), DeviceError> {
+        if self.abandoned.load(Ordering::Relaxed) {
+            return Err(self.failed("a call", "a kernel of this context hangs; open the device anew".into()));
+        }
         if CURRENT.get() == self.id { Ok(()) } else { self.set_current() }
     }
 
@@ -287,7 +290,7 @@ impl Context {
         DeviceError::Call { device: self.name.clone(), call, reason }
     }
 
-    /// Nothing of it is freed from here on.
+    /// Nothing of it is freed from here on, and nothing more is asked of it: the answer might never come.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }

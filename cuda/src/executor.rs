@@ -19,9 +19,11 @@ use windlass_runtime::runtime::{
 /// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
 ///
 /// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. When a kernel faults,
-/// it and all others in flight fail, and so do all after them: CUDA wants a new process then. There is no watchdog: a kernel that never ends is waited for.
+/// it and all others in flight fail, and so do all after them: CUDA wants a new process then. When no kernel in flight has ended for the
+/// watchdog's time, all of them fail, and so do all after them; another `Cuda` works, and the memory of this one is not given back.
 pub struct Cuda {
     context: Arc<Context>,
+    watchdog: Duration,
     streams: Arc<Vec<Stream>>,
     marks: Arc<Marks>,
     /// Of each stream, the last mark it was given.
@@ -76,7 +78,24 @@ impl Cuda {
         let marks = Arc::new(Marks::new(&context, count)?);
         let free = (0..count).rev().collect();
         let (streams, values) = (Arc::new(streams), vec![0; count]);
-        Ok(Self { context, streams, marks, values, free, compiled: HashMap::new(), connection: None })
+        let watchdog = Duration::from_secs(60);
+        Ok(Self {
+            context,
+            watchdog,
+            streams,
+            marks,
+            values,
+            free,
+            compiled: HashMap::new(),
+            connection: None,
+        })
+    }
+
+    /// How long nothing in flight may end before a kernel is taken to hang; a minute where nothing is said.
+    #[must_use]
+    pub fn watchdog(mut self, time: Duration) -> Self {
+        self.watchdog = time;
+        self
     }
 
     /// The function of a source, compiled at most once in this process.
@@ -197,6 +216,7 @@ impl Executor for Cuda {
         let (free, freed) = channel();
         let notice = Notice {
             context: self.context.clone(),
+            watchdog: self.watchdog,
             streams: self.streams.clone(),
             marks: self.marks.clone(),
             arrivals,
@@ -232,6 +252,7 @@ impl Drop for Cuda {
 /// Notices completions, on a thread of its own.
 struct Notice {
     context: Arc<Context>,
+    watchdog: Duration,
     streams: Arc<Vec<Stream>>,
     marks: Arc<Marks>,
     arrivals: Receiver<Flight>,
@@ -273,8 +294,13 @@ impl Notice {
             }
             if now - asked > Self::ASK {
                 asked = now;
-                if let Err(error) = self.fault() {
-                    let cause = Cause::Executor(error.to_string());
+                let hangs = now - news > self.watchdog;
+                let fault = if hangs { None } else { self.fault().err().map(|e| e.to_string()) };
+                if hangs {
+                    self.context.abandon();
+                }
+                if let Some(what) = fault.or_else(|| hangs.then(|| self.hanging())) {
+                    let cause = Cause::Executor(what);
                     for flight in flights.drain(..) {
                         let _ = self.free.send(flight.stream);
                         self.completions.complete(flight.token, Err(cause.clone()));
@@ -287,6 +313,13 @@ impl Notice {
                 _ => std::thread::sleep(Self::SLEEP),
             }
         }
+    }
+
+    fn hanging(&self) -> String {
+        let (name, time) = (&self.context.name, self.watchdog);
+        format!(
+            "{name}: nothing in flight has ended for {time:?}; a kernel hangs, or `Cuda::watchdog` is too short"
+        )
     }
 
     const SPIN: Duration = Duration::from_micros(20);

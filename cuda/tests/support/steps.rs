@@ -42,7 +42,12 @@ pub const STEPS: [Step; 18] = [
 ];
 
 /// Each wants a process of its own: CUDA may give it nothing afterwards.
-pub const FAULTS: [Step; 3] = [("fault", fault), ("executor, fault", executor_fault), ("hang", hang)];
+pub const FAULTS: [Step; 4] = [
+    ("fault", fault),
+    ("executor, fault", executor_fault),
+    ("hang", hang),
+    ("executor, hang", executor_hang),
+];
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
@@ -554,6 +559,35 @@ fn large(options: Options) -> Outcome {
     Ok(format!(
         "{words} words; kernels of {lasted:?} us; with copy and comparison {took:?}, on the host {reference:?}"
     ))
+}
+
+fn executor_hang(options: Options) -> Outcome {
+    const SPIN: &str = r#"
+extern "C" __global__ void spin(float *y) {
+    long long start = clock64();
+    while (clock64() - start < 5000000000ll) {}
+    *y = 1.0f;
+}"#;
+    let cuda_executor = Cuda::new(options.ordinal, 4).map_err(text)?.watchdog(Duration::from_millis(300));
+    let mut rt = Runtime::builder().executor(cuda_executor).build().map_err(text)?;
+    let spin = rt.register(Kernel::new("spin").read_write("y").cuda(cuda(SPIN, "spin"))).map_err(text)?;
+    let y = rt.buffer::<f32>(1000).map_err(text)?;
+    rt.launch(spin, 1, 1, args![y]).map_err(text)?;
+    rt.launch(spin, 1, 1, args![y]).map_err(text)?;
+    let begun = Instant::now();
+    let error = match rt.synchronize() {
+        Err(error) => text(error),
+        Ok(()) => return Err("nothing was noticed".into()),
+    };
+    if begun.elapsed() > Duration::from_secs(2) || !error.contains("nothing in flight has ended") {
+        return Err(format!("after {:?}: {error}", begun.elapsed()));
+    }
+    if rt.read(y).is_ok() {
+        return Err("what the kernel should have written can be read".into());
+    }
+    drop(rt);
+    executor(Options { timeout: Duration::from_secs(10), ..options })
+        .map(|after| format!("{error}\n    another executor: {after}"))
 }
 
 fn hang(options: Options) -> Outcome {

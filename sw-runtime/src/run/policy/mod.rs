@@ -105,8 +105,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             window: 32,
-            graph_window: 128,
-            in_flight: 256,
+            graph_window: 64,
+            in_flight: 512,
             lookahead: 32,
             launchers: 1,
             costs: None,

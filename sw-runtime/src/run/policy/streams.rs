@@ -170,7 +170,7 @@ impl Run<'_> {
         }
         // A mark takes a stream as long as a kernel that does nothing: no more of them than keep the window from running full.
         self.unmarked += chunk.len();
-        if self.unmarked >= self.options.in_flight / 4 {
+        if self.unmarked >= self.options.in_flight / 2 {
             self.mark_all(meter, to)?;
         }
         Ok(())
@@ -199,8 +199,8 @@ impl Run<'_> {
     ) -> Result<(), RunError> {
         let mut chunk = Chunk::default();
         let mut polls = 0u32;
-        // The first kernels are launched soon; later ones are planned while those run.
-        let mut lookahead = self.options.lookahead.min(4);
+        // The first kernel is launched at once; later ones are planned while it runs.
+        let mut lookahead = 1;
         for section in program.sections() {
             let mut next = section.start;
             while next < section.end {
