@@ -120,7 +120,7 @@ fn an_id_is_not_given_again_before_its_kernel_has_ended() {
     let mut kernels = vec![kernel(1000, 1001), kernel(1001, 1002)];
     kernels.extend((0..400).map(|k| kernel(k, 500 + k)));
     let mut work = vec![Work::default(); kernels.len()];
-    work[0].cta_ns = 100_000_000;
+    work[0].cta_ns = 1_000_000_000;
     let program = Arc::new(Program::new("ids", &[&kernels], &work, 1).unwrap_or_else(|e| panic!("{e}")));
     let options = CpuOptions { threads: 2, streams: 4, ..CpuOptions::default() };
     let device = CpuDevice::new(program.clone(), options).unwrap_or_else(|e| panic!("{e}"));
@@ -306,9 +306,9 @@ fn a_decider_that_is_wrong_is_noticed() {
 
 #[test]
 fn kernels_that_share_nothing_overlap_and_the_others_do_not() {
-    // Two chains.
-    let kernels: Vec<Kernel> = (0..20).map(|k| kernel(k % 2, k % 2)).collect();
-    let work = vec![Work { cta_ns: 2_000_000, ..Work::default() }; 20];
+    // Two chains; each kernel takes longer than a processor is given at a time, also where others want it.
+    let kernels: Vec<Kernel> = (0..6).map(|k| kernel(k % 2, k % 2)).collect();
+    let work = vec![Work { cta_ns: 30_000_000, ..Work::default() }; 6];
     let program = Arc::new(Program::new("chains", &[&kernels], &work, 1).unwrap_or_else(|e| panic!("{e}")));
     let options = CpuOptions { threads: 2, streams: 4, ..CpuOptions::default() };
     let device = CpuDevice::new(program.clone(), options).unwrap_or_else(|e| panic!("{e}"));

@@ -150,9 +150,9 @@ fn independent_kernels_overlap_and_dependent_ones_do_not() {
         writes: vec![Segment { addr: write * 1024, bytes: 64 }],
         ..kernels(&mut Random(index), 1).remove(0)
     };
-    // Two chains of ten that share nothing.
-    let kernels: Vec<Kernel> = (0..20).map(|k| kernel(k, 1 + k % 2, 1 + k % 2)).collect();
-    let work = vec![Work { cta_ns: 2_000_000, ..Work::default() }; 20];
+    // Two chains of three that share nothing; each kernel takes longer than a processor is given at a time, also where others want it.
+    let kernels: Vec<Kernel> = (0..6).map(|k| kernel(k, 1 + k % 2, 1 + k % 2)).collect();
+    let work = vec![Work { cta_ns: 30_000_000, ..Work::default() }; 6];
     let program = Arc::new(Program::new("chains", &[&kernels], &work, 1).unwrap_or_else(|e| panic!("{e}")));
     let declared = Declarations::new(&program);
     let options_of = CpuOptions { threads: 2, streams: 4, ..CpuOptions::default() };
