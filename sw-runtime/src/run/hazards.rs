@@ -7,6 +7,9 @@ use windlass_hazards::{Access, Config, Engine, Error, Rule, Slot};
 /// Most allocations that are told apart: the hazard engine's limit, with room to spare.
 const MAX_REGIONS: usize = 60_000;
 
+/// Most segments beyond the slots' own: the hazard engine's limit for its largest windows, which take them in sixes.
+const MOST_SPILLED: usize = 24_576;
+
 /// What each kernel reads and writes, as an application declares it with its launches.
 #[derive(Clone, Debug)]
 pub struct Declarations {
@@ -64,6 +67,12 @@ impl<'a> Checker<'a> {
     pub(super) fn new(declared: &'a Declarations, window: usize) -> Result<Self, Error> {
         let mut config = Config::new(window);
         config.rule = declared.rule;
+        // A window that is full of segments before it is full of kernels makes a policy wait for the device where it has no reason to:
+        // room for as many as the kernels of the longest run of `window` have, where that can be had.
+        let segments: Vec<usize> =
+            declared.kernels.iter().map(|(reads, writes)| reads.len() + writes.len()).collect();
+        let most = segments.windows(window.min(segments.len()).max(1)).map(|w| w.iter().sum::<usize>()).max();
+        config.spill = most.unwrap_or(0).clamp(config.spill, MOST_SPILLED);
         let mut engine = Engine::with_config(&config)?;
         for region in &declared.regions {
             engine.declare_at(region.start * 4, region.len() * 4)?;

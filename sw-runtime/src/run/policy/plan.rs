@@ -27,6 +27,21 @@ pub struct Costs {
     pub cross_ns: u32,
 }
 
+impl Costs {
+    /// Nothing costs anything: overlap always pays.
+    pub const FREE: Self = Self {
+        launch_ns: 0,
+        early_launch_ns: 0,
+        other_launch_ns: 0,
+        busy_launch_ns: 0,
+        record_ns: 0,
+        wait_ns: 0,
+        gap_ns: 0,
+        early_gap_ns: 0,
+        cross_ns: 0,
+    };
+}
+
 /// What is expected of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -295,18 +310,6 @@ mod tests {
     use super::*;
     use crate::run::random::{Random, seed};
 
-    const FREE: Costs = Costs {
-        launch_ns: 0,
-        early_launch_ns: 0,
-        other_launch_ns: 0,
-        busy_launch_ns: 0,
-        record_ns: 0,
-        wait_ns: 0,
-        gap_ns: 0,
-        early_gap_ns: 0,
-        cross_ns: 0,
-    };
-
     /// What streams are told is followed by the letter: what comes after what is known of every kernel, and each hazard must be in it.
     #[test]
     fn waits_that_are_dropped_follow_from_others() {
@@ -316,7 +319,7 @@ mod tests {
             let (streams, window) = (1 + random.below(9) as usize, 4 + random.below(40) as usize);
             let (chunk_length, odds) = (1 + random.below(12) as usize, 1 + random.below(12));
             let forced = random.below(3) == 0;
-            let mut planner = Planner::new(streams, window, 0, FREE, random.below(2) == 0);
+            let mut planner = Planner::new(streams, window, 0, Costs::FREE, random.below(2) == 0);
             let kernels = 200;
             // Row k: the kernels that k comes after.
             let mut after: Vec<Vec<bool>> = Vec::new();

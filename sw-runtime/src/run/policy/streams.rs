@@ -61,19 +61,6 @@ impl Teller for Direct<'_> {
 /// exact, and one stream cannot go wrong.
 const WORTH_IT: f64 = 0.93;
 
-/// Where nothing is said of costs, overlap pays.
-const FREE: Costs = Costs {
-    launch_ns: 0,
-    early_launch_ns: 0,
-    other_launch_ns: 0,
-    busy_launch_ns: 0,
-    record_ns: 0,
-    wait_ns: 0,
-    gap_ns: 0,
-    early_gap_ns: 0,
-    cross_ns: 0,
-};
-
 struct Run<'a> {
     device: &'a dyn Device,
     checker: Checker<'a>,
@@ -258,7 +245,7 @@ pub(super) fn run(
 ) -> Result<(), RunError> {
     let streams = (device.streams() as usize).min(MAX_STREAMS);
     let launchers = options.launchers.min(streams);
-    let costs = options.costs.unwrap_or(FREE);
+    let costs = options.costs.unwrap_or(Costs::FREE);
     let planner = Planner::new(streams, options.in_flight, launchers, costs, early);
     let mut run = Run {
         device,
