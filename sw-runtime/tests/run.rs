@@ -234,3 +234,29 @@ fn graphs_are_kept_from_run_to_run() {
         );
     }
 }
+
+/// Also where nobody waits for it but by polling.
+#[test]
+fn a_kernel_that_does_not_end_ends_every_policy() {
+    let mut random = Random(seed());
+    let mut kernels = kernels(&mut random, 30);
+    let mut work = vec![Work::default(); 30];
+    kernels[3].grid = [1, 1, 1];
+    work[3].cta_ns = 4_000_000_000;
+    let program = Arc::new(Program::new("hang", &[&kernels], &work, 1).unwrap_or_else(|e| panic!("{e}")));
+    std::thread::scope(|scope| {
+        for policy in Policy::ALL {
+            let program = program.clone();
+            scope.spawn(move || {
+                let declared = Declarations::new(&program);
+                let timeout = std::time::Duration::from_millis(500);
+                let options_of = CpuOptions { threads: 1, timeout, ..CpuOptions::default() };
+                let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
+                let options = Options { in_flight: 8, launchers: 1, ..Options::default() };
+                let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(8)));
+                let timeout = matches!(result, Err(RunError::Device(DeviceError::Timeout { .. })));
+                assert!(timeout, "{policy}: {result:?}");
+            });
+        }
+    });
+}

@@ -219,6 +219,32 @@ impl Meter {
     }
 }
 
+/// How long a policy has polled without news. After a second it synchronises, for that is where the device's watchdog is.
+pub(super) struct Silence(Instant);
+
+impl Silence {
+    const LONG: Duration = Duration::from_secs(1);
+
+    pub(super) fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Something has ended.
+    pub(super) fn broken(&mut self) {
+        self.0 = Instant::now();
+    }
+
+    /// To be called now and then while polling; `stream` has not ended.
+    pub(super) fn watch(&mut self, device: &dyn Device, stream: u32) -> Result<(), DeviceError> {
+        device.check(stream)?;
+        if self.0.elapsed() > Self::LONG {
+            device.synchronise(stream)?;
+            self.broken();
+        }
+        Ok(())
+    }
+}
+
 /// Runs a program on a device, again and again. Graphs of [`Policy::GraphCached`] are kept from run to run, as an application that repeats a
 /// step keeps them.
 pub struct Runner<'a> {

@@ -148,6 +148,11 @@ impl Planner {
         tail.known = tail.known.max(place);
     }
 
+    /// Where a kernel in flight is.
+    pub(super) fn stream(&self, slot: Slot) -> u32 {
+        self.flights[slot.index()].stream
+    }
+
     pub(super) fn has_ended(&self, slot: Slot) -> bool {
         let flight = &self.flights[slot.index()];
         self.tails[flight.stream as usize].known >= flight.place

@@ -1,7 +1,7 @@
 //! Kernels in several streams that wait for each other's events; nothing waits on the host but for room in the window, and at its own syncs.
 
 use super::plan::{Costs, MAX_STREAMS, Planned, Planner};
-use super::{Meter, Options, RunError};
+use super::{Meter, Options, RunError, Silence};
 use crate::run::device::{Device, DeviceError};
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
@@ -185,7 +185,7 @@ impl Run<'_> {
         to: &mut dyn Teller,
     ) -> Result<(), RunError> {
         let mut chunk = Chunk::default();
-        let mut polls = 0u32;
+        let (mut polls, mut silence) = (0u32, Silence::new());
         // The first kernel is launched at once; later ones are planned while it runs.
         let mut lookahead = 1;
         for section in program.sections() {
@@ -199,14 +199,18 @@ impl Run<'_> {
                     // No room: everything is marked, and something will end.
                     self.mark_all(meter, to)?;
                     polls = polls.wrapping_add(1);
+                    if polls == 1 {
+                        silence.broken();
+                    }
                     if polls.is_multiple_of(256) {
                         to.finish()?;
-                        for stream in 0..self.streams as u32 {
-                            self.device.check(stream)?;
+                        if let Some((_, slot)) = self.flying.first() {
+                            silence.watch(self.device, self.planner.stream(*slot))?;
                         }
                     }
                     std::hint::spin_loop();
                 } else {
+                    polls = 0;
                     self.tell(&chunk.multi, meter, to)?;
                 }
             }

@@ -1,7 +1,7 @@
 //! A scheduling window decides: hardware, its model, or software. The host sends packets, kernels that it offers go to streams, and those that
 //! have ended go back to it.
 
-use super::{Meter, RunError};
+use super::{Meter, RunError, Silence};
 use crate::host::{Encoding, Packet, Upstream};
 use crate::run::device::Device;
 use crate::run::hazards::{Checker, Declarations};
@@ -189,6 +189,7 @@ pub(super) fn run(
     // The ids of kernels that were taken and have not started.
     let mut waiting = [false; 256];
     let (mut polls, mut still) = (0, 0u32);
+    let mut silence = Silence::new();
     meter.start();
     for section in program.sections() {
         let mut packet: Option<Packet> = None;
@@ -201,6 +202,9 @@ pub(super) fn run(
                     *kernel = None;
                     retired.push((k % 256) as u8);
                     ended[k as usize] = true;
+                    if polls >= PATIENCE {
+                        silence.broken();
+                    }
                     polls = 0;
                 }
             }
@@ -252,8 +256,10 @@ pub(super) fn run(
                     continue;
                 };
                 polls += 1;
-                if polls % PATIENCE == 0 {
-                    device.check(busy as u32)?;
+                if polls == PATIENCE {
+                    silence.broken();
+                } else if polls % PATIENCE == 0 {
+                    silence.watch(device, busy as u32)?;
                 } else {
                     std::hint::spin_loop();
                 }
