@@ -260,3 +260,31 @@ fn a_kernel_that_does_not_end_ends_every_policy() {
         }
     });
 }
+
+/// What overlap is worth in a stretch does not depend on how long the run has been going.
+#[test]
+fn kernels_that_are_worth_overlapping_do_late_in_a_run_too() {
+    let kernel = |index: u64, place: u64| Kernel {
+        grid: [1, 1, 1],
+        reads: vec![Segment { addr: place * 1024, bytes: 64 }],
+        writes: vec![Segment { addr: place * 1024, bytes: 64 }],
+        ..kernels(&mut Random(index), 1).remove(0)
+    };
+    // One chain, then two.
+    let kernels: Vec<Kernel> = (0..800).map(|k| kernel(k, 1 + if k < 400 { 0 } else { k % 2 })).collect();
+    let program = Program::new("chains", &[&kernels], &[Work::default(); 800], 1);
+    let program = Arc::new(program.unwrap_or_else(|e| panic!("{e}")));
+    let declared = Declarations::new(&program);
+    let device = ChanceDevice::new(program.clone(), 4, 1);
+    let costs = Costs { launch_ns: 100, other_launch_ns: 100, gap_ns: 1000, cross_ns: 1000, ..Costs::FREE };
+    let options = Options {
+        costs: Some(costs),
+        estimates: vec![Estimate { ns: 5000.0, share: 0.1 }; 800],
+        launchers: 0,
+        ..Options::default()
+    };
+    let counts = run(Policy::Streams, &device, &program, &declared, &options, None);
+    let counts = counts.unwrap_or_else(|e| panic!("{e}"));
+    let part = counts.stretches_in_one_stream as f64 / counts.stretches as f64;
+    assert!((0.4..0.65).contains(&part), "{counts:?}");
+}

@@ -57,8 +57,8 @@ impl Teller for Direct<'_> {
     }
 }
 
-/// One stream for a stretch of kernels is taken where several would not end sooner than this part of its time: what is expected is not
-/// exact, and one stream cannot go wrong.
+/// One stream for a stretch of kernels is taken where several would not end sooner than this part of the stretch's time: what is expected is
+/// not exact, and one stream cannot go wrong.
 const WORTH_IT: f64 = 0.93;
 
 struct Run<'a> {
@@ -109,7 +109,7 @@ impl Run<'_> {
         if compare {
             self.single.copy_from(&self.planner);
         }
-        let stream = self.single.longest();
+        let (stream, before) = (self.single.longest(), self.single.end());
         while *next < end {
             let k = *next as u32;
             if self.flying.first().is_some_and(|(oldest, _)| k - oldest >= SPAN) {
@@ -128,7 +128,8 @@ impl Run<'_> {
             *next += 1;
         }
         meter.counts.stretches += u64::from(!chunk.multi.is_empty());
-        if compare && !chunk.multi.is_empty() && self.planner.end() >= WORTH_IT * self.single.end() {
+        let one_takes = self.single.end() - before;
+        if compare && !chunk.multi.is_empty() && self.planner.end() - before >= WORTH_IT * one_takes {
             self.planner.copy_from(&self.single);
             std::mem::swap(&mut chunk.multi, &mut chunk.one);
             meter.counts.stretches_in_one_stream += 1;
