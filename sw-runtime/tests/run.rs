@@ -9,7 +9,7 @@ use std::sync::Arc;
 use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
     ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate,
-    Options, Policy, Program, RunError, Runner, SoftwareDecider, Work,
+    GraphId, GraphShape, Options, Policy, Program, RunError, Runner, SoftwareDecider, Work,
 };
 
 /// One run.
@@ -287,4 +287,27 @@ fn kernels_that_are_worth_overlapping_do_late_in_a_run_too() {
     let counts = counts.unwrap_or_else(|e| panic!("{e}"));
     let part = counts.stretches_in_one_stream as f64 / counts.stretches as f64;
     assert!((0.4..0.65).contains(&part), "{counts:?}");
+}
+
+#[test]
+fn what_a_device_does_not_have_is_an_error() {
+    let program = program(&mut Random(1), 3);
+    let cpu = CpuDevice::new(program.clone(), CpuOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let chance = ChanceDevice::new(program.clone(), 8, 1);
+    for device in [&cpu as &dyn Device, &chance] {
+        let shape = GraphShape { kernels: vec![3], upstream: vec![Vec::new()] };
+        let graph = device.build_graph(&shape).unwrap_or_else(|e| panic!("{e}"));
+        for result in [
+            device.launch(8, 0, false),
+            device.launch(0, 3, false),
+            device.record(8, 0),
+            device.mark(8, 1),
+            device.launch_graph(0, graph),
+            device.launch_graph(0, GraphId(7)),
+        ] {
+            assert!(matches!(result, Err(DeviceError::Unsupported { .. })), "{result:?}");
+        }
+        assert_eq!(device.progress(8), 0);
+    }
+    Declarations::new(&program).forget(3);
 }

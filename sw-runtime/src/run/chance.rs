@@ -4,7 +4,7 @@
 use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime};
 use super::footprint::initial_image;
 use super::program::Program;
-use super::streams::{Graphs, Start, Streams};
+use super::streams::{Graphs, Lacking, Start, Streams};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A program on a device of chance. A kernel reads all its words when it starts and writes all of them when it ends.
@@ -88,9 +88,9 @@ impl ChanceDevice {
     }
 
     /// Gives the streams something; now and then something happens.
-    fn give(&self, f: impl FnOnce(&mut State)) -> Result<(), DeviceError> {
+    fn give(&self, f: impl FnOnce(&mut State) -> Result<(), Lacking>) -> Result<(), DeviceError> {
         let mut state = self.lock();
-        f(&mut state);
+        f(&mut state).map_err(|what| DeviceError::Unsupported { device: self.name(), what })?;
         state.settle();
         while state.random().is_multiple_of(4) && state.step(&self.program) {}
         Ok(())
@@ -172,9 +172,8 @@ impl Device for ChanceDevice {
 
     fn launch_graph(&self, stream: u32, graph: GraphId) -> Result<(), DeviceError> {
         self.give(|state| {
-            if let Some(shape) = state.graphs.get(graph) {
-                state.streams.graph(stream, shape);
-            }
+            let shape = state.graphs.get(graph);
+            state.streams.graph(stream, shape)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest_of};
 use super::footprint::initial;
 use super::program::Program;
-use super::streams::{Graphs, Start, Streams};
+use super::streams::{Graphs, Lacking, Start, Streams};
 use crate::runtime::panic_message;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -115,12 +115,12 @@ impl CpuDevice {
     }
 
     /// Gives the streams something, and starts what may start.
-    fn give(&self, f: impl FnOnce(&mut State)) -> Result<(), DeviceError> {
+    fn give(&self, f: impl FnOnce(&mut State) -> Result<(), Lacking>) -> Result<(), DeviceError> {
         let mut state = self.shared.lock();
         if let Some(fault) = &state.fault {
             return Err(fault.clone());
         }
-        f(&mut state);
+        f(&mut state).map_err(|what| DeviceError::Unsupported { device: self.name(), what })?;
         self.shared.settle(state, Vec::new(), |running, hands| {
             for _ in 0..hands {
                 let (shared, running) = (self.shared.clone(), running.clone());
@@ -260,7 +260,7 @@ impl Device for CpuDevice {
     }
 
     fn progress(&self, stream: u32) -> u32 {
-        self.shared.progress[stream as usize].load(Ordering::Acquire)
+        self.shared.progress.get(stream as usize).map_or(0, |p| p.load(Ordering::Acquire))
     }
 
     fn check(&self, _: u32) -> Result<(), DeviceError> {
@@ -300,9 +300,8 @@ impl Device for CpuDevice {
 
     fn launch_graph(&self, stream: u32, graph: GraphId) -> Result<(), DeviceError> {
         self.give(|state| {
-            if let Some(shape) = state.graphs.get(graph) {
-                state.streams.graph(stream, shape);
-            }
+            let shape = state.graphs.get(graph);
+            state.streams.graph(stream, shape)
         })
     }
 

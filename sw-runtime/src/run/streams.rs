@@ -39,6 +39,11 @@ struct Stream {
     progress: u32,
 }
 
+/// What a device does not have.
+pub(super) type Lacking = &'static str;
+const NO_STREAM: Lacking = "a stream of that number";
+const NO_KERNEL: Lacking = "a kernel of that number";
+
 /// All streams of a device.
 #[derive(Default)]
 pub(super) struct Streams {
@@ -59,44 +64,67 @@ impl Streams {
         }
     }
 
-    pub(super) fn kernel(&mut self, stream: u32, kernel: u32) {
-        self.streams[stream as usize].ops.push_back(Op::Kernel(kernel));
+    /// Gives a stream something; an error where there is no such stream.
+    fn give(&mut self, stream: u32, op: Op) -> Result<(), Lacking> {
+        let stream = self.streams.get_mut(stream as usize).ok_or(NO_STREAM)?;
+        stream.ops.push_back(op);
+        Ok(())
     }
 
-    pub(super) fn graph(&mut self, stream: u32, shape: Arc<GraphShape>) {
-        self.streams[stream as usize].ops.push_back(Op::Graph(shape));
+    pub(super) fn kernel(&mut self, stream: u32, kernel: u32) -> Result<(), Lacking> {
+        match self.times.get(kernel as usize) {
+            Some(_) => self.give(stream, Op::Kernel(kernel)),
+            None => Err(NO_KERNEL),
+        }
     }
 
-    pub(super) fn record(&mut self, stream: u32, event: u32) {
+    pub(super) fn graph(&mut self, stream: u32, shape: Option<Arc<GraphShape>>) -> Result<(), Lacking> {
+        let shape = shape.ok_or("a graph of that number")?;
+        let kernels = self.times.len();
+        if shape.kernels.iter().any(|k| *k as usize >= kernels) {
+            return Err(NO_KERNEL);
+        }
+        // A node waits for nodes before it, each once.
+        let ordered = |(node, upstream): (usize, &Vec<u32>)| {
+            upstream.is_sorted_by(|a, b| a < b) && upstream.last().is_none_or(|u| (*u as usize) < node)
+        };
+        if shape.upstream.len() != shape.kernels.len() || !shape.upstream.iter().enumerate().all(ordered) {
+            return Err("graphs whose nodes do not wait for earlier ones alone");
+        }
+        self.give(stream, Op::Graph(shape))
+    }
+
+    pub(super) fn record(&mut self, stream: u32, event: u32) -> Result<(), Lacking> {
         let record = self.records.len();
+        self.give(stream, Op::Record(record))?;
         self.records.push(false);
         let event = event as usize;
         if self.events.len() <= event {
             self.events.resize(event + 1, None);
         }
         self.events[event] = Some(record);
-        self.streams[stream as usize].ops.push_back(Op::Record(record));
+        Ok(())
     }
 
     /// As in CUDA, an event that was never recorded makes nobody wait.
-    pub(super) fn wait(&mut self, stream: u32, event: u32) {
-        if let Some(record) = self.events.get(event as usize).copied().flatten() {
-            self.streams[stream as usize].ops.push_back(Op::Wait(record));
+    pub(super) fn wait(&mut self, stream: u32, event: u32) -> Result<(), Lacking> {
+        match self.events.get(event as usize).copied().flatten() {
+            Some(record) => self.give(stream, Op::Wait(record)),
+            None => Ok(()),
         }
     }
 
-    pub(super) fn mark(&mut self, stream: u32, value: u32) {
-        self.streams[stream as usize].ops.push_back(Op::Mark(value));
+    pub(super) fn mark(&mut self, stream: u32, value: u32) -> Result<(), Lacking> {
+        self.give(stream, Op::Mark(value))
     }
 
     pub(super) fn progress(&self, stream: u32) -> u32 {
-        self.streams[stream as usize].progress
+        self.streams.get(stream as usize).map_or(0, |s| s.progress)
     }
 
     /// Nothing of the stream is left.
     pub(super) fn is_idle(&self, stream: u32) -> bool {
-        let stream = &self.streams[stream as usize];
-        stream.ops.is_empty() && !stream.busy
+        self.streams.get(stream as usize).is_none_or(|s| s.ops.is_empty() && !s.busy)
     }
 
     /// What may start now, in the order of the streams.
