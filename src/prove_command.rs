@@ -1,0 +1,131 @@
+//! `windlass prove`: what a block promises, shown to hold.
+
+use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use windlass_gen::prove::{self, PropertyResult, ProveOptions, Trace, Verdict};
+
+/// Arguments of `windlass prove`.
+#[derive(Args)]
+pub struct ProveArgs {
+    /// The block; `windlass prove --list` names those that have properties
+    #[arg(long, default_value = "window_matrix")]
+    block: String,
+    /// The window of a kernel_scheduler [default: matrix]
+    #[arg(long, value_enum)]
+    window: Option<WindowArg>,
+    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 8]
+    #[arg(long, value_name = "N")]
+    slots: Option<usize>,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    #[command(flatten)]
+    dispatch: DispatchArgs,
+    /// Cycles after a reset in which nothing may fail
+    #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().depth)]
+    depth: usize,
+    /// Do not prove for all time, only for --depth cycles
+    #[arg(long)]
+    bounded: bool,
+    /// Most cycles in which the states that matter are looked for; 0: they are not
+    #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().covers)]
+    covers: usize,
+    /// Most seconds for one question to the solver
+    #[arg(long, value_name = "SECONDS", default_value_t = ProveOptions::default().limit.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Where to write the waveform of the first property that fails
+    #[arg(long, value_name = "FILE.vcd")]
+    vcd: Option<PathBuf>,
+    /// Name the blocks that have properties and prove nothing
+    #[arg(long)]
+    list: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it: status 1 where something does not hold, or was not shown.
+pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    if args.list {
+        let blocks = prove::blocks();
+        if args.json {
+            let object = serde_json::json!({"format_version": prove::FORMAT_VERSION, "blocks": blocks});
+            writeln!(stdout, "{object}")?;
+        } else {
+            writeln!(stdout, "{}", blocks.join("\n"))?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let spec = args.hardware.block(&args.block, args.window, args.slots, args.dispatch)?;
+    let options = ProveOptions {
+        depth: args.depth,
+        unbounded: !args.bounded,
+        covers: args.covers,
+        limit: Duration::from_secs(args.limit),
+    };
+    let started = Instant::now();
+    let report = prove::prove(spec, &options)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let failure = report.properties.iter().chain(&report.failed_lemmas).find_map(|p| Some((p, trace(p)?)));
+    if let (Some(path), Some((_, trace))) = (&args.vcd, failure) {
+        std::fs::write(path, trace.vcd(&report.top)).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    if args.json {
+        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
+    } else {
+        let proved = report.count(|v| *v == Verdict::Proved);
+        let reached = report.count(|v| matches!(v, Verdict::Reached { .. }));
+        let how = match report.induction {
+            Some(back) => format!(
+                "{proved} properties hold for all time (induction over {back} cycle{}, {} lemmas)",
+                if back == 1 { "" } else { "s" },
+                report.lemmas.0
+            ),
+            None => format!(
+                "{} properties hold for some cycles",
+                report.count(|v| matches!(v, Verdict::Bounded { .. }))
+            ),
+        };
+        writeln!(stdout, "{}: {how}; {reached} states that matter are reached", report.top)?;
+        let shown: Vec<&PropertyResult> = report.properties.iter().chain(&report.failed_lemmas).collect();
+        let name = shown.iter().map(|p| p.name.len()).max().unwrap_or(0);
+        let verdict = shown.iter().map(|p| words(&p.verdict).len()).max().unwrap_or(0);
+        for property in shown {
+            let line = format!(
+                "  {:<name$}  {:<verdict$}  {}",
+                property.name,
+                words(&property.verdict),
+                property.reason
+            );
+            writeln!(stdout, "{}", line.trim_end())?;
+        }
+        if let Some((property, trace)) = failure {
+            writeln!(stdout, "\n{} {}:\n{}", property.name, words(&property.verdict), trace.table())?;
+        }
+        eprintln!("{}; {}; {seconds:.1} s", report.yosys, report.solver);
+    }
+    Ok(if report.is_good() { Outcome::Done } else { Outcome::Wrong })
+}
+
+fn trace(property: &PropertyResult) -> Option<&Trace> {
+    match &property.verdict {
+        Verdict::Fails { trace } | Verdict::NotInductive { trace, .. } => Some(trace),
+        _ => None,
+    }
+}
+
+fn words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Proved => "proved".into(),
+        Verdict::Bounded { cycles } => format!("holds for {cycles} cycles"),
+        Verdict::Fails { trace } => format!("FAILS in cycle {}", trace.cycles().saturating_sub(1)),
+        Verdict::NotInductive { cycles, .. } => format!("NOT SHOWN beyond {cycles} cycles"),
+        Verdict::Unknown { cycles } => format!("NOT ANSWERED beyond {cycles} cycles"),
+        Verdict::Reached { cycle } => format!("reached in cycle {cycle}"),
+        Verdict::NotReached { cycles } => format!("NOT REACHED in {cycles} cycles"),
+    }
+}
