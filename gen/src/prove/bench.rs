@@ -1,7 +1,7 @@
 //! Which properties a block has.
 
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::WindowKind;
+use windlass_rtl::params::{Encoding, WindowKind};
 
 /// A module of lemmas: what ties a design's registers to what its properties see.
 pub(super) struct Lemmas {
@@ -29,23 +29,69 @@ impl Bench {
     /// The properties of a block; none where it has none.
     pub fn of(spec: BlockSpec) -> Option<Self> {
         match spec {
-            BlockSpec::Window { kind: WindowKind::Matrix, params } => Some(Self {
-                name: "window",
-                text: include_str!("properties/window.sv"),
-                params: vec![
-                    ("N", params.slots()),
-                    ("LN", params.slot_bits()),
-                    ("R", params.retire_ports()),
-                    ("LATE", params.pipelined().into()),
-                    ("READY", 0),
-                    ("CLOSE", 2),
-                ],
+            BlockSpec::Window { kind, params } => {
+                let list = kind == WindowKind::List;
+                let late = usize::from(params.pipelined());
+                Some(Self {
+                    name: "window",
+                    text: include_str!("properties/window.sv"),
+                    params: vec![
+                        ("N", params.slots()),
+                        ("LN", params.slot_bits()),
+                        ("R", params.retire_ports()),
+                        ("LATE", late),
+                        ("FIXED", list.into()),
+                        // A list is walked in N cycles.
+                        ("READY", if list { params.slots() } else { 0 }),
+                        ("CLOSE", 2 + late),
+                    ],
+                    lemmas: (!list).then_some(Lemmas {
+                        name: "window_matrix",
+                        text: include_str!("properties/window_matrix_lemmas.sv"),
+                    }),
+                    induction: (!list).then_some(1),
+                })
+            }
+            BlockSpec::FindFirst(params) => Some(Self {
+                name: "find_first",
+                text: include_str!("properties/find_first.sv"),
+                params: vec![("N", params.requests())],
+                lemmas: None,
+                induction: Some(0),
+            }),
+            BlockSpec::OldestFirst(params) => Some(Self {
+                name: "oldest_first",
+                text: include_str!("properties/oldest_first.sv"),
+                params: vec![("N", params.requests())],
                 lemmas: Some(Lemmas {
-                    name: "window_matrix",
-                    text: include_str!("properties/window_matrix_lemmas.sv"),
+                    name: "oldest_first",
+                    text: include_str!("properties/oldest_first_lemmas.sv"),
                 }),
                 induction: Some(1),
             }),
+            BlockSpec::RoundRobin(params) => Some(Self {
+                name: "round_robin",
+                text: include_str!("properties/round_robin.sv"),
+                params: vec![("N", params.requests())],
+                lemmas: None,
+                induction: None,
+            }),
+            BlockSpec::UpstreamLoad(params) => {
+                let lanes = match params.encoding() {
+                    Encoding::Ids { lanes } => lanes,
+                    Encoding::Mask => 0,
+                };
+                Some(Self {
+                    name: "upstream_load",
+                    text: include_str!("properties/upstream_load.sv"),
+                    params: vec![("N", params.slots()), ("M", params.scheduled()), ("K", lanes)],
+                    lemmas: (lanes > 0).then_some(Lemmas {
+                        name: "upstream_load",
+                        text: include_str!("properties/upstream_load_lemmas.sv"),
+                    }),
+                    induction: Some(1),
+                })
+            }
             _ => None,
         }
     }

@@ -36,19 +36,36 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
     let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
     let params: Vec<String> = bench.params.iter().map(|(name, _)| format!(".{name}({name})")).collect();
     let params = params.join(", ");
-    let _ = writeln!(text, "  {}_properties #({params}) properties (.*);", bench.name);
+    let here: Vec<String> = vectors(&top.ports).into_iter().map(|(name, _, _)| name).collect();
+    // Ports that this kind of the block does not have are zero.
+    let connections: Vec<String> = inputs(bench.text)
+        .iter()
+        .map(|input| {
+            let port = input.name;
+            if here.iter().any(|name| name == port) {
+                format!(".{port}({port})")
+            } else {
+                format!(".{port}('0)")
+            }
+        })
+        .collect();
+    let _ = writeln!(
+        text,
+        "  {}_properties #({params}) properties (\n    {}\n  );",
+        bench.name,
+        connections.join(",\n    ")
+    );
     if let Some(lemmas) = &bench.lemmas {
-        let wires = lemma_wires(lemmas.text);
+        let wires = inputs(lemmas.text);
         let mut connections = Vec::new();
         for wire in &wires {
             let names: Vec<String> = match wire.from {
                 From::Properties => vec![format!("\\properties.{} ", wire.name)],
-                From::Design => vec![format!("\\dut.{} ", wire.name)],
-                From::EachOf => {
-                    let count = bench.param(wire.count);
-                    let (stem, end) = wire.name.rsplit_once('_').unwrap_or((wire.name, ""));
-                    (0..count).rev().map(|i| format!("\\dut.{stem}_{i}_{end} ")).collect()
-                }
+                From::Design => vec![format!("\\dut.{} ", wire.element(0))],
+                From::EachOf => (0..bench.param(wire.count))
+                    .rev()
+                    .map(|i| format!("\\dut.{} ", wire.element(i)))
+                    .collect(),
             };
             for name in &names {
                 // Flattening joins a wire of that name with the one inside the instance.
@@ -70,6 +87,10 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
         );
     }
     text.push_str("endmodule\n");
+    // One statement of many: an assertion in a generate loop has no name of its own.
+    text.push_str(
+        "module lemma (input on, input holds);\n  always @* if (on) holds_here: assert (holds);\nendmodule\n",
+    );
     text
 }
 
@@ -100,19 +121,36 @@ enum From {
     EachOf,
 }
 
-/// An input of a module of lemmas.
-struct LemmaWire<'a> {
+/// An input of a module of properties or lemmas.
+struct Input<'a> {
     from: From,
     name: &'a str,
     /// Of one element.
     range: String,
     /// The parameter that says how many elements there are; empty for a single one.
     count: &'a str,
+    /// The instance that it is in, with `%` for the number where there is one for each; empty for the design itself.
+    within: &'a str,
 }
 
-/// The inputs of a module of lemmas. Comments in its header say where those that follow come from: `// properties:`, `// design:`, or
-/// `// design, each of N:` for registers of an array.
-fn lemma_wires(text: &str) -> Vec<LemmaWire<'_>> {
+impl Input<'_> {
+    /// The name of an element's register, in the design.
+    fn element(&self, index: usize) -> String {
+        let within = self.within.replace('%', &index.to_string());
+        let name = match self.name.rsplit_once('_') {
+            // `row_q` is `row_0_q`, `row_1_q`, ...
+            Some((stem, end)) if !self.count.is_empty() && !self.within.contains('%') => {
+                format!("{stem}_{index}_{end}")
+            }
+            _ => self.name.into(),
+        };
+        if within.is_empty() { name } else { format!("{within}.{name}") }
+    }
+}
+
+/// The inputs of a module of properties or lemmas. In the latter, comments in its header say where those that follow come from: `// properties:`, `// design:`,
+/// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances.
+fn inputs(text: &str) -> Vec<Input<'_>> {
     let mut wires = Vec::new();
     let mut from = "";
     for line in text.lines() {
@@ -128,14 +166,15 @@ fn lemma_wires(text: &str) -> Vec<LemmaWire<'_>> {
                 Some((range, name)) => (format!("{range}]"), name),
                 None => ("[0:0]".to_string(), port),
             };
-            let count = from.strip_prefix("design, each of ").unwrap_or_default();
+            let (place, count) = from.split_once(", each of ").unwrap_or((from, ""));
+            let within = place.strip_prefix("design ").unwrap_or_default();
             let range = range.replacen(&format!("[{count}*"), "[", usize::from(!count.is_empty()));
-            let from = match (from, count) {
+            let from = match (place, count) {
                 ("properties", _) => From::Properties,
                 (_, "") => From::Design,
                 (_, _) => From::EachOf,
             };
-            wires.push(LemmaWire { from, name, range, count });
+            wires.push(Input { from, name, range, count, within });
         }
     }
     wires
@@ -157,7 +196,7 @@ mod tests {
     fn inputs_of_lemmas() {
         let text = "module x_lemmas #(parameter N = 8) (\n  // properties:\n  input on,\n  input [N-1:0] used, input b,\n  \
                     // design, each of N:\n  input [N*LN-1:0] slots_q\n);\n";
-        let wires = lemma_wires(text);
+        let wires = inputs(text);
         let got: Vec<(&str, &str, &str)> =
             wires.iter().map(|w| (w.name, w.range.as_str(), w.count)).collect();
         assert_eq!(

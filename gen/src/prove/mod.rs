@@ -224,7 +224,12 @@ pub fn prove_design(
     let name = solver.version_line.clone();
     let proof = Proof {
         solver: Solver::start(&solver, options.limit)?,
-        signals: harness::vectors(&design.top().ports).into_iter().map(|(name, _, _)| name).collect(),
+        signals: harness::vectors(&design.top().ports)
+            .into_iter()
+            .map(|(name, _, _)| name)
+            // Ports that no property looks at may be gone.
+            .filter(|name| model.text.contains(&format!("(define-fun |harness_n {name}| ")))
+            .collect(),
         model: &model,
         bench: &bench,
         options,
@@ -249,7 +254,7 @@ fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, P
         files.insert(1, "lemmas.sv");
     }
     let script = format!(
-        "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nflatten\nasync2sync\nchformal -lower\n\
+        "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nflatten\nmemory_map\nasync2sync\nchformal -lower\n\
          opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
          write_smt2 -wires model.smt2\n",
         files.join(" "),
@@ -467,7 +472,7 @@ impl Proof<'_> {
 /// The ports' values up to and with `last`.
 fn trace(solver: &mut Solver, signals: &[String], last: usize) -> Result<Trace, ProveError> {
     let mut rows = Vec::new();
-    for name in signals.iter().filter(|name| *name != windlass_rtl::port::CLOCK) {
+    for name in signals {
         let mut values = Vec::new();
         for cycle in 0..=last {
             values.push(solver.value(&format!("(|harness_n {name}| s{cycle})"))?);

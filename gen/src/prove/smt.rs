@@ -2,7 +2,7 @@
 
 use super::ProveError;
 use crate::tools::Found;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
@@ -46,13 +46,25 @@ impl Solver {
     /// Says something that has no answer.
     pub fn tell(&mut self, text: &str) -> Result<(), ProveError> {
         let stdin = self.stdin.as_mut().ok_or_else(|| ProveError::Solver { what: "it has ended".into() })?;
-        writeln!(stdin, "{text}").map_err(|e| ProveError::Solver { what: format!("it stopped: {e}") })
+        if let Err(error) = writeln!(stdin, "{text}") {
+            return Err(self.last_words(&error));
+        }
+        Ok(())
+    }
+
+    /// Why it stopped listening: what it said last, where it said anything.
+    fn last_words(&mut self, error: &std::io::Error) -> ProveError {
+        self.stdin = None;
+        let said = self.stdout.by_ref().lines().map_while(Result::ok).last();
+        ProveError::Solver { what: said.unwrap_or_else(|| format!("it stopped: {error}")) }
     }
 
     fn line(&mut self) -> Result<String, ProveError> {
         let lost = |what: String| ProveError::Solver { what };
         if let Some(stdin) = self.stdin.as_mut() {
-            stdin.flush().map_err(|e| lost(format!("it stopped: {e}")))?;
+            if let Err(error) = stdin.flush() {
+                return Err(self.last_words(&error));
+            }
         }
         let mut line = String::new();
         match self.stdout.read_line(&mut line) {

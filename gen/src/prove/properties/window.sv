@@ -7,7 +7,8 @@ module window_properties #(
   parameter LN = 3,        // bits of a slot's number
   parameter R = 2,         // retire ports
   parameter LATE = 0,      // 1: PIPELINED, answers come a cycle later
-  parameter READY = 0,     // cycles that a kernel without upstream may wait before it must be offered
+  parameter FIXED = 0,     // 1: a kernel's place is its slot, and never moves (window_list)
+  parameter READY = 0,     // cycles that a kernel whose upstream has retired may wait before it must be offered
   parameter CLOSE = 2      // cycles from a retirement to the closing of its place, if no other is to be closed
 ) (
   input clk_i,
@@ -70,8 +71,8 @@ module window_properties #(
   // Places in use; those whose kernels stay, and where they go.
   reg [7:0] count;
   wire closes = |place_shift_o;
-  wire [N-1:0] tail = one << count;
-  always @(posedge clk_i) count <= !rst_ni ? 0 : count + inserts - closes;
+  wire [N-1:0] tail = FIXED ? ins_slot_o : one << count;
+  always @(posedge clk_i) count <= !rst_ni ? 0 : count + inserts - (FIXED ? |retires : closes);
 
   // A and B.
   (* anyseq *) wire pick_a;
@@ -94,6 +95,7 @@ module window_properties #(
   wire b_waits = b & |(b_slot & waiting) & ~b_done;
   wire a_runs = a & |(a_slot & running) & ~a_done;
   wire a_retires = a_runs & |(a_slot & retires);
+  wire b_retires = b & ~b_done & |(b_slot & running & retires);
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       a <= 0;
@@ -115,9 +117,9 @@ module window_properties #(
         b_waits_for_a <= |(ins_up_i & a_place) & ~a_gone;
       end
       if (a_retires) a_done <= 1;
-      if (b & |(b_slot & running & retires)) b_done <= 1;
-      if (a & |(a_place & place_shift_o) & ~|((a_place >> 1) & place_shift_o)) a_gone <= 1;
-      if (b & |(b_place & place_shift_o) & ~|((b_place >> 1) & place_shift_o)) b_gone <= 1;
+      if (b_retires) b_done <= 1;
+      if (FIXED ? a_retires : a & |(a_place & place_shift_o) & ~|((a_place >> 1) & place_shift_o)) a_gone <= 1;
+      if (FIXED ? b_retires : b & |(b_place & place_shift_o) & ~|((b_place >> 1) & place_shift_o)) b_gone <= 1;
     end
     a_place <= (a_place_now & ~place_shift_o) | ((a_place_now >> 1) & place_shift_o);
     b_place <= (b_place_now & ~place_shift_o) | ((b_place_now >> 1) & place_shift_o);
@@ -137,9 +139,12 @@ module window_properties #(
   reg [N-1:0] older;                     // slots of unfinished kernels that came before A
   reg [N-1:0] ahead;                     // of these, once A is ready, those not taken, and the one that was on offer then
   wire [N-1:0] older_now = (take_a ? waiting | running : older) & ~retires;
-  wire a_is_ready = a_waits & ~|a_up & a_ready >= READY;
+  // A pipelined window looks at a kernel one cycle after its insertion.
+  reg a_settled;
+  wire a_is_ready = a_waits & ~|a_up & a_ready >= READY & (!LATE | a_settled);
   always @(posedge clk_i) begin
     a_ready <= !rst_ni | !a_waits | |a_up ? 0 : a_ready + (a_ready < READY);
+    a_settled <= a;
     older <= older_now;
     ahead <= a_is_ready ? ahead & ~offered_and_taken : (older_now & waiting | offered) & ~offered_and_taken;
     a_open <= !rst_ni | !a_done | a_gone ? 0 : a_open + (a_open <= N + CLOSE);
@@ -158,6 +163,14 @@ module window_properties #(
 
   // The environment keeps the page's rules.
   always @* if (on & inserts) assume (~|(ins_up_i & ~place_live_o));
+  // A list finds upstream by id: no two kernels of the window have the same.
+  reg [8*N-1:0] ids;
+  integer i;
+  always @(posedge clk_i) for (i = 0; i < N; i = i + 1) if (ins_slot_o[i]) ids[8*i +: 8] <= ins_id_i;
+  generate if (FIXED)
+    always @* for (i = 0; i < N; i = i + 1)
+      if (on & inserts & (waiting[i] | running[i])) assume (ins_id_i != ids[8*i +: 8]);
+  endgenerate
 
   always @* if (on) begin
     // A kernel would read what is not written yet.
@@ -185,19 +198,19 @@ module window_properties #(
     // A kernel inserted now would wait for one that will never retire again.
     finished_is_not_live: assert (!(a & (LATE ? a_done : a_done | a_retires) & ~a_gone) | ~|(a_place & place_live_o));
     // A kernel inserted now would wait for nothing, for ever.
-    empty_is_not_live: assert (~|(place_live_o >> count));
+    empty_is_not_live: assert (~|(FIXED ? place_live_o & ~(waiting | running) : place_live_o >> count));
     // Upstream ids would be found in the wrong place.
     place_keeps_id: assert (!(a & ~a_gone) | a_place_id == a_id);
     // The host would be let too far ahead, or stopped without reason.
     oldest_is_first: assert (oldest_valid_o == (count != 0) & (oldest_valid_o | oldest_id_o == 0));
     // The host would be let so far ahead that an id means two kernels.
-    oldest_is_named: assert (!(a & ~a_gone & a_place[0]) | oldest_id_o == a_id);
+    oldest_is_named: assert (!(a & ~a_gone & (FIXED ? ~|older : a_place[0])) | oldest_id_o == a_id);
     // A kernel would be lost or invented.
     occupancy_is_exact: assert (occupancy_o == count & count <= N);
     // A full window would take a kernel, or one with room refuse it.
     full_is_exact: assert (full_o == (count == N));
     // A window with room would refuse a kernel.
-    takes_while_room: assert (ins_ready_o == (~full_o & ~busy_o));
+    takes_while_room: assert (FIXED & |ret_valid_i ? !ins_ready_o | ~full_o & ~busy_o : ins_ready_o == (~full_o & ~busy_o));
     // A kernel would be lost while it runs.
     closes_a_finished_place: assert (!(a & ~a_done & ~a_gone) | !(|(a_place & place_shift_o) & ~|((a_place >> 1) & place_shift_o)));
     // Places of finished kernels would fill the window.
@@ -218,7 +231,7 @@ module window_properties #(
     reaches_insert_and_retire: cover (inserts & a_retires);
     reaches_insert_that_waits_as_another_retires: cover (take_b & |(ins_up_i) & |retires);
     reaches_slot_again: cover (a_done & inserts & |(ins_slot_o & a_slot));
-    reaches_two_retirements: cover (R == 1 | |(retires & (retires - one)));
+    reaches_two_retirements: cover (R == 1 | FIXED | |(retires & (retires - one)));
     reaches_error: cover (ret_err_o);
     reaches_held: cover (held & a_is_ready & b_waits & |(b_slot & offered));
     reaches_empty_again: cover (a_gone & count == 0);

@@ -4,6 +4,7 @@ module window_matrix_lemmas #(
   parameter LN = 3,
   parameter R = 2,
   parameter LATE = 0,
+  parameter FIXED = 0,
   parameter READY = 0,
   parameter CLOSE = 2
 ) (
@@ -23,6 +24,7 @@ module window_matrix_lemmas #(
   input [N-1:0] older,
   input [N-1:0] ahead,
   input a_is_ready,
+  input a_settled,
   input [9:0] a_open,
   // design:
   input [N-1:0] used_q,
@@ -34,20 +36,32 @@ module window_matrix_lemmas #(
   input [LN-1:0] held_slot_q,
   input [7:0] held_id_q,
   input [LN-1:0] free_slot_q,
+  input [N-1:0] found_0_q,
   // design, each of N:
   input [N*LN-1:0] slots_q,
   input [N*8-1:0] ids_q,
-  input [N*N-1:0] up_q
+  input [N*N-1:0] up_q,
+  // design, each of R:
+  input [R*N-1:0] named_q_q
 );
   wire [N-1:0] one = 1;
   wire [N-1:0] held_slot = held_q ? one << held_slot_q : {N{1'b0}};
   wire [N-1:0] tail = one << count;
+  // PIPELINED: places named by a retirement of the cycle before, and places found to be ready then.
+  reg [N-1:0] named;
+  wire [N-1:0] found = found_0_q;
+  integer n;
+  always @* begin
+    named = 0;
+    if (LATE) for (n = 0; n < R; n = n + 1) named = named | named_q_q[n*N +: N];
+  end
   wire b_waits = b & ~b_done & |(b_slot & waiting);
   wire a_waits = a & ~a_done & |(a_slot & waiting);
 
   always @* if (on) begin
     counts: assert (count_q == count & count <= N);
     uses_from_below: assert (used_q == tail - one);
+    named_runs: assert (~|(named & ~running_q));
     gone_has_place: assert (~|(gone_q & ~used_q));
     running_has_place: assert (~|(running_q & (~used_q | gone_q)));
     shift_is_upward: assert (~|((shift_q << 1) & ~shift_q));
@@ -79,7 +93,7 @@ module window_matrix_lemmas #(
     slots_running = 0;
     for (r = 0; r < N; r = r + 1) begin
       slots_held = slots_held | (one << slots_q[r*LN +: LN]);
-      if (running_q[r]) slots_running = slots_running | (one << slots_q[r*LN +: LN]);
+      if (running_q[r] & ~named[r]) slots_running = slots_running | (one << slots_q[r*LN +: LN]);
     end
   end
   genvar p;
@@ -94,36 +108,35 @@ module window_matrix_lemmas #(
         alone = 1;
         for (q = 0; q < p; q = q + 1) if (slots_q[p*LN +: LN] == slots_q[q*LN +: LN]) alone = 0;
       end
-      wire stale = ~used_q[p] | gone_q[p];
+      wire stale = ~used_q[p] | gone_q[p] | named[p];
       wire before_a = (one << p) < a_place;
-      window_matrix_lemma slot_is_here_alone (on, alone);
-      window_matrix_lemma every_slot_has_a_place (on, slots_held[p]);
-      window_matrix_lemma running_slot_is_found (on, slots_running[p] == (running[p] | held_slot[p]));
-      window_matrix_lemma stale_slot_is_free (on, ~stale | ~|(slot & (waiting | running)));
-      window_matrix_lemma running_slot_runs (on, stale | ~running_q[p] | |(slot & (running | held_slot)));
-      window_matrix_lemma waiting_slot_waits (on, stale | running_q[p] | |(slot & waiting & ~held_slot));
-      window_matrix_lemma next_slot (on, ~tail[p] | free_slot_q == slots_q[p*LN +: LN]);
-      window_matrix_lemma a_has_its_id (on, ~mine_a | used_q[p] & ids_q[p*8 +: 8] == a_id);
-      window_matrix_lemma a_is_held_with_its_id (on, ~mine_a | ~|(slot & held_slot) | held_id_q == a_id);
-      window_matrix_lemma a_is_gone_when_done (on, ~mine_a | a_done == gone_q[p]);
-      window_matrix_lemma a_has_its_slot (on, ~mine_a | a_done | slot == a_slot);
-      window_matrix_lemma a_has_its_row (on, ~mine_a | ~a_waits | (up_q[p*N +: N] & ((one << p) - one)) == a_up);
-      window_matrix_lemma b_has_its_place (on, ~mine_b | used_q[p] & b_done == gone_q[p]);
-      window_matrix_lemma b_has_its_slot (on, ~mine_b | b_done | slot == b_slot);
-      window_matrix_lemma b_has_its_row (on, ~mine_b | ~b_waits | (up_q[p*N +: N] & ((one << p) - one)) == b_up);
-      window_matrix_lemma order_is_kept (on, stale | ~a | a_gone | |(older & slot) == before_a);
-      window_matrix_lemma a_closes_in_time (on, ~mine_a | ~a_done | a_open + p < N + CLOSE);
+      lemma slot_is_here_alone (on, alone);
+      lemma every_slot_has_a_place (on, slots_held[p]);
+      lemma running_slot_is_found (on, slots_running[p] == (running[p] | held_slot[p]));
+      lemma stale_slot_is_free (on, ~stale | ~|(slot & (waiting | running)));
+      lemma running_slot_runs (on, stale | ~running_q[p] | |(slot & (running | held_slot)));
+      lemma waiting_slot_waits (on, stale | running_q[p] | |(slot & waiting & ~held_slot));
+      lemma next_slot (on, ~tail[p] | free_slot_q == slots_q[p*LN +: LN]);
+      lemma a_has_its_id (on, ~mine_a | used_q[p] & ids_q[p*8 +: 8] == a_id);
+      lemma a_is_held_with_its_id (on, ~mine_a | ~|(slot & held_slot) | held_id_q == a_id);
+      lemma a_is_gone_when_done (on, ~mine_a | a_done == (gone_q[p] | named[p]));
+      lemma a_has_its_slot (on, ~mine_a | a_done | slot == a_slot);
+      lemma a_has_its_row (on, ~mine_a | ~a_waits | (up_q[p*N +: N] & ((one << p) - one)) == a_up);
+      lemma b_has_its_place (on, ~mine_b | used_q[p] & b_done == (gone_q[p] | named[p]));
+      lemma b_has_its_slot (on, ~mine_b | b_done | slot == b_slot);
+      lemma b_has_its_row (on, ~mine_b | ~b_waits | (up_q[p*N +: N] & ((one << p) - one)) == b_up);
+      lemma order_is_kept (on, stale | ~a | a_gone | |(older & slot) == before_a);
+      lemma a_is_named_once (on, ~mine_a | ~a_done | a_open == 0 | ~named[p]);
+      lemma a_is_found (on, !LATE | ~mine_a | found[p] == (a_waits & ~|a_up & a_settled & ~|(slot & held_slot)));
+      lemma found_is_ready (on, !LATE | ~found[p] | used_q[p] & ~gone_q[p] & ~running_q[p] & ~|(up_q[p*N +: N] & ((one << p) - one)));
+      lemma a_closes_in_time (on, ~mine_a | ~a_done | a_open + p < N + CLOSE);
     end
   endgenerate
   always @* if (on) begin
     held_is_offered: assert (~|(held_slot & ~waiting));
-    b_waits_as_it_said: assert (!b_waits | (|(b_up & a_place) & ~a_gone) == (b_waits_for_a & ~a_done));
+    b_waits_as_it_said: assert (!(b_waits & b_waits_for_a & ~a_done) | |(b_up & a_place));
     older_are_unfinished: assert (!a | ~|(older & ~(waiting | running)));
     older_are_ahead: assert (!a_is_ready | ~|(older & waiting & ~ahead) & ~|(held_slot & ~ahead & ~a_slot));
-    closing_has_begun: assert (!(a & a_done & ~a_gone) | a_open == 0 | |(shift_q & (a_place | (a_place - one))));
+    closing_has_begun: assert (!(a & a_done & ~a_gone) | a_open <= LATE | |(shift_q & (a_place | (a_place - one))));
   end
-endmodule
-
-module window_matrix_lemma (input on, input holds);
-  always @* if (on) holds_here: assert (holds);
 endmodule
