@@ -1,7 +1,8 @@
 //! Which properties a block has.
 
+use crate::emit::Design;
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::{Encoding, WindowKind};
+use windlass_rtl::params::{Encoding, WindowKind, slot_bits};
 
 /// A module of lemmas: what ties a design's registers to what its properties see.
 pub(super) struct Lemmas {
@@ -19,6 +20,8 @@ pub(super) struct Bench {
     pub text: &'static str,
     /// Its parameters.
     pub params: Vec<(&'static str, usize)>,
+    /// Parameters that only the lemmas have.
+    pub lemma_params: Vec<(&'static str, usize)>,
     /// What an induction needs beside them; none where properties are inductive by themselves or are only bounded.
     pub lemmas: Option<Lemmas>,
     /// Cycles that an induction looks back; none where nothing is proved for all time.
@@ -45,6 +48,7 @@ impl Bench {
                         ("READY", if list { params.slots() } else { 0 }),
                         ("CLOSE", 2 + late),
                     ],
+                    lemma_params: Vec::new(),
                     lemmas: (!list).then_some(Lemmas {
                         name: "window_matrix",
                         text: include_str!("properties/window_matrix_lemmas.sv"),
@@ -56,6 +60,7 @@ impl Bench {
                 name: "find_first",
                 text: include_str!("properties/find_first.sv"),
                 params: vec![("N", params.requests())],
+                lemma_params: Vec::new(),
                 lemmas: None,
                 induction: Some(0),
             }),
@@ -63,6 +68,7 @@ impl Bench {
                 name: "oldest_first",
                 text: include_str!("properties/oldest_first.sv"),
                 params: vec![("N", params.requests())],
+                lemma_params: Vec::new(),
                 lemmas: Some(Lemmas {
                     name: "oldest_first",
                     text: include_str!("properties/oldest_first_lemmas.sv"),
@@ -73,8 +79,28 @@ impl Bench {
                 name: "round_robin",
                 text: include_str!("properties/round_robin.sv"),
                 params: vec![("N", params.requests())],
-                lemmas: None,
-                induction: None,
+                lemma_params: Vec::new(),
+                lemmas: Some(Lemmas {
+                    name: "round_robin",
+                    text: include_str!("properties/round_robin_lemmas.sv"),
+                }),
+                induction: Some(1),
+            }),
+            BlockSpec::KernelTable(params) => Some(Self {
+                name: "kernel_table",
+                text: include_str!("properties/kernel_table.sv"),
+                params: vec![
+                    ("N", params.slots()),
+                    ("LN", slot_bits(params.slots())),
+                    ("R", params.retire_ports()),
+                    ("Q", params.queues()),
+                ],
+                lemma_params: Vec::new(),
+                lemmas: Some(Lemmas {
+                    name: "kernel_table",
+                    text: include_str!("properties/kernel_table_lemmas.sv"),
+                }),
+                induction: Some(1),
             }),
             BlockSpec::UpstreamLoad(params) => {
                 let lanes = match params.encoding() {
@@ -85,6 +111,7 @@ impl Bench {
                     name: "upstream_load",
                     text: include_str!("properties/upstream_load.sv"),
                     params: vec![("N", params.slots()), ("M", params.scheduled()), ("K", lanes)],
+                    lemma_params: Vec::new(),
                     lemmas: (lanes > 0).then_some(Lemmas {
                         name: "upstream_load",
                         text: include_str!("properties/upstream_load_lemmas.sv"),
@@ -96,9 +123,19 @@ impl Bench {
         }
     }
 
+    /// Adds what only the design says: into how many groups a round robin is divided, and how many requests each has.
+    pub fn complete(mut self, design: &Design) -> Self {
+        if let Some(group) = design.modules.iter().find(|m| m.name.starts_with("round_robin_group_")) {
+            let requests = group.params.iter().find(|(name, _)| name == "REQUESTS").map_or(0, |(_, n)| *n);
+            let groups = design.top().instances.iter().filter(|(_, module)| *module == group.name).count();
+            self.lemma_params.extend([("W", requests), ("G", groups)]);
+        }
+        self
+    }
+
     /// The value of a parameter; 0 where there is none.
     pub fn param(&self, name: &str) -> usize {
-        self.params.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value)
+        self.params.iter().chain(&self.lemma_params).find(|(n, _)| *n == name).map_or(0, |(_, value)| *value)
     }
 
     /// What would go wrong without each property: the comment above it. One comment may stand for several.

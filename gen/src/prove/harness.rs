@@ -12,7 +12,7 @@ pub(super) const TOP: &str = "harness";
 pub(super) fn harness(design: &Design, bench: &Bench) -> String {
     let top = design.top();
     let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK});\n", top.name);
-    for (name, value) in &bench.params {
+    for (name, value) in bench.params.iter().chain(&bench.lemma_params) {
         let _ = writeln!(text, "  localparam {name} = {value};");
     }
     for (name, first, count) in vectors(&top.ports) {
@@ -56,6 +56,9 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
         connections.join(",\n    ")
     );
     if let Some(lemmas) = &bench.lemmas {
+        let all = bench.params.iter().chain(&bench.lemma_params);
+        let lemma_params: Vec<String> = all.map(|(name, _)| format!(".{name}({name})")).collect();
+        let lemma_params = lemma_params.join(", ");
         let wires = inputs(lemmas.text);
         let mut connections = Vec::new();
         for wire in &wires {
@@ -75,7 +78,7 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
         }
         let _ = writeln!(
             text,
-            "  {}_lemmas #({params}) lemmas (\n    {}\n  );",
+            "  {}_lemmas #({lemma_params}) lemmas (\n    {}\n  );",
             lemmas.name,
             connections.join(",\n    ")
         );

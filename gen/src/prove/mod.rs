@@ -212,7 +212,8 @@ pub fn prove_design(
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
     let bench = Bench::of(spec)
-        .ok_or_else(|| ProveError::NoProperties { block: spec.name().into(), with: blocks().join(", ") })?;
+        .ok_or_else(|| ProveError::NoProperties { block: spec.name().into(), with: blocks().join(", ") })?
+        .complete(design);
     let solver = tools::find(Tool::Yices)?;
     let yosys = Yosys::find()?;
     if let Some(found) = tools::parse_version(&yosys.version)
