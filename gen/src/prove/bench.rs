@@ -146,6 +146,8 @@ impl Bench {
             let line = line.trim();
             if let Some(comment) = line.strip_prefix("// ") {
                 reason = comment;
+            } else if let Some(lemma) = line.strip_prefix("lemma ") {
+                reasons.push((lemma.split(' ').next().unwrap_or_default(), reason));
             } else if let Some((label, rest)) = line.split_once(": ")
                 && (rest.starts_with("assert (") || rest.starts_with("cover ("))
             {

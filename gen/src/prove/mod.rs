@@ -36,6 +36,9 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Most cycles in which a cover is looked for.
 pub const COVER_DEPTH: usize = 40;
 
+/// Assertions in one question about a cycle after the reset.
+const TOGETHER: usize = 16;
+
 /// The oldest Yosys that reads the properties as they are written.
 const OLDEST_YOSYS: [u32; 2] = [0, 40];
 
@@ -320,7 +323,14 @@ impl Proof<'_> {
         for (number, name) in &self.model.assertions {
             let Some(verdict) = self.found.get(number) else { continue };
             if let Some(name) = name.strip_prefix("properties.") {
-                report.properties.push(result(name, verdict));
+                // What is asked of each place or SM by itself is one property; the first that fails speaks for it.
+                let name =
+                    name.strip_suffix(".holds_here").map_or(name, |n| n.rsplit('.').next().unwrap_or(n));
+                match report.properties.iter_mut().find(|p| p.name == name) {
+                    Some(other) if other.verdict.is_good() => *other = result(name, verdict),
+                    Some(_) => {}
+                    None => report.properties.push(result(name, verdict)),
+                }
             } else {
                 report.lemmas.1 += 1;
                 if verdict.is_good() {
@@ -373,41 +383,8 @@ impl Proof<'_> {
             if cycle == 0 {
                 self.solver.tell("(assert (|harness_i| s0))")?;
             }
-            if cycle < depth {
-                let names = &self.model.assertions;
-                let signals = &self.signals;
-                let (answer, seen) = self.solver.ask(&format!("(not (|harness_a| s{cycle}))"), |solver| {
-                    let mut failed = Vec::new();
-                    for (number, _) in names {
-                        if solver.value(&format!("(|harness_a {number}| s{cycle})"))? == "0" {
-                            failed.push(*number);
-                        }
-                    }
-                    Ok((failed, trace(solver, signals, cycle)?))
-                })?;
-                match (answer, seen) {
-                    (Answer::Unsat, _) => {
-                        for (number, _) in names {
-                            self.found.insert(*number, Verdict::Bounded { cycles: cycle });
-                        }
-                    }
-                    (_, Some((failed, trace))) => {
-                        for number in failed {
-                            self.found.insert(number, Verdict::Fails { trace: trace.clone() });
-                        }
-                        return Ok(());
-                    }
-                    _ => {
-                        for (number, _) in names {
-                            self.found.insert(*number, Verdict::Unknown { cycles: cycle.saturating_sub(1) });
-                        }
-                        return Ok(());
-                    }
-                }
-            }
-            // What held is a fact, and helps with the next cycle.
-            if cycle < depth {
-                self.solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
+            if cycle < depth && !self.base_cycle(cycle)? {
+                return Ok(());
             }
             if cycle <= self.options.covers && self.options.covers > 0 {
                 let mut left = Vec::new();
@@ -430,6 +407,55 @@ impl Proof<'_> {
         Ok(())
     }
 
+    /// Whether all holds in this cycle, given that all held before; what does not is noted.
+    fn base_cycle(&mut self, cycle: usize) -> Result<bool, ProveError> {
+        let order = self.order();
+        // Several at once, but not all: a question about all is the hardest of them.
+        for some in order.chunks(TOGETHER) {
+            let all: Vec<String> =
+                some.iter().map(|number| format!("(|harness_a {number}| s{cycle})")).collect();
+            let all = format!("(and true {})", all.join(" "));
+            let signals = &self.signals;
+            let (answer, seen) = self.solver.ask(&format!("(not {all})"), |solver| {
+                let mut failed = Vec::new();
+                for number in some {
+                    if solver.value(&format!("(|harness_a {number}| s{cycle})"))? == "0" {
+                        failed.push(*number);
+                    }
+                }
+                Ok((failed, trace(solver, signals, cycle)?))
+            })?;
+            match (answer, seen) {
+                // What holds is a fact, and helps with the next question.
+                (Answer::Unsat, _) => self.solver.tell(&format!("(assert {all})"))?,
+                (_, Some((failed, trace))) => {
+                    for number in failed {
+                        self.found.insert(number, Verdict::Fails { trace: trace.clone() });
+                    }
+                    return Ok(false);
+                }
+                _ => {
+                    for number in some {
+                        self.found.insert(*number, Verdict::Unknown { cycles: cycle.saturating_sub(1) });
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+        for number in order {
+            self.found.insert(number, Verdict::Bounded { cycles: cycle });
+        }
+        Ok(true)
+    }
+
+    /// The assertions in the order in which they are asked: lemmas of one place or SM first, then other lemmas, then properties. Each
+    /// makes what follows easier.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<&(usize, String)> = self.model.assertions.iter().collect();
+        order.sort_by_key(|(number, name)| (!name.contains('['), name.starts_with("properties."), *number));
+        order.into_iter().map(|(number, _)| *number).collect()
+    }
+
     /// From anywhere: what fails after `back` cycles in which all held.
     fn step(&mut self, back: usize) -> Result<(), ProveError> {
         self.start()?;
@@ -439,10 +465,7 @@ impl Proof<'_> {
                 self.solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
             }
         }
-        let mut order: Vec<&(usize, String)> = self.model.assertions.iter().collect();
-        // Lemmas of one place or SM first, then other lemmas: each makes what follows easier.
-        order.sort_by_key(|(number, name)| (!name.contains('['), name.starts_with("properties."), *number));
-        for (number, _) in order {
+        for number in &self.order() {
             let Some(Verdict::Bounded { cycles }) = self.found.get(number).cloned() else { continue };
             let signals = &self.signals;
             let (answer, seen) =

@@ -118,20 +118,21 @@ module kernel_table_properties #(
     kept_slot <= ret_slot_o;
   end
 
-  // The window's promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least.
+  // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least; no CTA
+  // ends before an arbiter has the kernel.
   always @* if (on) begin
     assume (s != t);
     assume (~|(ins_slot_i & (ins_slot_i - one)) & ~|(ins_slot_i & held));
     assume (~|(dispatched & (~held | queued | running)));
     assume (ins_grid_i != 0);
+    for (p = 0; p < 4; p = p + 1) assume (~done_valid_i[p] | ~queued[done_slot_i[p*LN +: LN]]);
   end
 
-  reg right_queue, payload_right, stable, done_needs, retires_right, retire_stays;
+  reg right_queue, payload_right, stable, retire_stays;
   always @* begin
     right_queue = 1;
     payload_right = 1;
     stable = 1;
-    done_needs = 1;
     retire_stays = 1;
     for (q = 0; q < Q; q = q + 1) begin
       if (next_valid_o[q] & next_slot_o[q*LN +: LN] == s) begin
@@ -141,8 +142,6 @@ module kernel_table_properties #(
       end
       if (stays[q] & (!next_valid_o[q] | next_slot_o[q*LN +: LN] != stayed[q*LN +: LN])) stable = 0;
     end
-    for (p = 0; p < 4; p = p + 1)
-      if (held[s] & done_slot_i[p*LN +: LN] == s & (done_warps_o[p*7 +: 7] != warps | done_regs_o[p*9 +: 9] != regs | done_smem_o[p*11 +: 11] != smem)) done_needs = 0;
     for (r = 0; r < R; r = r + 1)
       if (kept[r] & (!ret_valid_o[r] | ret_slot_o[r*LN +: LN] != kept_slot[r*LN +: LN])) retire_stays = 0;
   end
@@ -163,8 +162,6 @@ module kernel_table_properties #(
     offers_if_any_waits: assert (!(queued[s] | dispatched[s]) | next_valid_o[at]);
     // A newer kernel of the same type would go first.
     oldest_first: assert (!(fresh & queued[s] & queued[t] & s_first & (Q == 1 | type[t] == type[s])) | next_slot_o[at*LN +: LN] != t);
-    // Resources would be given back that were never taken.
-    completion_finds_its_needs: assert (done_needs);
     // A completion of no kernel, or one too many, would pass.
     false_completion_is_said: assert (!(|(done_valid_i & {done_slot_i[3*LN +: LN] == s, done_slot_i[2*LN +: LN] == s, done_slot_i[LN +: LN] == s, done_slot_i[0 +: LN] == s}) & (~running[s] | left < ends)) | done_err_o);
     // A right completion would be called wrong.
@@ -178,6 +175,16 @@ module kernel_table_properties #(
     // A kernel that has ended would hold up those behind it.
     retires_as_soon_as_it_may: assert (!ended | retiring[s] | &ret_valid_o);
   end
+  genvar i, j;
+  generate
+    for (i = 0; i < N; i = i + 1) begin : slot
+      for (j = 0; j < 4; j = j + 1) begin : port
+        wire asked = on & held[i] & s == i & done_slot_i[j*LN +: LN] == i;
+        // Resources would be given back that were never taken.
+        lemma completion_finds_its_needs (asked, done_warps_o[j*7 +: 7] == warps & done_regs_o[j*9 +: 9] == regs & done_smem_o[j*11 +: 11] == smem);
+      end
+    end
+  endgenerate
   always @* if (on) begin
     // States without which a proof would say little.
     reaches_two_offers: cover (Q == 1 | &next_valid_o);

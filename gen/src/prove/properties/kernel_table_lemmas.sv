@@ -18,6 +18,7 @@ module kernel_table_lemmas #(
   input s_first,
   input [Q-1:0] stays, input [Q*LN-1:0] stayed,
   input [R-1:0] kept, input [R*LN-1:0] kept_slot,
+  input [4*LN-1:0] done_slot_i, input [4*7-1:0] done_warps_o, input [4*9-1:0] done_regs_o, input [4*11-1:0] done_smem_o,
   // design:
   input [N-1:0] running_q,
   input [N-1:0] waiting_q,
@@ -44,7 +45,7 @@ module kernel_table_lemmas #(
     what_runs_or_waits_is_held: assert (~|(running & ~held) & ~|(queued & ~held));
     stays_alike: assert (stays_q == stays);
   end
-  genvar i, j, k, q, r;
+  genvar i, j, k, p, q, r;
   generate
     for (q = 0; q < Q; q = q + 1) begin : queue
       lemma stayed_alike (on & stays[q], stayed_q[q*LN +: LN] == stayed[q*LN +: LN]);
@@ -59,8 +60,15 @@ module kernel_table_lemmas #(
     end
     for (i = 0; i < N; i = i + 1) begin : slot
       lemma type_alike (on & held[i], kind_q[i] == type[i]);
+      lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), left_q[i*32 +: 32] != 0);
       lemma fields_alike (on & held[i] & s == i, id_q[i*8 +: 8] == id & left_q[i*32 +: 32] == left & part_q[i*3 +: 3] == part);
       lemma needs_alike (on & held[i] & s == i, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
+      for (p = 0; p < 4; p = p + 1) begin : port
+        wire asked = on & done_slot_i[p*LN +: LN] == i;
+        lemma warps_out (asked, done_warps_o[p*7 +: 7] == warps_q[i*7 +: 7]);
+        lemma regs_out (asked, done_regs_o[p*9 +: 9] == regs_q[i*9 +: 9]);
+        lemma smem_out (asked, done_smem_o[p*11 +: 11] == smem_q[i*11 +: 11]);
+      end
       for (j = 0; j < i; j = j + 1) begin : other
         wire j_first = row_q[i*N + j];
         lemma order_upwards (on & held[i] & held[j] & s == j & t == i, j_first == s_first);
