@@ -119,6 +119,40 @@ impl Bench {
                     induction: Some(1),
                 })
             }
+            BlockSpec::SmOccupancy { params, requesters } => {
+                let limits = params.limits();
+                Some(Self {
+                    name: "sm_occupancy",
+                    text: include_str!("properties/sm_occupancy.sv"),
+                    params: vec![
+                        ("S", params.sms()),
+                        ("Q", requesters),
+                        ("G", params.lanes().div_ceil(8)),
+                        ("CTAS", limits.ctas().into()),
+                        ("WARPS", limits.warps().into()),
+                        ("REGS", limits.registers().into()),
+                        ("SMEM", limits.smem().into()),
+                    ],
+                    lemma_params: Vec::new(),
+                    lemmas: None,
+                    induction: None,
+                })
+            }
+            BlockSpec::CtaArbiter(params) => Some(Self {
+                name: "cta_arbiter",
+                text: include_str!("properties/cta_arbiter.sv"),
+                params: vec![
+                    ("LN", slot_bits(params.slots())),
+                    ("S", params.sms().sms()),
+                    ("C", params.arbiter().channels()),
+                    ("K", params.arbiter().active()),
+                    ("L", params.sms().lanes()),
+                    ("G", params.sms().lanes().div_ceil(8)),
+                ],
+                lemma_params: Vec::new(),
+                lemmas: None,
+                induction: None,
+            }),
             _ => None,
         }
     }

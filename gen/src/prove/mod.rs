@@ -342,7 +342,7 @@ impl Proof<'_> {
         }
         for (number, name) in &self.model.covers {
             if let Some(verdict) = self.reached.get(number) {
-                report.properties.push(result(name.trim_start_matches("properties."), verdict));
+                report.properties.push(result(last_name(name), verdict));
             }
         }
         // The order of the text; what Yosys keeps is in another.
@@ -491,6 +491,12 @@ impl Proof<'_> {
         }
         Ok(())
     }
+}
+
+/// A property's own name, without the instances that it is in.
+fn last_name(name: &str) -> &str {
+    let name = name.strip_suffix(".holds_here").unwrap_or(name);
+    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// The ports' values up to and with `last`.
