@@ -153,6 +153,28 @@ impl Bench {
                 lemmas: None,
                 induction: None,
             }),
+            BlockSpec::FrontEnd(params) => {
+                let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
+                let lanes = match scheduler.upstream().encoding() {
+                    Encoding::Ids { lanes } => lanes,
+                    Encoding::Mask => 0,
+                };
+                Some(Self {
+                    name: "front_end",
+                    text: include_str!("properties/front_end.sv"),
+                    params: vec![
+                        ("LN", slot_bits(dispatch.slots())),
+                        ("S", dispatch.sms().sms()),
+                        ("C", dispatch.arbiter().channels()),
+                        ("R", scheduler.window().retire_ports()),
+                        ("K", lanes),
+                        ("M", scheduler.upstream().scheduled()),
+                    ],
+                    lemma_params: Vec::new(),
+                    lemmas: None,
+                    induction: None,
+                })
+            }
             _ => None,
         }
     }

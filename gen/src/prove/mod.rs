@@ -183,6 +183,15 @@ impl ProofReport {
         self.failed_lemmas.is_empty() && self.properties.iter().all(|p| p.verdict.is_good())
     }
 
+    /// What is asked of each place or channel by itself is one property; the first that is not good speaks for all.
+    fn add(&mut self, result: PropertyResult) {
+        match self.properties.iter_mut().find(|p| p.name == result.name) {
+            Some(other) if other.verdict.is_good() => *other = result,
+            Some(_) => {}
+            None => self.properties.push(result),
+        }
+    }
+
     /// Number of properties with a verdict that `which` picks.
     pub fn count(&self, which: impl Fn(&Verdict) -> bool) -> usize {
         self.properties.iter().filter(|p| which(&p.verdict)).count()
@@ -322,15 +331,8 @@ impl Proof<'_> {
         };
         for (number, name) in &self.model.assertions {
             let Some(verdict) = self.found.get(number) else { continue };
-            if let Some(name) = name.strip_prefix("properties.") {
-                // What is asked of each place or SM by itself is one property; the first that fails speaks for it.
-                let name =
-                    name.strip_suffix(".holds_here").map_or(name, |n| n.rsplit('.').next().unwrap_or(n));
-                match report.properties.iter_mut().find(|p| p.name == name) {
-                    Some(other) if other.verdict.is_good() => *other = result(name, verdict),
-                    Some(_) => {}
-                    None => report.properties.push(result(name, verdict)),
-                }
+            if name.starts_with("properties.") {
+                report.add(result(last_name(name), verdict));
             } else {
                 report.lemmas.1 += 1;
                 if verdict.is_good() {
@@ -342,7 +344,7 @@ impl Proof<'_> {
         }
         for (number, name) in &self.model.covers {
             if let Some(verdict) = self.reached.get(number) {
-                report.properties.push(result(last_name(name), verdict));
+                report.add(result(last_name(name), verdict));
             }
         }
         // The order of the text; what Yosys keeps is in another.
