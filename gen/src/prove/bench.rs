@@ -175,6 +175,28 @@ impl Bench {
                     induction: None,
                 })
             }
+            BlockSpec::KernelScheduler(params) => {
+                let (window, upstream) = (params.window(), params.upstream());
+                // The lemmas are those of a matrix in two steps.
+                let matrix = params.kind() == WindowKind::Matrix && !window.pipelined();
+                Some(Self {
+                    name: "kernel_scheduler",
+                    text: include_str!("properties/kernel_scheduler.sv"),
+                    params: vec![
+                        ("N", window.slots()),
+                        ("LN", window.slot_bits()),
+                        ("R", window.retire_ports()),
+                        ("M", upstream.scheduled()),
+                        ("MASK", (upstream.encoding() == Encoding::Mask).into()),
+                    ],
+                    lemma_params: Vec::new(),
+                    lemmas: matrix.then_some(Lemmas {
+                        name: "kernel_scheduler",
+                        text: include_str!("properties/kernel_scheduler_lemmas.sv"),
+                    }),
+                    induction: matrix.then_some(1),
+                })
+            }
             _ => None,
         }
     }

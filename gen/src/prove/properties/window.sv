@@ -140,11 +140,12 @@ module window_properties #(
   reg [N-1:0] ahead;                     // of these, once A is ready, those not taken, and the one that was on offer then
   wire [N-1:0] older_now = (take_a ? waiting | running : older) & ~retires;
   // A pipelined window looks at a kernel one cycle after its insertion.
-  reg a_settled;
+  reg a_settled, none_was_older;
   wire a_is_ready = a_waits & ~|a_up & a_ready >= READY & (!LATE | a_settled);
   always @(posedge clk_i) begin
     a_ready <= !rst_ni | !a_waits | |a_up ? 0 : a_ready + (a_ready < READY);
     a_settled <= a;
+    none_was_older <= a & ~|older;
     older <= older_now;
     ahead <= a_is_ready ? ahead & ~offered_and_taken : (older_now & waiting | offered) & ~offered_and_taken;
     a_open <= !rst_ni | !a_done | a_gone ? 0 : a_open + (a_open <= N + CLOSE);
@@ -217,6 +218,8 @@ module window_properties #(
     closes_in_time: assert (a_open <= N + CLOSE);
     // A ready kernel would wait while nothing is on offer.
     offers_what_is_ready: assert (!a_is_ready | disp_valid_o);
+    // The window would stand still for ever.
+    oldest_waits_for_nobody: assert (!(a_waits & ~|older & (!LATE | none_was_older)) | ~|a_up);
     // A newer kernel would go before an older one that is ready too.
     oldest_first: assert (!(a_is_ready & b_waits & ~held & |(b_slot & offered)));
     // A ready kernel would starve: what goes before it is from a set of at most N that only shrinks.

@@ -1,0 +1,63 @@
+// What a kernel_scheduler promises beyond what upstream_load and the window each promise: that ids of 8 bits are enough. Kernel A is watched:
+// which one is free. Its page: rtl/src/kernel_scheduler/README.md.
+module kernel_scheduler_properties #(
+  parameter N = 8,         // slots
+  parameter LN = 3,        // bits of a slot's number
+  parameter R = 2,         // retire ports
+  parameter M = 128,       // kernels in the host's list
+  parameter MASK = 0       // 1: a kernel has one beat
+) (
+  input clk_i,
+  input rst_ni,
+  input host_valid_i,
+  input host_ready_o,
+  input [7:0] host_id_i,
+  input host_last_i,
+  input [N-1:0] ins_slot_o,
+  input disp_valid_o,
+  input disp_ready_i,
+  input [LN-1:0] disp_slot_o,
+  input [7:0] disp_id_o,
+  input [R-1:0] ret_valid_i,
+  input [R-1:0] ret_ready_o,
+  input [R*LN-1:0] ret_slot_i,
+  input [7:0] occupancy_o,
+  input oldest_valid_o,
+  input [7:0] oldest_id_o,
+  input stall_limit_o,
+  input stall_full_o,
+  input stall_busy_o
+);
+  reg reset_seen = 0;
+  always @(posedge clk_i) if (!rst_ni) reset_seen <= 1;
+  wire on = reset_seen & rst_ni;
+
+  // The host: ids count up, one per kernel.
+  wire sends = host_valid_i & host_ready_o & (MASK | host_last_i);
+  reg [7:0] next_id;
+  always @(posedge clk_i) next_id <= !rst_ni ? 0 : next_id + sends;
+  always @* if (on) assume (!host_valid_i | host_id_i == next_id);
+
+  // How many kernels were sent after the oldest one that has a place.
+  wire [7:0] newer = next_id - oldest_id_o - 8'd1;
+
+  always @* if (on) begin
+    // The host would be let so far ahead that an id means two kernels.
+    never_beyond_the_limit: assert (!oldest_valid_o | newer <= M);
+    // The host would be stopped without reason, or let go on without one.
+    stopped_exactly_at_the_limit: assert (stall_limit_o == (host_valid_i & oldest_valid_o & newer >= M));
+    // A counter of stalls would count two reasons, or none.
+    one_reason_at_a_time: assert (stall_limit_o + stall_full_o + stall_busy_o <= 1);
+    taken_unless_stopped: assert (!host_valid_i | host_ready_o == ~(stall_limit_o | stall_full_o | stall_busy_o));
+    // A kernel would be lost between host and window, or be there twice.
+    a_sent_kernel_comes_in: assert (sends == |ins_slot_o);
+    // The host would be stopped for ever: nobody is there whose retirement it waits for.
+    stopped_only_for_somebody: assert (!(stall_limit_o | stall_full_o) | occupancy_o != 0);
+  end
+  always @* if (on) begin
+    // States without which a proof would say little.
+    reaches_full: cover (stall_full_o);
+    reaches_several_beats: cover (MASK | host_valid_i & host_ready_o & ~host_last_i);
+    reaches_gap: cover (oldest_valid_o & newer > occupancy_o);
+  end
+endmodule
