@@ -298,10 +298,15 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
                 renaming.push(report);
             }
         }
-        let stream = stream(&traces, &simulation.partitions)?.with_renaming(renaming);
+        let stream = stream(&traces, &simulation.partitions).map_err(|e| format!("{name}: {e}"))?;
+        let stream = stream.with_renaming(renaming);
         // Before the run: a path that cannot be written must not cost its results.
         let timeline = match &args.timeline {
-            Some(path) => Some((path, File::create(path).map_err(|e| format!("{}: {e}", path.display()))?)),
+            Some(path) => Some((
+                path,
+                File::create(path)
+                    .map_err(|e| format!("{}: {e}; choose another --timeline", path.display()))?,
+            )),
             None => None,
         };
         let result = simulation.run(&stream, |params| {

@@ -55,9 +55,10 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let trace = workload::load(&args.file)?;
     let mut options = Options::for_trace(&trace);
     options.sms = args.sms.unwrap_or(options.sms);
-    let history = History::of_run(&trace, args.run)?;
-    let explanations =
-        args.kernel.iter().map(|k| explain(&history, *k, &options)).collect::<Result<Vec<_>, _>>()?;
+    let named = |error| format!("{}: {error}", args.file);
+    let history = History::of_run(&trace, args.run).map_err(named)?;
+    let explanations = args.kernel.iter().map(|k| explain(&history, *k, &options));
+    let explanations = explanations.collect::<Result<Vec<_>, _>>().map_err(named)?;
     if let Some(Some(path)) = &args.dot {
         let refused = |e| format!("{}: {e}; choose another --dot=FILE", path.display());
         std::fs::write(path, dot(&explanations)).map_err(refused)?;

@@ -276,14 +276,15 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
             let Renamed { trace: renamed, .. } = rename(&trace, budget);
             trace = renamed;
         }
-        let stream = Stream::new(&trace)?;
+        let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         if stream.kernels().iter().any(|k| k.part.is_some()) {
             eprintln!(
                 "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
             );
         }
         let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
-        let (program, estimates) = real::program(&stream, &profile, scale)?;
+        let (program, estimates) =
+            real::program(&stream, &profile, scale).map_err(|e| format!("{file}: {e}"))?;
         if scale > 1 {
             eprintln!(
                 "note: {file}: memory divided by {scale}, overlaps kept: {} of {} MiB",

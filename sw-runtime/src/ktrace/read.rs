@@ -14,7 +14,7 @@ use std::path::Path;
 pub const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// As many errors as [`Trace::load`] reports at once.
-const MAX_ERRORS: usize = 20;
+pub(super) const MAX_ERRORS: usize = 20;
 
 const U32_MAX: u64 = u32::MAX as u64;
 
@@ -200,7 +200,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn parse_line(&self) -> Result<Object, Problem> {
-        let text = std::str::from_utf8(&self.line.text)
+        // Without its newline, or an object that ends early would end in column 0 of the next.
+        let text = std::str::from_utf8(self.line.text.trim_ascii_end())
             .map_err(|e| Problem::NotUtf8 { column: e.valid_up_to() + 1 })?;
         match serde_json::from_str(text) {
             Ok(Value::Object(object)) => Ok(object),
