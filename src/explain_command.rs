@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use windlass_gen::new_file::save;
 use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
 
 /// Arguments of `windlass trace explain`.
@@ -61,7 +62,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let explanations = explanations.collect::<Result<Vec<_>, _>>().map_err(named)?;
     if let Some(Some(path)) = &args.dot {
         let refused = |e| format!("{}: {e}; choose another --dot=FILE", path.display());
-        std::fs::write(path, dot(&explanations)).map_err(refused)?;
+        save(path, dot(&explanations)).map_err(refused)?;
     }
     let mut stdout = std::io::stdout().lock();
     if args.json {

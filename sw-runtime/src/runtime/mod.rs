@@ -22,6 +22,7 @@ mod view;
 
 pub use check::{Finding, Violation};
 pub use cpu::Cpu;
+pub(crate) use cpu::MAX_THREADS;
 pub(crate) use cpu::message as panic_message;
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task};
