@@ -44,10 +44,7 @@ impl NewFile {
             builder.permissions(permissions);
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Not the path of the temporary file, which nobody knows.
-        let file = builder
-            .tempfile_in(folder)
-            .map_err(|e| e.raw_os_error().map_or(e, io::Error::from_raw_os_error))?;
+        let file = builder.tempfile_in(folder).map_err(without_path)?;
         Ok(Self(Place::Aside(file, path)))
     }
 
@@ -59,6 +56,12 @@ impl NewFile {
             Place::Direct(_) => Ok(()),
         }
     }
+}
+
+/// `tempfile` adds the path of its file, which nobody knows.
+fn without_path(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|e| e.source()).and_then(|e| e.downcast_ref::<io::Error>());
+    inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }
 
 /// What `File::create` asks for; the umask applies.
