@@ -186,12 +186,12 @@ fn every_embedded_profile_can_be_counted_by_the_hardware_and_others_name_the_fie
     }
     type Spoil = fn(&mut Profile);
     let wrong: [(&str, Spoil); 6] = [
-        ("`sms` = 193", |p| p.sms = 193),
-        ("`sm.ctas` = 33", |p| p.sm.ctas = 33),
-        ("`sm.warps` = 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
-        ("`sm.threads` = 1535", |p| p.sm.threads = 1535),
-        ("`sm.registers` = 65536", |p| p.sm.register_unit = 128),
-        ("`sm.smem_bytes` = 300000", |p| p.sm.smem_bytes = 300_000),
+        ("`sms` is 193", |p| p.sms = 193),
+        ("`sm.ctas` is 33", |p| p.sm.ctas = 33),
+        ("`sm.warps` is 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
+        ("`sm.threads` is 1535", |p| p.sm.threads = 1535),
+        ("`sm.registers` is 65536", |p| p.sm.register_unit = 128),
+        ("`sm.smem_bytes` is 300000", |p| p.sm.smem_bytes = 300_000),
     ];
     for (words, spoil) in wrong {
         let mut profile = profile();

@@ -60,8 +60,10 @@ impl NewFile {
 
 /// `tempfile` adds the path of its file, which nobody knows.
 fn without_path(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|e| e.source()).and_then(|e| e.downcast_ref::<io::Error>());
-    inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
+    match error.to_string().split_once(" at path ") {
+        Some((text, _)) => io::Error::new(error.kind(), text.to_string()),
+        None => error,
+    }
 }
 
 /// What `File::create` asks for; the umask applies.

@@ -129,9 +129,9 @@ pub enum Problem {
         found: u64,
     },
     /// A type that is none of the three.
-    #[error("{found:?} is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")]
+    #[error("\"{found}\" is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")]
     UnknownKernelType {
-        /// What it says.
+        /// What it says, or its beginning.
         found: String,
     },
     /// A kernel before the header.

@@ -225,7 +225,7 @@ impl<R: BufRead> Reader<R> {
         match fields.string("e")?.as_str() {
             "trace" => {}
             "k" => return Err((None, Problem::KernelBeforeTrace)),
-            other => return Err(nothing(&format!("a `{other}` line"))),
+            other => return Err(nothing(&format!("a `{}` line", short(other)))),
         }
         match fields.integer("ktrace")? {
             VERSION => {}
@@ -383,6 +383,16 @@ pub(super) fn check_segment(segment: Segment, field: impl FnOnce() -> String) ->
     Ok(())
 }
 
+/// The beginning of what a line says, on one line: it may be as long as the line, and have any character in it.
+fn short(text: &str) -> String {
+    const MOST: usize = 40;
+    let mut short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        short.push('…');
+    }
+    short
+}
+
 fn axis(position: usize) -> char {
     ['x', 'y', 'z'].get(position).copied().unwrap_or('?')
 }
@@ -471,7 +481,7 @@ impl<'a> Fields<'a> {
             "TENSOR" => Ok(KernelType::Tensor),
             "SIMT" => Ok(KernelType::Simt),
             "COPY" => Ok(KernelType::Copy),
-            other => self.fault(name, Problem::UnknownKernelType { found: other.to_owned() }),
+            other => self.fault(name, Problem::UnknownKernelType { found: short(other) }),
         }
     }
 
