@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests, from nothing: set-up, format, lints, documentation, tests. `--long` adds the long ones (a million cycles in
+# All tests, from nothing: set-up, format, lints, documentation, tests, a minute of fuzzing for each reader. `--long` adds the long ones (a million cycles in
 # lockstep of every block at every window size). CI runs exactly this.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -24,9 +24,11 @@ tier() { # name, command...
 }
 
 tier "format" cargo fmt --all --check
+tier "format of the fuzz targets" cargo fmt --manifest-path fuzz/Cargo.toml --check
 tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 tier "tests" cargo test --workspace --locked --quiet
+tier "fuzzing" scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture

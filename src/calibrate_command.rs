@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use windlass_cosim::profile::Profile;
 use windlass_cuda::{Calibration, CudaDevice, calibrate};
+use windlass_gen::new_file::save;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
 
@@ -159,7 +160,7 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
         )
     };
     match &args.out {
-        Some(path) => std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?,
+        Some(path) => save(path, text).map_err(|e| format!("{}: {e}", path.display()))?,
         None => std::io::stdout().lock().write_all(text.as_bytes())?,
     }
     Ok(Outcome::Done)

@@ -4,9 +4,8 @@ use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::{ALL_SMS, Partitions};
 use windlass_cosim::policy::{Policy, Stream};
@@ -14,6 +13,7 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
+use windlass_gen::new_file::NewFile;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
@@ -227,6 +227,10 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     Ok(stream)
 }
 
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}; choose another --timeline", path.display())
+}
+
 /// Says on a terminal what long work is at; elsewhere, nothing.
 fn progress(text: &str) {
     if std::io::stderr().is_terminal() {
@@ -298,10 +302,11 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
                 renaming.push(report);
             }
         }
-        let stream = stream(&traces, &simulation.partitions)?.with_renaming(renaming);
+        let stream = stream(&traces, &simulation.partitions).map_err(|e| format!("{name}: {e}"))?;
+        let stream = stream.with_renaming(renaming);
         // Before the run: a path that cannot be written must not cost its results.
         let timeline = match &args.timeline {
-            Some(path) => Some((path, File::create(path).map_err(|e| format!("{}: {e}", path.display()))?)),
+            Some(path) => Some((path, NewFile::create(path).map_err(|e| unwritable(path, &e))?)),
             None => None,
         };
         let result = simulation.run(&stream, |params| {
@@ -328,12 +333,13 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
             }
             Err(error) => return Err(format!("{name}: {error}").into()),
         };
-        if let Some((path, file)) = timeline {
-            let named = |e: std::io::Error| format!("{}: {e}", path.display());
-            let mut out = BufWriter::new(file);
+        if let Some((path, mut file)) = timeline {
+            let mut out = BufWriter::new(&mut file);
             timeline::write(&mut out, &stream, simulation.profile.clock_mhz, &result.recordings)
-                .map_err(named)?;
-            out.flush().map_err(named)?;
+                .and_then(|()| out.flush())
+                .map_err(|e| unwritable(path, &e))?;
+            drop(out);
+            file.keep().map_err(|e| unwritable(path, &e))?;
         }
         if args.json {
             report.runs.push(result.report);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use windlass_gen::new_file::save;
 use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
 
 /// Arguments of `windlass trace explain`.
@@ -55,12 +56,13 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let trace = workload::load(&args.file)?;
     let mut options = Options::for_trace(&trace);
     options.sms = args.sms.unwrap_or(options.sms);
-    let history = History::of_run(&trace, args.run)?;
-    let explanations =
-        args.kernel.iter().map(|k| explain(&history, *k, &options)).collect::<Result<Vec<_>, _>>()?;
+    let named = |error| format!("{}: {error}", args.file);
+    let history = History::of_run(&trace, args.run).map_err(named)?;
+    let explanations = args.kernel.iter().map(|k| explain(&history, *k, &options));
+    let explanations = explanations.collect::<Result<Vec<_>, _>>().map_err(named)?;
     if let Some(Some(path)) = &args.dot {
         let refused = |e| format!("{}: {e}; choose another --dot=FILE", path.display());
-        std::fs::write(path, dot(&explanations)).map_err(refused)?;
+        save(path, dot(&explanations)).map_err(refused)?;
     }
     let mut stdout = std::io::stdout().lock();
     if args.json {

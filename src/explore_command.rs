@@ -15,6 +15,7 @@ use windlass_cosim::explore::{
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_gen::constraints::Constraints;
+use windlass_gen::new_file::save;
 use windlass_gen::report::library;
 use windlass_rtl::params::{ArbiterKind, WindowKind};
 
@@ -288,7 +289,7 @@ fn write(report: &Report, out: &Path) -> Result<(), Failure> {
     }
     for (name, text) in files {
         let path = out.join(name);
-        std::fs::write(&path, text).map_err(|e| named(&path, e))?;
+        save(&path, text).map_err(|e| named(&path, e))?;
     }
     Ok(())
 }

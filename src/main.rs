@@ -21,6 +21,7 @@ mod trace_command;
 mod workload;
 
 use clap::{Parser, Subcommand};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Generates, co-simulates and measures out-of-order kernel scheduling hardware for GPUs.
@@ -68,6 +69,12 @@ pub enum Outcome {
 /// Anything that stops a command: it could not run.
 pub type Failure = Box<dyn std::error::Error>;
 
+/// Why stdout takes no more, where that is the error: whatever else is written has its file's name in its error.
+fn output_error(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
+    let io = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    io.or_else(|| error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
@@ -82,19 +89,20 @@ fn main() -> ExitCode {
         Command::Mix(args) => mix_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
     };
+    // What is left in the buffer may not fit.
+    let result = result.and_then(|outcome| Ok(std::io::stdout().flush().map(|()| outcome)?));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Wrong) => ExitCode::from(1),
         Ok(Outcome::Stopped) => ExitCode::from(130),
         Err(error) => {
+            let kind = output_error(error.as_ref());
             // A closed pipe (`windlass ... | head`) is no error.
-            if error
-                .downcast_ref::<std::io::Error>()
-                .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-            {
+            if kind == Some(ErrorKind::BrokenPipe) {
                 return ExitCode::SUCCESS;
             }
-            eprintln!("error: {error}");
+            let what = if kind.is_some() { "the results cannot be written: " } else { "" };
+            eprintln!("error: {what}{error}");
             ExitCode::from(2)
         }
     }

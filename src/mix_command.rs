@@ -4,6 +4,7 @@ use crate::{Failure, Outcome};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
+use windlass_gen::new_file::save;
 use windlass_runtime::ktrace::{Compression, Writer};
 use windlass_runtime::mix::{Mix, Shape};
 
@@ -66,7 +67,7 @@ pub fn run(args: &MixArgs) -> Result<Outcome, Failure> {
         None => stdout.write_all(&text)?,
         Some(path) => {
             let refused = |e| format!("{}: {e}; choose another --out", path.display());
-            std::fs::write(path, &text).map_err(refused)?;
+            save(path, &text).map_err(refused)?;
             writeln!(stdout, "{} ({} kernels)\n  {}", mix.name(), trace.header.kernels, path.display())?;
         }
     }

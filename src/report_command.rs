@@ -125,7 +125,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     let profile = Profile::load(&args.gpu)?;
     let mut streams = Vec::new();
     for file in workload::files(&args.trace)? {
-        streams.push(Stream::new(&workload::load(&file)?)?);
+        streams.push(Stream::new(&workload::load(&file)?).map_err(|e| format!("{file}: {e}"))?);
     }
     let mut designs = Vec::new();
     let table = |stream: &Stream| Speedups {

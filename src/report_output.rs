@@ -4,6 +4,7 @@ use crate::{Failure, Outcome};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use windlass_gen::new_file;
 use windlass_gen::report::{Format, Report, baseline, figure, html, markdown_with_figures, render};
 
 /// `--format`.
@@ -138,7 +139,7 @@ impl Output<'_> {
 }
 
 fn save(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+    new_file::save(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// The command line, without what does not change the report.

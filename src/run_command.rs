@@ -14,6 +14,7 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real;
 use windlass_cuda::CudaDevice;
+use windlass_gen::new_file::NewFile;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Policy,
@@ -276,14 +277,15 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
             let Renamed { trace: renamed, .. } = rename(&trace, budget);
             trace = renamed;
         }
-        let stream = Stream::new(&trace)?;
+        let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         if stream.kernels().iter().any(|k| k.part.is_some()) {
             eprintln!(
                 "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
             );
         }
         let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
-        let (program, estimates) = real::program(&stream, &profile, scale)?;
+        let (program, estimates) =
+            real::program(&stream, &profile, scale).map_err(|e| format!("{file}: {e}"))?;
         if scale > 1 {
             eprintln!(
                 "note: {file}: memory divided by {scale}, overlaps kept: {} of {} MiB",
@@ -392,9 +394,10 @@ impl One<'_> {
         if let Some(path) = &args.timeline
             && let Some(last) = self.policies.last()
         {
-            let file = std::fs::File::create(path).map_err(|e| format!("{}: {e}", path.display()))?;
-            run_report::timeline(file, *last, &program, &device.times()?)
-                .map_err(|e| format!("{}: {e}", path.display()))?;
+            let named = |e: std::io::Error| format!("{}: {e}; choose another --timeline", path.display());
+            let mut file = NewFile::create(path).map_err(named)?;
+            run_report::timeline(&mut file, *last, &program, &device.times()?).map_err(named)?;
+            file.keep().map_err(named)?;
         }
         // The model has no profile of this machine's processors.
         if args.compare && args.executor == ExecutorArg::Cuda {

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
+use windlass_gen::new_file::save;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
 use windlass_runtime::graph::StrictReport;
 use windlass_runtime::ktrace::Trace;
@@ -105,8 +106,7 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     }
     if let Some(path) = &args.figure {
         let panels: Vec<_> = report.traces.iter().map(panel).collect();
-        std::fs::write(path, renaming_figure::svg(&panels))
-            .map_err(|e| format!("{}: {e}", path.display()))?;
+        save(path, renaming_figure::svg(&panels)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if args.json {
         serde_json::to_writer(&mut stdout, &report)?;

@@ -127,6 +127,10 @@ unsafe fn list<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [
     match (first.is_null(), count) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(null(what)),
+        // Larger than memory is: a count that went below zero, say.
+        _ if count > isize::MAX as usize / size_of::<T>().max(1) => {
+            Err(Refusal(INVALID, format!("`{what}` cannot have {count} values; correct the number")))
+        }
         // SAFETY: the caller's.
         (false, _) => Ok(unsafe { slice::from_raw_parts(first, count) }),
     }

@@ -111,6 +111,14 @@ int main(void) {
     FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 1, bytes, 64));
     FAILS(WINDLASS_INVALID, "past the end", windlass_read(rt, a, UINT64_MAX, bytes, 2));
     FAILS(WINDLASS_INVALID, "`from` is NULL", windlass_write(rt, a, 0, NULL, 64));
+    FAILS(WINDLASS_INVALID, "`from` cannot have", windlass_write(rt, a, 0, bytes, UINT64_MAX));
+    FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 0, bytes, UINT64_C(1) << 62));
+    {
+        windlass_options many = {0, UINT32_MAX, 0, 0, 0};
+        windlass_runtime *none = NULL;
+        FAILS(WINDLASS_RESOURCES, "ask for fewer", windlass_create(&many, &none));
+        TRUE(none == NULL);
+    }
     FAILS(WINDLASS_INVALID, "`to` is NULL", windlass_read(rt, a, 0, NULL, 64));
 
     windlass_arg ab[] = {{.buffer = a, .bytes = 64}, {.buffer = b, .bytes = 64}};

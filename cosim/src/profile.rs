@@ -2,6 +2,8 @@
 //!
 //! A profile is a TOML file; six are embedded. Where each number comes from is a comment in the file.
 
+mod fields;
+
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
@@ -39,29 +41,58 @@ pub enum ProfileError {
         /// The embedded profiles.
         possible: String,
     },
-    /// The file is not a profile: syntax, a missing, unknown or mistyped field.
-    #[error("{file}: {message}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// Line, column, field and what is wrong.
-        message: String,
-    },
-    /// A field's value makes no sense.
-    #[error("{file}: `{field}` = {value}, but must be {expected}")]
-    Field {
-        /// The file, or the profile's name.
-        file: String,
-        /// The field, with its table.
-        field: &'static str,
-        /// Its value.
-        value: u64,
-        /// What would work.
-        expected: &'static str,
-    },
+    /// The file is no profile, or not one that works: all that is wrong in it, in its order.
+    #[error("{}", .0.iter().map(FieldError::to_string).collect::<Vec<_>>().join("\n"))]
+    Fields(Vec<FieldError>),
     /// Hardware for such SMs cannot be built.
     #[error(transparent)]
     Hardware(ParamError),
+}
+
+/// Something wrong in a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{file}{}: {}{problem}", line.map_or_else(String::new, |line| format!(":{line}")), named(field))]
+pub struct FieldError {
+    /// The file, or the profile's name.
+    pub file: String,
+    /// The line from 1, where the profile came from a file.
+    pub line: Option<usize>,
+    /// The field, with its table; empty where the file is no TOML.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: FieldProblem,
+}
+
+fn named(field: &str) -> String {
+    if field.is_empty() { String::new() } else { format!("`{field}` ") }
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FieldProblem {
+    /// The file is no TOML.
+    #[error("{0}; a profile is a TOML file, one `field = number` per line")]
+    Syntax(String),
+    /// The field must be there.
+    #[error("is missing; add it: {expected}")]
+    Missing {
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// There is no such field.
+    #[error("is not a field here; possible: {}", possible.join(", "))]
+    Unknown {
+        /// The fields that there are.
+        possible: Vec<String>,
+    },
+    /// The value makes no sense.
+    #[error("is {got}, but must be {expected}")]
+    Value {
+        /// What it is.
+        got: String,
+        /// What would work.
+        expected: &'static str,
+    },
 }
 
 /// A GPU and its host.
@@ -195,62 +226,29 @@ impl Profile {
     }
 
     /// Reads and checks a profile; `file` is what errors call it.
+    ///
+    /// # Errors
+    /// All that is wrong in it.
     pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
-        let profile: Self = toml::from_str(text)
-            .map_err(|error| ProfileError::Parse { file: file.into(), message: error.to_string() })?;
-        profile.check(file)?;
-        Ok(profile)
+        let errors = fields::read(text, file);
+        if !errors.is_empty() {
+            return Err(ProfileError::Fields(errors));
+        }
+        toml::from_str(text).map_err(|error| {
+            // `fields` knows all that serde does, as its test says; if it ever does not, this is better than a panic.
+            let (file, line) = (file.to_string(), None);
+            let problem = FieldProblem::Syntax(error.message().to_string());
+            ProfileError::Fields(vec![FieldError { file, line, field: String::new(), problem }])
+        })
     }
 
     /// Checks every field whose value could not work; `file` is what errors call the profile.
+    ///
+    /// # Errors
+    /// All of them.
     pub fn check(&self, file: &str) -> Result<(), ProfileError> {
-        let fields: [(&'static str, u64, u64, &'static str); 15] = [
-            ("sms", self.sms.into(), 1024, "1..=1024"),
-            ("clock_mhz", self.clock_mhz.into(), 10_000, "1..=10000"),
-            ("memory_bytes_per_s", self.memory_bytes_per_s, 1 << 50, "1..=2^50"),
-            ("cta_floor_ns", self.cta_floor_ns, 1 << 30, "1..=2^30"),
-            ("sm.ctas", self.sm.ctas.into(), 1024, "1..=1024"),
-            ("sm.warps", self.sm.warps.into(), 1 << 20, "1..=2^20"),
-            ("sm.threads", self.sm.threads.into(), 1 << 20, "1..=2^20"),
-            ("sm.threads_per_cta", self.sm.threads_per_cta.into(), 1 << 20, "1..=2^20"),
-            ("sm.registers", self.sm.registers.into(), 1 << 30, "1..=2^30"),
-            ("sm.register_unit", self.sm.register_unit.into(), 1 << 20, "1..=2^20"),
-            ("sm.default_registers", self.sm.default_registers.into(), 1024, "1..=1024"),
-            ("sm.smem_bytes", self.sm.smem_bytes.into(), 1 << 30, "1..=2^30"),
-            ("sm.smem_unit", self.sm.smem_unit.into(), 1 << 20, "1..=2^20"),
-            ("pipes.simt_flop_per_clk", self.pipes.simt_flop_per_clk.into(), 1 << 20, "1..=2^20"),
-            ("pipes.tensor_flop_per_clk", self.pipes.tensor_flop_per_clk.into(), 1 << 20, "1..=2^20"),
-        ];
-        let host = &self.host;
-        let latencies: [(&'static str, u64); 11] = [
-            ("host.launch_ns", host.launch_ns),
-            ("host.synchronise_ns", host.synchronise_ns),
-            ("host.event_wait_ns", host.event_wait_ns),
-            ("host.stream_gap_ns", host.stream_gap_ns),
-            ("host.graph_node_ns", host.graph_node_ns),
-            ("host.graph_launch_ns", host.graph_launch_ns),
-            ("host.graph_edge_ns", host.graph_edge_ns),
-            ("host.hazard_check_ns", host.hazard_check_ns),
-            ("host.packet_ns", host.packet_ns),
-            ("host.transfer_ns", host.transfer_ns),
-            ("host.notice_ns", host.notice_ns),
-        ];
-        let wrong = fields
-            .into_iter()
-            .find(|(_, value, max, _)| *value == 0 || value > max)
-            .map(|(field, value, _, expected)| (field, value, expected))
-            .or_else(|| {
-                latencies
-                    .into_iter()
-                    .find(|(_, value)| *value > 1_000_000_000)
-                    .map(|(field, value)| (field, value, "at most 1000000000"))
-            });
-        match wrong {
-            None => Ok(()),
-            Some((field, value, expected)) => {
-                Err(ProfileError::Field { file: file.into(), field, value, expected })
-            }
-        }
+        let errors = fields::check(&serde_json::to_value(self).unwrap_or_default(), file);
+        if errors.is_empty() { Ok(()) } else { Err(ProfileError::Fields(errors)) }
     }
 
     /// The SMs as the front end's hardware counts them: registers and shared memory in allocation units.
@@ -259,12 +257,6 @@ impl Profile {
     /// A field beyond what the hardware can count, and fewer threads than warps have: it does not count threads.
     pub fn sm_params(&self) -> Result<SmParams, ProfileError> {
         let sm = &self.sm;
-        let error = |field, value: u32, expected| ProfileError::Field {
-            file: self.name.clone(),
-            field,
-            value: value.into(),
-            expected,
-        };
         let (registers, smem) = (sm.registers / sm.register_unit.max(1), sm.smem_bytes / sm.smem_unit.max(1));
         let wrong = [
             ("sms", self.sms, (1..=192).contains(&self.sms), "1 to 192 for the front end's hardware"),
@@ -289,8 +281,18 @@ impl Profile {
                 "1 to 2047 times `sm.smem_unit` for the front end's hardware",
             ),
         ];
-        if let Some((field, value, _, expected)) = wrong.into_iter().find(|(.., possible, _)| !possible) {
-            return Err(error(field, value, expected));
+        let wrong: Vec<FieldError> = wrong
+            .into_iter()
+            .filter(|(.., possible, _)| !possible)
+            .map(|(field, value, _, expected)| FieldError {
+                file: self.name.clone(),
+                line: None,
+                field: field.into(),
+                problem: FieldProblem::Value { got: value.to_string(), expected },
+            })
+            .collect();
+        if !wrong.is_empty() {
+            return Err(ProfileError::Fields(wrong));
         }
         let usize = |n: u32| n as usize;
         params::SmLimits::new(usize(sm.ctas), usize(sm.warps), usize(registers), usize(smem))

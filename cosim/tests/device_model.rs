@@ -186,12 +186,12 @@ fn every_embedded_profile_can_be_counted_by_the_hardware_and_others_name_the_fie
     }
     type Spoil = fn(&mut Profile);
     let wrong: [(&str, Spoil); 6] = [
-        ("`sms` = 193", |p| p.sms = 193),
-        ("`sm.ctas` = 33", |p| p.sm.ctas = 33),
-        ("`sm.warps` = 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
-        ("`sm.threads` = 1535", |p| p.sm.threads = 1535),
-        ("`sm.registers` = 65536", |p| p.sm.register_unit = 128),
-        ("`sm.smem_bytes` = 300000", |p| p.sm.smem_bytes = 300_000),
+        ("`sms` is 193", |p| p.sms = 193),
+        ("`sm.ctas` is 33", |p| p.sm.ctas = 33),
+        ("`sm.warps` is 65", |p| (p.sm.warps, p.sm.threads) = (65, 65 * 32)),
+        ("`sm.threads` is 1535", |p| p.sm.threads = 1535),
+        ("`sm.registers` is 65536", |p| p.sm.register_unit = 128),
+        ("`sm.smem_bytes` is 300000", |p| p.sm.smem_bytes = 300_000),
     ];
     for (words, spoil) in wrong {
         let mut profile = profile();
@@ -356,14 +356,31 @@ fn a_profile_error_names_file_and_field() {
             assert!(error.contains(part), "{error}");
         }
     };
-    check("sms = 46", "sms = 0", &["mine.toml", "`sms` = 0", "1..=1024"]);
-    check("sms = 46", "", &["mine.toml", "missing field `sms`"]);
-    check("sms = 46", "sms = \"many\"", &["mine.toml", "sms", "line"]);
-    check("warps = 48", "warp = 48", &["mine.toml", "unknown field `warp`"]);
-    check("launch_ns = 2500", "launch_ns = 99999999999", &["host.launch_ns", "at most"]);
-    check("[sm]", "[sm", &["mine.toml", "line"]);
-    let zero = Profile::parse(&text.replacen("clock_mhz = 1725", "clock_mhz = 0", 1), "x");
-    assert!(matches!(zero, Err(ProfileError::Field { field: "clock_mhz", .. })));
+    let line = |part: &str| text.lines().position(|l| l.starts_with(part)).unwrap() + 1;
+    let at = |part: &str| format!("mine.toml:{}: ", line(part));
+    check("sms = 46", "sms = 0", &[&at("sms"), "`sms` is 0, but must be 1 to 1024"]);
+    check("sms = 46", "", &["mine.toml:1: `sms` is missing; add it: 1 to 1024"]);
+    check("sms = 46", "sms = \"many\"", &[&at("sms"), "`sms` is \"many\", but must be 1 to 1024"]);
+    check(
+        "warps = 48",
+        "warp = 48",
+        &[&at("warps"), "`sm.warp` is not a field here", "`sm.warps` is missing"],
+    );
+    check(
+        "launch_ns = 2500",
+        "launch_ns = 99999999999",
+        &[&at("launch_ns"), "`host.launch_ns` is 99999999999"],
+    );
+    check("[sm]", "[sm", &[&at("[sm]"), "a profile is a TOML file"]);
+    check("[sm]", "sm = 3\n[other]", &["`sm` is 3, but must be a table", "`other` is not a field here"]);
+}
+
+#[test]
+fn a_profile_in_memory_is_checked_as_one_in_a_file() {
+    let mut profile = Profile::load("rtx3070").unwrap();
+    (profile.clock_mhz, profile.host.notice_ns) = (0, u64::MAX);
+    let Err(ProfileError::Fields(errors)) = profile.check("mine") else { panic!("two numbers are wrong") };
+    assert_eq!(errors.iter().map(|e| e.field.as_str()).collect::<Vec<_>>(), ["clock_mhz", "host.notice_ns"]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod cache;
 pub mod constraints;
 pub mod emit;
 pub mod netlist;
+pub mod new_file;
 pub mod output;
 pub mod prove;
 pub mod report;

@@ -1,6 +1,7 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
 use crate::emit::{Design, Module};
+use crate::new_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -99,7 +100,7 @@ pub fn write_files(files: &[(String, String)], directory: &Path) -> Result<Vec<P
     let mut written = Vec::new();
     for (name, text) in files {
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(failed(&path))?;
+        new_file::save(&path, text).map_err(failed(&path))?;
         written.push(path);
     }
     Ok(written)

@@ -232,12 +232,12 @@ period_ns = { clk = 2 }
     let errors = fails(Constraints::parse(text, "mine.toml"), &[]);
     let expected = [
         "mine.toml:1: format_version: is 2, but must be 1",
-        "mine.toml:2: clock[0].period_ns: is missing; add it",
+        "mine.toml:2: clock[0].period_ns: is missing; add a number from 0.001 to less than 1000000",
         "mine.toml:4: clock[0].period: is not a field here; possible: port, period_ns",
         "mine.toml:7: io[0].clock: there is no [[clock]] `clk`",
         "mine.toml:8: io[0].input: is 1.5, but must be a number from 0 to less than 1",
         "mine.toml:9: io[0].blocks: there is no block `window_matrx`; did you mean `window_matrix`?",
-        "mine.toml:10: false_path[0].reason: is missing; add it",
+        "mine.toml:10: false_path[0].reason: is missing; add a sentence that says why",
         "mine.toml:14: multicycle_path[0].setup: is 1, but must be a number from 2",
         "mine.toml:15: multicycle_path[0].reason: is ` `, but must be a sentence that says why",
         "mine.toml:18: library.mine.driving_cell: is `BUF; exit`, but must be a name",

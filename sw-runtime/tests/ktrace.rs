@@ -171,6 +171,20 @@ fn no_trace_line() {
 }
 
 #[test]
+fn what_a_line_says_is_shown_on_one_line_and_not_at_any_length() {
+    let kind = format!("a\\n{}", "x".repeat(100));
+    let shown = format!("a\\n{}…", "x".repeat(38));
+    assert_eq!(
+        said(format!(r#"{{"e":"{kind}"}}"#)),
+        format!("t:1: a `{shown}` line where the `trace` line must be; put the `trace` line first")
+    );
+    assert_eq!(
+        bad_kernel(r#""SIMT""#, &format!("\"{kind}\"")),
+        format!("t:2: field `type`: \"{shown}\" is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")
+    );
+}
+
+#[test]
 fn a_kernel_before_the_trace_line() {
     assert_eq!(
         said(format!("{KERNEL}\n{HEAD}")),

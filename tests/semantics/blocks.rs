@@ -306,6 +306,32 @@ impl Logic for Order {
     }
 }
 
+/// Bits of what has no name, under a condition: the name that they get must not become a latch.
+#[derive(LogicBlock)]
+pub struct PartsOfSums {
+    info: Info,
+    pub a_i: Signal<In, Bits<8>>,
+    pub b_i: Signal<In, Bits<8>>,
+    pub t_i: Signal<In, Bit>,
+    pub cut_o: Signal<Out, Bits<4>>,
+    pub bit_o: Signal<Out, Bit>,
+}
+named! { [] PartsOfSums, "parts_of_sums"; a_i b_i t_i cut_o bit_o }
+flat_ports! { impl [] for PartsOfSums: - a_i b_i t_i cut_o bit_o }
+
+impl Logic for PartsOfSums {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.cut_o.next = 0.into();
+        self.bit_o.next = false;
+        if self.t_i.val() {
+            self.cut_o.next = bit_cast::<4, 8>(self.a_i.val() + self.b_i.val());
+        } else if (self.a_i.val() - self.b_i.val()).get_bit(7) {
+            self.bit_o.next = (self.a_i.val() ^ self.b_i.val()).get_bit(3);
+        }
+    }
+}
+
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum Step {
     Idle,

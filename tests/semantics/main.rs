@@ -109,6 +109,11 @@ fn order_of_assignments() {
 }
 
 #[test]
+fn parts_of_expressions_under_a_condition() {
+    check(5000, PartsOfSums::default);
+}
+
+#[test]
 fn state_machine_with_enum() {
     check(5000, Machine::default);
 }

@@ -25,7 +25,9 @@ pub use cache::{Cache, CacheError};
 
 use crate::wave::{Wave, WaveFormat};
 use loader::{Functions, Handle};
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 use windlass_gen::tools::ToolError;
@@ -219,15 +221,24 @@ impl Library {
             });
         }
         let unwritable = |reason: String| InstanceError::WaveFile { path: path.to_path_buf(), reason };
-        std::fs::File::create(path).map_err(|e| unwritable(e.to_string()))?;
-        let c_path = loader::c_path(path).ok_or_else(|| unwritable("its name has a zero byte".into()))?;
+        let file = WaveFile::create(path).map_err(|e| unwritable(e.to_string()))?;
+        let c_path =
+            loader::c_path(&file.written).ok_or_else(|| unwritable("its name has a zero byte".into()))?;
         let window = (c_path.as_c_str(), wave.from(), wave.to());
-        let handle = Handle::create(self.functions, fold_seed(seed), Some(window)).map_err(construction)?;
-        Ok(self.wrap(handle))
+        let handle = match Handle::create(self.functions, fold_seed(seed), Some(window)) {
+            Ok(handle) => handle,
+            Err(reason) => {
+                file.discard();
+                return Err(construction(reason));
+            }
+        };
+        let wave = Some((wave.to(), file));
+        Ok(Verilated { wave, ..self.wrap(handle) })
     }
 
     fn wrap(&self, handle: Handle) -> Verilated {
-        Verilated { handle, ports: self.ports.clone(), words: self.words, cycle: 0, stopped: None }
+        let (ports, words) = (self.ports.clone(), self.words);
+        Verilated { handle, wave: None, ports, words, cycle: 0, stopped: None }
     }
 
     /// The ports, in the order of [`BuildSpec::ports`].
@@ -272,7 +283,10 @@ fn fold_seed(seed: u64) -> i32 {
 /// After an error it stays where it is, and every further call returns that error.
 #[derive(Debug)]
 pub struct Verilated {
+    // Dropped before the waveform's file is put into place.
     handle: Handle,
+    /// The waveform that is being written, and the cycle after its last.
+    wave: Option<(u64, WaveFile)>,
     ports: Arc<[Port]>,
     words: (usize, usize),
     cycle: u64,
@@ -320,6 +334,9 @@ impl Verilated {
         }
         let done = self.handle.run(n, self.words, inputs, outputs);
         self.cycle += done;
+        if done != n as u64 || self.wave.as_ref().is_some_and(|(end, _)| self.cycle >= *end) {
+            self.close_wave();
+        }
         if done == n as u64 {
             return Ok(());
         }
@@ -337,6 +354,51 @@ impl Verilated {
     /// Completes and closes the waveform before the instance ends, so that it can be read.
     pub fn close_wave(&mut self) {
         self.handle.close_wave();
+        self.wave = None;
+    }
+}
+
+/// A waveform gets its name when it is whole: one that was cut off is none that a viewer should be shown.
+#[derive(Debug)]
+struct WaveFile {
+    /// Where the model writes.
+    written: PathBuf,
+    /// Where it belongs, if that is elsewhere.
+    place: Option<PathBuf>,
+}
+
+impl WaveFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        // Through a link: the link stays.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        // A pipe or a device has nothing beside it.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            OpenOptions::new().write(true).open(&path)?;
+            return Ok(Self { written: path, place: None });
+        }
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(".part");
+        let written = path.with_file_name(name);
+        File::create(&written)?;
+        Ok(Self { written, place: Some(path) })
+    }
+}
+
+impl WaveFile {
+    /// Nothing was written, and what was there stays.
+    fn discard(mut self) {
+        if self.place.take().is_some() {
+            let _ = std::fs::remove_file(&self.written);
+        }
+    }
+}
+
+impl Drop for WaveFile {
+    fn drop(&mut self) {
+        if let Some(place) = &self.place {
+            // Where that fails, the file is there, under the other name.
+            let _ = std::fs::rename(&self.written, place);
+        }
     }
 }
 

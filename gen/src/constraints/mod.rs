@@ -150,8 +150,10 @@ pub struct Pin {
 /// All that the file says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraints {
-    /// The file's name, without folders.
+    /// The file's name, without folders: what is made from it must not depend on where it lay.
     pub file: String,
+    /// The file as it was named: what messages call it.
+    pub path: String,
     /// The clocks.
     pub clocks: Vec<Clock>,
     /// I/O budgets; of several that name a port the last counts.
@@ -175,7 +177,10 @@ pub enum Problem {
     /// It is no TOML.
     Syntax(String),
     /// The field must be there.
-    Missing,
+    Missing {
+        /// What it should hold.
+        expected: String,
+    },
     /// There is no such field.
     Unknown {
         /// The fields that there are.
@@ -246,8 +251,8 @@ impl fmt::Display for Problem {
         };
         match self {
             Self::Read(what) => write!(f, "{what}; name a file that can be read, or leave out --constraints"),
-            Self::Syntax(what) => write!(f, "{what}"),
-            Self::Missing => write!(f, "is missing; add it"),
+            Self::Syntax(what) => write!(f, "{what}; the file must be TOML"),
+            Self::Missing { expected } => write!(f, "is missing; add {expected}"),
             Self::Unknown { possible } => write!(f, "is not a field here; possible: {}", possible.join(", ")),
             Self::Value { got, expected } => write!(f, "is {got}, but must be {expected}"),
             Self::NoSuchPort { port, design, near } => {
@@ -262,7 +267,11 @@ impl fmt::Display for Problem {
                 write!(f, "; `windlass gen --list` names all of them")
             }
             Self::NoSuchClock { clock, possible } => {
-                write!(f, "there is no [[clock]] `{clock}`; there are: {}", possible.join(", "))
+                write!(f, "there is no [[clock]] `{clock}`; ")?;
+                match &possible[..] {
+                    [] => write!(f, "add one with that `port`"),
+                    possible => write!(f, "there are: {}", possible.join(", ")),
+                }
             }
             Self::Uncovered { design, ports, what } => {
                 write!(f, "ports of {design} have no {what}: {}; add them to it", ports.join(", "))
@@ -280,7 +289,7 @@ impl fmt::Display for Problem {
 
 /// Something wrong in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{file}:{}{}: {problem}", if *.line == 0 { String::new() } else { format!("{line}: ") }, field)]
+#[error("{file}:{}{}: {problem}", if *.line == 0 { String::new() } else { format!("{line}") }, said_before(*.line, field))]
 pub struct ConstraintError {
     /// The file.
     pub file: String,
@@ -290,6 +299,15 @@ pub struct ConstraintError {
     pub field: String,
     /// What is wrong.
     pub problem: Problem,
+}
+
+/// The field behind the line; a file that is no TOML has none.
+fn said_before(line: usize, field: &str) -> String {
+    match (line, field) {
+        (_, "") => String::new(),
+        (0, field) => field.into(),
+        (_, field) => format!(": {field}"),
+    }
 }
 
 /// All that is wrong, in the order of the file.
@@ -315,7 +333,6 @@ impl Constraints {
             }])
         })?;
         let mut constraints = Self::parse(&text, &path.display().to_string())?;
-        // What is made from the file must not depend on where it lay.
         if let Some(name) = path.file_name() {
             constraints.file = name.to_string_lossy().into_owned();
         }
@@ -343,7 +360,7 @@ impl Constraints {
             .map(|(name, library)| (name.as_str(), library))
             .ok_or_else(|| {
                 ConstraintErrors(vec![ConstraintError {
-                    file: self.file.clone(),
+                    file: self.path.clone(),
                     line: 0,
                     field: " library".into(),
                     problem: Problem::NoSuchLibrary {
@@ -532,7 +549,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn error(&self, line: usize, field: &str, problem: Problem) -> ConstraintError {
-        ConstraintError { file: self.constraints.file.clone(), line, field: field.into(), problem }
+        ConstraintError { file: self.constraints.path.clone(), line, field: field.into(), problem }
     }
 
     fn applies(&self, blocks: &[Located<String>]) -> bool {

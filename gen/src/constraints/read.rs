@@ -25,6 +25,14 @@ pub(super) fn read(text: &str, file: &str) -> Result<Constraints, ConstraintErro
     let span = root.span();
     let mut root = Fields { table: root.get_ref(), span, path: String::new(), asked: Vec::new() };
     let version = reader.number(&mut root, "format_version", true, 0.0..1e9);
+    if version.is_none() && !root.table.iter().any(|(key, _)| key.get_ref() == "format_version") {
+        reader.errors.clear();
+        reader.missing(
+            &root,
+            "format_version",
+            &format!("format_version = {FORMAT_VERSION} as the first line"),
+        );
+    }
     if let Some(version) = version
         && version != f64::from(FORMAT_VERSION)
     {
@@ -34,14 +42,17 @@ pub(super) fn read(text: &str, file: &str) -> Result<Constraints, ConstraintErro
     }
     let mut constraints = Constraints {
         file: file.to_string(),
+        path: file.to_string(),
         clocks: Vec::new(),
         io: Vec::new(),
         exceptions: Vec::new(),
         libraries: BTreeMap::new(),
         fpgas: BTreeMap::new(),
     };
+    // Of clocks with mistakes, too: what names them is right.
+    let mut clocks = Vec::new();
     for mut table in reader.tables(&mut root, "clock") {
-        constraints.clocks.extend(reader.clock(&mut table));
+        constraints.clocks.extend(reader.clock(&mut table, &mut clocks));
         reader.finish(&table);
     }
     for mut table in reader.tables(&mut root, "io") {
@@ -65,7 +76,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Constraints, ConstraintErro
         constraints.fpgas.insert(name, fpga);
     }
     reader.finish(&root);
-    reader.check_clocks(&constraints, &root);
+    reader.check_clocks(&constraints, &clocks, &root);
     if reader.errors.is_empty() {
         Ok(constraints)
     } else {
@@ -118,8 +129,9 @@ impl<'a> Reader<'a> {
         Located { value, line: self.line(span.start), field }
     }
 
-    fn missing(&mut self, fields: &Fields, name: &str) {
-        self.report(fields.span.clone(), &fields.field(name), Problem::Missing);
+    fn missing(&mut self, fields: &Fields, name: &str, expected: &str) {
+        let problem = Problem::Missing { expected: expected.into() };
+        self.report(fields.span.clone(), &fields.field(name), problem);
     }
 
     fn wrong(&mut self, value: &Spanned<DeValue>, field: String, expected: &str) {
@@ -215,8 +227,7 @@ impl<'a> Reader<'a> {
         };
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
-            let expected = format!("a number from {} to less than {}", range.start, range.end);
-            self.wrong(value, field, &expected);
+            self.wrong(value, field, &in_range(range));
         }
         number
     }
@@ -232,7 +243,7 @@ impl<'a> Reader<'a> {
             Some(value) => self.value_as_number(value, fields.field(name), &range),
             None => {
                 if required {
-                    self.missing(fields, name);
+                    self.missing(fields, name, &in_range(&range));
                 }
                 None
             }
@@ -278,7 +289,7 @@ impl<'a> Reader<'a> {
             Some(value) => self.word(value, fields.field(name)),
             None => {
                 if required {
-                    self.missing(fields, name);
+                    self.missing(fields, name, "a name");
                 }
                 None
             }
@@ -330,8 +341,10 @@ impl<'a> Reader<'a> {
         periods
     }
 
-    fn clock(&mut self, fields: &mut Fields<'a>) -> Option<Clock> {
+    /// `names` gets the clock's name, or nothing where it has none that can be read.
+    fn clock(&mut self, fields: &mut Fields<'a>, names: &mut Vec<Option<String>>) -> Option<Clock> {
         let port = self.text(fields, "port", true);
+        names.push(port.as_ref().map(|port| port.value.clone()));
         let period_ns = self.number(fields, "period_ns", true, PERIOD);
         let setup = self.number(fields, "setup_uncertainty_ns", false, 0.0..1e6);
         let hold = self.number(fields, "hold_uncertainty_ns", false, 0.0..1e6);
@@ -352,10 +365,10 @@ impl<'a> Reader<'a> {
         let output = self.number(fields, "output", false, SHARE);
         let said = |name: &str| fields.table.iter().any(|(key, _)| key.get_ref() == name);
         if !said("ports") && !said("channels") {
-            self.missing(fields, "ports");
+            self.missing(fields, "ports", "a list of ports, or `channels`");
         }
         if !said("input") && !said("output") {
-            self.missing(fields, "input");
+            self.missing(fields, "input", "a share of the period, or `output`");
         }
         Some(Budget { ports, channels, blocks, clock: clock?, input, output })
     }
@@ -365,7 +378,7 @@ impl<'a> Reader<'a> {
         let to = self.texts(fields, "to");
         let blocks = self.blocks(fields);
         if !fields.table.iter().any(|(key, _)| ["from", "to"].contains(&key.get_ref().as_ref())) {
-            self.missing(fields, "from");
+            self.missing(fields, "from", "a list of ports, or `to`");
         }
         let relaxation = if multicycle {
             let setup = self.whole(fields, "setup", true, 2.0..1e3);
@@ -376,7 +389,7 @@ impl<'a> Reader<'a> {
         };
         let reason = match fields.get("reason") {
             None => {
-                self.missing(fields, "reason");
+                self.missing(fields, "reason", "a sentence that says why");
                 None
             }
             Some(value) => {
@@ -416,7 +429,7 @@ impl<'a> Reader<'a> {
             let blocks = self.blocks(&mut pin);
             let sites = self.texts(&mut pin, "sites");
             if sites.is_empty() && !pin.table.iter().any(|(key, _)| key.get_ref() == "sites") {
-                self.missing(&pin, "sites");
+                self.missing(&pin, "sites", "a list of package pins, bit 0 first");
             }
             let located = self.located(
                 sites.into_iter().map(|site| site.value).collect(),
@@ -429,8 +442,9 @@ impl<'a> Reader<'a> {
         FpgaEnvironment { period_ns, io_standard, pins }
     }
 
-    fn check_clocks(&mut self, constraints: &Constraints, root: &Fields) {
-        let possible: Vec<String> = constraints.clocks.iter().map(|c| c.port.value.clone()).collect();
+    fn check_clocks(&mut self, constraints: &Constraints, names: &[Option<String>], root: &Fields) {
+        // A clock whose name cannot be read may be the one that is meant.
+        let Some(possible) = names.iter().cloned().collect::<Option<Vec<String>>>() else { return };
         let clocks = constraints.io.iter().map(|b| b.clock.clone());
         let from_tables = |kind: &'static str, periods: Vec<(String, Vec<String>)>| {
             periods.into_iter().flat_map(move |(name, clocks)| {
@@ -467,6 +481,10 @@ fn period_at(root: &Fields, field: &str) -> usize {
         }
     }
     at
+}
+
+fn in_range(range: &Range<f64>) -> String {
+    format!("a number from {} to less than {}", range.start, range.end)
 }
 
 const PERIOD: Range<f64> = 0.001..1e6;

@@ -56,6 +56,7 @@ pub fn lower(node: &Node) -> Result<Lowered, Vec<EmitError>> {
     };
     let mut stmts = Vec::new();
     lowering.block(block, &mut stmts);
+    lowering.default_parts(&mut stmts);
     lowering.check_assignments(&stmts);
     if !lowering.errors.is_empty() {
         return Err(lowering.errors);
@@ -78,7 +79,8 @@ struct Lowering<'a> {
     variants: HashMap<String, (u32, usize)>,
     loops: Vec<(String, usize)>,
     hoisted: Vec<Stmt>,
-    hoist_count: usize,
+    /// The names that [`Lowering::named`] gave.
+    parts: Vec<String>,
     errors: Vec<EmitError>,
 }
 
@@ -118,8 +120,8 @@ impl<'a> Lowering<'a> {
                 symbols.insert(format!("{name}.{}", atom.key), symbol);
             }
         }
-        let (loops, hoisted) = (Vec::new(), Vec::new());
-        Self { node, symbols, variants, loops, hoisted, hoist_count: 0, errors }
+        let (loops, hoisted, parts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { node, symbols, variants, loops, hoisted, parts, errors }
     }
 
     fn error(&mut self, what: String) {
@@ -520,14 +522,23 @@ impl<'a> Lowering<'a> {
         if let Expr::Signal(key, _) = expr {
             return key;
         }
-        let key = format!("part_{}_unused_bits", self.hoist_count);
-        self.hoist_count += 1;
+        let key = format!("part_{}_unused_bits", self.parts.len());
+        self.parts.push(key.clone());
         self.symbols.insert(key.clone(), Symbol { class: Class::Local, width: expr.width(), signed: false });
         self.hoisted.push(Stmt::Assign(key.clone(), expr));
         key
     }
 
     // ---- order
+
+    /// A part that is taken under a condition is read there only; without a value elsewhere it would be a latch.
+    fn default_parts(&self, stmts: &mut Vec<Stmt>) {
+        let mut assigned = BTreeSet::new();
+        self.walk(stmts, &mut assigned, &mut Vec::new());
+        let parts = self.parts.iter().filter(|part| !assigned.contains(*part));
+        let defaults = parts.map(|part| Stmt::Assign(part.clone(), Expr::zero(self.symbols[part].width)));
+        stmts.splice(0..0, defaults);
+    }
 
     /// Every signal is assigned on every path, and before it is read.
     fn check_assignments(&mut self, stmts: &[Stmt]) {

@@ -14,7 +14,7 @@ pub const MARGIN: f64 = 5.0;
 #[derive(Debug, Error)]
 pub enum BaselineError {
     /// The file cannot be read.
-    #[error("cannot read the report {path}: {source}")]
+    #[error("cannot read the report {path}: {source}; name a file of `windlass report --json`")]
     Read {
         /// The file.
         path: PathBuf,
@@ -22,7 +22,7 @@ pub enum BaselineError {
         source: std::io::Error,
     },
     /// It is not a report.
-    #[error("{path} is not a report of `windlass report --json`: {reason}")]
+    #[error("{path} is not a report: {reason}; name a file of `windlass report --json`, or make it again")]
     NoReport {
         /// The file.
         path: PathBuf,
@@ -170,7 +170,8 @@ pub fn parse(text: &str, path: &Path) -> Result<Report, BaselineError> {
     if !value["designs"].is_array() {
         return Err(wrong("the field `designs` is missing".into()));
     }
-    serde_json::from_value(value).map_err(|e| wrong(e.to_string()))
+    // From the text and not from the value: errors have a line then.
+    serde_json::from_str(text).map_err(|e| wrong(e.to_string()))
 }
 
 /// `now` against `before`. Designs belong together when name and parameters are the same.

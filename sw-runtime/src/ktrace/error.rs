@@ -1,5 +1,6 @@
 //! What can be wrong with a trace: the file, the line, the field, the problem and its remedy.
 
+use super::read::MAX_ERRORS;
 use super::{ADDRESS_LIMIT, MAX_LINE_BYTES, VERSION};
 use std::{fmt, io};
 use thiserror::Error;
@@ -128,9 +129,9 @@ pub enum Problem {
         found: u64,
     },
     /// A type that is none of the three.
-    #[error("{found:?} is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")]
+    #[error("\"{found}\" is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")]
     UnknownKernelType {
-        /// What it says.
+        /// What it says, or its beginning.
         found: String,
     },
     /// A kernel before the header.
@@ -163,7 +164,12 @@ impl fmt::Display for KtraceErrors {
             let newline = if i == 0 { "" } else { "\n" };
             write!(f, "{newline}{error}")?;
         }
-        Ok(())
+        match &self.0[..] {
+            all @ [first, ..] if all.len() == MAX_ERRORS => {
+                write!(f, "\n{}: reading stopped after {MAX_ERRORS} errors; there may be more", first.file)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

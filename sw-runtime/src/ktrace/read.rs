@@ -14,7 +14,7 @@ use std::path::Path;
 pub const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// As many errors as [`Trace::load`] reports at once.
-const MAX_ERRORS: usize = 20;
+pub(super) const MAX_ERRORS: usize = 20;
 
 const U32_MAX: u64 = u32::MAX as u64;
 
@@ -200,7 +200,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn parse_line(&self) -> Result<Object, Problem> {
-        let text = std::str::from_utf8(&self.line.text)
+        // Without its newline, or an object that ends early would end in column 0 of the next.
+        let text = std::str::from_utf8(self.line.text.trim_ascii_end())
             .map_err(|e| Problem::NotUtf8 { column: e.valid_up_to() + 1 })?;
         match serde_json::from_str(text) {
             Ok(Value::Object(object)) => Ok(object),
@@ -224,7 +225,7 @@ impl<R: BufRead> Reader<R> {
         match fields.string("e")?.as_str() {
             "trace" => {}
             "k" => return Err((None, Problem::KernelBeforeTrace)),
-            other => return Err(nothing(&format!("a `{other}` line"))),
+            other => return Err(nothing(&format!("a `{}` line", short(other)))),
         }
         match fields.integer("ktrace")? {
             VERSION => {}
@@ -382,6 +383,16 @@ pub(super) fn check_segment(segment: Segment, field: impl FnOnce() -> String) ->
     Ok(())
 }
 
+/// The beginning of what a line says, on one line: it may be as long as the line, and have any character in it.
+fn short(text: &str) -> String {
+    const MOST: usize = 40;
+    let mut short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        short.push('…');
+    }
+    short
+}
+
 fn axis(position: usize) -> char {
     ['x', 'y', 'z'].get(position).copied().unwrap_or('?')
 }
@@ -470,7 +481,7 @@ impl<'a> Fields<'a> {
             "TENSOR" => Ok(KernelType::Tensor),
             "SIMT" => Ok(KernelType::Simt),
             "COPY" => Ok(KernelType::Copy),
-            other => self.fault(name, Problem::UnknownKernelType { found: other.to_owned() }),
+            other => self.fault(name, Problem::UnknownKernelType { found: short(other) }),
         }
     }
 

@@ -4,7 +4,7 @@ use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest
 use super::footprint::initial;
 use super::program::Program;
 use super::streams::{Graphs, Lacking, Start, Streams};
-use crate::runtime::panic_message;
+use crate::runtime::{MAX_THREADS, panic_message};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,13 +67,25 @@ struct Running {
     began: AtomicU64,
 }
 
+/// More only takes memory.
+const MAX_STREAMS: usize = 1024;
+
 impl CpuDevice {
     /// Puts a program on threads.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`], [`DeviceError::Call`] where there are no threads to be had.
+    /// [`DeviceError::OutOfMemory`], [`DeviceError::Call`] where there are no threads to be had, or too many are asked for.
     pub fn new(program: Arc<Program>, options: CpuOptions) -> Result<Self, DeviceError> {
         let device = "cpu".to_string();
+        for (call, got, max) in [
+            ("--threads", options.threads, MAX_THREADS),
+            ("--streams", options.streams as usize, MAX_STREAMS),
+        ] {
+            if got > max {
+                let reason = format!("{got} are too many, choose at most {max}");
+                return Err(DeviceError::Call { device, call, reason });
+            }
+        }
         let pool = rayon_core::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .thread_name(|n| format!("windlass-sm-{n}"))

@@ -18,12 +18,19 @@ pub struct Cpu {
     completions: Option<Completions>,
 }
 
+/// The most threads that are made: a slip of the finger must not bring the machine down.
+pub(crate) const MAX_THREADS: usize = 1024;
+
 impl Cpu {
-    /// So many threads; as many as the machine runs at once for 0.
+    /// So many threads, at most 1024; as many as the machine runs at once for 0.
     ///
     /// # Errors
     /// [`Error::Thread`].
     pub fn new(threads: usize) -> Result<Self, Error> {
+        if threads > MAX_THREADS {
+            let reason = format!("{threads} are more than {MAX_THREADS}");
+            return Err(Error::Thread { what: "the cpu executor", reason });
+        }
         let pool = rayon_core::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|n| format!("windlass-sm-{n}"))

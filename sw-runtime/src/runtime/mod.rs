@@ -22,6 +22,7 @@ mod view;
 
 pub use check::{Finding, Violation};
 pub use cpu::Cpu;
+pub(crate) use cpu::MAX_THREADS;
 pub(crate) use cpu::message as panic_message;
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task};
@@ -530,12 +531,13 @@ impl Runtime {
     /// [`Error::OutOfBounds`], also where `values` are not as many as the view has; otherwise as [`Runtime::read`].
     pub fn write<T: Element>(&mut self, view: impl Into<View<T>>, values: &[T]) -> Result<(), Error> {
         let part = Bytes::from(&view.into());
-        let bytes = to_bytes(values);
-        if self.check_host(&part)? != bytes.len() {
-            let (given, size) = (bytes.len() as u64, part.bytes);
+        // Before anything is copied: from C, more may be said to be there than there is.
+        if self.check_host(&part)? != size_of_val(values) {
+            let (given, size) = (size_of_val(values) as u64, part.bytes);
             let what = Some("as many elements must be given as the view has".into());
             return Err(Error::OutOfBounds { offset: 0, bytes: given, size, what });
         }
+        let bytes = to_bytes(values);
         self.host_access(part, Mode::Write, |memory| memory.write(part.offset, &bytes))
     }
 

@@ -1,0 +1,389 @@
+//! The C interface as C calls it: any order of calls, NULL, numbers outside their enums, handles of other runtimes and released ones.
+//! What the header asks of its caller is kept: pointers are NULL or valid, and a destroyed runtime is not used.
+#![no_main]
+
+use arbitrary::{Arbitrary, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+use windlass_c as _; // linked, and called by the names of the header
+
+#[repr(C)]
+struct Runtime([u8; 0]);
+
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Buffer {
+    id: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Kernel {
+    id: u64,
+}
+
+#[repr(C)]
+struct Arg {
+    buffer: Buffer,
+    offset: u64,
+    bytes: u64,
+    value: u64,
+}
+
+#[repr(C)]
+struct Cta {
+    id: [u32; 3],
+    grid: [u32; 3],
+    block: [u32; 3],
+    index: u64,
+    args: usize,
+    pointers: *const *mut c_void,
+    values: *const u64,
+}
+
+#[repr(C)]
+struct Options {
+    window: u32,
+    threads: u32,
+    queue: u32,
+    serial: u32,
+    check: u32,
+}
+
+type Body = extern "C" fn(*const Cta, *mut c_void) -> c_int;
+
+#[allow(improper_ctypes, reason = "the types above are those of the header")]
+unsafe extern "C" {
+    fn windlass_create(options: *const Options, runtime: *mut *mut Runtime) -> c_int;
+    fn windlass_destroy(runtime: *mut Runtime);
+    fn windlass_register(
+        runtime: *mut Runtime,
+        name: *const c_char,
+        parameters: *const c_int,
+        count: usize,
+        body: Option<Body>,
+        user: *mut c_void,
+        kernel: *mut Kernel,
+    ) -> c_int;
+    fn windlass_allocate(runtime: *mut Runtime, bytes: u64, buffer: *mut Buffer) -> c_int;
+    fn windlass_release(runtime: *mut Runtime, buffer: Buffer) -> c_int;
+    fn windlass_launch(
+        runtime: *mut Runtime,
+        kernel: Kernel,
+        grid: *const u32,
+        block: *const u32,
+        args: *const Arg,
+        count: usize,
+        priority: i32,
+        ticket: *mut u64,
+    ) -> c_int;
+    fn windlass_read(
+        runtime: *mut Runtime,
+        buffer: Buffer,
+        offset: u64,
+        to: *mut c_void,
+        bytes: u64,
+    ) -> c_int;
+    fn windlass_write(
+        runtime: *mut Runtime,
+        buffer: Buffer,
+        offset: u64,
+        from: *const c_void,
+        bytes: u64,
+    ) -> c_int;
+    fn windlass_synchronize(runtime: *mut Runtime) -> c_int;
+    fn windlass_next_finding(runtime: *mut Runtime) -> *const c_char;
+    fn windlass_error_text() -> *const c_char;
+}
+
+/// Reads or writes the ends of every argument as its mode lets it; `user` is the modes.
+extern "C" fn body(cta: *const Cta, user: *mut c_void) -> c_int {
+    // SAFETY: the library's promise, and `user` is what was registered.
+    unsafe {
+        let (cta, modes) = (&*cta, &*user.cast::<Vec<c_int>>());
+        assert_eq!(cta.args, modes.len());
+        assert!((0..3).all(|i| cta.id[i] < cta.grid[i]));
+        let mut sum = cta.index.wrapping_add(u64::from(cta.block[0]));
+        for (n, mode) in modes.iter().enumerate() {
+            let (pointer, size) = (*cta.pointers.add(n), *cta.values.add(n));
+            match mode {
+                0 => {
+                    assert!(pointer.is_null());
+                    sum = sum.wrapping_add(size);
+                }
+                _ if size == 0 => {}
+                1 => {
+                    let last = pointer.cast::<u8>().add(size as usize - 1);
+                    sum = sum.wrapping_add(u64::from(last.read()));
+                }
+                // One CTA alone, for CTAs of a kernel run at the same time.
+                _ if cta.index == 0 => pointer.cast::<u8>().write_bytes(sum as u8, size as usize),
+                _ => {}
+            }
+        }
+        c_int::from(sum % 251 == 250)
+    }
+}
+
+#[derive(Arbitrary, Debug)]
+enum Size {
+    Small(u8),
+    Page,
+    Most,
+    Overflows,
+}
+
+impl Size {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Small(bytes) => (*bytes).into(),
+            Self::Page => 4096,
+            Self::Most => 1 << 62,
+            Self::Overflows => u64::MAX,
+        }
+    }
+}
+
+#[derive(Arbitrary, Debug)]
+struct Place {
+    buffer: u8,
+    /// The size of the handle is another than that of the buffer.
+    forged: Option<Size>,
+    offset: Size,
+    bytes: Size,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Call {
+    Create {
+        options: Option<[u8; 5]>,
+        null: bool,
+    },
+    Destroy {
+        runtime: u8,
+    },
+    Register {
+        runtime: u8,
+        named: bool,
+        modes: Vec<i8>,
+        body: bool,
+        null: bool,
+    },
+    Allocate {
+        runtime: u8,
+        size: Size,
+        null: bool,
+    },
+    Release {
+        runtime: u8,
+        buffer: u8,
+    },
+    Launch {
+        runtime: u8,
+        kernel: u8,
+        grid: Option<[u8; 3]>,
+        block: Option<[u8; 3]>,
+        args: Vec<Place>,
+        priority: i32,
+        ticket: bool,
+    },
+    LaunchNull {
+        runtime: u8,
+        kernel: u8,
+        count: u8,
+    },
+    Read {
+        runtime: u8,
+        place: Place,
+        null: bool,
+    },
+    Write {
+        runtime: u8,
+        place: Place,
+        null: bool,
+    },
+    Synchronize {
+        runtime: u8,
+    },
+    Finding {
+        runtime: u8,
+    },
+}
+
+#[derive(Default)]
+struct State {
+    runtimes: Vec<*mut Runtime>,
+    kernels: Vec<Kernel>,
+    buffers: Vec<Buffer>,
+    /// What bodies point to lives as long as the runtimes.
+    modes: Vec<Box<Vec<c_int>>>,
+}
+
+impl State {
+    fn runtime(&self, n: u8) -> *mut Runtime {
+        self.runtimes.get(usize::from(n % 4)).copied().unwrap_or(null_mut())
+    }
+
+    fn buffer(&self, place: &Place) -> Buffer {
+        let mut buffer = self.a_buffer(place.buffer);
+        if let Some(size) = &place.forged {
+            buffer.bytes = size.bytes();
+        }
+        buffer
+    }
+
+    /// One that was allocated, by whichever runtime, or none at all.
+    fn a_buffer(&self, n: u8) -> Buffer {
+        let forged = Buffer { id: u64::from(n) << 32 | 7, bytes: 64 };
+        self.buffers.get(usize::from(n % 16)).copied().unwrap_or(forged)
+    }
+
+    fn dim(dim: &[u8; 3]) -> [u32; 3] {
+        // 2^96 CTAs are refused; 2^32 would run, and take their time.
+        if dim.contains(&255) { [u32::MAX; 3] } else { dim.map(|d| u32::from(d % 5)) }
+    }
+
+    /// The call's status, and whether it is one that has a text.
+    fn call(&mut self, call: &Call) -> c_int {
+        let mut bytes = vec![0u8; 8192];
+        // SAFETY: what the header asks for, see above.
+        unsafe {
+            match call {
+                Call::Create { options, null } => {
+                    if self.runtimes.len() == 3 {
+                        return 0;
+                    }
+                    let options = options.map(|[window, threads, queue, serial, check]| Options {
+                        window: u32::from(window) * 33,
+                        threads: if threads == 255 { u32::MAX } else { u32::from(threads % 3) },
+                        queue: if queue == 255 { u32::MAX } else { queue.into() },
+                        serial: u32::from(serial % 2),
+                        check: u32::from(check % 2),
+                    });
+                    let options = options.as_ref().map_or(std::ptr::null(), |options| &raw const *options);
+                    let mut runtime = null_mut();
+                    let status = windlass_create(options, if *null { null_mut() } else { &raw mut runtime });
+                    assert_eq!(status == 0, !runtime.is_null());
+                    self.runtimes.extend((status == 0).then_some(runtime));
+                    status
+                }
+                Call::Destroy { runtime } => {
+                    let runtime = self.runtime(*runtime);
+                    self.runtimes.retain(|r| *r != runtime);
+                    windlass_destroy(runtime);
+                    0
+                }
+                Call::Register { runtime, named, modes, body: has_body, null } => {
+                    let modes: Vec<c_int> = modes.iter().take(8).map(|mode| c_int::from(*mode)).collect();
+                    self.modes.push(Box::new(modes));
+                    let modes = self.modes.last().expect("just pushed");
+                    let mut kernel = Kernel::default();
+                    let status = windlass_register(
+                        self.runtime(*runtime),
+                        if *named { c"k\xff".as_ptr() } else { std::ptr::null() },
+                        modes.as_ptr(),
+                        modes.len(),
+                        has_body.then_some(body),
+                        (&raw const **modes).cast_mut().cast(),
+                        if *null { null_mut() } else { &raw mut kernel },
+                    );
+                    self.kernels.extend((status == 0).then_some(kernel));
+                    status
+                }
+                Call::Allocate { runtime, size, null } => {
+                    let mut buffer = Buffer::default();
+                    let out = if *null { null_mut() } else { &raw mut buffer };
+                    let status = windlass_allocate(self.runtime(*runtime), size.bytes(), out);
+                    self.buffers.extend((status == 0).then_some(buffer));
+                    status
+                }
+                Call::Release { runtime, buffer } => {
+                    windlass_release(self.runtime(*runtime), self.a_buffer(*buffer))
+                }
+                Call::Launch { runtime, kernel, grid, block, args, priority, ticket } => {
+                    let kernel =
+                        self.kernels.get(usize::from(*kernel % 8)).copied().unwrap_or(Kernel { id: 99 });
+                    let (grid, block) = (grid.as_ref().map(Self::dim), block.as_ref().map(Self::dim));
+                    let first = |dim: &Option<[u32; 3]>| dim.as_ref().map_or(null(), |dim| dim.as_ptr());
+                    let args: Vec<Arg> = args
+                        .iter()
+                        .take(9)
+                        .map(|place| Arg {
+                            buffer: self.buffer(place),
+                            offset: place.offset.bytes(),
+                            bytes: place.bytes.bytes(),
+                            value: place.buffer.into(),
+                        })
+                        .collect();
+                    let mut number = 0;
+                    windlass_launch(
+                        self.runtime(*runtime),
+                        kernel,
+                        first(&grid),
+                        first(&block),
+                        args.as_ptr(),
+                        args.len(),
+                        *priority,
+                        if *ticket { &raw mut number } else { null_mut() },
+                    )
+                }
+                Call::LaunchNull { runtime, kernel, count } => {
+                    let kernel = self.kernels.get(usize::from(*kernel % 8)).copied().unwrap_or_default();
+                    let one = [1; 3];
+                    let (args, count) = (std::ptr::null(), usize::from(*count));
+                    windlass_launch(
+                        self.runtime(*runtime),
+                        kernel,
+                        one.as_ptr(),
+                        one.as_ptr(),
+                        args,
+                        count,
+                        0,
+                        null_mut(),
+                    )
+                }
+                // `to` and `from` have 8192 bytes: more is asked for only where no buffer can have it.
+                Call::Read { runtime, place, null } => {
+                    let to = if *null { null_mut() } else { bytes.as_mut_ptr().cast() };
+                    let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
+                    windlass_read(runtime, buffer, place.offset.bytes(), to, place.bytes.bytes())
+                }
+                Call::Write { runtime, place, null } => {
+                    let from = if *null { std::ptr::null() } else { bytes.as_ptr().cast() };
+                    let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
+                    windlass_write(runtime, buffer, place.offset.bytes(), from, place.bytes.bytes())
+                }
+                Call::Synchronize { runtime } => windlass_synchronize(self.runtime(*runtime)),
+                Call::Finding { runtime } => {
+                    let finding = windlass_next_finding(self.runtime(*runtime));
+                    assert!(finding.is_null() || !CStr::from_ptr(finding).is_empty());
+                    0
+                }
+            }
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut bytes = Unstructured::new(bytes);
+    let mut state = State::default();
+    for _ in 0..64 {
+        let Ok(call) = Call::arbitrary(&mut bytes) else { break };
+        let status = state.call(&call);
+        assert!((0..=3).contains(&status), "{call:?}: status {status}");
+        if status != 0 {
+            // SAFETY: never NULL, says the header.
+            let text = unsafe { CStr::from_ptr(windlass_error_text()) };
+            assert!(!text.is_empty(), "{call:?}");
+        }
+        if bytes.is_empty() {
+            break;
+        }
+    }
+    for runtime in state.runtimes {
+        // SAFETY: it was created, and is not used any more.
+        unsafe { windlass_destroy(runtime) };
+    }
+});
