@@ -1,0 +1,216 @@
+//! Proofs of every block at small sizes; and do they notice a broken design?
+//!
+//! `WINDLASS_LONG=1` proves the larger ones too, and prints the table of docs/measurements/proofs.md.
+
+use std::time::{Duration, Instant};
+use windlass_gen::emit::{self, Design};
+use windlass_gen::prove::{self, ProofReport, ProveError, ProveOptions, Verdict};
+use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind};
+
+fn spec(name: &str, change: impl FnOnce(&mut Request)) -> BlockSpec {
+    let limits = SmLimits::new(2, 4, 4, 4).expect("limits");
+    let mut request = Request {
+        slots: 4,
+        sms: 4,
+        scheduled: 8,
+        encoding: Encoding::Ids { lanes: 2 },
+        arbiter: ArbiterKind::Typed { active: 1 },
+        limits,
+        ..Request::default()
+    };
+    change(&mut request);
+    BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn options(depth: usize, covers: usize) -> ProveOptions {
+    ProveOptions { depth, covers, ..ProveOptions::default() }
+}
+
+fn design(spec: BlockSpec) -> Design {
+    emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Proves it, and says as a row of a table what was shown, how and in which time.
+fn shown(spec: BlockSpec, options: &ProveOptions) -> ProofReport {
+    let started = Instant::now();
+    let report = prove::prove(spec, options).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
+    let seconds = started.elapsed().as_secs_f64();
+    let wrong: Vec<_> =
+        report.properties.iter().chain(&report.failed_lemmas).filter(|p| !p.verdict.is_good()).collect();
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", report.top);
+    let reached = report.count(|v| matches!(v, Verdict::Reached { .. }));
+    let how = match report.induction {
+        Some(back) => format!("for all time: induction over {back}, {} lemmas", report.lemmas.0),
+        None => format!("for {} cycles", options.depth),
+    };
+    let properties = report.properties.len() - reached;
+    println!("| `{}` | {properties} | {how} | {reached} | {seconds:.1} |", report.top);
+    report
+}
+
+/// Everything is proved, by induction.
+fn proved(spec: BlockSpec, options: &ProveOptions) {
+    let report = shown(spec, options);
+    assert!(report.count(|v| *v == Verdict::Proved) > 0, "{report:#?}");
+}
+
+#[test]
+fn windows() {
+    proved(spec("window_matrix", |_| {}), &options(6, 16));
+    proved(spec("window_matrix", |r| r.retire_ports = 1), &options(2, 0));
+    proved(spec("window_matrix", |r| r.pipelined = true), &options(6, 16));
+    proved(spec("window_matrix", |r| r.slots = 8), &options(2, 0));
+    shown(spec("window_list", |_| {}), &options(12, 24));
+}
+
+#[test]
+fn upstream_load_and_scheduler() {
+    proved(spec("upstream_load", |_| {}), &options(4, 8));
+    proved(spec("upstream_load", |r| r.encoding = Encoding::Mask), &options(4, 8));
+    proved(spec("kernel_scheduler", |_| {}), &options(8, 12));
+    proved(spec("kernel_scheduler", |r| (r.encoding, r.scheduled) = (Encoding::Mask, 255)), &options(4, 12));
+    shown(spec("kernel_scheduler", |r| r.window = WindowKind::List), &options(6, 24));
+}
+
+#[test]
+fn pickers() {
+    proved(spec("find_first", |r| r.slots = 128), &options(1, 1));
+    proved(spec("oldest_first", |_| {}), &options(4, 8));
+    proved(spec("round_robin", |_| {}), &options(8, 8));
+    proved(spec("round_robin", |r| r.slots = 8), &options(4, 12));
+}
+
+#[test]
+fn kernel_table() {
+    proved(spec("kernel_table", |_| {}), &options(4, 12));
+    proved(spec("kernel_table", |r| (r.arbiter, r.retire_ports) = (ArbiterKind::Single, 1)), &options(2, 12));
+}
+
+#[test]
+fn sm_array_and_arbiters() {
+    shown(spec("sm_occupancy", |_| {}), &options(10, 14));
+    shown(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
+    shown(spec("cta_arbiter_single", |_| {}), &options(8, 10));
+}
+
+#[test]
+fn front_end() {
+    shown(
+        spec("front_end", |r| (r.scheduled, r.encoding) = (128, Encoding::Ids { lanes: 1 })),
+        &options(9, 10),
+    );
+}
+
+/// Every property says what would go wrong without it, and every block has states that must be reached.
+#[test]
+fn every_property_has_its_reason() {
+    for spec in BlockSpec::all().into_iter().filter(|s| prove::blocks().contains(&s.name())) {
+        let properties = prove::properties(spec);
+        assert!(properties.iter().any(|(name, _)| name.starts_with("reaches_")), "{spec:?}");
+        for (name, reason) in properties {
+            assert!(reason.ends_with('.') && reason.len() > 20, "{spec:?}: {name}: {reason:?}");
+        }
+    }
+}
+
+/// The design with `from` replaced by `to` in the module whose name starts with `module`.
+fn broken(spec: BlockSpec, module: &str, from: &str, to: &str) -> Design {
+    let mut design = design(spec);
+    let broken = design.modules.iter_mut().find(|m| m.name.starts_with(module)).expect("the module");
+    assert!(broken.text.contains(from), "`{from}` is not in {module}: this test no longer breaks anything");
+    broken.text = broken.text.replacen(from, to, 1);
+    design
+}
+
+/// The property `name` fails, with a trace that ends there.
+fn fails(spec: BlockSpec, depth: usize, [module, from, to]: [&str; 3], name: &str) {
+    let broken = broken(spec, module, from, to);
+    let options = ProveOptions { limit: Duration::from_secs(120), ..options(depth, 0) };
+    let report = prove::prove_design(spec, &broken, &options).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!report.is_good(), "the fault is not noticed");
+    let failed: Vec<&str> = report
+        .properties
+        .iter()
+        .chain(&report.failed_lemmas)
+        .filter(|p| matches!(&p.verdict, Verdict::Fails { trace } if trace.cycles() > 1 && !trace.table().is_empty()))
+        .map(|p| p.name.as_str())
+        .collect();
+    assert!(failed.contains(&name), "{name} does not fail, but: {failed:?}");
+}
+
+/// The lemma that ties the row to what was asked sees it first.
+#[test]
+fn a_window_that_forgets_a_dependency_is_noticed() {
+    let spec = spec("window_matrix", |_| {});
+    let fault = ["window_matrix", "rows_3 = ins_up_i & 4'h7;", "rows_3 = 4'h0;"];
+    fails(spec, 6, fault, "lemmas.place[3].a_has_its_row.holds_here");
+}
+
+#[test]
+fn a_window_that_offers_the_newest_is_noticed() {
+    let fault = [
+        "window_matrix",
+        "assign first = may & (~((from << 1'h1) & 4'he));",
+        "assign first = may & (~((may >> 1'h1)));",
+    ];
+    fails(spec("window_matrix", |_| {}), 6, fault, "oldest_first");
+}
+
+#[test]
+fn an_arbiter_that_skips_an_index_is_noticed() {
+    let spec = spec("cta_arbiter_single", |_| {});
+    let design = design(spec);
+    let entry = design.modules.iter().find(|m| m.name.starts_with("active_kernel")).expect("its module");
+    assert!(entry.text.contains("index_low"), "{}", entry.text);
+    let line = entry
+        .text
+        .lines()
+        .find(|l| l.contains("16'h1") && l.contains("index_low"))
+        .expect("the counter")
+        .trim();
+    fails(spec, 8, ["active_kernel", line, &line.replace("16'h1", "16'h2")], "indices_in_order");
+}
+
+#[test]
+fn a_block_without_properties_says_which_have_some() {
+    let spec = spec("sm_partitions", |_| {});
+    let error = prove::prove(spec, &options(1, 0)).expect_err("it has none");
+    assert!(matches!(&error, ProveError::NoProperties { .. }), "{error}");
+    assert!(
+        error.to_string().contains("window_matrix") && error.to_string().contains("front_end"),
+        "{error}"
+    );
+}
+
+/// The rest of the table: minutes each.
+#[test]
+fn larger_sizes() {
+    if std::env::var_os("WINDLASS_LONG").is_none() {
+        return;
+    }
+    let slots = |n: usize| {
+        move |r: &mut Request| (r.slots, r.scheduled, r.encoding) = (n, 128, Encoding::Ids { lanes: 4 })
+    };
+    let patient = |depth, covers| ProveOptions { limit: Duration::from_secs(3600), ..options(depth, covers) };
+    for n in [8, 16] {
+        proved(spec("window_matrix", slots(n)), &patient(4, 24));
+        proved(spec("oldest_first", slots(n)), &patient(2, 0));
+        proved(spec("kernel_scheduler", slots(n)), &patient(2, 24));
+        proved(spec("kernel_table", slots(n)), &patient(2, 16));
+    }
+    proved(spec("round_robin", slots(32)), &patient(2, 0));
+    shown(spec("window_list", slots(8)), &patient(12, 36));
+    shown(spec("sm_occupancy", |r| r.sms = 8), &patient(14, 16));
+    shown(
+        spec("cta_arbiter_typed", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Typed { active: 2 })),
+        &patient(12, 14),
+    );
+    shown(
+        spec("front_end", |r| (r.scheduled, r.encoding) = (128, Encoding::Ids { lanes: 1 })),
+        &patient(14, 14),
+    );
+    proved(spec("window_matrix", slots(32)), &patient(1, 0));
+    let bounded = ProveOptions { unbounded: false, ..patient(12, 0) };
+    shown(spec("window_matrix", slots(128)), &bounded);
+}
