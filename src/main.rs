@@ -10,6 +10,7 @@ mod explore_command;
 mod fpga_options;
 mod gen_command;
 mod mix_command;
+mod mutate_command;
 mod options;
 mod renaming_figure;
 mod report_command;
@@ -48,6 +49,8 @@ enum Command {
     Trace(trace_command::TraceArgs),
     /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
     Mix(mix_command::MixArgs),
+    /// Put faults into a block's Verilog, and say which of them its bench does not notice
+    Mutate(mutate_command::MutateArgs),
     /// List the external tools: found or not, version, how to install
     Doctor(doctor_command::DoctorArgs),
 }
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),
         Command::Mix(args) => mix_command::run(&args),
+        Command::Mutate(args) => mutate_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
     };
     match result {

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod explore;
 pub mod latency;
 pub mod lockstep;
+pub mod mutate;
 pub mod partition;
 pub mod policy;
 pub mod profile;

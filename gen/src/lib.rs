@@ -19,7 +19,9 @@
 pub mod cache;
 pub mod constraints;
 pub mod emit;
+pub mod mutate;
 pub mod netlist;
 pub mod output;
+pub mod parallel;
 pub mod report;
 pub mod tools;

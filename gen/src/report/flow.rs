@@ -107,7 +107,7 @@ pub enum SynthesisError {
     },
 }
 
-pub(super) fn io_error<'a>(
+pub(crate) fn io_error<'a>(
     what: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> SynthesisError + 'a {
@@ -115,14 +115,14 @@ pub(super) fn io_error<'a>(
 }
 
 /// The folder of one kind of results below `cache`, by default below [`cache::root`]; it is there afterwards.
-pub(super) fn shelf(cache: Option<&Path>, name: &str) -> Result<PathBuf, SynthesisError> {
+pub(crate) fn shelf(cache: Option<&Path>, name: &str) -> Result<PathBuf, SynthesisError> {
     let root = cache.map(Path::to_path_buf).or_else(cache::root).ok_or(SynthesisError::NoCache)?.join(name);
     fs::create_dir_all(&root).map_err(io_error("create", &root))?;
     Ok(root)
 }
 
 /// Names go into scripts as they stand, and are files.
-pub(super) fn check_names(design: &[(String, String)], top: &str) -> Result<(), SynthesisError> {
+pub(crate) fn check_names(design: &[(String, String)], top: &str) -> Result<(), SynthesisError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     match design
         .iter()
@@ -136,7 +136,7 @@ pub(super) fn check_names(design: &[(String, String)], top: &str) -> Result<(), 
 }
 
 /// SHA-256 over all that a result depends on. Each part goes in with its length, so that no two lists look alike.
-pub(super) fn key(format: u32, design: &[(String, String)], others: &[&str]) -> String {
+pub(crate) fn key(format: u32, design: &[(String, String)], others: &[&str]) -> String {
     let mut hash = Sha256::new();
     let parts =
         design.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]).chain(others.iter().copied());
@@ -148,7 +148,7 @@ pub(super) fn key(format: u32, design: &[(String, String)], others: &[&str]) -> 
     hex(&hash.finalize())
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
@@ -156,7 +156,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Puts a file into the cache. Written aside and renamed, so that whoever reads at the same time sees a whole entry or none.
-pub(super) fn store(root: &Path, name: &str, bytes: &[u8]) -> Result<(), SynthesisError> {
+pub(crate) fn store(root: &Path, name: &str, bytes: &[u8]) -> Result<(), SynthesisError> {
     let entry = root.join(name);
     let mut file = tempfile::NamedTempFile::new_in(root).map_err(io_error("create a file in", root))?;
     file.write_all(bytes).map_err(io_error("write", &entry))?;
@@ -165,7 +165,7 @@ pub(super) fn store(root: &Path, name: &str, bytes: &[u8]) -> Result<(), Synthes
 }
 
 /// Puts an entry into the cache, for [`stored`].
-pub(super) fn store_entry<T: serde::Serialize>(
+pub(crate) fn store_entry<T: serde::Serialize>(
     root: &Path,
     name: &str,
     entry: &T,
@@ -175,7 +175,7 @@ pub(super) fn store_entry<T: serde::Serialize>(
 }
 
 /// The entry of the cache, if it is there. One that does not parse is damaged and is made again.
-pub(super) fn stored<T: serde::de::DeserializeOwned>(root: &Path, name: &str) -> Option<T> {
+pub(crate) fn stored<T: serde::de::DeserializeOwned>(root: &Path, name: &str) -> Option<T> {
     serde_json::from_slice(&fs::read(root.join(name)).ok()?).ok()
 }
 
@@ -223,7 +223,7 @@ impl Yosys {
     }
 
     /// Runs the script of that name; its log is `LOG.log` in the folder.
-    pub(super) fn run(&self, work: &Workplace, script: &str, log: &str) -> Result<String, Failure> {
+    pub(crate) fn run(&self, work: &Workplace, script: &str, log: &str) -> Result<String, Failure> {
         let log = format!("{log}.log");
         let (args, out) = if self.python {
             (vec!["-I", "-c", PYOSYS, script], log.clone())
@@ -236,13 +236,13 @@ impl Yosys {
     }
 }
 
-pub(super) fn read_lossy(path: &Path) -> String {
+pub(crate) fn read_lossy(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
 /// How a tool failed.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     pub tool: &'static str,
     pub status: String,
     pub message: String,
@@ -252,7 +252,7 @@ pub(super) struct Failure {
 }
 
 /// What ends a run: an error, or a tool whose files are to be kept.
-pub(super) enum Stop {
+pub(crate) enum Stop {
     Error(SynthesisError),
     Failure(Failure),
 }
@@ -270,7 +270,7 @@ impl From<Failure> for Stop {
 }
 
 /// A folder for one run of a flow. It goes away at the end, unless something failed in it.
-pub(super) struct Workplace<'a> {
+pub(crate) struct Workplace<'a> {
     top: &'a str,
     folder: tempfile::TempDir,
     /// Where it is moved after a failure: one folder per design that fails, not one per run.
@@ -293,8 +293,12 @@ impl<'a> Workplace<'a> {
     }
 
     pub fn write(&self, name: &str, text: &str) -> Result<(), SynthesisError> {
+        self.write_bytes(name, text.as_bytes())
+    }
+
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), SynthesisError> {
         let path = self.path().join(name);
-        fs::write(&path, text).map_err(io_error("write", &path))
+        fs::write(&path, bytes).map_err(io_error("write", &path))
     }
 
     /// Runs a program here, stdout into the file `out`, until it ends or the limit is over.
@@ -424,7 +428,7 @@ fn descendants(pid: u32) -> Vec<u32> {
 }
 
 /// Latches and nets with two drivers, which Yosys only warns of.
-pub(super) fn refuse(log: &str, top: &str) -> Result<(), SynthesisError> {
+pub(crate) fn refuse(log: &str, top: &str) -> Result<(), SynthesisError> {
     let latches = named_in(log, "Latch inferred for signal `", "' from process");
     if !latches.is_empty() {
         return Err(SynthesisError::Latches { top: top.into(), latches });
@@ -449,7 +453,7 @@ fn named_in(log: &str, before: &str, after: &str) -> Vec<String> {
 }
 
 /// `read_verilog` for each file; SystemVerilog through `read_slang` where Yosys has it.
-pub(super) fn read_commands(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
+pub(crate) fn read_commands(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
     let names = || design.iter().map(|(name, _)| name.as_str());
     if yosys.python && names().any(|name| name.ends_with(".sv")) {
         return format!("read_slang --top {top} {}\n", names().collect::<Vec<_>>().join(" "));

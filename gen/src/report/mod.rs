@@ -5,7 +5,7 @@ pub mod area;
 pub mod baseline;
 mod chart;
 pub mod figure;
-mod flow;
+pub(crate) mod flow;
 pub mod fpga;
 pub mod html;
 pub mod liberty;
