@@ -4,6 +4,7 @@
 
 mod calibrate_command;
 mod cosim_command;
+mod cover_command;
 mod doctor_command;
 mod explain_command;
 mod explore_command;
@@ -49,6 +50,8 @@ enum Command {
     Trace(trace_command::TraceArgs),
     /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
     Mix(mix_command::MixArgs),
+    /// Say which lines of a block's Verilog its bench runs, and which bits it moves
+    Cover(cover_command::CoverArgs),
     /// Put faults into a block's Verilog, and say which of them its bench does not notice
     Mutate(mutate_command::MutateArgs),
     /// List the external tools: found or not, version, how to install
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),
         Command::Mix(args) => mix_command::run(&args),
+        Command::Cover(args) => cover_command::run(&args),
         Command::Mutate(args) => mutate_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
     };

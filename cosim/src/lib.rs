@@ -1,6 +1,7 @@
 //! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement, design space exploration.
 
 pub mod block_stimulus;
+pub mod cover;
 pub mod decider;
 pub mod device;
 pub mod energy;

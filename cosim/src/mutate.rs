@@ -203,7 +203,9 @@ pub fn mutate(
         channel: String::new(),
         doc: String::new(),
     });
-    let build = BuildSpec::new(&top.name, vec![("mutants.v".into(), made.verilog.clone())], ports);
+    let mut build = BuildSpec::new(&top.name, vec![("mutants.v".into(), made.verilog.clone())], ports);
+    // Verilator 5.006's data flow optimiser got some of these netlists wrong.
+    build.verilator_args.push("-fno-dfg".into());
     let library = Verilated::build(&build, &Cache::from_env()?)?;
     let record = record(block, &top.name, stimulus, &library, options)?;
     progress(Progress::Recorded(record.cycles() as u64));

@@ -104,7 +104,7 @@ impl Prover {
         }
         let seconds = self.limit.as_secs().max(1);
         let commands = format!(
-            "read_aiger {name}; bmc3 -T {}; write_cex -a bmc.cex; pdr -T {seconds}; write_cex -a pdr.cex",
+            "read_aiger {name}; pdr -T {seconds}; write_cex -a pdr.cex; bmc3 -T {}; write_cex -a bmc.cex",
             (seconds / 4).max(1)
         );
         match work.run("ABC", &self.program, &["-c", &commands], "pdr.log") {
@@ -115,7 +115,7 @@ impl Prover {
         if flow::read_lossy(&work.path().join("pdr.log")).contains("Property proved") {
             return Ok(Verdict::Equivalent);
         }
-        let found = ["bmc.cex", "pdr.cex"]
+        let found = ["pdr.cex", "bmc.cex"]
             .into_iter()
             .find_map(|name| counterexample(&flow::read_lossy(&work.path().join(name)), &miter.inputs));
         Ok(found.map_or(Verdict::Unknown, Verdict::Different))
