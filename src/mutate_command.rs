@@ -100,8 +100,16 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
                 let text = counterexample.to_string().replace('\n', "\n    ");
                 writeln!(stdout, "\n  inputs that show it, legal or not:\n    {text}")?;
             }
+            mutate::Outcome::Held => {
+                writeln!(stdout, "\n  nothing shows it while the input bits below stay as they are")?
+            }
             _ => writeln!(stdout, "\n  neither a proof nor inputs that show it were found")?,
         }
+    }
+    if report.survivors().next().is_some() && !report.held.is_empty() {
+        let held: Vec<String> =
+            report.held.iter().map(|(bit, value)| format!("{bit}={}", u8::from(*value))).collect();
+        writeln!(stdout, "\ninput bits that the bench never moves: {}", held.join(" "))?;
     }
     Ok(outcome)
 }

@@ -428,6 +428,8 @@ struct Host {
     /// Id of the first kernel.
     first: u8,
     sent: u64,
+    /// So many kernels more wait for none, and may overtake one that takes long until the list is full.
+    free: u64,
     /// Beats of the kernel that is being sent, last one first.
     beats: Vec<HostBeat>,
     /// The next beat is on the channel.
@@ -438,7 +440,7 @@ struct Host {
 
 impl Host {
     fn new(params: UpstreamParams) -> Self {
-        Self { params, first: 0, sent: 0, beats: Vec::new(), offered: false, begun: false }
+        Self { params, first: 0, sent: 0, free: 0, beats: Vec::new(), offered: false, begun: false }
     }
 
     fn clear(&mut self) {
@@ -473,7 +475,11 @@ impl Host {
         let reach = self.sent.min(self.params.scheduled() as u64);
         let mut back = BTreeSet::new();
         if reach > 0 {
-            let most = [1, 3, 12, 12][rng.below(4) as usize];
+            self.free = match self.free {
+                0 if rng.below(500) == 0 => 200,
+                free => free.saturating_sub(1),
+            };
+            let most = if self.free > 0 { 1 } else { [1, 3, 12, 12][rng.below(4) as usize] };
             for _ in 0..rng.below(most) {
                 let near = rng.below(reach.min(8));
                 let alike = id.wrapping_sub(1).wrapping_sub(near as u8) ^ (1 << rng.below(8));

@@ -10,6 +10,8 @@ use crate::verilator::{
     BuildError, BuildSpec, Cache, CacheError, InstanceError, InstanceOptions, Library, Verilated,
 };
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
@@ -21,7 +23,7 @@ use windlass_gen::parallel::parallel;
 use windlass_gen::report::SynthesisError;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::model::{CycleError, CycleModel};
-use windlass_rtl::port::{Direction, Layout, Port, RESET};
+use windlass_rtl::port::{Direction, Layout, Port, RESET, Slot};
 
 /// Cycles between two looks at a mutant's outputs: most differ soon.
 const STEP: usize = 256;
@@ -68,6 +70,8 @@ pub enum Outcome {
         /// Such inputs.
         counterexample: Counterexample,
     },
+    /// The bench did not, and nothing does as long as the input bits that the bench never moves stay ([`MutateReport::held`]).
+    Held,
     /// The bench did not, and the prover did not know.
     Unknown,
 }
@@ -75,7 +79,7 @@ pub enum Outcome {
 impl Outcome {
     /// Whether it may be a hole in the bench.
     pub fn survived(&self) -> bool {
-        matches!(self, Self::Different { .. } | Self::Unknown)
+        matches!(self, Self::Different { .. } | Self::Held | Self::Unknown)
     }
 }
 
@@ -103,6 +107,8 @@ pub struct MutateReport {
     pub seed: u32,
     /// Cycles of the bench, those included in which it let everything end.
     pub cycles: u64,
+    /// Input bits that the bench never moves, `port` or `port[bit]`.
+    pub held: BTreeMap<String, bool>,
     /// Every mutant.
     pub mutants: Vec<Tried>,
 }
@@ -218,7 +224,8 @@ pub fn mutate(
     let unnoticed: Vec<&Mutant> = unnoticed.map(|(mutant, _)| mutant).collect();
     progress(Progress::Proving(unnoticed.len()));
     let reset = top.ports.iter().any(|p| p.name == RESET).then_some(RESET);
-    let proved = prove(&made, &unnoticed, reset, options)?;
+    let held = record.held();
+    let proved = prove(&made, &unnoticed, reset, &held, options)?;
     let mut proved = proved.into_iter();
     let outcomes =
         noticed.into_iter().map(|noticed| noticed.or_else(|| proved.next()).unwrap_or(Outcome::Unknown));
@@ -229,6 +236,7 @@ pub fn mutate(
         yosys: made.yosys.version.clone(),
         seed: options.mutants.seed,
         cycles: record.cycles() as u64,
+        held,
         mutants: tried.collect(),
     })
 }
@@ -237,6 +245,7 @@ fn prove(
     made: &Mutants,
     unnoticed: &[&Mutant],
     reset: Option<&str>,
+    held: &BTreeMap<String, bool>,
     options: &MutateOptions,
 ) -> Result<Vec<Outcome>, MutateError> {
     let (Some(limit), false) = (options.prove, unnoticed.is_empty()) else {
@@ -245,10 +254,16 @@ fn prove(
     let prover = Prover::find(&made.yosys, options.mutants.cache.as_deref(), limit)?
         .ok_or_else(|| MutateError::NoProver { yosys: made.yosys.program.display().to_string() })?;
     let verdicts = parallel(unnoticed, options.jobs, |mutant| {
-        Ok(match prover.compare(made, mutant.id, reset)? {
-            Verdict::Equivalent => Outcome::Equivalent,
+        let verdict = prover.compare(made, mutant.id, reset, &BTreeMap::new())?;
+        if verdict == Verdict::Equivalent {
+            return Ok(Outcome::Equivalent);
+        }
+        if !held.is_empty() && prover.compare(made, mutant.id, reset, held)? == Verdict::Equivalent {
+            return Ok(Outcome::Held);
+        }
+        Ok(match verdict {
             Verdict::Different(counterexample) => Outcome::Different { counterexample },
-            Verdict::Unknown => Outcome::Unknown,
+            _ => Outcome::Unknown,
         })
     });
     verdicts.into_iter().collect()
@@ -264,8 +279,10 @@ struct Record {
     words: (usize, usize),
     /// The first cycle whose outputs count.
     from: usize,
+    /// The inputs, but for the choice of the mutant.
+    given: Vec<(String, Slot)>,
     /// Where each output is.
-    layout: Vec<(String, std::ops::Range<usize>)>,
+    layout: Vec<(String, Range<usize>)>,
 }
 
 /// Runs the bench beside the Verilog without fault, which must pass.
@@ -289,7 +306,13 @@ fn record(
     drop(lockstep);
     let mut record = std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
     record.words = (library.input_words(), library.output_words());
-    let reset = Layout::new(library.ports(), Direction::Input).slot(RESET);
+    let inputs = Layout::new(library.ports(), Direction::Input);
+    record.given = inputs
+        .iter()
+        .filter(|(name, _)| *name != SELECT)
+        .map(|(name, slot)| (name.to_string(), slot))
+        .collect();
+    let reset = inputs.slot(RESET);
     let in_reset = |cycle: &[u32]| reset.is_none_or(|slot| slot.get(cycle) == 0);
     // As in lockstep: from the first clock edge in reset on.
     let first = record.inputs.chunks_exact(record.words.0).position(in_reset);
@@ -328,6 +351,29 @@ impl Record {
         self.inputs.len() / self.words.0
     }
 
+    /// Input bits that are the same in every cycle.
+    fn held(&self) -> BTreeMap<String, bool> {
+        let width = self.words.0;
+        let (mut ever, mut always) = (vec![0; width], vec![u32::MAX; width]);
+        for cycle in self.inputs.chunks_exact(width) {
+            for (i, word) in cycle.iter().enumerate() {
+                ever[i] |= word;
+                always[i] &= word;
+            }
+        }
+        let mut held = BTreeMap::new();
+        for (name, slot) in &self.given {
+            for bit in 0..slot.width {
+                let at = |words: &[u32]| words[slot.word + bit as usize / 32] >> (bit % 32) & 1 == 1;
+                if at(&ever) == at(&always) {
+                    let name = if slot.width == 1 { name.clone() } else { format!("{name}[{bit}]") };
+                    held.insert(name, at(&ever));
+                }
+            }
+        }
+        held
+    }
+
     /// Runs mutant `id` with the recorded inputs up to the first difference.
     fn against(&self, mut verilated: Verilated, id: u32) -> Result<Option<Outcome>, MutateError> {
         let (width, out_width) = self.words;
@@ -345,8 +391,7 @@ impl Record {
                 let (got, expected) = (&got[words.clone()], &expected[words]);
                 let at = step * STEP + cycle;
                 if at >= self.from && got != expected {
-                    let differs =
-                        |range: &std::ops::Range<usize>| got[range.clone()] != expected[range.clone()];
+                    let differs = |range: &Range<usize>| got[range.clone()] != expected[range.clone()];
                     let port = self.layout.iter().find(|(_, range)| differs(range));
                     let by = port.map(|(name, _)| name.clone()).unwrap_or_default();
                     return Ok(Some(Outcome::Caught { cycle: at as u64, by }));

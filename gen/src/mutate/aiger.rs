@@ -1,6 +1,6 @@
 //! A netlist of AND gates and latches, as AIGER writes it; and two copies of it side by side, to be compared.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// A netlist. A literal is twice a variable, plus 1 where it is inverted; variable 0 is constant false, inputs follow, then latches.
@@ -79,8 +79,14 @@ impl Aiger {
     /// true where any output of theirs differs.
     ///
     /// `reset`, if given, is held low in the first cycle, in which nothing is compared. Each latch starts with any value, the same in
-    /// both copies: what a design without reset starts with nobody knows.
-    pub fn miter(&self, select: &str, mutant: u32, reset: Option<&str>) -> Miter {
+    /// both copies: what a design without reset starts with nobody knows. The inputs in `held` are constant.
+    pub fn miter(
+        &self,
+        select: &str,
+        mutant: u32,
+        reset: Option<&str>,
+        held: &BTreeMap<String, bool>,
+    ) -> Miter {
         let count = self.latches.len();
         let selecting = |name: &String| bit_of(select, name);
         let given: Vec<String> =
@@ -103,7 +109,11 @@ impl Aiger {
                     None => {
                         let input = variable(index);
                         index += 1;
-                        if reset == Some(name.as_str()) { builder.and(input, running) } else { input }
+                        match held.get(name) {
+                            Some(value) => u32::from(*value),
+                            None if reset == Some(name.as_str()) => builder.and(input, running),
+                            None => input,
+                        }
                     }
                 });
             }
@@ -250,13 +260,15 @@ mod tests {
     #[test]
     fn copies_with_the_same_choice_have_nothing_to_compare_but_their_latches() {
         let netlist = Aiger::parse(NETLIST).unwrap();
-        let same = netlist.miter("s", 0, None);
+        let same = netlist.miter("s", 0, None, &BTreeMap::new());
         // Two latches that both take 0: no equation says so, and ABC has to find it.
         assert!(!same.is_trivial());
         assert_eq!(same.next, [0, 0, 1]);
-        let mutant = netlist.miter("s", 1, None);
+        let mutant = netlist.miter("s", 1, None, &BTreeMap::new());
         assert_eq!(mutant.inputs, ["a_i"]);
         assert_eq!(mutant.next, [0, 2, 1]);
         assert!(mutant.binary().starts_with(b"aig "));
+        let held = netlist.miter("s", 1, None, &BTreeMap::from([("a_i".to_string(), true)]));
+        assert_eq!(held.next, [0, 1, 1]);
     }
 }

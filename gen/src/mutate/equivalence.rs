@@ -3,6 +3,7 @@
 use super::{Mutants, SELECT};
 use crate::report::flow::{self, SynthesisError, Workplace, Yosys};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -67,14 +68,16 @@ impl Prover {
         Ok(program.map(|program| Self { program, root, limit }))
     }
 
-    /// Compares mutant `id` with the design; `reset` is the port that is low in the first cycle, if there is one.
+    /// Compares mutant `id` with the design; `reset` is the port that is low in the first cycle, if there is one. Inputs in `held`, `port` or
+    /// `port[bit]`, are constant; there is no question of others.
     pub fn compare(
         &self,
         mutants: &Mutants,
         id: u32,
         reset: Option<&str>,
+        held: &BTreeMap<String, bool>,
     ) -> Result<Verdict, SynthesisError> {
-        let miter = mutants.aiger.miter(SELECT, id, reset);
+        let miter = mutants.aiger.miter(SELECT, id, reset, held);
         if miter.is_trivial() {
             return Ok(Verdict::Equivalent);
         }
