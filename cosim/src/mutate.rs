@@ -258,11 +258,16 @@ fn prove(
         if verdict == Verdict::Equivalent {
             return Ok(Outcome::Equivalent);
         }
-        if !held.is_empty() && prover.compare(made, mutant.id, reset, held)? == Verdict::Equivalent {
-            return Ok(Outcome::Held);
-        }
-        Ok(match verdict {
-            Verdict::Different(counterexample) => Outcome::Different { counterexample },
+        let nearer = match held.is_empty() {
+            true => Verdict::Unknown,
+            false => prover.compare(made, mutant.id, reset, held)?,
+        };
+        Ok(match (nearer, verdict) {
+            (Verdict::Equivalent, _) => Outcome::Held,
+            // Inputs that the bench could give say more.
+            (Verdict::Different(counterexample), _) | (_, Verdict::Different(counterexample)) => {
+                Outcome::Different { counterexample }
+            }
             _ => Outcome::Unknown,
         })
     });

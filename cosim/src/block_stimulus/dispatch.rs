@@ -65,12 +65,13 @@ fn launch(rng: &mut Rng, sm: SmLimits, grid: u32) -> Launch {
     }
 }
 
-/// A grid of one, of a few, sometimes of more, once in `endless` times without end: each bit alone, or with others.
+/// A grid of one, of a few, sometimes of more, once in `endless` times without end, with any bits.
 fn grid(rng: &mut Rng, endless: u64) -> u32 {
     if rng.below(endless) == 0 {
         let bit = ENDLESS.ilog2() + rng.below((u32::BITS - ENDLESS.ilog2()).into()) as u32;
-        let others = if chance(rng, 1, 2) { 0 } else { rng.next_u64() as u32 & ((1 << bit) - 1) };
-        return 1 << bit | others;
+        // A few more than a power of two: what counts the lower bits comes to its end soon.
+        let others = if chance(rng, 1, 2) { rng.below(8) as u32 } else { rng.next_u64() as u32 };
+        return 1 << bit | others & ((1 << bit) - 1);
     }
     let most = [1, 1, 1, 5, 5, 5, 5, 32][rng.below(8) as usize];
     1 + rng.below(most) as u32
