@@ -241,7 +241,10 @@ impl Device {
             }
             if rng.below(300) == 0 {
                 // An error: a slot that may be empty, not dispatched, retired at another port, or beyond the window.
-                let slot = rng.below(self.slots.next_power_of_two() as u64) as u8;
+                let slot = match self.ports.iter().flatten().next() {
+                    Some((other, _)) if chance(rng, 1, 2) => *other,
+                    _ => rng.below(self.slots.next_power_of_two() as u64) as u8,
+                };
                 if !self.running.contains(&slot) {
                     self.ports[i] = Some((slot, false));
                 }
