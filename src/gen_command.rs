@@ -1,6 +1,6 @@
 //! `windlass gen`: a block as Verilog, with file list, FuseSoC core, metadata and timing constraints.
 
-use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::BlockArgs;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
@@ -12,19 +12,8 @@ use windlass_rtl::catalog::BLOCKS;
 /// Arguments of `windlass gen`.
 #[derive(Args)]
 pub struct GenArgs {
-    /// The block; `windlass gen --list` names all of them
-    #[arg(long, default_value = "front_end")]
-    block: String,
-    /// The window of a kernel_scheduler or a front_end [default: matrix]
-    #[arg(long, value_enum)]
-    window: Option<WindowArg>,
-    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32]
-    #[arg(long, value_name = "N")]
-    slots: Option<usize>,
     #[command(flatten)]
-    hardware: HardwareArgs,
-    #[command(flatten)]
-    dispatch: DispatchArgs,
+    block: BlockArgs,
     /// Where to write
     #[arg(long, default_value = "build/gen", value_name = "DIR")]
     out: PathBuf,
@@ -54,7 +43,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         }
         return Ok(Outcome::Done);
     }
-    let spec = args.hardware.block(&args.block, args.window, args.slots, args.dispatch)?;
+    let spec = args.block.spec()?;
     let design = emit::emit(&*spec.hardware())?;
     let constraints = match &args.constraints {
         Some(path) => Constraints::load(path)?,

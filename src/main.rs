@@ -4,12 +4,14 @@
 
 mod calibrate_command;
 mod cosim_command;
+mod cover_command;
 mod doctor_command;
 mod explain_command;
 mod explore_command;
 mod fpga_options;
 mod gen_command;
 mod mix_command;
+mod mutate_command;
 mod options;
 mod prove_command;
 mod renaming_figure;
@@ -52,6 +54,10 @@ enum Command {
     Trace(trace_command::TraceArgs),
     /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
     Mix(mix_command::MixArgs),
+    /// Say which lines of a block's Verilog its bench runs, and which bits it moves
+    Cover(cover_command::CoverArgs),
+    /// Put faults into a block's Verilog, and say which of them its bench does not notice
+    Mutate(mutate_command::MutateArgs),
     /// List the external tools: found or not, version, how to install
     Doctor(doctor_command::DoctorArgs),
 }
@@ -87,6 +93,8 @@ fn main() -> ExitCode {
         Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),
         Command::Mix(args) => mix_command::run(&args),
+        Command::Cover(args) => cover_command::run(&args),
+        Command::Mutate(args) => mutate_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
     };
     // What is left in the buffer may not fit.

@@ -40,6 +40,31 @@ pub enum ArbiterArg {
     Typed,
 }
 
+/// A block and its parameters.
+#[derive(Clone, Debug, Args)]
+pub struct BlockArgs {
+    /// The block; `windlass gen --list` names all of them
+    #[arg(long, default_value = "front_end")]
+    block: String,
+    /// The window of a kernel_scheduler or a front_end [default: matrix]
+    #[arg(long, value_enum)]
+    window: Option<WindowArg>,
+    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32]
+    #[arg(long, value_name = "N")]
+    slots: Option<usize>,
+    #[command(flatten)]
+    hardware: HardwareArgs,
+    #[command(flatten)]
+    dispatch: DispatchArgs,
+}
+
+impl BlockArgs {
+    /// The block.
+    pub fn spec(&self) -> Result<BlockSpec, ParamError> {
+        self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
+    }
+}
+
 /// Parameters of the CTA dispatcher. A block refuses those that it does not have.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DispatchArgs {

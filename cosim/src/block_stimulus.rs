@@ -202,17 +202,20 @@ struct Device {
     running: Vec<u8>,
     /// What stands on the retire ports, and whether it is a legal retirement.
     ports: Vec<Option<(u8, bool)>>,
+    /// A kernel that takes long, and for how many cycles more: others overtake it, as many as the host's list allows.
+    slow: Option<(u8, u64)>,
     slots: usize,
 }
 
 impl Device {
     fn new(slots: usize, retire_ports: usize) -> Self {
-        Self { running: Vec::new(), ports: vec![None; retire_ports], slots }
+        Self { running: Vec::new(), ports: vec![None; retire_ports], slow: None, slots }
     }
 
     fn clear(&mut self) {
         self.running.clear();
         self.ports.fill(None);
+        self.slow = None;
     }
 
     /// What the last cycle's transfers did.
@@ -227,19 +230,29 @@ impl Device {
 
     /// New retirements for the ports that are free.
     fn retire(&mut self, rng: &mut Rng, rate: u64) -> [Option<u8>; MAX_RETIRE_PORTS] {
+        self.slow = match self.slow {
+            Some((slot, left)) => left.checked_sub(1).map(|left| (slot, left)),
+            None if rng.below(1000) > 0 => None,
+            None => self.running.first().map(|slot| (*slot, 200 + rng.below(800))),
+        };
         for i in 0..self.ports.len() {
             if self.ports[i].is_some() || !chance(rng, rate, 16) {
                 continue;
             }
             if rng.below(300) == 0 {
                 // An error: a slot that may be empty, not dispatched, retired at another port, or beyond the window.
-                let slot = rng.below(self.slots.next_power_of_two() as u64) as u8;
+                let slot = match self.ports.iter().flatten().next() {
+                    Some((other, _)) if chance(rng, 1, 2) => *other,
+                    _ => rng.below(self.slots.next_power_of_two() as u64) as u8,
+                };
                 if !self.running.contains(&slot) {
                     self.ports[i] = Some((slot, false));
                 }
             } else if !self.running.is_empty() {
                 let pick = rng.below(self.running.len() as u64) as usize;
-                self.ports[i] = Some((self.running.swap_remove(pick), true));
+                if self.slow.is_none_or(|(slot, _)| slot != self.running[pick]) {
+                    self.ports[i] = Some((self.running.swap_remove(pick), true));
+                }
             }
         }
         let mut retire = [None; MAX_RETIRE_PORTS];
@@ -315,7 +328,9 @@ impl Stimulus for Window {
         let mut given = WindowIn { rst_ni, insert: None, disp_ready, retire };
         let live = self.model.outputs(&given).live;
         if self.waiting.is_none() && chance(rng, phase.producer, 16) {
-            self.waiting = Some((self.id, live & random_bits(rng, self.params.slots())));
+            // All of them now and then, or the last entry of a list is never used.
+            let some = if chance(rng, 1, 4) { u128::MAX } else { random_bits(rng, self.params.slots()) };
+            self.waiting = Some((self.id, live & some));
             self.id = self.id.wrapping_add(1);
         }
         if let Some((_, upstream)) = &mut self.waiting {
@@ -415,7 +430,11 @@ impl Stimulus for Upstream {
 /// A host that sends kernels with random upstream among the last M.
 struct Host {
     params: UpstreamParams,
+    /// Id of the first kernel.
+    first: u8,
     sent: u64,
+    /// So many kernels more wait for none, and may overtake one that takes long until the list is full.
+    free: u64,
     /// Beats of the kernel that is being sent, last one first.
     beats: Vec<HostBeat>,
     /// The next beat is on the channel.
@@ -426,7 +445,7 @@ struct Host {
 
 impl Host {
     fn new(params: UpstreamParams) -> Self {
-        Self { params, sent: 0, beats: Vec::new(), offered: false, begun: false }
+        Self { params, first: 0, sent: 0, free: 0, beats: Vec::new(), offered: false, begun: false }
     }
 
     fn clear(&mut self) {
@@ -451,15 +470,30 @@ impl Host {
         if self.offered { self.beats.last().copied() } else { None }
     }
 
-    /// A kernel that waits for some of the last M, most often near ones.
+    /// A kernel that waits for none, few or many of the last M, most often near ones, else anyone or one whose id is nearly that of a near
+    /// one.
     fn kernel(&mut self, rng: &mut Rng) -> Vec<HostBeat> {
-        let id = self.sent as u8;
+        if self.sent == 0 {
+            self.first = rng.next_u64() as u8;
+        }
+        let id = self.first.wrapping_add(self.sent as u8);
         let reach = self.sent.min(self.params.scheduled() as u64);
         let mut back = BTreeSet::new();
         if reach > 0 {
-            for _ in 0..rng.below(12) {
+            self.free = match self.free {
+                0 if rng.below(500) == 0 => 200,
+                free => free.saturating_sub(1),
+            };
+            let most = if self.free > 0 { 1 } else { [1, 3, 12, 12][rng.below(4) as usize] };
+            for _ in 0..rng.below(most) {
                 let near = rng.below(reach.min(8));
-                back.insert(if chance(rng, 3, 4) { near } else { rng.below(reach) });
+                let alike = id.wrapping_sub(1).wrapping_sub(near as u8) ^ (1 << rng.below(8));
+                let alike = u64::from(id.wrapping_sub(1).wrapping_sub(alike));
+                back.insert(match rng.below(8) {
+                    0 => rng.below(reach),
+                    1 if alike < reach => alike,
+                    _ => near,
+                });
             }
         }
         self.sent += 1;
@@ -472,7 +506,12 @@ impl Host {
                 vec![HostBeat::Mask { id, upstream }]
             }
             Encoding::Ids { lanes } => {
-                let ids: Vec<u8> = back.iter().map(|j| id.wrapping_sub(1).wrapping_sub(*j as u8)).collect();
+                let mut ids: Vec<u8> =
+                    back.iter().map(|j| id.wrapping_sub(1).wrapping_sub(*j as u8)).collect();
+                // In any order, so that each lane names each place.
+                for i in 1..ids.len() {
+                    ids.swap(i, rng.below(i as u64 + 1) as usize);
+                }
                 let chunks: Vec<&[u8]> = if ids.is_empty() { vec![&[]] } else { ids.chunks(lanes).collect() };
                 let count = chunks.len();
                 let beat = |(i, chunk): (usize, &&[u8])| {

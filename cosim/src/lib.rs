@@ -1,6 +1,7 @@
 //! Verilator build and cache, lockstep, the device model, waveforms, timelines, latency measurement, design space exploration.
 
 pub mod block_stimulus;
+pub mod cover;
 pub mod decider;
 pub mod device;
 pub mod energy;
@@ -8,6 +9,7 @@ pub mod engine;
 pub mod explore;
 pub mod latency;
 pub mod lockstep;
+pub mod mutate;
 pub mod partition;
 pub mod policy;
 pub mod profile;

@@ -19,9 +19,11 @@
 pub mod cache;
 pub mod constraints;
 pub mod emit;
+pub mod mutate;
 pub mod netlist;
 pub mod new_file;
 pub mod output;
+pub mod parallel;
 pub mod prove;
 pub mod report;
 pub mod tools;

@@ -22,8 +22,8 @@ use windlass_rtl::front_end::{CtaNeeds, CtaType, Launch, PartitionWrite};
 use windlass_rtl::params::{PARTITIONS, SmLimits};
 use windlass_rtl::port::Layout;
 
-/// A grid that does not end: not in the time between two resets.
-const ENDLESS: u32 = 1 << 20;
+/// Grids from here on are not waited for: a reset ends them.
+const ENDLESS: u32 = 64;
 
 /// Cycles after the last transfer until everything has come back to where it was.
 const SETTLED: u64 = 8;
@@ -65,10 +65,13 @@ fn launch(rng: &mut Rng, sm: SmLimits, grid: u32) -> Launch {
     }
 }
 
-/// A grid of one, of a few, sometimes of more, once in `endless` times without end.
+/// A grid of one, of a few, sometimes of more, once in `endless` times without end, with any bits.
 fn grid(rng: &mut Rng, endless: u64) -> u32 {
     if rng.below(endless) == 0 {
-        return ENDLESS;
+        let bit = ENDLESS.ilog2() + rng.below((u32::BITS - ENDLESS.ilog2()).into()) as u32;
+        // A few more than a power of two: what counts the lower bits comes to its end soon.
+        let others = if chance(rng, 1, 2) { rng.below(8) as u32 } else { rng.next_u64() as u32 };
+        return 1 << bit | others & ((1 << bit) - 1);
     }
     let most = [1, 1, 1, 5, 5, 5, 5, 32][rng.below(8) as usize];
     1 + rng.below(most) as u32

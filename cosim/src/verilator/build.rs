@@ -26,10 +26,12 @@ const CXX_FLAGS: &[&str] = &[
     "-DVL_USER_FATAL",
     "-DVL_USER_FINISH",
     "-DVL_TIME_CONTEXT",
-    "-DVM_COVERAGE=0",
+    NO_COVERAGE,
     "-DVM_SC=0",
     "-w",
 ];
+
+const NO_COVERAGE: &str = "-DVM_COVERAGE=0";
 
 /// State that the design does not initialise is random, per instance (see `InstanceOptions::seed`).
 const VERILATOR_FLAGS: &[&str] = &[
@@ -69,8 +71,15 @@ impl Tools {
         }
     }
 
-    fn cxx_flags(&self, trace: Option<WaveFormat>) -> Vec<String> {
+    fn cxx_flags(&self, spec: &BuildSpec) -> Vec<String> {
+        let BuildSpec { trace, coverage, .. } = *spec;
         let mut flags: Vec<String> = CXX_FLAGS.iter().map(ToString::to_string).collect();
+        if coverage {
+            flags
+                .iter_mut()
+                .filter(|flag| *flag == NO_COVERAGE)
+                .for_each(|flag| *flag = "-DVM_COVERAGE=1".into());
+        }
         if !self.cxx.version_line.contains("clang") {
             flags.push("-fno-gnu-unique".into());
         }
@@ -89,9 +98,9 @@ pub(super) fn library(spec: &BuildSpec, cache: &Cache) -> Result<Artefact, Build
     let remembered = verilator.unusable.as_ref().and_then(|_| cache.remembered(Tool::Cxx));
     let cxx = remembered.map_or_else(|| cache.tool(Tool::Cxx), Ok)?;
     let tools = Tools { verilator, cxx };
-    let shim = shim::source(&spec.ports, spec.trace);
+    let shim = shim::source(&spec.ports, spec.trace, spec.coverage);
     let verilator_args = verilator_args(spec);
-    let cxx_flags = tools.cxx_flags(spec.trace);
+    let cxx_flags = tools.cxx_flags(spec);
     let mut key = Key::default();
     key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS);
     key.add(&tools.verilator.version_line).add(&tools.cxx.version_line);
@@ -162,6 +171,9 @@ fn verilator_args(spec: &BuildSpec) -> Vec<String> {
         None => {}
         Some(WaveFormat::Vcd) => args.push("--trace".into()),
         Some(WaveFormat::Fst) => args.push("--trace-fst".into()),
+    }
+    if spec.coverage {
+        args.extend(["--coverage-line", "--coverage-toggle"].map(String::from));
     }
     args.extend(spec.verilator_args.iter().cloned());
     args

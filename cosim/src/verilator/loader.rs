@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 type Create = unsafe extern "C" fn(c_int, *const c_char, u64, u64) -> *mut c_void;
 type Run = unsafe extern "C" fn(*mut c_void, u64, *const u32, *mut u32) -> u64;
 type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+type Coverage = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 type Call = unsafe extern "C" fn(*mut c_void);
 
 /// The functions of a loaded library, looked up once.
@@ -20,6 +21,7 @@ pub(super) struct Functions {
     error: Error,
     close_wave: Call,
     destroy: Call,
+    coverage: Option<Coverage>,
 }
 
 /// Verilator keeps the seed of its random numbers per thread and tells threads of a new one through a global, so that two
@@ -33,7 +35,7 @@ impl Functions {
         // construct Verilator's own static objects.
         let library =
             unsafe { libloading::Library::new::<&OsStr>(path.as_os_str()) }.map_err(|e| e.to_string())?;
-        // SAFETY: the types are those of the functions in shim_tail.cpp, and the text of the shim is part of the library's
+        // SAFETY: the types are those of the functions in shim_tail.cpp and shim_coverage.cpp, and the text of the shim is part of the library's
         // cache key, so that the file is never of another version. The pointers stay valid: the library is never unloaded.
         let functions = unsafe {
             let get = |e: libloading::Error| e.to_string();
@@ -43,6 +45,7 @@ impl Functions {
                 error: *library.get::<Error>(b"windlass_error\0").map_err(get)?,
                 close_wave: *library.get::<Call>(b"windlass_close_wave\0").map_err(get)?,
                 destroy: *library.get::<Call>(b"windlass_destroy\0").map_err(get)?,
+                coverage: library.get::<Coverage>(b"windlass_coverage\0").ok().map(|function| *function),
             }
         };
         std::mem::forget(library);
@@ -103,6 +106,12 @@ impl Handle {
         // SAFETY: the handle lives; the string belongs to it and is copied before anything else can change it.
         let text = unsafe { CStr::from_ptr((self.functions.error)(self.raw.as_ptr())) };
         (!text.is_empty()).then(|| text.to_string_lossy().into_owned())
+    }
+
+    /// Writes what was counted; false if it was built without coverage or the file cannot be written.
+    pub(super) fn write_coverage(&mut self, path: &CStr) -> bool {
+        // SAFETY: the handle lives, `path` is a C string that outlives the call, and no exception leaves the function.
+        self.functions.coverage.is_some_and(|write| unsafe { write(self.raw.as_ptr(), path.as_ptr()) } != 0)
     }
 
     /// Writes the rest of the waveform and closes it.

@@ -47,6 +47,8 @@ pub struct BuildSpec {
     pub optimise: Optimise,
     /// Build in the writing of waveforms of this format; costs some speed.
     pub trace: Option<WaveFormat>,
+    /// Count which lines ran and which bits changed; costs much speed. [`Verilated::coverage`] has the counts.
+    pub coverage: bool,
     /// Check `assert` and `assume` statements; a failed one is a [`CycleError`].
     pub assertions: bool,
     /// More arguments for Verilator, such as `-DNAME=1`.
@@ -71,6 +73,7 @@ impl BuildSpec {
             ports,
             optimise: Optimise::Tests,
             trace: None,
+            coverage: false,
             assertions: true,
             verilator_args: Vec::new(),
         }
@@ -79,6 +82,12 @@ impl BuildSpec {
     /// The same, compiled as `optimise` says.
     pub fn optimise(mut self, optimise: Optimise) -> Self {
         self.optimise = optimise;
+        self
+    }
+
+    /// The same, with counts of lines and bits.
+    pub fn coverage(mut self) -> Self {
+        self.coverage = true;
         self
     }
 
@@ -349,6 +358,16 @@ impl Verilated {
     /// Cycles done so far.
     pub fn cycles(&self) -> u64 {
         self.cycle
+    }
+
+    /// What was counted so far, as Verilator writes it; [`BuildSpec::coverage`] must be set.
+    pub fn coverage(&mut self) -> std::io::Result<String> {
+        let file = tempfile::NamedTempFile::new()?;
+        let path = loader::c_path(file.path()).ok_or(std::io::ErrorKind::InvalidFilename)?;
+        if !self.handle.write_coverage(&path) {
+            return Err(std::io::Error::other("the model counts nothing: set `BuildSpec::coverage`"));
+        }
+        std::fs::read_to_string(file.path())
     }
 
     /// Completes and closes the waveform before the instance ends, so that it can be read.

@@ -17,9 +17,10 @@ extern \"C\" int windlass_print(const char* format, ...) __attribute__((format(p
 /// The parts of the shim that do not depend on the ports, before and after those that do.
 const HEAD: &str = include_str!("shim_head.cpp");
 const TAIL: &str = include_str!("shim_tail.cpp");
+const COVERAGE: &str = include_str!("shim_coverage.cpp");
 
 /// The whole shim for these ports.
-pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>) -> String {
+pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>, coverage: bool) -> String {
     let mut text = String::new();
     let (header, class) = match trace {
         None => ("", "void"),
@@ -43,6 +44,9 @@ pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>) -> String {
     text.push_str("}\n\ninline void read(const Model& m, uint32_t* out) {\n    (void)m; (void)out;\n");
     outputs.iter().for_each(|(name, slot)| read(&mut text, name, slot));
     let _ = write!(text, "}}\n\n}}  // namespace\n\n{TAIL}");
+    if coverage {
+        text.push_str(COVERAGE);
+    }
     text
 }
 

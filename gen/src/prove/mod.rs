@@ -223,9 +223,12 @@ pub fn prove_design(
     design: &emit::Design,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
-    let bench = Bench::of(spec)
+    let mut bench = Bench::of(spec)
         .ok_or_else(|| ProveError::NoProperties { block: spec.name().into(), with: blocks().join(", ") })?
         .complete(design);
+    if !options.unbounded {
+        bench.lemmas = None;
+    }
     let solver = tools::find(Tool::Yices)?;
     let yosys = Yosys::find()?;
     if let Some(found) = tools::parse_version(&yosys.version)

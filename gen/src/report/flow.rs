@@ -293,8 +293,12 @@ impl<'a> Workplace<'a> {
     }
 
     pub fn write(&self, name: &str, text: &str) -> Result<(), SynthesisError> {
+        self.write_bytes(name, text.as_bytes())
+    }
+
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), SynthesisError> {
         let path = self.path().join(name);
-        fs::write(&path, text).map_err(io_error("write", &path))
+        fs::write(&path, bytes).map_err(io_error("write", &path))
     }
 
     /// Runs a program here, stdout into the file `out`, until it ends or the limit is over.

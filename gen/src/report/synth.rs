@@ -11,13 +11,12 @@ use super::timing::{self, Names, TimingReport};
 use crate::cache;
 use crate::constraints::Sdc;
 use crate::netlist::{ResizeOptions, resize};
+use crate::parallel::parallel;
 use crate::tools::{self, Found, Tool, ToolError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
@@ -388,25 +387,6 @@ fn without_wires(liberty: &str) -> String {
 
 fn area_um2(result: &VariantResult) -> f64 {
     result.total.map_or(f64::INFINITY, |t| t.area_um2)
-}
-
-/// Each result in its place, so many at the same time.
-fn parallel<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, R>> = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, items.len().max(1)) {
-            scope.spawn(|| {
-                while let Some((at, item)) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-                {
-                    let result = work(item);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
-                }
-            });
-        }
-    });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
 /// From Verilog to generic gates and the library's flip-flops, flat. The checks are those of [`super::area`].

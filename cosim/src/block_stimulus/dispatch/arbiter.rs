@@ -60,6 +60,8 @@ pub(in super::super) struct ArbiterStimulus {
     watched: Vec<Watched>,
     /// Of each channel, by slot: a slot is not given again while its kernel is there.
     ledgers: Vec<Ledger>,
+    /// Many grids have no end, until the next reset.
+    endless: bool,
     ending: Option<Ending>,
 }
 
@@ -77,6 +79,7 @@ impl ArbiterStimulus {
             phases: Default::default(),
             watched: (0..params.arbiter().channels()).filter_map(|c| Watched::new(outputs, c)).collect(),
             ledgers: (0..params.arbiter().channels()).map(|_| Ledger::new(params.slots())).collect(),
+            endless: false,
             ending: None,
         }
     }
@@ -92,7 +95,7 @@ impl ArbiterStimulus {
         if !chance(rng, rate, 16) {
             return None;
         }
-        let grid = if self.ending.is_some() { 1 } else { grid(rng, 100) };
+        let grid = if self.ending.is_some() { 1 } else { grid(rng, if self.endless { 2 } else { 100 }) };
         let (slots, first) = (self.params.slots() as u8, rng.below(self.params.slots() as u64) as u8);
         let slot =
             (0..slots).map(|i| (first + i) % slots).find(|slot| !self.ledgers[channel].is_open(*slot))?;
@@ -173,7 +176,12 @@ impl Stimulus for ArbiterStimulus {
                 }
             }
         }
-        let rst_ni = if self.ending.is_some() { !self.end() } else { !reset(&mut self.rng, cycle) };
+        let sweep = self.endless && self.rng.below(150) == 0;
+        let rst_ni =
+            if self.ending.is_some() { !self.end() } else { !(sweep || reset(&mut self.rng, cycle)) };
+        if !rst_ni {
+            self.endless = chance(&mut self.rng, 3, 4);
+        }
         set(&self.inputs, inputs, "rst_ni", rst_ni.into());
         for (c, letter) in LETTERS.into_iter().enumerate().take(self.models.len()) {
             let mut phase = self.phases[c].next(&mut self.rng);

@@ -39,6 +39,18 @@ impl Fill {
     }
 }
 
+/// About what an SM with one CTA that needs `of` has left: it fits or just not.
+fn rest(rng: &mut Rng, sm: SmLimits, of: CtaNeeds) -> CtaNeeds {
+    let mut part = |least: u16, all: u16, of: u16| {
+        (all.saturating_sub(of) + rng.below(3) as u16).saturating_sub(1).clamp(least, all)
+    };
+    CtaNeeds {
+        warps: part(1, sm.warps(), of.warps),
+        registers: part(1, sm.registers(), of.registers),
+        smem: part(0, sm.smem(), of.smem),
+    }
+}
+
 /// The end of a run: SMs become empty, are filled to the brim, become empty again, and so on.
 #[derive(Clone, Copy)]
 enum Ending {
@@ -200,7 +212,11 @@ impl Stimulus for OccupancyStimulus {
             if let Some(ending) = self.ending {
                 given.need[r] = ending.need(r, self.requesters, self.params);
             } else if chance(rng, 1, 6) {
-                given.need[r] = chance(rng, phase.consumer, 16).then(|| needs(rng, self.params.limits()));
+                let before = given.need[r].filter(|_| chance(rng, 1, 3));
+                given.need[r] = chance(rng, phase.consumer, 16).then(|| match before {
+                    Some(before) => rest(rng, self.params.limits(), before),
+                    None => needs(rng, self.params.limits()),
+                });
             }
             let bits = random_bits(rng, 64) as u64;
             let lanes = if fit & bits == 0 { fit } else { fit & bits };

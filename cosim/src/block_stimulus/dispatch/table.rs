@@ -49,6 +49,8 @@ pub(in super::super) struct TableStimulus {
     /// By slot. An arbiter is given a grid at once.
     ledger: Ledger,
     ending: Option<Ending>,
+    /// Many grids have no end, until the next reset.
+    endless: bool,
     /// The last cycle was none of reset, so that its outputs say something.
     was_running: bool,
 }
@@ -76,6 +78,7 @@ impl TableStimulus {
             done_err: outputs.slot("done_err_o"),
             ledger: Ledger::new(params.slots()),
             ending: None,
+            endless: false,
             was_running: false,
         }
     }
@@ -188,6 +191,7 @@ impl Stimulus for TableStimulus {
         let mut phase = self.phase.next(&mut self.rng);
         let rst_ni = match self.ending {
             Some(_) => !self.only_endless(),
+            None if self.ledger.open_from(ENDLESS) > 0 && self.rng.below(100) == 0 => false,
             None => !reset(&mut self.rng, cycle),
         };
         self.was_running = rst_ni;
@@ -214,7 +218,7 @@ impl Stimulus for TableStimulus {
             ends[slot % DONE_PORTS] = (if written { slot } else { ends[0].0 }, written);
         }
         let rng = &mut self.rng;
-        let grid = grid(rng, 500);
+        let grid = grid(rng, if self.endless { 8 } else { 500 });
         let launch = launch(rng, SmLimits::H100, grid);
 
         let mut set = |name: &str, value: u128| set(&self.inputs, inputs, name, value);
@@ -262,6 +266,7 @@ impl Stimulus for TableStimulus {
         if !rst_ni {
             self.stages.fill(Stage::Free);
             self.ledger.clear();
+            self.endless = chance(&mut self.rng, 3, 4);
         }
     }
 

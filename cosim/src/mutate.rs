@@ -1,0 +1,411 @@
+//! Does a block's bench notice faults? Mutants of its Verilog, each run under the bench; those that pass are given to a prover, for
+//! some are no faults at all.
+//!
+//! A bench is golden model and stimulus in [`Lockstep`]. A stimulus sees the model's outputs only, so that its inputs are the same for every
+//! mutant: they are recorded once, beside the Verilog without fault, and mutants are held against the record.
+
+use crate::lockstep::{Lockstep, LockstepError};
+use crate::stimulus::Stimulus;
+use crate::verilator::{
+    BuildError, BuildSpec, Cache, CacheError, InstanceError, InstanceOptions, Library, Verilated,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use thiserror::Error;
+use windlass_gen::emit::{self, EmitErrors};
+use windlass_gen::mutate::equivalence::{Counterexample, Prover, Verdict};
+use windlass_gen::mutate::{Mutant, MutantOptions, Mutants, SELECT, mutants};
+use windlass_gen::output;
+use windlass_gen::parallel::parallel;
+use windlass_gen::report::SynthesisError;
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::model::{CycleError, CycleModel};
+use windlass_rtl::port::{Direction, Layout, Port, RESET, Slot};
+
+/// Cycles between two looks at a mutant's outputs: most differ soon.
+const STEP: usize = 256;
+
+/// How to look for holes in a bench.
+#[derive(Clone, Debug)]
+pub struct MutateOptions {
+    /// Which mutants.
+    pub mutants: MutantOptions,
+    /// Cycles of the bench; those of [`Lockstep::finish`] follow.
+    pub cycles: u64,
+    /// How long the prover may think about each mutant that is not noticed; `None`: it is not asked.
+    pub prove: Option<Duration>,
+    /// Mutants at the same time.
+    pub jobs: usize,
+}
+
+impl Default for MutateOptions {
+    fn default() -> Self {
+        Self {
+            mutants: MutantOptions::default(),
+            cycles: 100_000,
+            prove: Some(Duration::from_secs(60)),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// The bench noticed it.
+    Caught {
+        /// In this cycle.
+        cycle: u64,
+        /// By this output, or by what the simulation said when it stopped.
+        by: String,
+    },
+    /// The bench did not, and nothing can: it is proved to be no fault.
+    Equivalent,
+    /// The bench did not, though inputs make a difference, legal or not.
+    Different {
+        /// Such inputs.
+        counterexample: Counterexample,
+    },
+    /// The bench did not, and nothing does as long as the input bits that the bench never moves stay ([`MutateReport::held`]).
+    Held,
+    /// The bench did not, and the prover did not know.
+    Unknown,
+}
+
+impl Outcome {
+    /// Whether it may be a hole in the bench.
+    pub fn survived(&self) -> bool {
+        matches!(self, Self::Different { .. } | Self::Held | Self::Unknown)
+    }
+}
+
+/// A mutant and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// The mutant.
+    #[serde(flatten)]
+    pub mutant: Mutant,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What became of all mutants of a block.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MutateReport {
+    /// The block.
+    pub block: &'static str,
+    /// Its module, whose name says the parameters.
+    pub top: String,
+    /// The Yosys that made the mutants.
+    pub yosys: String,
+    /// Seed of mutants and stimulus.
+    pub seed: u32,
+    /// Cycles of the bench, those included in which it let everything end.
+    pub cycles: u64,
+    /// Input bits that the bench never moves, `port` or `port[bit]`.
+    pub held: BTreeMap<String, bool>,
+    /// Every mutant.
+    pub mutants: Vec<Tried>,
+}
+
+impl MutateReport {
+    /// How many had an outcome of that kind.
+    pub fn count(&self, kind: impl Fn(&Outcome) -> bool) -> usize {
+        self.mutants.iter().filter(|tried| kind(&tried.outcome)).count()
+    }
+
+    /// How many the bench noticed.
+    pub fn caught(&self) -> usize {
+        self.count(|outcome| matches!(outcome, Outcome::Caught { .. }))
+    }
+
+    /// How many are proved to be no faults.
+    pub fn equivalent(&self) -> usize {
+        self.count(|outcome| *outcome == Outcome::Equivalent)
+    }
+
+    /// Those that may be holes in the bench.
+    pub fn survivors(&self) -> impl Iterator<Item = &Tried> {
+        self.mutants.iter().filter(|tried| tried.outcome.survived())
+    }
+
+    /// How many of those that are not proved to be no faults were caught, in percent; 100 where there are none.
+    pub fn score(&self) -> f64 {
+        let faults = self.mutants.len() - self.equivalent();
+        if faults == 0 { 100.0 } else { 100.0 * self.caught() as f64 / faults as f64 }
+    }
+}
+
+/// Why mutants cannot be tried.
+#[derive(Debug, Error)]
+pub enum MutateError {
+    /// The block could not be emitted.
+    #[error(transparent)]
+    Emit(#[from] EmitErrors),
+    /// Yosys or ABC failed.
+    #[error(transparent)]
+    Synthesis(#[from] SynthesisError),
+    /// There is no place for the build cache.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The mutants' Verilog could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The library could not be started.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    /// The bench complains of the design without any fault.
+    #[error(
+        "`{top}` fails under its bench without any fault, so that mutants would say nothing\n  run `cargo test --test lockstep`, which looks at the same\n{source}"
+    )]
+    Healthy {
+        /// The module.
+        top: String,
+        /// The complaint.
+        source: LockstepError,
+    },
+    /// There is no ABC.
+    #[error(
+        "survivors need `yosys-abc`, and there is none beside {yosys}\n  install pyosys with scripts/setup.sh, or do without proofs with --prove 0"
+    )]
+    NoProver {
+        /// The Yosys that was found.
+        yosys: String,
+    },
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// So many mutants were made, and are being compiled.
+    Made(usize),
+    /// The bench of so many cycles was recorded.
+    Recorded(u64),
+    /// So many mutants were not noticed, and go to the prover.
+    Proving(usize),
+}
+
+/// Tries mutants of `block` under the bench whose stimulus is `stimulus`.
+pub fn mutate(
+    block: BlockSpec,
+    stimulus: &mut dyn Stimulus,
+    options: &MutateOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<MutateReport, MutateError> {
+    let design = emit::emit(&*block.hardware())?;
+    let top = design.top();
+    let made = mutants(&output::verilog_files(&design), &top.name, &options.mutants)?;
+    progress(Progress::Made(made.list.len()));
+    let mut ports = top.ports.clone();
+    ports.push(Port {
+        name: SELECT.into(),
+        direction: Direction::Input,
+        width: made.select_width,
+        channel: String::new(),
+        doc: String::new(),
+    });
+    let mut build = BuildSpec::new(&top.name, vec![("mutants.v".into(), made.verilog.clone())], ports);
+    // Verilator 5.006's data flow optimiser got some of these netlists wrong.
+    build.verilator_args.push("-fno-dfg".into());
+    let library = Verilated::build(&build, &Cache::from_env()?)?;
+    let record = record(block, &top.name, stimulus, &library, options)?;
+    progress(Progress::Recorded(record.cycles() as u64));
+    let seed = options.mutants.seed.into();
+    let noticed = parallel(&made.list, options.jobs, |mutant| {
+        record.against(library.instance(InstanceOptions { seed, wave: None })?, mutant.id)
+    });
+    let noticed = noticed.into_iter().collect::<Result<Vec<_>, MutateError>>()?;
+    let unnoticed = made.list.iter().zip(&noticed).filter(|(_, n)| n.is_none());
+    let unnoticed: Vec<&Mutant> = unnoticed.map(|(mutant, _)| mutant).collect();
+    progress(Progress::Proving(unnoticed.len()));
+    let reset = top.ports.iter().any(|p| p.name == RESET).then_some(RESET);
+    let held = record.held();
+    let proved = prove(&made, &unnoticed, reset, &held, options)?;
+    let mut proved = proved.into_iter();
+    let outcomes =
+        noticed.into_iter().map(|noticed| noticed.or_else(|| proved.next()).unwrap_or(Outcome::Unknown));
+    let tried = made.list.iter().cloned().zip(outcomes).map(|(mutant, outcome)| Tried { mutant, outcome });
+    Ok(MutateReport {
+        block: block.name(),
+        top: top.name.clone(),
+        yosys: made.yosys.version.clone(),
+        seed: options.mutants.seed,
+        cycles: record.cycles() as u64,
+        held,
+        mutants: tried.collect(),
+    })
+}
+
+fn prove(
+    made: &Mutants,
+    unnoticed: &[&Mutant],
+    reset: Option<&str>,
+    held: &BTreeMap<String, bool>,
+    options: &MutateOptions,
+) -> Result<Vec<Outcome>, MutateError> {
+    let (Some(limit), false) = (options.prove, unnoticed.is_empty()) else {
+        return Ok(vec![Outcome::Unknown; unnoticed.len()]);
+    };
+    let prover = Prover::find(&made.yosys, options.mutants.cache.as_deref(), limit)?
+        .ok_or_else(|| MutateError::NoProver { yosys: made.yosys.program.display().to_string() })?;
+    let verdicts = parallel(unnoticed, options.jobs, |mutant| {
+        let verdict = prover.compare(made, mutant.id, reset, &BTreeMap::new())?;
+        if verdict == Verdict::Equivalent {
+            return Ok(Outcome::Equivalent);
+        }
+        let nearer = match held.is_empty() {
+            true => Verdict::Unknown,
+            false => prover.compare(made, mutant.id, reset, held)?,
+        };
+        Ok(match (nearer, verdict) {
+            (Verdict::Equivalent, _) => Outcome::Held,
+            // Inputs that the bench could give say more.
+            (Verdict::Different(counterexample), _) | (_, Verdict::Different(counterexample)) => {
+                Outcome::Different { counterexample }
+            }
+            _ => Outcome::Unknown,
+        })
+    });
+    verdicts.into_iter().collect()
+}
+
+/// What the bench did and saw, cycle by cycle.
+#[derive(Default)]
+struct Record {
+    /// Inputs as the library takes them: the choice of the mutant is the last word of each cycle.
+    inputs: Vec<u32>,
+    outputs: Vec<u32>,
+    /// Words of a cycle.
+    words: (usize, usize),
+    /// The first cycle whose outputs count.
+    from: usize,
+    /// The inputs, but for the choice of the mutant.
+    given: Vec<(String, Slot)>,
+    /// Where each output is.
+    layout: Vec<(String, Range<usize>)>,
+}
+
+/// Runs the bench beside the Verilog without fault, which must pass.
+fn record(
+    block: BlockSpec,
+    top: &str,
+    stimulus: &mut dyn Stimulus,
+    library: &Library,
+    options: &MutateOptions,
+) -> Result<Record, MutateError> {
+    let seed = options.mutants.seed.into();
+    let verilated = library.instance(InstanceOptions { seed, wave: None })?;
+    let record = Arc::new(Mutex::new(Record::default()));
+    let healthy = Recorder { verilated, ports: block.ports(), record: record.clone() };
+    let failed = |source| MutateError::Healthy { top: top.into(), source };
+    let members: Vec<(String, Box<dyn CycleModel>)> =
+        vec![("model".into(), block.model()), ("verilog".into(), Box::new(healthy))];
+    let mut lockstep = Lockstep::new(members).map_err(failed)?;
+    lockstep.run(stimulus, options.cycles).map_err(failed)?;
+    lockstep.finish(stimulus).map_err(failed)?;
+    drop(lockstep);
+    let mut record = std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
+    record.words = (library.input_words(), library.output_words());
+    let inputs = Layout::new(library.ports(), Direction::Input);
+    record.given = inputs
+        .iter()
+        .filter(|(name, _)| *name != SELECT)
+        .map(|(name, slot)| (name.to_string(), slot))
+        .collect();
+    let reset = inputs.slot(RESET);
+    let in_reset = |cycle: &[u32]| reset.is_none_or(|slot| slot.get(cycle) == 0);
+    // As in lockstep: from the first clock edge in reset on.
+    let first = record.inputs.chunks_exact(record.words.0).position(in_reset);
+    record.from = first.map_or(usize::MAX, |first| first + usize::from(reset.is_some()));
+    let outputs = Layout::new(library.ports(), Direction::Output);
+    record.layout =
+        outputs.iter().map(|(name, slot)| (name.to_string(), slot.word..slot.word + slot.words())).collect();
+    Ok(record)
+}
+
+/// The Verilog without fault, with the block's own ports; keeps what goes in and comes out.
+struct Recorder {
+    verilated: Verilated,
+    ports: Vec<Port>,
+    record: Arc<Mutex<Record>>,
+}
+
+impl CycleModel for Recorder {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = record.inputs.len();
+        record.inputs.extend_from_slice(inputs);
+        record.inputs.push(0);
+        let ran = self.verilated.cycle(&record.inputs[from..], outputs);
+        record.outputs.extend_from_slice(outputs);
+        ran
+    }
+}
+
+impl Record {
+    fn cycles(&self) -> usize {
+        self.inputs.len() / self.words.0
+    }
+
+    /// Input bits that are the same in every cycle.
+    fn held(&self) -> BTreeMap<String, bool> {
+        let width = self.words.0;
+        let (mut ever, mut always) = (vec![0; width], vec![u32::MAX; width]);
+        for cycle in self.inputs.chunks_exact(width) {
+            for (i, word) in cycle.iter().enumerate() {
+                ever[i] |= word;
+                always[i] &= word;
+            }
+        }
+        let mut held = BTreeMap::new();
+        for (name, slot) in &self.given {
+            for bit in 0..slot.width {
+                let at = |words: &[u32]| words[slot.word + bit as usize / 32] >> (bit % 32) & 1 == 1;
+                if at(&ever) == at(&always) {
+                    let name = if slot.width == 1 { name.clone() } else { format!("{name}[{bit}]") };
+                    held.insert(name, at(&ever));
+                }
+            }
+        }
+        held
+    }
+
+    /// Runs mutant `id` with the recorded inputs up to the first difference.
+    fn against(&self, mut verilated: Verilated, id: u32) -> Result<Option<Outcome>, MutateError> {
+        let (width, out_width) = self.words;
+        let steps = self.inputs.chunks(STEP * width).zip(self.outputs.chunks(STEP * out_width));
+        let mut got = vec![0; STEP * out_width];
+        for (step, (inputs, expected)) in steps.enumerate() {
+            let mut inputs = inputs.to_vec();
+            inputs.chunks_exact_mut(width).for_each(|cycle| cycle[width - 1] = id);
+            let cycles = inputs.len() / width;
+            let got = &mut got[..cycles * out_width];
+            let stopped = verilated.run_batch(cycles, &inputs, got).err();
+            let ran = stopped.as_ref().map_or(cycles, |error| error.cycle as usize - step * STEP);
+            for cycle in 0..ran {
+                let words = cycle * out_width..(cycle + 1) * out_width;
+                let (got, expected) = (&got[words.clone()], &expected[words]);
+                let at = step * STEP + cycle;
+                if at >= self.from && got != expected {
+                    let differs = |range: &Range<usize>| got[range.clone()] != expected[range.clone()];
+                    let port = self.layout.iter().find(|(_, range)| differs(range));
+                    let by = port.map(|(name, _)| name.clone()).unwrap_or_default();
+                    return Ok(Some(Outcome::Caught { cycle: at as u64, by }));
+                }
+            }
+            if let Some(CycleError { cycle, message }) = stopped {
+                return Ok(Some(Outcome::Caught { cycle, by: message }));
+            }
+        }
+        Ok(None)
+    }
+}

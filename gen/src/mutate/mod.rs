@@ -1,0 +1,172 @@
+//! Mutants of a design: Yosys' `mutate` makes small faults in its netlist, all of them in one netlist, chosen by an input.
+//!
+//! One netlist, because it is the simulator's compiler that takes time: one build serves every mutant.
+
+pub mod aiger;
+pub mod equivalence;
+
+use crate::report::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
+use aiger::Aiger;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The input that chooses the mutant. 0 is none: the design as it was.
+pub const SELECT: &str = "windlass_mutant_i";
+
+/// Which mutants to make.
+#[derive(Clone, Debug)]
+pub struct MutantOptions {
+    /// How many. There are fewer where the design is too small.
+    pub count: usize,
+    /// Seed of the choice; the same seed and Yosys choose the same.
+    pub seed: u32,
+    /// The Yosys to use; `None`: the one that [`Yosys::find`] finds.
+    pub yosys: Option<Yosys>,
+    /// The cache's root, below which Yosys works; `None`: [`crate::cache::root`].
+    pub cache: Option<PathBuf>,
+    /// How long Yosys may run.
+    pub limit: Duration,
+}
+
+impl Default for MutantOptions {
+    fn default() -> Self {
+        Self { count: 500, seed: 1, yosys: None, cache: None, limit: TIME_LIMIT }
+    }
+}
+
+/// One small fault: a bit of a cell's port that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mutant {
+    /// The value of [`SELECT`] that activates it; the first is 1.
+    pub id: u32,
+    /// What is wrong: `inv`, `const0`, `const1`; `cnot0` and `cnot1` invert the bit where another bit of the port is 0 or 1.
+    pub mode: String,
+    /// The cell, with the instances above it.
+    pub cell: String,
+    /// Its port.
+    pub port: String,
+    /// The port's bit.
+    pub bit: u32,
+    /// The other bit of `cnot0` and `cnot1`.
+    pub control: Option<u32>,
+    /// The named signal that the bit belongs to, if there is one.
+    pub wire: Option<String>,
+    /// Where it comes from: `file.v:line.column-line.column`.
+    pub sources: Vec<String>,
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, mode, cell, port, bit, control, wire, sources } = self;
+        write!(f, "{id} {mode} {cell} {port}[{bit}]")?;
+        control.iter().try_for_each(|control| write!(f, " by [{control}]"))?;
+        wire.iter().try_for_each(|wire| write!(f, ", {wire}"))?;
+        if sources.is_empty() { Ok(()) } else { write!(f, ", {}", sources.join(" ")) }
+    }
+}
+
+/// A design with all its mutants.
+#[derive(Clone, Debug)]
+pub struct Mutants {
+    /// Every mutant, in the order of their numbers.
+    pub list: Vec<Mutant>,
+    /// Bits of [`SELECT`].
+    pub select_width: u32,
+    /// One Verilog module with the design's name and ports, and [`SELECT`].
+    pub verilog: String,
+    /// The same as latches and AND gates.
+    pub aiger: Aiger,
+    /// The Yosys that made it.
+    pub yosys: Yosys,
+}
+
+/// Makes mutants of the module `top` of `design`, a list of Verilog files (name, text). Clock pins are left as they are.
+pub fn mutants(
+    design: &[(String, String)],
+    top: &str,
+    options: &MutantOptions,
+) -> Result<Mutants, SynthesisError> {
+    flow::check_names(design, top)?;
+    let root = flow::shelf(options.cache.as_deref(), "mutate")?;
+    let yosys = match &options.yosys {
+        Some(yosys) => yosys.clone(),
+        None => Yosys::find()?,
+    };
+    // One value is for no mutant.
+    let select_width = (options.count as u64 + 1).next_power_of_two().ilog2().max(1);
+    let script = script(design, top, options, select_width);
+    let key = flow::key(1, design, &[&yosys.version, &script]);
+    let work = Workplace::new(&root, top, &key, options.limit)?;
+    for (name, text) in design {
+        work.write(name, text)?;
+    }
+    work.write("mutate.ys", &script)?;
+    let ran = yosys.run(&work, "mutate.ys", "mutate");
+    flow::refuse(&flow::read_lossy(&work.path().join("mutate.log")), top)?;
+    if let Err(failure) = ran {
+        return Err(work.failed(failure));
+    }
+    let wrong = |what: String| SynthesisError::Output { tool: yosys.version.clone(), what };
+    let read = |name: &str| flow::read_lossy(&work.path().join(name));
+    let list = read("mutants.ys")
+        .lines()
+        .map(|line| mutant(line).ok_or_else(|| wrong(format!("the list of mutants: `{line}`"))))
+        .collect::<Result<Vec<_>, _>>()?;
+    let aiger = Aiger::parse(&read("mutants.aag")).map_err(wrong)?;
+    Ok(Mutants { list, select_width, verilog: read("mutants.v"), aiger, yosys })
+}
+
+fn script(design: &[(String, String)], top: &str, options: &MutantOptions, width: u32) -> String {
+    let MutantOptions { count, seed, .. } = options;
+    let mut script: String = design.iter().map(|(name, _)| format!("read_verilog {name}\n")).collect();
+    script += &format!("hierarchy -check -top {top}\nproc -norom\nflatten\nmemory\nopt\nopt_clean\n");
+    script += &format!("mutate -list {count} -seed {seed} -ctrl {SELECT} {width} 1 -o mutants.ys\n");
+    // Bit by bit: flattened words have loops that none of their bits has, and Verilator 5.006 does not settle all of them.
+    script += "script mutants.ys\nsimplemap t:$and t:$or t:$xor t:$xnor t:$not t:$mux t:$pmux t:$reduce_* t:$logic_*\n";
+    script += "splitnets\nopt_clean\nwrite_verilog -noattr mutants.v\n";
+    // Two copies of one netlist are compared, so that a value for what is undefined is the same in both.
+    script += "techmap\ndffunmap\nsimplemap\nopt\ndfflegalize -cell $_DFF_P_ x\nsetundef -undriven -zero\n";
+    script += "opt_clean\naigmap\nopt_clean\nwrite_aiger -ascii -symbols mutants.aag\n";
+    script
+}
+
+/// A line of Yosys' list: `mutate -ctrl NAME WIDTH 7 -mode inv -module M -cell C -port Y -portbit 3 -ctrlbit 2 -wire W -wirebit 0 -src S`.
+fn mutant(line: &str) -> Option<Mutant> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = |option: &str| words.iter().position(|w| *w == option);
+    let value = |option: &str| Some(*words.get(at(option)? + 1)?);
+    let plain = |name: &str| name.trim_start_matches("$flatten").replace('\\', "");
+    let sources = words.windows(2).filter(|w| w[0] == "-src").map(|w| w[1].to_string()).collect();
+    let wire = value("-wire").map(|wire| match value("-wirebit") {
+        Some(bit) => format!("{}[{bit}]", plain(wire)),
+        None => plain(wire),
+    });
+    Some(Mutant {
+        id: words.get(at("-ctrl")? + 3)?.parse().ok()?,
+        mode: value("-mode")?.into(),
+        cell: plain(value("-cell")?),
+        port: plain(value("-port")?),
+        bit: value("-portbit")?.parse().ok()?,
+        control: value("-ctrlbit").and_then(|bit| bit.parse().ok()),
+        wire,
+        sources,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_list() {
+        let line = "mutate -ctrl s 9 12 -mode cnot0 -module top -cell $flatten\\u_a.\\u_b.$not$x.v:3$4 -port Y -portbit 1 -ctrlbit 2 -wire above_7 -wirebit 0 -src x.v:49.14-49.21 -src x.v:50.1-50.2";
+        let mutant = mutant(line).unwrap();
+        assert_eq!(
+            mutant.to_string(),
+            "12 cnot0 u_a.u_b.$not$x.v:3$4 Y[1] by [2], above_7[0], x.v:49.14-49.21 x.v:50.1-50.2"
+        );
+        assert_eq!(super::mutant("mutate -mode none"), None);
+    }
+}

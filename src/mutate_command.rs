@@ -1,0 +1,115 @@
+//! `windlass mutate`: does the bench of a block notice faults?
+
+use crate::options::BlockArgs;
+use crate::{Failure, Outcome};
+use clap::Args;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::mutate::{self, MutateOptions, Progress, mutate};
+use windlass_gen::mutate::MutantOptions;
+
+/// Version of the JSON object.
+const FORMAT_VERSION: u32 = 1;
+
+/// Arguments of `windlass mutate`.
+#[derive(Args)]
+pub struct MutateArgs {
+    #[command(flatten)]
+    block: BlockArgs,
+    /// How many mutants
+    #[arg(long, default_value_t = 500, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    mutants: u32,
+    /// Seed of the choice of mutants and of the stimulus
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u32,
+    /// Cycles of the bench
+    #[arg(long, default_value_t = 100_000, value_name = "C", value_parser = clap::value_parser!(u64).range(3..))]
+    cycles: u64,
+    /// Seconds of thought about each mutant that the bench does not notice; 0 for none
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    prove: u64,
+    /// Mutants at the same time [default: one per core]
+    #[arg(long, value_name = "J", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
+    let spec = args.block.spec()?;
+    let default = MutateOptions::default();
+    let options = MutateOptions {
+        mutants: MutantOptions { count: args.mutants as usize, seed: args.seed, ..MutantOptions::default() },
+        cycles: args.cycles,
+        prove: (args.prove > 0).then(|| Duration::from_secs(args.prove)),
+        jobs: args.jobs.map_or(default.jobs, |jobs| jobs as usize),
+    };
+    let started = Instant::now();
+    let seconds = || started.elapsed().as_secs_f64();
+    let mut bench = stimulus(spec, args.seed.into());
+    let report = mutate(spec, &mut *bench, &options, &mut |progress| match progress {
+        Progress::Made(mutants) => eprintln!("{:.1} s: {mutants} mutants, compiling", seconds()),
+        Progress::Recorded(cycles) => eprintln!("{:.1} s: {cycles} cycles recorded", seconds()),
+        Progress::Proving(mutants) => eprintln!("{:.1} s: {mutants} were not noticed", seconds()),
+    })?;
+    let survived = report.survivors().count();
+    let outcome = if survived == 0 { Outcome::Done } else { Outcome::Wrong };
+    let mut stdout = std::io::stdout().lock();
+    if args.json {
+        let mut object = serde_json::json!({
+            "format_version": FORMAT_VERSION,
+            "caught": report.caught(),
+            "equivalent": report.equivalent(),
+            "survived": survived,
+            "score_percent": report.score(),
+            "seconds": seconds(),
+        });
+        if let (Some(to), serde_json::Value::Object(from)) =
+            (object.as_object_mut(), serde_json::to_value(&report)?)
+        {
+            to.extend(from);
+        }
+        writeln!(stdout, "{object}")?;
+        return Ok(outcome);
+    }
+    writeln!(
+        stdout,
+        "{}: {} mutants under {} cycles, {:.0} s",
+        report.top,
+        report.mutants.len(),
+        report.cycles,
+        seconds()
+    )?;
+    writeln!(stdout, "  {:>5} caught", report.caught())?;
+    writeln!(stdout, "  {:>5} equivalent: proved to be no fault", report.equivalent())?;
+    writeln!(stdout, "  {survived:>5} survived")?;
+    writeln!(
+        stdout,
+        "score {:.1} % (caught of those not equivalent); seed {}, {}",
+        report.score(),
+        report.seed,
+        report.yosys
+    )?;
+    for tried in report.survivors() {
+        write!(stdout, "\nsurvived: {}", tried.mutant)?;
+        match &tried.outcome {
+            mutate::Outcome::Different { counterexample } => {
+                let text = counterexample.to_string().replace('\n', "\n    ");
+                writeln!(stdout, "\n  inputs that show it, legal or not:\n    {text}")?;
+            }
+            mutate::Outcome::Held => {
+                writeln!(stdout, "\n  nothing shows it while the input bits below stay as they are")?
+            }
+            _ => writeln!(stdout, "\n  neither a proof nor inputs that show it were found")?,
+        }
+    }
+    if report.survivors().next().is_some() && !report.held.is_empty() {
+        let held: Vec<String> =
+            report.held.iter().map(|(bit, value)| format!("{bit}={}", u8::from(*value))).collect();
+        writeln!(stdout, "\ninput bits that the bench never moves: {}", held.join(" "))?;
+    }
+    Ok(outcome)
+}

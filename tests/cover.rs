@@ -1,0 +1,34 @@
+//! Coverage: the bench of a block reaches what one that stands still does not.
+
+use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::cover::cover;
+use windlass_cosim::stimulus::Stimulus;
+use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::port::{Direction, Layout, RESET};
+
+/// Resets, and then gives nothing.
+struct Idle(Layout);
+
+impl Stimulus for Idle {
+    fn next(&mut self, cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+        self.0.slot(RESET).expect("it has a reset").set(inputs, u128::from(cycle > 1));
+    }
+}
+
+#[test]
+fn a_bench_that_stands_still_reaches_little() {
+    let spec = BlockSpec::new("window_matrix", Request { slots: 4, ..Request::default() })
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut idle = Idle(Layout::new(&spec.ports(), Direction::Input));
+    let idle = cover(spec, &mut idle, 1_000).unwrap_or_else(|e| panic!("{e}"));
+    let bench = cover(spec, &mut *stimulus(spec, 1), 20_000).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(bench.lines.reached, bench.lines.total, "{:?}", bench.line_holes);
+    // No kernel waits for a younger one: the bits above the diagonal stand still by design, and others.
+    assert!(bench.toggles.percent() > 75.0, "{:?} {:?}", bench.toggles, bench.toggle_holes);
+    assert_eq!(idle.lines.total, bench.lines.total);
+    assert!(idle.toggles.percent() < 40.0, "{:?}", idle.toggles);
+    assert!(!idle.line_holes.is_empty());
+    let offered = |hole: &&windlass_cosim::cover::Hole| hole.what == "disp_valid_o";
+    assert!(idle.toggle_holes.iter().any(|hole| offered(&hole)), "{:?}", idle.toggle_holes);
+    assert!(!bench.toggle_holes.iter().any(|hole| offered(&hole)));
+}

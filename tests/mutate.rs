@@ -1,0 +1,76 @@
+//! Mutants: a bench that is blind lets them live, the block's own does not, and a mutant that is no fault is proved to be none.
+
+use std::time::Duration;
+use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::mutate::{MutateError, MutateOptions, MutateReport, Outcome, mutate};
+use windlass_cosim::stimulus::Stimulus;
+use windlass_gen::mutate::MutantOptions;
+use windlass_rtl::catalog::{BlockSpec, Request};
+use windlass_rtl::port::{Direction, Layout, RESET};
+
+fn block(name: &str) -> BlockSpec {
+    BlockSpec::new(name, Request { slots: 4, ..Request::default() }).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn options(cycles: u64) -> MutateOptions {
+    let mutants = MutantOptions { count: 50, ..MutantOptions::default() };
+    MutateOptions { mutants, cycles, prove: Some(Duration::from_secs(20)), ..MutateOptions::default() }
+}
+
+fn tried(spec: BlockSpec, bench: &mut dyn Stimulus, cycles: u64) -> MutateReport {
+    mutate(spec, bench, &options(cycles), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Resets, and then gives nothing.
+struct Idle(Layout);
+
+impl Stimulus for Idle {
+    fn next(&mut self, cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+        self.0.slot(RESET).expect("it has a reset").set(inputs, u128::from(cycle > 1));
+    }
+}
+
+#[test]
+fn the_bench_of_a_block_notices_every_fault() {
+    let spec = block("window_matrix");
+    let report = tried(spec, &mut *stimulus(spec, 1), 20_000);
+    let survivors: Vec<String> = report.survivors().map(|tried| tried.mutant.to_string()).collect();
+    assert!(survivors.is_empty(), "{}", survivors.join("\n"));
+    assert_eq!(report.caught() + report.equivalent(), 50);
+    assert!(report.caught() >= 40, "{}", report.caught());
+    // The same seed, the same mutants, the same answers.
+    assert_eq!(tried(spec, &mut *stimulus(spec, 1), 20_000), report);
+}
+
+#[test]
+fn a_blind_bench_lets_faults_live() {
+    let spec = block("window_matrix");
+    let mut idle = Idle(Layout::new(&spec.ports(), Direction::Input));
+    let report = tried(spec, &mut idle, 100);
+    assert!(report.survivors().count() > 20, "{}", report.survivors().count());
+    assert!(report.score() < 60.0, "{}", report.score());
+    // And it is said why: the bench moves nothing.
+    let held = report.count(|outcome| *outcome == Outcome::Held);
+    assert!(held > 20 && report.held.contains_key("ins_valid_i"), "{held} {:?}", report.held);
+}
+
+#[test]
+fn a_fault_that_is_none_is_proved_to_be_none() {
+    let spec = block("oldest_first");
+    let report = tried(spec, &mut *stimulus(spec, 1), 20_000);
+    assert!(report.equivalent() > 0, "{report:?}");
+}
+
+#[test]
+fn a_bench_that_complains_of_the_design_itself_is_an_error() {
+    /// Never resets, so that nothing is compared.
+    struct Never;
+    impl Stimulus for Never {
+        fn next(&mut self, _cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+            inputs.fill(u32::MAX);
+        }
+    }
+    let error =
+        mutate(block("window_matrix"), &mut Never, &options(10), &mut |_| ()).expect_err("it is wrong");
+    assert!(matches!(error, MutateError::Healthy { .. }), "{error}");
+}
