@@ -28,7 +28,7 @@ tier "format of the fuzz targets" cargo fmt --manifest-path fuzz/Cargo.toml --ch
 tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 tier "tests" cargo test --workspace --locked --quiet
-tier "fuzzing" scripts/fuzz.sh 60
+tier "fuzzing" scripts/fuzz.sh 30
 if [[ -n $long ]]; then
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture

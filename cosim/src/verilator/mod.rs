@@ -361,11 +361,11 @@ impl Verilated {
     }
 
     /// What was counted so far, as Verilator writes it; [`BuildSpec::coverage`] must be set.
-    pub fn coverage(&mut self) -> std::io::Result<String> {
+    pub fn coverage(&mut self) -> io::Result<String> {
         let file = tempfile::NamedTempFile::new()?;
-        let path = loader::c_path(file.path()).ok_or(std::io::ErrorKind::InvalidFilename)?;
+        let path = loader::c_path(file.path()).ok_or(io::ErrorKind::InvalidFilename)?;
         if !self.handle.write_coverage(&path) {
-            return Err(std::io::Error::other("the model counts nothing: set `BuildSpec::coverage`"));
+            return Err(io::Error::other("the model counts nothing: set `BuildSpec::coverage`"));
         }
         std::fs::read_to_string(file.path())
     }
