@@ -61,10 +61,8 @@ impl Solver {
 
     fn line(&mut self) -> Result<String, ProveError> {
         let lost = |what: String| ProveError::Solver { what };
-        if let Some(stdin) = self.stdin.as_mut() {
-            if let Err(error) = stdin.flush() {
-                return Err(self.last_words(&error));
-            }
+        if let Some(Err(error)) = self.stdin.as_mut().map(Write::flush) {
+            return Err(self.last_words(&error));
         }
         let mut line = String::new();
         match self.stdout.read_line(&mut line) {
