@@ -11,7 +11,7 @@ use windlass_gen::prove::{self, PropertyResult, ProveOptions, Trace, Verdict};
 /// Arguments of `windlass prove`.
 #[derive(Args)]
 pub struct ProveArgs {
-    /// The block; `windlass prove --list` names those that have properties
+    /// The block; `windlass gen --list` names all of them
     #[arg(long, default_value = "window_matrix")]
     block: String,
     /// The window of a kernel_scheduler [default: matrix]
@@ -39,9 +39,6 @@ pub struct ProveArgs {
     /// Where to write the waveform of the first property that fails
     #[arg(long, value_name = "FILE.vcd")]
     vcd: Option<PathBuf>,
-    /// Name the blocks that have properties and prove nothing
-    #[arg(long)]
-    list: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -50,16 +47,6 @@ pub struct ProveArgs {
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
-    if args.list {
-        let blocks = prove::blocks();
-        if args.json {
-            let object = serde_json::json!({"format_version": prove::FORMAT_VERSION, "blocks": blocks});
-            writeln!(stdout, "{object}")?;
-        } else {
-            writeln!(stdout, "{}", blocks.join("\n"))?;
-        }
-        return Ok(Outcome::Done);
-    }
     let spec = args.hardware.block(&args.block, args.window, args.slots, args.dispatch)?;
     let options = ProveOptions {
         depth: args.depth,

@@ -950,7 +950,7 @@ fn run_says_what_is_possible() {
 #[test]
 fn doctor_knows_every_tool() {
     let value = json(&succeeds(&["doctor", "--json"]));
-    assert_eq!(value["tools"].as_array().map(Vec::len), Some(7));
+    assert_eq!(value["tools"].as_array().map(Vec::len), Some(8));
     for (found, error) in [("cuda_driver", "cuda_driver_error"), ("nvrtc", "nvrtc_error")] {
         assert_ne!(value[found].is_string(), value[error].is_string(), "{value}");
     }

@@ -29,13 +29,13 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// The properties of a block; none where it has none.
-    pub fn of(spec: BlockSpec) -> Option<Self> {
+    /// The properties of a block.
+    pub fn of(spec: BlockSpec) -> Self {
         match spec {
             BlockSpec::Window { kind, params } => {
                 let list = kind == WindowKind::List;
                 let late = usize::from(params.pipelined());
-                Some(Self {
+                Self {
                     name: "window",
                     text: include_str!("properties/window.sv"),
                     params: vec![
@@ -54,17 +54,17 @@ impl Bench {
                         text: include_str!("properties/window_matrix_lemmas.sv"),
                     }),
                     induction: (!list).then_some(1),
-                })
+                }
             }
-            BlockSpec::FindFirst(params) => Some(Self {
+            BlockSpec::FindFirst(params) => Self {
                 name: "find_first",
                 text: include_str!("properties/find_first.sv"),
                 params: vec![("N", params.requests())],
                 lemma_params: Vec::new(),
                 lemmas: None,
                 induction: Some(0),
-            }),
-            BlockSpec::OldestFirst(params) => Some(Self {
+            },
+            BlockSpec::OldestFirst(params) => Self {
                 name: "oldest_first",
                 text: include_str!("properties/oldest_first.sv"),
                 params: vec![("N", params.requests())],
@@ -74,8 +74,8 @@ impl Bench {
                     text: include_str!("properties/oldest_first_lemmas.sv"),
                 }),
                 induction: Some(1),
-            }),
-            BlockSpec::RoundRobin(params) => Some(Self {
+            },
+            BlockSpec::RoundRobin(params) => Self {
                 name: "round_robin",
                 text: include_str!("properties/round_robin.sv"),
                 params: vec![("N", params.requests())],
@@ -85,8 +85,8 @@ impl Bench {
                     text: include_str!("properties/round_robin_lemmas.sv"),
                 }),
                 induction: Some(1),
-            }),
-            BlockSpec::KernelTable(params) => Some(Self {
+            },
+            BlockSpec::KernelTable(params) => Self {
                 name: "kernel_table",
                 text: include_str!("properties/kernel_table.sv"),
                 params: vec![
@@ -101,13 +101,13 @@ impl Bench {
                     text: include_str!("properties/kernel_table_lemmas.sv"),
                 }),
                 induction: Some(1),
-            }),
+            },
             BlockSpec::UpstreamLoad(params) => {
                 let lanes = match params.encoding() {
                     Encoding::Ids { lanes } => lanes,
                     Encoding::Mask => 0,
                 };
-                Some(Self {
+                Self {
                     name: "upstream_load",
                     text: include_str!("properties/upstream_load.sv"),
                     params: vec![("N", params.slots()), ("M", params.scheduled()), ("K", lanes)],
@@ -117,11 +117,11 @@ impl Bench {
                         text: include_str!("properties/upstream_load_lemmas.sv"),
                     }),
                     induction: Some(1),
-                })
+                }
             }
             BlockSpec::SmOccupancy { params, requesters } => {
                 let limits = params.limits();
-                Some(Self {
+                Self {
                     name: "sm_occupancy",
                     text: include_str!("properties/sm_occupancy.sv"),
                     params: vec![
@@ -136,9 +136,24 @@ impl Bench {
                     lemma_params: Vec::new(),
                     lemmas: None,
                     induction: None,
-                })
+                }
             }
-            BlockSpec::CtaArbiter(params) => Some(Self {
+            BlockSpec::SmPartitions { params, requesters } => {
+                // The lemmas are those of one group of lanes.
+                let one_group = params.lanes() <= 8;
+                Self {
+                    name: "sm_partitions",
+                    text: include_str!("properties/sm_partitions.sv"),
+                    params: vec![("S", params.sms()), ("Q", requesters), ("G", params.lanes().div_ceil(8))],
+                    lemma_params: vec![("L", params.lanes())],
+                    lemmas: one_group.then_some(Lemmas {
+                        name: "sm_partitions",
+                        text: include_str!("properties/sm_partitions_lemmas.sv"),
+                    }),
+                    induction: one_group.then_some(1),
+                }
+            }
+            BlockSpec::CtaArbiter(params) => Self {
                 name: "cta_arbiter",
                 text: include_str!("properties/cta_arbiter.sv"),
                 params: vec![
@@ -152,14 +167,14 @@ impl Bench {
                 lemma_params: Vec::new(),
                 lemmas: None,
                 induction: None,
-            }),
+            },
             BlockSpec::FrontEnd(params) => {
                 let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
                 let lanes = match scheduler.upstream().encoding() {
                     Encoding::Ids { lanes } => lanes,
                     Encoding::Mask => 0,
                 };
-                Some(Self {
+                Self {
                     name: "front_end",
                     text: include_str!("properties/front_end.sv"),
                     params: vec![
@@ -173,13 +188,13 @@ impl Bench {
                     lemma_params: Vec::new(),
                     lemmas: None,
                     induction: None,
-                })
+                }
             }
             BlockSpec::KernelScheduler(params) => {
                 let (window, upstream) = (params.window(), params.upstream());
                 // The lemmas are those of a matrix in two steps.
                 let matrix = params.kind() == WindowKind::Matrix && !window.pipelined();
-                Some(Self {
+                Self {
                     name: "kernel_scheduler",
                     text: include_str!("properties/kernel_scheduler.sv"),
                     params: vec![
@@ -195,9 +210,8 @@ impl Bench {
                         text: include_str!("properties/kernel_scheduler_lemmas.sv"),
                     }),
                     induction: matrix.then_some(1),
-                })
+                }
             }
-            _ => None,
         }
     }
 

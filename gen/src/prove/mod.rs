@@ -45,14 +45,6 @@ const OLDEST_YOSYS: [u32; 2] = [0, 40];
 /// Why nothing could be shown.
 #[derive(Debug, Error)]
 pub enum ProveError {
-    /// The block has no properties.
-    #[error("`{block}` has no properties; those that have: {with}")]
-    NoProperties {
-        /// Its name.
-        block: String,
-        /// The blocks that have some.
-        with: String,
-    },
     /// The block has no Verilog.
     #[error(transparent)]
     Emit(#[from] EmitErrors),
@@ -198,17 +190,9 @@ impl ProofReport {
     }
 }
 
-/// Names of the blocks that have properties.
-pub fn blocks() -> Vec<&'static str> {
-    let mut names: Vec<&str> =
-        BlockSpec::all().into_iter().filter(|s| Bench::of(*s).is_some()).map(BlockSpec::name).collect();
-    names.dedup();
-    names
-}
-
 /// What would go wrong without each property of the block, by name; and without each cover, what the proof would be worth.
 pub fn properties(spec: BlockSpec) -> Vec<(&'static str, &'static str)> {
-    Bench::of(spec).map(|bench| bench.reasons()).unwrap_or_default()
+    Bench::of(spec).reasons()
 }
 
 /// Proves what the block promises.
@@ -223,9 +207,7 @@ pub fn prove_design(
     design: &emit::Design,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
-    let mut bench = Bench::of(spec)
-        .ok_or_else(|| ProveError::NoProperties { block: spec.name().into(), with: blocks().join(", ") })?
-        .complete(design);
+    let mut bench = Bench::of(spec).complete(design);
     if !options.unbounded {
         bench.lemmas = None;
     }
