@@ -6,7 +6,13 @@ use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use windlass_gen::new_file;
 use windlass_gen::prove::{self, PropertyResult, ProveOptions, Trace, Verdict};
+use windlass_rtl::catalog::parameters;
+use windlass_rtl::params::Encoding;
+
+/// Slots, and SMs, where the user names no number.
+const SMALL: usize = 8;
 
 /// Arguments of `windlass prove`.
 #[derive(Args)]
@@ -17,7 +23,7 @@ pub struct ProveArgs {
     /// The window of a kernel_scheduler [default: matrix]
     #[arg(long, value_enum)]
     window: Option<WindowArg>,
-    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 8]
+    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 8]; SMs are 8 too where none are named
     #[arg(long, value_name = "N")]
     slots: Option<usize>,
     #[command(flatten)]
@@ -47,7 +53,11 @@ pub struct ProveArgs {
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
-    let spec = args.hardware.block(&args.block, args.window, args.slots, args.dispatch)?;
+    // Proofs take their time: small sizes where none is named.
+    let has = parameters(&args.block, Encoding::Mask)?;
+    let small = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(SMALL));
+    let dispatch = DispatchArgs { sms: small("sms", args.dispatch.sms), ..args.dispatch };
+    let spec = args.hardware.block(&args.block, args.window, small("slots", args.slots), dispatch)?;
     let options = ProveOptions {
         depth: args.depth,
         unbounded: !args.bounded,
@@ -59,7 +69,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let seconds = started.elapsed().as_secs_f64();
     let failure = report.properties.iter().chain(&report.failed_lemmas).find_map(|p| Some((p, trace(p)?)));
     if let (Some(path), Some((_, trace))) = (&args.vcd, failure) {
-        std::fs::write(path, trace.vcd(&report.top)).map_err(|e| format!("{}: {e}", path.display()))?;
+        new_file::save(path, trace.vcd(&report.top)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if args.json {
         writeln!(stdout, "{}", serde_json::to_string(&report)?)?;

@@ -10,6 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 use windlass_cosim::verilator::Cache;
 
@@ -25,6 +27,13 @@ fn windlass(args: &[&str]) -> Command {
 }
 
 fn start(command: &mut Command) -> Child {
+    // In a job in the background Ctrl-C may be ignored, and so it would be in what is started here; a signal that is handled is not.
+    // The handler ends this process, as Ctrl-C does without.
+    static HEARD: Once = Once::new();
+    HEARD.call_once(|| {
+        let ends = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, ends).expect("a handler");
+    });
     command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
