@@ -1,4 +1,4 @@
-// What the CTA arbiters promise, single and typed. In each channel one kernel, A, is watched: which one is free. Their page:
+// What the CTA arbiters promise, single and typed. In each channel the kernels of one slot are watched: which one is free. Their page:
 // rtl/src/cta_arbiter_typed/README.md.
 module cta_arbiter_properties #(
   parameter LN = 3,        // bits of a slot's number
@@ -64,10 +64,10 @@ module channel_properties #(
   wire on = reset_seen & rst_ni;
   wire [8*G-1:0] one = 1;
 
-  // A: a kernel that comes; it is there until its last CTA is taken.
-  (* anyseq *) wire pick;
+  // A: the kernel of one slot, whichever that is, until its last CTA is taken; then the next that comes with that slot.
+  (* anyconst *) wire [LN-1:0] slot;
+  wire pick = kern_slot == slot;
   reg a;
-  reg [LN-1:0] slot;
   reg [7:0] id;
   reg [31:0] grid, index;
   reg type;
@@ -75,7 +75,6 @@ module channel_properties #(
   reg [6:0] warps;
   reg [8:0] regs;
   reg [10:0] smem;
-  reg [2:0] others;        // other kernels that are there
   wire comes = kern_valid & kern_ready;
   wire taken = cta_valid & cta_ready;
   wire of_a = a & cta_slot == slot;
@@ -85,7 +84,6 @@ module channel_properties #(
     end else begin
       if (comes & pick & ~a) begin
         a <= 1;
-        slot <= kern_slot;
         id <= kern_id;
         grid <= kern_grid;
         index <= 0;
