@@ -92,8 +92,9 @@ fn sm_array_and_arbiters() {
     shown(spec("sm_occupancy", |_| {}), &options(10, 14));
     proved(spec("sm_partitions", |_| {}), &options(8, 10));
     proved(spec("sm_partitions", |r| r.sms = 16), &options(1, 0));
-    shown(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
-    shown(spec("cta_arbiter_single", |_| {}), &options(8, 10));
+    proved(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
+    proved(spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }), &options(1, 0));
+    proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
 }
 
 #[test]

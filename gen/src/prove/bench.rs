@@ -10,6 +10,8 @@ pub(super) struct Lemmas {
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,
+    /// Instances of it: one for each of the block's parts that are alike.
+    pub copies: usize,
 }
 
 /// What is asked of a block.
@@ -52,6 +54,7 @@ impl Bench {
                     lemmas: (!list).then_some(Lemmas {
                         name: "window_matrix",
                         text: include_str!("properties/window_matrix_lemmas.sv"),
+                        copies: 1,
                     }),
                     induction: (!list).then_some(1),
                 }
@@ -72,6 +75,7 @@ impl Bench {
                 lemmas: Some(Lemmas {
                     name: "oldest_first",
                     text: include_str!("properties/oldest_first_lemmas.sv"),
+                    copies: 1,
                 }),
                 induction: Some(1),
             },
@@ -83,6 +87,7 @@ impl Bench {
                 lemmas: Some(Lemmas {
                     name: "round_robin",
                     text: include_str!("properties/round_robin_lemmas.sv"),
+                    copies: 1,
                 }),
                 induction: Some(1),
             },
@@ -99,6 +104,7 @@ impl Bench {
                 lemmas: Some(Lemmas {
                     name: "kernel_table",
                     text: include_str!("properties/kernel_table_lemmas.sv"),
+                    copies: 1,
                 }),
                 induction: Some(1),
             },
@@ -115,6 +121,7 @@ impl Bench {
                     lemmas: (lanes > 0).then_some(Lemmas {
                         name: "upstream_load",
                         text: include_str!("properties/upstream_load_lemmas.sv"),
+                        copies: 1,
                     }),
                     induction: Some(1),
                 }
@@ -149,6 +156,7 @@ impl Bench {
                     lemmas: one_group.then_some(Lemmas {
                         name: "sm_partitions",
                         text: include_str!("properties/sm_partitions_lemmas.sv"),
+                        copies: 1,
                     }),
                     induction: one_group.then_some(1),
                 }
@@ -165,8 +173,12 @@ impl Bench {
                     ("G", params.sms().lanes().div_ceil(8)),
                 ],
                 lemma_params: Vec::new(),
-                lemmas: None,
-                induction: None,
+                lemmas: Some(Lemmas {
+                    name: "cta_arbiter",
+                    text: include_str!("properties/cta_arbiter_lemmas.sv"),
+                    copies: params.arbiter().channels(),
+                }),
+                induction: Some(1),
             },
             BlockSpec::FrontEnd(params) => {
                 let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
@@ -208,6 +220,7 @@ impl Bench {
                     lemmas: matrix.then_some(Lemmas {
                         name: "kernel_scheduler",
                         text: include_str!("properties/kernel_scheduler_lemmas.sv"),
+                        copies: 1,
                     }),
                     induction: matrix.then_some(1),
                 }

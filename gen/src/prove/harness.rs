@@ -60,28 +60,29 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
         let lemma_params: Vec<String> = all.map(|(name, _)| format!(".{name}({name})")).collect();
         let lemma_params = lemma_params.join(", ");
         let wires = inputs(lemmas.text);
-        let mut connections = Vec::new();
-        for wire in &wires {
-            let names: Vec<String> = match wire.from {
-                From::Properties => vec![format!("\\properties.{} ", wire.name)],
-                From::Design => vec![format!("\\dut.{} ", wire.element(0))],
-                From::EachOf => (0..bench.param(wire.count))
-                    .rev()
-                    .map(|i| format!("\\dut.{} ", wire.element(i)))
-                    .collect(),
-            };
-            for name in &names {
-                // Flattening joins a wire of that name with the one inside the instance.
-                let _ = writeln!(text, "  (* hierconn *) wire {} {name};", wire.range);
+        for copy in 0..lemmas.copies {
+            let mut connections = Vec::new();
+            for wire in &wires {
+                let names: Vec<String> = match wire.from {
+                    From::Properties | From::Design => vec![wire.element(0, copy)],
+                    From::EachOf => {
+                        (0..bench.param(wire.count)).rev().map(|i| wire.element(i, copy)).collect()
+                    }
+                };
+                for name in &names {
+                    // Flattening joins a wire of that name with the one inside the instance.
+                    let _ = writeln!(text, "  (* hierconn *) wire {} {name};", wire.range);
+                }
+                connections.push(format!(".{}({{{}}})", wire.name, names.join(", ")));
             }
-            connections.push(format!(".{}({{{}}})", wire.name, names.join(", ")));
+            let number = if lemmas.copies > 1 { format!("_{copy}") } else { String::new() };
+            let _ = writeln!(
+                text,
+                "  {}_lemmas #({lemma_params}) lemmas{number} (\n    {}\n  );",
+                lemmas.name,
+                connections.join(",\n    ")
+            );
         }
-        let _ = writeln!(
-            text,
-            "  {}_lemmas #({lemma_params}) lemmas (\n    {}\n  );",
-            lemmas.name,
-            connections.join(",\n    ")
-        );
     }
     if top.ports.iter().any(|port| port.name == RESET) {
         let _ = writeln!(
@@ -137,9 +138,9 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// The name of an element's register, in the design.
-    fn element(&self, index: usize) -> String {
-        let within = self.within.replace('%', &index.to_string());
+    /// The escaped name of an element, for a copy of the lemmas.
+    fn element(&self, index: usize, copy: usize) -> String {
+        let within = self.within.replace('%', &index.to_string()).replace('@', &copy.to_string());
         let name = match self.name.rsplit_once('_') {
             // `row_q` is `row_0_q`, `row_1_q`, ...
             Some((stem, end)) if !self.count.is_empty() && !self.within.contains('%') => {
@@ -147,12 +148,15 @@ impl Input<'_> {
             }
             _ => self.name.into(),
         };
-        if within.is_empty() { name } else { format!("{within}.{name}") }
+        let root = if matches!(self.from, From::Properties) { "properties" } else { "dut" };
+        let within = if within.is_empty() { within } else { format!(".{within}") };
+        format!("\\{root}{within}.{name} ")
     }
 }
 
 /// The inputs of a module of properties or lemmas. In the latter, comments in its header say where those that follow come from: `// properties:`, `// design:`,
-/// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances.
+/// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances. `@` is the number of
+/// the copy, where there are several.
 fn inputs(text: &str) -> Vec<Input<'_>> {
     let mut wires = Vec::new();
     let mut from = "";
@@ -170,7 +174,7 @@ fn inputs(text: &str) -> Vec<Input<'_>> {
                 None => ("[0:0]".to_string(), port),
             };
             let (place, count) = from.split_once(", each of ").unwrap_or((from, ""));
-            let within = place.strip_prefix("design ").unwrap_or_default();
+            let (place, within) = place.split_once(' ').unwrap_or((place, ""));
             let range = range.replacen(&format!("[{count}*"), "[", usize::from(!count.is_empty()));
             let from = match (place, count) {
                 ("properties", _) => From::Properties,

@@ -1,0 +1,90 @@
+// How the registers of one channel of a CTA arbiter say what channel_properties sees.
+module cta_arbiter_lemmas #(
+  parameter LN = 3,
+  parameter S = 8,
+  parameter C = 2,
+  parameter K = 1,
+  parameter L = 4,
+  parameter G = 1
+) (
+  // properties channel[@].is:
+  input on,
+  input a,
+  input [LN-1:0] slot,
+  input [7:0] id,
+  input [31:0] grid, input [31:0] index,
+  input type,
+  input [2:0] part,
+  input [6:0] warps,
+  input [8:0] regs,
+  input [10:0] smem,
+  input [1:0] asked_a,
+  input held,
+  input [7:0] held_sm,
+  input [LN-1:0] held_slot,
+  input [31:0] held_index,
+  input [1:0] phase,
+  // design u_channel_@:
+  input [3:0] active_q,
+  input [3:0] at_q,
+  input [1:0] stay_q,
+  input [3:0] sel_c_q,
+  input [3:0] sel_p_q,
+  input [3:0] held_q,
+  input [7:0] held_sm_q,
+  // design u_channel_@.u_phase:
+  input [2:0] slice_q,
+  // design u_channel_@.u_entry_%, each of K:
+  input [K*LN-1:0] slot_q,
+  input [K*8-1:0] id_q,
+  input [K*1-1:0] kind_q,
+  input [K*3-1:0] part_q,
+  input [K*7-1:0] warps_q,
+  input [K*9-1:0] regs_q,
+  input [K*11-1:0] smem_q,
+  input [K*16-1:0] left_low_q,
+  input [K*16-1:0] left_high_q,
+  input [K*1-1:0] left_borrows_q,
+  input [K*1-1:0] last_q,
+  input [K*16-1:0] index_low_q,
+  input [K*16-1:0] index_high_q,
+  input [K*1-1:0] index_carries_q
+);
+  wire [3:0] one = 1;
+  wire [3:0] all = (5'd1 << K) - 1;
+  wire [2:0] first = 1;
+  reg [3:0] has_slot;
+  integer e;
+  always @* begin
+    has_slot = 0;
+    for (e = 0; e < K; e = e + 1) has_slot[e] = active_q[e] & slot_q[e*LN +: LN] == slot;
+  end
+  always @* if (on) begin
+    entries_that_are_there: assert (~|((active_q | at_q | sel_c_q | sel_p_q | held_q) & ~all));
+    at_one: assert (~|(at_q & (at_q - one)));
+    selects_one: assert (~|(sel_c_q & (sel_c_q - one)) & ~|(sel_p_q & (sel_p_q - one)));
+    holds_one: assert (~|(held_q & (held_q - one)) & ~|(held_q & ~active_q));
+    stays_a_turn: assert (stay_q <= 2);
+    phases_alike: assert (phase < 3 & (slice_q ^ first) == (first << phase));
+    a_is_in_one_entry: assert (a == |has_slot & ~|(has_slot & (has_slot - one)));
+    held_alike: assert (held == |held_q & (~held | held_sm == held_sm_q));
+    selected_was_asked: assert (~|(sel_c_q & has_slot) | asked_a[0]);
+    looked_at_was_asked: assert (~|(sel_p_q & has_slot) | asked_a[1]);
+  end
+  genvar i;
+  generate
+    for (i = 0; i < K; i = i + 1) begin : entry
+      wire mine = on & has_slot[i];
+      wire [31:0] left_i = {left_high_q[i*16 +: 16], left_low_q[i*16 +: 16]};
+      wire [31:0] index_i = {index_high_q[i*16 +: 16], index_low_q[i*16 +: 16]};
+      lemma fields_alike (mine, id_q[i*8 +: 8] == id & kind_q[i] == type & part_q[i*3 +: 3] == part);
+      lemma needs_alike (mine, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
+      lemma index_alike (mine, index_i == index);
+      lemma left_is_the_rest (mine, {1'b0, index} + {1'b0, left_i} == {1'b0, grid} & left_i != 0);
+      lemma borrow_is_known (mine, left_borrows_q[i] == (left_low_q[i*16 +: 16] == 0));
+      lemma carry_is_known (mine, index_carries_q[i] == (index_low_q[i*16 +: 16] == 16'hffff));
+      lemma last_is_known (mine, last_q[i] == (left_i == 1));
+      lemma held_is_this (on & held_q[i], held_slot == slot_q[i*LN +: LN] & held_index == index_i);
+    end
+  endgenerate
+endmodule
