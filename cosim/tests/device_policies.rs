@@ -157,7 +157,7 @@ fn options_that_cannot_be_are_errors() {
     assert!(error(&CoSimulation { arbiters, ..base.clone() }).contains("active = 3"));
     let mut large = base;
     large.profile.sms = 200;
-    assert!(error(&large).contains("`sms` = 200"));
+    assert!(error(&large).contains("`sms` is 200"));
 }
 
 #[test]

@@ -89,7 +89,8 @@ fn kernel_table() {
 
 #[test]
 fn sm_array_and_arbiters() {
-    shown(spec("sm_occupancy", |_| {}), &options(10, 14));
+    proved(spec("sm_occupancy", |_| {}), &options(9, 14));
+    proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Single)), &options(2, 0));
     proved(spec("sm_partitions", |_| {}), &options(8, 10));
     proved(spec("sm_partitions", |r| r.sms = 16), &options(1, 0));
     proved(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
@@ -193,7 +194,7 @@ fn larger_sizes() {
     }
     proved(spec("round_robin", slots(32)), &patient(2, 0));
     shown(spec("window_list", slots(8)), &patient(12, 36));
-    shown(spec("sm_occupancy", |r| r.sms = 8), &patient(14, 16));
+    proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (8, SmLimits::H100)), &patient(8, 16));
     shown(
         spec("cta_arbiter_typed", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Typed { active: 2 })),
         &patient(12, 14),

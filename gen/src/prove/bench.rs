@@ -2,7 +2,7 @@
 
 use crate::emit::Design;
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::{Encoding, WindowKind, slot_bits};
+use windlass_rtl::params::{DONE_PORTS, Encoding, WindowKind, slot_bits};
 
 /// A module of lemmas: what ties a design's registers to what its properties see.
 pub(super) struct Lemmas {
@@ -128,6 +128,8 @@ impl Bench {
             }
             BlockSpec::SmOccupancy { params, requesters } => {
                 let limits = params.limits();
+                // The lemmas are those of one group of lanes.
+                let one_group = params.lanes() <= 8;
                 Self {
                     name: "sm_occupancy",
                     text: include_str!("properties/sm_occupancy.sv"),
@@ -140,9 +142,13 @@ impl Bench {
                         ("REGS", limits.registers().into()),
                         ("SMEM", limits.smem().into()),
                     ],
-                    lemma_params: Vec::new(),
-                    lemmas: None,
-                    induction: None,
+                    lemma_params: vec![("L", params.lanes()), ("D", DONE_PORTS)],
+                    lemmas: one_group.then_some(Lemmas {
+                        name: "sm_occupancy",
+                        text: include_str!("properties/sm_occupancy_lemmas.sv"),
+                        copies: 1,
+                    }),
+                    induction: one_group.then_some(1),
                 }
             }
             BlockSpec::SmPartitions { params, requesters } => {

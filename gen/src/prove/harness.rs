@@ -141,12 +141,14 @@ impl Input<'_> {
     /// The escaped name of an element, for a copy of the lemmas.
     fn element(&self, index: usize, copy: usize) -> String {
         let within = self.within.replace('%', &index.to_string()).replace('@', &copy.to_string());
-        let name = match self.name.rsplit_once('_') {
+        // `warps__at_c_q` is `at_c_q`: where two instances have registers of one name.
+        let name = self.name.rsplit_once("__").map_or(self.name, |(_, name)| name);
+        let name = match name.rsplit_once('_') {
             // `row_q` is `row_0_q`, `row_1_q`, ...
             Some((stem, end)) if !self.count.is_empty() && !self.within.contains('%') => {
                 format!("{stem}_{index}_{end}")
             }
-            _ => self.name.into(),
+            _ => name.into(),
         };
         let root = if matches!(self.from, From::Properties) { "properties" } else { "dut" };
         let within = if within.is_empty() { within } else { format!(".{within}") };

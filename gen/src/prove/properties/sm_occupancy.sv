@@ -45,11 +45,11 @@ module sm_occupancy_properties #(
     turn <= rst_ni & (turn ^ (phase == 2));
     turn_before <= turn;
     age <= !rst_ni ? 0 : age + (age < 15);
-    valid_1 <= need_valid_i;
+    valid_1 <= rst_ni ? need_valid_i : {Q{1'b0}};
     warps_1 <= need_warps_i;
     regs_1 <= need_regs_i;
     smem_1 <= need_smem_i;
-    valid_2 <= valid_1;
+    valid_2 <= rst_ni ? valid_1 : {Q{1'b0}};
     warps_2 <= warps_1;
     regs_2 <= regs_1;
     smem_2 <= smem_1;
@@ -82,7 +82,8 @@ module sm_occupancy_properties #(
       quiet <= |placed | ends ? 0 : quiet + (quiet < 15);
     end
 
-  // The neighbours' promises, and a CTA of s that ends: what it had, once; the last one gives back the rest.
+  // The neighbours' promises, and a CTA of s that ends: what it had, once, a warp and a register at
+  // least; the last one gives back the rest.
   wire [8*G-1:0] one = 1;
   integer q, p;
   always @* if (on) begin
@@ -95,7 +96,8 @@ module sm_occupancy_properties #(
     for (p = 0; p < 4; p = p + 1) assume (!free_valid_i[p] | free_sm_i[p*8 +: 8] % 4 == p & free_sm_i[p*8 +: 8] < S);
     if (free_valid_i[port] & free_sm_i[port*8 +: 8] == s)
       assume (ctas != 0 & (ctas == 1 ? free_warps_i[port*7 +: 7] == warps & free_regs_i[port*9 +: 9] == regs & free_smem_i[port*11 +: 11] == smem
-              : free_warps_i[port*7 +: 7] < warps & free_regs_i[port*9 +: 9] < regs & free_smem_i[port*11 +: 11] <= smem));
+              : free_warps_i[port*7 +: 7] >= 1 & free_warps_i[port*7 +: 7] + ctas <= warps + 1 & free_regs_i[port*9 +: 9] >= 1
+                & free_regs_i[port*9 +: 9] + ctas <= regs + 1 & free_smem_i[port*11 +: 11] <= smem));
   end
 
   // Where a CTA of each requester could go, by what is free now.
