@@ -31,6 +31,7 @@ tier "tests" cargo test --workspace --locked --quiet
 tier "fuzzing" scripts/fuzz.sh 30
 if [[ -n $long ]]; then
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
+  tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --nocapture
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture
 fi
 
