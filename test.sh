@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests, from nothing: set-up, format, lints, documentation, tests, a minute of fuzzing for each reader. `--long` adds the long ones (a million cycles in
-# lockstep of every block at every window size). CI runs exactly this.
+# All tests, from nothing: set-up, format, lints, documentation, tests, half a minute of fuzzing for each reader. `--long` adds the long
+# ones (a million cycles in lockstep of every block at every window size, proofs of larger sizes). CI runs exactly this.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
