@@ -76,8 +76,9 @@ fn sms_are_filled_and_emptied() {
         println!(
             "{sms}: placed {placed} both {both} same {same} no room {no_room} kept {kept} freed {freed}"
         );
-        assert!(placed > 2_000 && both > 100 && same > 30 && no_room > 1_000, "{sms}");
-        assert!(freed > 2_000 && kept > 100, "{sms}");
+        // A single SM is full most of the time: many needs fit just or just not.
+        assert!(placed > 1_500 && both > 100 && same > 30 && no_room > 1_000, "{sms}");
+        assert!(freed > 1_500 && kept > 100, "{sms}");
     }
 }
 

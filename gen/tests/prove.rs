@@ -173,7 +173,12 @@ fn an_arbiter_that_skips_an_index_is_noticed() {
         .find(|l| l.contains("16'h1") && l.contains("index_low"))
         .expect("the counter")
         .trim();
-    fails(spec, 8, ["active_kernel", line, &line.replace("16'h1", "16'h2")], "indices_in_order");
+    fails(
+        spec,
+        8,
+        ["active_kernel", line, &line.replace("16'h1", "16'h2")],
+        "lemmas.entry[0].index_alike.holds_here",
+    );
 }
 
 /// The rest of the table: minutes each.
