@@ -204,7 +204,7 @@ fn larger_sizes() {
     proved(spec("cta_arbiter_typed", whole), &patient(2, 0));
     shown(
         spec("front_end", |r| (r.scheduled, r.encoding) = (128, Encoding::Ids { lanes: 1 })),
-        &patient(11, 12),
+        &patient(10, 12),
     );
     proved(spec("window_matrix", slots(32)), &patient(1, 0));
 }
