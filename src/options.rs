@@ -63,6 +63,14 @@ impl BlockArgs {
     pub fn spec(&self) -> Result<BlockSpec, ParamError> {
         self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
     }
+
+    /// The block, with `size` slots and SMs where it has such and the user named none.
+    pub fn small_spec(&self, size: usize) -> Result<BlockSpec, ParamError> {
+        let has = parameters(&self.block, Encoding::Mask)?;
+        let small = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(size));
+        let dispatch = DispatchArgs { sms: small("sms", self.dispatch.sms), ..self.dispatch };
+        self.hardware.block(&self.block, self.window, small("slots", self.slots), dispatch)
+    }
 }
 
 /// Parameters of the CTA dispatcher. A block refuses those that it does not have.

@@ -1,6 +1,6 @@
 //! `windlass prove`: what a block promises, shown to hold.
 
-use crate::options::{DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::BlockArgs;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
@@ -8,28 +8,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use windlass_gen::new_file;
 use windlass_gen::prove::{self, PropertyResult, ProveOptions, Trace, Verdict};
-use windlass_rtl::catalog::parameters;
-use windlass_rtl::params::Encoding;
 
-/// Slots, and SMs, where the user names no number.
+/// Slots, and SMs, where the user names no number: proofs take their time.
 const SMALL: usize = 8;
 
 /// Arguments of `windlass prove`.
 #[derive(Args)]
 pub struct ProveArgs {
-    /// The block; `windlass gen --list` names all of them
-    #[arg(long, default_value = "window_matrix")]
-    block: String,
-    /// The window of a kernel_scheduler [default: matrix]
-    #[arg(long, value_enum)]
-    window: Option<WindowArg>,
-    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 8]; SMs are 8 too where none are named
-    #[arg(long, value_name = "N")]
-    slots: Option<usize>,
     #[command(flatten)]
-    hardware: HardwareArgs,
-    #[command(flatten)]
-    dispatch: DispatchArgs,
+    block: BlockArgs,
     /// Cycles after a reset in which nothing may fail
     #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().depth)]
     depth: usize,
@@ -53,11 +40,7 @@ pub struct ProveArgs {
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
-    // Proofs take their time: small sizes where none is named.
-    let has = parameters(&args.block, Encoding::Mask)?;
-    let small = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(SMALL));
-    let dispatch = DispatchArgs { sms: small("sms", args.dispatch.sms), ..args.dispatch };
-    let spec = args.hardware.block(&args.block, args.window, small("slots", args.slots), dispatch)?;
+    let spec = args.block.small_spec(SMALL)?;
     let options = ProveOptions {
         depth: args.depth,
         unbounded: !args.bounded,

@@ -958,3 +958,15 @@ fn doctor_knows_every_tool() {
     assert_eq!(output.status.code(), Some(1), "a missing tool is status 1");
     assert!(stdout(&output).contains("apt-get install verilator"), "{}", stdout(&output));
 }
+
+#[test]
+fn prove_says_what_holds() {
+    let report = json(&succeeds(&["prove", "--block", "find_first", "--json"]));
+    assert_eq!(report["top"], "find_first_n8", "{report}");
+    assert_eq!(report["properties"][0]["verdict"], "proved", "{report}");
+    // A state that is not reached in time is not a success.
+    let said = windlass(&["prove", "--block", "window_matrix", "--slots", "4", "--covers", "1"]);
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("NOT REACHED in 1 cycles"), "{said:?}");
+    fails(&["prove", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
+}

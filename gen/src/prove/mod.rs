@@ -19,7 +19,7 @@ mod trace;
 pub use trace::Trace;
 
 use crate::emit::{self, EmitErrors};
-use crate::report::flow::{self, Stop, Workplace};
+use crate::report::flow::{self, Workplace};
 use crate::report::{SynthesisError, Yosys};
 use crate::tools::{self, Tool, ToolError};
 use bench::Bench;
@@ -261,10 +261,7 @@ fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, P
     work.write("prove.ys", &script)?;
     match yosys.run(&work, "prove.ys", "prove") {
         Ok(_) => Ok(Model::new(flow::read_lossy(&work.path().join("model.smt2")))),
-        Err(failure) => Err(match Stop::Failure(failure) {
-            Stop::Failure(failure) => work.failed(failure).into(),
-            Stop::Error(error) => error.into(),
-        }),
+        Err(failure) => Err(work.failed(failure).into()),
     }
 }
 
