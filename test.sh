@@ -32,6 +32,7 @@ tier "fuzzing" scripts/fuzz.sh 30
 if [[ -n $long ]]; then
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
   tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --nocapture
+  tier "long second forms" env WINDLASS_LONG=1 cargo test --locked --test semantics larger -- --nocapture
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture
 fi
 

@@ -48,7 +48,7 @@ run() { # target: its log is kept, and its last numbers are printed
   esac
   mkdir -p "$place/corpus/$target" "$place/artifacts/$target"
   local status=0
-  "$place/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len="$length" \
+  "$place/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=30 -max_len="$length" \
     -artifact_prefix="$place/artifacts/$target/" -print_final_stats=1 "$place/corpus/$target" "fuzz/corpus/$target" \
     >"$log" 2>&1 || status=$?
   local done cov

@@ -4,6 +4,7 @@
 //! `WINDLASS_RANDOM_BLOCKS=1000` asks for more blocks.
 
 mod random_block;
+mod second_form;
 
 use random_block::RandomBlock;
 use rust_hdl::prelude::Block;
@@ -135,6 +136,18 @@ fn the_text_computes_what_rust_hdl_computes() {
     let seed = number("WINDLASS_SEED", 2024) as u64;
     for case in 0..number("WINDLASS_RANDOM_BLOCKS", BLOCKS) * 10 {
         random_block::check(block(seed, case), block(seed, case), seed);
+    }
+}
+
+/// For all inputs, by a solver: a third of the blocks, which takes as long.
+#[test]
+fn the_verilog_is_its_second_form() {
+    let seed = number("WINDLASS_SEED", 2024) as u64;
+    for case in 0..number("WINDLASS_RANDOM_BLOCKS", BLOCKS) / 3 {
+        let mut connected = block(seed, case);
+        connected.connect_all();
+        second_form::compare(&connected, |text| text)
+            .unwrap_or_else(|e| panic!("WINDLASS_SEED={seed}, block {case}: {e}"));
     }
 }
 

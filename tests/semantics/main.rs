@@ -1,16 +1,22 @@
 //! The emitted Verilog means what rust-hdl means: small blocks that use every operator, at widths around every boundary, run in
-//! rust-hdl's simulator and as Verilated Verilog on the same random inputs.
+//! rust-hdl's simulator and as Verilated Verilog on the same random inputs. And for all inputs, by a solver: these blocks, and every
+//! block of the catalog.
 
 mod blocks;
+#[path = "../second_form/mod.rs"]
+mod second_form;
 
 use blocks::*;
 use rust_hdl::prelude::Block;
+use std::time::Instant;
 use windlass_cosim::lockstep::{Lockstep, LockstepError, Summary};
 use windlass_cosim::stimulus::RandomStimulus;
 use windlass_cosim::verilator::{BuildSpec, Cache, InstanceOptions, Verilated};
 use windlass_gen::emit::{EmitError, EmitErrors};
 use windlass_gen::{emit, output};
+use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::flat::{FlatPorts, RustHdlSim};
+use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind};
 
 /// Seed of all random inputs; set `WINDLASS_SEED` for another.
 fn seed() -> u64 {
@@ -18,8 +24,75 @@ fn seed() -> u64 {
 }
 
 fn check<B: FlatPorts + 'static>(cycles: u64, new: impl Fn() -> B) {
-    compare(cycles, new, |text| text).unwrap_or_else(|e| panic!("{e}"));
+    compare(cycles, &new, |text| text).unwrap_or_else(|e| panic!("{e}"));
+    let mut block = new();
+    block.connect_all();
+    let compared = second_form::compare(&block, |text| text).unwrap_or_else(|e| panic!("{e}"));
+    assert!(compared > 0);
 }
+
+/// Every block that `windlass gen` makes, small: what is emitted is what rust-hdl was told.
+#[test]
+fn every_block_is_its_second_form() {
+    for (name, change) in CATALOG {
+        let mut request = Request {
+            slots: 4,
+            sms: 4,
+            scheduled: 8,
+            limits: SmLimits::new(4, 8, 8, 8).unwrap_or_else(|e| panic!("{e}")),
+            encoding: Encoding::Ids { lanes: 2 },
+            ..Request::default()
+        };
+        change(&mut request);
+        same(name, request);
+    }
+}
+
+/// As large as they are used: `WINDLASS_LONG=1`.
+#[test]
+fn larger_blocks_are_their_second_form() {
+    if std::env::var_os("WINDLASS_LONG").is_none() {
+        println!("not run: WINDLASS_LONG=1 asks for it");
+        return;
+    }
+    let request = Request::default();
+    same("front_end", request);
+    same("front_end", Request { window: WindowKind::List, encoding: Encoding::Mask, ..request });
+    same("front_end", Request { pipelined: true, arbiter: ArbiterKind::Single, sms: 192, ..request });
+    same("kernel_scheduler", Request { slots: 64, ..request });
+}
+
+fn same(name: &str, request: Request) {
+    let started = Instant::now();
+    let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
+    let compared = second_form::compare(&*spec.hardware(), |text| text);
+    let compared = compared.unwrap_or_else(|e| panic!("{name} {request:?}:\n{e}"));
+    println!("{name} {request:?}: {compared} signals in {:.1} s", started.elapsed().as_secs_f64());
+}
+
+type Change = fn(&mut Request);
+
+const CATALOG: [(&str, Change); 19] = [
+    ("find_first", |_| {}),
+    ("round_robin", |_| {}),
+    ("round_robin", |r| r.slots = 132),
+    ("oldest_first", |_| {}),
+    ("window_matrix", |_| {}),
+    ("window_matrix", |r| r.pipelined = true),
+    ("window_matrix", |r| r.slots = 16),
+    ("window_list", |_| {}),
+    ("upstream_load", |_| {}),
+    ("upstream_load", |r| r.encoding = Encoding::Mask),
+    ("kernel_scheduler", |_| {}),
+    ("kernel_scheduler", |r| r.window = WindowKind::List),
+    ("kernel_table", |_| {}),
+    ("sm_occupancy", |_| {}),
+    ("sm_occupancy", |r| r.sms = 28),
+    ("sm_partitions", |_| {}),
+    ("cta_arbiter_single", |_| {}),
+    ("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }),
+    ("front_end", |r| r.scheduled = 128),
+];
 
 /// Runs the block and its Verilog, after `change`, side by side.
 fn compare<B: FlatPorts + 'static>(
@@ -88,6 +161,10 @@ fn an_emitter_that_loses_precedence_or_width_is_noticed() {
         };
         let result = compare(3000, Precedence::<8>::default, broken);
         assert!(matches!(result, Err(LockstepError::Difference(_))), "{from}: {result:?}");
+        let mut block = Precedence::<8>::default();
+        block.connect_all();
+        let shown = second_form::compare(&block, broken).expect_err(from);
+        assert!(shown.contains("differ"), "{from}: {shown}");
     }
 }
 
