@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use windlass_runtime::run::DeviceError;
 use windlass_runtime::runtime::{
-    Allocator, Cause, Completions, CudaSource, ElementKind, Executor, Memory, Started, Task,
+    Allocator, Cause, Completions, CudaSource, ElementKind, Executor, Memory, Started, Task, Token,
 };
 
 /// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
@@ -44,7 +44,7 @@ struct Connection {
 struct Flight {
     stream: usize,
     value: u32,
-    token: u16,
+    token: Token,
 }
 
 /// A kernel that was launched before.

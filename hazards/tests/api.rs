@@ -24,6 +24,30 @@ fn the_strict_mode_misses_raw() {
 }
 
 #[test]
+fn a_set_of_slots_is_the_same_by_every_question() {
+    for window in KINDS {
+        let mut engine = Engine::new(window).unwrap();
+        let writers: Vec<_> = (0..window.min(300))
+            .map(|_| {
+                let buffer = engine.declare(64).unwrap();
+                (buffer, engine.insert(&[], &[buffer.into()]).unwrap().slot)
+            })
+            .collect();
+        // Every third, so that neighbours differ; the last one leaves to make room.
+        let (chosen, others): (Vec<_>, Vec<_>) =
+            writers[..writers.len() - 1].iter().partition(|(_, slot)| slot.0 % 3 == 0);
+        engine.retire(writers[writers.len() - 1].1).unwrap();
+        let reads: Vec<Access> = chosen.iter().map(|(buffer, _)| (*buffer).into()).collect();
+        let upstream = engine.insert(&reads, &[]).unwrap().upstream;
+        assert_eq!(upstream.len(), chosen.len(), "{window}");
+        assert_eq!(upstream.is_empty(), chosen.is_empty(), "{window}");
+        assert!(chosen.iter().all(|(_, slot)| upstream.contains(*slot)), "{window}");
+        assert!(!others.iter().any(|(_, slot)| upstream.contains(*slot)), "{window}");
+        assert!(!upstream.contains(Slot(u16::MAX)), "{window}");
+    }
+}
+
+#[test]
 fn hazards_are_explained() {
     for window in KINDS {
         let mut engine = Engine::new(window).unwrap();

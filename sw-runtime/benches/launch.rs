@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_hazards::{Access, Engine, Slot};
 use windlass_runtime::runtime::{
     Allocator, Arg, Buffer, Cause, Completions, Executor, HostAllocator, Immediate, Kernel, Runtime, Started,
-    Task,
+    Task, Token,
 };
 
 const KERNELS: usize = 1 << 20;
@@ -21,7 +21,7 @@ const WRITTEN: usize = 256;
 /// Ends a kernel only when `held` others are in flight.
 struct Held {
     held: usize,
-    tokens: VecDeque<u16>,
+    tokens: VecDeque<Token>,
     started: usize,
     completions: Option<Completions>,
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Buffer, Cause, Cpu, Error, EventKind, Failure, Immediate, Kernel, Options, Policy, Registered, Runtime,
-    Schedule, Ticket, View, Violation,
+    Allocator, Buffer, Cause, Completions, Cpu, Error, EventKind, Executor, Failure, Immediate, Kernel,
+    Options, Policy, Registered, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 struct Rng(u64);
@@ -398,6 +398,58 @@ fn a_body_that_takes_an_argument_for_another_fails_with_a_remedy() {
         fails(Kernel::new("d").body(|cta| Ok(cta.write::<f32>(0).map(|_| ())?))),
         "argument 0 (x) is declared as read, and the body asks for write; correct one of the two"
     );
+}
+
+/// Hands every token back twice, the second time when the next kernel may be in the same slot.
+struct Stutters {
+    inner: Cpu,
+    completions: Option<Completions>,
+    last: Option<Token>,
+}
+
+impl Executor for Stutters {
+    fn name(&self) -> String {
+        "stutters".into()
+    }
+    fn concurrency(&self) -> usize {
+        self.inner.concurrency()
+    }
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        self.inner.allocator()
+    }
+    fn connect(&mut self, completions: Completions) {
+        self.completions = Some(completions.clone());
+        self.inner.connect(completions);
+    }
+    fn start(&mut self, task: Task<'_>) -> Started {
+        let before = self.last.replace(task.token());
+        let started = self.inner.start(task);
+        if let (Some(token), Some(completions)) = (before, &self.completions) {
+            completions.complete(token, Err(Cause::Executor("once more".into())));
+        }
+        started
+    }
+}
+
+#[test]
+fn a_kernel_that_is_completed_twice_is_told_and_ends_nothing_else() {
+    let executor = Stutters { inner: Cpu::new(2).unwrap(), completions: None, last: None };
+    let mut rt = Runtime::builder().window(4).executor(executor).build().unwrap();
+    let count = Kernel::new("count").read_write("x").body(|cta| {
+        let x = cta.read_write::<u32>(0)?;
+        x.set(0, x.get(0) + 1);
+        Ok(())
+    });
+    let count = rt.register(count).unwrap();
+    let x = rt.buffer_from(&[0u32]).unwrap();
+    // Each waits for the one before it, so that a completion of another's would start one too early.
+    for _ in 0..200 {
+        rt.launch(count, 1, 1, args![x]).unwrap();
+    }
+    let error = rt.synchronize().unwrap_err();
+    assert!(matches!(error, Error::CompletedTwice { kernel } if kernel < 199), "{error}");
+    rt.synchronize().unwrap();
+    assert_eq!(rt.read(&x).unwrap(), [200]);
 }
 
 #[test]

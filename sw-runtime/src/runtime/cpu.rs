@@ -3,7 +3,7 @@
 use super::Ticket;
 use super::check::{self, Touched};
 use super::error::{Cause, Error};
-use super::executor::{Completed, Completions, Executor, HostAllocator, Started, Task};
+use super::executor::{Completed, Completions, Executor, HostAllocator, Started, Task, Token};
 use super::kernel::{Access, Cta, Job, JobArg, Mode};
 use super::memory::{Allocator, ArgKind, HostMemory};
 use std::any::Any;
@@ -47,7 +47,7 @@ impl Cpu {
 
 /// A kernel whose CTAs are being run.
 struct Running {
-    token: u16,
+    token: Token,
     ticket: Ticket,
     job: Job,
     /// Not empty where declarations are checked.

@@ -141,6 +141,14 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// An executor of the application's own said twice that a kernel has ended. What it says of other kernels may be as wrong.
+    #[error(
+        "the executor completed kernel {kernel} more than once; a task's token is handed back once, and not at all where `start` returned `Ended`"
+    )]
+    CompletedTwice {
+        /// The kernel, in the order of launches.
+        kernel: u64,
+    },
     /// The program does not do what the schedule says.
     #[error("the schedule does not fit this program: {0}; the kernels ran on without it")]
     Diverged(String),

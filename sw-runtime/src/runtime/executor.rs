@@ -9,10 +9,23 @@ use super::scheduler::Shared;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
+/// Which kernel has ended: given out with a [`Task`], handed back once to [`Completions::complete`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    pub(crate) slot: u16,
+    /// The kernel's ticket, so that a token that comes twice is not taken for another kernel's in the same slot.
+    pub(crate) serial: u64,
+}
+
+impl Token {
+    /// Of what is not a kernel.
+    pub(crate) const HOST: u64 = u64::MAX;
+}
+
 /// A kernel that may start now.
 #[derive(Debug)]
 pub struct Task<'a> {
-    pub(crate) token: u16,
+    pub(crate) token: Token,
     pub(crate) ticket: Ticket,
     pub(crate) kernel: &'a Arc<Kernel>,
     pub(crate) grid: [u32; 3],
@@ -25,7 +38,7 @@ pub struct Task<'a> {
 
 impl Task<'_> {
     /// To be given to [`Completions::complete`].
-    pub fn token(&self) -> u16 {
+    pub fn token(&self) -> Token {
         self.token
     }
 
@@ -68,7 +81,7 @@ impl Task<'_> {
 /// What has become of a kernel.
 #[derive(Debug)]
 pub(crate) struct Completed {
-    pub(crate) token: u16,
+    pub(crate) token: Token,
     pub(crate) result: Result<(), Cause>,
     pub(crate) findings: Vec<Finding>,
 }
@@ -81,8 +94,9 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// A kernel has ended; once for each that was started.
-    pub fn complete(&self, token: u16, result: Result<(), Cause>) {
+    /// A kernel has ended; once for each that was started. What comes again is ignored, and
+    /// [`Runtime::synchronize`](super::Runtime::synchronize) says so.
+    pub fn complete(&self, token: Token, result: Result<(), Cause>) {
         self.send(Completed { token, result, findings: Vec::new() });
     }
 

@@ -25,7 +25,7 @@ pub use cpu::Cpu;
 pub(crate) use cpu::MAX_THREADS;
 pub(crate) use cpu::message as panic_message;
 pub use error::{Cause, Error, Failure, Failures};
-pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task};
+pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
 pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
 pub use record::Recording;
@@ -576,7 +576,7 @@ impl Runtime {
     /// Waits for all that was launched.
     ///
     /// # Errors
-    /// [`Error::Failed`]: kernels failed since the last synchronisation. [`Error::Diverged`], [`Error::SchedulerGone`].
+    /// [`Error::Failed`]: kernels failed since the last synchronisation. [`Error::CompletedTwice`], [`Error::Diverged`], [`Error::SchedulerGone`].
     pub fn synchronize(&mut self) -> Result<(), Error> {
         self.record(|| ktrace::Event::Sync { why: "synchronize".into() });
         let shared = &self.shared;
@@ -589,6 +589,9 @@ impl Runtime {
             return Err(Error::SchedulerGone);
         }
         let mut news = shared.news();
+        if let Some(kernel) = news.completed_twice.take() {
+            return Err(Error::CompletedTwice { kernel });
+        }
         let failures = std::mem::take(&mut news.failures);
         match news.diverged.take() {
             Some(problem) => Err(Error::Diverged(problem)),

@@ -3,7 +3,7 @@
 use super::Ticket;
 use super::check::Finding;
 use super::error::{Cause, Failure};
-use super::executor::{Completed, Completions, Executor, Started, Task};
+use super::executor::{Completed, Completions, Executor, Started, Task, Token};
 use super::kernel::{Access, Kernel, Mode};
 use super::memory::{Arg, Bytes, Memory};
 use super::poison::Poison;
@@ -71,7 +71,7 @@ pub(crate) enum Submission {
 /// The application's thread may have its memory; it says so through `Completions` when it is done.
 pub(crate) struct Grant {
     /// To be completed; `None` where there is nothing to complete.
-    pub(crate) token: Option<u16>,
+    pub(crate) token: Option<Token>,
     /// What is wrong with the bytes.
     pub(crate) result: Result<(), Box<Failure>>,
 }
@@ -101,6 +101,8 @@ pub(crate) struct News {
     pub(crate) failures: Vec<Failure>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) diverged: Option<String>,
+    /// A kernel that an executor completed once more.
+    pub(crate) completed_twice: Option<u64>,
     /// Indices of buffers that are gone.
     pub(crate) free: Vec<u32>,
     pub(crate) recorder: Option<Recorder>,
@@ -359,7 +361,11 @@ impl Scheduler {
         let mut any = false;
         while let Some(completed) = self.stash.take().or_else(|| self.completions.try_recv().ok()) {
             any = true;
-            self.complete(completed);
+            if self.is_awaited(completed.token) {
+                self.complete(completed);
+            } else {
+                self.shared.news().completed_twice.get_or_insert(completed.token.serial);
+            }
         }
         any
     }
@@ -572,11 +578,14 @@ impl Scheduler {
     }
 
     fn start(&mut self, slot: Slot) {
-        let token = slot.0;
+        let token = |serial| Token { slot: slot.0, serial };
         match &self.slots[slot.index()] {
             None => {}
-            Some(Work::Release(_)) => self.retire(Completed { token, result: Ok(()), findings: Vec::new() }),
+            Some(Work::Release(_)) => {
+                self.retire(Completed { token: token(Token::HOST), result: Ok(()), findings: Vec::new() })
+            }
             Some(Work::Host { access, grant }) => {
+                let token = token(Token::HOST);
                 let result = match self.poison.spoiled(&access.part) {
                     Some(failure) if access.mode.reads() => Err(Box::new(failure)),
                     _ => Ok(()),
@@ -589,6 +598,7 @@ impl Scheduler {
             }
             Some(Work::Kernel { ticket, launched }) => {
                 let ticket = *ticket;
+                let token = token(ticket.0);
                 let kernel = &self.kernels[launched.kernel as usize];
                 if self.recording {
                     self.shared.news().record(EventKind::Start, ticket);
@@ -625,8 +635,20 @@ impl Scheduler {
         }
     }
 
+    /// Whether what it names has not ended yet.
+    fn is_awaited(&self, token: Token) -> bool {
+        match self.slots.get(usize::from(token.slot)) {
+            Some(Some(Work::Kernel { ticket, .. })) => {
+                let ended = self.replay.as_ref().is_some_and(|replay| replay.ended.contains_key(&ticket.0));
+                ticket.0 == token.serial && !ended
+            }
+            Some(Some(Work::Host { .. })) => token.serial == Token::HOST,
+            _ => false,
+        }
+    }
+
     fn complete(&mut self, completed: Completed) {
-        match (&mut self.replay, self.slots.get(usize::from(completed.token))) {
+        match (&mut self.replay, self.slots.get(usize::from(completed.token.slot))) {
             (Some(replay), Some(Some(Work::Kernel { ticket, .. }))) => {
                 replay.ended.insert(ticket.0, completed);
             }
@@ -635,7 +657,7 @@ impl Scheduler {
     }
 
     fn retire(&mut self, completed: Completed) {
-        let slot = Slot(completed.token);
+        let slot = Slot(completed.token.slot);
         let Some(place) = self.slots.get_mut(slot.index()) else { return };
         if let Some(Work::Kernel { launched, .. }) = place
             && completed.result.is_ok()
