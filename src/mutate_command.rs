@@ -63,6 +63,8 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
             "format_version": FORMAT_VERSION,
             "caught": report.caught(),
             "equivalent": report.equivalent(),
+            "excluded": report.excluded(),
+            "late": report.late(),
             "survived": survived,
             "score_percent": report.score(),
             "seconds": seconds(),
@@ -85,10 +87,16 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
     )?;
     writeln!(stdout, "  {:>5} caught", report.caught())?;
     writeln!(stdout, "  {:>5} equivalent: proved to be no fault", report.equivalent())?;
+    writeln!(
+        stdout,
+        "  {:>5} excluded: proved to show with no inputs that the block's page allows",
+        report.excluded()
+    )?;
+    writeln!(stdout, "  {:>5} late: proved to show only when a counter has come far", report.late())?;
     writeln!(stdout, "  {survived:>5} survived")?;
     writeln!(
         stdout,
-        "score {:.1} % (caught of those not equivalent); seed {}, {}",
+        "score {:.1} % (caught of the others); seed {}, {}",
         report.score(),
         report.seed,
         report.yosys
@@ -98,7 +106,10 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         match &tried.outcome {
             mutate::Outcome::Different { counterexample } => {
                 let text = counterexample.to_string().replace('\n', "\n    ");
-                writeln!(stdout, "\n  inputs that show it, legal or not:\n    {text}")?;
+                writeln!(
+                    stdout,
+                    "\n  inputs that show it, within the rules that are written for the block:\n    {text}"
+                )?;
             }
             mutate::Outcome::Held => {
                 writeln!(stdout, "\n  nothing shows it while the input bits below stay as they are")?

@@ -14,23 +14,50 @@ use std::collections::BTreeSet;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::kernel_scheduler::io::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerPorts};
 use windlass_rtl::params::{Encoding, SchedulerParams, UpstreamParams, WindowKind, WindowParams};
-use windlass_rtl::port::{Direction, Layout, Slot, indexed};
+use windlass_rtl::port::{Direction, Layout, Port, Slot, indexed};
 use windlass_rtl::window::model::{PlaceSet, WindowIn, WindowModel, shifted};
 
 /// The stimulus for a block.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
-    Box::new(Seeded { seed, stimulus: of_block(spec, Rng::new(seed)) })
+    let stimulus = of_block(spec, Rng::new(seed));
+    Box::new(Seeded { seed, stimulus, payloads: payloads(&spec.ports()), rng: Rng::new(!seed) })
 }
 
-/// A stimulus that knows its seed, so that a failure can be repeated.
+/// A stimulus that knows its seed, so that a failure can be repeated. Where it offers nothing on a channel, anything is on the channel's payload.
 struct Seeded {
     seed: u64,
     stimulus: Box<dyn Stimulus>,
+    /// What says that there is an offer, and what else is on the channel.
+    payloads: Vec<(Slot, Vec<Slot>)>,
+    rng: Rng,
+}
+
+/// The channels into a block whose payload says nothing without an offer. That of `host`, `free` and `done` is looked at: what is ready for it,
+/// or what it has.
+fn payloads(ports: &[Port]) -> Vec<(Slot, Vec<Slot>)> {
+    let inputs = Layout::new(ports, Direction::Input);
+    let channel = |(name, valid): (&str, Slot)| {
+        let (stem, index) = name
+            .split_once("_valid")
+            .filter(|(stem, _)| !["host", "host_up", "free", "done"].contains(stem))?;
+        let of_channel = |other: &str| {
+            let rest = other.strip_prefix(stem).is_some_and(|rest| rest.starts_with('_'));
+            rest && other != name && other.ends_with(index)
+        };
+        let payload = inputs.iter().filter(|(other, _)| of_channel(other)).map(|(_, slot)| slot).collect();
+        Some((valid, payload))
+    };
+    inputs.iter().filter(|(_, slot)| slot.width == 1).filter_map(channel).collect()
 }
 
 impl Stimulus for Seeded {
     fn next(&mut self, cycle: u64, last_outputs: &[u32], inputs: &mut [u32]) {
         self.stimulus.next(cycle, last_outputs, inputs);
+        for (valid, payload) in &self.payloads {
+            if valid.get(inputs) == 0 {
+                payload.iter().for_each(|slot| self.rng.fill(*slot, inputs));
+            }
+        }
     }
 
     fn seed(&self) -> Option<u64> {

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 use windlass_gen::emit::{self, EmitErrors};
-use windlass_gen::mutate::equivalence::{Counterexample, Prover, Verdict};
+use windlass_gen::mutate::equivalence::{Counterexample, Given, Prover, Verdict};
+use windlass_gen::mutate::rules::{LEGAL, NEAR, Rules};
 use windlass_gen::mutate::{Mutant, MutantOptions, Mutants, SELECT, mutants};
 use windlass_gen::output;
 use windlass_gen::parallel::parallel;
@@ -70,6 +71,10 @@ pub enum Outcome {
         /// Such inputs.
         counterexample: Counterexample,
     },
+    /// The bench did not, and no inputs that the block's [`Rules`] allow can: it is proved.
+    Excluded,
+    /// The bench did not, and none can before a counter has come far, by the same rules: it is proved.
+    Late,
     /// The bench did not, and nothing does as long as the input bits that the bench never moves stay ([`MutateReport::held`]).
     Held,
     /// The bench did not, and the prover did not know.
@@ -129,14 +134,24 @@ impl MutateReport {
         self.count(|outcome| *outcome == Outcome::Equivalent)
     }
 
+    /// How many are proved to show with inputs only that the block's page forbids.
+    pub fn excluded(&self) -> usize {
+        self.count(|outcome| *outcome == Outcome::Excluded)
+    }
+
+    /// How many are proved to show only when a counter has come far.
+    pub fn late(&self) -> usize {
+        self.count(|outcome| *outcome == Outcome::Late)
+    }
+
     /// Those that may be holes in the bench.
     pub fn survivors(&self) -> impl Iterator<Item = &Tried> {
         self.mutants.iter().filter(|tried| tried.outcome.survived())
     }
 
-    /// How many of those that are not proved to be no faults were caught, in percent; 100 where there are none.
+    /// How many of those that legal inputs may show in time were caught, in percent; 100 where there are none.
     pub fn score(&self) -> f64 {
-        let faults = self.mutants.len() - self.equivalent();
+        let faults = self.mutants.len() - self.equivalent() - self.excluded() - self.late();
         if faults == 0 { 100.0 } else { 100.0 * self.caught() as f64 / faults as f64 }
     }
 }
@@ -169,6 +184,20 @@ pub enum MutateError {
         /// The complaint.
         source: LockstepError,
     },
+    /// The bench gives what the block's page forbids.
+    #[error(
+        "`{top}` is given inputs in cycle {cycle} of its bench that its rules forbid\n  either is wrong: the stimulus, or the rules in gen/src/mutate/rules\n  the cycle before: {before}\n  the cycle: {inputs}"
+    )]
+    Illegal {
+        /// The module.
+        top: String,
+        /// The first cycle with such inputs.
+        cycle: u64,
+        /// The inputs of the one before that are not zero.
+        before: String,
+        /// And its own.
+        inputs: String,
+    },
     /// There is no ABC.
     #[error(
         "survivors need `yosys-abc`, and there is none beside {yosys}\n  install pyosys with scripts/setup.sh, or do without proofs with --prove 0"
@@ -199,17 +228,11 @@ pub fn mutate(
 ) -> Result<MutateReport, MutateError> {
     let design = emit::emit(&*block.hardware())?;
     let top = design.top();
-    let made = mutants(&output::verilog_files(&design), &top.name, &options.mutants)?;
+    let files = output::verilog_files(&design);
+    let made = mutants(&files, &top.name, &top.ports, Rules::of(block).as_ref(), &options.mutants)?;
     progress(Progress::Made(made.list.len()));
-    let mut ports = top.ports.clone();
-    ports.push(Port {
-        name: SELECT.into(),
-        direction: Direction::Input,
-        width: made.select_width,
-        channel: String::new(),
-        doc: String::new(),
-    });
-    let mut build = BuildSpec::new(&top.name, vec![("mutants.v".into(), made.verilog.clone())], ports);
+    let verilog = vec![("mutants.v".into(), made.verilog.clone())];
+    let mut build = BuildSpec::new(&made.module, verilog, made.ports.clone());
     // Verilator 5.006's data flow optimiser got some of these netlists wrong.
     build.verilator_args.push("-fno-dfg".into());
     let library = Verilated::build(&build, &Cache::from_env()?)?;
@@ -254,13 +277,26 @@ fn prove(
     let prover = Prover::find(&made.yosys, options.mutants.cache.as_deref(), limit)?
         .ok_or_else(|| MutateError::NoProver { yosys: made.yosys.program.display().to_string() })?;
     let verdicts = parallel(unnoticed, options.jobs, |mutant| {
-        let verdict = prover.compare(made, mutant.id, reset, &BTreeMap::new())?;
+        let free = BTreeMap::new();
+        let mut verdict = prover.compare(made, mutant.id, reset, &free, Given::Nothing)?;
         if verdict == Verdict::Equivalent {
             return Ok(Outcome::Equivalent);
         }
+        let mut given = Given::Nothing;
+        if let Some(rules) = &made.rules {
+            given = Given::Rules;
+            verdict = prover.compare(made, mutant.id, reset, &free, given)?;
+            if verdict == Verdict::Equivalent {
+                return Ok(Outcome::Excluded);
+            }
+            let near = rules.has_near();
+            if near && prover.compare(made, mutant.id, reset, &free, Given::Near)? == Verdict::Equivalent {
+                return Ok(Outcome::Late);
+            }
+        }
         let nearer = match held.is_empty() {
             true => Verdict::Unknown,
-            false => prover.compare(made, mutant.id, reset, held)?,
+            false => prover.compare(made, mutant.id, reset, held, given)?,
         };
         Ok(match (nearer, verdict) {
             (Verdict::Equivalent, _) => Outcome::Held,
@@ -280,7 +316,9 @@ struct Record {
     /// Inputs as the library takes them: the choice of the mutant is the last word of each cycle.
     inputs: Vec<u32>,
     outputs: Vec<u32>,
-    /// Words of a cycle.
+    /// Whether each cycle's inputs are legal.
+    legal: Vec<bool>,
+    /// Words of a cycle; the last two of the outputs, [`LEGAL`] and [`NEAR`], are not kept.
     words: (usize, usize),
     /// The first cycle whose outputs count.
     from: usize,
@@ -310,7 +348,7 @@ fn record(
     lockstep.finish(stimulus).map_err(failed)?;
     drop(lockstep);
     let mut record = std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
-    record.words = (library.input_words(), library.output_words());
+    record.words = (library.input_words(), library.output_words() - 2);
     let inputs = Layout::new(library.ports(), Direction::Input);
     record.given = inputs
         .iter()
@@ -322,9 +360,15 @@ fn record(
     // As in lockstep: from the first clock edge in reset on.
     let first = record.inputs.chunks_exact(record.words.0).position(in_reset);
     record.from = first.map_or(usize::MAX, |first| first + usize::from(reset.is_some()));
+    if let Some(cycle) = record.legal.iter().skip(record.from).position(|legal| !legal) {
+        let cycle = record.from + cycle;
+        let (before, inputs) = (record.shown(cycle.saturating_sub(1)), record.shown(cycle));
+        return Err(MutateError::Illegal { top: top.into(), cycle: cycle as u64, before, inputs });
+    }
     let outputs = Layout::new(library.ports(), Direction::Output);
+    let outputs = outputs.iter().filter(|(name, _)| ![LEGAL, NEAR].contains(name));
     record.layout =
-        outputs.iter().map(|(name, slot)| (name.to_string(), slot.word..slot.word + slot.words())).collect();
+        outputs.map(|(name, slot)| (name.to_string(), slot.word..slot.word + slot.words())).collect();
     Ok(record)
 }
 
@@ -345,7 +389,10 @@ impl CycleModel for Recorder {
         let from = record.inputs.len();
         record.inputs.extend_from_slice(inputs);
         record.inputs.push(0);
-        let ran = self.verilated.cycle(&record.inputs[from..], outputs);
+        let mut all = vec![0; outputs.len() + 2];
+        let ran = self.verilated.cycle(&record.inputs[from..], &mut all);
+        outputs.copy_from_slice(&all[..outputs.len()]);
+        record.legal.push(all[outputs.len()] == 1);
         record.outputs.extend_from_slice(outputs);
         ran
     }
@@ -354,6 +401,13 @@ impl CycleModel for Recorder {
 impl Record {
     fn cycles(&self) -> usize {
         self.inputs.len() / self.words.0
+    }
+
+    /// The inputs of a cycle that are not zero.
+    fn shown(&self, cycle: usize) -> String {
+        let words = &self.inputs[cycle * self.words.0..][..self.words.0];
+        let given = self.given.iter().filter(|(_, slot)| slot.slice(words).iter().any(|word| *word != 0));
+        given.map(|(name, slot)| format!("{name}={}", slot.hex(words))).collect::<Vec<_>>().join(" ")
     }
 
     /// Input bits that are the same in every cycle.
@@ -382,18 +436,20 @@ impl Record {
     /// Runs mutant `id` with the recorded inputs up to the first difference.
     fn against(&self, mut verilated: Verilated, id: u32) -> Result<Option<Outcome>, MutateError> {
         let (width, out_width) = self.words;
+        // The mutant's own word on its inputs says nothing.
+        let got_width = out_width + 2;
         let steps = self.inputs.chunks(STEP * width).zip(self.outputs.chunks(STEP * out_width));
-        let mut got = vec![0; STEP * out_width];
+        let mut got = vec![0; STEP * got_width];
         for (step, (inputs, expected)) in steps.enumerate() {
             let mut inputs = inputs.to_vec();
             inputs.chunks_exact_mut(width).for_each(|cycle| cycle[width - 1] = id);
             let cycles = inputs.len() / width;
-            let got = &mut got[..cycles * out_width];
+            let got = &mut got[..cycles * got_width];
             let stopped = verilated.run_batch(cycles, &inputs, got).err();
             let ran = stopped.as_ref().map_or(cycles, |error| error.cycle as usize - step * STEP);
             for cycle in 0..ran {
-                let words = cycle * out_width..(cycle + 1) * out_width;
-                let (got, expected) = (&got[words.clone()], &expected[words]);
+                let got = &got[cycle * got_width..][..out_width];
+                let expected = &expected[cycle * out_width..][..out_width];
                 let at = step * STEP + cycle;
                 if at >= self.from && got != expected {
                     let differs = |range: &Range<usize>| got[range.clone()] != expected[range.clone()];

@@ -16,7 +16,7 @@ pub(super) use occupancy::OccupancyStimulus;
 pub(super) use partitions::PartitionsStimulus;
 pub(super) use table::TableStimulus;
 
-use super::{chance, random_bits};
+use super::{Phase, chance, random_bits};
 use crate::stimulus::Rng;
 use windlass_rtl::front_end::{CtaNeeds, CtaType, Launch, PartitionWrite};
 use windlass_rtl::params::{PARTITIONS, SmLimits};
@@ -75,6 +75,56 @@ fn grid(rng: &mut Rng, endless: u64) -> u32 {
     }
     let most = [1, 1, 1, 5, 5, 5, 5, 32][rng.below(8) as usize];
     1 + rng.below(most) as u32
+}
+
+/// A grid without end of which what counts it has something to carry or to borrow soon: one bit, or any upper ones, and a few.
+fn carrying_grid(rng: &mut Rng) -> u32 {
+    let bit = 1 << (ENDLESS.ilog2() + rng.below((u32::BITS - ENDLESS.ilog2()).into()) as u32);
+    let most = if chance(rng, 1, 2) { bit } else { 1 << 16 | (rng.next_u64() as u32) << 16 };
+    most | rng.below(8) as u32
+}
+
+/// What kernels come until the next reset.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spell {
+    /// Those of a usual day.
+    Usual,
+    /// Many have no end.
+    Endless,
+    /// All have a [`carrying_grid`], and nothing waits for anything.
+    Hurried,
+    /// No kernel has an end, and no reset ends it.
+    Long,
+}
+
+impl Spell {
+    /// The one after a reset.
+    fn next(rng: &mut Rng) -> Self {
+        match rng.below(64) {
+            0 => Self::Usual,
+            1 => Self::Endless,
+            _ => Self::Hurried,
+        }
+    }
+
+    /// Whether a reset ends it now.
+    fn ends(self, rng: &mut Rng) -> bool {
+        let cycles = match self {
+            Self::Usual => 1500,
+            Self::Endless => 150,
+            Self::Hurried => 25,
+            Self::Long => return false,
+        };
+        rng.below(cycles) == 0
+    }
+
+    /// How busy each side is in it.
+    fn phase(self, phase: Phase) -> Phase {
+        match self {
+            Self::Usual | Self::Endless => phase,
+            Self::Hurried | Self::Long => Phase { producer: 16, consumer: 16, finisher: 16, ..phase },
+        }
+    }
 }
 
 fn partition_write(rng: &mut Rng, words: u64) -> PartitionWrite {

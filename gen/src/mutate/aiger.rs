@@ -8,8 +8,10 @@ use std::fmt::Write as _;
 pub struct Aiger {
     /// Names of the inputs, `port` or `port[bit]`.
     pub inputs: Vec<String>,
-    /// What each latch takes at the clock edge.
-    latches: Vec<u32>,
+    /// What each latch takes at the clock edge, and what it starts with, if that is known.
+    latches: Vec<(u32, Option<u32>)>,
+    /// Names of the outputs.
+    output_names: Vec<String>,
     /// What each output is.
     outputs: Vec<u32>,
     /// The operands of each gate; both are variables before it.
@@ -17,7 +19,7 @@ pub struct Aiger {
 }
 
 impl Aiger {
-    /// Reads the ASCII form. What latches start with is not kept: see [`miter`](Self::miter).
+    /// Reads the ASCII form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default();
@@ -36,8 +38,13 @@ impl Aiger {
             let in_range = numbers.iter().all(|n| *n as usize / 2 <= most);
             if numbers.len() >= least && in_range { Ok(numbers) } else { Err(format!("AIGER: `{line}`")) }
         };
-        let mut netlist =
-            Self { inputs: vec![String::new(); inputs], latches: vec![], outputs: vec![], gates: vec![] };
+        let mut netlist = Self {
+            inputs: vec![String::new(); inputs],
+            latches: vec![],
+            output_names: vec![String::new(); outputs],
+            outputs: vec![],
+            gates: vec![],
+        };
         let expect = |what: &str, got: u32, index: usize| {
             if got as usize == 2 * index {
                 Ok(())
@@ -51,7 +58,9 @@ impl Aiger {
         for i in 0..latches {
             let latch = numbers(2)?;
             expect("latch", latch[0], inputs + i + 1)?;
-            netlist.latches.push(latch[1]);
+            // 0 is not written; a latch that starts with itself starts with anything.
+            let start = latch.get(2).copied().unwrap_or(0);
+            netlist.latches.push((latch[1], (start < 2).then_some(start)));
         }
         for _ in 0..outputs {
             netlist.outputs.push(numbers(1)?[0]);
@@ -65,47 +74,53 @@ impl Aiger {
             netlist.gates.push([gate[1], gate[2]]);
         }
         for line in lines.take_while(|line| *line != "c") {
-            let named = line.strip_prefix('i').and_then(|rest| rest.split_once(' '));
-            if let Some((index, name)) = named
-                && let Some(input) = index.parse().ok().and_then(|i: usize| netlist.inputs.get_mut(i))
-            {
-                *input = name.split(' ').next().unwrap_or_default().to_string();
+            let Some((index, name)) = line.split_at_checked(1).and_then(|(_, rest)| rest.split_once(' '))
+            else {
+                continue;
+            };
+            let names = match line.as_bytes()[0] {
+                b'i' => &mut netlist.inputs,
+                b'o' => &mut netlist.output_names,
+                _ => continue,
+            };
+            if let Some(to) = index.parse().ok().and_then(|i: usize| names.get_mut(i)) {
+                *to = name.split(' ').next().unwrap_or_default().to_string();
             }
         }
         Ok(netlist)
     }
 
-    /// Two copies with the same inputs, the one where the input `select` is 0 beside the one where it is `mutant`, and one output that is
-    /// true where any output of theirs differs.
+    /// Two copies with the same inputs, those where the input `select` is one and the other of `chosen`, and one output that is true
+    /// where any output of theirs differs, but for those in `aside`.
     ///
-    /// `reset`, if given, is held low in the first cycle, in which nothing is compared. Each latch starts with any value, the same in
-    /// both copies: what a design without reset starts with nobody knows. The inputs in `held` are constant.
+    /// `reset`, if given, is held low in the first cycle, in which nothing is compared. Each latch starts with its value, or any, the same in
+    /// both copies: what a design without reset starts with nobody knows. The inputs in `held` are constant. Nothing counts from the cycle on
+    /// in which one of the outputs `required`, which are among those aside, is false in the first copy.
     pub fn miter(
         &self,
         select: &str,
-        mutant: u32,
+        chosen: [u32; 2],
         reset: Option<&str>,
         held: &BTreeMap<String, bool>,
+        [aside, required]: [&[&str]; 2],
     ) -> Miter {
         let count = self.latches.len();
         let selecting = |name: &String| bit_of(select, name);
         let given: Vec<String> =
             self.inputs.iter().filter(|name| selecting(name).is_none()).cloned().collect();
-        // The miter's own inputs are those of the design and the latches' values at the start; its latches are the two copies'
-        // and one that says that the first cycle is over.
-        let mut builder = Builder::new(given.len() + count + 2 * count + 1);
+        // The miter's own inputs are those of the design and the latches' values at the start; its latches are the two copies',
+        // one that says that the first cycle is over, and one that says that a cycle did not count.
         let variable = |index: usize| 2 * (index as u32 + 1);
         let start = |latch: usize| variable(given.len() + latch);
         let latch = |copy: usize, latch: usize| variable(given.len() + count + copy * count + latch);
         let running = variable(given.len() + 3 * count);
-        let mut next = Vec::with_capacity(2 * count + 1);
-        let mut outputs = Vec::new();
-        for (copy, chosen) in [0, mutant].into_iter().enumerate() {
+        let over = variable(given.len() + 3 * count + 1);
+        let copy = |builder: &mut Builder, copy: usize, apart: &[bool]| {
             let mut literals = vec![0];
             let mut index = 0;
             for name in &self.inputs {
                 literals.push(match selecting(name) {
-                    Some(bit) => chosen >> bit & 1,
+                    Some(bit) => chosen[copy] >> bit & 1,
                     None => {
                         let input = variable(index);
                         index += 1;
@@ -117,25 +132,51 @@ impl Aiger {
                     }
                 });
             }
-            for i in 0..count {
-                literals.push(builder.choose(running, latch(copy, i), start(i)));
+            for (i, (_, value)) in self.latches.iter().enumerate() {
+                let latch = latch(if apart[i] { copy } else { 0 }, i);
+                literals.push(builder.choose(running, latch, value.unwrap_or(start(i))));
             }
             let literal = |literals: &[u32], l: u32| literals[l as usize / 2] ^ (l & 1);
             for [a, b] in &self.gates {
                 let gate = builder.and(literal(&literals, *a), literal(&literals, *b));
                 literals.push(gate);
             }
-            next.extend(self.latches.iter().map(|l| literal(&literals, *l)));
-            outputs.push(self.outputs.iter().map(|l| literal(&literals, *l)).collect::<Vec<_>>());
-        }
-        next.push(1);
-        let mut same = 1;
-        for (a, b) in outputs[0].iter().zip(&outputs[1]) {
-            let differ = builder.xor(*a, *b);
-            same = builder.and(same, differ ^ 1);
-        }
+            let next: Vec<u32> = self.latches.iter().map(|(l, _)| literal(&literals, *l)).collect();
+            let outputs: Vec<u32> = self.outputs.iter().map(|l| literal(&literals, *l)).collect();
+            (next, outputs)
+        };
+        // A latch is in both copies only where it takes something else in the second, by what is there twice already.
+        let mut apart = vec![false; count];
+        let (mut builder, mut next, outputs) = loop {
+            let mut builder = Builder::new(given.len() + 3 * count + 2);
+            let (first, outputs_0) = copy(&mut builder, 0, &apart);
+            let (second, outputs_1) = copy(&mut builder, 1, &apart);
+            let differs: Vec<bool> = (0..count).map(|i| apart[i] || first[i] != second[i]).collect();
+            if differs == apart {
+                let second = second.iter().zip(&apart).map(|(l, apart)| if *apart { *l } else { 0 });
+                break (
+                    builder,
+                    first.iter().copied().chain(second).collect::<Vec<_>>(),
+                    [outputs_0, outputs_1],
+                );
+            }
+            apart = differs;
+        };
         let compared = if reset.is_some() { running } else { 1 };
-        let output = builder.and(same ^ 1, compared);
+        let (mut same, mut counts) = (1, 1);
+        for ((a, b), name) in outputs[0].iter().zip(&outputs[1]).zip(&self.output_names) {
+            if required.contains(&name.as_str()) {
+                counts = builder.and(counts, *a);
+            } else if !aside.contains(&name.as_str()) {
+                let differ = builder.xor(*a, *b);
+                same = builder.and(same, differ ^ 1);
+            }
+        }
+        let breaks = builder.and(counts ^ 1, compared);
+        let still_counts = builder.and(over ^ 1, breaks ^ 1);
+        next.extend([1, still_counts ^ 1]);
+        let differs = builder.and(same ^ 1, compared);
+        let output = builder.and(differs, still_counts);
         Miter { inputs: given, starts: count, next, output, gates: builder.gates }
     }
 }
@@ -244,7 +285,7 @@ mod tests {
         assert_eq!(netlist.inputs, ["a_i", "s"]);
         assert_eq!(
             (&netlist.latches[..], &netlist.outputs[..], &netlist.gates[..]),
-            (&[8][..], &[6][..], &[[2, 4]][..])
+            (&[(8, None)][..], &[6][..], &[[2, 4]][..])
         );
         for bad in [
             "",
@@ -258,17 +299,28 @@ mod tests {
     }
 
     #[test]
-    fn copies_with_the_same_choice_have_nothing_to_compare_but_their_latches() {
+    fn what_is_the_same_in_both_copies_is_there_once() {
         let netlist = Aiger::parse(NETLIST).unwrap();
-        let same = netlist.miter("s", 0, None, &BTreeMap::new());
-        // Two latches that both take 0: no equation says so, and ABC has to find it.
-        assert!(!same.is_trivial());
-        assert_eq!(same.next, [0, 0, 1]);
-        let mutant = netlist.miter("s", 1, None, &BTreeMap::new());
+        let miter = |chosen, held: &[(&str, bool)]| {
+            let held = held.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+            netlist.miter("s", chosen, None, &held, [&[], &[]])
+        };
+        assert!(miter([0, 0], &[]).is_trivial());
+        let mutant = miter([0, 1], &[]);
         assert_eq!(mutant.inputs, ["a_i"]);
-        assert_eq!(mutant.next, [0, 2, 1]);
+        assert_eq!(mutant.next[..3], [0, 2, 1]);
         assert!(mutant.binary().starts_with(b"aig "));
-        let held = netlist.miter("s", 1, None, &BTreeMap::from([("a_i".to_string(), true)]));
-        assert_eq!(held.next, [0, 1, 1]);
+        assert_eq!(miter([0, 1], &[("a_i", true)]).next[..3], [0, 1, 1]);
+    }
+
+    #[test]
+    fn nothing_counts_where_what_is_required_is_not_so() {
+        // Two outputs, the latch and the input: where the input has to be 0, the latch stays 0 in both.
+        let netlist =
+            Aiger::parse("aag 4 2 1 2 1\n2\n4\n6 8 0\n6\n3\n8 2 4\ni0 a_i\ni1 s\nl0 q\no0 q\no1 low\n")
+                .unwrap();
+        let miter =
+            |required: &[&str]| netlist.miter("s", [0, 1], None, &BTreeMap::new(), [&["low"], required]);
+        assert!(miter(&[]).gates.len() < miter(&["low"]).gates.len());
     }
 }

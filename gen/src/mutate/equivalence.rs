@@ -1,5 +1,6 @@
 //! Whether a mutant differs from its design at all: ABC looks for inputs that show it, and for a proof that there are none.
 
+use super::rules::{LEGAL, NEAR};
 use super::{Mutants, SELECT};
 use crate::report::flow::{self, SynthesisError, Workplace, Yosys};
 use serde::Serialize;
@@ -11,6 +12,17 @@ use std::time::Duration;
 
 /// Added to ABC's own limit: it looks at its clock between two steps.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// What is taken for granted in a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Nothing: any inputs.
+    Nothing,
+    /// The block's rules.
+    Rules,
+    /// And that no counter has come far.
+    Near,
+}
 
 /// What ABC found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +88,15 @@ impl Prover {
         id: u32,
         reset: Option<&str>,
         held: &BTreeMap<String, bool>,
+        given: Given,
     ) -> Result<Verdict, SynthesisError> {
-        let miter = mutants.aiger.miter(SELECT, id, reset, held);
+        let rule = u32::from(given != Given::Nothing) << mutants.select_width;
+        let required: &[&str] = match given {
+            Given::Nothing => &[],
+            Given::Rules => &[LEGAL],
+            Given::Near => &[LEGAL, NEAR],
+        };
+        let miter = mutants.aiger.miter(SELECT, [rule, rule | id], reset, held, [&[LEGAL, NEAR], required]);
         if miter.is_trivial() {
             return Ok(Verdict::Equivalent);
         }

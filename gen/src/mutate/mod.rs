@@ -4,13 +4,16 @@
 
 pub mod aiger;
 pub mod equivalence;
+pub mod rules;
 
 use crate::report::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
 use aiger::Aiger;
+use rules::{LEGAL, NEAR, Rules};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+use windlass_rtl::port::{Direction, Port};
 
 /// The input that chooses the mutant. 0 is none: the design as it was.
 pub const SELECT: &str = "windlass_mutant_i";
@@ -72,9 +75,15 @@ impl fmt::Display for Mutant {
 pub struct Mutants {
     /// Every mutant, in the order of their numbers.
     pub list: Vec<Mutant>,
-    /// Bits of [`SELECT`].
+    /// Bits of a mutant's number. [`SELECT`] has one more, the highest: where it is 1, inputs are made legal before they go in.
     pub select_width: u32,
-    /// One Verilog module with the design's name and ports, and [`SELECT`].
+    /// The name of the module.
+    pub module: String,
+    /// Its ports: the design's, [`SELECT`], which is the last input, and [`LEGAL`] and [`NEAR`], the last outputs.
+    pub ports: Vec<Port>,
+    /// The block's rules.
+    pub rules: Option<Rules>,
+    /// The module.
     pub verilog: String,
     /// The same as latches and AND gates.
     pub aiger: Aiger,
@@ -82,10 +91,12 @@ pub struct Mutants {
     pub yosys: Yosys,
 }
 
-/// Makes mutants of the module `top` of `design`, a list of Verilog files (name, text). Clock pins are left as they are.
+/// Makes mutants of the module `top` of `design`, a list of Verilog files (name, text), whose ports are `ports`. Clock pins are left as they are.
 pub fn mutants(
     design: &[(String, String)],
     top: &str,
+    ports: &[Port],
+    rules: Option<&Rules>,
     options: &MutantOptions,
 ) -> Result<Mutants, SynthesisError> {
     flow::check_names(design, top)?;
@@ -96,12 +107,16 @@ pub fn mutants(
     };
     // One value is for no mutant.
     let select_width = (options.count as u64 + 1).next_power_of_two().ilog2().max(1);
-    let script = script(design, top, options, select_width);
-    let key = flow::key(1, design, &[&yosys.version, &script]);
+    let module = format!("{top}_mutants");
+    let harness = rules::harness(&module, top, ports, rules, select_width);
+    let rules_text = rules.map_or("", |rules| rules.text);
+    let script = script(design, top, &module, options, select_width);
+    let key = flow::key(2, design, &[&yosys.version, &script, &harness, rules_text]);
     let work = Workplace::new(&root, top, &key, options.limit)?;
     for (name, text) in design {
         work.write(name, text)?;
     }
+    work.write("harness.sv", &format!("{harness}{rules_text}"))?;
     work.write("mutate.ys", &script)?;
     let ran = yosys.run(&work, "mutate.ys", "mutate");
     flow::refuse(&flow::read_lossy(&work.path().join("mutate.log")), top)?;
@@ -115,19 +130,36 @@ pub fn mutants(
         .map(|line| mutant(line).ok_or_else(|| wrong(format!("the list of mutants: `{line}`"))))
         .collect::<Result<Vec<_>, _>>()?;
     let aiger = Aiger::parse(&read("mutants.aag")).map_err(wrong)?;
-    Ok(Mutants { list, select_width, verilog: read("mutants.v"), aiger, yosys })
+    let mut ports = ports.to_vec();
+    for (name, direction, width) in [
+        (SELECT, Direction::Input, select_width + 1),
+        (LEGAL, Direction::Output, 1),
+        (NEAR, Direction::Output, 1),
+    ] {
+        ports.push(Port { name: name.into(), direction, width, channel: String::new(), doc: String::new() });
+    }
+    let (rules, verilog) = (rules.cloned(), read("mutants.v"));
+    Ok(Mutants { list, select_width, module, ports, rules, verilog, aiger, yosys })
 }
 
-fn script(design: &[(String, String)], top: &str, options: &MutantOptions, width: u32) -> String {
+fn script(
+    design: &[(String, String)],
+    top: &str,
+    module: &str,
+    options: &MutantOptions,
+    width: u32,
+) -> String {
     let MutantOptions { count, seed, .. } = options;
     let mut script: String = design.iter().map(|(name, _)| format!("read_verilog {name}\n")).collect();
     script += &format!("hierarchy -check -top {top}\nproc -norom\nflatten\nmemory\nopt\nopt_clean\n");
     script += &format!("mutate -list {count} -seed {seed} -ctrl {SELECT} {width} 1 -o mutants.ys\n");
+    script += "script mutants.ys\nread_verilog -sv harness.sv\n";
+    script += &format!("hierarchy -check -top {module}\nproc\nflatten\nopt_clean\n");
     // Bit by bit: flattened words have loops that none of their bits has, and Verilator 5.006 does not settle all of them.
-    script += "script mutants.ys\nsimplemap t:$and t:$or t:$xor t:$xnor t:$not t:$mux t:$pmux t:$reduce_* t:$logic_*\n";
+    script += "simplemap t:$and t:$or t:$xor t:$xnor t:$not t:$mux t:$pmux t:$reduce_* t:$logic_*\n";
     script += "splitnets\nopt_clean\nwrite_verilog -noattr mutants.v\n";
     // Two copies of one netlist are compared, so that a value for what is undefined is the same in both.
-    script += "techmap\ndffunmap\nsimplemap\nopt\ndfflegalize -cell $_DFF_P_ x\nsetundef -undriven -zero\n";
+    script += "techmap\ndffunmap\nsimplemap\nopt\ndfflegalize -cell $_DFF_P_ 01\nsetundef -undriven -zero\n";
     script += "opt_clean\naigmap\nopt_clean\nwrite_aiger -ascii -symbols mutants.aag\n";
     script
 }

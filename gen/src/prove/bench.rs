@@ -5,7 +5,7 @@ use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{DONE_PORTS, Encoding, WindowKind, slot_bits};
 
 /// A module of lemmas: what ties a design's registers to what its properties see.
-pub(super) struct Lemmas {
+pub(crate) struct Lemmas {
     /// Its name, without `_lemmas`.
     pub name: &'static str,
     /// Its text.
@@ -15,7 +15,7 @@ pub(super) struct Lemmas {
 }
 
 /// What is asked of a block.
-pub(super) struct Bench {
+pub(crate) struct Bench {
     /// Name of the properties' module, without `_properties`.
     pub name: &'static str,
     /// Its text.

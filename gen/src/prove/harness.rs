@@ -99,7 +99,7 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
 }
 
 /// Ports as the properties see them: those of an array as one vector, element 0 lowest. Name, first port, number.
-pub(super) fn vectors(ports: &[Port]) -> Vec<(String, &Port, u32)> {
+pub(crate) fn vectors(ports: &[Port]) -> Vec<(String, &Port, u32)> {
     let mut vectors: Vec<(String, &Port, u32)> = Vec::new();
     for port in ports {
         let name = element(&port.name).map_or_else(|| port.name.clone(), |(vector, _)| vector);
@@ -112,7 +112,7 @@ pub(super) fn vectors(ports: &[Port]) -> Vec<(String, &Port, u32)> {
 }
 
 /// `ret_slot_2_i` is element 2 of `ret_slot_i`.
-fn element(name: &str) -> Option<(String, u32)> {
+pub(crate) fn element(name: &str) -> Option<(String, u32)> {
     let (rest, direction) = name.rsplit_once('_')?;
     let (stem, index) = rest.rsplit_once('_')?;
     Some((format!("{stem}_{direction}"), index.parse().ok()?))
@@ -126,20 +126,21 @@ enum From {
 }
 
 /// An input of a module of properties or lemmas.
-struct Input<'a> {
+pub(crate) struct Input<'a> {
     from: From,
-    name: &'a str,
+    /// Its name.
+    pub name: &'a str,
     /// Of one element.
-    range: String,
+    pub range: String,
     /// The parameter that says how many elements there are; empty for a single one.
-    count: &'a str,
+    pub count: &'a str,
     /// The instance that it is in, with `%` for the number where there is one for each; empty for the design itself.
-    within: &'a str,
+    pub within: &'a str,
 }
 
 impl Input<'_> {
     /// The escaped name of an element, for a copy of the lemmas.
-    fn element(&self, index: usize, copy: usize) -> String {
+    pub fn element(&self, index: usize, copy: usize) -> String {
         let within = self.within.replace('%', &index.to_string()).replace('@', &copy.to_string());
         // `warps__at_c_q` is `at_c_q`: where two instances have registers of one name.
         let name = self.name.rsplit_once("__").map_or(self.name, |(_, name)| name);
@@ -159,13 +160,16 @@ impl Input<'_> {
 /// The inputs of a module of properties or lemmas. In the latter, comments in its header say where those that follow come from: `// properties:`, `// design:`,
 /// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances. `@` is the number of
 /// the copy, where there are several.
-fn inputs(text: &str) -> Vec<Input<'_>> {
+pub(crate) fn inputs(text: &str) -> Vec<Input<'_>> {
     let mut wires = Vec::new();
     let mut from = "";
     for line in text.lines() {
         let line = line.trim();
         if line == ");" {
             break;
+        }
+        if line.starts_with("module ") {
+            from = "";
         }
         if let Some(comment) = line.strip_prefix("// ") {
             from = comment.trim_end_matches(':');

@@ -11,8 +11,8 @@
 //!
 //! Registers without reset start at any value. Reset may come again in any cycle.
 
-mod bench;
-mod harness;
+pub(crate) mod bench;
+pub(crate) mod harness;
 mod smt;
 mod trace;
 

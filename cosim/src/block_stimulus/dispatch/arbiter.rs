@@ -2,8 +2,9 @@
 
 use super::super::ledger::Ledger;
 use super::super::{Phase, chance, random_bits, reset};
-use super::{ENDLESS, SETTLED, grid, launch, set};
+use super::{ENDLESS, SETTLED, Spell, carrying_grid, grid, launch, set};
 use crate::stimulus::{Rng, Stimulus};
+use std::ops::Range;
 use windlass_rtl::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
 use windlass_rtl::front_end::{CtaType, MAX_CTA_CHANNELS};
 use windlass_rtl::kernel_table::model::Kernel;
@@ -24,6 +25,9 @@ enum Ending {
 
 /// Cycles in which [`Ending::Fill`] offers kernels; no arbiter has so many entries.
 const FILL: u64 = 12;
+
+/// Cycles of [`Spell::Long`]: some thousand CTAs of each kernel.
+const LONG: Range<u64> = 12_000..16_000;
 
 /// A channel's outputs that the books are kept by.
 struct Watched {
@@ -60,8 +64,7 @@ pub(in super::super) struct ArbiterStimulus {
     watched: Vec<Watched>,
     /// Of each channel, by slot: a slot is not given again while its kernel is there.
     ledgers: Vec<Ledger>,
-    /// Many grids have no end, until the next reset.
-    endless: bool,
+    spell: Spell,
     ending: Option<Ending>,
 }
 
@@ -79,7 +82,7 @@ impl ArbiterStimulus {
             phases: Default::default(),
             watched: (0..params.arbiter().channels()).filter_map(|c| Watched::new(outputs, c)).collect(),
             ledgers: (0..params.arbiter().channels()).map(|_| Ledger::new(params.slots())).collect(),
-            endless: false,
+            spell: Spell::Usual,
             ending: None,
         }
     }
@@ -95,7 +98,13 @@ impl ArbiterStimulus {
         if !chance(rng, rate, 16) {
             return None;
         }
-        let grid = if self.ending.is_some() { 1 } else { grid(rng, if self.endless { 2 } else { 100 }) };
+        let grid = match self.spell {
+            _ if self.ending.is_some() => 1,
+            Spell::Usual => grid(rng, 100),
+            Spell::Endless => grid(rng, 2),
+            Spell::Hurried => carrying_grid(rng),
+            Spell::Long => 1 << 31,
+        };
         let (slots, first) = (self.params.slots() as u8, rng.below(self.params.slots() as u64) as u8);
         let slot =
             (0..slots).map(|i| (first + i) % slots).find(|slot| !self.ledgers[channel].is_open(*slot))?;
@@ -176,15 +185,19 @@ impl Stimulus for ArbiterStimulus {
                 }
             }
         }
-        let sweep = self.endless && self.rng.below(150) == 0;
-        let rst_ni =
-            if self.ending.is_some() { !self.end() } else { !(sweep || reset(&mut self.rng, cycle)) };
+        let rst_ni = match self.ending {
+            Some(_) => !self.end(),
+            // The reset before the long spell and the one after it.
+            None if cycle == LONG.start || cycle == LONG.end => false,
+            None if LONG.contains(&cycle) => true,
+            None => !(self.spell.ends(&mut self.rng) || reset(&mut self.rng, cycle)),
+        };
         if !rst_ni {
-            self.endless = chance(&mut self.rng, 3, 4);
+            self.spell = if LONG.contains(&cycle) { Spell::Long } else { Spell::next(&mut self.rng) };
         }
         set(&self.inputs, inputs, "rst_ni", rst_ni.into());
         for (c, letter) in LETTERS.into_iter().enumerate().take(self.models.len()) {
-            let mut phase = self.phases[c].next(&mut self.rng);
+            let mut phase = self.spell.phase(self.phases[c].next(&mut self.rng));
             if let Some(ending) = self.ending {
                 let finisher = if matches!(ending, Ending::Fill { .. }) { 0 } else { 12 };
                 phase = Phase { consumer: phase.consumer.max(8), finisher, ..phase };
@@ -195,7 +208,11 @@ impl Stimulus for ArbiterStimulus {
             };
             let rng = &mut self.rng;
             let room = self.looked[1][c] && chance(rng, phase.finisher, 16);
-            let fit = if room { random_bits(rng, self.params.sms().lanes()) as u64 } else { 0 };
+            let fit = match room {
+                true if self.spell == Spell::Long => u64::MAX >> (64 - self.params.sms().lanes()),
+                true => random_bits(rng, self.params.sms().lanes()) as u64,
+                false => 0,
+            };
             let given = ChannelIn { rst_ni, kernel, fit, cta_ready: chance(rng, phase.consumer, 16) };
 
             let mut set = |name: String, value: u64| set(&self.inputs, inputs, &name, value.into());

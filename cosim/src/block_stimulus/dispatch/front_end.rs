@@ -2,8 +2,11 @@
 
 use super::super::ledger::Ledger;
 use super::super::{Host, Phase, chance, reset};
-use super::{LEAST, SETTLED, everything, grid, launch, most_ctas, partition_write};
+use super::{
+    ENDLESS, LEAST, SETTLED, Spell, carrying_grid, everything, grid, launch, most_ctas, partition_write,
+};
 use crate::stimulus::{Rng, Stimulus};
+use std::ops::Range;
 use windlass_rtl::front_end::{
     Counter, CtaDone, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, PartitionWrite,
 };
@@ -14,8 +17,8 @@ use windlass_rtl::port::Layout;
 /// What the front end's host does at the moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Kernels are sent, for so many cycles more. Where grids are endless, a reset ends it.
-    Work { left: u64, endless: bool },
+    /// Kernels are sent, for so many cycles more. Where grids are endless, a reset ends it: in all spells but the usual one.
+    Work { left: u64, spell: Spell },
     /// No new kernels; all partitions get all SMs, so that every CTA finds one, and so many words were written; nothing has
     /// happened for so many cycles.
     Drain { written: usize, quiet: u64 },
@@ -28,6 +31,10 @@ const PROBES: usize = 3;
 
 /// Cycles of work before the last drain.
 const LAST_WORK: u64 = 300;
+
+/// Cycles without a reset, later than the tests go: the first half as usual, in the second kernels of which the oldest never ends. So each counter
+/// counts for long, and a kernel has many CTAs.
+const STEADY: Range<u64> = 20_000..80_000;
 
 /// Ids of kernels.
 const IDS: usize = 256;
@@ -83,6 +90,9 @@ pub struct FrontEndStimulus {
     counts: Counts,
     /// Probes that are done.
     probed: usize,
+    /// Most kernels without end at the same time, in a spell that has them.
+    endless: usize,
+    cycle: u64,
 }
 
 impl FrontEndStimulus {
@@ -97,7 +107,7 @@ impl FrontEndStimulus {
             host: Host::new(params.scheduler().upstream()),
             launch: Launch::default(),
             phase: Phase::default(),
-            mode: Mode::Work { left: 1000, endless: false },
+            mode: Mode::Work { left: 1000, spell: Spell::Usual },
             ending: false,
             given: FrontEndIn::RESET,
             kernels: 0,
@@ -108,6 +118,8 @@ impl FrontEndStimulus {
             slots: vec![None; params.dispatch().slots()],
             counts: Counts::default(),
             probed: 0,
+            endless: 0,
+            cycle: 0,
         }
     }
 
@@ -225,22 +237,31 @@ impl FrontEndStimulus {
 
     fn work(&mut self) -> Mode {
         if self.ending {
-            return Mode::Work { left: LAST_WORK, endless: false };
+            return Mode::Work { left: LAST_WORK, spell: Spell::Usual };
         }
-        let endless = self.rng.below(4) == 0;
+        let steady = STEADY.contains(&self.cycle);
+        let rng = &mut self.rng;
         let sms = self.params.dispatch().sms().sms() as u64;
-        Mode::Work { left: self.rng.below(1500) + if endless { 6 * sms } else { 0 }, endless }
+        // Where few have no end, the others overtake them as far as the host's list goes.
+        self.endless = if chance(rng, 1, 8) { 1 } else { usize::MAX };
+        let hurry = if self.endless == 1 { 800 } else { 40 + rng.below(80) };
+        let (left, spell) = match rng.below(8) {
+            0 | 1 => (rng.below(1500), Spell::Usual),
+            _ if steady => (rng.below(1500), Spell::Usual),
+            2 => (rng.below(1500) + 6 * sms, Spell::Endless),
+            _ => (hurry, Spell::Hurried),
+        };
+        Mode::Work { left, spell }
     }
 
     /// Moves on to the next mode, or asks for a reset.
     fn step(&mut self) -> bool {
         match self.mode {
-            Mode::Work { left: 0, endless: true } => return true,
-            Mode::Work { endless: true, .. } if self.ending => return true,
+            Mode::Work { left, spell } if spell != Spell::Usual && (left == 0 || self.ending) => return true,
             Mode::Work { left: 0, .. } => {
                 self.mode = Mode::Drain { written: 0, quiet: 0 };
             }
-            Mode::Work { left, endless } => self.mode = Mode::Work { left: left - 1, endless },
+            Mode::Work { left, spell } => self.mode = Mode::Work { left: left - 1, spell },
             Mode::Drain { quiet, .. } if quiet > 2 * SETTLED && !self.ending => self.mode = self.work(),
             Mode::Drain { quiet, .. } if quiet > 2 * SETTLED && self.probed < PROBES => {
                 self.mode = Mode::Probe { number: self.probed, sent: false, full: false };
@@ -296,9 +317,15 @@ impl FrontEndStimulus {
     }
 
     fn grid(&mut self) -> u32 {
+        let endless = self.ledger.open_from(ENDLESS);
         let rng = &mut self.rng;
         match self.mode {
-            Mode::Work { endless: true, .. } => grid(rng, 4),
+            Mode::Work { spell: Spell::Endless, .. } => grid(rng, 4),
+            Mode::Work { spell: Spell::Long, .. } if endless == 0 => 1 << 31,
+            // Others come and go beside them, so that kernels without end are in each slot.
+            Mode::Work { spell: Spell::Hurried, .. } if endless < self.endless && chance(rng, 1, 2) => {
+                carrying_grid(rng)
+            }
             _ if chance(rng, 1, 50) => 2 * self.params.dispatch().sms().sms() as u32,
             _ => grid(rng, u64::MAX),
         }
@@ -325,7 +352,12 @@ impl Stimulus for FrontEndStimulus {
         } else {
             self.clear();
         }
-        let rst_ni = !(self.step() || (cycle < 2 || !self.ending) && reset(&mut self.rng, cycle));
+        self.cycle = cycle;
+        if !self.ending && cycle == STEADY.start.midpoint(STEADY.end) {
+            self.mode = Mode::Work { left: STEADY.end - cycle, spell: Spell::Long };
+        }
+        let quiet = self.ending || STEADY.contains(&cycle);
+        let rst_ni = !(self.step() || (cycle < 2 || !quiet) && reset(&mut self.rng, cycle));
         let mut phase = self.phase.next(&mut self.rng);
         match self.mode {
             Mode::Drain { .. } => {
@@ -339,10 +371,18 @@ impl Stimulus for FrontEndStimulus {
                 phase.finisher = if full { phase.finisher.max(8) } else { 0 };
             }
             // Until nothing has room.
-            Mode::Work { endless: true, left } if left > 750 => {
+            Mode::Work { spell: Spell::Endless, left } if left > 750 => {
                 phase = Phase { producer: 16, consumer: 16, finisher: 0, ..phase };
             }
-            Mode::Work { .. } => {}
+            Mode::Work { spell, .. } => {
+                if spell == Spell::Hurried {
+                    phase = spell.phase(phase);
+                }
+                if matches!(spell, Spell::Hurried | Spell::Long) {
+                    // They wait for no kernel, for some never end.
+                    self.host.free = 2;
+                }
+            }
         }
 
         let waited = self.host.offered;
@@ -385,8 +425,8 @@ impl Stimulus for FrontEndStimulus {
 
     fn finish(&mut self) {
         self.drain();
-        if let Mode::Work { left, endless: false } = self.mode {
-            self.mode = Mode::Work { left: left.min(LAST_WORK), endless: false };
+        if let Mode::Work { left, spell: Spell::Usual } = self.mode {
+            self.mode = Mode::Work { left: left.min(LAST_WORK), spell: Spell::Usual };
         }
     }
 

@@ -133,8 +133,11 @@ impl Stimulus for PartitionsStimulus {
             self.seen(last);
         }
         let phase = self.phase.next(&mut self.rng);
-        self.in_reset = self.ending.is_none() && reset(&mut self.rng, cycle);
-        if self.write.is_none() {
+        self.in_reset = self.ending.is_none() && (reset(&mut self.rng, cycle) || self.rng.below(500) == 0);
+        if self.in_reset && chance(&mut self.rng, 1, 2) {
+            // In a reset a write may be withdrawn.
+            self.write = None;
+        } else if self.write.is_none() {
             self.write = match &mut self.ending {
                 None if chance(&mut self.rng, phase.producer, 16) => Some(partition_write(&mut self.rng, 8)),
                 Some(Ending::Fill { word }) if *word < PARTITIONS * self.sms.div_ceil(WORD) => {

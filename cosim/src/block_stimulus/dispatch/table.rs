@@ -2,7 +2,7 @@
 
 use super::super::ledger::Ledger;
 use super::super::{Phase, chance, reset};
-use super::{ENDLESS, SETTLED, grid, launch, set};
+use super::{ENDLESS, SETTLED, Spell, carrying_grid, grid, launch, set};
 use crate::stimulus::{Rng, Stimulus};
 use windlass_rtl::model::ones;
 use windlass_rtl::params::{DONE_PORTS, SmLimits, TableParams};
@@ -49,8 +49,7 @@ pub(in super::super) struct TableStimulus {
     /// By slot. An arbiter is given a grid at once.
     ledger: Ledger,
     ending: Option<Ending>,
-    /// Many grids have no end, until the next reset.
-    endless: bool,
+    spell: Spell,
     /// The last cycle was none of reset, so that its outputs say something.
     was_running: bool,
 }
@@ -78,7 +77,7 @@ impl TableStimulus {
             done_err: outputs.slot("done_err_o"),
             ledger: Ledger::new(params.slots()),
             ending: None,
-            endless: false,
+            spell: Spell::Usual,
             was_running: false,
         }
     }
@@ -92,7 +91,7 @@ impl TableStimulus {
     /// Slots that the completion ports name, and whether they are valid; the CTAs that end are counted.
     fn ends(&mut self, rate: u64) -> Vec<(usize, bool)> {
         // At the end those that can end.
-        let most = if self.ending.is_some() { ENDLESS / 2 } else { u32::MAX };
+        let most = if self.ending.is_some() { ENDLESS } else { u32::MAX };
         let running = |stage| matches!(stage, Stage::Running { left } if left > 0 && left < most);
         let same = self.pick(running);
         // An arbiter gets the kernel before a CTA of it can end, rightly or wrongly.
@@ -188,11 +187,12 @@ impl Stimulus for TableStimulus {
         if self.was_running {
             self.seen(last);
         }
-        let mut phase = self.phase.next(&mut self.rng);
+        let mut phase = self.spell.phase(self.phase.next(&mut self.rng));
         let rst_ni = match self.ending {
             Some(_) => !self.only_endless(),
+            // What has no end, a reset sweeps away.
             None if self.ledger.open_from(ENDLESS) > 0 && self.rng.below(100) == 0 => false,
-            None => !reset(&mut self.rng, cycle),
+            None => !(self.spell.ends(&mut self.rng) || reset(&mut self.rng, cycle)),
         };
         self.was_running = rst_ni;
         if self.ending.is_some() {
@@ -218,7 +218,11 @@ impl Stimulus for TableStimulus {
             ends[slot % DONE_PORTS] = (if written { slot } else { ends[0].0 }, written);
         }
         let rng = &mut self.rng;
-        let grid = grid(rng, if self.endless { 8 } else { 500 });
+        let grid = match self.spell {
+            Spell::Hurried => carrying_grid(rng),
+            Spell::Endless => grid(rng, 8),
+            _ => grid(rng, 500),
+        };
         let launch = launch(rng, SmLimits::H100, grid);
 
         let mut set = |name: &str, value: u128| set(&self.inputs, inputs, name, value);
@@ -266,7 +270,7 @@ impl Stimulus for TableStimulus {
         if !rst_ni {
             self.stages.fill(Stage::Free);
             self.ledger.clear();
-            self.endless = chance(&mut self.rng, 3, 4);
+            self.spell = Spell::next(&mut self.rng);
         }
     }
 

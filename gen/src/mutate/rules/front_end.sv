@@ -1,0 +1,94 @@
+// What a front end's neighbours keep: a beat and a partition write stay until they are taken; ids count up; a kernel has a CTA, which needs a warp
+// and a register unit; a completion's SM is there, and is one of its port's; where there is no completion, or no beat, its number is 0: what
+// is ready then says nothing.
+module front_end_rules #(
+  parameter LN = 3, parameter S = 8, parameter C = 2, parameter K = 1, parameter M = 128, parameter ACTIVE = 1, parameter COUNTERS = 11
+) (
+  input clk_i,
+  input rst_ni,
+  input host_ready_o,
+  input host_valid_i, output legal_host_valid_i,
+  input [7:0] host_id_i, output [7:0] legal_host_id_i,
+  input host_last_i, output legal_host_last_i,
+  input [(K ? K : 1)-1:0] host_up_valid_i, output [(K ? K : 1)-1:0] legal_host_up_valid_i,
+  input [8*(K ? K : 1)-1:0] host_up_id_i, output [8*(K ? K : 1)-1:0] legal_host_up_id_i,
+  input [31:0] host_grid_i, output [31:0] legal_host_grid_i,
+  input host_type_i, output legal_host_type_i,
+  input [2:0] host_part_i, output [2:0] legal_host_part_i,
+  input [6:0] host_warps_i, output [6:0] legal_host_warps_i,
+  input [8:0] host_regs_i, output [8:0] legal_host_regs_i,
+  input [10:0] host_smem_i, output [10:0] legal_host_smem_i,
+  input part_ready_o,
+  input part_valid_i, output legal_part_valid_i,
+  input [2:0] part_id_i, output [2:0] legal_part_id_i,
+  input [2:0] part_word_i, output [2:0] legal_part_word_i,
+  input [31:0] part_mask_i, output [31:0] legal_part_mask_i,
+  input [3:0] done_valid_i,
+  input [4*8-1:0] done_sm_i, output [4*8-1:0] legal_done_sm_i,
+  // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of ACTIVE:
+  input [ACTIVE*1-1:0] a__load_i,
+  input [ACTIVE*1-1:0] a__place_i,
+  input [ACTIVE*16-1:0] a__left_low_q,
+  input [ACTIVE*16-1:0] a__index_low_q,
+  input [ACTIVE*16-1:0] a__index_high_q,
+  // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of ACTIVE:
+  input [ACTIVE*1-1:0] b__load_i,
+  input [ACTIVE*1-1:0] b__place_i,
+  input [ACTIVE*16-1:0] b__left_low_q,
+  input [ACTIVE*16-1:0] b__index_low_q,
+  input [ACTIVE*16-1:0] b__index_high_q,
+  // design u_counters.u_event_%, each of COUNTERS:
+  input [COUNTERS*48-1:0] event__count_q,
+  // design u_counters.u_window_sum:
+  input [47:0] window__count_q,
+  // design u_counters.u_cta_sum:
+  input [47:0] cta__count_q,
+  output near_o
+);
+  // No event was counted 1024 times, no sum has come to 65536, and no kernel to its CTA 1024. A channel that is not there has no kernel.
+  wire [1:0] near;
+  kernels_near #(ACTIVE) a (clk_i, a__load_i, a__place_i, a__left_low_q, a__index_low_q, a__index_high_q, near[0]);
+  kernels_near #(ACTIVE) b (clk_i, b__load_i, b__place_i, b__left_low_q, b__index_low_q, b__index_high_q, near[1]);
+  reg counters_near;
+  integer i;
+  always @* begin
+    counters_near = window__count_q < 65536 & cta__count_q < 65536;
+    for (i = 0; i < COUNTERS; i = i + 1) counters_near = counters_near & event__count_q[i*48 +: 48] < 1024;
+  end
+  assign near_o = near[0] & (C == 1 | near[1]) & counters_near;
+
+  localparam W = 8 + 1 + 9 * (K ? K : 1) + 32 + 1 + 3 + 7 + 9 + 11;
+  reg waits, begun;
+  reg [7:0] next_id;
+  reg [W-1:0] beat;
+  wire valid = host_valid_i;
+  wire [7:0] id = !valid ? 0 : begun ? next_id : host_id_i;
+  wire [31:0] grid = valid & host_grid_i == 0 ? 1 : host_grid_i;
+  wire [6:0] warps = valid & host_warps_i == 0 ? 1 : host_warps_i;
+  wire [8:0] regs = valid & host_regs_i == 0 ? 1 : host_regs_i;
+  wire [W-1:0] now = rst_ni & waits ? beat
+    : {id, host_last_i, host_up_valid_i, host_up_id_i, grid, host_type_i, host_part_i, warps, regs, host_smem_i};
+  wire taken = legal_host_valid_i & host_ready_o;
+  always @(posedge clk_i) begin
+    waits <= rst_ni & legal_host_valid_i & ~host_ready_o;
+    beat <= now;
+    begun <= rst_ni & (begun | taken);
+    if (taken) next_id <= legal_host_id_i + (K == 0 | legal_host_last_i);
+  end
+  assign legal_host_valid_i = rst_ni & waits | valid;
+  assign {legal_host_id_i, legal_host_last_i, legal_host_up_valid_i, legal_host_up_id_i, legal_host_grid_i, legal_host_type_i,
+          legal_host_part_i, legal_host_warps_i, legal_host_regs_i, legal_host_smem_i} = now;
+
+  sm_partitions_rules write (
+    clk_i, rst_ni, part_ready_o, part_valid_i, legal_part_valid_i, part_id_i, legal_part_id_i, part_word_i, legal_part_word_i,
+    part_mask_i, legal_part_mask_i
+  );
+
+  genvar p;
+  generate
+    for (p = 0; p < 4; p = p + 1) begin : port
+      wire [7:0] sm = {done_sm_i[p*8+2 +: 6], 2'd0} + p;
+      assign legal_done_sm_i[p*8 +: 8] = !done_valid_i[p] ? 0 : sm < S ? sm : p;
+    end
+  endgenerate
+endmodule

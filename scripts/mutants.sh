@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Mutants of every block at 8 slots and 8 SMs, one block after the other: the table of docs/measurements/mutation.md.
+# scripts/mutants.sh [BLOCK ...]; WINDLASS names another program. What became of each mutant is in build/mutants/BLOCK.json.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+windlass=${WINDLASS:-target/release/windlass}
+mkdir -p build/mutants
+if [ $# = 0 ]; then
+  set -- find_first round_robin oldest_first window_matrix window_list upstream_load kernel_scheduler kernel_table sm_occupancy \
+    sm_partitions cta_arbiter_single cta_arbiter_typed front_end
+fi
+for block; do
+  case $block in
+    sm_*) size="--sms 8" ;;
+    cta_* | front_end) size="--slots 8 --sms 8" ;;
+    *) size="--slots 8" ;;
+  esac
+  case $block in
+    front_end) prove=1 ;;
+    window_list) prove=8 ;;
+    *) prove=4 ;;
+  esac
+  json=build/mutants/$block.json
+  # shellcheck disable=SC2086 # two words
+  "$windlass" mutate --block "$block" $size --jobs 1 --prove "$prove" --json >"$json" || [ $? = 1 ]
+  row="| \`$block\` |"
+  for field in caught equivalent excluded late survived score_percent cycles seconds; do
+    row+=" $(grep -o "\"$field\":[0-9.]*" "$json" | head -1 | cut -d: -f2) |"
+  done
+  echo "$row"
+done
