@@ -50,13 +50,22 @@ impl Bench {
                         ("READY", if list { params.slots() } else { 0 }),
                         ("CLOSE", 2 + late),
                     ],
-                    lemma_params: Vec::new(),
-                    lemmas: (!list).then_some(Lemmas {
-                        name: "window_matrix",
-                        text: include_str!("properties/window_matrix_lemmas.sv"),
-                        copies: 1,
+                    // Entries of each slot's list.
+                    lemma_params: if list { vec![("E", params.slots() - 1)] } else { Vec::new() },
+                    lemmas: Some(if list {
+                        Lemmas {
+                            name: "window_list",
+                            text: include_str!("properties/window_list_lemmas.sv"),
+                            copies: 1,
+                        }
+                    } else {
+                        Lemmas {
+                            name: "window_matrix",
+                            text: include_str!("properties/window_matrix_lemmas.sv"),
+                            copies: 1,
+                        }
                     }),
-                    induction: (!list).then_some(1),
+                    induction: Some(1),
                 }
             }
             BlockSpec::FindFirst(params) => Self {
@@ -210,8 +219,7 @@ impl Bench {
             }
             BlockSpec::KernelScheduler(params) => {
                 let (window, upstream) = (params.window(), params.upstream());
-                // The lemmas are those of a matrix in two steps.
-                let matrix = params.kind() == WindowKind::Matrix && !window.pipelined();
+                let list = params.kind() == WindowKind::List;
                 Self {
                     name: "kernel_scheduler",
                     text: include_str!("properties/kernel_scheduler.sv"),
@@ -222,13 +230,21 @@ impl Bench {
                         ("M", upstream.scheduled()),
                         ("MASK", (upstream.encoding() == Encoding::Mask).into()),
                     ],
-                    lemma_params: Vec::new(),
-                    lemmas: matrix.then_some(Lemmas {
-                        name: "kernel_scheduler",
-                        text: include_str!("properties/kernel_scheduler_lemmas.sv"),
-                        copies: 1,
+                    lemma_params: vec![("LATE", window.pipelined().into())],
+                    lemmas: Some(if list {
+                        Lemmas {
+                            name: "kernel_scheduler_list",
+                            text: include_str!("properties/kernel_scheduler_list_lemmas.sv"),
+                            copies: 1,
+                        }
+                    } else {
+                        Lemmas {
+                            name: "kernel_scheduler_matrix",
+                            text: include_str!("properties/kernel_scheduler_matrix_lemmas.sv"),
+                            copies: 1,
+                        }
                     }),
-                    induction: matrix.then_some(1),
+                    induction: Some(1),
                 }
             }
         }
