@@ -94,8 +94,10 @@ fn kernel_table() {
 fn sm_array_and_arbiters() {
     proved(spec("sm_occupancy", |_| {}), &options(9, 14));
     proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Single)), &options(2, 0));
+    // Beyond 24 SMs there is more than one group of lanes.
+    proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (32, ArbiterKind::Single)), &options(2, 0));
     proved(spec("sm_partitions", |_| {}), &options(8, 10));
-    proved(spec("sm_partitions", |r| r.sms = 16), &options(1, 0));
+    proved(spec("sm_partitions", |r| r.sms = 132), &options(1, 0));
     proved(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
     proved(spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }), &options(1, 0));
     proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
@@ -232,6 +234,7 @@ fn larger_sizes() {
         &patient(2, 0),
     );
     proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (8, SmLimits::H100)), &patient(8, 16));
+    proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (132, SmLimits::H100)), &patient(1, 0));
     let whole = |r: &mut Request| (r.slots, r.sms, r.arbiter) = (32, 132, ArbiterKind::Typed { active: 2 });
     proved(spec("cta_arbiter_typed", whole), &patient(2, 0));
     shown(

@@ -137,8 +137,6 @@ impl Bench {
             }
             BlockSpec::SmOccupancy { params, requesters } => {
                 let limits = params.limits();
-                // The lemmas are those of one group of lanes.
-                let one_group = params.lanes() <= 8;
                 Self {
                     name: "sm_occupancy",
                     text: include_str!("properties/sm_occupancy.sv"),
@@ -152,30 +150,26 @@ impl Bench {
                         ("SMEM", limits.smem().into()),
                     ],
                     lemma_params: vec![("L", params.lanes()), ("D", DONE_PORTS)],
-                    lemmas: one_group.then_some(Lemmas {
+                    lemmas: Some(Lemmas {
                         name: "sm_occupancy",
                         text: include_str!("properties/sm_occupancy_lemmas.sv"),
                         copies: 1,
                     }),
-                    induction: one_group.then_some(1),
+                    induction: Some(1),
                 }
             }
-            BlockSpec::SmPartitions { params, requesters } => {
-                // The lemmas are those of one group of lanes.
-                let one_group = params.lanes() <= 8;
-                Self {
+            BlockSpec::SmPartitions { params, requesters } => Self {
+                name: "sm_partitions",
+                text: include_str!("properties/sm_partitions.sv"),
+                params: vec![("S", params.sms()), ("Q", requesters), ("G", params.lanes().div_ceil(8))],
+                lemma_params: vec![("L", params.lanes())],
+                lemmas: Some(Lemmas {
                     name: "sm_partitions",
-                    text: include_str!("properties/sm_partitions.sv"),
-                    params: vec![("S", params.sms()), ("Q", requesters), ("G", params.lanes().div_ceil(8))],
-                    lemma_params: vec![("L", params.lanes())],
-                    lemmas: one_group.then_some(Lemmas {
-                        name: "sm_partitions",
-                        text: include_str!("properties/sm_partitions_lemmas.sv"),
-                        copies: 1,
-                    }),
-                    induction: one_group.then_some(1),
-                }
-            }
+                    text: include_str!("properties/sm_partitions_lemmas.sv"),
+                    copies: 1,
+                }),
+                induction: Some(1),
+            },
             BlockSpec::CtaArbiter(params) => Self {
                 name: "cta_arbiter",
                 text: include_str!("properties/cta_arbiter.sv"),

@@ -8,6 +8,9 @@ use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
 /// The module at the top of what is proved.
 pub(super) const TOP: &str = "harness";
 
+/// Lanes of a group of SMs.
+const GROUP: usize = 8;
+
 /// A module that instantiates the design, its properties and their lemmas.
 pub(super) fn harness(design: &Design, bench: &Bench) -> String {
     let top = design.top();
@@ -136,14 +139,17 @@ struct Input<'a> {
     count: &'a str,
     /// Where each element is a memory, the parameter that says how many words it has; else empty.
     words: &'a str,
-    /// The instance that it is in, with `%` for the number where there is one for each; empty for the design itself.
+    /// The instance that it is in, with `%` for the number where there is one for each, and `#` for its group; empty for the design itself.
     within: &'a str,
 }
 
 impl Input<'_> {
     /// The escaped name of an element, for a copy of the lemmas.
     fn element(&self, index: usize, copy: usize) -> String {
-        let within = self.within.replace('%', &index.to_string()).replace('@', &copy.to_string());
+        let (group, index) =
+            if self.within.contains('#') { (index / GROUP, index % GROUP) } else { (0, index) };
+        let within = self.within.replace('#', &group.to_string()).replace('%', &index.to_string());
+        let within = within.replace('@', &copy.to_string());
         // `warps__at_c_q` is `at_c_q`: where two instances have registers of one name.
         let name = self.name.rsplit_once("__").map_or(self.name, |(_, name)| name);
         let name = match name.rsplit_once('_') {
@@ -169,7 +175,7 @@ impl Input<'_> {
 
 /// The inputs of a module of properties or lemmas. In the latter, comments in its header say where those that follow come from: `// properties:`, `// design:`,
 /// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances; `, words of E:`
-/// after it where each is a memory. `@` is the number of the copy, where there are several.
+/// after it where each is a memory. `#` is the number of the group where elements are in groups of 8, and counted in each of them. `@` is the number of the copy, where there are several.
 fn inputs(text: &str) -> Vec<Input<'_>> {
     let mut wires = Vec::new();
     let mut from = "";
