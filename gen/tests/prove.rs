@@ -61,7 +61,9 @@ fn windows() {
     proved(spec("window_matrix", |r| r.retire_ports = 1), &options(2, 0));
     proved(spec("window_matrix", |r| r.pipelined = true), &options(6, 16));
     proved(spec("window_matrix", |r| r.slots = 8), &options(2, 0));
-    shown(spec("window_list", |_| {}), &options(12, 24));
+    proved(spec("window_list", |_| {}), &options(2, 0));
+    // The states that matter are found sooner without lemmas.
+    shown(spec("window_list", |_| {}), &ProveOptions { unbounded: false, ..options(12, 24) });
 }
 
 #[test]
@@ -70,7 +72,8 @@ fn upstream_load_and_scheduler() {
     proved(spec("upstream_load", |r| r.encoding = Encoding::Mask), &options(4, 8));
     proved(spec("kernel_scheduler", |_| {}), &options(8, 12));
     proved(spec("kernel_scheduler", |r| (r.encoding, r.scheduled) = (Encoding::Mask, 255)), &options(4, 12));
-    shown(spec("kernel_scheduler", |r| r.window = WindowKind::List), &options(6, 24));
+    proved(spec("kernel_scheduler", |r| r.pipelined = true), &options(4, 12));
+    proved(spec("kernel_scheduler", |r| r.window = WindowKind::List), &options(6, 24));
 }
 
 #[test]
@@ -91,8 +94,10 @@ fn kernel_table() {
 fn sm_array_and_arbiters() {
     proved(spec("sm_occupancy", |_| {}), &options(9, 14));
     proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Single)), &options(2, 0));
+    // Beyond 24 SMs there is more than one group of lanes.
+    proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (32, ArbiterKind::Single)), &options(2, 0));
     proved(spec("sm_partitions", |_| {}), &options(8, 10));
-    proved(spec("sm_partitions", |r| r.sms = 16), &options(1, 0));
+    proved(spec("sm_partitions", |r| r.sms = 132), &options(1, 0));
     proved(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
     proved(spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }), &options(1, 0));
     proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
@@ -151,6 +156,28 @@ fn a_window_that_forgets_a_dependency_is_noticed() {
     fails(spec, 6, fault, "lemmas.place[3].b_has_its_row.holds_here");
 }
 
+/// Its kernel would wait for ever.
+#[test]
+fn a_list_that_is_not_cleared_is_noticed() {
+    let fault = ["window_list_slot", "clear_i & (entries_rdata_o", "1'h0 & (entries_rdata_o"];
+    fails(
+        spec("window_list", |_| {}),
+        14,
+        fault,
+        "lemmas.slot[1].position[0].a_waits_for_no_other.holds_here",
+    );
+}
+
+/// One kernel beyond the limit is enough for an id to name two: 256 kernels later than a search from the reset comes, but not than the step.
+#[test]
+fn a_host_that_is_let_too_far_ahead_is_noticed() {
+    let spec = spec("kernel_scheduler", |r| (r.encoding, r.scheduled) = (Encoding::Mask, 255));
+    let broken = broken(spec, "upstream_load", "oldest_valid_i & (newer >= 8'hff)", "1'h0");
+    let report = prove::prove_design(spec, &broken, &options(4, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let again = report.properties.iter().find(|p| p.name == "id_is_not_sent_again").expect("the property");
+    assert!(matches!(again.verdict, Verdict::NotInductive { .. }), "{again:#?}");
+}
+
 #[test]
 fn a_window_that_offers_the_newest_is_noticed() {
     let fault = [
@@ -198,8 +225,16 @@ fn larger_sizes() {
     }
     proved(spec("kernel_table", slots(8)), &patient(2, 16));
     proved(spec("round_robin", slots(32)), &patient(2, 0));
-    shown(spec("window_list", slots(8)), &patient(12, 0));
+    proved(spec("window_list", slots(8)), &patient(2, 0));
+    proved(
+        spec("kernel_scheduler", |r| {
+            slots(8)(r);
+            r.window = WindowKind::List;
+        }),
+        &patient(2, 0),
+    );
     proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (8, SmLimits::H100)), &patient(8, 16));
+    proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (132, SmLimits::H100)), &patient(1, 0));
     let whole = |r: &mut Request| (r.slots, r.sms, r.arbiter) = (32, 132, ArbiterKind::Typed { active: 2 });
     proved(spec("cta_arbiter_typed", whole), &patient(2, 0));
     shown(

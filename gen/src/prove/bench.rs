@@ -50,13 +50,22 @@ impl Bench {
                         ("READY", if list { params.slots() } else { 0 }),
                         ("CLOSE", 2 + late),
                     ],
-                    lemma_params: Vec::new(),
-                    lemmas: (!list).then_some(Lemmas {
-                        name: "window_matrix",
-                        text: include_str!("properties/window_matrix_lemmas.sv"),
-                        copies: 1,
+                    // Entries of each slot's list.
+                    lemma_params: if list { vec![("E", params.slots() - 1)] } else { Vec::new() },
+                    lemmas: Some(if list {
+                        Lemmas {
+                            name: "window_list",
+                            text: include_str!("properties/window_list_lemmas.sv"),
+                            copies: 1,
+                        }
+                    } else {
+                        Lemmas {
+                            name: "window_matrix",
+                            text: include_str!("properties/window_matrix_lemmas.sv"),
+                            copies: 1,
+                        }
                     }),
-                    induction: (!list).then_some(1),
+                    induction: Some(1),
                 }
             }
             BlockSpec::FindFirst(params) => Self {
@@ -128,8 +137,6 @@ impl Bench {
             }
             BlockSpec::SmOccupancy { params, requesters } => {
                 let limits = params.limits();
-                // The lemmas are those of one group of lanes.
-                let one_group = params.lanes() <= 8;
                 Self {
                     name: "sm_occupancy",
                     text: include_str!("properties/sm_occupancy.sv"),
@@ -143,30 +150,26 @@ impl Bench {
                         ("SMEM", limits.smem().into()),
                     ],
                     lemma_params: vec![("L", params.lanes()), ("D", DONE_PORTS)],
-                    lemmas: one_group.then_some(Lemmas {
+                    lemmas: Some(Lemmas {
                         name: "sm_occupancy",
                         text: include_str!("properties/sm_occupancy_lemmas.sv"),
                         copies: 1,
                     }),
-                    induction: one_group.then_some(1),
+                    induction: Some(1),
                 }
             }
-            BlockSpec::SmPartitions { params, requesters } => {
-                // The lemmas are those of one group of lanes.
-                let one_group = params.lanes() <= 8;
-                Self {
+            BlockSpec::SmPartitions { params, requesters } => Self {
+                name: "sm_partitions",
+                text: include_str!("properties/sm_partitions.sv"),
+                params: vec![("S", params.sms()), ("Q", requesters), ("G", params.lanes().div_ceil(8))],
+                lemma_params: vec![("L", params.lanes())],
+                lemmas: Some(Lemmas {
                     name: "sm_partitions",
-                    text: include_str!("properties/sm_partitions.sv"),
-                    params: vec![("S", params.sms()), ("Q", requesters), ("G", params.lanes().div_ceil(8))],
-                    lemma_params: vec![("L", params.lanes())],
-                    lemmas: one_group.then_some(Lemmas {
-                        name: "sm_partitions",
-                        text: include_str!("properties/sm_partitions_lemmas.sv"),
-                        copies: 1,
-                    }),
-                    induction: one_group.then_some(1),
-                }
-            }
+                    text: include_str!("properties/sm_partitions_lemmas.sv"),
+                    copies: 1,
+                }),
+                induction: Some(1),
+            },
             BlockSpec::CtaArbiter(params) => Self {
                 name: "cta_arbiter",
                 text: include_str!("properties/cta_arbiter.sv"),
@@ -210,8 +213,7 @@ impl Bench {
             }
             BlockSpec::KernelScheduler(params) => {
                 let (window, upstream) = (params.window(), params.upstream());
-                // The lemmas are those of a matrix in two steps.
-                let matrix = params.kind() == WindowKind::Matrix && !window.pipelined();
+                let list = params.kind() == WindowKind::List;
                 Self {
                     name: "kernel_scheduler",
                     text: include_str!("properties/kernel_scheduler.sv"),
@@ -222,13 +224,21 @@ impl Bench {
                         ("M", upstream.scheduled()),
                         ("MASK", (upstream.encoding() == Encoding::Mask).into()),
                     ],
-                    lemma_params: Vec::new(),
-                    lemmas: matrix.then_some(Lemmas {
-                        name: "kernel_scheduler",
-                        text: include_str!("properties/kernel_scheduler_lemmas.sv"),
-                        copies: 1,
+                    lemma_params: vec![("LATE", window.pipelined().into())],
+                    lemmas: Some(if list {
+                        Lemmas {
+                            name: "kernel_scheduler_list",
+                            text: include_str!("properties/kernel_scheduler_list_lemmas.sv"),
+                            copies: 1,
+                        }
+                    } else {
+                        Lemmas {
+                            name: "kernel_scheduler_matrix",
+                            text: include_str!("properties/kernel_scheduler_matrix_lemmas.sv"),
+                            copies: 1,
+                        }
                     }),
-                    induction: matrix.then_some(1),
+                    induction: Some(1),
                 }
             }
         }

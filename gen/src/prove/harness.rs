@@ -8,6 +8,9 @@ use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
 /// The module at the top of what is proved.
 pub(super) const TOP: &str = "harness";
 
+/// Lanes of a group of SMs.
+const GROUP: usize = 8;
+
 /// A module that instantiates the design, its properties and their lemmas.
 pub(super) fn harness(design: &Design, bench: &Bench) -> String {
     let top = design.top();
@@ -65,9 +68,10 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
             for wire in &wires {
                 let names: Vec<String> = match wire.from {
                     From::Properties | From::Design => vec![wire.element(0, copy)],
-                    From::EachOf => {
-                        (0..bench.param(wire.count)).rev().map(|i| wire.element(i, copy)).collect()
-                    }
+                    From::EachOf => (0..bench.param(wire.count))
+                        .rev()
+                        .flat_map(|i| wire.words(&wire.element(i, copy), bench.param(wire.words)))
+                        .collect(),
                 };
                 for name in &names {
                     // Flattening joins a wire of that name with the one inside the instance.
@@ -134,14 +138,19 @@ pub(crate) struct Input<'a> {
     pub range: String,
     /// The parameter that says how many elements there are; empty for a single one.
     pub count: &'a str,
-    /// The instance that it is in, with `%` for the number where there is one for each; empty for the design itself.
+    /// Where each element is a memory, the parameter that says how many words it has; else empty.
+    words: &'a str,
+    /// The instance that it is in, with `%` for the number where there is one for each, and `#` for its group; empty for the design itself.
     pub within: &'a str,
 }
 
 impl Input<'_> {
     /// The escaped name of an element, for a copy of the lemmas.
     pub fn element(&self, index: usize, copy: usize) -> String {
-        let within = self.within.replace('%', &index.to_string()).replace('@', &copy.to_string());
+        let (group, index) =
+            if self.within.contains('#') { (index / GROUP, index % GROUP) } else { (0, index) };
+        let within = self.within.replace('#', &group.to_string()).replace('%', &index.to_string());
+        let within = within.replace('@', &copy.to_string());
         // `warps__at_c_q` is `at_c_q`: where two instances have registers of one name.
         let name = self.name.rsplit_once("__").map_or(self.name, |(_, name)| name);
         let name = match name.rsplit_once('_') {
@@ -155,11 +164,19 @@ impl Input<'_> {
         let within = if within.is_empty() { within } else { format!(".{within}") };
         format!("\\{root}{within}.{name} ")
     }
+
+    /// The words of an element that is a memory, the last first; else the element.
+    fn words(&self, element: &str, words: usize) -> Vec<String> {
+        if self.words.is_empty() {
+            return vec![element.into()];
+        }
+        (0..words).rev().map(|word| format!("{}[{word}] ", element.trim_end())).collect()
+    }
 }
 
 /// The inputs of a module of properties or lemmas. In the latter, comments in its header say where those that follow come from: `// properties:`, `// design:`,
-/// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances. `@` is the number of
-/// the copy, where there are several.
+/// `// design, each of N:` for registers of an array, `// design u_part:` and `// design u_part_%, each of N:` for those of instances; `, words of E:`
+/// after it where each is a memory. `#` is the number of the group where elements are in groups of 8, and counted in each of them. `@` is the number of the copy, where there are several.
 pub(crate) fn inputs(text: &str) -> Vec<Input<'_>> {
     let mut wires = Vec::new();
     let mut from = "";
@@ -180,14 +197,18 @@ pub(crate) fn inputs(text: &str) -> Vec<Input<'_>> {
                 None => ("[0:0]".to_string(), port),
             };
             let (place, count) = from.split_once(", each of ").unwrap_or((from, ""));
+            let (count, words) = count.split_once(", words of ").unwrap_or((count, ""));
             let (place, within) = place.split_once(' ').unwrap_or((place, ""));
-            let range = range.replacen(&format!("[{count}*"), "[", usize::from(!count.is_empty()));
+            let mut range = range;
+            for many in [count, words].into_iter().filter(|many| !many.is_empty()) {
+                range = range.replacen(&format!("[{many}*"), "[", 1);
+            }
             let from = match (place, count) {
                 ("properties", _) => From::Properties,
                 (_, "") => From::Design,
                 (_, _) => From::EachOf,
             };
-            wires.push(Input { from, name, range, count, within });
+            wires.push(Input { from, name, range, count, words, within });
         }
     }
     wires
@@ -208,13 +229,26 @@ mod tests {
     #[test]
     fn inputs_of_lemmas() {
         let text = "module x_lemmas #(parameter N = 8) (\n  // properties:\n  input on,\n  input [N-1:0] used, input b,\n  \
-                    // design, each of N:\n  input [N*LN-1:0] slots_q\n);\n";
+                    // design, each of N:\n  input [N*LN-1:0] slots_q,\n  \
+                    // design u_list_%, each of N, words of E:\n  input [N*E*8-1:0] words\n);\n";
         let wires = inputs(text);
         let got: Vec<(&str, &str, &str)> =
             wires.iter().map(|w| (w.name, w.range.as_str(), w.count)).collect();
         assert_eq!(
             got,
-            [("on", "[0:0]", ""), ("used", "[N-1:0]", ""), ("b", "[0:0]", ""), ("slots_q", "[LN-1:0]", "N")]
+            [
+                ("on", "[0:0]", ""),
+                ("used", "[N-1:0]", ""),
+                ("b", "[0:0]", ""),
+                ("slots_q", "[LN-1:0]", "N"),
+                ("words", "[8-1:0]", "N")
+            ]
+        );
+        let words = wires.last().expect("a memory");
+        assert_eq!(words.words, "E");
+        assert_eq!(
+            words.words(&words.element(3, 0), 2),
+            ["\\dut.u_list_3.words[1] ", "\\dut.u_list_3.words[0] "]
         );
     }
 }

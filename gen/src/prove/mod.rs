@@ -252,7 +252,7 @@ fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, P
         files.insert(1, "lemmas.sv");
     }
     let script = format!(
-        "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nflatten\nmemory_map\nasync2sync\nchformal -lower\n\
+        "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
          opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
          write_smt2 -wires model.smt2\n",
         files.join(" "),

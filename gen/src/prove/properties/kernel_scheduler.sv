@@ -38,12 +38,38 @@ module kernel_scheduler_properties #(
   always @(posedge clk_i) next_id <= !rst_ni ? 0 : next_id + sends;
   always @* if (on) assume (!host_valid_i | host_id_i == next_id);
 
+  // A, from its send to its retirement.
+  wire [N-1:0] one = 1;
+  (* anyseq *) wire pick_a;
+  reg a, a_runs, a_done;
+  reg [N-1:0] a_slot;
+  reg [7:0] a_id;
+  wire take_a = sends & pick_a & ~a;
+  reg retires;
+  integer r;
+  always @* begin
+    retires = 0;
+    for (r = 0; r < R; r = r + 1)
+      if (ret_valid_i[r] & ret_ready_o[r] & |(a_slot & (one << ret_slot_i[r*LN +: LN]))) retires = 1;
+  end
+  always @(posedge clk_i) begin
+    a <= rst_ni & (a | take_a);
+    a_runs <= rst_ni & (a_runs | a & disp_valid_o & disp_ready_i & |(a_slot & (one << disp_slot_o)));
+    a_done <= rst_ni & (a_done | a_runs & retires);
+    if (take_a) begin
+      a_slot <= ins_slot_o;
+      a_id <= host_id_i;
+    end
+  end
+
   // How many kernels were sent after the oldest one that has a place.
   wire [7:0] newer = next_id - oldest_id_o - 8'd1;
 
   always @* if (on) begin
     // The host would be let so far ahead that an id means two kernels.
     never_beyond_the_limit: assert (!oldest_valid_o | newer <= M);
+    // An id would name two unfinished kernels.
+    id_is_not_sent_again: assert (!(a & ~a_done & sends & host_id_i == a_id));
     // The host would be stopped without reason, or let go on without one.
     stopped_exactly_at_the_limit: assert (stall_limit_o == (host_valid_i & oldest_valid_o & newer >= M));
     // A counter of stalls would count two reasons, or none.
@@ -58,6 +84,7 @@ module kernel_scheduler_properties #(
     // States without which a proof would say little.
     reaches_full: cover (stall_full_o);
     reaches_several_beats: cover (MASK | host_valid_i & host_ready_o & ~host_last_i);
+    reaches_retired: cover (a_done & sends);
     reaches_gap: cover (oldest_valid_o & newer > occupancy_o);
   end
 endmodule

@@ -1,4 +1,4 @@
-// How the registers of sm_occupancy say what sm_occupancy_properties sees of SM s; for one group of lanes.
+// How the registers of sm_occupancy say what sm_occupancy_properties sees of SM s.
 module sm_occupancy_lemmas #(
   parameter S = 8,
   parameter Q = 2,
@@ -49,17 +49,17 @@ module sm_occupancy_lemmas #(
   input [D*11-1:0] smem_0_q, input [D*11-1:0] smem_1_q, input [D*11-1:0] smem_2_q,
   // design u_port_%.u_phase, each of D:
   input [D*3-1:0] port__slice_q,
-  // design u_group_0.u_lane_%, each of L:
+  // design u_group_#.u_lane_%, each of L:
   input [L*1-1:0] empty_c_q, input [L*1-1:0] empty_p_q, input [L*1-1:0] empty_u_q,
   input [L*1-1:0] fit_0_q, input [L*1-1:0] fit_1_q,
   input [L*1-1:0] placed_0_q, input [L*1-1:0] placed_1_q,
-  // design u_group_0.u_lane_%.u_ctas, each of L:
+  // design u_group_#.u_lane_%.u_ctas, each of L:
   input [L*5-1:0] ctas__at_c_q, input [L*5-1:0] ctas__at_p_q, input [L*5-1:0] ctas__at_u_q,
-  // design u_group_0.u_lane_%.u_warps, each of L:
+  // design u_group_#.u_lane_%.u_warps, each of L:
   input [L*6-1:0] warps__at_c_q, input [L*6-1:0] warps__at_p_q, input [L*6-1:0] warps__at_u_q,
-  // design u_group_0.u_lane_%.u_regs, each of L:
+  // design u_group_#.u_lane_%.u_regs, each of L:
   input [L*8-1:0] regs__at_c_q, input [L*8-1:0] regs__at_p_q, input [L*8-1:0] regs__at_u_q,
-  // design u_group_0.u_lane_%.u_smem, each of L:
+  // design u_group_#.u_lane_%.u_smem, each of L:
   input [L*11-1:0] smem__at_c_q, input [L*11-1:0] smem__at_p_q, input [L*11-1:0] smem__at_u_q
 );
   wire [2:0] first = 1;

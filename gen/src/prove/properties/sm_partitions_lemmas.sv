@@ -1,4 +1,4 @@
-// How the registers of sm_partitions say what sm_partitions_properties sees; for one group of lanes.
+// How the registers of sm_partitions say what sm_partitions_properties sees.
 module sm_partitions_lemmas #(
   parameter S = 8,
   parameter Q = 2,
@@ -26,7 +26,7 @@ module sm_partitions_lemmas #(
   input running_q,
   // design, each of Q:
   input [Q*8-1:0] hot_q,
-  // design u_group_0, each of L:
+  // design u_group_#, each of L:
   input [L*8-1:0] at_c_q,
   input [L*8-1:0] at_p_q,
   input [L*8-1:0] at_u_q
