@@ -8,7 +8,10 @@ use rust_hdl::prelude::*;
 /// Bits of a counter.
 pub const COUNT_BITS: usize = 48;
 
-/// Adds up a number of `W` bits.
+/// Adds up a number of `W` bits, at most 16, in three limbs of 16 bits. A carry takes a cycle: the limbs of one sum are seen one
+/// after the other, `low_o` first, `mid_o` in the cycle after it, `high_o` in the one after that.
+///
+/// In one piece the 48 bits were the longest path of the whole front end.
 #[derive(LogicBlock)]
 pub struct SumCounter<const W: usize> {
     info: Info,
@@ -18,9 +21,19 @@ pub struct SumCounter<const W: usize> {
     pub rst_ni: Signal<In, Bit>,
     /// Is added.
     pub by_i: Signal<In, Bits<W>>,
-    /// The sum so far.
-    pub count_o: Signal<Out, Bits<48>>,
-    count: Register<Bits<48>>,
+    /// Bits 0 to 15 of the sum so far.
+    pub low_o: Signal<Out, Bits<16>>,
+    /// Bits 16 to 31 of the sum one cycle ago.
+    pub mid_o: Signal<Out, Bits<16>>,
+    /// Bits 32 to 47 of the sum two cycles ago.
+    pub high_o: Signal<Out, Bits<16>>,
+    low: Register<Bits<16>>,
+    low_carry: Register<Bit>,
+    mid: Register<Bits<16>>,
+    mid_carry: Register<Bit>,
+    high: Register<Bits<16>>,
+    low_sum: Signal<Local, Bits<17>>,
+    mid_sum: Signal<Local, Bits<17>>,
 }
 
 impl<const W: usize> Default for SumCounter<W> {
@@ -29,14 +42,27 @@ impl<const W: usize> Default for SumCounter<W> {
             info: Info::module(
                 "sum_counter",
                 "",
-                &[("by_i", "", "is added"), ("count_o", "", "the sum so far")],
+                &[
+                    ("by_i", "", "is added"),
+                    ("low_o", "", "bits 0 to 15 of the sum so far"),
+                    ("mid_o", "", "bits 16 to 31 of the sum one cycle ago"),
+                    ("high_o", "", "bits 32 to 47 of the sum two cycles ago"),
+                ],
             )
             .param("WIDTH", "w", W),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             by_i: Signal::default(),
-            count_o: Signal::default(),
-            count: Register::default(),
+            low_o: Signal::default(),
+            mid_o: Signal::default(),
+            high_o: Signal::default(),
+            low: Register::default(),
+            low_carry: Register::default(),
+            mid: Register::default(),
+            mid_carry: Register::default(),
+            high: Register::default(),
+            low_sum: Signal::default(),
+            mid_sum: Signal::default(),
         }
     }
 }
@@ -44,10 +70,26 @@ impl<const W: usize> Default for SumCounter<W> {
 impl<const W: usize> Logic for SumCounter<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.count.clk_i.next = self.clk_i.val();
-        self.count.rst_ni.next = self.rst_ni.val();
-        self.count.d_i.next = self.count.q_o.val() + bit_cast::<48, W>(self.by_i.val());
-        self.count_o.next = self.count.q_o.val();
+        self.low.clk_i.next = self.clk_i.val();
+        self.low.rst_ni.next = self.rst_ni.val();
+        self.low_carry.clk_i.next = self.clk_i.val();
+        self.low_carry.rst_ni.next = self.rst_ni.val();
+        self.mid.clk_i.next = self.clk_i.val();
+        self.mid.rst_ni.next = self.rst_ni.val();
+        self.mid_carry.clk_i.next = self.clk_i.val();
+        self.mid_carry.rst_ni.next = self.rst_ni.val();
+        self.high.clk_i.next = self.clk_i.val();
+        self.high.rst_ni.next = self.rst_ni.val();
+        self.low_sum.next = bit_cast::<17, 16>(self.low.q_o.val()) + bit_cast::<17, W>(self.by_i.val());
+        self.low.d_i.next = bit_cast::<16, 17>(self.low_sum.val());
+        self.low_carry.d_i.next = self.low_sum.val().get_bit(16);
+        self.mid_sum.next = bit_cast::<17, 16>(self.mid.q_o.val()) + self.low_carry.q_o.val();
+        self.mid.d_i.next = bit_cast::<16, 17>(self.mid_sum.val());
+        self.mid_carry.d_i.next = self.mid_sum.val().get_bit(16);
+        self.high.d_i.next = self.high.q_o.val() + self.mid_carry.q_o.val();
+        self.low_o.next = self.low.q_o.val();
+        self.mid_o.next = self.mid.q_o.val();
+        self.high_o.next = self.high.q_o.val();
     }
 }
 
@@ -63,10 +105,16 @@ const PORTS: &[PortDoc] = &[
     ("done_i", "", "a completion is taken"),
     ("retired_i", "", "a kernel retires"),
     ("sel_i", "", "number of the counter that is read"),
-    ("count_o", "", "its value, or 0"),
+    (
+        "count_o",
+        "",
+        "value of the counter named two cycles ago, as it was one cycle before that; 0 for a number that none has",
+    ),
 ];
 
 /// All counters: see [`Counter`].
+///
+/// Events go into registers first, so that what happens late in a cycle has little behind it; all counters run one cycle behind.
 #[derive(LogicBlock)]
 pub struct Counters {
     info: Info,
@@ -96,20 +144,40 @@ pub struct Counters {
     pub retired_i: Vec<Signal<In, Bit>>,
     /// Which counter is read.
     pub sel_i: Signal<In, Bits<4>>,
-    /// Its value.
+    /// Its value, two cycles later.
     pub count_o: Signal<Out, Bits<48>>,
+    running: Register<Bit>,
+    occupancy: Register<Bits<8>>,
+    stall_limit: Register<Bit>,
+    stall_full: Register<Bit>,
+    stall_busy: Register<Bit>,
+    simt: Vec<Register<Bit>>,
+    tensor: Vec<Register<Bit>>,
+    waits: Vec<Register<Bit>>,
+    no_room: Vec<Register<Bit>>,
+    done: Vec<Register<Bit>>,
+    retired: Vec<Register<Bit>>,
     /// CTAs on SMs.
     ctas: Register<Bits<16>>,
     window_sum: SumCounter<8>,
     cta_sum: SumCounter<16>,
     event: Vec<SumCounter<3>>,
+    /// Which counter is read for the middle limb, and for the high one.
+    sel_mid: Register<Bits<4>>,
+    sel_high: Register<Bits<4>>,
+    /// The low limb waits two cycles for the high one, the middle one waits one.
+    low: Register<Bits<16>>,
+    low_too: Register<Bits<16>>,
+    mid: Register<Bits<16>>,
     by: Vec<Signal<Local, Bits<3>>>,
-    ctas_next: Signal<Local, Bits<16>>,
-    count: Signal<Local, Bits<48>>,
+    up: Signal<Local, Bits<3>>,
+    down: Signal<Local, Bits<3>>,
+    low_read: Signal<Local, Bits<16>>,
+    mid_read: Signal<Local, Bits<16>>,
+    high_read: Signal<Local, Bits<16>>,
     none: Constant<Bits<3>>,
     one: Constant<Bits<3>>,
-    one_cta: Constant<Bits<16>>,
-    zero: Constant<Bits<48>>,
+    zero: Constant<Bits<16>>,
     at_window_sum: Constant<Bits<4>>,
     at_cta_sum: Constant<Bits<4>>,
     at: Vec<Constant<Bits<4>>>,
@@ -157,16 +225,34 @@ impl Counters {
             retired_i: bank(retire_ports),
             sel_i: Signal::default(),
             count_o: Signal::default(),
+            running: Register::default(),
+            occupancy: Register::default(),
+            stall_limit: Register::default(),
+            stall_full: Register::default(),
+            stall_busy: Register::default(),
+            simt: bank(channels),
+            tensor: bank(channels),
+            waits: bank(channels),
+            no_room: bank(channels),
+            done: bank(4),
+            retired: bank(retire_ports),
             ctas: Register::default(),
             window_sum: SumCounter::default(),
             cta_sum: SumCounter::default(),
             event: bank(EVENTS.len()),
+            sel_mid: Register::default(),
+            sel_high: Register::default(),
+            low: Register::default(),
+            low_too: Register::default(),
+            mid: Register::default(),
             by: bank(EVENTS.len()),
-            ctas_next: Signal::default(),
-            count: Signal::default(),
+            up: Signal::default(),
+            down: Signal::default(),
+            low_read: Signal::default(),
+            mid_read: Signal::default(),
+            high_read: Signal::default(),
             none: number(0),
             one: number(1),
-            one_cta: number(1),
             zero: number(0),
             at_window_sum: number(at(Counter::WindowSum)),
             at_cta_sum: number(at(Counter::CtaSum)),
@@ -181,72 +267,147 @@ impl Counters {
 impl Logic for Counters {
     #[hdl_gen]
     fn update(&mut self) {
+        self.running.clk_i.next = self.clk_i.val();
+        self.running.rst_ni.next = self.rst_ni.val();
+        self.running.d_i.next = true;
+        self.occupancy.clk_i.next = self.clk_i.val();
+        self.occupancy.rst_ni.next = self.rst_ni.val();
+        self.occupancy.d_i.next = self.occupancy_i.val();
+        self.stall_limit.clk_i.next = self.clk_i.val();
+        self.stall_limit.rst_ni.next = self.rst_ni.val();
+        self.stall_limit.d_i.next = self.stall_limit_i.val();
+        self.stall_full.clk_i.next = self.clk_i.val();
+        self.stall_full.rst_ni.next = self.rst_ni.val();
+        self.stall_full.d_i.next = self.stall_full_i.val();
+        self.stall_busy.clk_i.next = self.clk_i.val();
+        self.stall_busy.rst_ni.next = self.rst_ni.val();
+        self.stall_busy.d_i.next = self.stall_busy_i.val();
         self.ctas.clk_i.next = self.clk_i.val();
         self.ctas.rst_ni.next = self.rst_ni.val();
         self.window_sum.clk_i.next = self.clk_i.val();
         self.window_sum.rst_ni.next = self.rst_ni.val();
         self.cta_sum.clk_i.next = self.clk_i.val();
         self.cta_sum.rst_ni.next = self.rst_ni.val();
-        self.window_sum.by_i.next = self.occupancy_i.val();
+        self.sel_mid.clk_i.next = self.clk_i.val();
+        self.sel_mid.rst_ni.next = self.rst_ni.val();
+        self.sel_high.clk_i.next = self.clk_i.val();
+        self.sel_high.rst_ni.next = self.rst_ni.val();
+        self.low.clk_i.next = self.clk_i.val();
+        self.low.rst_ni.next = self.rst_ni.val();
+        self.low_too.clk_i.next = self.clk_i.val();
+        self.low_too.rst_ni.next = self.rst_ni.val();
+        self.mid.clk_i.next = self.clk_i.val();
+        self.mid.rst_ni.next = self.rst_ni.val();
+        self.window_sum.by_i.next = self.occupancy.q_o.val();
         self.cta_sum.by_i.next = self.ctas.q_o.val();
 
-        self.by[0].next = self.one.val();
-        for e in 1..11 {
+        for e in 0..11 {
             self.by[e].next = self.none.val();
         }
-        if self.stall_limit_i.val() {
+        if self.running.q_o.val() {
+            self.by[0].next = self.one.val();
+        }
+        if self.stall_limit.q_o.val() {
             self.by[1].next = self.one.val();
         }
-        if self.stall_full_i.val() {
+        if self.stall_full.q_o.val() {
             self.by[2].next = self.one.val();
         }
-        if self.stall_busy_i.val() {
+        if self.stall_busy.q_o.val() {
             self.by[3].next = self.one.val();
         }
         for r in 0..self._retire_ports {
-            if self.retired_i[r].val() {
+            self.retired[r].clk_i.next = self.clk_i.val();
+            self.retired[r].rst_ni.next = self.rst_ni.val();
+            self.retired[r].d_i.next = self.retired_i[r].val();
+            if self.retired[r].q_o.val() {
                 self.by[4].next = self.by[4].val() + self.one.val();
             }
         }
-        self.ctas_next.next = self.ctas.q_o.val();
+        self.up.next = self.none.val();
         for c in 0..self._channels {
-            if self.taken_i[c].val() {
-                self.ctas_next.next = self.ctas_next.val() + self.one_cta.val();
-                if self.type_i[c].val() {
-                    self.by[6].next = self.by[6].val() + self.one.val();
-                } else {
-                    self.by[5].next = self.by[5].val() + self.one.val();
-                }
+            self.simt[c].clk_i.next = self.clk_i.val();
+            self.simt[c].rst_ni.next = self.rst_ni.val();
+            self.simt[c].d_i.next = self.taken_i[c].val() & (!self.type_i[c].val());
+            self.tensor[c].clk_i.next = self.clk_i.val();
+            self.tensor[c].rst_ni.next = self.rst_ni.val();
+            self.tensor[c].d_i.next = self.taken_i[c].val() & self.type_i[c].val();
+            self.waits[c].clk_i.next = self.clk_i.val();
+            self.waits[c].rst_ni.next = self.rst_ni.val();
+            self.waits[c].d_i.next = self.waits_i[c].val();
+            self.no_room[c].clk_i.next = self.clk_i.val();
+            self.no_room[c].rst_ni.next = self.rst_ni.val();
+            self.no_room[c].d_i.next = self.no_room_i[c].val();
+            if self.simt[c].q_o.val() {
+                self.by[5].next = self.by[5].val() + self.one.val();
             }
-            if self.no_room_i[c].val() {
+            if self.tensor[c].q_o.val() {
+                self.by[6].next = self.by[6].val() + self.one.val();
+            }
+            if self.simt[c].q_o.val() | self.tensor[c].q_o.val() {
+                self.up.next = self.up.val() + self.one.val();
+            }
+            if self.no_room[c].q_o.val() {
                 self.by[c + 7].next = self.one.val();
             }
-            if self.waits_i[c].val() {
+            if self.waits[c].q_o.val() {
                 self.by[c + 9].next = self.one.val();
             }
         }
+        self.down.next = self.none.val();
         for p in 0..4 {
-            if self.done_i[p].val() {
-                self.ctas_next.next = self.ctas_next.val() - self.one_cta.val();
+            self.done[p].clk_i.next = self.clk_i.val();
+            self.done[p].rst_ni.next = self.rst_ni.val();
+            self.done[p].d_i.next = self.done_i[p].val();
+            if self.done[p].q_o.val() {
+                self.down.next = self.down.val() + self.one.val();
             }
         }
-        self.ctas.d_i.next = self.ctas_next.val();
+        self.ctas.d_i.next =
+            (self.ctas.q_o.val() + bit_cast::<16, 3>(self.up.val())) - bit_cast::<16, 3>(self.down.val());
 
-        self.count.next = self.zero.val();
+        // The limbs of one value come one after the other: so does the choice of the counter.
+        self.sel_mid.d_i.next = self.sel_i.val();
+        self.sel_high.d_i.next = self.sel_mid.q_o.val();
+        self.low_read.next = self.zero.val();
+        self.mid_read.next = self.zero.val();
+        self.high_read.next = self.zero.val();
         if self.sel_i.val() == self.at_window_sum.val() {
-            self.count.next = self.window_sum.count_o.val();
+            self.low_read.next = self.window_sum.low_o.val();
+        }
+        if self.sel_mid.q_o.val() == self.at_window_sum.val() {
+            self.mid_read.next = self.window_sum.mid_o.val();
+        }
+        if self.sel_high.q_o.val() == self.at_window_sum.val() {
+            self.high_read.next = self.window_sum.high_o.val();
         }
         if self.sel_i.val() == self.at_cta_sum.val() {
-            self.count.next = self.cta_sum.count_o.val();
+            self.low_read.next = self.cta_sum.low_o.val();
+        }
+        if self.sel_mid.q_o.val() == self.at_cta_sum.val() {
+            self.mid_read.next = self.cta_sum.mid_o.val();
+        }
+        if self.sel_high.q_o.val() == self.at_cta_sum.val() {
+            self.high_read.next = self.cta_sum.high_o.val();
         }
         for e in 0..self._events {
             self.event[e].clk_i.next = self.clk_i.val();
             self.event[e].rst_ni.next = self.rst_ni.val();
             self.event[e].by_i.next = self.by[e].val();
             if self.sel_i.val() == self.at[e].val() {
-                self.count.next = self.event[e].count_o.val();
+                self.low_read.next = self.event[e].low_o.val();
+            }
+            if self.sel_mid.q_o.val() == self.at[e].val() {
+                self.mid_read.next = self.event[e].mid_o.val();
+            }
+            if self.sel_high.q_o.val() == self.at[e].val() {
+                self.high_read.next = self.event[e].high_o.val();
             }
         }
-        self.count_o.next = self.count.val();
+        self.low.d_i.next = self.low_read.val();
+        self.low_too.d_i.next = self.low.q_o.val();
+        self.mid.d_i.next = self.mid_read.val();
+        self.count_o.next = (bit_cast::<48, 16>(self.high_read.val()) << 32)
+            | ((bit_cast::<48, 16>(self.mid.q_o.val()) << 16) | bit_cast::<48, 16>(self.low_too.q_o.val()));
     }
 }

@@ -56,7 +56,7 @@ const PORTS: &[PortDoc] = &[
     ("stall_busy_o", "", "the host waits: the window works on an insertion or a retirement"),
     ("busy_o", "", "the window works on an insertion or a retirement"),
     ("count_sel_i", "", "number of the counter that is read"),
-    ("count_o", "", "its value"),
+    ("count_o", "", "value of the counter that was named two cycles ago, as it was one cycle before that"),
 ];
 
 fn info(params: FrontEndParams) -> Info {

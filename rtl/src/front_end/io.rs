@@ -141,7 +141,7 @@ pub struct FrontEndOut {
     pub retired: [Option<u8>; *RETIRE_PORTS.end()],
     /// The partition write is taken.
     pub partition_ready: bool,
-    /// Value of the counter that is read, 48 bits.
+    /// Value of the counter that was named two cycles ago, as it was one cycle before that; 48 bits.
     pub count: u64,
 }
 

@@ -20,6 +20,10 @@ pub struct FrontEndModel {
     occupancy: OccupancyModel,
     partitions: PartitionsModel,
     counters: [u64; Counter::ALL.len()],
+    /// As they were one cycle ago: events are counted from registers.
+    counted: [u64; Counter::ALL.len()],
+    /// What is being read: of the last cycle, and of the one before, which comes out.
+    read: [u64; 2],
     /// CTAs that were taken from their channels and have not ended.
     on_sms: u64,
 }
@@ -36,6 +40,8 @@ impl FrontEndModel {
             channels,
             partitions: PartitionsModel::new(sms),
             counters: Default::default(),
+            counted: Default::default(),
+            read: Default::default(),
             on_sms: 0,
         }
     }
@@ -108,7 +114,9 @@ impl FrontEndModel {
             done[p] = Done { valid: valid && ready, slot };
         }
 
-        out.count = self.counters.get(usize::from(input.counter)).copied().unwrap_or(0);
+        let value = self.counted.get(usize::from(input.counter)).copied().unwrap_or(0);
+        out.count = self.read[1];
+        self.read = [value, self.read[0]];
         self.count(input, &out, no_room);
         let insert = scheduler.inserted.zip(input.host).map(|(slot, (beat, launch))| {
             let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
@@ -122,8 +130,11 @@ impl FrontEndModel {
     }
 
     fn count(&mut self, input: &FrontEndIn, out: &FrontEndOut, no_room: [bool; MAX_CTA_CHANNELS]) {
+        self.counted = self.counters;
         if !input.rst_ni {
             self.counters.fill(0);
+            self.counted.fill(0);
+            self.read.fill(0);
             self.on_sms = 0;
             return;
         }
@@ -338,17 +349,20 @@ mod tests {
             let out = model.cycle(&FrontEndIn { cta_ready, done, ..FrontEndIn::IDLE });
             done = out.cta[0].filter(|_| cta_ready[0]).map_or([None; DONE_PORTS], ended);
         }
-        let mut read =
-            |counter: Counter| model.cycle(&FrontEndIn { counter: counter as u8, ..FrontEndIn::IDLE }).count;
-        assert_eq!(read(Counter::Cycles), 44);
-        assert_eq!(read(Counter::PlacedSimt), 5);
-        assert_eq!(read(Counter::PlacedTensor), 0);
+        let mut read = |counter: u8| {
+            let named = FrontEndIn { counter, ..FrontEndIn::IDLE };
+            [0; 3].map(|_| model.cycle(&named).count)[2]
+        };
+        // Two cycles after it was named, as it was one cycle before: 3 idle cycles, the kernel's, and 40.
+        assert_eq!(read(Counter::Cycles as u8), 43);
+        assert_eq!(read(Counter::PlacedSimt as u8), 5);
+        assert_eq!(read(Counter::PlacedTensor as u8), 0);
         // On the channel from the third cycle after the beat on.
-        assert_eq!(read(Counter::CtaWait0), 3);
-        assert_eq!(read(Counter::Retired), 1);
+        assert_eq!(read(Counter::CtaWait0 as u8), 3);
+        assert_eq!(read(Counter::Retired as u8), 1);
         // Each ends in the cycle after it was taken.
-        assert_eq!(read(Counter::CtaSum), 5);
-        assert_eq!(model.cycle(&FrontEndIn { counter: 13, ..FrontEndIn::IDLE }).count, 0);
+        assert_eq!(read(Counter::CtaSum as u8), 5);
+        assert_eq!(read(13), 0);
         assert!(model.is_idle() && model.resources_full());
     }
 

@@ -88,6 +88,10 @@ pub struct FrontEndStimulus {
     /// Ids of dispatched kernels, by slot.
     slots: Vec<Option<u8>>,
     counts: Counts,
+    /// As they were one cycle ago.
+    counted: Counts,
+    /// What the counters that were named in the last cycle, and in the one before, must show; the latter comes out.
+    read: [Option<u64>; 2],
     /// Probes that are done.
     probed: usize,
     /// Most kernels without end at the same time, in a spell that has them.
@@ -117,6 +121,8 @@ impl FrontEndStimulus {
             ledger: Ledger::new(IDS),
             slots: vec![None; params.dispatch().slots()],
             counts: Counts::default(),
+            counted: Counts::default(),
+            read: [None; 2],
             probed: 0,
             endless: 0,
             cycle: 0,
@@ -166,11 +172,13 @@ impl FrontEndStimulus {
 
     /// Enters the last cycle's transfers in the books.
     fn book(&mut self, out: &FrontEndOut) {
-        let Self { ledger, counts, given, slots, .. } = self;
-        if let Some(expected) = counts.expected(given.counter).filter(|expected| *expected != out.count) {
-            let (counter, shown) = (given.counter, out.count);
-            ledger.report(|| format!("counter {counter} shows {shown} where it was {expected} by the ports"));
+        let Self { ledger, counts, counted, read, given, slots, .. } = self;
+        if let Some(expected) = read[1].filter(|expected| *expected != out.count) {
+            let shown = out.count;
+            ledger.report(|| format!("a counter shows {shown} where it was {expected} by the ports"));
         }
+        *read = [counted.expected(given.counter), read[0]];
+        *counted = *counts;
         counts.cta_sum += counts.on_sms;
         if let Some((beat, launch)) = given.host.filter(|_| out.scheduler.host_ready) {
             let (id, last) = match beat {
@@ -231,6 +239,8 @@ impl FrontEndStimulus {
         self.ledger.clear();
         self.slots.fill(None);
         self.counts = Counts::default();
+        self.counted = Counts::default();
+        self.read = [None; 2];
         self.given = FrontEndIn::RESET;
         self.mode = self.work();
     }
