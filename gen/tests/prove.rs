@@ -234,7 +234,7 @@ fn larger_sizes() {
         &patient(2, 0),
     );
     proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (8, SmLimits::H100)), &patient(8, 16));
-    proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (132, SmLimits::H100)), &patient(1, 0));
+    proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (32, SmLimits::H100)), &patient(2, 0));
     let whole = |r: &mut Request| (r.slots, r.sms, r.arbiter) = (32, 132, ArbiterKind::Typed { active: 2 });
     proved(spec("cta_arbiter_typed", whole), &patient(2, 0));
     shown(

@@ -51,7 +51,6 @@ module kernel_scheduler_matrix_lemmas #(
     named_runs: assert (~|(named & ~running_q));
     found_waits: assert (!LATE | ~|(found_0_q & (~used_q | gone_q | running_q)));
     a_is_one: assert (!a | |a_slot & ~|(a_slot & (a_slot - one)));
-    a_has_a_place: assert (!(a & ~a_done) | |(a_slot & slots_held));
     nothing_before_a: assert (a | ~a_runs & ~a_done);
   end
   genvar p;
@@ -68,6 +67,7 @@ module kernel_scheduler_matrix_lemmas #(
         for (q = 0; q < p; q = q + 1) if (slots_q[p*LN +: LN] == slots_q[q*LN +: LN]) alone = 0;
       end
       lemma slot_is_here_alone (on, alone);
+      lemma every_slot_has_a_place (on, slots_held[p]);
       lemma next_slot (on & count_q == p, free_slot_q == slots_q[p*LN +: LN]);
       lemma held_runs (on & |(slot & held_slot), live & running_q[p]);
       lemma a_is_here (on & mine, live & ids_q[p*8 +: 8] == a_id & running_q[p] == (a_runs | |(slot & held_slot)));
