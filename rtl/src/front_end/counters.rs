@@ -411,3 +411,38 @@ impl Logic for Counters {
             | ((bit_cast::<48, 16>(self.mid.q_o.val()) << 16) | bit_cast::<48, 16>(self.low_too.q_o.val()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flat::RustHdlSim;
+    use crate::flat_ports;
+    use crate::model::CycleModel;
+    use std::collections::VecDeque;
+
+    flat_ports! { impl [const W: usize] for SumCounter<W>: rst_ni by_i low_o mid_o high_o }
+
+    /// Into the highest limb, which no run of a whole front end lives to see.
+    #[test]
+    fn limbs_of_one_moment_make_the_sum() {
+        let mut counter = RustHdlSim::new(SumCounter::<16>::default());
+        let mut limbs = [0; 3];
+        counter.cycle(&[0, 0], &mut limbs).unwrap();
+        // The sum of this cycle, of the one before, and so on; low and middle limbs as they were seen.
+        let (mut sum, mut state) = (0_u64, 1_u32);
+        let mut seen: VecDeque<(u64, [u64; 3])> = VecDeque::new();
+        for cycle in 0..90_000 {
+            state = state.wrapping_mul(1_103_515_245).wrapping_add(12345);
+            let by = if cycle % 5 == 0 { state >> 16 } else { 0xFFFF };
+            counter.cycle(&[1, by], &mut limbs).unwrap();
+            seen.push_back((sum, limbs.map(u64::from)));
+            sum += u64::from(by);
+            if seen.len() == 3 {
+                let (then, [low, ..]) = seen[0];
+                assert_eq!(low | seen[1].1[1] << 16 | seen[2].1[2] << 32, then, "cycle {cycle}");
+                seen.pop_front();
+            }
+        }
+        assert!(seen[0].0 >> 32 > 0);
+    }
+}
