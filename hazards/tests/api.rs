@@ -96,7 +96,9 @@ fn an_unknown_range_may_touch_anything_and_is_said_once() {
         let unknown = engine.insert(&[], &[Access::raw(0x1FF0, 0x20)]).unwrap();
         assert_eq!(slots(unknown.upstream), [reader.0]);
         let unknown = unknown.slot;
-        assert_eq!(engine.take_unknown(), Some(UnknownRange { addr: 0x1FF0, bytes: 0x20 }));
+        let range = UnknownRange { addr: 0x1FF0, bytes: 0x20 };
+        assert!(range.to_string().starts_with("32 bytes at 0x1FF0 are not all in declared buffers"));
+        assert_eq!(engine.take_unknown(), Some(range));
         let next = engine.insert(&[Access::raw(0x9000, 8)], &[]).unwrap();
         assert_eq!(slots(next.upstream), [unknown.0]);
         let next = next.slot;
