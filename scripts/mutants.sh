@@ -16,7 +16,7 @@ for block; do
     *) size="--slots 8" ;;
   esac
   case $block in
-    front_end) prove=1 ;;
+    cta_* | sm_occupancy | front_end) prove=1 ;;
     window_list) prove=8 ;;
     *) prove=4 ;;
   esac
