@@ -18,6 +18,7 @@ for block; do
   case $block in
     cta_* | sm_occupancy | front_end) prove=1 ;;
     window_list) prove=8 ;;
+    kernel_scheduler) prove=60 ;;
     *) prove=4 ;;
   esac
   json=build/mutants/$block.json
