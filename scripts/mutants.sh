@@ -16,8 +16,9 @@ for block; do
     *) size="--slots 8" ;;
   esac
   case $block in
-    front_end) prove=1 ;;
+    cta_* | sm_occupancy | front_end) prove=1 ;;
     window_list) prove=8 ;;
+    kernel_scheduler) prove=60 ;;
     *) prove=4 ;;
   esac
   json=build/mutants/$block.json

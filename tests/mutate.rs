@@ -74,3 +74,21 @@ fn a_bench_that_complains_of_the_design_itself_is_an_error() {
         mutate(block("window_matrix"), &mut Never, &options(10), &mut |_| ()).expect_err("it is wrong");
     assert!(matches!(error, MutateError::Healthy { .. }), "{error}");
 }
+
+#[test]
+fn a_bench_that_breaks_a_rule_of_the_page_is_an_error() {
+    /// Offers a write every other cycle, and takes it back before it is taken.
+    struct Fickle(Layout);
+    impl Stimulus for Fickle {
+        fn next(&mut self, cycle: u64, _last: &[u32], inputs: &mut [u32]) {
+            self.0.slot(RESET).expect("it has a reset").set(inputs, u128::from(cycle > 1));
+            let valid = cycle < 50 && cycle % 2 == 1;
+            self.0.slot("write_valid_i").expect("it has one").set(inputs, u128::from(valid));
+            self.0.slot("write_mask_i").expect("it has one").set(inputs, u32::MAX.into());
+        }
+    }
+    let spec = block("sm_partitions");
+    let mut fickle = Fickle(Layout::new(&spec.ports(), Direction::Input));
+    let error = mutate(spec, &mut fickle, &options(100), &mut |_| ()).expect_err("it is forbidden");
+    assert!(matches!(error, MutateError::Illegal { cycle: 2..20, .. }), "{error}");
+}

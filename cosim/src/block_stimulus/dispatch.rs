@@ -93,7 +93,7 @@ enum Spell {
     Endless,
     /// All have a [`carrying_grid`], and nothing waits for anything.
     Hurried,
-    /// No kernel has an end, and no reset ends it.
+    /// Kernels have many CTAs, and no reset ends it.
     Long,
 }
 

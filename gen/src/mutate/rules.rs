@@ -177,3 +177,30 @@ fn header(text: &str) -> Vec<(&str, bool)> {
         .filter_map(|item| Some((item.rsplit(' ').next()?, item.starts_with("output "))))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_rtl::catalog::Request;
+
+    #[test]
+    fn ports_of_a_header() {
+        let text = "module m #(\n  parameter N = 8\n) (\n  input clk_i,\n  input [N-1:0] a_i, output [N-1:0] legal_a_i\n);\n  input x;\n";
+        assert_eq!(header(text), [("clk_i", false), ("a_i", false), ("legal_a_i", true)]);
+    }
+
+    #[test]
+    fn a_harness_has_what_the_rules_name() {
+        let spec = BlockSpec::new("cta_arbiter_typed", Request::default()).unwrap_or_else(|e| panic!("{e}"));
+        let rules = Rules::of(spec).expect("it has rules");
+        let text = harness("h", "top", &spec.ports(), Some(&rules), 4);
+        for line in [
+            "  wire [63:0] given_kern_grid_i = windlass_mutant_i[4] ? legal_kern_grid_i : all_kern_grid_i;",
+            "  (* hierconn *) wire [16-1:0] \\dut.u_channel_1.u_entry_0.index_high_q ;",
+            "    .windlass_mutant_i(windlass_mutant_i[3:0])",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("assign windlass_near_o"), "{text}");
+    }
+}

@@ -26,8 +26,8 @@ enum Ending {
 /// Cycles in which [`Ending::Fill`] offers kernels; no arbiter has so many entries.
 const FILL: u64 = 12;
 
-/// Cycles of [`Spell::Long`]: some thousand CTAs of each kernel.
-const LONG: Range<u64> = 12_000..16_000;
+/// Cycles of [`Spell::Long`], whose kernels have up to some thousand CTAs and come to their end.
+const LONG: Range<u64> = 12_000..20_000;
 
 /// A channel's outputs that the books are kept by.
 struct Watched {
@@ -103,7 +103,7 @@ impl ArbiterStimulus {
             Spell::Usual => grid(rng, 100),
             Spell::Endless => grid(rng, 2),
             Spell::Hurried => carrying_grid(rng),
-            Spell::Long => 1 << 31,
+            Spell::Long => 1 + rng.below(2048) as u32,
         };
         let (slots, first) = (self.params.slots() as u8, rng.below(self.params.slots() as u64) as u8);
         let slot =

@@ -39,11 +39,10 @@ impl Fill {
     }
 }
 
-/// About what an SM with one CTA that needs `of` has left, of all resources or of some: it fits or just not.
+/// About what an SM with one CTA that needs `of` has left: it fits or just not.
 fn rest(rng: &mut Rng, sm: SmLimits, of: CtaNeeds) -> CtaNeeds {
-    let mut part = |least: u16, all: u16, of: u16| match rng.below(3) {
-        0 => least,
-        _ => (all.saturating_sub(of) + rng.below(3) as u16).saturating_sub(1).clamp(least, all),
+    let mut part = |least: u16, all: u16, of: u16| {
+        (all.saturating_sub(of) + rng.below(3) as u16).saturating_sub(1).clamp(least, all)
     };
     CtaNeeds {
         warps: part(1, sm.warps(), of.warps),
@@ -214,11 +213,8 @@ impl Stimulus for OccupancyStimulus {
                 given.need[r] = ending.need(r, self.requesters, self.params);
             } else if chance(rng, 1, 6) {
                 let before = given.need[r].filter(|_| chance(rng, 1, 3));
-                let other = given.need[MAX_REQUESTERS - 1 - r];
                 given.need[r] = chance(rng, phase.consumer, 16).then(|| match before {
                     Some(before) => rest(rng, self.params.limits(), before),
-                    // Beside the other requester's on one SM.
-                    None if chance(rng, 1, 4) => rest(rng, self.params.limits(), other.unwrap_or(LEAST)),
                     None => needs(rng, self.params.limits()),
                 });
             }
