@@ -38,11 +38,15 @@ module front_end_rules #(
   input [ACTIVE*16-1:0] b__index_low_q,
   input [ACTIVE*16-1:0] b__index_high_q,
   // design u_counters.u_event_%, each of COUNTERS:
-  input [COUNTERS*48-1:0] event__count_q,
+  input [COUNTERS*16-1:0] event__low_q,
+  input [COUNTERS*1-1:0] event__low_carry_q,
+  input [COUNTERS*16-1:0] event__mid_q,
   // design u_counters.u_window_sum:
-  input [47:0] window__count_q,
+  input window__low_carry_q,
+  input [15:0] window__mid_q,
   // design u_counters.u_cta_sum:
-  input [47:0] cta__count_q,
+  input cta__low_carry_q,
+  input [15:0] cta__mid_q,
   output near_o
 );
   // No event was counted 1024 times, no sum has come to 65536, and no kernel to its CTA 1024. A channel that is not there has no kernel.
@@ -52,8 +56,9 @@ module front_end_rules #(
   reg counters_near;
   integer i;
   always @* begin
-    counters_near = window__count_q < 65536 & cta__count_q < 65536;
-    for (i = 0; i < COUNTERS; i = i + 1) counters_near = counters_near & event__count_q[i*48 +: 48] < 1024;
+    counters_near = ~window__low_carry_q & window__mid_q == 0 & ~cta__low_carry_q & cta__mid_q == 0
+      & event__low_carry_q == 0 & event__mid_q == 0;
+    for (i = 0; i < COUNTERS; i = i + 1) counters_near = counters_near & event__low_q[i*16 +: 16] < 1024;
   end
   assign near_o = near[0] & (C == 1 | near[1]) & counters_near;
 
