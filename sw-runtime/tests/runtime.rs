@@ -449,7 +449,7 @@ fn a_kernel_that_is_completed_twice_is_told_and_ends_nothing_else() {
     let error = rt.synchronize().unwrap_err();
     assert!(matches!(error, Error::CompletedTwice { kernel } if kernel < 199), "{error}");
     rt.synchronize().unwrap();
-    assert_eq!(rt.read(&x).unwrap(), [200]);
+    assert_eq!(rt.read(x).unwrap(), [200]);
 }
 
 #[test]
