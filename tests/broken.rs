@@ -331,5 +331,5 @@ fn a_partition_write_that_misses_a_slice_is_noticed() {
 
 #[test]
 fn a_counter_that_misses_is_noticed() {
-    noticed("front_end", dispatch(), "front_end_counters", "stall_full_i ? 3'h1", "stall_full_i ? 3'h2");
+    noticed("front_end", dispatch(), "front_end_counters", "stall_full_q ? 3'h1", "stall_full_q ? 3'h2");
 }

@@ -110,7 +110,7 @@ impl CycleModel for Faulty {
 fn noticed(name: &str, what: &str, fault: Fault) {
     let spec = spec(name, |r| r.arbiter = arbiter(name));
     for seed in 0..4 {
-        let error = match run(spec, seed, 5_000, || Box::new(Faulty::new(spec, fault))) {
+        let error = match run(spec, seed, 20_000, || Box::new(Faulty::new(spec, fault))) {
             Err(LockstepError::Unbalanced(error)) => error,
             other => panic!("{what} in {name}, seed {seed}: {other:?}"),
         };
