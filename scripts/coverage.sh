@@ -29,7 +29,11 @@ cargo test "${options[@]}"
 objects=()
 while IFS= read -r program; do
   objects+=(--object "$program")
-done < <(grep -o '"executable":"[^"]*"' "$place/built.json" | cut -d'"' -f4 | sort -u)
+done < <(
+  grep -o '"executable":"[^"]*"' "$place/built.json" | cut -d'"' -f4 | sort -u
+  # The C interface runs as a shared library.
+  grep -o '"[^"]*/libwindlass[^"]*\.so"' "$place/built.json" | tr -d '"' | sort -u
+)
 # A program that was killed may have left half a file.
 "$tools/llvm-profdata" merge --sparse --failure-mode=all "$place"/*.profraw -o "$place/all.profdata"
 report=("--instr-profile=$place/all.profdata" "${objects[@]}" --ignore-filename-regex='/(tests|benches|examples)/|/registry/|/rustc/')

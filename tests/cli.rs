@@ -970,3 +970,23 @@ fn prove_says_what_holds() {
     assert!(String::from_utf8_lossy(&said.stdout).contains("NOT REACHED in 1 cycles"), "{said:?}");
     fails(&["prove", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
 }
+
+#[test]
+fn mutate_says_what_the_bench_misses() {
+    let small = ["mutate", "--block", "round_robin", "--slots", "8", "--mutants", "30"];
+    // In twenty cycles not all can be noticed, and without a proof what is not survives.
+    let missed = [&small[..], &["--cycles", "20", "--prove", "0"]].concat();
+    let said = windlass(&missed);
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    let text = String::from_utf8_lossy(&said.stdout);
+    let survivors = text.matches("\nsurvived: ").count();
+    assert!(survivors > 0 && text.contains("input bits that the bench never moves"), "{text}");
+    let said = windlass(&[&missed[..], &["--json"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(report["survived"], survivors, "{report}");
+    assert_eq!(report["caught"].as_u64().unwrap() + survivors as u64, 30, "{report}");
+    // Longer, and with proofs, nothing is left.
+    let said = succeeds(&[&small[..], &["--cycles", "3000", "--json"]].concat());
+    assert_eq!(json(&said)["score_percent"], 100.0);
+    fails(&["mutate", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
+}
