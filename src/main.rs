@@ -81,7 +81,18 @@ fn output_error(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> 
     io.or_else(|| error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
 }
 
+/// The driver spreads streams over 8 hardware queues, and a wait between two of them costs a GPU more than one within a queue:
+/// docs/measurements/gpu.md has the figures. Who has chosen a number keeps it.
+fn use_few_hardware_queues() {
+    const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+    if std::env::var_os(CONNECTIONS).is_none() {
+        // SAFETY: the process has no other thread yet.
+        unsafe { std::env::set_var(CONNECTIONS, "2") };
+    }
+}
+
 fn main() -> ExitCode {
+    use_few_hardware_queues();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Gen(args) => gen_command::run(&args),

@@ -17,8 +17,8 @@ use windlass_cuda::CudaDevice;
 use windlass_gen::new_file::NewFile;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
-    Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Policy,
-    Program, Runner, SoftwareDecider, digest_of,
+    Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Overlap,
+    Policy, Program, Runner, SoftwareDecider, digest_of,
 };
 
 /// `--executor`.
@@ -42,6 +42,9 @@ enum DeciderArg {
     /// A window in plain software
     Software,
 }
+
+/// Runs of each way to overlap before one is chosen.
+const TRIALS: usize = 5;
 
 /// Words that kernels may touch in all for one thread to work out what the definition of their computation says: some seconds.
 const DEFINED_WORDS: u64 = 1 << 28;
@@ -347,7 +350,8 @@ impl One<'_> {
             lookahead: args.lookahead,
             // Where kernels themselves need every processor, threads that launch are in their way.
             launchers: args.launchers.unwrap_or(if args.executor == ExecutorArg::Cuda { 1 } else { 0 }),
-            costs: (args.executor == ExecutorArg::Cuda && !args.always_overlap).then(|| costs(self.profile)),
+            overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
+            costs: (args.executor == ExecutorArg::Cuda).then(|| costs(self.profile)),
             estimates,
         };
         let mut runner = Runner::new(&*device, &program, &declared, options)?;
@@ -362,6 +366,15 @@ impl One<'_> {
                     .map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
             }
         }
+        report.policies = self.policies.iter().map(|p| run_report::Measured::new(*p)).collect();
+        // On threads overlap costs nothing.
+        if args.compare && args.executor == ExecutorArg::Cuda && !args.always_overlap {
+            for measured in &report.policies {
+                runner
+                    .try_out(measured.policy, TRIALS)
+                    .map_err(|e| format!("{}, {}: {e}", program.name(), measured.policy))?;
+            }
+        }
         let mut serial = None;
         if args.verify {
             runner.run(Policy::Serial, None)?;
@@ -373,7 +386,6 @@ impl One<'_> {
                 report.defined = Some(found == digest_of(program.serial_image()));
             }
         }
-        report.policies = self.policies.iter().map(|p| run_report::Measured::new(*p)).collect();
         for _ in 0..self.repeats {
             for measured in &mut report.policies {
                 let policy = measured.policy;
@@ -390,6 +402,9 @@ impl One<'_> {
                         Some(run_report::Difference::new(&device.image()?, &found, &program));
                 }
             }
+        }
+        for measured in &mut report.policies {
+            measured.overlap_chosen = runner.chosen(measured.policy);
         }
         if let Some(path) = &args.timeline
             && let Some(last) = self.policies.last()

@@ -7,7 +7,7 @@ use windlass_cosim::policy::{Policy as ModelPolicy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::CoSimulation;
 use windlass_rtl::params::SchedulerParams;
-use windlass_runtime::run::{Counts, Device, KernelTime, Policy, Program};
+use windlass_runtime::run::{Counts, Device, KernelTime, Overlap, Policy, Program};
 
 /// Version of [`Report`]'s serialised form.
 const FORMAT_VERSION: u32 = 1;
@@ -92,6 +92,8 @@ pub struct Measured {
     overlap: f64,
     /// Processor time of the host in microseconds, all threads; median.
     host_cpu_us: f64,
+    /// How far kernels were let overlap in the last run, where that was tried out before.
+    pub overlap_chosen: Option<Overlap>,
     /// Of the last run.
     counts: Counts,
     /// What the device model predicts, in microseconds, and by how much of the measured median it is off.
@@ -140,6 +142,7 @@ impl Measured {
             launches_per_s: 0.0,
             overlap: 0.0,
             host_cpu_us: 0.0,
+            overlap_chosen: None,
             counts: Counts::default(),
             predicted_us: None,
             error: None,
@@ -282,6 +285,15 @@ impl Run {
                 or_dash(p.predicted_us.map(|us| format!("{us:.1}"))),
                 or_dash(p.error.map(|e| format!("{:+.0}%", e * 100.0))),
             );
+        }
+        for p in &self.policies {
+            let chosen = match p.overlap_chosen {
+                None => continue,
+                Some(Overlap::Never) => "one stream",
+                Some(Overlap::WhereItPays) => "overlap where the costs say that it pays",
+                Some(Overlap::Everywhere) => "overlap wherever kernels may",
+            };
+            let _ = writeln!(text, "{}: {chosen}, the fastest when tried out", p.policy);
         }
         text
     }

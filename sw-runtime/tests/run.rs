@@ -6,10 +6,13 @@ mod programs;
 use programs::{Random, kernels, program, seed};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
     ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate,
-    GraphId, GraphShape, Options, Policy, Program, RunError, Runner, SoftwareDecider, Work,
+    GraphId, GraphShape, KernelTime, Options, Overlap, Policy, Program, RunError, Runner, SoftwareDecider,
+    Work,
 };
 
 /// One run.
@@ -36,6 +39,7 @@ fn options(random: &mut Random, count: usize) -> Options {
         in_flight: 4 + random.below(100) as usize,
         lookahead: 1 + random.below(40) as usize,
         launchers: if random.below(3) == 0 { 1 + random.below(4) as usize } else { 0 },
+        overlap: [Overlap::Never, Overlap::WhereItPays, Overlap::Everywhere][random.below(3) as usize],
         costs: (random.below(2) == 0).then(|| Costs {
             launch_ns: some(random),
             early_launch_ns: some(random),
@@ -72,6 +76,10 @@ fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
                 device.image().as_ref() == Ok(&want),
                 "round {round}, {policy}, {options:?}: not the serial image"
             );
+            if matches!(policy, Policy::Streams | Policy::Pdl) && options.overlap == Overlap::Never {
+                assert_eq!((counts.records, counts.waits, counts.marks), (0, 0, 0), "{counts:?}");
+                assert_eq!(counts.expected_ns > 0, options.costs.is_some(), "{counts:?}");
+            }
             if !matches!(policy, Policy::Graph | Policy::GraphCached) {
                 assert_eq!(counts.launches, count as u64, "round {round}, {policy}");
             }
@@ -249,7 +257,7 @@ fn a_kernel_that_does_not_end_ends_every_policy() {
             let program = program.clone();
             scope.spawn(move || {
                 let declared = Declarations::new(&program);
-                let timeout = std::time::Duration::from_millis(500);
+                let timeout = Duration::from_millis(500);
                 let options_of = CpuOptions { threads: 1, timeout, ..CpuOptions::default() };
                 let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
                 let options = Options { in_flight: 8, launchers: 1, ..Options::default() };
@@ -287,6 +295,121 @@ fn kernels_that_are_worth_overlapping_do_late_in_a_run_too() {
     let counts = counts.unwrap_or_else(|e| panic!("{e}"));
     let part = counts.stretches_in_one_stream as f64 / counts.stretches as f64;
     assert!((0.4..0.65).contains(&part), "{counts:?}");
+}
+
+/// A device on which one kind of call takes its time.
+struct Slow {
+    device: ChanceDevice,
+    launch_into_the_first: Duration,
+    /// In microseconds.
+    wait: AtomicU64,
+}
+
+impl Device for Slow {
+    fn launch(&self, stream: u32, kernel: u32, early: bool) -> Result<(), DeviceError> {
+        if stream == 0 {
+            std::thread::sleep(self.launch_into_the_first);
+        }
+        self.device.launch(stream, kernel, early)
+    }
+
+    fn wait(&self, stream: u32, event: u32) -> Result<(), DeviceError> {
+        std::thread::sleep(Duration::from_micros(self.wait.load(Ordering::Relaxed)));
+        self.device.wait(stream, event)
+    }
+
+    fn name(&self) -> String {
+        self.device.name()
+    }
+
+    fn streams(&self) -> u32 {
+        self.device.streams()
+    }
+
+    fn reset(&self) -> Result<(), DeviceError> {
+        self.device.reset()
+    }
+
+    fn record(&self, stream: u32, event: u32) -> Result<(), DeviceError> {
+        self.device.record(stream, event)
+    }
+
+    fn mark(&self, stream: u32, value: u32) -> Result<(), DeviceError> {
+        self.device.mark(stream, value)
+    }
+
+    fn progress(&self, stream: u32) -> u32 {
+        self.device.progress(stream)
+    }
+
+    fn check(&self, stream: u32) -> Result<(), DeviceError> {
+        self.device.check(stream)
+    }
+
+    fn synchronise(&self, stream: u32) -> Result<(), DeviceError> {
+        self.device.synchronise(stream)
+    }
+
+    fn build_graph(&self, shape: &GraphShape) -> Result<GraphId, DeviceError> {
+        self.device.build_graph(shape)
+    }
+
+    fn update_graph(&self, graph: GraphId, shape: &GraphShape) -> Result<bool, DeviceError> {
+        self.device.update_graph(graph, shape)
+    }
+
+    fn launch_graph(&self, stream: u32, graph: GraphId) -> Result<(), DeviceError> {
+        self.device.launch_graph(stream, graph)
+    }
+
+    fn destroy_graph(&self, graph: GraphId) {
+        self.device.destroy_graph(graph);
+    }
+
+    fn image(&self) -> Result<Vec<u32>, DeviceError> {
+        self.device.image()
+    }
+
+    fn times(&self) -> Result<Vec<KernelTime>, DeviceError> {
+        self.device.times()
+    }
+}
+
+/// What is chosen is what was faster, whatever the costs say.
+#[test]
+fn overlap_is_tried_out() {
+    let mut random = Random(seed());
+    let program = program(&mut random, 60);
+    let want = program.serial_image();
+    let declared = Declarations::new(&program);
+    for waits_are_slow in [false, true] {
+        let slow = |it: bool| if it { 2000 } else { 0 };
+        let device = Slow {
+            device: ChanceDevice::new(program.clone(), 4, 1),
+            launch_into_the_first: Duration::from_micros(slow(!waits_are_slow)),
+            wait: AtomicU64::new(slow(waits_are_slow)),
+        };
+        let options = Options { launchers: 0, ..Options::default() };
+        let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
+        for policy in Policy::ALL {
+            let chosen = runner.try_out(policy, 3).unwrap_or_else(|e| panic!("{policy}: {e}"));
+            if !matches!(policy, Policy::Streams | Policy::Pdl) {
+                assert_eq!(chosen, None, "{policy} has nothing to choose");
+                continue;
+            }
+            assert_eq!(chosen == Some(Overlap::Never), waits_are_slow, "{policy}: {chosen:?}");
+            let counts = runner.run(policy, None).unwrap_or_else(|e| panic!("{policy}: {e}"));
+            assert_eq!(counts.waits == 0, waits_are_slow, "{policy} does as was chosen: {counts:?}");
+            assert!(device.image().as_ref() == Ok(&want), "{policy}: not the serial image");
+            // The host gets slower: what was right is not any more.
+            device.wait.store(20_000, Ordering::Relaxed);
+            for _ in 0..5 {
+                runner.run(policy, None).unwrap_or_else(|e| panic!("{policy}: {e}"));
+            }
+            assert_eq!(runner.chosen(policy), Some(Overlap::Never), "{policy}");
+            device.wait.store(slow(waits_are_slow), Ordering::Relaxed);
+        }
+    }
 }
 
 #[test]

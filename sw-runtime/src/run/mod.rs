@@ -19,6 +19,7 @@ pub use device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest_of
 pub use footprint::Footprint;
 pub use hazards::Declarations;
 pub use policy::{
-    Costs, Counts, Decider, Decision, Estimate, Options, Policy, RunError, Runner, SoftwareDecider, WINDOW,
+    Costs, Counts, Decider, Decision, Estimate, Options, Overlap, Policy, RunError, Runner, SoftwareDecider,
+    WINDOW,
 };
 pub use program::{MAX_WORDS, Program, ProgramError, Work};

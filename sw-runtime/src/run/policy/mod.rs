@@ -15,6 +15,7 @@ use super::hazards::Declarations;
 use super::program::Program;
 use crate::host::HostError;
 use serde::Serialize;
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -78,8 +79,28 @@ impl fmt::Display for Policy {
     }
 }
 
+/// Of the time that one stream takes, what several may take to be worth it.
+const WORTH_IT: f64 = 0.98;
+
 /// Window sizes that can be asked for.
 pub const WINDOW: RangeInclusive<usize> = 4..=512;
+
+/// How far `streams` and `pdl` let kernels overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overlap {
+    /// One stream, in program order: nobody waits for anybody but the one before.
+    Never,
+    /// Where several streams should end clearly sooner than one, by [`Options::costs`]; wherever it may, where there are none.
+    #[default]
+    WhereItPays,
+    /// Wherever it may.
+    Everywhere,
+}
+
+impl Overlap {
+    const ALL: [Self; 3] = [Self::Never, Self::WhereItPays, Self::Everywhere];
+}
 
 /// How a policy runs.
 #[derive(Clone, Debug)]
@@ -95,7 +116,9 @@ pub struct Options {
     /// Threads that launch under `streams` and `pdl`, while another finds hazards; stream s belongs to thread s modulo their number. With 0,
     /// the thread that finds hazards launches, too.
     pub launchers: usize,
-    /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays. `None`: kernels overlap wherever they may.
+    /// How far `streams` and `pdl` overlap kernels.
+    pub overlap: Overlap,
+    /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays, and to expect an end.
     pub costs: Option<Costs>,
     /// How long each kernel takes, and how much of the device: one each; needed with `costs`.
     pub estimates: Vec<Estimate>,
@@ -109,6 +132,7 @@ impl Default for Options {
             in_flight: 512,
             lookahead: 32,
             launchers: 1,
+            overlap: Overlap::default(),
             costs: None,
             estimates: Vec::new(),
         }
@@ -245,6 +269,39 @@ impl Silence {
     }
 }
 
+/// How far a policy lets kernels overlap after [`Runner::try_out`].
+struct Tried {
+    policy: Policy,
+    overlap: Overlap,
+    /// The median time of one stream; none while it is being tried out.
+    never_ns: Option<u64>,
+    /// The times of the newest runs.
+    newest: VecDeque<u64>,
+}
+
+/// Runs of which the median counts, when one stream is compared with what was chosen.
+const NEWEST: usize = 5;
+
+fn median(times: impl IntoIterator<Item = u64>) -> u64 {
+    let mut times: Vec<u64> = times.into_iter().collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or(0)
+}
+
+impl Tried {
+    /// Falls back to one stream where the newest runs took longer: what launches cost the host is not the same all the time.
+    fn watch(&mut self, wall_ns: u64) {
+        let Some(never_ns) = self.never_ns.filter(|_| self.overlap != Overlap::Never) else { return };
+        if self.newest.len() == NEWEST {
+            self.newest.pop_front();
+        }
+        self.newest.push_back(wall_ns);
+        if self.newest.len() == NEWEST && median(self.newest.iter().copied()) > never_ns {
+            self.overlap = Overlap::Never;
+        }
+    }
+}
+
 /// Runs a program on a device, again and again. Graphs of [`Policy::GraphCached`] are kept from run to run, as an application that repeats a
 /// step keeps them.
 pub struct Runner<'a> {
@@ -252,6 +309,8 @@ pub struct Runner<'a> {
     program: &'a Program,
     declared: &'a Declarations,
     options: Options,
+    /// What was found to be best.
+    tried: Vec<Tried>,
     cache: graph::Cache,
 }
 
@@ -286,7 +345,7 @@ impl<'a> Runner<'a> {
         if options.lookahead == 0 {
             return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
         }
-        Ok(Self { device, program, declared, options, cache: graph::Cache::default() })
+        Ok(Self { device, program, declared, options, tried: Vec::new(), cache: graph::Cache::default() })
     }
 
     /// From here on, each kernel is expected to take as long as it did: what an application that repeats a step knows of it.
@@ -298,22 +357,62 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Runs the program under each [`Overlap`] in turn, `rounds` times, and has the policy stay with the one of the least median time from
+    /// here on: an expectation can be wrong, a measurement less so. Overlap must take 2 % off one stream, and where the median of five later
+    /// runs is above that of one stream, one stream it is. `None` where there is nothing to choose: policies other than `streams` and `pdl`.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn try_out(&mut self, policy: Policy, rounds: usize) -> Result<Option<Overlap>, RunError> {
+        if !matches!(policy, Policy::Streams | Policy::Pdl) || rounds == 0 {
+            return Ok(None);
+        }
+        let mut walls = [const { Vec::new() }; Overlap::ALL.len()];
+        for _ in 0..rounds {
+            for (walls, overlap) in walls.iter_mut().zip(Overlap::ALL) {
+                self.choose(policy, overlap, None);
+                walls.push(self.run(policy, None)?.wall_ns);
+            }
+        }
+        let [never, where_it_pays, everywhere] = walls.map(median);
+        let (best, several) = match everywhere < where_it_pays {
+            true => (Overlap::Everywhere, everywhere),
+            false => (Overlap::WhereItPays, where_it_pays),
+        };
+        let best = if several as f64 <= WORTH_IT * never as f64 { best } else { Overlap::Never };
+        self.choose(policy, best, Some(never));
+        Ok(Some(best))
+    }
+
+    fn choose(&mut self, policy: Policy, overlap: Overlap, never_ns: Option<u64>) {
+        self.tried.retain(|t| t.policy != policy);
+        self.tried.push(Tried { policy, overlap, never_ns, newest: VecDeque::new() });
+    }
+
+    /// What [`Runner::try_out`] chose, or what the newest runs made of it.
+    pub fn chosen(&self, policy: Policy) -> Option<Overlap> {
+        self.tried.iter().find(|t| t.policy == policy).map(|t| t.overlap)
+    }
+
     /// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.
     ///
     /// # Errors
     /// [`RunError`]; kernels in flight have then ended, or the device is lost.
     pub fn run(&mut self, policy: Policy, decider: Option<&mut dyn Decider>) -> Result<Counts, RunError> {
-        let Self { device, program, declared, options, cache } = self;
+        let overlap = self.chosen(policy).unwrap_or(self.options.overlap);
+        let Self { device, program, declared, options, tried, cache } = self;
         let (device, program, declared) = (*device, *program, *declared);
         device.reset()?;
         let mut meter = Meter { began: None, counts: Counts::default() };
         let meter_ref = &mut meter;
         let mut built = Vec::new();
         let result = match policy {
-            Policy::Serial => serial::run(device, program, meter_ref),
+            Policy::Serial => serial::run(device, program, false, meter_ref),
             Policy::StreamsAce => ace::run(device, program, declared, options, meter_ref),
-            Policy::Streams => streams::run(device, program, declared, options, false, meter_ref),
-            Policy::Pdl => streams::run(device, program, declared, options, true, meter_ref),
+            Policy::Streams | Policy::Pdl => {
+                let early = policy == Policy::Pdl;
+                streams::run(device, program, declared, options, overlap, early, meter_ref)
+            }
             Policy::Graph => graph::run(device, program, declared, None, &mut built, meter_ref),
             Policy::GraphCached => {
                 let window = Some((options.graph_window, cache));
@@ -326,6 +425,8 @@ impl<'a> Runner<'a> {
         };
         meter.stop();
         built.into_iter().for_each(|graph| device.destroy_graph(graph));
-        result.map(|()| meter.counts)
+        result?;
+        tried.iter_mut().filter(|t| t.policy == policy).for_each(|t| t.watch(meter.counts.wall_ns));
+        Ok(meter.counts)
     }
 }

@@ -1,7 +1,7 @@
 //! Kernels in several streams that wait for each other's events; nothing waits on the host but for room in the window, and at its own syncs.
 
 use super::plan::{Costs, MAX_STREAMS, Planned, Planner};
-use super::{Meter, Options, RunError, Silence};
+use super::{Meter, Options, Overlap, RunError, Silence, serial};
 use crate::run::device::{Device, DeviceError};
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
@@ -68,6 +68,8 @@ struct Run<'a> {
     /// The same stretch in one stream.
     single: Planner,
     options: &'a Options,
+    /// Whether several streams are compared with one.
+    compare: bool,
     streams: usize,
     /// Inserted kernels, in program order: all that have not retired.
     flying: Vec<(u32, Slot)>,
@@ -105,7 +107,7 @@ impl Run<'_> {
     ) -> Result<(), RunError> {
         chunk.multi.clear();
         chunk.one.clear();
-        let compare = self.options.costs.is_some() && self.streams > 1;
+        let compare = self.compare;
         if compare {
             self.single.copy_from(&self.planner);
         }
@@ -245,9 +247,23 @@ pub(super) fn run(
     program: &Program,
     declared: &Declarations,
     options: &Options,
+    overlap: Overlap,
     early: bool,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
+    if overlap == Overlap::Never {
+        // Nothing is left to find out: no hazards, no other thread.
+        serial::run(device, program, early, meter)?;
+        meter.stop();
+        if let Some(costs) = options.costs {
+            let mut planner = Planner::new(1, 1, 0, costs, early);
+            for (k, estimate) in options.estimates.iter().enumerate() {
+                planner.plan((k as u32, Slot(0)), &[], *estimate, Some(0), &mut []);
+            }
+            meter.counts.expected_ns = planner.end() as u64;
+        }
+        return Ok(());
+    }
     let streams = (device.streams() as usize).min(MAX_STREAMS);
     let launchers = options.launchers.min(streams);
     let costs = options.costs.unwrap_or(Costs::FREE);
@@ -258,6 +274,7 @@ pub(super) fn run(
         single: planner.clone(),
         planner,
         options,
+        compare: overlap == Overlap::WhereItPays && options.costs.is_some() && streams > 1,
         streams,
         flying: Vec::with_capacity(options.in_flight),
         marked: vec![0; streams],
@@ -302,6 +319,10 @@ impl Shared<'_> {
 
     /// Tells a device what comes through the queue, until nobody puts anything in any more.
     fn launch(&self, mut ops: Consumer<(u32, Op)>) {
+        // What a thread's first call to the driver costs belongs to no run.
+        if let Err(error) = self.device.check(0) {
+            self.fail(error);
+        }
         self.ready.fetch_add(1, Ordering::AcqRel);
         let mut patience = Patience::default();
         while !self.failed.load(Ordering::Relaxed) {
