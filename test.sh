@@ -30,6 +30,7 @@ tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-d
 tier "tests" cargo test --workspace --locked --quiet
 tier "fuzzing" scripts/fuzz.sh 30
 if [[ -n $long ]]; then
+  tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
   tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --nocapture
   tier "long second forms" env WINDLASS_LONG=1 cargo test --locked --test semantics larger -- --nocapture
