@@ -5,9 +5,6 @@ use crate::info::{Info, PortDoc};
 use crate::parts::{Register, bank, number, numbers};
 use rust_hdl::prelude::*;
 
-/// Bits of a counter.
-pub const COUNT_BITS: usize = 48;
-
 /// Adds up a number of `W` bits, at most 16, in three limbs of 16 bits. A carry takes a cycle: the limbs of one sum are seen one
 /// after the other, `low_o` first, `mid_o` in the cycle after it, `high_o` in the one after that.
 ///

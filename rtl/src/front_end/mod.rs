@@ -6,7 +6,7 @@ mod hardware;
 pub mod io;
 pub mod model;
 
-pub use counters::{COUNT_BITS, Counters, SumCounter};
+pub use counters::{Counters, SumCounter};
 pub use dispatch::CtaDispatch;
 pub use hardware::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 pub use io::{
