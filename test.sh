@@ -28,7 +28,8 @@ tier "format of the fuzz targets" cargo fmt --manifest-path fuzz/Cargo.toml --ch
 tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 tier "tests" cargo test --workspace --locked --quiet
-tier "fuzzing" scripts/fuzz.sh 30
+# Less optimised than for hours of fuzzing: here the build takes longer than the runs.
+tier "fuzzing" env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 scripts/fuzz.sh 30
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
