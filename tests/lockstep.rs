@@ -104,7 +104,7 @@ fn check(test: &str, name: &str, request: Request) {
     run(test, spec, vec![("verilog".to_string(), verilated(spec))], two);
 }
 
-/// At several sizes, beside the 8 slots of the tests of parameters; in the long run at all.
+/// At several sizes; in the long run at all. With 8 slots the tests of parameters run, for all but the pickers.
 fn sizes(test: &str, name: &str, request: Request) {
     for slots in WINDOW_SLOTS {
         if long() || [4, 24, 128].contains(&slots) {

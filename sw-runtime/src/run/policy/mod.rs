@@ -371,7 +371,10 @@ impl<'a> Runner<'a> {
         for _ in 0..rounds {
             for (walls, overlap) in walls.iter_mut().zip(Overlap::ALL) {
                 self.choose(policy, overlap, None);
-                walls.push(self.run(policy, None)?.wall_ns);
+                let counts = self.run(policy, None);
+                // Where a run fails, nothing is chosen.
+                self.tried.retain(|t| t.policy != policy);
+                walls.push(counts?.wall_ns);
             }
         }
         let [never, where_it_pays, everywhere] = walls.map(median);
