@@ -5,12 +5,12 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use windlass_cosim::block_stimulus::stimulus;
-use windlass_cosim::mutate::{self, MutateOptions, Progress, mutate};
+use windlass_cosim::block_stimulus::{far_stimulus, stimulus};
+use windlass_cosim::mutate::{self, BenchRun, MutateOptions, Progress, mutate};
 use windlass_gen::mutate::MutantOptions;
 
 /// Version of the JSON object.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// Arguments of `windlass mutate`.
 #[derive(Args)]
@@ -26,6 +26,9 @@ pub struct MutateArgs {
     /// Cycles of the bench
     #[arg(long, default_value_t = 100_000, value_name = "C", value_parser = clap::value_parser!(u64).range(3..))]
     cycles: u64,
+    /// Cycles of a second run, with another stimulus, for mutants that the first did not notice; 0 for none
+    #[arg(long, default_value_t = 0, value_name = "C")]
+    again: u64,
     /// Seconds of thought about each mutant that the bench does not notice; 0 for none
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     prove: u64,
@@ -43,14 +46,17 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
     let default = MutateOptions::default();
     let options = MutateOptions {
         mutants: MutantOptions { count: args.mutants as usize, seed: args.seed, ..MutantOptions::default() },
-        cycles: args.cycles,
         prove: (args.prove > 0).then(|| Duration::from_secs(args.prove)),
         jobs: args.jobs.map_or(default.jobs, |jobs| jobs as usize),
     };
     let started = Instant::now();
     let seconds = || started.elapsed().as_secs_f64();
-    let mut bench = stimulus(spec, args.seed.into());
-    let report = mutate(spec, &mut *bench, &options, &mut |progress| match progress {
+    let seed = u64::from(args.seed);
+    let mut runs = vec![BenchRun { stimulus: stimulus(spec, seed), cycles: args.cycles }];
+    if args.again > 0 {
+        runs.push(BenchRun { stimulus: far_stimulus(spec, seed + 1), cycles: args.again });
+    }
+    let report = mutate(spec, runs, &options, &mut |progress| match progress {
         Progress::Made(mutants) => eprintln!("{:.1} s: {mutants} mutants, compiling", seconds()),
         Progress::Recorded(cycles) => eprintln!("{:.1} s: {cycles} cycles recorded", seconds()),
         Progress::Proving(mutants) => eprintln!("{:.1} s: {mutants} were not noticed", seconds()),
@@ -82,7 +88,7 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         "{}: {} mutants under {} cycles, {:.0} s",
         report.top,
         report.mutants.len(),
-        report.cycles,
+        report.cycles.iter().map(u64::to_string).collect::<Vec<_>>().join(" + "),
         seconds()
     )?;
     writeln!(stdout, "  {:>5} caught", report.caught())?;

@@ -986,7 +986,9 @@ fn mutate_says_what_the_bench_misses() {
     assert_eq!(report["survived"], survivors, "{report}");
     assert_eq!(report["caught"].as_u64().unwrap() + survivors as u64, 30, "{report}");
     // Longer, and with proofs, nothing is left.
-    let said = succeeds(&[&small[..], &["--cycles", "3000", "--json"]].concat());
-    assert_eq!(json(&said)["score_percent"], 100.0);
+    let said = succeeds(&[&small[..], &["--cycles", "3000", "--again", "4000", "--json"]].concat());
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["score_percent"], 100.0);
+    assert_eq!((&report["format_version"], &report["cycles"]), (&2.into(), &vec![3000, 4000].into()));
     fails(&["mutate", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
 }

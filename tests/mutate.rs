@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use windlass_cosim::block_stimulus::stimulus;
-use windlass_cosim::mutate::{MutateError, MutateOptions, MutateReport, Outcome, mutate};
+use windlass_cosim::mutate::{BenchRun, MutateError, MutateOptions, MutateReport, Outcome, mutate};
 use windlass_cosim::stimulus::Stimulus;
 use windlass_gen::mutate::MutantOptions;
 use windlass_rtl::catalog::{BlockSpec, Request};
@@ -12,13 +12,17 @@ fn block(name: &str) -> BlockSpec {
     BlockSpec::new(name, Request { slots: 4, ..Request::default() }).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn options(cycles: u64) -> MutateOptions {
+fn options() -> MutateOptions {
     let mutants = MutantOptions { count: 50, ..MutantOptions::default() };
-    MutateOptions { mutants, cycles, prove: Some(Duration::from_secs(20)), ..MutateOptions::default() }
+    MutateOptions { mutants, prove: Some(Duration::from_secs(20)), ..MutateOptions::default() }
 }
 
-fn tried(spec: BlockSpec, bench: &mut dyn Stimulus, cycles: u64) -> MutateReport {
-    mutate(spec, bench, &options(cycles), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
+fn run(stimulus: Box<dyn Stimulus>, cycles: u64) -> Vec<BenchRun> {
+    vec![BenchRun { stimulus, cycles }]
+}
+
+fn tried(spec: BlockSpec, stimulus: Box<dyn Stimulus>, cycles: u64) -> MutateReport {
+    mutate(spec, run(stimulus, cycles), &options(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Resets, and then gives nothing.
@@ -33,31 +37,39 @@ impl Stimulus for Idle {
 #[test]
 fn the_bench_of_a_block_notices_every_fault() {
     let spec = block("window_matrix");
-    let report = tried(spec, &mut *stimulus(spec, 1), 20_000);
+    let report = tried(spec, stimulus(spec, 1), 20_000);
     let survivors: Vec<String> = report.survivors().map(|tried| tried.mutant.to_string()).collect();
     assert!(survivors.is_empty(), "{}", survivors.join("\n"));
     assert_eq!(report.caught() + report.equivalent(), 50);
     assert!(report.caught() >= 40, "{}", report.caught());
     // The same seed, the same mutants, the same answers.
-    assert_eq!(tried(spec, &mut *stimulus(spec, 1), 20_000), report);
+    assert_eq!(tried(spec, stimulus(spec, 1), 20_000), report);
 }
 
 #[test]
 fn a_blind_bench_lets_faults_live() {
     let spec = block("window_matrix");
-    let mut idle = Idle(Layout::new(&spec.ports(), Direction::Input));
-    let report = tried(spec, &mut idle, 100);
+    let idle = || Box::new(Idle(Layout::new(&spec.ports(), Direction::Input)));
+    let report = tried(spec, idle(), 100);
     assert!(report.survivors().count() > 20, "{}", report.survivors().count());
     assert!(report.score() < 60.0, "{}", report.score());
     // And it is said why: the bench moves nothing.
     let held = report.count(|outcome| *outcome == Outcome::Held);
     assert!(held > 20 && report.held.contains_key("ins_valid_i"), "{held} {:?}", report.held);
+    // A second run that sees is given those, and only those.
+    let mut runs = run(idle(), 100);
+    runs.extend(run(stimulus(spec, 1), 20_000));
+    let both = mutate(spec, runs, &options(), &mut |_| ()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(both.survivors().count(), 0);
+    let in_run = |n| both.count(|outcome| matches!(outcome, Outcome::Caught { run, .. } if *run == n));
+    assert_eq!((in_run(0), in_run(0) + in_run(1)), (report.caught(), both.caught()));
+    assert!(both.cycles[0] < both.cycles[1] && !both.held.contains_key("ins_valid_i"), "{both:?}");
 }
 
 #[test]
 fn a_fault_that_is_none_is_proved_to_be_none() {
     let spec = block("oldest_first");
-    let report = tried(spec, &mut *stimulus(spec, 1), 20_000);
+    let report = tried(spec, stimulus(spec, 1), 20_000);
     assert!(report.equivalent() > 0, "{report:?}");
 }
 
@@ -70,8 +82,8 @@ fn a_bench_that_complains_of_the_design_itself_is_an_error() {
             inputs.fill(u32::MAX);
         }
     }
-    let error =
-        mutate(block("window_matrix"), &mut Never, &options(10), &mut |_| ()).expect_err("it is wrong");
+    let error = mutate(block("window_matrix"), run(Box::new(Never), 10), &options(), &mut |_| ())
+        .expect_err("it is wrong");
     assert!(matches!(error, MutateError::Healthy { .. }), "{error}");
 }
 
@@ -88,7 +100,7 @@ fn a_bench_that_breaks_a_rule_of_the_page_is_an_error() {
         }
     }
     let spec = block("sm_partitions");
-    let mut fickle = Fickle(Layout::new(&spec.ports(), Direction::Input));
-    let error = mutate(spec, &mut fickle, &options(100), &mut |_| ()).expect_err("it is forbidden");
+    let fickle = Box::new(Fickle(Layout::new(&spec.ports(), Direction::Input)));
+    let error = mutate(spec, run(fickle, 100), &options(), &mut |_| ()).expect_err("it is forbidden");
     assert!(matches!(error, MutateError::Illegal { cycle: 2..20, .. }), "{error}");
 }

@@ -19,7 +19,17 @@ use windlass_rtl::window::model::{PlaceSet, WindowIn, WindowModel, shifted};
 
 /// The stimulus for a block.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
-    let stimulus = of_block(spec, Rng::new(seed));
+    seeded(spec, seed, false)
+}
+
+/// The same up to cycle 120 000. From there on, for some hundred thousand cycles without a reset, kernels with more than 65 536 CTAs come to the CTA
+/// arbiters and the front end, so that the upper halves of their counts are used up.
+pub fn far_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
+    seeded(spec, seed, true)
+}
+
+fn seeded(spec: BlockSpec, seed: u64, far: bool) -> Box<dyn Stimulus> {
+    let stimulus = of_block(spec, Rng::new(seed), far);
     Box::new(Seeded { seed, stimulus, payloads: payloads(&spec.ports()), rng: Rng::new(!seed) })
 }
 
@@ -77,7 +87,7 @@ impl Stimulus for Seeded {
     }
 }
 
-fn of_block(spec: BlockSpec, rng: Rng) -> Box<dyn Stimulus> {
+fn of_block(spec: BlockSpec, rng: Rng, far: bool) -> Box<dyn Stimulus> {
     let ports = spec.ports();
     let inputs = Layout::new(&ports, Direction::Input);
     let outputs = Layout::new(&ports, Direction::Output);
@@ -98,8 +108,8 @@ fn of_block(spec: BlockSpec, rng: Rng) -> Box<dyn Stimulus> {
         BlockSpec::SmPartitions { params, requesters } => {
             Box::new(PartitionsStimulus::new(rng, params, requesters, inputs, &outputs))
         }
-        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs, &outputs)),
-        BlockSpec::FrontEnd(params) => Box::new(FrontEndStimulus::new(rng, params, &inputs, &outputs)),
+        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs, &outputs, far)),
+        BlockSpec::FrontEnd(params) => Box::new(FrontEndStimulus::new(rng, params, &inputs, &outputs, far)),
     }
 }
 

@@ -34,8 +34,6 @@ const STEP: usize = 256;
 pub struct MutateOptions {
     /// Which mutants.
     pub mutants: MutantOptions,
-    /// Cycles of the bench; those of [`Lockstep::finish`] follow.
-    pub cycles: u64,
     /// How long the prover may think about each mutant that is not noticed; `None`: it is not asked.
     pub prove: Option<Duration>,
     /// Mutants at the same time.
@@ -46,11 +44,18 @@ impl Default for MutateOptions {
     fn default() -> Self {
         Self {
             mutants: MutantOptions::default(),
-            cycles: 100_000,
             prove: Some(Duration::from_secs(60)),
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
+}
+
+/// A run of the bench.
+pub struct BenchRun {
+    /// What it does.
+    pub stimulus: Box<dyn Stimulus>,
+    /// Its cycles; those of [`Lockstep::finish`] follow.
+    pub cycles: u64,
 }
 
 /// What became of a mutant.
@@ -59,7 +64,9 @@ impl Default for MutateOptions {
 pub enum Outcome {
     /// The bench noticed it.
     Caught {
-        /// In this cycle.
+        /// In this run, counted from 0.
+        run: usize,
+        /// In this cycle of it.
         cycle: u64,
         /// By this output, or by what the simulation said when it stopped.
         by: String,
@@ -110,8 +117,8 @@ pub struct MutateReport {
     pub yosys: String,
     /// Seed of mutants and stimulus.
     pub seed: u32,
-    /// Cycles of the bench, those included in which it let everything end.
-    pub cycles: u64,
+    /// Cycles of each run of the bench, those included in which it let everything end.
+    pub cycles: Vec<u64>,
     /// Input bits that the bench never moves, `port` or `port[bit]`.
     pub held: BTreeMap<String, bool>,
     /// Every mutant.
@@ -186,12 +193,14 @@ pub enum MutateError {
     },
     /// The bench gives what the block's page forbids.
     #[error(
-        "`{top}` is given inputs in cycle {cycle} of its bench that its rules forbid\n  either is wrong: the stimulus, or the rules in gen/src/mutate/rules\n  the cycle before: {before}\n  the cycle: {inputs}"
+        "`{top}` is given inputs in cycle {cycle} of run {run} of its bench that its rules forbid\n  either is wrong: the stimulus, or the rules in gen/src/mutate/rules\n  the cycle before: {before}\n  the cycle: {inputs}"
     )]
     Illegal {
         /// The module.
         top: String,
-        /// The first cycle with such inputs.
+        /// The run, counted from 0.
+        run: usize,
+        /// Its first cycle with such inputs.
         cycle: u64,
         /// The inputs of the one before that are not zero.
         before: String,
@@ -215,14 +224,15 @@ pub enum Progress {
     Made(usize),
     /// The bench of so many cycles was recorded.
     Recorded(u64),
-    /// So many mutants were not noticed, and go to the prover.
+    /// So many mutants were not noticed in the first run, and go to the prover.
     Proving(usize),
 }
 
-/// Tries mutants of `block` under the bench whose stimulus is `stimulus`.
+/// Tries mutants of `block` under the bench. In its first run all are; what it does not notice goes to the prover, and what is not proved to be
+/// no fault is tried again in each further run.
 pub fn mutate(
     block: BlockSpec,
-    stimulus: &mut dyn Stimulus,
+    runs: Vec<BenchRun>,
     options: &MutateOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<MutateReport, MutateError> {
@@ -236,69 +246,133 @@ pub fn mutate(
     // Verilator 5.006's data flow optimiser got some of these netlists wrong.
     build.verilator_args.push("-fno-dfg".into());
     let library = Verilated::build(&build, &Cache::from_env()?)?;
-    let record = record(block, &top.name, stimulus, &library, options)?;
-    progress(Progress::Recorded(record.cycles() as u64));
-    let seed = options.mutants.seed.into();
-    let noticed = parallel(&made.list, options.jobs, |mutant| {
-        record.against(library.instance(InstanceOptions { seed, wave: None })?, mutant.id)
-    });
-    let noticed = noticed.into_iter().collect::<Result<Vec<_>, MutateError>>()?;
-    let unnoticed = made.list.iter().zip(&noticed).filter(|(_, n)| n.is_none());
-    let unnoticed: Vec<&Mutant> = unnoticed.map(|(mutant, _)| mutant).collect();
-    progress(Progress::Proving(unnoticed.len()));
-    let reset = top.ports.iter().any(|p| p.name == RESET).then_some(RESET);
-    let held = record.held();
-    let proved = prove(&made, &unnoticed, reset, &held, options)?;
-    let mut proved = proved.into_iter();
-    let outcomes =
-        noticed.into_iter().map(|noticed| noticed.or_else(|| proved.next()).unwrap_or(Outcome::Unknown));
+    let instance = InstanceOptions { seed: options.mutants.seed.into(), wave: None };
+    let judge = Judge::new(&made, top.ports.iter().any(|p| p.name == RESET), options)?;
+    // None: not noticed yet, with what the prover said of it.
+    let mut outcomes: Vec<Option<Outcome>> = vec![None; made.list.len()];
+    let mut answers: BTreeMap<usize, Verdict> = BTreeMap::new();
+    let mut cycles = Vec::new();
+    let mut held: Option<BTreeMap<String, bool>> = None;
+    for (run, bench) in runs.into_iter().enumerate() {
+        let record = record(block, &top.name, run, bench, &library, options)?;
+        cycles.push(record.cycles() as u64);
+        progress(Progress::Recorded(record.cycles() as u64));
+        let here = record.held();
+        held = Some(match held {
+            None => here,
+            Some(before) => before.into_iter().filter(|(bit, value)| here.get(bit) == Some(value)).collect(),
+        });
+        let found = each_left(&outcomes, options.jobs, |i| {
+            record.against(run, library.instance(instance.clone())?, made.list[i].id)
+        })?;
+        found.into_iter().for_each(|(i, found)| outcomes[i] = found);
+        if run == 0 {
+            progress(Progress::Proving(outcomes.iter().filter(|outcome| outcome.is_none()).count()));
+            for (i, (no_fault, answer)) in
+                each_left(&outcomes, options.jobs, |i| judge.is_no_fault(&made.list[i]))?
+            {
+                outcomes[i] = no_fault;
+                answers.insert(i, answer);
+            }
+        }
+    }
+    let held = held.unwrap_or_default();
+    let last = each_left(&outcomes, options.jobs, |i| {
+        judge.why_not_noticed(&made.list[i], answers.get(&i).cloned().unwrap_or(Verdict::Unknown), &held)
+    })?;
+    last.into_iter().for_each(|(i, outcome)| outcomes[i] = Some(outcome));
+    let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Unknown));
     let tried = made.list.iter().cloned().zip(outcomes).map(|(mutant, outcome)| Tried { mutant, outcome });
     Ok(MutateReport {
         block: block.name(),
         top: top.name.clone(),
         yosys: made.yosys.version.clone(),
         seed: options.mutants.seed,
-        cycles: record.cycles() as u64,
+        cycles,
         held,
         mutants: tried.collect(),
     })
 }
 
-fn prove(
-    made: &Mutants,
-    unnoticed: &[&Mutant],
-    reset: Option<&str>,
-    held: &BTreeMap<String, bool>,
-    options: &MutateOptions,
-) -> Result<Vec<Outcome>, MutateError> {
-    let (Some(limit), false) = (options.prove, unnoticed.is_empty()) else {
-        return Ok(vec![Outcome::Unknown; unnoticed.len()]);
-    };
-    let prover = Prover::find(&made.yosys, options.mutants.cache.as_deref(), limit)?
-        .ok_or_else(|| MutateError::NoProver { yosys: made.yosys.program.display().to_string() })?;
-    let verdicts = parallel(unnoticed, options.jobs, |mutant| {
+/// Asks something of each mutant, by its place in the list, that nothing is known of yet.
+fn each_left<T: Send>(
+    outcomes: &[Option<Outcome>],
+    jobs: usize,
+    ask: impl Fn(usize) -> Result<T, MutateError> + Sync,
+) -> Result<Vec<(usize, T)>, MutateError> {
+    let left: Vec<usize> = (0..outcomes.len()).filter(|i| outcomes[*i].is_none()).collect();
+    let answers = parallel(&left, jobs, |i| Ok((*i, ask(*i)?)));
+    answers.into_iter().collect()
+}
+
+/// Says of mutants that are not noticed whether they are faults.
+struct Judge<'a> {
+    made: &'a Mutants,
+    reset: Option<&'static str>,
+    /// None where nothing is to be proved.
+    prover: Option<Prover>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(made: &'a Mutants, has_reset: bool, options: &MutateOptions) -> Result<Self, MutateError> {
+        let prover = match options.prove {
+            None => None,
+            Some(limit) => {
+                let found = Prover::find(&made.yosys, options.mutants.cache.as_deref(), limit)?;
+                let yosys = || made.yosys.program.display().to_string();
+                Some(found.ok_or_else(|| MutateError::NoProver { yosys: yosys() })?)
+            }
+        };
+        Ok(Self { made, reset: has_reset.then_some(RESET), prover })
+    }
+
+    fn compare(
+        &self,
+        mutant: &Mutant,
+        held: &BTreeMap<String, bool>,
+        given: Given,
+    ) -> Result<Verdict, MutateError> {
+        match &self.prover {
+            None => Ok(Verdict::Unknown),
+            Some(prover) => Ok(prover.compare(self.made, mutant.id, self.reset, held, given)?),
+        }
+    }
+
+    /// [`Outcome::Equivalent`] or [`Outcome::Excluded`] where it is proved; else what the prover said under the rules.
+    fn is_no_fault(&self, mutant: &Mutant) -> Result<(Option<Outcome>, Verdict), MutateError> {
         let free = BTreeMap::new();
-        let mut verdict = prover.compare(made, mutant.id, reset, &free, Given::Nothing)?;
+        let mut verdict = self.compare(mutant, &free, Given::Nothing)?;
         if verdict == Verdict::Equivalent {
-            return Ok(Outcome::Equivalent);
+            return Ok((Some(Outcome::Equivalent), verdict));
         }
-        let mut given = Given::Nothing;
-        if let Some(rules) = &made.rules {
-            given = Given::Rules;
-            verdict = prover.compare(made, mutant.id, reset, &free, given)?;
+        if self.made.rules.is_some() {
+            verdict = self.compare(mutant, &free, Given::Rules)?;
             if verdict == Verdict::Equivalent {
-                return Ok(Outcome::Excluded);
-            }
-            let near = rules.has_near();
-            if near && prover.compare(made, mutant.id, reset, &free, Given::Near)? == Verdict::Equivalent {
-                return Ok(Outcome::Late);
+                return Ok((Some(Outcome::Excluded), verdict));
             }
         }
+        Ok((None, verdict))
+    }
+
+    /// Why no run noticed it, where `answer` is what the prover said of it and `held` the input bits that no run moves.
+    fn why_not_noticed(
+        &self,
+        mutant: &Mutant,
+        answer: Verdict,
+        held: &BTreeMap<String, bool>,
+    ) -> Result<Outcome, MutateError> {
+        let rules = self.made.rules.as_ref();
+        if rules.is_some_and(|rules| rules.has_near())
+            && self.compare(mutant, &BTreeMap::new(), Given::Near)? == Verdict::Equivalent
+        {
+            return Ok(Outcome::Late);
+        }
+        let given = if rules.is_some() { Given::Rules } else { Given::Nothing };
         let nearer = match held.is_empty() {
             true => Verdict::Unknown,
-            false => prover.compare(made, mutant.id, reset, held, given)?,
+            false => self.compare(mutant, held, given)?,
         };
-        Ok(match (nearer, verdict) {
+        Ok(match (nearer, answer) {
             (Verdict::Equivalent, _) => Outcome::Held,
             // Inputs that the bench could give say more.
             (Verdict::Different(counterexample), _) | (_, Verdict::Different(counterexample)) => {
@@ -306,8 +380,7 @@ fn prove(
             }
             _ => Outcome::Unknown,
         })
-    });
-    verdicts.into_iter().collect()
+    }
 }
 
 /// What the bench did and saw, cycle by cycle.
@@ -332,7 +405,8 @@ struct Record {
 fn record(
     block: BlockSpec,
     top: &str,
-    stimulus: &mut dyn Stimulus,
+    run: usize,
+    mut bench: BenchRun,
     library: &Library,
     options: &MutateOptions,
 ) -> Result<Record, MutateError> {
@@ -344,8 +418,8 @@ fn record(
     let members: Vec<(String, Box<dyn CycleModel>)> =
         vec![("model".into(), block.model()), ("verilog".into(), Box::new(healthy))];
     let mut lockstep = Lockstep::new(members).map_err(failed)?;
-    lockstep.run(stimulus, options.cycles).map_err(failed)?;
-    lockstep.finish(stimulus).map_err(failed)?;
+    lockstep.run(&mut *bench.stimulus, bench.cycles).map_err(failed)?;
+    lockstep.finish(&mut *bench.stimulus).map_err(failed)?;
     drop(lockstep);
     let mut record = std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
     record.words = (library.input_words(), library.output_words() - 2);
@@ -363,7 +437,7 @@ fn record(
     if let Some(cycle) = record.legal.iter().skip(record.from).position(|legal| !legal) {
         let cycle = record.from + cycle;
         let (before, inputs) = (record.shown(cycle.saturating_sub(1)), record.shown(cycle));
-        return Err(MutateError::Illegal { top: top.into(), cycle: cycle as u64, before, inputs });
+        return Err(MutateError::Illegal { top: top.into(), run, cycle: cycle as u64, before, inputs });
     }
     let outputs = Layout::new(library.ports(), Direction::Output);
     let outputs = outputs.iter().filter(|(name, _)| ![LEGAL, NEAR].contains(name));
@@ -433,8 +507,8 @@ impl Record {
         held
     }
 
-    /// Runs mutant `id` with the recorded inputs up to the first difference.
-    fn against(&self, mut verilated: Verilated, id: u32) -> Result<Option<Outcome>, MutateError> {
+    /// Runs mutant `id` with the recorded inputs of run `run` up to the first difference.
+    fn against(&self, run: usize, mut verilated: Verilated, id: u32) -> Result<Option<Outcome>, MutateError> {
         let (width, out_width) = self.words;
         // The mutant's own word on its inputs says nothing.
         let got_width = out_width + 2;
@@ -455,11 +529,11 @@ impl Record {
                     let differs = |range: &Range<usize>| got[range.clone()] != expected[range.clone()];
                     let port = self.layout.iter().find(|(_, range)| differs(range));
                     let by = port.map(|(name, _)| name.clone()).unwrap_or_default();
-                    return Ok(Some(Outcome::Caught { cycle: at as u64, by }));
+                    return Ok(Some(Outcome::Caught { run, cycle: at as u64, by }));
                 }
             }
             if let Some(CycleError { cycle, message }) = stopped {
-                return Ok(Some(Outcome::Caught { cycle, by: message }));
+                return Ok(Some(Outcome::Caught { run, cycle, by: message }));
             }
         }
         Ok(None)

@@ -1,6 +1,6 @@
 //! The stimuli of the CTA dispatch hardware on the golden models alone: they are legal, reach the corners, and let everything end.
 
-use windlass_cosim::block_stimulus::{FrontEndStimulus, stimulus};
+use windlass_cosim::block_stimulus::{FrontEndStimulus, far_stimulus, stimulus};
 use windlass_cosim::stimulus::{Rng, Stimulus};
 use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::front_end::{Counter, FrontEndModel, FrontEndPorts};
@@ -26,10 +26,14 @@ fn layouts(spec: BlockSpec) -> (Layout, Layout) {
 }
 
 /// Runs the model, and hands the words of inputs and outputs of each cycle to `see`.
-fn run(spec: BlockSpec, cycles: u64, mut see: impl FnMut(&[u32], &[u32])) {
+fn run(spec: BlockSpec, cycles: u64, see: impl FnMut(&[u32], &[u32])) {
+    run_under(&mut *stimulus(spec, 1), spec, cycles, see);
+}
+
+fn run_under(stimulus: &mut dyn Stimulus, spec: BlockSpec, cycles: u64, mut see: impl FnMut(&[u32], &[u32])) {
     let (ins, outs) = layouts(spec);
     let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
-    let (mut model, mut stimulus) = (spec.model(), stimulus(spec, 1));
+    let mut model = spec.model();
     for cycle in 0..cycles {
         stimulus.next(cycle, &outputs, &mut inputs);
         model.cycle(&inputs, &mut outputs).unwrap_or_else(|e| panic!("{e}"));
@@ -161,7 +165,7 @@ fn the_front_end_gives_back_what_it_takes() {
         let BlockSpec::FrontEnd(params) = spec else { panic!("{spec:?}") };
         let (ins, outs) = layouts(spec);
         let io = FrontEndPorts::new(params, &ins, &outs).unwrap_or_else(|e| panic!("{e}"));
-        let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs);
+        let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs, false);
         let mut model = FrontEndModel::new(params);
         let mut flat = spec.model();
         let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);
@@ -199,5 +203,30 @@ fn the_front_end_gives_back_what_it_takes() {
         assert!(stimulus.is_drained());
         assert_eq!(placed, freed);
         assert!(drains > 10 && kernels > 500 && errors > 0 && waited.iter().all(|w| *w > 0), "{kind:?}");
+    }
+}
+
+#[test]
+fn far_kernels_use_up_the_upper_half_of_their_counts() {
+    for block in ["cta_arbiter_typed", "front_end"] {
+        let spec = spec(block, |r| (r.arbiter, r.sms) = (TYPED, 8));
+        let (ins, outs) = layouts(spec);
+        let mut stimulus = far_stimulus(spec, 1);
+        // By channel: the highest index of the kernel that goes out, and how many kernels with more than 65 536 CTAs have ended.
+        let (mut highest, mut ended) = ([0; 2], [0; 2]);
+        run_under(&mut *stimulus, spec, 500_000, |inputs, outputs| {
+            for c in 0..2 {
+                let slot = |layout: &Layout, name: String| layout.slot(&name).expect("a CTA channel");
+                let goes = slot(&outs, format!("cta_valid_{c}_o")).get(outputs) == 1
+                    && slot(&ins, format!("cta_ready_{c}_i")).get(inputs) == 1;
+                if goes {
+                    let index = slot(&outs, format!("cta_index_{c}_o")).get(outputs);
+                    ended[c] += usize::from(index == 0 && highest[c] > 1 << 16 && highest[c] < 1 << 18);
+                    highest[c] = index;
+                }
+            }
+        });
+        assert_eq!(stimulus.fault(), None);
+        assert!(ended.iter().sum::<usize>() > 0, "{block}: {ended:?} {highest:?}");
     }
 }

@@ -111,6 +111,40 @@ fn front_end() {
     );
 }
 
+/// What the parts of a front end assume of each other, for all time.
+#[test]
+fn parts_of_a_front_end_keep_what_the_others_assume() {
+    let ids = |r: &mut Request| (r.scheduled, r.encoding) = (128, Encoding::Ids { lanes: 1 });
+    let changes: [&dyn Fn(&mut Request); 4] = [
+        &|_| {},
+        &|r| (r.pipelined, r.arbiter) = (true, ArbiterKind::Typed { active: 2 }),
+        &|r| r.arbiter = ArbiterKind::Single,
+        &|r| r.encoding = Encoding::Mask,
+    ];
+    for change in changes {
+        let spec = spec("front_end", |r| {
+            ids(r);
+            change(r);
+        });
+        let report = shown(spec, &options(2, 0));
+        let mut kept: Vec<&str> = report
+            .properties
+            .iter()
+            .filter(|p| p.verdict == Verdict::Proved)
+            .map(|p| p.name.trim_end_matches("_gets_what_it_assumes"))
+            .collect();
+        kept.sort();
+        assert_eq!(kept, ["cta_arbiter", "kernel_table", "window"], "{report:#?}");
+        assert!(report.lemmas.0 > 200, "{report:#?}");
+    }
+    // A completion that is not taken yet would be counted in each cycle that it waits.
+    let spec = spec("front_end", ids);
+    let design = broken(spec, "front_end_m", ".done_valid_0_i(done_0)", ".done_valid_0_i(done_valid_0_i)");
+    let report = prove::prove_design(spec, &design, &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let left = |p: &prove::PropertyResult| p.name.contains("left_is_to_come_or_out");
+    assert!(report.failed_lemmas.iter().any(left), "{report:#?}");
+}
+
 /// Every property says what would go wrong without it, and every block has states that must be reached.
 #[test]
 fn every_property_has_its_reason() {

@@ -25,6 +25,9 @@ use windlass_rtl::port::Layout;
 /// Grids from here on are not waited for: a reset ends them.
 const ENDLESS: u32 = 64;
 
+/// Kernels that use up the upper half of a count come from this cycle on, where they are wanted.
+const FAR: u64 = 120_000;
+
 /// Cycles after the last transfer until everything has come back to where it was.
 const SETTLED: u64 = 8;
 

@@ -102,11 +102,12 @@ impl Prover {
         }
         let work = Workplace::new(&self.root, "miter", &"0".repeat(64), self.limit + GRACE)?;
         work.write_bytes("miter.aig", &miter.binary())?;
-        // Most registers are the same in both, and ABC proves it soon; with them most questions vanish.
+        // Most registers are the same in both, and ABC proves it soon; with them most questions vanish. `scorr` finds no more, and took 26 s
+        // where `&scorr` takes 1.5 s.
         let merged = work.run(
             "ABC",
             &self.program,
-            &["-c", "read_aiger miter.aig; scorr; write_aiger small.aig"],
+            &["-c", "&r miter.aig; &scorr; &put; write_aiger small.aig"],
             "scorr.log",
         );
         match merged {

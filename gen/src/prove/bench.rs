@@ -3,6 +3,7 @@
 use crate::emit::Design;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{DONE_PORTS, Encoding, WindowKind, slot_bits};
+use windlass_rtl::port::Port;
 
 /// A module of lemmas: what ties a design's registers to what its properties see.
 pub(crate) struct Lemmas {
@@ -30,7 +31,69 @@ pub(crate) struct Bench {
     pub induction: Option<usize>,
 }
 
+/// A block inside another. Its properties and lemmas hold there too, if its neighbours keep what it assumes: that becomes something to show.
+pub(crate) struct Part {
+    /// Instances that it is in, from the top on.
+    pub within: &'static str,
+    /// What is asked of it.
+    pub bench: Bench,
+    /// Its ports.
+    pub ports: Vec<Port>,
+}
+
+impl Part {
+    /// Its own name.
+    pub fn name(&self) -> &'static str {
+        self.bench.name
+    }
+
+    /// The text of its properties, where what it assumes of its neighbours is asserted. What it assumes of its free choices, which is marked
+    /// `// a choice`, it goes on to assume.
+    pub fn text(&self) -> String {
+        let line = |line: &str| match line.ends_with("// a choice") {
+            true => format!("{line}\n"),
+            false => line.replace("assume (", "assert (") + "\n",
+        };
+        self.bench.text.lines().map(line).collect()
+    }
+}
+
 impl Bench {
+    /// What the parts of a front end assume of each other, and the parts.
+    pub fn contract(spec: BlockSpec) -> Option<(Self, Vec<Part>)> {
+        let BlockSpec::FrontEnd(params) = spec else { return None };
+        let window = params.scheduler();
+        if window.kind() == WindowKind::List {
+            // It assumes that ids differ, which takes the scheduler's lemmas as well.
+            return None;
+        }
+        let part = |within, spec: BlockSpec| Part { within, bench: Self::of(spec), ports: spec.ports() };
+        let parts = vec![
+            part("u_scheduler.u_window", BlockSpec::Window { kind: window.kind(), params: window.window() }),
+            part("u_table", BlockSpec::KernelTable(params.table())),
+            part("u_dispatch.u_arbiter", BlockSpec::CtaArbiter(params.dispatch())),
+        ];
+        let dispatch = params.dispatch();
+        let bench = Self {
+            name: "front_end_contract",
+            text: include_str!("properties/front_end_contract.sv"),
+            params: vec![
+                ("N", dispatch.slots()),
+                ("LN", slot_bits(dispatch.slots())),
+                ("C", dispatch.arbiter().channels()),
+                ("K", dispatch.arbiter().active()),
+            ],
+            lemma_params: Vec::new(),
+            lemmas: Some(Lemmas {
+                name: "front_end_contract",
+                text: include_str!("properties/front_end_contract_lemmas.sv"),
+                copies: 1,
+            }),
+            induction: Some(1),
+        };
+        Some((bench, parts))
+    }
+
     /// The properties of a block.
     pub fn of(spec: BlockSpec) -> Self {
         match spec {

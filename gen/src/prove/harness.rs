@@ -1,7 +1,8 @@
 //! The Verilog around a design that is to be proved: free inputs, its properties beside it, its registers for the lemmas.
 
-use super::bench::Bench;
+use super::bench::{Bench, Part};
 use crate::emit::Design;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
 
@@ -12,7 +13,7 @@ pub(super) const TOP: &str = "harness";
 const GROUP: usize = 8;
 
 /// A module that instantiates the design, its properties and their lemmas.
-pub(super) fn harness(design: &Design, bench: &Bench) -> String {
+pub(super) fn harness(design: &Design, bench: &Bench, parts: &[Part]) -> String {
     let top = design.top();
     let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK});\n", top.name);
     for (name, value) in bench.params.iter().chain(&bench.lemma_params) {
@@ -37,56 +38,13 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
         })
         .collect();
     let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
-    let params: Vec<String> = bench.params.iter().map(|(name, _)| format!(".{name}({name})")).collect();
-    let params = params.join(", ");
-    let here: Vec<String> = vectors(&top.ports).into_iter().map(|(name, _, _)| name).collect();
-    // Ports that this kind of the block does not have are zero.
-    let connections: Vec<String> = inputs(bench.text)
-        .iter()
-        .map(|input| {
-            let port = input.name;
-            if here.iter().any(|name| name == port) {
-                format!(".{port}({port})")
-            } else {
-                format!(".{port}('0)")
-            }
-        })
-        .collect();
-    let _ = writeln!(
-        text,
-        "  {}_properties #({params}) properties (\n    {}\n  );",
-        bench.name,
-        connections.join(",\n    ")
-    );
-    if let Some(lemmas) = &bench.lemmas {
-        let all = bench.params.iter().chain(&bench.lemma_params);
-        let lemma_params: Vec<String> = all.map(|(name, _)| format!(".{name}({name})")).collect();
-        let lemma_params = lemma_params.join(", ");
-        let wires = inputs(lemmas.text);
-        for copy in 0..lemmas.copies {
-            let mut connections = Vec::new();
-            for wire in &wires {
-                let names: Vec<String> = match wire.from {
-                    From::Properties | From::Design => vec![wire.element(0, copy)],
-                    From::EachOf => (0..bench.param(wire.count))
-                        .rev()
-                        .flat_map(|i| wire.words(&wire.element(i, copy), bench.param(wire.words)))
-                        .collect(),
-                };
-                for name in &names {
-                    // Flattening joins a wire of that name with the one inside the instance.
-                    let _ = writeln!(text, "  (* hierconn *) wire {} {name};", wire.range);
-                }
-                connections.push(format!(".{}({{{}}})", wire.name, names.join(", ")));
-            }
-            let number = if lemmas.copies > 1 { format!("_{copy}") } else { String::new() };
-            let _ = writeln!(
-                text,
-                "  {}_lemmas #({lemma_params}) lemmas{number} (\n    {}\n  );",
-                lemmas.name,
-                connections.join(",\n    ")
-            );
+    let mut seen = BTreeSet::new();
+    text.push_str(&beside(bench, &top.ports, None, &mut seen));
+    for part in parts {
+        for (name, value) in part.bench.params.iter().chain(&part.bench.lemma_params) {
+            let _ = writeln!(text, "  localparam {}_{name} = {value};", part.name());
         }
+        text.push_str(&beside(&part.bench, &part.ports, Some(part), &mut seen));
     }
     if top.ports.iter().any(|port| port.name == RESET) {
         let _ = writeln!(
@@ -99,6 +57,112 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
     text.push_str(
         "module lemma (input on, input holds);\n  always @* if (on) holds_here: assert (holds);\nendmodule\n",
     );
+    text
+}
+
+/// A block's properties and their lemmas: those of the design, or of a part of it.
+/// What is looked at inside the design is `seen` from then on.
+fn beside(bench: &Bench, ports: &[Port], part: Option<&Part>, seen: &mut BTreeSet<String>) -> String {
+    let mut text = String::new();
+    let prefix = part.map(|part| format!("{}_", part.name())).unwrap_or_default();
+    let within = part.map(|part| part.within).unwrap_or_default();
+    // A part's parameters stand beside those of the others.
+    let own = |range: &str| match part {
+        None => range.to_string(),
+        Some(_) => prefixed(range, &prefix),
+    };
+    let given = |params: &mut dyn Iterator<Item = &(&'static str, usize)>| -> String {
+        params.map(|(name, _)| format!(".{name}({prefix}{name})")).collect::<Vec<_>>().join(", ")
+    };
+    let params = given(&mut bench.params.iter());
+    let here = vectors(ports);
+    let mut connections = Vec::new();
+    for input in inputs(bench.text) {
+        let port = input.name;
+        match here.iter().find(|(name, _, _)| name == port) {
+            // Ports that this kind of the block does not have are zero.
+            None => connections.push(format!(".{port}('0)")),
+            Some(_) if part.is_none() => connections.push(format!(".{port}({port})")),
+            Some((_, first, count)) => {
+                let mut names = Vec::new();
+                let of_vector =
+                    |p: &&Port| p.name == port || element(&p.name).is_some_and(|(v, _)| v == port);
+                for port in ports.iter().filter(of_vector).take(*count as usize) {
+                    let name = format!("\\dut.{within}.{} ", port.name);
+                    look(&mut text, seen, &format!("[{}:0]", first.width - 1), &name);
+                    names.insert(0, name);
+                }
+                connections.push(format!(".{port}({{{}}})", names.join(", ")));
+            }
+        }
+    }
+    let _ = writeln!(
+        text,
+        "  {}_properties #({params}) {prefix}properties (\n    {}\n  );",
+        bench.name,
+        connections.join(",\n    ")
+    );
+    if let Some(lemmas) = &bench.lemmas {
+        let lemma_params = given(&mut bench.params.iter().chain(&bench.lemma_params));
+        let wires = inputs(lemmas.text);
+        for copy in 0..lemmas.copies {
+            let mut connections = Vec::new();
+            for wire in &wires {
+                let names: Vec<String> = match wire.from {
+                    From::Properties | From::Design => vec![wire.element(0, copy)],
+                    From::EachOf => (0..bench.param(wire.count))
+                        .rev()
+                        .flat_map(|i| wire.words(&wire.element(i, copy), bench.param(wire.words)))
+                        .collect(),
+                };
+                let names: Vec<String> = names.iter().map(|name| placed(name, &prefix, within)).collect();
+                for name in &names {
+                    look(&mut text, seen, &own(&wire.range), name);
+                }
+                connections.push(format!(".{}({{{}}})", wire.name, names.join(", ")));
+            }
+            let number = if lemmas.copies > 1 { format!("_{copy}") } else { String::new() };
+            let _ = writeln!(
+                text,
+                "  {}_lemmas #({lemma_params}) {prefix}lemmas{number} (\n    {}\n  );",
+                lemmas.name,
+                connections.join(",\n    ")
+            );
+        }
+    }
+    text
+}
+
+/// A wire that flattening joins with the one of that name inside the instance.
+fn look(text: &mut String, seen: &mut BTreeSet<String>, range: &str, name: &str) {
+    if seen.insert(name.to_string()) {
+        let _ = writeln!(text, "  (* hierconn *) wire {range} {name};");
+    }
+}
+
+/// An escaped name of the design's or the properties', as that of a part.
+fn placed(name: &str, prefix: &str, within: &str) -> String {
+    if within.is_empty() {
+        return name.to_string();
+    }
+    match name.strip_prefix("\\properties") {
+        Some(rest) => format!("\\{prefix}properties{rest}"),
+        None => name.replacen("\\dut", &format!("\\dut.{within}"), 1),
+    }
+}
+
+/// A range whose parameters have a prefix.
+fn prefixed(range: &str, prefix: &str) -> String {
+    let mut text = String::new();
+    let mut in_word = false;
+    for c in range.chars() {
+        let word = c.is_ascii_alphanumeric() || c == '_';
+        if word && !in_word && c.is_ascii_alphabetic() {
+            text.push_str(prefix);
+        }
+        in_word = word;
+        text.push(c);
+    }
     text
 }
 
@@ -140,6 +204,8 @@ pub(crate) struct Input<'a> {
     pub count: &'a str,
     /// Where each element is a memory, the parameter that says how many words it has; else empty.
     words: &'a str,
+    /// The part of the design whose properties it is of; empty for those of the design.
+    beside: &'a str,
     /// The instance that it is in, with `%` for the number where there is one for each, and `#` for its group; empty for the design itself.
     pub within: &'a str,
 }
@@ -160,7 +226,11 @@ impl Input<'_> {
             }
             _ => name.into(),
         };
-        let root = if matches!(self.from, From::Properties) { "properties" } else { "dut" };
+        let root = match (&self.from, self.beside) {
+            (From::Properties, "") => "properties".to_string(),
+            (From::Properties, part) => format!("{part}_properties"),
+            _ => "dut".to_string(),
+        };
         let within = if within.is_empty() { within } else { format!(".{within}") };
         format!("\\{root}{within}.{name} ")
     }
@@ -203,12 +273,14 @@ pub(crate) fn inputs(text: &str) -> Vec<Input<'_>> {
             for many in [count, words].into_iter().filter(|many| !many.is_empty()) {
                 range = range.replacen(&format!("[{many}*"), "[", 1);
             }
+            // `// beside window:`
+            let (beside, within) = if place == "beside" { (within, "") } else { ("", within) };
             let from = match (place, count) {
-                ("properties", _) => From::Properties,
+                ("properties" | "beside", _) => From::Properties,
                 (_, "") => From::Design,
                 (_, _) => From::EachOf,
             };
-            wires.push(Input { from, name, range, count, words, within });
+            wires.push(Input { from, name, range, count, words, beside, within });
         }
     }
     wires

@@ -22,7 +22,7 @@ use crate::emit::{self, EmitErrors};
 use crate::report::flow::{self, Workplace};
 use crate::report::{SynthesisError, Yosys};
 use crate::tools::{self, Tool, ToolError};
-use bench::Bench;
+use bench::{Bench, Part};
 use serde::Serialize;
 use smt::{Answer, Model, Solver};
 use std::collections::BTreeMap;
@@ -211,34 +211,68 @@ pub fn prove_design(
     if !options.unbounded {
         bench.lemmas = None;
     }
-    let solver = tools::find(Tool::Yices)?;
-    let yosys = Yosys::find()?;
-    if let Some(found) = tools::parse_version(&yosys.version)
-        && found.as_slice() < &OLDEST_YOSYS[..]
+    let tools = Tools::find()?;
+    let mut report = tools.prove(design, &bench, &[], options)?;
+    if options.unbounded
+        && let Some((contract, parts)) = Bench::contract(spec)
     {
-        return Err(ProveError::OldYosys { found: yosys.version });
+        let kept = tools.prove(design, &contract, &parts, &ProveOptions { covers: 0, ..options.clone() })?;
+        report.properties.extend(kept.properties);
+        report.lemmas = kept.lemmas;
+        report.failed_lemmas = kept.failed_lemmas;
     }
-    let model = model(design, &bench, &yosys)?;
-    let name = solver.version_line.clone();
-    let proof = Proof {
-        solver: Solver::start(&solver, options.limit)?,
-        signals: harness::vectors(&design.top().ports)
-            .into_iter()
-            .map(|(name, _, _)| name)
-            // Ports that no property looks at may be gone.
-            .filter(|name| model.text.contains(&format!("(define-fun |harness_n {name}| ")))
-            .collect(),
-        model: &model,
-        bench: &bench,
-        options,
-        found: BTreeMap::new(),
-        reached: BTreeMap::new(),
-    };
-    proof.run(&design.top().name, &yosys.version, &name, || Solver::start(&solver, options.limit))
+    Ok(report)
+}
+
+/// What a proof needs.
+struct Tools {
+    solver: tools::Found,
+    yosys: Yosys,
+}
+
+impl Tools {
+    fn find() -> Result<Self, ProveError> {
+        let solver = tools::find(Tool::Yices)?;
+        let yosys = Yosys::find()?;
+        if let Some(found) = tools::parse_version(&yosys.version)
+            && found.as_slice() < &OLDEST_YOSYS[..]
+        {
+            return Err(ProveError::OldYosys { found: yosys.version });
+        }
+        Ok(Self { solver, yosys })
+    }
+
+    /// Proves what `bench` asks of the design, and what its parts assume of each other.
+    fn prove(
+        &self,
+        design: &emit::Design,
+        bench: &Bench,
+        parts: &[Part],
+        options: &ProveOptions,
+    ) -> Result<ProofReport, ProveError> {
+        let model = model(design, bench, parts, &self.yosys)?;
+        let proof = Proof {
+            solver: Solver::start(&self.solver, options.limit)?,
+            signals: harness::vectors(&design.top().ports)
+                .into_iter()
+                .map(|(name, _, _)| name)
+                // Ports that no property looks at may be gone.
+                .filter(|name| model.text.contains(&format!("(define-fun |harness_n {name}| ")))
+                .collect(),
+            model: &model,
+            bench,
+            options,
+            found: BTreeMap::new(),
+            reached: BTreeMap::new(),
+        };
+        proof.run(&design.top().name, &self.yosys.version, &self.solver.version_line, || {
+            Solver::start(&self.solver, options.limit)
+        })
+    }
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
-fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
+fn model(design: &emit::Design, bench: &Bench, parts: &[Part], yosys: &Yosys) -> Result<Model, ProveError> {
     let top = &design.top().name;
     let shelf = flow::shelf(None, "prove")?;
     let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
@@ -246,10 +280,17 @@ fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, P
     let mut files = vec!["properties.sv", "harness.sv"];
     work.write("design.v", &design.verilog())?;
     work.write("properties.sv", bench.text)?;
-    work.write("harness.sv", &harness::harness(design, bench))?;
+    work.write("harness.sv", &harness::harness(design, bench, parts))?;
     if let Some(lemmas) = &bench.lemmas {
         work.write("lemmas.sv", lemmas.text)?;
         files.insert(1, "lemmas.sv");
+    }
+    if !parts.is_empty() {
+        let texts = parts
+            .iter()
+            .map(|part| part.text() + part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text));
+        work.write("parts.sv", &texts.collect::<String>())?;
+        files.insert(1, "parts.sv");
     }
     let script = format!(
         "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
@@ -315,6 +356,12 @@ impl Proof<'_> {
             let Some(verdict) = self.found.get(number) else { continue };
             if name.starts_with("properties.") {
                 report.add(result(last_name(name), verdict));
+            } else if let Some(part) = part_that_assumes(name) {
+                report.add(PropertyResult {
+                    name: format!("{part}_gets_what_it_assumes"),
+                    reason: format!("What is proved of {part} alone would not hold in here."),
+                    verdict: verdict.clone(),
+                });
             } else {
                 report.lemmas.1 += 1;
                 if verdict.is_good() {
@@ -475,6 +522,12 @@ impl Proof<'_> {
         }
         Ok(())
     }
+}
+
+/// Of an assertion without a name, which is what a part of the design assumes: the part.
+fn part_that_assumes(name: &str) -> Option<&str> {
+    let (before, _) = name.split_once("_properties.")?;
+    name.contains("$assert$").then(|| before.trim_start_matches("$flatten").trim_start_matches(['\\', '/']))
 }
 
 /// A property's own name, without the instances that it is in.

@@ -83,6 +83,7 @@ fn info(params: FrontEndParams) -> Info {
         .param("WARPS", "w", limits.warps().into())
         .param("REGISTERS", "g", limits.registers().into())
         .param("SMEM", "b", limits.smem().into())
+        .param_if("PIPELINED", "p", scheduler.window().pipelined().into())
 }
 
 /// One front end; `host` and `lane` are the host's ports that only this encoding has.

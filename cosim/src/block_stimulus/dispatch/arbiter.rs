@@ -2,7 +2,7 @@
 
 use super::super::ledger::Ledger;
 use super::super::{Phase, chance, random_bits, reset};
-use super::{ENDLESS, SETTLED, Spell, carrying_grid, grid, launch, set};
+use super::{ENDLESS, FAR, SETTLED, Spell, carrying_grid, grid, launch, set};
 use crate::stimulus::{Rng, Stimulus};
 use std::ops::Range;
 use windlass_rtl::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
@@ -28,6 +28,9 @@ const FILL: u64 = 12;
 
 /// Cycles of [`Spell::Long`], whose kernels have up to some thousand CTAs and come to their end.
 const LONG: Range<u64> = 12_000..20_000;
+
+/// Cycles of [`Spell::Long`] with so many CTAs that the upper half of a count is used up more than once.
+const COUNTED_OUT: Range<u64> = FAR..2_900_000;
 
 /// A channel's outputs that the books are kept by.
 struct Watched {
@@ -65,12 +68,16 @@ pub(in super::super) struct ArbiterStimulus {
     /// Of each channel, by slot: a slot is not given again while its kernel is there.
     ledgers: Vec<Ledger>,
     spell: Spell,
+    /// [`COUNTED_OUT`], or never.
+    counted_out: Range<u64>,
+    /// In it.
+    far: bool,
     ending: Option<Ending>,
 }
 
 impl ArbiterStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: DispatchParams, inputs: Layout, outputs: &Layout) -> Self {
+    pub fn new(rng: Rng, params: DispatchParams, inputs: Layout, outputs: &Layout, far: bool) -> Self {
         let models = ChannelModel::of(params);
         Self {
             rng,
@@ -83,6 +90,8 @@ impl ArbiterStimulus {
             watched: (0..params.arbiter().channels()).filter_map(|c| Watched::new(outputs, c)).collect(),
             ledgers: (0..params.arbiter().channels()).map(|_| Ledger::new(params.slots())).collect(),
             spell: Spell::Usual,
+            counted_out: if far { COUNTED_OUT } else { u64::MAX..u64::MAX },
+            far: false,
             ending: None,
         }
     }
@@ -103,6 +112,7 @@ impl ArbiterStimulus {
             Spell::Usual => grid(rng, 100),
             Spell::Endless => grid(rng, 2),
             Spell::Hurried => carrying_grid(rng),
+            Spell::Long if self.far => [1, 1, 2, 3][rng.below(4) as usize] << 16 | rng.below(2048) as u32,
             Spell::Long => 1 + rng.below(2048) as u32,
         };
         let (slots, first) = (self.params.slots() as u8, rng.below(self.params.slots() as u64) as u8);
@@ -188,16 +198,27 @@ impl Stimulus for ArbiterStimulus {
         let rst_ni = match self.ending {
             Some(_) => !self.end(),
             // The reset before the long spell and the one after it.
-            None if cycle == LONG.start || cycle == LONG.end => false,
-            None if LONG.contains(&cycle) => true,
+            None if [&LONG, &self.counted_out]
+                .into_iter()
+                .any(|long| cycle == long.start || cycle == long.end) =>
+            {
+                false
+            }
+            None if LONG.contains(&cycle) || self.counted_out.contains(&cycle) => true,
             None => !(self.spell.ends(&mut self.rng) || reset(&mut self.rng, cycle)),
         };
         if !rst_ni {
-            self.spell = if LONG.contains(&cycle) { Spell::Long } else { Spell::next(&mut self.rng) };
+            self.far = self.counted_out.contains(&cycle);
+            let long = self.far || LONG.contains(&cycle);
+            self.spell = if long { Spell::Long } else { Spell::next(&mut self.rng) };
         }
         set(&self.inputs, inputs, "rst_ni", rst_ni.into());
         for (c, letter) in LETTERS.into_iter().enumerate().take(self.models.len()) {
             let mut phase = self.spell.phase(self.phases[c].next(&mut self.rng));
+            if self.far {
+                // Without a stall now and then a count that goes wrong twice may come right.
+                phase = Phase { consumer: 15, finisher: 15, ..phase };
+            }
             if let Some(ending) = self.ending {
                 let finisher = if matches!(ending, Ending::Fill { .. }) { 0 } else { 12 };
                 phase = Phase { consumer: phase.consumer.max(8), finisher, ..phase };

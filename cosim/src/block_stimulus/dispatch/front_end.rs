@@ -3,7 +3,7 @@
 use super::super::ledger::Ledger;
 use super::super::{Host, Phase, chance, reset};
 use super::{
-    ENDLESS, LEAST, SETTLED, Spell, carrying_grid, everything, grid, launch, most_ctas, partition_write,
+    ENDLESS, FAR, LEAST, SETTLED, Spell, carrying_grid, everything, grid, launch, most_ctas, partition_write,
 };
 use crate::stimulus::{Rng, Stimulus};
 use std::ops::Range;
@@ -35,6 +35,9 @@ const LAST_WORK: u64 = 300;
 /// Cycles without a reset, later than the tests go: the first half as usual, in the second kernels of which the oldest never ends. So each counter
 /// counts for long, and a kernel has many CTAs.
 const STEADY: Range<u64> = 20_000..80_000;
+
+/// Cycles without a reset in which some kernels have so many CTAs that the upper half of a count is used up.
+const COUNTED_OUT: Range<u64> = FAR..900_000;
 
 /// Ids of kernels.
 const IDS: usize = 256;
@@ -97,11 +100,13 @@ pub struct FrontEndStimulus {
     /// Most kernels without end at the same time, in a spell that has them.
     endless: usize,
     cycle: u64,
+    /// [`COUNTED_OUT`], or never.
+    counted_out: Range<u64>,
 }
 
 impl FrontEndStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: FrontEndParams, inputs: &Layout, outputs: &Layout) -> Self {
+    pub fn new(rng: Rng, params: FrontEndParams, inputs: &Layout, outputs: &Layout, far: bool) -> Self {
         let ports = FrontEndPorts::new(params, inputs, outputs)
             .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
         Self {
@@ -126,6 +131,7 @@ impl FrontEndStimulus {
             probed: 0,
             endless: 0,
             cycle: 0,
+            counted_out: if far { COUNTED_OUT } else { u64::MAX..u64::MAX },
         }
     }
 
@@ -331,6 +337,11 @@ impl FrontEndStimulus {
         let rng = &mut self.rng;
         match self.mode {
             Mode::Work { spell: Spell::Endless, .. } => grid(rng, 4),
+            Mode::Work { spell: Spell::Long, .. }
+                if self.counted_out.contains(&self.cycle) && endless < 2 =>
+            {
+                (1 + rng.below(2) as u32) << 16 | rng.below(2048) as u32
+            }
             Mode::Work { spell: Spell::Long, .. } if endless == 0 => 1 << 31,
             // Others come and go beside them, so that kernels without end are in each slot.
             Mode::Work { spell: Spell::Hurried, .. } if endless < self.endless && chance(rng, 1, 2) => {
@@ -366,7 +377,10 @@ impl Stimulus for FrontEndStimulus {
         if !self.ending && cycle == STEADY.start.midpoint(STEADY.end) {
             self.mode = Mode::Work { left: STEADY.end - cycle, spell: Spell::Long };
         }
-        let quiet = self.ending || STEADY.contains(&cycle);
+        if !self.ending && cycle == self.counted_out.start {
+            self.mode = Mode::Work { left: self.counted_out.end - cycle, spell: Spell::Long };
+        }
+        let quiet = self.ending || STEADY.contains(&cycle) || self.counted_out.contains(&cycle);
         let rst_ni = !(self.step() || (cycle < 2 || !quiet) && reset(&mut self.rng, cycle));
         let mut phase = self.phase.next(&mut self.rng);
         match self.mode {
@@ -388,6 +402,9 @@ impl Stimulus for FrontEndStimulus {
                 if spell == Spell::Hurried {
                     phase = spell.phase(phase);
                 }
+                if self.counted_out.contains(&cycle) {
+                    phase = Phase { producer: 15, consumer: 15, finisher: 15, ..phase };
+                }
                 if matches!(spell, Spell::Hurried | Spell::Long) {
                     // They wait for no kernel, for some never end.
                     self.host.free = 2;
@@ -402,7 +419,12 @@ impl Stimulus for FrontEndStimulus {
                 self.probe(number).1
             } else {
                 let grid = self.grid();
-                launch(&mut self.rng, self.params.dispatch().sms().limits(), grid)
+                let mut launch = launch(&mut self.rng, self.params.dispatch().sms().limits(), grid);
+                if self.counted_out.contains(&cycle) && grid > ENDLESS {
+                    // Many at the same time, or it takes for ever.
+                    launch.needs = LEAST;
+                }
+                launch
             };
         }
         let partition = self.given.partition.or_else(|| self.partition());

@@ -121,7 +121,7 @@ module kernel_table_properties #(
   // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least; no CTA
   // ends before an arbiter has the kernel.
   always @* if (on) begin
-    assume (s != t);
+    assume (s != t); // a choice
     assume (~|(ins_slot_i & (ins_slot_i - one)) & ~|(ins_slot_i & held));
     assume (~|(dispatched & (~held | queued | running)));
     assume (ins_grid_i != 0);
