@@ -64,12 +64,26 @@ impl BlockArgs {
         self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
     }
 
-    /// The block, with `size` slots and SMs where it has such and the user named none.
-    pub fn small_spec(&self, size: usize) -> Result<BlockSpec, ParamError> {
+    /// The block, where the user named no number as small as a proof wants it: 8 slots and SMs; of a front end, which holds all
+    /// other blocks, 4, one upstream id per beat, one active kernel per type, and SMs of 2 CTAs.
+    pub fn small_spec(&self) -> Result<BlockSpec, ParamError> {
         let has = parameters(&self.block, Encoding::Mask)?;
-        let small = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(size));
-        let dispatch = DispatchArgs { sms: small("sms", self.dispatch.sms), ..self.dispatch };
-        self.hardware.block(&self.block, self.window, small("slots", self.slots), dispatch)
+        let whole = has.contains(&"sms") && has.contains(&"window");
+        let size = if whole { 4 } else { 8 };
+        let sized = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(size));
+        let (mut hardware, mut dispatch) = (self.hardware, self.dispatch);
+        dispatch.sms = sized("sms", dispatch.sms);
+        if whole {
+            let mask = matches!(hardware.encoding, Some(EncodingArg::Mask));
+            let single = matches!(dispatch.arbiter, Some(ArbiterArg::Single));
+            hardware.lanes = hardware.lanes.or((!mask).then_some(1));
+            dispatch.active = dispatch.active.or((!single).then_some(1));
+            dispatch.sm_ctas = dispatch.sm_ctas.or(Some(2));
+            for limit in [&mut dispatch.sm_warps, &mut dispatch.sm_registers, &mut dispatch.sm_smem] {
+                *limit = limit.or(Some(4));
+            }
+        }
+        hardware.block(&self.block, self.window, sized("slots", self.slots), dispatch)
     }
 }
 

@@ -9,9 +9,6 @@ use std::time::{Duration, Instant};
 use windlass_gen::new_file;
 use windlass_gen::prove::{self, PropertyResult, ProveOptions, Trace, Verdict};
 
-/// Slots, and SMs, where the user names no number: proofs take their time.
-const SMALL: usize = 8;
-
 /// Arguments of `windlass prove`.
 #[derive(Args)]
 pub struct ProveArgs {
@@ -40,7 +37,7 @@ pub struct ProveArgs {
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
-    let spec = args.block.small_spec(SMALL)?;
+    let spec = args.block.small_spec()?;
     let options = ProveOptions {
         depth: args.depth,
         unbounded: !args.bounded,

@@ -10,7 +10,7 @@
 use super::SELECT;
 use crate::prove::bench::Bench;
 use crate::prove::harness::{element, inputs, vectors};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -59,12 +59,10 @@ impl Rules {
         let module = text.lines().find_map(|line| line.strip_prefix("module ")?.split(' ').next())?;
         let has = |name: &str| text.contains(&format!("parameter {name} = "));
         let mut params = Bench::of(spec).params;
-        if let BlockSpec::FrontEnd(front_end) = spec {
-            let arbiter = front_end.dispatch().arbiter();
-            params.extend([("C", arbiter.channels()), ("ACTIVE", arbiter.active()), ("COUNTERS", COUNTERS)]);
+        if matches!(spec, BlockSpec::FrontEnd(_)) {
+            params.push(("COUNTERS", COUNTERS));
         }
-        let mut known = BTreeSet::new();
-        params.retain(|(name, _)| has(name) && known.insert(*name));
+        params.retain(|(name, _)| has(name));
         Some(Self { module, text, params })
     }
 }

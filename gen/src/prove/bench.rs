@@ -2,7 +2,7 @@
 
 use crate::emit::Design;
 use windlass_rtl::catalog::BlockSpec;
-use windlass_rtl::params::{DONE_PORTS, Encoding, WindowKind, slot_bits};
+use windlass_rtl::params::{DONE_PORTS, Encoding, FrontEndParams, WindowKind, slot_bits};
 use windlass_rtl::port::Port;
 
 /// A module of lemmas: what ties a design's registers to what its properties see.
@@ -29,6 +29,8 @@ pub(crate) struct Bench {
     pub lemmas: Option<Lemmas>,
     /// Cycles that an induction looks back; none where nothing is proved for all time.
     pub induction: Option<usize>,
+    /// Blocks inside, each with what is asked of it.
+    pub parts: Vec<Part>,
 }
 
 /// A block inside another. Its properties and lemmas hold there too, if its neighbours keep what it assumes: that becomes something to show.
@@ -59,39 +61,22 @@ impl Part {
 }
 
 impl Bench {
-    /// What the parts of a front end assume of each other, and the parts.
-    pub fn contract(spec: BlockSpec) -> Option<(Self, Vec<Part>)> {
-        let BlockSpec::FrontEnd(params) = spec else { return None };
-        let window = params.scheduler();
-        if window.kind() == WindowKind::List {
-            // It assumes that ids differ, which takes the scheduler's lemmas as well.
-            return None;
-        }
+    /// The parts of a front end, whose properties carry its own.
+    fn parts(params: FrontEndParams) -> Vec<Part> {
+        let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
+        let (sms, requesters) = (dispatch.sms(), dispatch.arbiter().channels());
         let part = |within, spec: BlockSpec| Part { within, bench: Self::of(spec), ports: spec.ports() };
-        let parts = vec![
-            part("u_scheduler.u_window", BlockSpec::Window { kind: window.kind(), params: window.window() }),
+        vec![
+            part("u_scheduler", BlockSpec::KernelScheduler(scheduler)),
+            part(
+                "u_scheduler.u_window",
+                BlockSpec::Window { kind: scheduler.kind(), params: scheduler.window() },
+            ),
             part("u_table", BlockSpec::KernelTable(params.table())),
-            part("u_dispatch.u_arbiter", BlockSpec::CtaArbiter(params.dispatch())),
-        ];
-        let dispatch = params.dispatch();
-        let bench = Self {
-            name: "front_end_contract",
-            text: include_str!("properties/front_end_contract.sv"),
-            params: vec![
-                ("N", dispatch.slots()),
-                ("LN", slot_bits(dispatch.slots())),
-                ("C", dispatch.arbiter().channels()),
-                ("K", dispatch.arbiter().active()),
-            ],
-            lemma_params: Vec::new(),
-            lemmas: Some(Lemmas {
-                name: "front_end_contract",
-                text: include_str!("properties/front_end_contract_lemmas.sv"),
-                copies: 1,
-            }),
-            induction: Some(1),
-        };
-        Some((bench, parts))
+            part("u_dispatch.u_arbiter", BlockSpec::CtaArbiter(dispatch)),
+            part("u_dispatch.u_sms", BlockSpec::SmOccupancy { params: sms, requesters }),
+            part("u_partitions", BlockSpec::SmPartitions { params: sms, requesters }),
+        ]
     }
 
     /// The properties of a block.
@@ -129,6 +114,7 @@ impl Bench {
                         }
                     }),
                     induction: Some(1),
+                    parts: Vec::new(),
                 }
             }
             BlockSpec::FindFirst(params) => Self {
@@ -138,6 +124,7 @@ impl Bench {
                 lemma_params: Vec::new(),
                 lemmas: None,
                 induction: Some(0),
+                parts: Vec::new(),
             },
             BlockSpec::OldestFirst(params) => Self {
                 name: "oldest_first",
@@ -150,6 +137,7 @@ impl Bench {
                     copies: 1,
                 }),
                 induction: Some(1),
+                parts: Vec::new(),
             },
             BlockSpec::RoundRobin(params) => Self {
                 name: "round_robin",
@@ -162,6 +150,7 @@ impl Bench {
                     copies: 1,
                 }),
                 induction: Some(1),
+                parts: Vec::new(),
             },
             BlockSpec::KernelTable(params) => Self {
                 name: "kernel_table",
@@ -179,6 +168,7 @@ impl Bench {
                     copies: 1,
                 }),
                 induction: Some(1),
+                parts: Vec::new(),
             },
             BlockSpec::UpstreamLoad(params) => {
                 let lanes = match params.encoding() {
@@ -196,6 +186,7 @@ impl Bench {
                         copies: 1,
                     }),
                     induction: Some(1),
+                    parts: Vec::new(),
                 }
             }
             BlockSpec::SmOccupancy { params, requesters } => {
@@ -219,6 +210,7 @@ impl Bench {
                         copies: 1,
                     }),
                     induction: Some(1),
+                    parts: Vec::new(),
                 }
             }
             BlockSpec::SmPartitions { params, requesters } => Self {
@@ -232,6 +224,7 @@ impl Bench {
                     copies: 1,
                 }),
                 induction: Some(1),
+                parts: Vec::new(),
             },
             BlockSpec::CtaArbiter(params) => Self {
                 name: "cta_arbiter",
@@ -251,6 +244,7 @@ impl Bench {
                     copies: params.arbiter().channels(),
                 }),
                 induction: Some(1),
+                parts: Vec::new(),
             },
             BlockSpec::FrontEnd(params) => {
                 let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
@@ -258,20 +252,34 @@ impl Bench {
                     Encoding::Ids { lanes } => lanes,
                     Encoding::Mask => 0,
                 };
+                let (window, arbiter) = (scheduler.window(), dispatch.arbiter());
+                let limits = dispatch.sms().limits();
                 Self {
                     name: "front_end",
                     text: include_str!("properties/front_end.sv"),
                     params: vec![
+                        ("N", dispatch.slots()),
                         ("LN", slot_bits(dispatch.slots())),
-                        ("S", dispatch.sms().sms()),
-                        ("C", dispatch.arbiter().channels()),
-                        ("R", scheduler.window().retire_ports()),
-                        ("K", lanes),
+                        ("LIST", (scheduler.kind() == WindowKind::List).into()),
+                        ("R", window.retire_ports()),
+                        ("LANES", lanes),
                         ("M", scheduler.upstream().scheduled()),
+                        ("C", arbiter.channels()),
+                        ("K", arbiter.active()),
+                        ("S", dispatch.sms().sms()),
+                        ("CTAS", limits.ctas().into()),
+                        ("WARPS", limits.warps().into()),
+                        ("REGS", limits.registers().into()),
+                        ("SMEM", limits.smem().into()),
                     ],
-                    lemma_params: Vec::new(),
-                    lemmas: None,
-                    induction: None,
+                    lemma_params: vec![("LATE", window.pipelined().into())],
+                    lemmas: Some(Lemmas {
+                        name: "front_end",
+                        text: include_str!("properties/front_end_lemmas.sv"),
+                        copies: 1,
+                    }),
+                    induction: Some(1),
+                    parts: Self::parts(params),
                 }
             }
             BlockSpec::KernelScheduler(params) => {
@@ -302,9 +310,15 @@ impl Bench {
                         }
                     }),
                     induction: Some(1),
+                    parts: Vec::new(),
                 }
             }
         }
+    }
+
+    /// Its properties without what an induction needs.
+    pub fn alone(self) -> Self {
+        Self { lemmas: None, induction: None, parts: Vec::new(), ..self }
     }
 
     /// Adds what only the design says: into how many groups a round robin is divided, and how many requests each has.

@@ -13,7 +13,7 @@ pub(super) const TOP: &str = "harness";
 const GROUP: usize = 8;
 
 /// A module that instantiates the design, its properties and their lemmas.
-pub(super) fn harness(design: &Design, bench: &Bench, parts: &[Part]) -> String {
+pub(super) fn harness(design: &Design, bench: &Bench) -> String {
     let top = design.top();
     let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK});\n", top.name);
     for (name, value) in bench.params.iter().chain(&bench.lemma_params) {
@@ -40,7 +40,7 @@ pub(super) fn harness(design: &Design, bench: &Bench, parts: &[Part]) -> String 
     let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
     let mut seen = BTreeSet::new();
     text.push_str(&beside(bench, &top.ports, None, &mut seen));
-    for part in parts {
+    for part in &bench.parts {
         for (name, value) in part.bench.params.iter().chain(&part.bench.lemma_params) {
             let _ = writeln!(text, "  localparam {}_{name} = {value};", part.name());
         }

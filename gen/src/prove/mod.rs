@@ -4,7 +4,7 @@
 //! registers carry them, are beside them where an induction needs them, and are proved with them. Yosys makes an SMT model of the design that
 //! is emitted, unchanged, between free inputs; Yices is asked:
 //!
-//! - for the *base*, whether a property can fail within some cycles from a reset;
+//! - for the *base*, whether a property can fail within some cycles from a reset, `k` where an induction goes on from there;
 //! - for the *step*, whether each property can fail in a state that follows `k` cycles in which all held, from anywhere. If neither can, it
 //!   holds for all time. What is already shown is used for the next question, lemmas first;
 //! - for *covers*, whether the states that matter are reached at all.
@@ -22,7 +22,7 @@ use crate::emit::{self, EmitErrors};
 use crate::report::flow::{self, Workplace};
 use crate::report::{SynthesisError, Yosys};
 use crate::tools::{self, Tool, ToolError};
-use bench::{Bench, Part};
+use bench::Bench;
 use serde::Serialize;
 use smt::{Answer, Model, Solver};
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ pub enum ProveError {
 /// What to show.
 #[derive(Clone, Debug)]
 pub struct ProveOptions {
-    /// Cycles from the reset in which nothing may fail, at least those that the induction looks back.
+    /// Cycles from the reset in which nothing may fail, where no induction shows that nothing ever does.
     pub depth: usize,
     /// Prove for all time, where the block's properties are made for it; else for `depth` cycles only.
     pub unbounded: bool,
@@ -130,6 +130,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The same, known to hold for so many cycles.
+    fn after(mut self, holds_for: usize) -> Self {
+        if let Self::NotInductive { cycles, .. } | Self::Unknown { cycles } = &mut self {
+            *cycles = holds_for;
+        }
+        self
+    }
+
     /// False where a property fails, or a state that should be is not reached.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Proved | Self::Bounded { .. } | Self::Reached { .. })
@@ -207,72 +215,62 @@ pub fn prove_design(
     design: &emit::Design,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
-    let mut bench = Bench::of(spec).complete(design);
-    if !options.unbounded {
-        bench.lemmas = None;
-    }
-    let tools = Tools::find()?;
-    let mut report = tools.prove(design, &bench, &[], options)?;
-    if options.unbounded
-        && let Some((contract, parts)) = Bench::contract(spec)
+    let solver = tools::find(Tool::Yices)?;
+    let yosys = Yosys::find()?;
+    if let Some(found) = tools::parse_version(&yosys.version)
+        && found.as_slice() < &OLDEST_YOSYS[..]
     {
-        let kept = tools.prove(design, &contract, &parts, &ProveOptions { covers: 0, ..options.clone() })?;
-        report.properties.extend(kept.properties);
-        report.lemmas = kept.lemmas;
-        report.failed_lemmas = kept.failed_lemmas;
+        return Err(ProveError::OldYosys { found: yosys.version });
+    }
+    let bench = Bench::of(spec).complete(design);
+    if !options.unbounded || bench.induction.is_none() {
+        return prove_bench(&solver, &yosys, design, &bench.alone(), options);
+    }
+    let mut report =
+        prove_bench(&solver, &yosys, design, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
+    if options.covers > 0 {
+        // The states that matter are found sooner where no lemma is looked at.
+        let options = ProveOptions { depth: 0, unbounded: false, ..options.clone() };
+        let reached = prove_bench(&solver, &yosys, design, &bench.alone(), &options)?;
+        for result in reached.properties {
+            if report.properties.iter().all(|p| p.name != result.name) {
+                report.properties.push(result);
+            }
+        }
     }
     Ok(report)
 }
 
-/// What a proof needs.
-struct Tools {
-    solver: tools::Found,
-    yosys: Yosys,
-}
-
-impl Tools {
-    fn find() -> Result<Self, ProveError> {
-        let solver = tools::find(Tool::Yices)?;
-        let yosys = Yosys::find()?;
-        if let Some(found) = tools::parse_version(&yosys.version)
-            && found.as_slice() < &OLDEST_YOSYS[..]
-        {
-            return Err(ProveError::OldYosys { found: yosys.version });
-        }
-        Ok(Self { solver, yosys })
-    }
-
-    /// Proves what `bench` asks of the design, and what its parts assume of each other.
-    fn prove(
-        &self,
-        design: &emit::Design,
-        bench: &Bench,
-        parts: &[Part],
-        options: &ProveOptions,
-    ) -> Result<ProofReport, ProveError> {
-        let model = model(design, bench, parts, &self.yosys)?;
-        let proof = Proof {
-            solver: Solver::start(&self.solver, options.limit)?,
-            signals: harness::vectors(&design.top().ports)
-                .into_iter()
-                .map(|(name, _, _)| name)
-                // Ports that no property looks at may be gone.
-                .filter(|name| model.text.contains(&format!("(define-fun |harness_n {name}| ")))
-                .collect(),
-            model: &model,
-            bench,
-            options,
-            found: BTreeMap::new(),
-            reached: BTreeMap::new(),
-        };
-        proof.run(&design.top().name, &self.yosys.version, &self.solver.version_line, || {
-            Solver::start(&self.solver, options.limit)
-        })
-    }
+/// Shows what the bench asks.
+fn prove_bench(
+    solver: &tools::Found,
+    yosys: &Yosys,
+    design: &emit::Design,
+    bench: &Bench,
+    options: &ProveOptions,
+) -> Result<ProofReport, ProveError> {
+    let model = model(design, bench, yosys)?;
+    let proof = Proof {
+        solver: Solver::start(solver, options.limit)?,
+        signals: harness::vectors(&design.top().ports)
+            .into_iter()
+            .map(|(name, _, _)| name)
+            // Ports that no property looks at may be gone.
+            .filter(|name| model.text.contains(&format!("(define-fun |harness_n {name}| ")))
+            .collect(),
+        model: &model,
+        bench,
+        options,
+        found: BTreeMap::new(),
+        reached: BTreeMap::new(),
+    };
+    proof.run(&design.top().name, &yosys.version, &solver.version_line, || {
+        Solver::start(solver, options.limit)
+    })
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
-fn model(design: &emit::Design, bench: &Bench, parts: &[Part], yosys: &Yosys) -> Result<Model, ProveError> {
+fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
     let top = &design.top().name;
     let shelf = flow::shelf(None, "prove")?;
     let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
@@ -280,13 +278,14 @@ fn model(design: &emit::Design, bench: &Bench, parts: &[Part], yosys: &Yosys) ->
     let mut files = vec!["properties.sv", "harness.sv"];
     work.write("design.v", &design.verilog())?;
     work.write("properties.sv", bench.text)?;
-    work.write("harness.sv", &harness::harness(design, bench, parts))?;
+    work.write("harness.sv", &harness::harness(design, bench))?;
     if let Some(lemmas) = &bench.lemmas {
         work.write("lemmas.sv", lemmas.text)?;
         files.insert(1, "lemmas.sv");
     }
-    if !parts.is_empty() {
-        let texts = parts
+    if !bench.parts.is_empty() {
+        let texts = bench
+            .parts
             .iter()
             .map(|part| part.text() + part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text));
         work.write("parts.sv", &texts.collect::<String>())?;
@@ -328,14 +327,24 @@ impl Proof<'_> {
         again: impl Fn() -> Result<Solver, ProveError>,
     ) -> Result<ProofReport, ProveError> {
         let induction = self.bench.induction.filter(|_| self.options.unbounded);
-        self.base(self.options.depth.max(induction.unwrap_or(0)))?;
-        let failed = self.found.values().any(|v| matches!(v, Verdict::Fails { .. }));
-        if let Some(back) = induction
-            && !failed
-        {
+        let covers: Vec<usize> = self.model.covers.iter().map(|(number, _)| *number).collect();
+        // An induction needs no more from the reset on than it looks back.
+        let held = self.base(induction.unwrap_or(self.options.depth), covers)?;
+        if let Some(back) = induction.filter(|_| held) {
             self.solver = again()?;
-            self.step(back)?;
+            let open = self.step(back)?;
+            if !open.is_empty() {
+                // It stands as a whole, or not at all: what is left is whether a reset leads there.
+                self.solver = again()?;
+                self.base(self.options.depth.max(back), Vec::new())?;
+                for (number, verdict) in open {
+                    if let Some(Verdict::Bounded { cycles }) = self.found.get(&number).cloned() {
+                        self.found.insert(number, verdict.after(cycles));
+                    }
+                }
+            }
         }
+        let failed = self.found.values().any(|v| matches!(v, Verdict::Fails { .. }));
         let reasons: BTreeMap<&str, &str> = self.bench.reasons().into_iter().collect();
         let result = |name: &str, verdict: &Verdict| PropertyResult {
             reason: reasons.get(name).copied().unwrap_or_default().into(),
@@ -400,10 +409,10 @@ impl Proof<'_> {
         ))
     }
 
-    /// From the reset on: what fails within `depth` cycles, and which covers are reached.
-    fn base(&mut self, depth: usize) -> Result<(), ProveError> {
+    /// From the reset on: what fails within `depth` cycles, and which covers of those `to_reach` are reached.
+    /// False where something fails or was not shown.
+    fn base(&mut self, depth: usize, mut to_reach: Vec<usize>) -> Result<bool, ProveError> {
         self.start()?;
-        let mut to_reach: Vec<usize> = self.model.covers.iter().map(|(n, _)| *n).collect();
         // The reset takes the first cycle.
         let depth = depth + 1;
         for cycle in 0..depth.max(self.options.covers + 1) {
@@ -415,7 +424,7 @@ impl Proof<'_> {
                 self.solver.tell("(assert (|harness_i| s0))")?;
             }
             if cycle < depth && !self.base_cycle(cycle)? {
-                return Ok(());
+                return Ok(false);
             }
             if cycle <= self.options.covers && self.options.covers > 0 {
                 let mut left = Vec::new();
@@ -435,7 +444,7 @@ impl Proof<'_> {
                 to_reach = left;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether all holds in this cycle, given that all held before; what does not is noted.
@@ -487,8 +496,9 @@ impl Proof<'_> {
         order.into_iter().map(|(number, _)| *number).collect()
     }
 
-    /// From anywhere: what fails after `back` cycles in which all held.
-    fn step(&mut self, back: usize) -> Result<(), ProveError> {
+    /// From anywhere: what fails after `back` cycles in which all held. If nothing does, all is proved; else what is not shown comes
+    /// back, as what it is if nothing fails from a reset.
+    fn step(&mut self, back: usize) -> Result<BTreeMap<usize, Verdict>, ProveError> {
         self.start()?;
         for cycle in 0..=back {
             self.state(cycle)?;
@@ -496,31 +506,29 @@ impl Proof<'_> {
                 self.solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
             }
         }
-        for number in &self.order() {
-            let Some(Verdict::Bounded { cycles }) = self.found.get(number).cloned() else { continue };
+        let mut open = BTreeMap::new();
+        for number in self.order() {
             let signals = &self.signals;
             let (answer, seen) =
                 self.solver.ask(&format!("(not (|harness_a {number}| s{back}))"), |solver| {
                     trace(solver, signals, back)
                 })?;
-            let verdict = match (answer, seen) {
-                (Answer::Unsat, _) => Verdict::Proved,
-                (_, Some(trace)) => Verdict::NotInductive { cycles, trace },
-                _ => Verdict::Unknown { cycles },
-            };
-            if verdict == Verdict::Proved {
-                self.solver.tell(&format!("(assert (|harness_a {number}| s{back}))"))?;
-            }
-            self.found.insert(*number, verdict);
-        }
-        // An induction stands as a whole: all that it assumes must be shown.
-        if self.found.values().any(|v| !matches!(v, Verdict::Proved)) {
-            let bounded = self.options.depth.max(back);
-            for verdict in self.found.values_mut().filter(|v| matches!(v, Verdict::Proved)) {
-                *verdict = Verdict::Bounded { cycles: bounded };
+            match (answer, seen) {
+                (Answer::Unsat, _) => {
+                    self.solver.tell(&format!("(assert (|harness_a {number}| s{back}))"))?;
+                }
+                (_, Some(trace)) => {
+                    open.insert(number, Verdict::NotInductive { cycles: back, trace });
+                }
+                _ => {
+                    open.insert(number, Verdict::Unknown { cycles: back });
+                }
             }
         }
-        Ok(())
+        if open.is_empty() {
+            self.found.values_mut().for_each(|verdict| *verdict = Verdict::Proved);
+        }
+        Ok(open)
     }
 }
 

@@ -2,7 +2,7 @@
 // and a register unit; a completion's SM is there, and is one of its port's; where there is no completion, or no beat, its number is 0: what
 // is ready then says nothing.
 module front_end_rules #(
-  parameter LN = 3, parameter S = 8, parameter C = 2, parameter K = 1, parameter M = 128, parameter ACTIVE = 1, parameter COUNTERS = 11
+  parameter LN = 3, parameter S = 8, parameter C = 2, parameter LANES = 1, parameter M = 128, parameter K = 1, parameter COUNTERS = 11
 ) (
   input clk_i,
   input rst_ni,
@@ -10,8 +10,8 @@ module front_end_rules #(
   input host_valid_i, output legal_host_valid_i,
   input [7:0] host_id_i, output [7:0] legal_host_id_i,
   input host_last_i, output legal_host_last_i,
-  input [(K ? K : 1)-1:0] host_up_valid_i, output [(K ? K : 1)-1:0] legal_host_up_valid_i,
-  input [8*(K ? K : 1)-1:0] host_up_id_i, output [8*(K ? K : 1)-1:0] legal_host_up_id_i,
+  input [(LANES ? LANES : 1)-1:0] host_up_valid_i, output [(LANES ? LANES : 1)-1:0] legal_host_up_valid_i,
+  input [8*(LANES ? LANES : 1)-1:0] host_up_id_i, output [8*(LANES ? LANES : 1)-1:0] legal_host_up_id_i,
   input [31:0] host_grid_i, output [31:0] legal_host_grid_i,
   input host_type_i, output legal_host_type_i,
   input [2:0] host_part_i, output [2:0] legal_host_part_i,
@@ -25,18 +25,18 @@ module front_end_rules #(
   input [31:0] part_mask_i, output [31:0] legal_part_mask_i,
   input [3:0] done_valid_i,
   input [4*8-1:0] done_sm_i, output [4*8-1:0] legal_done_sm_i,
-  // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of ACTIVE:
-  input [ACTIVE*1-1:0] a__load_i,
-  input [ACTIVE*1-1:0] a__place_i,
-  input [ACTIVE*16-1:0] a__left_low_q,
-  input [ACTIVE*16-1:0] a__index_low_q,
-  input [ACTIVE*16-1:0] a__index_high_q,
-  // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of ACTIVE:
-  input [ACTIVE*1-1:0] b__load_i,
-  input [ACTIVE*1-1:0] b__place_i,
-  input [ACTIVE*16-1:0] b__left_low_q,
-  input [ACTIVE*16-1:0] b__index_low_q,
-  input [ACTIVE*16-1:0] b__index_high_q,
+  // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of K:
+  input [K*1-1:0] a__load_i,
+  input [K*1-1:0] a__place_i,
+  input [K*16-1:0] a__left_low_q,
+  input [K*16-1:0] a__index_low_q,
+  input [K*16-1:0] a__index_high_q,
+  // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of K:
+  input [K*1-1:0] b__load_i,
+  input [K*1-1:0] b__place_i,
+  input [K*16-1:0] b__left_low_q,
+  input [K*16-1:0] b__index_low_q,
+  input [K*16-1:0] b__index_high_q,
   // design u_counters.u_event_%, each of COUNTERS:
   input [COUNTERS*16-1:0] event__low_q,
   input [COUNTERS*1-1:0] event__low_carry_q,
@@ -51,8 +51,8 @@ module front_end_rules #(
 );
   // No event was counted 1024 times, no sum has come to 65536, and no kernel to its CTA 1024. A channel that is not there has no kernel.
   wire [1:0] near;
-  kernels_near #(ACTIVE) a (clk_i, a__load_i, a__place_i, a__left_low_q, a__index_low_q, a__index_high_q, near[0]);
-  kernels_near #(ACTIVE) b (clk_i, b__load_i, b__place_i, b__left_low_q, b__index_low_q, b__index_high_q, near[1]);
+  kernels_near #(K) a (clk_i, a__load_i, a__place_i, a__left_low_q, a__index_low_q, a__index_high_q, near[0]);
+  kernels_near #(K) b (clk_i, b__load_i, b__place_i, b__left_low_q, b__index_low_q, b__index_high_q, near[1]);
   reg counters_near;
   integer i;
   always @* begin
@@ -62,7 +62,7 @@ module front_end_rules #(
   end
   assign near_o = near[0] & (C == 1 | near[1]) & counters_near;
 
-  localparam W = 8 + 1 + 9 * (K ? K : 1) + 32 + 1 + 3 + 7 + 9 + 11;
+  localparam W = 8 + 1 + 9 * (LANES ? LANES : 1) + 32 + 1 + 3 + 7 + 9 + 11;
   reg waits, begun;
   reg [7:0] next_id;
   reg [W-1:0] beat;
@@ -78,7 +78,7 @@ module front_end_rules #(
     waits <= rst_ni & legal_host_valid_i & ~host_ready_o;
     beat <= now;
     begun <= rst_ni & (begun | taken);
-    if (taken) next_id <= legal_host_id_i + (K == 0 | legal_host_last_i);
+    if (taken) next_id <= legal_host_id_i + (LANES == 0 | legal_host_last_i);
   end
   assign legal_host_valid_i = rst_ni & waits | valid;
   assign {legal_host_id_i, legal_host_last_i, legal_host_up_valid_i, legal_host_up_id_i, legal_host_grid_i, legal_host_type_i,

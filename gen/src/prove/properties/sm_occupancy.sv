@@ -87,7 +87,7 @@ module sm_occupancy_properties #(
   wire [8*G-1:0] one = 1;
   integer q, p;
   always @* if (on) begin
-    assume (s < S);
+    assume (s < S); // a choice
     assume (~|(place_a_i & ~fit_a_o) & ~|(place_a_i & (place_a_i - one)));
     if (Q == 2) assume (~|(place_b_i & ~fit_b_o) & ~|(place_b_i & (place_b_i - one)));
     for (q = 0; q < Q; q = q + 1)

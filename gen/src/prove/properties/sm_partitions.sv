@@ -49,7 +49,7 @@ module sm_partitions_properties #(
     written <= {write_part_i, write_word_i, write_mask_i};
   end
   always @* if (on) begin
-    assume (s < S);
+    assume (s < S); // a choice
     assume (!waits | write_valid_i & written == {write_part_i, write_word_i, write_mask_i});
   end
 

@@ -1,0 +1,237 @@
+// How the parts of a front end see the same kernels.
+module front_end_lemmas #(
+  parameter N = 8,
+  parameter LN = 3,
+  parameter LIST = 0,
+  parameter R = 2,
+  parameter LANES = 1,
+  parameter M = 128,
+  parameter C = 2,
+  parameter K = 1,
+  parameter S = 8,
+  parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824,
+  parameter LATE = 0       // 1: PIPELINED
+) (
+  // properties:
+  input on,
+  input [7:0] w,
+  input [N*32-1:0] out, input [N*32-1:0] on_w,
+  input [7:0] next_id,
+  input pick_a, input pick_b,
+  input a, input b, input a_done, input b_waits_for_a, input named,
+  input [7:0] a_id, input [7:0] b_id,
+  input [31:0] grid, input [31:0] placed, input [31:0] ended,
+  input type,
+  input [LN-1:0] slot,
+  input has_slot,
+  // beside kernel_scheduler:
+  input [7:0] scheduler__next_id,
+  input scheduler__pick_a,
+  input scheduler__a, input scheduler__a_done, input scheduler__a_runs,
+  input [N-1:0] scheduler__a_slot,
+  input [7:0] scheduler__a_id,
+  // beside window:
+  input [N-1:0] waiting, input [N-1:0] window__running,
+  input window__pick_a, input window__pick_b,
+  input window__a, input window__b, input window__a_done, input b_done,
+  input window__b_waits_for_a,
+  input [N-1:0] a_slot, input [N-1:0] b_slot,
+  input [N-1:0] a_place,
+  input [7:0] window__a_id,
+  input wrong_before,
+  // beside kernel_table:
+  input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] table__type,
+  // beside sm_occupancy:
+  input [7:0] s,
+  input [1:0] phase,
+  input [5:0] ctas, input [7:0] warps, input [9:0] regs, input [12:0] smem,
+  input [C*7-1:0] warps_1, input [C*7-1:0] warps_2,
+  input [C*9-1:0] regs_1, input [C*9-1:0] regs_2,
+  input [C*11-1:0] smem_1, input [C*11-1:0] smem_2,
+  // design u_scheduler.u_upstream:
+  input [N-1:0] gathered_q,
+  // design u_scheduler.u_window:
+  input [N-1:0] used_q, input [N-1:0] gone_q,
+  // design u_scheduler.u_window, each of N:
+  input [N*LN-1:0] slots_q,
+  input [N*8-1:0] matrix__ids_q,
+  // design u_scheduler.u_window, each of R:
+  input [R*N-1:0] named_q_q,
+  // design u_scheduler.u_window.u_slots, each of N:
+  input [N*8-1:0] list__ids_q,
+  // design u_table, each of R:
+  input [R*1-1:0] ret_valid_o, input [R*LN-1:0] ret_slot_o,
+  // design u_table.u_entry_%, each of N:
+  input [N*8-1:0] id_q,
+  input [N*32-1:0] left_q,
+  input [N*7-1:0] warps_q, input [N*9-1:0] regs_q, input [N*11-1:0] smem_q,
+  // design u_dispatch.u_arbiter.u_channel_0:
+  input [3:0] c0__active_q,
+  input [3:0] c0__sel_c_q, input [3:0] c0__sel_p_q, input [3:0] c0__held_q,
+  input [7:0] c0__held_sm_q,
+  // design u_dispatch.u_arbiter.u_channel_0.u_phase:
+  input [2:0] c0__slice_q,
+  // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of K:
+  input [K*LN-1:0] c0__slot_q, input [K*8-1:0] c0__id_q, input [K*1-1:0] c0__kind_q,
+  input [K*7-1:0] c0__warps_q, input [K*9-1:0] c0__regs_q, input [K*11-1:0] c0__smem_q,
+  input [K*16-1:0] c0__left_low_q, input [K*16-1:0] c0__left_high_q,
+  input [K*16-1:0] c0__index_low_q, input [K*16-1:0] c0__index_high_q,
+  input [K*1-1:0] c0__left_borrows_q, input [K*1-1:0] c0__last_q, input [K*1-1:0] c0__index_carries_q,
+  // design u_dispatch.u_arbiter.u_channel_1:
+  input [3:0] c1__active_q,
+  input [3:0] c1__sel_c_q, input [3:0] c1__sel_p_q, input [3:0] c1__held_q,
+  input [7:0] c1__held_sm_q,
+  // design u_dispatch.u_arbiter.u_channel_1.u_phase:
+  input [2:0] c1__slice_q,
+  // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of K:
+  input [K*LN-1:0] c1__slot_q, input [K*8-1:0] c1__id_q, input [K*1-1:0] c1__kind_q,
+  input [K*7-1:0] c1__warps_q, input [K*9-1:0] c1__regs_q, input [K*11-1:0] c1__smem_q,
+  input [K*16-1:0] c1__left_low_q, input [K*16-1:0] c1__left_high_q,
+  input [K*16-1:0] c1__index_low_q, input [K*16-1:0] c1__index_high_q,
+  input [K*1-1:0] c1__left_borrows_q, input [K*1-1:0] c1__last_q, input [K*1-1:0] c1__index_carries_q
+);
+  // The same kernels and the same SM are watched by all.
+  always @* assume (w == s & pick_a == window__pick_a & pick_b == window__pick_b & pick_a == scheduler__pick_a);
+
+  // Every active kernel of the arbiters: those of channel 0, then those of channel 1.
+  localparam E = 2 * K;
+  wire [E-1:0] active, compares, picks, holds, carries, borrows, is_last, kind;
+  wire [E*8-1:0] sm, id;
+  wire [E*LN-1:0] slots;
+  wire [E*27-1:0] needs, compared, picked;
+  wire [E*32-1:0] left, index;
+  genvar i, j, k;
+  generate
+    for (k = 0; k < E; k = k + 1) begin : entry
+      localparam O = k % K;
+      if (k < K) begin : of_0
+        assign active[k] = c0__active_q[O], compares[k] = c0__sel_c_q[O], picks[k] = c0__sel_p_q[O], holds[k] = c0__held_q[O];
+        assign carries[k] = c0__index_carries_q[O], borrows[k] = c0__left_borrows_q[O], is_last[k] = c0__last_q[O], kind[k] = c0__kind_q[O];
+        assign sm[k*8 +: 8] = c0__held_sm_q, id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
+        assign needs[k*27 +: 27] = {c0__warps_q[O*7 +: 7], c0__regs_q[O*9 +: 9], c0__smem_q[O*11 +: 11]};
+        assign compared[k*27 +: 27] = {warps_1[6:0], regs_1[8:0], smem_1[10:0]};
+        assign picked[k*27 +: 27] = {warps_2[6:0], regs_2[8:0], smem_2[10:0]};
+        assign left[k*32 +: 32] = {c0__left_high_q[O*16 +: 16], c0__left_low_q[O*16 +: 16]};
+        assign index[k*32 +: 32] = {c0__index_high_q[O*16 +: 16], c0__index_low_q[O*16 +: 16]};
+      end else begin : of_1
+        // With a single arbiter there is no channel 1.
+        assign active[k] = C == 2 & c1__active_q[O], compares[k] = c1__sel_c_q[O], picks[k] = c1__sel_p_q[O], holds[k] = C == 2 & c1__held_q[O];
+        assign carries[k] = c1__index_carries_q[O], borrows[k] = c1__left_borrows_q[O], is_last[k] = c1__last_q[O], kind[k] = c1__kind_q[O];
+        assign sm[k*8 +: 8] = c1__held_sm_q, id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
+        assign needs[k*27 +: 27] = {c1__warps_q[O*7 +: 7], c1__regs_q[O*9 +: 9], c1__smem_q[O*11 +: 11]};
+        assign compared[k*27 +: 27] = {warps_1[C*7-1 -: 7], regs_1[C*9-1 -: 9], smem_1[C*11-1 -: 11]};
+        assign picked[k*27 +: 27] = {warps_2[C*7-1 -: 7], regs_2[C*9-1 -: 9], smem_2[C*11-1 -: 11]};
+        assign left[k*32 +: 32] = {c1__left_high_q[O*16 +: 16], c1__left_low_q[O*16 +: 16]};
+        assign index[k*32 +: 32] = {c1__index_high_q[O*16 +: 16], c1__index_low_q[O*16 +: 16]};
+      end
+      wire [31:0] left_k = left[k*32 +: 32], index_k = index[k*32 +: 32];
+      lemma counts_rightly (on & active[k], left_k != 0 & borrows[k] == (left_k[15:0] == 0) & is_last[k] == (left_k == 1) & carries[k] == (index_k[15:0] == 16'hffff));
+      // What an arbiter compares is what its kernel needs.
+      lemma compares_its_needs (on & active[k] & compares[k], compared[k*27 +: 27] == needs[k*27 +: 27]);
+      lemma picks_by_its_needs (on & active[k] & picks[k], picked[k*27 +: 27] == needs[k*27 +: 27]);
+    end
+  endgenerate
+
+  // What stands on w, and what is on its way there, held on a channel, as the table and the arbiters know it.
+  reg [15:0] all_ctas, all_warps, all_regs, all_smem;
+  integer n, m;
+  always @* begin
+    all_ctas = 0;
+    all_warps = 0;
+    all_regs = 0;
+    all_smem = 0;
+    for (n = 0; n < N; n = n + 1)
+      for (m = 0; m < CTAS; m = m + 1) if (on_w[n*32 +: 32] > m) begin
+        all_ctas = all_ctas + 1;
+        all_warps = all_warps + warps_q[n*7 +: 7];
+        all_regs = all_regs + regs_q[n*9 +: 9];
+        all_smem = all_smem + smem_q[n*11 +: 11];
+      end
+    for (n = 0; n < E; n = n + 1) if (holds[n] & sm[n*8 +: 8] == w) begin
+      all_ctas = all_ctas + 1;
+      all_warps = all_warps + needs[n*27+20 +: 7];
+      all_regs = all_regs + needs[n*27+11 +: 9];
+      all_smem = all_smem + needs[n*27 +: 11];
+    end
+  end
+
+  wire [2:0] first = 1;
+  wire a_lives = a & ~a_done, b_lives = b & ~b_done;
+  // PIPELINED: places named by a retirement of the cycle before.
+  reg [N-1:0] late;
+  always @* begin
+    late = 0;
+    if (LATE) for (n = 0; n < R; n = n + 1) late = late | named_q_q[n*N +: N];
+  end
+  always @* if (on) begin
+    in_step: assert ((c0__slice_q ^ first) == (first << phase) & (C == 1 | (c1__slice_q ^ first) == (first << phase)));
+    ctas_add_up: assert (ctas == all_ctas);
+    warps_add_up: assert (warps == all_warps);
+    registers_add_up: assert (regs == all_regs);
+    shared_memory_adds_up: assert (smem == all_smem);
+    waits_in_both: assert (waiting == (held & ~running));
+    runs_in_both: assert (window__running == running);
+    what_waits_runs: assert (~|(queued & ~running));
+    retired_rightly: assert (~wrong_before);
+    next_id_alike: assert (scheduler__next_id == next_id);
+    a_alike: assert (window__a == a & scheduler__a == a & window__a_done == a_done & scheduler__a_done == a_done & window__b == b);
+    a_has_its_id: assert (!a | window__a_id == a_id & scheduler__a_id == a_id);
+    a_has_its_slot: assert (!a | a_slot == scheduler__a_slot);
+    a_runs_alike: assert (!a_lives | scheduler__a_runs == |(a_slot & running));
+    a_has_a_grid: assert (!a | grid != 0);
+    nothing_before_a: assert (a | ~a_done & ~has_slot & ~named);
+    nothing_before_b: assert (b | ~b_waits_for_a);
+    a_has_shown_its_slot: assert (!a_lives | (has_slot ? a_slot == 1 << slot : placed == 0));
+    gathers_a: assert (!a_lives | (LANES == 0 ? ~named : |(gathered_q & a_place) == named));
+    b_waits_in_the_window: assert (!(b_waits_for_a & a_lives) | window__b_waits_for_a & b_lives & |(b_slot & waiting));
+  end
+  generate
+    for (i = 0; i < N; i = i + 1) begin : slot_
+      // CTAs of the kernel in slot i that are still to be placed, and whether an arbiter, the right one, has it.
+      wire [7:0] id_i = id_q[i*8 +: 8];
+      wire [31:0] left_i = left_q[i*32 +: 32], out_i = out[i*32 +: 32], on_w_i = on_w[i*32 +: 32];
+      wire [26:0] needs_i = {warps_q[i*7 +: 7], regs_q[i*9 +: 9], smem_q[i*11 +: 11]};
+      reg [31:0] rest, next;
+      reg [E-1:0] has, wrong, unlike;
+      reg [R-1:0] retiring;
+      integer e, r;
+      wire at = C == 2 & table__type[i];
+      always @* begin
+        rest = 0;
+        next = 0;
+        for (e = 0; e < E; e = e + 1) begin
+          has[e] = active[e] & slots[e*LN +: LN] == i;
+          wrong[e] = has[e] & (e >= K) != at;
+          unlike[e] = has[e] & (needs_i != needs[e*27 +: 27] | id_i != id[e*8 +: 8] | table__type[i] != kind[e]);
+          if (has[e]) rest = rest | left[e*32 +: 32];
+          if (has[e]) next = next | index[e*32 +: 32];
+        end
+        for (r = 0; r < R; r = r + 1) retiring[r] = ret_valid_o[r] & ret_slot_o[r*LN +: LN] == i;
+      end
+      wire handed = running[i] & ~queued[i];
+      wire mine_a = a_lives & a_slot[i];
+      lemma only_where_it_belongs (on, ~|wrong & ~|(has & (has - 1'b1)) & (handed | ~|has));
+      lemma fields_alike (on, ~|unlike);
+      lemma needs_fit_an_empty_sm (on & held[i], warps_q[i*7 +: 7] != 0 & warps_q[i*7 +: 7] <= WARPS
+        & regs_q[i*9 +: 9] != 0 & regs_q[i*9 +: 9] <= REGS & smem_q[i*11 +: 11] <= SMEM);
+      lemma those_on_w_are_out (on, on_w_i <= out_i & on_w_i <= CTAS);
+      lemma none_is_out_before (on, handed | out_i == 0);
+      lemma left_is_to_come_or_out (on & handed, {1'b0, left_i} == {1'b0, rest} + {1'b0, out_i});
+      lemma a_is_held (on & mine_a, held[i] & id_i == a_id & table__type[i] == type);
+      lemma a_has_ended_but_for_the_rest (on & mine_a, {1'b0, left_i} + {1'b0, ended} == {1'b0, grid});
+      lemma a_is_placed_but_for_the_rest (on & mine_a, handed ? {1'b0, placed} + {1'b0, rest} == {1'b0, grid} & (~|has | next == placed) : placed == 0 & left_i == grid);
+      lemma a_has_ended (on & mine_a & ended == grid, running[i] & left_i == 0);
+      lemma retires_what_has_ended (on & running[i] & left_i == 0, |retiring | &ret_valid_o);
+      lemma b_is_held (on & b_lives & b_slot[i], held[i] & id_i == b_id);
+      for (j = 0; j < i; j = j + 1) begin : other
+        lemma ids_differ (on & held[i] & held[j], id_i != id_q[j*8 +: 8]);
+      end
+      if (LIST) begin : list
+        lemma id_alike (on & held[i], id_i == list__ids_q[i*8 +: 8]);
+      end else for (j = 0; j < N; j = j + 1) begin : place
+        wire here = used_q[j] & ~gone_q[j] & ~late[j] & slots_q[j*LN +: LN] == i;
+        lemma id_alike (on & here, held[i] & id_i == matrix__ids_q[j*8 +: 8]);
+      end
+    end
+  endgenerate
+endmodule
