@@ -32,7 +32,7 @@ for block; do
   # shellcheck disable=SC2086 # two words
   "$windlass" mutate --block "$block" $size --jobs 1 --again "$again" --prove "$prove" --json >"$json" || [ $? = 1 ]
   row="| \`$block\` |"
-  for field in caught equivalent excluded late survived score_percent cycles seconds; do
+  for field in caught equivalent excluded late unreachable survived score_percent cycles seconds; do
     row+=" $(grep -o "\"$field\":\[\?[0-9.,]*" "$json" | head -1 | cut -d: -f2 | tr -d '[') |"
   done
   echo "$row"

@@ -10,7 +10,7 @@ use windlass_cosim::mutate::{self, BenchRun, MutateOptions, Progress, mutate};
 use windlass_gen::mutate::MutantOptions;
 
 /// Version of the JSON object.
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 
 /// Arguments of `windlass mutate`.
 #[derive(Args)]
@@ -71,6 +71,7 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
             "equivalent": report.equivalent(),
             "excluded": report.excluded(),
             "late": report.late(),
+            "unreachable": report.unreachable(),
             "survived": survived,
             "score_percent": report.score(),
             "seconds": seconds(),
@@ -99,6 +100,11 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         report.excluded()
     )?;
     writeln!(stdout, "  {:>5} late: proved to show only when a counter has come far", report.late())?;
+    writeln!(
+        stdout,
+        "  {:>5} unreachable: proved to show in no state that the block can reach",
+        report.unreachable()
+    )?;
     writeln!(stdout, "  {survived:>5} survived")?;
     writeln!(
         stdout,

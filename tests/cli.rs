@@ -989,6 +989,6 @@ fn mutate_says_what_the_bench_misses() {
     let said = succeeds(&[&small[..], &["--cycles", "3000", "--again", "4000", "--json"]].concat());
     let report: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(report["score_percent"], 100.0);
-    assert_eq!((&report["format_version"], &report["cycles"]), (&2.into(), &vec![3000, 4000].into()));
+    assert_eq!((&report["format_version"], &report["cycles"]), (&3.into(), &vec![3000, 4000].into()));
     fails(&["mutate", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
 }

@@ -4,7 +4,11 @@ use std::time::Duration;
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::mutate::{BenchRun, MutateError, MutateOptions, MutateReport, Outcome, mutate};
 use windlass_cosim::stimulus::Stimulus;
-use windlass_gen::mutate::MutantOptions;
+use windlass_gen::emit;
+use windlass_gen::mutate::rules::Rules;
+use windlass_gen::mutate::{MutantOptions, mutants};
+use windlass_gen::output;
+use windlass_gen::prove::alike::Reachable;
 use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::port::{Direction, Layout, RESET};
 
@@ -71,6 +75,21 @@ fn a_fault_that_is_none_is_proved_to_be_none() {
     let spec = block("oldest_first");
     let report = tried(spec, stimulus(spec, 1), 20_000);
     assert!(report.equivalent() > 0, "{report:?}");
+    // By its lemmas too; and they never say so of a fault that the bench notices.
+    let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
+    let (files, top) = (output::verilog_files(&design), design.top());
+    let made = mutants(&files, &top.name, &top.ports, Rules::of(spec).as_ref(), &options().mutants)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let reachable = Reachable::find(spec, &design, &made, Duration::from_secs(60))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .expect("it has lemmas");
+    let mut none = 0;
+    for tried in &report.mutants {
+        let never = reachable.never_shows(tried.mutant.id).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!(never && matches!(tried.outcome, Outcome::Caught { .. })), "{tried:?}");
+        none += usize::from(never);
+    }
+    assert!(none > 0, "{report:?}");
 }
 
 #[test]

@@ -21,6 +21,8 @@ use windlass_gen::mutate::rules::{LEGAL, NEAR, Rules};
 use windlass_gen::mutate::{Mutant, MutantOptions, Mutants, SELECT, mutants};
 use windlass_gen::output;
 use windlass_gen::parallel::parallel;
+use windlass_gen::prove::ProveError;
+use windlass_gen::prove::alike::Reachable;
 use windlass_gen::report::SynthesisError;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::model::{CycleError, CycleModel};
@@ -82,6 +84,8 @@ pub enum Outcome {
     Excluded,
     /// The bench did not, and none can before a counter has come far, by the same rules: it is proved.
     Late,
+    /// The bench did not, and no state that the design can reach shows it, with inputs that its page allows: proved by the block's lemmas.
+    Unreachable,
     /// The bench did not, and nothing does as long as the input bits that the bench never moves stay ([`MutateReport::held`]).
     Held,
     /// The bench did not, and the prover did not know.
@@ -151,6 +155,11 @@ impl MutateReport {
         self.count(|outcome| *outcome == Outcome::Late)
     }
 
+    /// How many are proved to show in no state that the design can reach.
+    pub fn unreachable(&self) -> usize {
+        self.count(|outcome| *outcome == Outcome::Unreachable)
+    }
+
     /// Those that may be holes in the bench.
     pub fn survivors(&self) -> impl Iterator<Item = &Tried> {
         self.mutants.iter().filter(|tried| tried.outcome.survived())
@@ -158,7 +167,8 @@ impl MutateReport {
 
     /// How many of those that legal inputs may show in time were caught, in percent; 100 where there are none.
     pub fn score(&self) -> f64 {
-        let faults = self.mutants.len() - self.equivalent() - self.excluded() - self.late();
+        let none = self.equivalent() + self.excluded() + self.late() + self.unreachable();
+        let faults = self.mutants.len() - none;
         if faults == 0 { 100.0 } else { 100.0 * self.caught() as f64 / faults as f64 }
     }
 }
@@ -175,6 +185,9 @@ pub enum MutateError {
     /// There is no place for the build cache.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// The block's lemmas could not be proved, or nothing be asked with them.
+    #[error(transparent)]
+    Prove(#[from] ProveError),
     /// The mutants' Verilog could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -229,7 +242,7 @@ pub enum Progress {
 }
 
 /// Tries mutants of `block` under the bench. In its first run all are; what it does not notice goes to the prover, and what is not proved to be
-/// no fault is tried again in each further run.
+/// no fault is tried again in each further run. What is left then is held against what the block's lemmas say of its states.
 pub fn mutate(
     block: BlockSpec,
     runs: Vec<BenchRun>,
@@ -274,6 +287,15 @@ pub fn mutate(
                 outcomes[i] = no_fault;
                 answers.insert(i, answer);
             }
+        }
+    }
+    if let Some(limit) = options.prove
+        && outcomes.iter().any(Option::is_none)
+        && let Some(reachable) = Reachable::find(block, &design, &made, limit)?
+    {
+        for (i, never) in each_left(&outcomes, options.jobs, |i| Ok(reachable.never_shows(made.list[i].id)?))?
+        {
+            outcomes[i] = never.then_some(Outcome::Unreachable);
         }
     }
     let held = held.unwrap_or_default();

@@ -87,6 +87,10 @@ pub struct Mutants {
     pub verilog: String,
     /// The same as latches and AND gates.
     pub aiger: Aiger,
+    /// What Yosys did with the design's files before it made mutants.
+    pub prepare: String,
+    /// The commands with which it made them.
+    pub commands: String,
     /// The Yosys that made it.
     pub yosys: Yosys,
 }
@@ -125,7 +129,8 @@ pub fn mutants(
     }
     let wrong = |what: String| SynthesisError::Output { tool: yosys.version.clone(), what };
     let read = |name: &str| flow::read_lossy(&work.path().join(name));
-    let list = read("mutants.ys")
+    let commands = read("mutants.ys");
+    let list = commands
         .lines()
         .map(|line| mutant(line).ok_or_else(|| wrong(format!("the list of mutants: `{line}`"))))
         .collect::<Result<Vec<_>, _>>()?;
@@ -139,7 +144,14 @@ pub fn mutants(
         ports.push(Port { name: name.into(), direction, width, channel: String::new(), doc: String::new() });
     }
     let (rules, verilog) = (rules.cloned(), read("mutants.v"));
-    Ok(Mutants { list, select_width, module, ports, rules, verilog, aiger, yosys })
+    let prepare = prepare(design, top);
+    Ok(Mutants { list, select_width, module, ports, rules, verilog, aiger, prepare, commands, yosys })
+}
+
+/// The design as mutants are made of it.
+fn prepare(design: &[(String, String)], top: &str) -> String {
+    let files: String = design.iter().map(|(name, _)| format!("read_verilog {name}\n")).collect();
+    format!("{files}hierarchy -check -top {top}\nproc -norom\nflatten\nmemory\nopt\nopt_clean\n")
 }
 
 fn script(
@@ -150,8 +162,7 @@ fn script(
     width: u32,
 ) -> String {
     let MutantOptions { count, seed, .. } = options;
-    let mut script: String = design.iter().map(|(name, _)| format!("read_verilog {name}\n")).collect();
-    script += &format!("hierarchy -check -top {top}\nproc -norom\nflatten\nmemory\nopt\nopt_clean\n");
+    let mut script = prepare(design, top);
     script += &format!("mutate -list {count} -seed {seed} -ctrl {SELECT} {width} 1 -o mutants.ys\n");
     script += "script mutants.ys\nread_verilog -sv harness.sv\n";
     script += &format!("hierarchy -check -top {module}\nproc\nflatten\nopt_clean\n");

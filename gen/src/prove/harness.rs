@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, Part};
 use crate::emit::Design;
+use crate::mutate::SELECT;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -12,8 +13,9 @@ pub(super) const TOP: &str = "harness";
 /// Lanes of a group of SMs.
 const GROUP: usize = 8;
 
-/// A module that instantiates the design, its properties and their lemmas.
-pub(super) fn harness(design: &Design, bench: &Bench) -> String {
+/// A module that instantiates the design, its properties and their lemmas. `select`: bits of the input that chooses a mutant, where the
+/// design has such; then all outputs are kept.
+pub(super) fn harness(design: &Design, bench: &Bench, select: Option<u32>) -> String {
     let top = design.top();
     let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK});\n", top.name);
     for (name, value) in bench.params.iter().chain(&bench.lemma_params) {
@@ -24,10 +26,14 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
             continue;
         }
         // Inputs are free in every cycle.
-        let free = if first.direction == Direction::Input { "(* anyseq *) " } else { "" };
+        let free = match first.direction {
+            Direction::Input => "(* anyseq *) ",
+            Direction::Output if select.is_some() => "(* keep *) ",
+            Direction::Output => "",
+        };
         let _ = writeln!(text, "  {free}wire [{}:0] {name};", first.width * count - 1);
     }
-    let connections: Vec<String> = top
+    let mut connections: Vec<String> = top
         .ports
         .iter()
         .map(|port| match element(&port.name) {
@@ -37,6 +43,10 @@ pub(super) fn harness(design: &Design, bench: &Bench) -> String {
             None => format!(".{}({})", port.name, port.name),
         })
         .collect();
+    if let Some(width) = select {
+        let _ = writeln!(text, "  (* anyseq, keep *) wire [{}:0] {SELECT};", width - 1);
+        connections.push(format!(".{SELECT}({SELECT})"));
+    }
     let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
     let mut seen = BTreeSet::new();
     text.push_str(&beside(bench, &top.ports, None, &mut seen));

@@ -11,6 +11,7 @@
 //!
 //! Registers without reset start at any value. Reset may come again in any cycle.
 
+pub mod alike;
 pub(crate) mod bench;
 pub(crate) mod harness;
 mod smt;
@@ -19,6 +20,8 @@ mod trace;
 pub use trace::Trace;
 
 use crate::emit::{self, EmitErrors};
+use crate::mutate::Mutants;
+use crate::output;
 use crate::report::flow::{self, Workplace};
 use crate::report::{SynthesisError, Yosys};
 use crate::tools::{self, Tool, ToolError};
@@ -215,23 +218,16 @@ pub fn prove_design(
     design: &emit::Design,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
-    let solver = tools::find(Tool::Yices)?;
-    let yosys = Yosys::find()?;
-    if let Some(found) = tools::parse_version(&yosys.version)
-        && found.as_slice() < &OLDEST_YOSYS[..]
-    {
-        return Err(ProveError::OldYosys { found: yosys.version });
-    }
+    let tools = Tools::find()?;
     let bench = Bench::of(spec).complete(design);
     if !options.unbounded || bench.induction.is_none() {
-        return prove_bench(&solver, &yosys, design, &bench.alone(), options);
+        return prove_bench(&tools, design, &bench.alone(), options);
     }
-    let mut report =
-        prove_bench(&solver, &yosys, design, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
+    let mut report = prove_bench(&tools, design, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
     if options.covers > 0 {
         // The states that matter are found sooner where no lemma is looked at.
         let options = ProveOptions { depth: 0, unbounded: false, ..options.clone() };
-        let reached = prove_bench(&solver, &yosys, design, &bench.alone(), &options)?;
+        let reached = prove_bench(&tools, design, &bench.alone(), &options)?;
         for result in reached.properties {
             if report.properties.iter().all(|p| p.name != result.name) {
                 report.properties.push(result);
@@ -241,15 +237,34 @@ pub fn prove_design(
     Ok(report)
 }
 
+/// What a proof needs.
+struct Tools {
+    solver: tools::Found,
+    yosys: Yosys,
+}
+
+impl Tools {
+    fn find() -> Result<Self, ProveError> {
+        let solver = tools::find(Tool::Yices)?;
+        let yosys = Yosys::find()?;
+        if let Some(found) = tools::parse_version(&yosys.version)
+            && found.as_slice() < &OLDEST_YOSYS[..]
+        {
+            return Err(ProveError::OldYosys { found: yosys.version });
+        }
+        Ok(Self { solver, yosys })
+    }
+}
+
 /// Shows what the bench asks.
 fn prove_bench(
-    solver: &tools::Found,
-    yosys: &Yosys,
+    tools: &Tools,
     design: &emit::Design,
     bench: &Bench,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
-    let model = model(design, bench, yosys)?;
+    let Tools { solver, yosys } = tools;
+    let model = model(design, bench, yosys, None)?;
     let proof = Proof {
         solver: Solver::start(solver, options.limit)?,
         signals: harness::vectors(&design.top().ports)
@@ -270,15 +285,35 @@ fn prove_bench(
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
-fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
+/// With all its `mutants`, where there are any.
+fn model(
+    design: &emit::Design,
+    bench: &Bench,
+    yosys: &Yosys,
+    mutants: Option<&Mutants>,
+) -> Result<Model, ProveError> {
     let top = &design.top().name;
     let shelf = flow::shelf(None, "prove")?;
     let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
     let work = Workplace::new(&shelf, top, &key, flow::TIME_LIMIT)?;
     let mut files = vec!["properties.sv", "harness.sv"];
-    work.write("design.v", &design.verilog())?;
+    let read = match mutants {
+        None => {
+            work.write("design.v", &design.verilog())?;
+            "read_verilog -sv design.v\n".to_string()
+        }
+        Some(mutants) => {
+            for (name, text) in output::verilog_files(design) {
+                work.write(&name, &text)?;
+            }
+            // A clock that is a function of signals is none to a solver.
+            let commands = mutants.commands.lines().filter(|line| !line.contains(" -port CLK "));
+            work.write("mutants.ys", &commands.map(|line| format!("{line}\n")).collect::<String>())?;
+            format!("{}script mutants.ys\n", mutants.prepare)
+        }
+    };
     work.write("properties.sv", bench.text)?;
-    work.write("harness.sv", &harness::harness(design, bench))?;
+    work.write("harness.sv", &harness::harness(design, bench, mutants.map(|m| m.select_width + 1)))?;
     if let Some(lemmas) = &bench.lemmas {
         work.write("lemmas.sv", lemmas.text)?;
         files.insert(1, "lemmas.sv");
@@ -292,7 +327,7 @@ fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, P
         files.insert(1, "parts.sv");
     }
     let script = format!(
-        "read_verilog -sv design.v\nread_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
+        "{read}read_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
          opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
          write_smt2 -wires model.smt2\n",
         files.join(" "),
