@@ -20,8 +20,8 @@ pub struct Reachable {
     solver: Found,
     limit: Duration,
     model: Model,
-    /// The state that two copies have in common, whose outputs and next states are compared.
-    question: String,
+    /// What two copies have in common, and whether they part.
+    question: Question,
     select_width: u32,
     /// Mutants of clock pins, which are not in the model.
     clocks: Vec<u32>,
@@ -56,7 +56,9 @@ impl Reachable {
         })?;
         let clocks = mutants.list.iter().filter(|m| m.port == "CLK").map(|m| m.id).collect();
         let select_width = mutants.select_width;
-        Ok(Some(Self { solver: tools.solver, limit, model, question, select_width, clocks }))
+        let found = Self { solver: tools.solver, limit, model, question, select_width, clocks };
+        // Where there is no such state at all, every mutant would seem to be none.
+        Ok((found.ask(0, "true")? == Answer::Sat).then_some(found))
     }
 
     /// Whether mutant `id` never differs from the design. False says nothing.
@@ -64,21 +66,33 @@ impl Reachable {
         if self.clocks.contains(&id) {
             return Ok(false);
         }
+        Ok(self.ask(id, &self.question.differ)? == Answer::Unsat)
+    }
+
+    /// Whether there is a state of the design, and of mutant `id`, in which `what` holds.
+    fn ask(&self, id: u32, what: &str) -> Result<Answer, ProveError> {
         let mut solver = Solver::start(&self.solver, self.limit)?;
         solver.tell("(set-logic QF_UFBV)")?;
         solver.tell(&self.model.text)?;
-        solver.tell(&self.question)?;
+        solver.tell(&self.question.given)?;
         let width = self.select_width as usize + 1;
         for (state, id) in [("d", 0), ("m", id)] {
             solver.tell(&format!("(assert (= (|harness_n {SELECT}| {state}) #b{id:0width$b}))"))?;
         }
-        let (answer, _) = solver.ask("true", |_| Ok(()))?;
-        Ok(answer == Answer::Unsat)
+        Ok(solver.ask(what, |_| Ok(()))?.0)
     }
 }
 
+/// The question about a mutant.
+struct Question {
+    /// What is taken for granted.
+    given: String,
+    /// Whether outputs or next states differ.
+    differ: String,
+}
+
 /// The design in state `d` and the mutant in `m`, which are alike but for the choice, and go on to `dd` and `mm`: do they differ?
-fn question(model: &str, outputs: &[String]) -> Option<String> {
+fn question(model: &str, outputs: &[String]) -> Option<Question> {
     let named = |line: &str| Some(line.strip_prefix("(|harness#")?.split_once('|')?.0.to_string());
     let select =
         model.lines().find(|line| line.starts_with(&format!("(define-fun |harness_n {SELECT}| ")))?;
@@ -116,6 +130,6 @@ fn question(model: &str, outputs: &[String]) -> Option<String> {
         outputs.iter().map(|name| format!("(distinct (|harness_n {name}| d) (|harness_n {name}| m))"));
     let outputs = format!("(and {counts} (or false {}))", outputs.collect::<Vec<_>>().join(" "));
     let next = next.iter().map(|n| format!("(distinct (|harness#{n}| dd) (|harness#{n}| mm))"));
-    let _ = writeln!(text, "(assert (or {outputs} {}))", next.collect::<Vec<_>>().join(" "));
-    Some(text)
+    let differ = format!("(or {outputs} {})", next.collect::<Vec<_>>().join(" "));
+    Some(Question { given: text, differ })
 }
