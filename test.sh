@@ -31,8 +31,7 @@ tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-d
 counted=(hazards runtime kernels)
 tier "tests" cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
 tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
-# Less optimised than for hours of fuzzing: here the build takes longer than the runs.
-tier "fuzzing" env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 scripts/fuzz.sh 60
+tier "fuzzing" scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture

@@ -25,17 +25,21 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 # What `cargo fuzz --sanitizer none` passes; with --target, build scripts and macros are compiled without.
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Cdebug-assertions"
-bins=()
+build=()
 for target in "${targets[@]}"; do
   if [[ ! -f fuzz/targets/$target.rs ]]; then
     echo "there is no target $target; possible: $(cd fuzz/targets && printf '%s ' *.rs | sed 's/\.rs//g')" >&2
     exit 2
   fi
-  bins+=(--bin "$target")
+  build+=(--bin "$target")
 done
+# Less optimised than for hours: for a minute each, the build takes longer than the runs.
+if [[ $seconds -le 60 ]]; then
+  build+=(--config profile.release.opt-level=1 --config profile.release.package.windlass-rtl.opt-level=0)
+fi
 start=$SECONDS
 RUSTFLAGS=$flags cargo build --manifest-path fuzz/Cargo.toml --release --locked --quiet --target "$host" --target-dir "$place" \
-  "${bins[@]}"
+  "${build[@]}"
 echo "fuzz targets built in $((SECONDS - start)) s"
 # To the fuzzer, 0 seconds are for ever.
 [[ $seconds -ne 0 ]] || exit 0

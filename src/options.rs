@@ -64,12 +64,12 @@ impl BlockArgs {
         self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
     }
 
-    /// The block, where the user named no number as small as a proof wants it: 8 slots and SMs; of a front end, which holds all
+    /// The block, where the user named no number as small as a proof wants it: `size` slots and SMs; of a front end, which holds all
     /// other blocks, 4, one upstream id per beat, one active kernel per type, and SMs of 2 CTAs.
-    pub fn small_spec(&self) -> Result<BlockSpec, ParamError> {
+    pub fn small_spec(&self, size: usize) -> Result<BlockSpec, ParamError> {
         let has = parameters(&self.block, Encoding::Mask)?;
         let whole = has.contains(&"sms") && has.contains(&"window");
-        let size = if whole { 4 } else { 8 };
+        let size = if whole { 4 } else { size };
         let sized = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(size));
         let (mut hardware, mut dispatch) = (self.hardware, self.dispatch);
         dispatch.sms = sized("sms", dispatch.sms);

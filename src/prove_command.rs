@@ -7,16 +7,23 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use windlass_gen::new_file;
-use windlass_gen::prove::{self, PropertyResult, ProveOptions, Trace, Verdict};
+use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, Trace, Verdict};
+use windlass_rtl::catalog::BlockSpec;
+
+/// Cycles in which [`BothWindows`] reaches every state that matters with 4 slots.
+const BOTH_DEPTH: usize = 17;
 
 /// Arguments of `windlass prove`.
 #[derive(Args)]
 pub struct ProveArgs {
     #[command(flatten)]
     block: BlockArgs,
-    /// Cycles after a reset in which nothing may fail
-    #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().depth)]
-    depth: usize,
+    /// Put a kernel_scheduler beside the same one with the other window: do both run the same kernels, once latency is over?
+    #[arg(long)]
+    both_windows: bool,
+    /// Cycles after a reset in which nothing may fail [default: 8, with --both-windows 17]
+    #[arg(long, value_name = "CYCLES")]
+    depth: Option<usize>,
     /// Do not prove for all time, only for --depth cycles
     #[arg(long)]
     bounded: bool,
@@ -37,15 +44,27 @@ pub struct ProveArgs {
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
-    let spec = args.block.small_spec()?;
+    let spec = args.block.small_spec(if args.both_windows { 4 } else { 8 })?;
     let options = ProveOptions {
-        depth: args.depth,
+        depth: args.depth.unwrap_or(if args.both_windows {
+            BOTH_DEPTH
+        } else {
+            ProveOptions::default().depth
+        }),
         unbounded: !args.bounded,
         covers: args.covers,
         limit: Duration::from_secs(args.limit),
     };
     let started = Instant::now();
-    let report = prove::prove(spec, &options)?;
+    let report = match (args.both_windows, spec) {
+        (false, _) => prove::prove(spec, &options)?,
+        (true, BlockSpec::KernelScheduler(params)) => BothWindows::new(params)?.prove(&options)?,
+        (true, _) => {
+            return Err(
+                "--both-windows is for --block kernel_scheduler: only there the ports are the same".into()
+            );
+        }
+    };
     let seconds = started.elapsed().as_secs_f64();
     let failure = report.properties.iter().chain(&report.failed_lemmas).find_map(|p| Some((p, trace(p)?)));
     if let (Some(path), Some((_, trace))) = (&args.vcd, failure) {

@@ -92,8 +92,8 @@ fn check(test: &str, name: &str, request: Request) {
     // The front end is all the others together.
     let size = if name == "front_end" { 4 * spec.size() } else { spec.size() };
     let [three, two] = match (long(), size) {
-        (false, ..=8) => [20_000, 100_000],
-        (false, ..=32) => [1_000, 20_000],
+        (false, ..=8) => [5_000, 100_000],
+        (false, ..=32) => [500, 20_000],
         (false, _) => [50, 10_000],
         (true, ..=8) => [1_000_000, 1_000_000],
         (true, ..=32) => [50_000, 1_000_000],

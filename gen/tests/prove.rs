@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 use windlass_gen::emit::{self, Design};
-use windlass_gen::prove::{self, ProofReport, ProveOptions, Verdict};
+use windlass_gen::prove::{self, BothWindows, ProofReport, ProveOptions, Verdict};
 use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind};
 
@@ -35,6 +35,11 @@ fn design(spec: BlockSpec) -> Design {
 fn shown(spec: BlockSpec, options: &ProveOptions) -> ProofReport {
     let started = Instant::now();
     let report = prove::prove(spec, options).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
+    printed(report, started, options)
+}
+
+/// Nothing of it is bad; the row.
+fn printed(report: ProofReport, started: Instant, options: &ProveOptions) -> ProofReport {
     let seconds = started.elapsed().as_secs_f64();
     let results = report.properties.iter().chain(&report.failed_lemmas);
     let wrong: Vec<String> = results
@@ -147,6 +152,40 @@ fn a_front_end_that_counts_a_waiting_completion_is_noticed() {
     assert!(report.failed_lemmas.iter().any(left), "{report:#?}");
 }
 
+fn both_windows(change: impl FnOnce(&mut Request)) -> BothWindows {
+    match spec("kernel_scheduler", change) {
+        BlockSpec::KernelScheduler(params) => BothWindows::new(params).unwrap_or_else(|e| panic!("{e}")),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// From outside, list and matrix differ in latency only.
+#[test]
+fn both_windows_run_the_same_kernels() {
+    for pipelined in [false, true] {
+        let both = both_windows(|r| (r.pipelined, r.encoding) = (pipelined, Encoding::Ids { lanes: 1 }));
+        let options = options(17, 17);
+        let started = Instant::now();
+        let report = both.prove(&options).unwrap_or_else(|e| panic!("{e}"));
+        let report = printed(report, started, &options);
+        assert_eq!(report.count(|v| matches!(v, Verdict::Reached { .. })), 3, "{report:#?}");
+        assert_eq!(report.count(|v| *v == Verdict::Bounded { cycles: 17 }), 2, "{report:#?}");
+    }
+}
+
+/// Where a list is not cleared, its kernel waits for ever; with the matrix it runs.
+#[test]
+fn a_list_that_differs_from_the_matrix_is_noticed() {
+    let both = both_windows(|r| r.encoding = Encoding::Ids { lanes: 1 });
+    let [matrix, list] = both.designs().unwrap_or_else(|e| panic!("{e}"));
+    let list = broken_in(list, "window_list_slot", "clear_i & (entries_rdata_o", "1'h0 & (entries_rdata_o");
+    let report = both.prove_designs(&[matrix, list], &options(17, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let fails = |p: &prove::PropertyResult| {
+        matches!(p.verdict, Verdict::Fails { .. }) && p.name == "same_kernels_run"
+    };
+    assert!(report.properties.iter().any(fails), "{report:#?}");
+}
+
 /// Every property says what would go wrong without it, and every block has states that must be reached.
 #[test]
 fn every_property_has_its_reason() {
@@ -161,7 +200,10 @@ fn every_property_has_its_reason() {
 
 /// The design with `from` replaced by `to` in the module whose name starts with `module`.
 fn broken(spec: BlockSpec, module: &str, from: &str, to: &str) -> Design {
-    let mut design = design(spec);
+    broken_in(design(spec), module, from, to)
+}
+
+fn broken_in(mut design: Design, module: &str, from: &str, to: &str) -> Design {
     let broken = design.modules.iter_mut().find(|m| m.name.starts_with(module)).expect("the module");
     assert!(broken.text.contains(from), "`{from}` is not in {module}: this test no longer breaks anything");
     broken.text = broken.text.replacen(from, to, 1);

@@ -13,10 +13,12 @@
 
 pub mod alike;
 pub(crate) mod bench;
+mod both_windows;
 pub(crate) mod harness;
 mod smt;
 mod trace;
 
+pub use both_windows::BothWindows;
 pub use trace::Trace;
 
 use crate::emit::{self, EmitErrors};

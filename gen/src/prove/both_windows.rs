@@ -1,0 +1,132 @@
+//! The matrix window and ACE's list window are the same from outside, but for latency: both side by side in one circuit.
+
+use super::bench::Bench;
+use super::{ProofReport, ProveError, ProveOptions, Tools, prove_bench};
+use crate::emit::{self, Design, Module};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use windlass_rtl::catalog::BlockSpec;
+use windlass_rtl::params::{Encoding, ParamError, SchedulerParams, WindowKind, WindowParams};
+use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
+
+/// Kernels that the host sends from a reset on.
+const KERNELS: usize = 8;
+
+/// Two schedulers that differ in their windows and in nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BothWindows {
+    matrix: SchedulerParams,
+    list: SchedulerParams,
+}
+
+impl BothWindows {
+    /// Whatever window `params` has. Only the matrix can be pipelined, and is if `params` says so.
+    pub fn new(params: SchedulerParams) -> Result<Self, ParamError> {
+        let (window, upstream) = (params.window(), params.upstream());
+        let of = |kind| {
+            SchedulerParams::new(
+                kind,
+                window.slots(),
+                window.retire_ports(),
+                upstream.scheduled(),
+                upstream.encoding(),
+            )
+        };
+        Ok(Self {
+            matrix: of(WindowKind::Matrix)?.with_pipeline(window.pipelined())?,
+            list: of(WindowKind::List)?,
+        })
+    }
+
+    /// Its two designs: with the matrix, with the list.
+    pub fn designs(self) -> Result<[Design; 2], ProveError> {
+        let design = |params| emit::emit(&*BlockSpec::KernelScheduler(params).hardware());
+        Ok([design(self.matrix)?, design(self.list)?])
+    }
+
+    /// Shows for [`ProveOptions::depth`] cycles from a reset that both run the same kernels, once latency is over: what the same host sent to
+    /// both, and after the same retirements.
+    pub fn prove(self, options: &ProveOptions) -> Result<ProofReport, ProveError> {
+        self.prove_designs(&self.designs()?, options)
+    }
+
+    /// The same for designs that somebody has changed; a module that both have is taken from the first.
+    pub fn prove_designs(
+        self,
+        designs: &[Design; 2],
+        options: &ProveOptions,
+    ) -> Result<ProofReport, ProveError> {
+        prove_bench(&Tools::find()?, &self.side_by_side(designs), &self.bench(), options)
+    }
+
+    fn bench(self) -> Bench {
+        let window: WindowParams = self.matrix.window();
+        let slots = window.slots();
+        Bench {
+            name: "both_windows",
+            text: include_str!("properties/both_windows.sv"),
+            params: vec![
+                ("N", slots),
+                ("LN", window.slot_bits()),
+                ("R", window.retire_ports()),
+                ("MASK", (self.matrix.upstream().encoding() == Encoding::Mask).into()),
+                ("KERNELS", KERNELS),
+                // A list is walked in N cycles; the pipelined matrix takes less.
+                ("READY", slots),
+            ],
+            lemma_params: Vec::new(),
+            lemmas: None,
+            induction: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// A design that has both: what comes from the host is there once, the other ports as `m_` and `l_`.
+    fn side_by_side(self, designs: &[Design; 2]) -> Design {
+        let shared = |port: &Port| {
+            port.direction == Direction::Input
+                && (port.name == CLOCK || port.name == RESET || port.name.starts_with("host_"))
+        };
+        let mut ports: Vec<Port> = Vec::new();
+        let mut instances = String::new();
+        for (design, prefix) in designs.iter().zip(["m_", "l_"]) {
+            let top = design.top();
+            let mut connections = Vec::new();
+            for port in &top.ports {
+                let name = if shared(port) { port.name.clone() } else { format!("{prefix}{}", port.name) };
+                connections.push(format!(".{}({name})", port.name));
+                if ports.iter().all(|p| p.name != name) {
+                    ports.push(Port { name, ..port.clone() });
+                }
+            }
+            let _ = writeln!(instances, "  {} {prefix}scheduler ({});", top.name, connections.join(", "));
+        }
+        let header: Vec<String> = ports
+            .iter()
+            .map(|port| {
+                let direction = if port.direction == Direction::Input { "input" } else { "output" };
+                format!("  {direction} wire [{}:0] {}", port.width - 1, port.name)
+            })
+            .collect();
+        let [matrix, list] = designs.each_ref().map(Design::top);
+        let name = format!("{}_beside_{}", matrix.name, WindowKind::List.name());
+        let top = Module {
+            text: format!("module {name} (\n{}\n);\n{instances}endmodule\n", header.join(",\n")),
+            name,
+            params: matrix.params.clone(),
+            ports,
+            instances: [matrix, list]
+                .iter()
+                .zip(["m_scheduler", "l_scheduler"])
+                .map(|(m, name)| (name.into(), m.name.clone()))
+                .collect(),
+            source: String::new(),
+        };
+        let mut seen = BTreeSet::new();
+        let modules = designs.iter().flat_map(|design| &design.modules);
+        // What both use is there once.
+        let modules =
+            modules.filter(|module| seen.insert(module.name.clone())).cloned().chain([top]).collect();
+        Design { modules }
+    }
+}
