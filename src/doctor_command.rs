@@ -3,6 +3,7 @@
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
+use windlass_gen::prove;
 use windlass_gen::report::{PYOSYS_VERSION, Yosys, liberty};
 use windlass_gen::tools::{TABLE, find};
 
@@ -68,6 +69,7 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
         }
     }
     let pyosys = Yosys::pyosys();
+    let bitwuzla = prove::bitwuzla_version();
     let library = liberty::default_path();
     missing |= library.is_err();
     let (driver, nvrtc) = (windlass_cuda::driver_version(), windlass_cuda::nvrtc_version());
@@ -76,6 +78,7 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
             "format_version": FORMAT_VERSION,
             "tools": tools,
             "pyosys": pyosys.as_ref().map(|y| y.version.clone()),
+            "bitwuzla": bitwuzla,
             "cell_library": library.as_ref().ok().map(|p| p.display().to_string()),
             "cuda_driver": driver.as_ref().ok(),
             "cuda_driver_error": driver.as_ref().err().map(ToString::to_string),
@@ -94,6 +97,16 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
                 "optional {:<15} needed to synthesize better and twice as fast; needs {PYOSYS_VERSION}\n           \
                  scripts/setup.sh installs it from PyPI",
                 "pyosys"
+            )?,
+        }
+        match bitwuzla {
+            Some(version) => writeln!(stdout, "ok       {:<15} {version}", "Bitwuzla")?,
+            None => writeln!(
+                stdout,
+                "optional {:<15} needed to prove windows several times as fast; needs {}\n           \
+                 scripts/setup.sh installs it from PyPI",
+                "Bitwuzla",
+                prove::BITWUZLA_VERSION
             )?,
         }
         match library {

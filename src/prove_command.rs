@@ -2,12 +2,12 @@
 
 use crate::options::BlockArgs;
 use crate::{Failure, Outcome};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use windlass_gen::new_file;
-use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, Trace, Verdict};
+use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, SolverKind, Trace, Verdict};
 use windlass_rtl::catalog::BlockSpec;
 
 /// Cycles in which [`BothWindows`] reaches every state that matters with 4 slots.
@@ -33,12 +33,33 @@ pub struct ProveArgs {
     /// Most seconds for one question to the solver
     #[arg(long, value_name = "SECONDS", default_value_t = ProveOptions::default().limit.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
+    /// Who answers [default: the one that is known to be quicker for the block]
+    #[arg(long, value_enum)]
+    solver: Option<SolverArg>,
     /// Where to write the waveform of the first property that fails
     #[arg(long, value_name = "FILE.vcd")]
     vcd: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+}
+
+/// `--solver`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SolverArg {
+    /// Quicker where sums are asked about
+    Yices,
+    /// Quicker where one of many places is
+    Bitwuzla,
+}
+
+impl From<SolverArg> for SolverKind {
+    fn from(arg: SolverArg) -> Self {
+        match arg {
+            SolverArg::Yices => Self::Yices,
+            SolverArg::Bitwuzla => Self::Bitwuzla,
+        }
+    }
 }
 
 /// Runs it: status 1 where something does not hold, or was not shown.
@@ -54,6 +75,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         unbounded: !args.bounded,
         covers: args.covers,
         limit: Duration::from_secs(args.limit),
+        solver: args.solver.map(SolverKind::from),
     };
     let started = Instant::now();
     let report = match (args.both_windows, spec) {

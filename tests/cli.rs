@@ -13,6 +13,15 @@ fn run(args: &[&str], env: &[(&str, &str)]) -> Output {
     command.output().unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// A profile with few SMs: its Verilog is built in seconds, that of a whole GPU in half a minute.
+fn small_gpu() -> tempfile::NamedTempFile {
+    let whole = include_str!("../cosim/profiles/rtx3070.toml");
+    assert!(whole.contains("\nsms = 46 "));
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap_or_else(|e| panic!("{e}"));
+    std::fs::write(file.path(), whole.replace("\nsms = 46 ", "\nsms = 8 ")).unwrap_or_else(|e| panic!("{e}"));
+    file
+}
+
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -137,8 +146,10 @@ fn gen_lists_its_blocks() {
 
 #[test]
 fn cosim_gives_the_same_table_with_every_dispatcher() {
+    let gpu = small_gpu();
+    let gpu = gpu.path().to_string_lossy();
     let table = |option: &str, dispatcher: &str| {
-        let common = ["cosim", "mix-fork", "--slots", "8", "--policy", "serial,window"];
+        let common = ["cosim", "mix-fork", "--slots", "8", "--gpu", &gpu, "--policy", "serial,window"];
         let text = succeeds(&[&common[..], &[option, dispatcher]].concat());
         // The line that names the dispatcher differs, of course.
         text.lines().filter(|l| !l.contains("dispatcher")).map(String::from).collect::<Vec<_>>()
@@ -199,8 +210,10 @@ fn cosim_warns_of_partitions_without_sms() {
 
 #[test]
 fn cosim_does_not_care_whether_time_jumps() {
+    let gpu = small_gpu();
+    let gpu = gpu.path().to_string_lossy();
     let report = |step: bool| {
-        let mut args = vec!["cosim", "--slots", "8", "--policy", "serial,window", "--json"];
+        let mut args = vec!["cosim", "--slots", "8", "--gpu", &gpu, "--policy", "serial,window", "--json"];
         args.extend(step.then_some("--step"));
         let mut value = json(&succeeds(&args));
         for policy in value["runs"][0]["policies"].as_array_mut().expect("an array") {
@@ -265,7 +278,10 @@ fn cosim_writes_waveform_and_timeline() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
     let (vcd, fst, timeline) = (path("w.vcd"), path("w.fst"), path("t.json"));
-    let common = ["cosim", "workloads/alexnet-b1.ktrace.jsonl", "--slots", "4", "--policy", "window"];
+    let gpu = small_gpu();
+    let gpu = gpu.path().to_string_lossy();
+    let trace = "workloads/alexnet-b1.ktrace.jsonl";
+    let common = ["cosim", trace, "--slots", "4", "--gpu", &gpu, "--policy", "window"];
     succeeds(
         &[&common[..], &["--wave", &vcd, "--from", "2", "--to", "40", "--timeline", &timeline]].concat(),
     );

@@ -5,11 +5,10 @@
 //! other states? If there is none, they never part.
 
 use super::bench::Bench;
-use super::smt::{Answer, Model, Solver};
+use super::smt::{Answer, Installed, Model, Solver};
 use super::{ProveError, ProveOptions, Tools, harness, model, prove_bench};
 use crate::emit::Design;
 use crate::mutate::{Mutants, SELECT};
-use crate::tools::Found;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use windlass_rtl::catalog::BlockSpec;
 
 /// A design with all its mutants, of which is known what it can reach.
 pub struct Reachable {
-    solver: Found,
+    solver: Installed,
     limit: Duration,
     model: Model,
     /// What two copies have in common, and whether they part.
@@ -40,7 +39,7 @@ impl Reachable {
         if bench.lemmas.is_none() || bench.induction.is_none() || !bench.parts.is_empty() {
             return Ok(None);
         }
-        let tools = Tools::find()?;
+        let tools = Tools::find(None, &bench)?;
         let options = ProveOptions { covers: 0, ..ProveOptions::default() };
         if !prove_bench(&tools, design, &bench, &options)?.is_good() {
             return Ok(None);

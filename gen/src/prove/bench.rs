@@ -1,5 +1,6 @@
 //! Which properties a block has.
 
+use super::SolverKind;
 use crate::emit::Design;
 use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{DONE_PORTS, Encoding, FrontEndParams, WindowKind, slot_bits};
@@ -31,6 +32,8 @@ pub(crate) struct Bench {
     pub induction: Option<usize>,
     /// Blocks inside, each with what is asked of it.
     pub parts: Vec<Part>,
+    /// The quicker one (docs/measurements/proofs.md).
+    pub solver: SolverKind,
 }
 
 /// A block inside another. Its properties and lemmas hold there too, if its neighbours keep what it assumes: that becomes something to show.
@@ -115,6 +118,7 @@ impl Bench {
                     }),
                     induction: Some(1),
                     parts: Vec::new(),
+                    solver: SolverKind::Bitwuzla,
                 }
             }
             BlockSpec::FindFirst(params) => Self {
@@ -125,6 +129,7 @@ impl Bench {
                 lemmas: None,
                 induction: Some(0),
                 parts: Vec::new(),
+                solver: SolverKind::Yices,
             },
             BlockSpec::OldestFirst(params) => Self {
                 name: "oldest_first",
@@ -138,6 +143,7 @@ impl Bench {
                 }),
                 induction: Some(1),
                 parts: Vec::new(),
+                solver: SolverKind::Bitwuzla,
             },
             BlockSpec::RoundRobin(params) => Self {
                 name: "round_robin",
@@ -151,6 +157,7 @@ impl Bench {
                 }),
                 induction: Some(1),
                 parts: Vec::new(),
+                solver: SolverKind::Yices,
             },
             BlockSpec::KernelTable(params) => Self {
                 name: "kernel_table",
@@ -169,6 +176,7 @@ impl Bench {
                 }),
                 induction: Some(1),
                 parts: Vec::new(),
+                solver: SolverKind::Bitwuzla,
             },
             BlockSpec::UpstreamLoad(params) => {
                 let lanes = match params.encoding() {
@@ -187,6 +195,7 @@ impl Bench {
                     }),
                     induction: Some(1),
                     parts: Vec::new(),
+                    solver: SolverKind::Yices,
                 }
             }
             BlockSpec::SmOccupancy { params, requesters } => {
@@ -211,6 +220,7 @@ impl Bench {
                     }),
                     induction: Some(1),
                     parts: Vec::new(),
+                    solver: SolverKind::Yices,
                 }
             }
             BlockSpec::SmPartitions { params, requesters } => Self {
@@ -225,6 +235,7 @@ impl Bench {
                 }),
                 induction: Some(1),
                 parts: Vec::new(),
+                solver: SolverKind::Yices,
             },
             BlockSpec::CtaArbiter(params) => Self {
                 name: "cta_arbiter",
@@ -245,6 +256,7 @@ impl Bench {
                 }),
                 induction: Some(1),
                 parts: Vec::new(),
+                solver: SolverKind::Yices,
             },
             BlockSpec::FrontEnd(params) => {
                 let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
@@ -280,6 +292,7 @@ impl Bench {
                     }),
                     induction: Some(1),
                     parts: Self::parts(params),
+                    solver: SolverKind::Yices,
                 }
             }
             BlockSpec::KernelScheduler(params) => {
@@ -311,6 +324,7 @@ impl Bench {
                     }),
                     induction: Some(1),
                     parts: Vec::new(),
+                    solver: SolverKind::Bitwuzla,
                 }
             }
         }

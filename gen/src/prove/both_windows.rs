@@ -1,7 +1,7 @@
 //! The matrix window and ACE's list window are the same from outside, but for latency: both side by side in one circuit.
 
 use super::bench::Bench;
-use super::{ProofReport, ProveError, ProveOptions, Tools, prove_bench};
+use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
 use crate::emit::{self, Design, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -56,7 +56,8 @@ impl BothWindows {
         designs: &[Design; 2],
         options: &ProveOptions,
     ) -> Result<ProofReport, ProveError> {
-        prove_bench(&Tools::find()?, &self.side_by_side(designs), &self.bench(), options)
+        let bench = self.bench();
+        prove_bench(&Tools::find(options.solver, &bench)?, &self.side_by_side(designs), &bench, options)
     }
 
     fn bench(self) -> Bench {
@@ -78,6 +79,7 @@ impl BothWindows {
             lemmas: None,
             induction: None,
             parts: Vec::new(),
+            solver: SolverKind::Bitwuzla,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The properties of each kind of block are written once for all sizes (`properties/*.sv`), against its ports alone; lemmas, which say how its
 //! registers carry them, are beside them where an induction needs them, and are proved with them. Yosys makes an SMT model of the design that
-//! is emitted, unchanged, between free inputs; Yices is asked:
+//! is emitted, unchanged, between free inputs; a solver is asked:
 //!
 //! - for the *base*, whether a property can fail within some cycles from a reset, `k` where an induction goes on from there;
 //! - for the *step*, whether each property can fail in a state that follows `k` cycles in which all held, from anywhere. If neither can, it
@@ -19,6 +19,7 @@ mod smt;
 mod trace;
 
 pub use both_windows::BothWindows;
+pub use smt::{BITWUZLA_VERSION, SolverKind, bitwuzla_version};
 pub use trace::Trace;
 
 use crate::emit::{self, EmitErrors};
@@ -26,10 +27,10 @@ use crate::mutate::Mutants;
 use crate::output;
 use crate::report::flow::{self, Workplace};
 use crate::report::{SynthesisError, Yosys};
-use crate::tools::{self, Tool, ToolError};
+use crate::tools::{self, ToolError};
 use bench::Bench;
 use serde::Serialize;
-use smt::{Answer, Model, Solver};
+use smt::{Answer, Installed, Model, Solver};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use thiserror::Error;
@@ -67,8 +68,17 @@ pub enum ProveError {
     /// Yosys failed.
     #[error(transparent)]
     Yosys(#[from] SynthesisError),
+    /// Bitwuzla was asked for.
+    #[error(
+        "there is no Bitwuzla {}\n  scripts/setup.sh fetches it from PyPI; or leave the choice of a solver open, then Yices answers",
+        BITWUZLA_VERSION
+    )]
+    NoBitwuzla,
     /// The solver failed.
-    #[error("the solver failed: {what}\n  Yices 2.6.5 is known to work; YICES names another program")]
+    #[error(
+        "the solver failed: {what}\n  Yices 2.6.5 and Bitwuzla {} are known to work; YICES names another program",
+        BITWUZLA_VERSION
+    )]
     Solver {
         /// How.
         what: String,
@@ -86,11 +96,13 @@ pub struct ProveOptions {
     pub covers: usize,
     /// How long each question may take, in whole seconds.
     pub limit: Duration,
+    /// Who answers; `None`: the one that is known to be quicker for the block, if it is there.
+    pub solver: Option<SolverKind>,
 }
 
 impl Default for ProveOptions {
     fn default() -> Self {
-        Self { depth: 8, unbounded: true, covers: COVER_DEPTH, limit: Duration::from_secs(600) }
+        Self { depth: 8, unbounded: true, covers: COVER_DEPTH, limit: Duration::from_secs(600), solver: None }
     }
 }
 
@@ -220,8 +232,8 @@ pub fn prove_design(
     design: &emit::Design,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
-    let tools = Tools::find()?;
     let bench = Bench::of(spec).complete(design);
+    let tools = Tools::find(options.solver, &bench)?;
     if !options.unbounded || bench.induction.is_none() {
         return prove_bench(&tools, design, &bench.alone(), options);
     }
@@ -241,13 +253,20 @@ pub fn prove_design(
 
 /// What a proof needs.
 struct Tools {
-    solver: tools::Found,
+    solver: Installed,
     yosys: Yosys,
 }
 
 impl Tools {
-    fn find() -> Result<Self, ProveError> {
-        let solver = tools::find(Tool::Yices)?;
+    /// With the solver that was chosen, or is best for the bench.
+    fn find(chosen: Option<SolverKind>, bench: &Bench) -> Result<Self, ProveError> {
+        let solver = match chosen {
+            Some(kind) => Installed::find(kind)?,
+            None => match Installed::bitwuzla().filter(|_| bench.solver == SolverKind::Bitwuzla) {
+                Some(bitwuzla) => bitwuzla,
+                None => Installed::find(SolverKind::Yices)?,
+            },
+        };
         let yosys = Yosys::find()?;
         if let Some(found) = tools::parse_version(&yosys.version)
             && found.as_slice() < &OLDEST_YOSYS[..]
@@ -281,9 +300,7 @@ fn prove_bench(
         found: BTreeMap::new(),
         reached: BTreeMap::new(),
     };
-    proof.run(&design.top().name, &yosys.version, &solver.version_line, || {
-        Solver::start(solver, options.limit)
-    })
+    proof.run(&design.top().name, &yosys.version, &solver.version, || Solver::start(solver, options.limit))
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.

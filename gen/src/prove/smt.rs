@@ -1,9 +1,11 @@
 //! A solver that speaks SMT-LIB 2, and a design as Yosys writes it for one.
 
 use super::ProveError;
-use crate::tools::Found;
+use crate::cache;
+use crate::tools::{self, Tool};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// What a solver said.
@@ -17,8 +19,80 @@ pub(super) enum Answer {
     Unknown,
 }
 
+/// Which solver answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SolverKind {
+    /// Yices: the quicker one where sums are asked about.
+    Yices,
+    /// Bitwuzla, from PyPI: the quicker one where one of many places is.
+    Bitwuzla,
+}
+
+/// The version of PyPI's `bitwuzla` that `scripts/setup.sh` puts into the cache.
+pub const BITWUZLA_VERSION: &str = "0.9.1";
+
+/// What Python runs for Bitwuzla: messages are a letter and a length in a line, and a text. Its parser takes one text after the other, but forgets
+/// between two how often `push` was said, so that a question is an assumption.
+const BITWUZLA: &str = r#"
+import sys, bitwuzla as b
+o = b.Options()
+o.set(b.Option.PRODUCE_MODELS, True)
+o.set(b.Option.TIME_LIMIT_PER, int(sys.argv[1]))
+p = b.Parser(b.TermManager(), o)
+while line := sys.stdin.buffer.readline():
+    kind, length = line.split()
+    text = sys.stdin.buffer.read(int(length)).decode()
+    try:
+        if kind == b"tell": p.parse(text, False, False)
+        elif kind == b"ask": print({b.Result.SAT: "sat", b.Result.UNSAT: "unsat"}.get(p.bitwuzla().check_sat(p.parse_term(text)), "unknown"), flush=True)
+        else: print("(value", str(p.bitwuzla().get_value(p.parse_term(text))) + ")", flush=True)
+    except Exception as error:
+        print("(error", " ".join(str(error).split()) + ")", flush=True)
+"#;
+
+/// A solver that can be started.
+#[derive(Clone, Debug)]
+pub(super) struct Installed {
+    kind: SolverKind,
+    program: PathBuf,
+    /// Its name and version.
+    pub version: String,
+}
+
+impl Installed {
+    /// The solver of that kind.
+    pub fn find(kind: SolverKind) -> Result<Self, ProveError> {
+        match kind {
+            SolverKind::Yices => {
+                let found = tools::find(Tool::Yices)?;
+                Ok(Self { kind, program: found.path, version: found.version_line })
+            }
+            SolverKind::Bitwuzla => Self::bitwuzla().ok_or(ProveError::NoBitwuzla),
+        }
+    }
+
+    /// The one that `scripts/setup.sh` put into the cache, if it is there and runs.
+    pub fn bitwuzla() -> Option<Self> {
+        let program = cache::root()?.join(format!("bitwuzla-{BITWUZLA_VERSION}")).join("bin").join("python");
+        if !program.is_file() {
+            return None;
+        }
+        let print = "import bitwuzla; print(bitwuzla.version())";
+        let output = Command::new(&program).args(["-I", "-c", print]).stdin(Stdio::null()).output().ok()?;
+        let version = String::from_utf8(output.stdout).ok()?;
+        let version = format!("Bitwuzla {}", version.trim());
+        output.status.success().then_some(Self { kind: SolverKind::Bitwuzla, program, version })
+    }
+}
+
+/// Name and version of the Bitwuzla in the cache, if it is there and runs.
+pub fn bitwuzla_version() -> Option<String> {
+    Installed::bitwuzla().map(|found| found.version)
+}
+
 /// A running solver.
 pub(super) struct Solver {
+    kind: SolverKind,
     child: Child,
     // None once the solver has been told to end.
     stdin: Option<BufWriter<ChildStdin>>,
@@ -26,12 +100,19 @@ pub(super) struct Solver {
 }
 
 impl Solver {
-    /// Starts Yices; each question may take `limit`.
-    pub fn start(found: &Found, limit: Duration) -> Result<Self, ProveError> {
+    /// Starts it; each question may take `limit`.
+    pub fn start(found: &Installed, limit: Duration) -> Result<Self, ProveError> {
         let lost = |what: String| ProveError::Solver { what };
-        let mut child = found
-            .command()
-            .args(["--incremental", &format!("--timeout={}", limit.as_secs().max(1))])
+        let mut command = Command::new(&found.program);
+        match found.kind {
+            SolverKind::Yices => {
+                command.args(["--incremental", &format!("--timeout={}", limit.as_secs().max(1))])
+            }
+            SolverKind::Bitwuzla => {
+                command.args(["-I", "-c", BITWUZLA, &limit.as_millis().max(1).to_string()])
+            }
+        };
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -40,13 +121,26 @@ impl Solver {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(lost("it has no input or output".into()));
         };
-        Ok(Self { child, stdin: Some(BufWriter::new(stdin)), stdout: BufReader::new(stdout) })
+        let (stdin, stdout) = (Some(BufWriter::new(stdin)), BufReader::new(stdout));
+        Ok(Self { kind: found.kind, child, stdin, stdout })
     }
 
     /// Says something that has no answer.
     pub fn tell(&mut self, text: &str) -> Result<(), ProveError> {
+        match self.kind {
+            SolverKind::Yices => self.write(&format!("{text}\n")),
+            SolverKind::Bitwuzla => self.message("tell", text),
+        }
+    }
+
+    /// To Bitwuzla.
+    fn message(&mut self, kind: &str, text: &str) -> Result<(), ProveError> {
+        self.write(&format!("{kind} {}\n{text}", text.len()))
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), ProveError> {
         let stdin = self.stdin.as_mut().ok_or_else(|| ProveError::Solver { what: "it has ended".into() })?;
-        if let Err(error) = writeln!(stdin, "{text}") {
+        if let Err(error) = stdin.write_all(text.as_bytes()) {
             return Err(self.last_words(&error));
         }
         Ok(())
@@ -80,9 +174,10 @@ impl Solver {
         also: &str,
         then: impl FnOnce(&mut Self) -> Result<T, ProveError>,
     ) -> Result<(Answer, Option<T>), ProveError> {
-        self.tell("(push 1)")?;
-        self.tell(&format!("(assert {also})"))?;
-        self.tell("(check-sat)")?;
+        match self.kind {
+            SolverKind::Yices => self.tell(&format!("(push 1)\n(assert {also})\n(check-sat)"))?,
+            SolverKind::Bitwuzla => self.message("ask", also)?,
+        }
         let answer = match self.line()?.trim() {
             "sat" => Answer::Sat,
             "unsat" => Answer::Unsat,
@@ -90,13 +185,18 @@ impl Solver {
             other => return Err(ProveError::Solver { what: format!("it said `{other}`") }),
         };
         let seen = if answer == Answer::Sat { Some(then(self)?) } else { None };
-        self.tell("(pop 1)")?;
+        if self.kind == SolverKind::Yices {
+            self.tell("(pop 1)")?;
+        }
         Ok((answer, seen))
     }
 
     /// The value of an expression as binary digits, the highest first; after [`Answer::Sat`] only.
     pub fn value(&mut self, expression: &str) -> Result<String, ProveError> {
-        self.tell(&format!("(get-value ({expression}))"))?;
+        match self.kind {
+            SolverKind::Yices => self.tell(&format!("(get-value ({expression}))"))?,
+            SolverKind::Bitwuzla => self.message("value", expression)?,
+        }
         let mut text = String::new();
         loop {
             text.push_str(&self.line()?);
