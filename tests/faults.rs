@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -229,9 +229,29 @@ fn a_read_only_cache_serves_what_it_has() {
         set(folder);
     };
     mode(cache.path(), 0o555);
-    let said = succeeds(windlass(SMALL).env("WINDLASS_CACHE", cache.path()));
+    let program = tempfile::tempdir().unwrap();
+    let said = succeeds(powerless(program.path(), SMALL).env("WINDLASS_CACHE", cache.path()));
+    let other: Vec<&str> = SMALL.iter().map(|arg| if *arg == "4" { "8" } else { *arg }).collect();
+    let output = powerless(program.path(), &other).env("WINDLASS_CACHE", cache.path()).output().unwrap();
     mode(cache.path(), 0o755);
     assert!(said.contains("as serial"), "{said}");
+    // What it does not have cannot be built there.
+    fails(&output, &["denied"]);
+}
+
+/// Run by somebody to whom permissions apply. Root writes where they say no: then it is nobody, with a copy of the program in `folder`, for ours
+/// may be where nobody comes.
+fn powerless(folder: &Path, args: &[&str]) -> Command {
+    const NOBODY: u32 = 65534;
+    let program = folder.join("windlass");
+    fs::copy(env!("CARGO_BIN_EXE_windlass"), &program).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(program);
+    command.args(args).current_dir("/").stdin(Stdio::null());
+    if fs::metadata(folder).unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
 }
 
 /// The files below `folder` and what is in them, but for those that are being written.

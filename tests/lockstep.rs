@@ -8,7 +8,7 @@ use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::Lockstep;
 use windlass_cosim::stimulus::Stimulus;
-use windlass_cosim::verilator::InstanceOptions;
+use windlass_cosim::verilator::{InstanceOptions, Optimise};
 use windlass_cosim::wave::Wave;
 use windlass_gen::emit;
 use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
@@ -51,9 +51,17 @@ fn wave(spec: BlockSpec) -> Option<Wave> {
 fn verilated(spec: BlockSpec) -> Box<dyn CycleModel> {
     let wave = wave(spec);
     let format = wave.as_ref().map(Wave::format);
-    let library = library(spec, |build| build.trace(format)).unwrap_or_else(|e| panic!("{e}"));
+    let short = !long() && size(spec) > 8;
+    let optimise = if short { Optimise::Short } else { Optimise::Tests };
+    let library =
+        library(spec, |build| build.optimise(optimise).trace(format)).unwrap_or_else(|e| panic!("{e}"));
     let options = InstanceOptions { seed: seed(), wave };
     Box::new(library.instance(options).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Slots or SMs; the front end is all the others together.
+fn size(spec: BlockSpec) -> usize {
+    if matches!(spec, BlockSpec::FrontEnd(_)) { 4 * spec.size() } else { spec.size() }
 }
 
 /// Shorter runs, those in which rust-hdl's simulator would take too long, do not look whether all comes back in the end.
@@ -89,9 +97,7 @@ fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>,
 /// and Verilog alone, in the long run for a million cycles.
 fn check(test: &str, name: &str, request: Request) {
     let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
-    // The front end is all the others together.
-    let size = if name == "front_end" { 4 * spec.size() } else { spec.size() };
-    let [three, two] = match (long(), size) {
+    let [three, two] = match (long(), size(spec)) {
         (false, ..=8) => [5_000, 100_000],
         (false, ..=32) => [500, 20_000],
         (false, _) => [50, 10_000],

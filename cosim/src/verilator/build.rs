@@ -3,10 +3,12 @@
 use super::cache::{Cache, Key, SeenTool, io_error};
 use super::{BuildError, BuildSpec, Optimise, shim};
 use crate::wave::WaveFormat;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use windlass_gen::tools::{Tool, install_command};
 use windlass_rtl::port::{CLOCK, Direction};
@@ -30,6 +32,9 @@ const CXX_FLAGS: &[&str] = &[
     "-DVM_SC=0",
     "-w",
 ];
+
+/// Included before everything else.
+const PRINT_HEADER_FILE: &str = "windlass_print.h";
 
 const NO_COVERAGE: &str = "-DVM_COVERAGE=0";
 
@@ -206,7 +211,7 @@ fn fst_libraries(include: &Path) -> &'static [FstLibrary] {
 impl Builder<'_> {
     fn build(&self, shim: &str, verilator_args: &[String]) -> Result<(), BuildError> {
         let include = self.include_dir()?;
-        self.write("windlass_print.h", shim::PRINT_HEADER)?;
+        self.write(PRINT_HEADER_FILE, shim::PRINT_HEADER)?;
         self.write("shim.cpp", shim)?;
         for (name, text) in &self.spec.sources {
             self.write(name, text)?;
@@ -234,6 +239,7 @@ impl Builder<'_> {
         self.write("slow.cpp", &unity(&classes, &["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"]))?;
         let runtime = names(&classes, &["VM_GLOBAL_FAST", "VM_GLOBAL_SLOW"]);
         let level = match self.spec.optimise {
+            Optimise::Short => "-O0",
             Optimise::Tests => "-O1",
             Optimise::Long => "-O2",
         };
@@ -287,33 +293,67 @@ impl Builder<'_> {
 
     fn compile(&self, unit: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
         let object = self.work.join(format!("{unit}.o"));
-        let mut cxx = self.cxx(level, include);
+        let spec = self.spec;
+        // Read once for the many small models of tests: it is two thirds of their compiler's work, and 60 MB.
+        let header = match spec.optimise != Optimise::Long && spec.trace.is_none() && !spec.coverage {
+            true => self.precompiled_header(level, include)?,
+            false => PRINT_HEADER_FILE.into(),
+        };
+        let mut cxx = self.cxx(level, include, &header);
         cxx.arg(format!("{unit}.cpp")).arg("-o").arg(&object);
         self.run("compiling with the C++ compiler", cxx)?;
         Ok(object)
     }
 
-    /// One object of Verilator's runtime: the same for every model, so compiled once.
-    fn runtime_object(&self, name: &str, include: &Path) -> Result<PathBuf, BuildError> {
+    /// Verilator's header and ours before it, as the compiler has read them. One that it cannot use it reads again.
+    fn precompiled_header(&self, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
+        const HEADER: &str = "windlass_verilated.h";
+        // Known to be whole: to read 60 MB for each model would take as long as it saves.
+        static SEEN: Mutex<BTreeMap<(PathBuf, String), PathBuf>> = Mutex::new(BTreeMap::new());
+        let known = (self.cache.root().to_path_buf(), self.shared_key(level).finish());
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(header) = seen.get(&known).filter(|header| header.exists()) {
+            return Ok(header.clone());
+        }
+        let (dir, _) = self.cache.get_or_build("headers", &known.1, |result, _| {
+            let header = result.join(HEADER);
+            let text = format!("#include \"{PRINT_HEADER_FILE}\"\n#include \"verilated.h\"\n");
+            fs::write(&header, text).map_err(io_error("write", &header))?;
+            let mut cxx = self.cxx(level, include, Path::new(PRINT_HEADER_FILE));
+            cxx.args(["-x", "c++-header"]).arg(&header).arg("-o").arg(result.join(format!("{HEADER}.gch")));
+            self.run("compiling Verilator's header with the C++ compiler", cxx)
+        })?;
+        seen.insert(known, dir.join(HEADER));
+        Ok(dir.join(HEADER))
+    }
+
+    /// What all models share depends on this, and on what it is.
+    fn shared_key(&self, what: &str) -> Key {
         let mut key = Key::default();
-        key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS).add(name);
+        key.add(FORMAT).add(std::env::consts::ARCH).add(std::env::consts::OS).add(what);
         key.add(&self.tools.verilator.version_line).add(&self.tools.cxx.version_line);
         key.add(shim::PRINT_HEADER);
         self.cxx_flags.iter().for_each(|flag| {
             key.add(flag);
         });
+        key
+    }
+
+    /// One object of Verilator's runtime: the same for every model, so compiled once.
+    fn runtime_object(&self, name: &str, include: &Path) -> Result<PathBuf, BuildError> {
+        let key = self.shared_key(name);
         let object = format!("{name}.o");
         let (dir, _) = self.cache.get_or_build("runtime", &key.finish(), |result, _| {
-            let mut cxx = self.cxx("-O2", include);
+            let mut cxx = self.cxx("-O2", include, Path::new(PRINT_HEADER_FILE));
             cxx.arg(include.join(format!("{name}.cpp"))).arg("-o").arg(result.join(&object));
             self.run("compiling Verilator's runtime with the C++ compiler", cxx)
         })?;
         Ok(dir.join(object))
     }
 
-    fn cxx(&self, level: &str, include: &Path) -> Command {
+    fn cxx(&self, level: &str, include: &Path, first: &Path) -> Command {
         let mut cxx = Command::new(&self.tools.cxx.path);
-        cxx.arg(level).args(&self.cxx_flags).args(["-I", ".", "-include", "windlass_print.h"]);
+        cxx.arg(level).args(&self.cxx_flags).args(["-I", ".", "-include"]).arg(first);
         cxx.arg("-I").arg(include).arg("-I").arg(include.join("vltstd")).arg("-c");
         cxx
     }

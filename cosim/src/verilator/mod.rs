@@ -58,6 +58,8 @@ pub struct BuildSpec {
 /// How hard the C++ compiler tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Optimise {
+    /// `-O0`: for some thousand cycles of a large design, which take less time than to optimise it.
+    Short,
     /// `-O1`: built soon, for tests.
     Tests,
     /// `-O2`: for long runs.

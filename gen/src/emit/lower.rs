@@ -533,21 +533,20 @@ impl<'a> Lowering<'a> {
 
     /// A part that is taken under a condition is read there only; without a value elsewhere it would be a latch.
     fn default_parts(&self, stmts: &mut Vec<Stmt>) {
-        let mut assigned = BTreeSet::new();
-        self.walk(stmts, &mut assigned, &mut Vec::new());
-        let parts = self.parts.iter().filter(|part| !assigned.contains(*part));
-        let defaults = parts.map(|part| Stmt::Assign(part.clone(), Expr::zero(self.symbols[part].width)));
+        let assigned = self.walk(stmts, None, &mut Vec::new());
+        let parts = self.parts.iter().filter(|part| !assigned.contains(part.as_str()));
+        let defaults: Vec<Stmt> =
+            parts.map(|part| Stmt::Assign(part.clone(), Expr::zero(self.symbols[part].width))).collect();
         stmts.splice(0..0, defaults);
     }
 
     /// Every signal is assigned on every path, and before it is read.
     fn check_assignments(&mut self, stmts: &[Stmt]) {
-        let mut assigned = BTreeSet::new();
         let mut problems = Vec::new();
-        self.walk(stmts, &mut assigned, &mut problems);
+        let assigned = self.walk(stmts, None, &mut problems);
         for (key, symbol) in &self.symbols {
             if matches!(symbol.class, Class::Output | Class::Local | Class::ChildInput)
-                && !assigned.contains(key)
+                && !assigned.contains(key.as_str())
             {
                 problems.push(format!("{key} is not assigned on every path: a latch"));
             }
@@ -555,8 +554,15 @@ impl<'a> Lowering<'a> {
         problems.into_iter().for_each(|p| self.error(p));
     }
 
-    fn walk(&self, stmts: &[Stmt], assigned: &mut BTreeSet<String>, problems: &mut Vec<String>) {
-        let check = |expr: &Expr, assigned: &BTreeSet<String>, problems: &mut Vec<String>| {
+    /// What is assigned in `stmts` whatever happens; `before` is what was.
+    fn walk<'s>(
+        &self,
+        stmts: &'s [Stmt],
+        before: Option<&Assigned<'_, 's>>,
+        problems: &mut Vec<String>,
+    ) -> BTreeSet<&'s str> {
+        let mut assigned = Assigned { before, here: BTreeSet::new() };
+        let check = |expr: &Expr, assigned: &Assigned<'_, '_>, problems: &mut Vec<String>| {
             expr.reads(&mut |key| {
                 let written = matches!(self.symbols[key].class, Class::Output | Class::Local);
                 if written && !assigned.contains(key) {
@@ -567,39 +573,50 @@ impl<'a> Lowering<'a> {
         for stmt in stmts {
             match stmt {
                 Stmt::Assign(target, value) => {
-                    check(value, assigned, problems);
-                    assigned.insert(target.clone());
+                    check(value, &assigned, problems);
+                    assigned.here.insert(target);
                 }
                 Stmt::SetBit(target, _, value) => {
-                    check(value, assigned, problems);
+                    check(value, &assigned, problems);
                     if !assigned.contains(target) {
                         problems.push(format!("{target}: a bit is set before the whole is assigned"));
                     }
                 }
                 Stmt::If(test, then, otherwise) => {
-                    check(test, assigned, problems);
-                    let mut other = assigned.clone();
-                    self.walk(then, assigned, problems);
-                    self.walk(otherwise, &mut other, problems);
-                    assigned.retain(|key| other.contains(key));
+                    check(test, &assigned, problems);
+                    let then = self.walk(then, Some(&assigned), problems);
+                    let otherwise = self.walk(otherwise, Some(&assigned), problems);
+                    assigned.here.extend(then.intersection(&otherwise).copied());
                 }
                 Stmt::Case(test, cases, default) => {
-                    check(test, assigned, problems);
-                    let before = assigned.clone();
-                    self.walk(default, assigned, problems);
+                    check(test, &assigned, problems);
+                    let mut always = self.walk(default, Some(&assigned), problems);
                     let covered = cases.len() as u128 >= 1u128 << test.width().min(100);
                     for (i, (_, block)) in cases.iter().enumerate() {
-                        let mut other = before.clone();
-                        self.walk(block, &mut other, problems);
+                        let other = self.walk(block, Some(&assigned), problems);
                         if i == 0 && covered && default.is_empty() {
-                            *assigned = other;
+                            always = other;
                         } else {
-                            assigned.retain(|key| other.contains(key));
+                            always.retain(|key| other.contains(key));
                         }
                     }
+                    assigned.here.extend(always);
                 }
             }
         }
+        assigned.here
+    }
+}
+
+/// What is assigned at some point: in a block so far, and before it.
+struct Assigned<'a, 's> {
+    before: Option<&'a Assigned<'a, 's>>,
+    here: BTreeSet<&'s str>,
+}
+
+impl Assigned<'_, '_> {
+    fn contains(&self, key: &str) -> bool {
+        self.here.contains(key) || self.before.is_some_and(|before| before.contains(key))
     }
 }
 
