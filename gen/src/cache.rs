@@ -5,11 +5,23 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 /// The directory that all of Windlass's caches share: `$WINDLASS_CACHE`, else `$XDG_CACHE_HOME/windlass`, else
 /// `~/.cache/windlass`; `None` where none of these is set. Nothing is created.
 pub fn root() -> Option<PathBuf> {
     root_from(|name| std::env::var_os(name))
+}
+
+/// The Python of the package that `scripts/setup.sh` put into the folder `name`, and what it answers to `print`, if it is there and runs.
+pub(crate) fn python(name: &str, print: &str) -> Option<(PathBuf, String)> {
+    let python = root()?.join(name).join("bin").join("python");
+    if !python.is_file() {
+        return None;
+    }
+    let output = Command::new(&python).args(["-I", "-c", print]).stdin(Stdio::null()).output().ok()?;
+    let answer = String::from_utf8(output.stdout).ok()?.trim().to_string();
+    output.status.success().then_some((python, answer))
 }
 
 fn root_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

@@ -260,12 +260,12 @@ struct Tools {
 impl Tools {
     /// With the solver that was chosen, or is best for the bench.
     fn find(chosen: Option<SolverKind>, bench: &Bench) -> Result<Self, ProveError> {
-        let solver = match chosen {
-            Some(kind) => Installed::find(kind)?,
-            None => match Installed::bitwuzla().filter(|_| bench.solver == SolverKind::Bitwuzla) {
-                Some(bitwuzla) => bitwuzla,
-                None => Installed::find(SolverKind::Yices)?,
-            },
+        let solver = match (chosen, bench.solver) {
+            (Some(kind), _) => Installed::find(kind)?,
+            (None, SolverKind::Bitwuzla) => {
+                Installed::bitwuzla().map_or_else(|| Installed::find(SolverKind::Yices), Ok)?
+            }
+            (None, SolverKind::Yices) => Installed::find(SolverKind::Yices)?,
         };
         let yosys = Yosys::find()?;
         if let Some(found) = tools::parse_version(&yosys.version)

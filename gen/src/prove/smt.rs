@@ -73,15 +73,9 @@ impl Installed {
 
     /// The one that `scripts/setup.sh` put into the cache, if it is there and runs.
     pub fn bitwuzla() -> Option<Self> {
-        let program = cache::root()?.join(format!("bitwuzla-{BITWUZLA_VERSION}")).join("bin").join("python");
-        if !program.is_file() {
-            return None;
-        }
         let print = "import bitwuzla; print(bitwuzla.version())";
-        let output = Command::new(&program).args(["-I", "-c", print]).stdin(Stdio::null()).output().ok()?;
-        let version = String::from_utf8(output.stdout).ok()?;
-        let version = format!("Bitwuzla {}", version.trim());
-        output.status.success().then_some(Self { kind: SolverKind::Bitwuzla, program, version })
+        let (program, version) = cache::python(&format!("bitwuzla-{BITWUZLA_VERSION}"), print)?;
+        Some(Self { kind: SolverKind::Bitwuzla, program, version: format!("Bitwuzla {version}") })
     }
 }
 

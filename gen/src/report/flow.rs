@@ -208,15 +208,10 @@ impl Yosys {
 
     /// The `pyosys` in the cache, if it is there and runs.
     pub fn pyosys() -> Option<Self> {
-        let python = cache::root()?.join(format!("pyosys-{PYOSYS_VERSION}")).join("bin").join("python");
-        if !python.is_file() {
-            return None;
-        }
         let print = "from pyosys import libyosys as y; print(y.yosys_maybe_version())";
-        let output = Command::new(&python).args(["-I", "-c", print]).stdin(Stdio::null()).output().ok()?;
-        let version = String::from_utf8(output.stdout).ok()?.trim().to_string();
-        (output.status.success() && version.starts_with("Yosys")).then(|| Self {
-            program: python,
+        let (program, version) = cache::python(&format!("pyosys-{PYOSYS_VERSION}"), print)?;
+        version.starts_with("Yosys").then(|| Self {
+            program,
             python: true,
             version: format!("{}, from pyosys", without_compiler(&version)),
         })
