@@ -29,9 +29,11 @@ tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warni
 tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 # The runtime's crates run with their lines counted; all others as they are, for counting takes long.
 counted=(hazards runtime kernels)
-tier "tests" cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
+# A model that is built here runs for some thousand cycles.
+tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
 tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
-tier "fuzzing" scripts/fuzz.sh 60
+# A minute on the clock each.
+tier "fuzzing" env JOBS=4 scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture

@@ -35,7 +35,7 @@ for target in "${targets[@]}"; do
 done
 # Less optimised than for hours: for a minute each, the build takes longer than the runs.
 if [[ $seconds -le 60 ]]; then
-  build+=(--config profile.release.opt-level=1 --config profile.release.package.windlass-rtl.opt-level=0)
+  build+=(--config profile.release.opt-level=1 --config profile.release.package.windlass-catalog.opt-level=0)
 fi
 start=$SECONDS
 RUSTFLAGS=$flags cargo build --manifest-path fuzz/Cargo.toml --release --locked --quiet --target "$host" --target-dir "$place" \

@@ -5,9 +5,9 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
+use windlass_catalog::BLOCKS;
 use windlass_gen::constraints::Constraints;
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::BLOCKS;
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]

@@ -1,7 +1,7 @@
 //! Options that several subcommands have.
 
 use clap::{Args, ValueEnum};
-use windlass_rtl::catalog::{BlockSpec, Request, parameters};
+use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, WindowKind};
 
 /// `--window`.

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use windlass_catalog::BlockSpec;
 use windlass_gen::new_file;
 use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, SolverKind, Trace, Verdict};
-use windlass_rtl::catalog::BlockSpec;
 
 /// Cycles in which [`BothWindows`] reaches every state that matters with 4 slots.
 const BOTH_DEPTH: usize = 17;

@@ -7,6 +7,7 @@ use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, workload};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
+use windlass_catalog::{BlockSpec, parameters};
 use windlass_cosim::energy::measure;
 use windlass_cosim::engine::{EngineOptions, engine};
 use windlass_cosim::latency::{Distribution, WindowReport};
@@ -23,7 +24,6 @@ use windlass_gen::report::render::{
 use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::report::{library, paper};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, parameters};
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
 
 /// `--flow`.

@@ -1,6 +1,7 @@
 //! Do the tests notice a broken design? Faults are put into the emitted Verilog, one at a time; lockstep must find each, and must
 //! name the cycle, the port, the seed and the way to see it again.
 
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::{Lockstep, LockstepError};
@@ -9,7 +10,6 @@ use windlass_cosim::policy::{FlatEngine, FrontEndEngine, Policy, SimError, Strea
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, RunError};
 use windlass_cosim::verilator::{BuildSpec, InstanceOptions, Verilated};
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::Encoding;
 use windlass_runtime::ktrace::Trace;

@@ -251,6 +251,17 @@ fn cosim_exits_with_1_where_the_order_is_wrong() {
 }
 
 #[test]
+fn a_level_of_optimisation_that_there_is_none_of_is_an_error() {
+    let cosim = ["cosim", "mix-fork", "--policy", "window"];
+    for level in ["3", "", "-O2"] {
+        let output = run(&cosim, &[("WINDLASS_OPTIMISE", level)]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(&format!("WINDLASS_OPTIMISE is `{level}`; possible: 0")), "{stderr}");
+    }
+}
+
+#[test]
 fn cosim_names_what_it_does_not_know() {
     fails(
         &["cosim", "--policy", "magic"],

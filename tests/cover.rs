@@ -1,9 +1,9 @@
 //! Coverage: the bench of a block reaches what one that stands still does not.
 
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::cover::cover;
 use windlass_cosim::stimulus::Stimulus;
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::port::{Direction, Layout, RESET};
 
 /// Resets, and then gives nothing.

@@ -3,8 +3,8 @@
 //! After a wanted change: `WINDLASS_BLESS=1 cargo test --test golden`, then read the diff.
 
 use std::path::PathBuf;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
 
 fn check(name: &str, request: Request) {

@@ -1,12 +1,12 @@
-//! Every block is clean under three tools that read Verilog, each in its strictest mode: windows of up to 32 slots, fronts of up to 192 SMs;
+//! Every block is clean under three tools that read Verilog, each in its strictest mode: windows of up to 24 slots, fronts of up to 132 SMs;
 //! with `WINDLASS_LONG=1` (`./test.sh --long`) at every size, which takes minutes more, most of them Yosys' search for combinational loops.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::params::{Encoding, WindowKind};
 
 /// Runs a tool in `directory`; anything that it prints, or a failure, comes back as text.
@@ -49,7 +49,7 @@ fn lint(spec: BlockSpec) -> Vec<String> {
 fn every_block_is_lint_clean() {
     let long = std::env::var_os("WINDLASS_LONG").is_some();
     let mut specs = BlockSpec::all();
-    specs.retain(|spec| long || matches!(spec.size(), 1..=8 | 24 | 32 | 132 | 192));
+    specs.retain(|spec| long || matches!(spec.size(), 1..=8 | 24 | 132));
     for window in [WindowKind::Matrix, WindowKind::List] {
         for (retire_ports, scheduled, lanes) in [(1, 8, 1), (3, 100, 3), (4, 255, 8)] {
             let encoding = Encoding::Ids { lanes };
@@ -72,5 +72,5 @@ fn every_block_is_lint_clean() {
     });
     let found = found.into_inner().expect("no thread panicked");
     assert!(found.is_empty(), "{} complaints, the first: {}", found.len(), found[0]);
-    assert!(specs.len() > 150, "only {} designs were looked at", specs.len());
+    assert!(specs.len() > 120, "only {} designs were looked at", specs.len());
 }

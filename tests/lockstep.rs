@@ -4,6 +4,7 @@
 //! `WINDLASS_WAVE=FROM-TO` writes the Verilog's waveform of these cycles beside the build, and says where. A failure prints
 //! the command that sets them all.
 
+use windlass_catalog::{BLOCKS, BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::Lockstep;
@@ -11,7 +12,6 @@ use windlass_cosim::stimulus::Stimulus;
 use windlass_cosim::verilator::{InstanceOptions, Optimise};
 use windlass_cosim::wave::Wave;
 use windlass_gen::emit;
-use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::flat::RustHdlSim;
 use windlass_rtl::front_end::{CtaDone, CtaNeeds, CtaType, FrontEndIn, FrontEndPorts, Launch};
 use windlass_rtl::kernel_scheduler::io::HostBeat;
@@ -110,10 +110,14 @@ fn check(test: &str, name: &str, request: Request) {
     run(test, spec, vec![("verilog".to_string(), verilated(spec))], two);
 }
 
-/// At several sizes; in the long run at all. With 8 slots the tests of parameters run, for all but the pickers.
+/// At several sizes; in the long run at all. With 8 slots the tests of parameters run, for all but the pickers. What compares every
+/// two slots takes a minute to build with 128.
 fn sizes(test: &str, name: &str, request: Request) {
+    let pairs = ["oldest_first", "window_list", "kernel_table"].contains(&name)
+        || name == "kernel_scheduler" && request.window == WindowKind::List;
+    let largest = if pairs { 64 } else { 128 };
     for slots in WINDOW_SLOTS {
-        if long() || [4, 24, 128].contains(&slots) {
+        if long() || [4, 24, largest].contains(&slots) {
             check(test, name, Request { slots, ..request });
         }
     }
@@ -265,12 +269,17 @@ fn kernel_scheduler_with_masks() {
     }
 }
 
-/// At several numbers of SMs; in the long run at all. Real GPUs' sizes, and one that leaves slices without SMs. The largest at once with
-/// the arbiters that are there by default.
+/// At several numbers of SMs; in the long run at all. Real GPUs' sizes, and one that leaves slices without SMs. 132 at once in the default
+/// front end, and in blocks that are small without its state.
 fn sm_sizes(test: &str, name: &str, request: Request) {
     for sms in SM_SIZES.into_iter().chain([1]) {
-        let usual = matches!(request.arbiter, ArbiterKind::Single | ArbiterKind::Typed { active: 2 });
-        if long() || [1, 8].contains(&sms) || sms == 132 && (usual || name != "front_end") {
+        let largest = match (name, request.arbiter) {
+            ("front_end", ArbiterKind::Typed { active: 2 }) => 132,
+            ("front_end", ArbiterKind::Typed { .. }) => 8,
+            ("front_end" | "sm_occupancy", _) => 46,
+            _ => 132,
+        };
+        if long() || [1, 8, largest].contains(&sms) {
             check(test, name, Request { sms, ..request });
         }
     }

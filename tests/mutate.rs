@@ -1,6 +1,7 @@
 //! Mutants: a bench that is blind lets them live, the block's own does not, and a mutant that is no fault is proved to be none.
 
 use std::time::Duration;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::mutate::{BenchRun, MutateError, MutateOptions, MutateReport, Outcome, mutate};
 use windlass_cosim::stimulus::Stimulus;
@@ -9,7 +10,6 @@ use windlass_gen::mutate::rules::Rules;
 use windlass_gen::mutate::{MutantOptions, mutants};
 use windlass_gen::output;
 use windlass_gen::prove::alike::Reachable;
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::port::{Direction, Layout, RESET};
 
 fn block(name: &str) -> BlockSpec {

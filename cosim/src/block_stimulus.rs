@@ -11,7 +11,7 @@ use dispatch::{ArbiterStimulus, OccupancyStimulus, PartitionsStimulus, TableStim
 
 use crate::stimulus::{Rng, Stimulus};
 use std::collections::BTreeSet;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 use windlass_rtl::kernel_scheduler::io::{HostBeat, MAX_RETIRE_PORTS, SchedulerIn, SchedulerPorts};
 use windlass_rtl::params::{Encoding, SchedulerParams, UpstreamParams, WindowKind, WindowParams};
 use windlass_rtl::port::{Direction, Layout, Port, Slot, indexed};

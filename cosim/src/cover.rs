@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::Port;
 

@@ -5,7 +5,7 @@ use crate::lockstep::Lockstep;
 use crate::policy::beats;
 use crate::verilator::{InstanceOptions, Optimise};
 use std::collections::VecDeque;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::{self, SchedulerParams};

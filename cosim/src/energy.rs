@@ -11,8 +11,8 @@ use crate::policy::{FlatEngine, FrontEndEngine, Policy, Stream};
 use crate::run::{CoSimulation, RunError};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
+use windlass_catalog::BlockSpec;
 use windlass_gen::netlist::{Block, Gates, Power};
-use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, Slot};
 

@@ -7,9 +7,9 @@ use crate::verilator::{
 };
 use crate::wave::Wave;
 use thiserror::Error;
+use windlass_catalog::BlockSpec;
 use windlass_gen::emit::{self, EmitErrors};
 use windlass_gen::output;
-use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::FrontEndParams;
 
 /// What carries out the front end.

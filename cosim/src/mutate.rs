@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
+use windlass_catalog::BlockSpec;
 use windlass_gen::emit::{self, EmitErrors};
 use windlass_gen::mutate::equivalence::{Counterexample, Given, Prover, Verdict};
 use windlass_gen::mutate::rules::{LEGAL, NEAR, Rules};
@@ -24,7 +25,6 @@ use windlass_gen::parallel::parallel;
 use windlass_gen::prove::ProveError;
 use windlass_gen::prove::alike::Reachable;
 use windlass_gen::report::SynthesisError;
-use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, RESET, Slot};
 

@@ -1,9 +1,9 @@
 //! What goes into the CTA dispatch hardware comes out again: on the golden models alone, side by side with themselves, so that no comparison can
 //! help. A fault that both have must be noticed by the books alone.
 
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::lockstep::{Lockstep, LockstepError};
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::params::{ArbiterKind, SmLimits};
 use windlass_rtl::port::{Direction, Layout, Port};

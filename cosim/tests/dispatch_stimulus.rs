@@ -1,8 +1,8 @@
 //! The stimuli of the CTA dispatch hardware on the golden models alone: they are legal, reach the corners, and let everything end.
 
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::{FrontEndStimulus, far_stimulus, stimulus};
 use windlass_cosim::stimulus::{Rng, Stimulus};
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::front_end::{Counter, FrontEndModel, FrontEndPorts};
 use windlass_rtl::params::{ArbiterKind, DONE_PORTS, Encoding, SmLimits, WindowKind};
 use windlass_rtl::port::{Direction, Layout, indexed};

@@ -3,13 +3,13 @@
 mod common;
 
 use common::{cosim, scheduler, shipped};
+use windlass_catalog::BlockSpec;
 use windlass_cosim::energy::{BlockEnergy, EnergyReport, Event, measure};
 use windlass_cosim::run::{CoSimulation, RunError};
 use windlass_gen::netlist::Gates;
 use windlass_gen::report::liberty;
 use windlass_gen::report::synth::{SynthOptions, Variant, netlist, synth};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::{ArbiterKind, WindowKind};
 
 /// Cycles that are measured.

@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
+use windlass_catalog::{BLOCKS, BlockSpec, Request};
 use windlass_gen::constraints::Constraints;
-use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::port::Port;
 
 /// Some blocks, and their ports.

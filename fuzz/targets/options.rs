@@ -3,10 +3,10 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
+use windlass_catalog::{BLOCKS, BlockSpec, Request};
 use windlass_cosim::partition::Partitions;
 use windlass_cosim::wave::Wave;
 use windlass_gen::report::baseline;
-use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind};
 use windlass_runtime::mix::{Mix, Shape};
 use windlass_runtime::rename::Budget;

@@ -9,10 +9,10 @@ mod registered;
 use registered::registered;
 use std::path::Path;
 use std::process::ExitCode;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::report::synth::Variant;
 use windlass_gen::report::{SynthOptions, library, synth};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 
 type Failure = Box<dyn std::error::Error>;
 

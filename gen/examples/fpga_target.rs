@@ -5,9 +5,9 @@
 //! separated by commas, and how long each run may take; `ice40 1,2,3 1200` without any.
 
 use std::time::Duration;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::report::fpga::{Family, FpgaOptions, fpga, side_by_side, table};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

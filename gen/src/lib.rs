@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use windlass_gen::{emit, output};
-//! use windlass_rtl::catalog::{BlockSpec, Request};
+//! use windlass_catalog::{BlockSpec, Request};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let spec = BlockSpec::new("window_matrix", Request { slots: 8, ..Request::default() })?;

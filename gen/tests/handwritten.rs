@@ -3,9 +3,9 @@
 
 use std::path::Path;
 use std::process::Command;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 
 #[test]
 fn the_window_written_by_hand_offers_what_ours_does_cycle_by_cycle() {

@@ -1,11 +1,11 @@
 //! The FPGA flow on small designs. Place and route needs nextpnr-ice40, which `scripts/setup.sh` installs; ECP5's is optional.
 
 use std::path::Path;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::report::fpga::{Family, FpgaOptions, Placement, fpga, side_by_side, table};
 use windlass_gen::report::{SynthesisError, Yosys};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 use windlass_rtl::port::{Direction, Port};
 
 fn options(cache: &Path, seeds: &[u32]) -> FpgaOptions {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc};
 use windlass_gen::netlist::{ResizeOptions, resize};
 use windlass_gen::report::synth::{
@@ -11,7 +12,6 @@ use windlass_gen::report::timing::PathClass;
 use windlass_gen::report::{SynthesisError, Yosys, liberty};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::{BlockSpec, Request};
 
 /// A multiplier from `slow_q` and `sum_q` to `sum_q`, and beside it only short paths.
 const LONG: &str = "

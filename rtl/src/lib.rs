@@ -2,12 +2,11 @@
 //!
 //! No files, no processes, no printing. A block is a folder: the hardware (`hardware.rs`), the golden model (`model.rs`), its page
 //! (`README.md`, shown here as the module's documentation). Parameters of all blocks are in [`params`], because the blocks share
-//! them. [`catalog`] knows every block by name.
+//! them.
 //!
 //! Rules that hold in the whole library: one clock, rising edge; synchronous, active-low reset; lowRISC suffixes (`_i`, `_o`); on a
 //! channel, valid never waits for ready, the payload is stable while valid waits, and a transfer happens where both are high.
 
-pub mod catalog;
 pub mod cta_arbiter_single;
 pub mod cta_arbiter_typed;
 pub mod flat;

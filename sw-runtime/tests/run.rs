@@ -60,7 +60,7 @@ fn options(random: &mut Random, count: usize) -> Options {
 #[test]
 fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
     let mut random = Random(seed());
-    for round in 0..1500 {
+    for round in 0..1000 {
         let count = 1 + random.below(120) as usize;
         let program = program(&mut random, count);
         let want = program.serial_image();

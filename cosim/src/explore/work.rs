@@ -16,10 +16,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use windlass_catalog::BlockSpec;
 use windlass_gen::constraints::Sdc;
 use windlass_gen::report::liberty::Library;
 use windlass_gen::{emit, output};
-use windlass_rtl::catalog::BlockSpec;
 use windlass_rtl::params::FrontEndParams;
 
 /// Emitting the largest designs recurses deeper than the 2 MiB of a thread; what is not touched costs nothing.

@@ -66,6 +66,22 @@ pub enum Optimise {
     Long,
 }
 
+impl Optimise {
+    /// Overrides what a [`BuildSpec`] asks for: `0`, `1`, `2`, as the C++ compiler numbers them.
+    pub const VARIABLE: &str = "WINDLASS_OPTIMISE";
+
+    /// What the environment says in place of what a program asks for.
+    fn from_env() -> Result<Option<Self>, BuildError> {
+        let Some(got) = std::env::var_os(Self::VARIABLE) else { return Ok(None) };
+        match got.to_str() {
+            Some("0") => Ok(Some(Self::Short)),
+            Some("1") => Ok(Some(Self::Tests)),
+            Some("2") => Ok(Some(Self::Long)),
+            _ => Err(BuildError::Optimise { got: got.to_string_lossy().into_owned() }),
+        }
+    }
+}
+
 impl BuildSpec {
     /// Built for tests: `-O1`, assertions on, no waveforms.
     pub fn new(top: impl Into<String>, sources: Vec<(String, String)>, ports: Vec<Port>) -> Self {
@@ -109,6 +125,15 @@ pub enum BuildError {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// The variable [`Optimise::VARIABLE`] is no level.
+    #[error(
+        "{} is `{got}`; possible: 0 (built soon), 1, 2 (runs fast); unset it to leave the choice to the program",
+        Optimise::VARIABLE
+    )]
+    Optimise {
+        /// What it is.
+        got: String,
+    },
     /// The specification contradicts itself.
     #[error("`{top}` cannot be built: {problem}")]
     Spec {
@@ -307,9 +332,10 @@ pub struct Verilated {
 impl Verilated {
     /// Takes the library from the cache, or builds it.
     ///
-    /// The tools are not needed where the cache has the library.
+    /// The tools are not needed where the cache has the library. [`Optimise::VARIABLE`] overrides `spec.optimise`.
     pub fn build(spec: &BuildSpec, cache: &Cache) -> Result<Library, BuildError> {
-        let artefact = build::library(spec, cache)?;
+        let optimise = Optimise::from_env()?.unwrap_or(spec.optimise);
+        let artefact = build::library(&spec.clone().optimise(optimise), cache)?;
         let functions = Functions::load(&artefact.path).map_err(|reason| BuildError::Load {
             top: spec.top.clone(),
             path: artefact.path.clone(),

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use windlass_gen::{constraints::Constraints, emit};
-//! use windlass_rtl::catalog::{BlockSpec, Request};
+//! use windlass_catalog::{BlockSpec, Request};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let spec = BlockSpec::new("round_robin", Request { slots: 8, ..Request::default() })?;
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use thiserror::Error;
-use windlass_rtl::catalog::{BLOCKS, BlockSpec, Request};
+use windlass_catalog::{BLOCKS, BlockSpec, Request};
 use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
 use windlass_rtl::port::{CLOCK, Direction, Port};
 

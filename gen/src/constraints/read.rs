@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use windlass_rtl::catalog::BLOCKS;
+use windlass_catalog::BLOCKS;
 
 pub(super) fn read(text: &str, file: &str) -> Result<Constraints, ConstraintErrors> {
     let mut reader = Reader { text, file, errors: Vec::new() };

@@ -12,7 +12,7 @@ use crate::prove::bench::Bench;
 use crate::prove::harness::{element, inputs, vectors};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
 
 /// The output that says that the inputs of this cycle are legal.
@@ -179,7 +179,7 @@ fn header(text: &str) -> Vec<(&str, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_rtl::catalog::Request;
+    use windlass_catalog::Request;
 
     #[test]
     fn ports_of_a_header() {

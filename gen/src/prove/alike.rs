@@ -12,7 +12,7 @@ use crate::mutate::{Mutants, SELECT};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 
 /// A design with all its mutants, of which is known what it can reach.
 pub struct Reachable {

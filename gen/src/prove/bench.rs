@@ -2,7 +2,7 @@
 
 use super::SolverKind;
 use crate::emit::Design;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 use windlass_rtl::params::{DONE_PORTS, Encoding, FrontEndParams, WindowKind, slot_bits};
 use windlass_rtl::port::Port;
 

@@ -5,7 +5,7 @@ use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_benc
 use crate::emit::{self, Design, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 use windlass_rtl::params::{Encoding, ParamError, SchedulerParams, WindowKind, WindowParams};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
 

@@ -34,7 +34,7 @@ use smt::{Answer, Installed, Model, Solver};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use thiserror::Error;
-use windlass_rtl::catalog::BlockSpec;
+use windlass_catalog::BlockSpec;
 
 /// Version of [`ProofReport`] as JSON; it changes when a field changes its meaning or goes.
 pub const FORMAT_VERSION: u32 = 1;

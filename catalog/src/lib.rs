@@ -2,34 +2,36 @@
 //!
 //! Sizes are const generics in rust-hdl; this is the one place that turns a size known at run time into a type.
 
-use crate::cta_arbiter_typed::CtaArbiter;
-use crate::cta_arbiter_typed::model::FlatArbiter;
-use crate::flat::{FlatPorts, RustHdlSim};
-use crate::front_end::model::FlatFrontEnd;
-use crate::front_end::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
-use crate::kernel_scheduler::model::FlatScheduler;
-use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
-use crate::kernel_table::KernelTable;
-use crate::kernel_table::model::FlatTable;
-use crate::model::CycleModel;
-use crate::params::{
+use rust_hdl::prelude::Block;
+use windlass_rtl::cta_arbiter_typed::CtaArbiter;
+use windlass_rtl::cta_arbiter_typed::model::FlatArbiter;
+use windlass_rtl::flat::{FlatPorts, RustHdlSim};
+use windlass_rtl::front_end::model::FlatFrontEnd;
+use windlass_rtl::front_end::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
+use windlass_rtl::kernel_scheduler::model::FlatScheduler;
+use windlass_rtl::kernel_scheduler::{
+    ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler,
+};
+use windlass_rtl::kernel_table::KernelTable;
+use windlass_rtl::kernel_table::model::FlatTable;
+use windlass_rtl::model::CycleModel;
+use windlass_rtl::params::{
     ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
     ROUND_ROBIN_REQUESTS, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams, TableParams,
     UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
 };
-use crate::parts::models::{PartModel, RoundRobinModel};
-use crate::parts::{FindFirst, OldestFirst, RoundRobin};
-use crate::port::Port;
-use crate::sm_occupancy::SmOccupancy;
-use crate::sm_occupancy::model::FlatOccupancy;
-use crate::sm_partitions::SmPartitions;
-use crate::sm_partitions::model::FlatPartitions;
-use crate::upstream_load::model::FlatUpstreamLoad;
-use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
-use crate::window::model::FlatWindow;
-use crate::window_list::WindowList;
-use crate::window_matrix::WindowMatrix;
-use rust_hdl::prelude::Block;
+use windlass_rtl::parts::models::{PartModel, RoundRobinModel};
+use windlass_rtl::parts::{FindFirst, OldestFirst, RoundRobin};
+use windlass_rtl::port::Port;
+use windlass_rtl::sm_occupancy::SmOccupancy;
+use windlass_rtl::sm_occupancy::model::FlatOccupancy;
+use windlass_rtl::sm_partitions::SmPartitions;
+use windlass_rtl::sm_partitions::model::FlatPartitions;
+use windlass_rtl::upstream_load::model::FlatUpstreamLoad;
+use windlass_rtl::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
+use windlass_rtl::window::model::FlatWindow;
+use windlass_rtl::window_list::WindowList;
+use windlass_rtl::window_matrix::WindowMatrix;
 
 /// Names of all blocks, as `windlass gen --block` takes them.
 pub const BLOCKS: [&str; 13] = [
