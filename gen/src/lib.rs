@@ -1,8 +1,8 @@
 //! Verilog emitter, file lists, metadata; the synthesis flow and its reports; the table of external tools.
 //!
 //! ```
-//! use windlass_gen::{emit, output};
 //! use windlass_catalog::{BlockSpec, Request};
+//! use windlass_gen::{emit, output};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let spec = BlockSpec::new("window_matrix", Request { slots: 8, ..Request::default() })?;

@@ -5,8 +5,8 @@
 //! that nothing constrains.
 //!
 //! ```
-//! use windlass_gen::{constraints::Constraints, emit};
 //! use windlass_catalog::{BlockSpec, Request};
+//! use windlass_gen::{constraints::Constraints, emit};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let spec = BlockSpec::new("round_robin", Request { slots: 8, ..Request::default() })?;
