@@ -302,7 +302,7 @@ impl Builder<'_> {
     fn compile(&self, unit: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
         let object = self.work.join(format!("{unit}.o"));
         let spec = self.spec;
-        // Read once for the many small models of tests: it is two thirds of their compiler's work, and 60 MB.
+        // Read once where many models are built soon: it is two thirds of their compiler's work, and 60 MB.
         let header = match spec.optimise != Optimise::Long && spec.trace.is_none() && !spec.coverage {
             true => self.precompiled_header(level, include)?,
             false => PRINT_HEADER_FILE.into(),
