@@ -13,7 +13,7 @@ out=build/demo
 mkdir -p "$out"
 
 for arbiter in single typed; do
-  "$windlass" gen --block front_end --arbiter "$arbiter" --sms 46 --slots 32 --out "$out/$arbiter" >"$out/$arbiter.txt"
+  "$windlass" gen --block front_end --arbiter "$arbiter" --gpu rtx3070 --slots 32 --out "$out/$arbiter" >"$out/$arbiter.txt"
   head -1 "$out/$arbiter.txt"
 done
 "$windlass" report --window matrix,list --slots 32 --flow quick --trace "$trace" --out "$out" >/dev/null

@@ -1,7 +1,7 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
 use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, workload};
+use crate::{Failure, Outcome, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -72,9 +72,9 @@ pub struct CosimArgs {
     /// CTA arbiters, separated by commas: `window` is run once with each [default: single,typed; with --wave: typed]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ARBITERS")]
     arbiter: Vec<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
-    #[arg(long, default_value_t = 2, value_name = "K")]
-    active: usize,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
+    #[arg(long, value_name = "K")]
+    active: Option<usize>,
     /// SM partitions 0, 1, ..: ranges of SMs such as 0-22,23-45 or 0-3+8-11,4-7. Several traces run side by side, the first in
     /// partition 0, the second in 1; a single one has its kernels where their `part` says, and on all SMs where they have none
     #[arg(long, value_name = "RANGES")]
@@ -200,11 +200,7 @@ fn arbiters(args: &CosimArgs) -> Result<Vec<ArbiterKind>, Failure> {
         }
         (chosen, _) => chosen,
     };
-    let kind = |arbiter: &ArbiterArg| match arbiter {
-        ArbiterArg::Single => ArbiterKind::Single,
-        ArbiterArg::Typed => ArbiterKind::Typed { active: args.active },
-    };
-    Ok(chosen.iter().map(kind).collect())
+    Ok(options::arbiters(chosen, args.active)?)
 }
 
 /// The stream of one run: a trace, or several side by side, each in the partition of its place.

@@ -2,7 +2,7 @@
 
 use crate::cosim_command::{DispatcherArg, scheduler};
 use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, workload};
+use crate::{Failure, Outcome, options, workload};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -17,7 +17,7 @@ use windlass_cosim::profile::Profile;
 use windlass_gen::constraints::Constraints;
 use windlass_gen::new_file::save;
 use windlass_gen::report::library;
-use windlass_rtl::params::{ArbiterKind, WindowKind};
+use windlass_rtl::params::WindowKind;
 
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,9 +45,9 @@ pub struct ExploreArgs {
     /// CTA arbiters, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "single,typed")]
     arbiter: Vec<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
-    #[arg(long, default_value_t = 2, value_name = "K")]
-    active: usize,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
+    #[arg(long, value_name = "K")]
+    active: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
     /// Traces, folders of traces (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), and names of those that are built in, separated by
@@ -103,9 +103,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         return Err("--sms 0: choose 1 to 192".into());
     }
     let windows: Vec<_> = args.window.iter().map(|&w| w.into()).collect();
-    let typed = ArbiterKind::Typed { active: args.active };
-    let kind = |arg: &ArbiterArg| if *arg == ArbiterArg::Single { ArbiterKind::Single } else { typed };
-    let arbiters: Vec<_> = args.arbiter.iter().map(kind).collect();
+    let arbiters = options::arbiters(&args.arbiter, args.active)?;
     let effort = match args.flow {
         FlowArg::Area => Effort::Area,
         FlowArg::Quick => Effort::Quick,

@@ -6,6 +6,7 @@ use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
+use windlass_cosim::profile::Profile;
 use windlass_gen::constraints::Constraints;
 use windlass_gen::{emit, output};
 
@@ -14,6 +15,10 @@ use windlass_gen::{emit, output};
 pub struct GenArgs {
     #[command(flatten)]
     block: BlockArgs,
+    /// Take the number of SMs and what each has from a device profile, as `windlass cosim` does: rtx3060, rtx3070, rtx4090, a100,
+    /// h100, h200, or a TOML file; --sms and --sm-* override it
+    #[arg(long, value_name = "NAME|FILE")]
+    gpu: Option<String>,
     /// Where to write
     #[arg(long, default_value = "build/gen", value_name = "DIR")]
     out: PathBuf,
@@ -43,7 +48,10 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         }
         return Ok(Outcome::Done);
     }
-    let spec = args.block.spec()?;
+    let spec = match &args.gpu {
+        Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
+        None => args.block.spec()?,
+    };
     let design = emit::emit(&*spec.hardware())?;
     let constraints = match &args.constraints {
         Some(path) => Constraints::load(path)?,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use windlass_catalog::{BlockSpec, Request, parameters};
-use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, WindowKind};
+use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
 
 /// `--window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,6 +40,24 @@ pub enum ArbiterArg {
     Typed,
 }
 
+/// The arbiters that were chosen for front ends; `active` only if the user named it.
+///
+/// # Errors
+/// `active` is named, and none of them has active kernels.
+pub fn arbiters(chosen: &[ArbiterArg], active: Option<usize>) -> Result<Vec<ArbiterKind>, String> {
+    let default = Request::default().arbiter.active();
+    let typed = ArbiterKind::Typed { active: active.unwrap_or(default) };
+    if let Some(active) = active
+        && !chosen.contains(&ArbiterArg::Typed)
+    {
+        return Err(format!(
+            "--active {active}: only the arbiter `typed` has active kernels; add it to --arbiter"
+        ));
+    }
+    let kind = |arg: &ArbiterArg| if *arg == ArbiterArg::Single { ArbiterKind::Single } else { typed };
+    Ok(chosen.iter().map(kind).collect())
+}
+
 /// A block and its parameters.
 #[derive(Clone, Debug, Args)]
 pub struct BlockArgs {
@@ -49,7 +67,7 @@ pub struct BlockArgs {
     /// The window of a kernel_scheduler or a front_end [default: matrix]
     #[arg(long, value_enum)]
     window: Option<WindowArg>,
-    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32]
+    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32; for `prove` 8, of a front_end 4]
     #[arg(long, value_name = "N")]
     slots: Option<usize>,
     #[command(flatten)]
@@ -62,6 +80,28 @@ impl BlockArgs {
     /// The block.
     pub fn spec(&self) -> Result<BlockSpec, ParamError> {
         self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
+    }
+
+    /// The block, with `sms` where the user named no others.
+    ///
+    /// # Errors
+    /// The block has no SMs, or what [`BlockArgs::spec`] returns.
+    pub fn spec_for(&self, sms: SmParams) -> Result<BlockSpec, ParamError> {
+        let has = parameters(&self.block, Encoding::Mask)?;
+        let limits = sms.limits();
+        let mut dispatch = self.dispatch;
+        dispatch.sms = dispatch.sms.or(Some(sms.sms()));
+        if has.contains(&"sm-ctas") {
+            for (given, profile) in [
+                (&mut dispatch.sm_ctas, limits.ctas()),
+                (&mut dispatch.sm_warps, limits.warps()),
+                (&mut dispatch.sm_registers, limits.registers()),
+                (&mut dispatch.sm_smem, limits.smem()),
+            ] {
+                *given = given.or(Some(profile.into()));
+            }
+        }
+        self.hardware.block(&self.block, self.window, self.slots, dispatch)
     }
 
     /// The block, where the user named no number as small as a proof wants it: `size` slots and SMs; of a front end, which holds all
@@ -90,25 +130,25 @@ impl BlockArgs {
 /// Parameters of the CTA dispatcher. A block refuses those that it does not have.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DispatchArgs {
-    /// SMs, 1 to 192 [default: 132]
+    /// SMs, 1 to 192 [default: 132; for `prove` 8, of a front_end 4]
     #[arg(long, value_name = "S")]
     pub sms: Option<usize>,
     /// How CTAs are given to SMs [default: typed]
     #[arg(long, value_enum)]
     pub arbiter: Option<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2; for `prove` of a front_end 1]
     #[arg(long, value_name = "K")]
     pub active: Option<usize>,
-    /// CTA slots of an SM, 1 to 32 [default: 32]
+    /// CTA slots of an SM, 1 to 32 [default: 32; for `prove` of a front_end 2]
     #[arg(long, value_name = "N")]
     pub sm_ctas: Option<usize>,
-    /// Warps of an SM, 1 to 64 [default: 64]
+    /// Warps of an SM, 1 to 64 [default: 64; for `prove` of a front_end 4]
     #[arg(long, value_name = "N")]
     pub sm_warps: Option<usize>,
-    /// Registers of an SM in allocation units, 1 to 256 [default: 256]
+    /// Registers of an SM in allocation units, 1 to 256 [default: 256; for `prove` of a front_end 4]
     #[arg(long, value_name = "UNITS")]
     pub sm_registers: Option<usize>,
-    /// Shared memory of an SM in allocation units, 1 to 2047 [default: 1824]
+    /// Shared memory of an SM in allocation units, 1 to 2047 [default: 1824; for `prove` of a front_end 4]
     #[arg(long, value_name = "UNITS")]
     pub sm_smem: Option<usize>,
 }
@@ -149,7 +189,7 @@ pub struct HardwareArgs {
     /// How the host says what a kernel waits for [default: ids]
     #[arg(long, value_enum)]
     encoding: Option<EncodingArg>,
-    /// Upstream ids per beat, encoding `ids` [default: 4]
+    /// Upstream ids per beat, encoding `ids` [default: 4; for `prove` of a front_end 1]
     #[arg(long, value_name = "1..8")]
     lanes: Option<usize>,
 }
@@ -169,7 +209,9 @@ impl HardwareArgs {
             (_, Some(lanes)) => Encoding::Ids { lanes },
             (_, None) => default.encoding,
         };
-        let possible = parameters(name, encoding)?;
+        let mut possible = parameters(name, encoding)?;
+        let single = matches!(dispatch.arbiter, Some(ArbiterArg::Single));
+        possible.retain(|parameter| !(single && *parameter == "active"));
         for (parameter, given) in [
             ("slots", slots.is_some()),
             ("window", window.is_some()),
@@ -187,7 +229,11 @@ impl HardwareArgs {
             ("sm-smem", dispatch.sm_smem.is_some()),
         ] {
             if given && !possible.contains(&parameter) {
-                let with = if encoding == Encoding::Mask { " with encoding mask" } else { "" };
+                let with = match parameter {
+                    "lanes" if encoding == Encoding::Mask => " with encoding mask",
+                    "active" if single => " with arbiter single",
+                    _ => "",
+                };
                 let block = format!("block `{name}`{with}");
                 return Err(ParamError::NoSuchParameter { block, parameter, possible: possible.join(", ") });
             }

@@ -4,10 +4,10 @@ use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
 use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
 use crate::report_output::{OutputArgs, command};
-use crate::{Failure, Outcome, workload};
+use crate::{Failure, Outcome, options, workload};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
-use windlass_catalog::{BlockSpec, parameters};
+use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::energy::measure;
 use windlass_cosim::engine::{EngineOptions, engine};
 use windlass_cosim::latency::{Distribution, WindowReport};
@@ -54,9 +54,9 @@ pub struct ReportArgs {
     /// Report whole front ends with these arbiters, for the GPU's SMs, instead of the scheduler alone; separated by commas
     #[arg(long, value_enum, value_delimiter = ',')]
     arbiter: Vec<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4
-    #[arg(long, default_value_t = 2, value_name = "K")]
-    active: usize,
+    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
+    #[arg(long, value_name = "K")]
+    active: Option<usize>,
     /// Trace for latencies and speed-ups, or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
@@ -137,14 +137,11 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     let mut speedups: Vec<Speedups> = streams.iter().map(table).collect();
     // The policies that no hardware decides are the same for every design.
     let mut others = policies(&["serial", "streams", "graph", "ideal"].map(String::from))?;
-    let typed = ArbiterKind::Typed { active: args.active };
-    let arbiters: Vec<Option<ArbiterKind>> = match distinct(&args.arbiter) {
-        none if none.is_empty() => vec![None],
-        some => {
-            let kind = |arg| if arg == ArbiterArg::Single { ArbiterKind::Single } else { typed };
-            some.into_iter().map(|arg| Some(kind(arg))).collect()
-        }
-    };
+    let mut arbiters: Vec<Option<ArbiterKind>> =
+        options::arbiters(&distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
+    if arbiters.is_empty() {
+        arbiters.push(None);
+    }
     for slots in distinct(&args.slots) {
         for window in distinct(&args.window) {
             for &arbiter in &arbiters {
@@ -164,7 +161,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                 simulation.policies = std::mem::take(&mut others);
                 simulation.policies.push(Policy::Window);
                 // Where the windows are compared, one arbiter is enough.
-                simulation.arbiters = vec![arbiter.unwrap_or(typed)];
+                simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
                 let mut measured = Vec::new();
                 let mut on = None;
                 for (stream, speedups) in streams.iter().zip(&mut speedups) {
