@@ -22,6 +22,20 @@ fn small_gpu() -> tempfile::NamedTempFile {
     file
 }
 
+/// The first `kernels` kernels of a trace that is built in.
+fn short_trace(kernels: usize) -> tempfile::NamedTempFile {
+    let whole = include_str!("../workloads/brax-v1-ant-b256.ktrace.jsonl");
+    let (header, lines) = whole.split_once('\n').expect("lines");
+    assert!(header.contains("\"kernels\":433"));
+    let mut text = header.replace("\"kernels\":433", &format!("\"kernels\":{kernels}"));
+    for line in lines.lines().filter(|line| line.contains("\"e\":\"k\"")).take(kernels) {
+        text = text + "\n" + line;
+    }
+    let file = tempfile::Builder::new().suffix(".ktrace.jsonl").tempfile().unwrap_or_else(|e| panic!("{e}"));
+    std::fs::write(file.path(), text + "\n").unwrap_or_else(|e| panic!("{e}"));
+    file
+}
+
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -212,8 +226,11 @@ fn cosim_warns_of_partitions_without_sms() {
 fn cosim_does_not_care_whether_time_jumps() {
     let gpu = small_gpu();
     let gpu = gpu.path().to_string_lossy();
+    let trace = short_trace(60);
+    let trace = trace.path().to_string_lossy();
     let report = |step: bool| {
-        let mut args = vec!["cosim", "--slots", "8", "--gpu", &gpu, "--policy", "serial,window", "--json"];
+        let mut args =
+            vec!["cosim", &trace, "--slots", "8", "--gpu", &gpu, "--policy", "serial,window", "--json"];
         args.extend(step.then_some("--step"));
         let mut value = json(&succeeds(&args));
         for policy in value["runs"][0]["policies"].as_array_mut().expect("an array") {
@@ -747,6 +764,8 @@ fn run_leaves_the_serial_memory_under_every_policy() {
         let text = succeeds(&[
             "run",
             trace,
+            "--scale",
+            "64",
             "--policy",
             "all",
             "--verify",
@@ -762,7 +781,8 @@ fn run_leaves_the_serial_memory_under_every_policy() {
 
 #[test]
 fn run_is_decided_by_each_kind_of_dispatcher() {
-    let small = ["run", "mix-fork", "--policy", "window", "--slots", "8", "--no-work", "--verify"];
+    let small =
+        ["run", "mix-fork", "--policy", "window", "--slots", "8", "--no-work", "--verify", "--scale", "64"];
     for (dispatcher, says) in [
         ("hardware", "window: hardware (Verilator"),
         ("both", "window: hardware and behavioural in lockstep (Verilator"),
@@ -813,11 +833,12 @@ fn run_notices_wrong_hazards() {
         let rows = memory_by_policy(&text);
         assert_eq!(rows[0], ("serial".to_string(), "as serial".to_string()), "{text}");
         assert!(rows[1].1.starts_with("WRONG: ") && rows[1].1.contains("written by ["), "{text}");
-        let found = json(&wrong(&[more, &["--json"]].concat()));
-        let difference = &found["runs"][0]["policies"][1]["difference"];
-        assert!(difference["words"].as_u64() > Some(0), "{found}");
-        assert_ne!(difference["serial"], difference["found"], "{found}");
     }
+    let more = ["--json", "--strict-algorithm1", "--policy", "serial,window", "--threads", "4", "--repeats", "5"];
+    let found = json(&wrong(&more));
+    let difference = &found["runs"][0]["policies"][1]["difference"];
+    assert!(difference["words"].as_u64() > Some(0), "{found}");
+    assert_ne!(difference["serial"], difference["found"], "{found}");
 }
 
 #[test]
@@ -850,7 +871,8 @@ fn run_without_a_gpu_says_so() {
 fn run_prints_one_json_object() {
     let args =
         ["run", "mix-fork", "mix-reduction", "--policy", "serial,streams,window", "--dispatcher", "software"];
-    let value = json(&succeeds(&[&args[..], &["--verify", "--repeats", "3", "--json"]].concat()));
+    let more = ["--scale", "64", "--verify", "--repeats", "3", "--json"];
+    let value = json(&succeeds(&[&args[..], &more].concat()));
     assert_eq!(value["repeats"], 3);
     let runs = value["runs"].as_array().expect("an array");
     assert_eq!(
@@ -880,6 +902,8 @@ fn run_compares_policies_in_turn() {
     let text = succeeds(&[
         "run",
         "mix-fork",
+        "--scale",
+        "64",
         "--compare",
         "--repeats",
         "2",

@@ -98,19 +98,22 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A cache that knows the tools and has Verilator's runtime, which takes most of a build, and no model.
+/// A cache that knows the tools and has Verilator's runtime and compiled headers, which take most of a build, and no model.
 fn cache() -> tempfile::TempDir {
     let usual = Cache::from_env().unwrap_or_else(|e| panic!("{e}"));
     // The runtime is there once any model was built.
     succeeds(windlass(SMALL).env("WINDLASS_CACHE", usual.root()));
     let folder = tempfile::tempdir().unwrap();
-    copy(&usual.root().join("runtime"), &folder.path().join("runtime"));
+    for made in ["runtime", "headers"] {
+        copy(&usual.root().join(made), &folder.path().join(made));
+    }
     fs::copy(usual.root().join("tools.json"), folder.path().join("tools.json")).unwrap();
     folder
 }
 
 /// The command that builds the smallest model.
-const SMALL: &[&str] = &["run", "mix-fork", "--policy", "window", "--slots", "4", "--no-work", "--verify"];
+const SMALL: &[&str] =
+    &["run", "mix-fork", "--scale", "64", "--policy", "window", "--slots", "4", "--no-work", "--verify"];
 
 /// Entries of a folder, none where there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -175,7 +178,7 @@ fn a_full_disk_under_results_is_an_error() {
         &["gen", "--list"],
         &["cosim", "mix-fork", "--policy", "serial"],
         &["cosim", "mix-fork", "--policy", "serial", "--json"],
-        &["run", "mix-fork", "--policy", "serial", "--no-work", "--json"],
+        &["run", "mix-fork", "--scale", "64", "--policy", "serial", "--no-work", "--json"],
         &["doctor"],
     ] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -184,7 +187,7 @@ fn a_full_disk_under_results_is_an_error() {
     }
     for args in [
         &["cosim", "mix-fork", "--policy", "serial", "--timeline", "/dev/full"][..],
-        &["run", "mix-fork", "--policy", "serial", "--no-work", "--timeline", "/dev/full"],
+        &["run", "mix-fork", "--scale", "64", "--policy", "serial", "--no-work", "--timeline", "/dev/full"],
         &["mix", "fork", "--out", "/dev/full"],
         &["trace", "mix-fork", "--rename", "0", "--figure", "/dev/full"],
         &["trace", "explain", "mix-fork", "--kernel", "3", "--dot=/dev/full"],

@@ -8,12 +8,12 @@ use windlass_cosim::energy::{BlockEnergy, EnergyReport, Event, measure};
 use windlass_cosim::run::{CoSimulation, RunError};
 use windlass_gen::netlist::Gates;
 use windlass_gen::report::liberty;
-use windlass_gen::report::synth::{SynthOptions, Variant, netlist, synth};
+use windlass_gen::report::synth::{Sizing, SynthOptions, Variant, netlist, synth};
 use windlass_gen::{emit, output};
 use windlass_rtl::params::{ArbiterKind, WindowKind};
 
 /// Cycles that are measured.
-const CYCLES: u64 = 4000;
+const CYCLES: u64 = 2000;
 
 fn simulation() -> CoSimulation {
     let mut cosim = cosim(scheduler(WindowKind::Matrix, 4));
@@ -29,7 +29,9 @@ fn mapped(cosim: &CoSimulation) -> (String, String) {
     let top = design.top().name.clone();
     let files = output::verilog_files(&design);
     let library = liberty::default_path().expect("scripts/setup.sh installs it");
-    let options = SynthOptions { variants: Variant::quick(), ..SynthOptions::default() };
+    // Sizes of cells change prices, and nothing that is asked here.
+    let variants = Variant::all(&[Sizing::None]).into_iter().take(1).collect();
+    let options = SynthOptions { variants, ..SynthOptions::default() };
     let report = synth(&files, &top, &library, &options).expect("synthesizes");
     let path = netlist(&report, &report.smallest, "json", &options).expect("just made");
     (std::fs::read_to_string(path).expect("readable"), top)
