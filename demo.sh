@@ -23,5 +23,5 @@ echo
 sed -n '/^All designs/,$p' "$out/report.txt"
 echo
 echo "Verilog, file lists, metadata:  $out/single  $out/typed"
-echo "Report:                         $out/report.txt  $out/report.md  $out/report.json"
+echo "Report:                         $out/report.txt  $out/report.html  $out/report.md  $out/report.json"
 echo "Timeline for ui.perfetto.dev:   $out/timeline.json"

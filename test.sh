@@ -32,8 +32,8 @@ counted=(hazards runtime kernels)
 # A model that is built here runs for some thousand cycles.
 tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
 tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
-# A minute on the clock each.
-tier "fuzzing" env JOBS=4 scripts/fuzz.sh 60
+# A minute on the clock each, all at once.
+tier "fuzzing" env JOBS=7 scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture

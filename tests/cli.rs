@@ -834,7 +834,8 @@ fn run_notices_wrong_hazards() {
         assert_eq!(rows[0], ("serial".to_string(), "as serial".to_string()), "{text}");
         assert!(rows[1].1.starts_with("WRONG: ") && rows[1].1.contains("written by ["), "{text}");
     }
-    let more = ["--json", "--strict-algorithm1", "--policy", "serial,window", "--threads", "4", "--repeats", "5"];
+    let more =
+        ["--json", "--strict-algorithm1", "--policy", "serial,window", "--threads", "4", "--repeats", "5"];
     let found = json(&wrong(&more));
     let difference = &found["runs"][0]["policies"][1]["difference"];
     assert!(difference["words"].as_u64() > Some(0), "{found}");

@@ -1,0 +1,75 @@
+//! What the documentation shows runs: the testbench of docs/integration.md, which is generated RTL in a plain Verilog design under Icarus Verilog (no other
+//! test simulates with it), and the trace of docs/ktrace.md.
+
+use std::path::Path;
+use std::process::Command;
+
+const DESIGN: &str = "--block front_end --slots 4 --lanes 2 --active 1 --sms 4 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4";
+const TOP: &str = "front_end_matrix_ids_typed_n4_r2_m128_l2_s4_k1_c2_w4_g4_b4";
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// What the simulation of this testbench says.
+fn simulated(testbench: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
+    output(gen_command.arg("gen").args(DESIGN.split(' ')).arg("--out").arg(folder.path()));
+    std::fs::write(path("tb.v"), testbench).expect("written");
+    let iverilog = std::env::var("IVERILOG").unwrap_or_else(|_| "iverilog".into());
+    let define = format!("-DFRONT_END={TOP}");
+    let files = format!("{TOP}.f");
+    output(
+        Command::new(iverilog)
+            .current_dir(folder.path())
+            .args(["-g2005", &define, "-o", "tb", "-f", &files, "tb.v"]),
+    );
+    output(Command::new("vvp").arg(path("tb")))
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn the_testbench_of_the_page_says_what_the_page_shows() {
+    let said = simulated(&read("docs/integration/tb.v"));
+    assert!(said.contains("PASSED: 3 kernels, 15 CTAs"), "{said}");
+    let page = read("docs/integration.md");
+    assert!(page.contains(&said), "the page shows something else; now:\n{said}");
+    // The page's commands are these.
+    let words = |text: &str| text.replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&page).contains(&format!("windlass gen {DESIGN} --out build/rtl top={TOP}")));
+}
+
+#[test]
+fn a_host_that_forgets_a_dependency_is_noticed() {
+    let right = read("docs/integration/tb.v");
+    let wrong = right.replace(".host_up_valid_0_i(host_up_valid)", ".host_up_valid_0_i(1'b0)");
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    assert!(
+        said.contains("ERROR: kernel 1 runs before kernel 0 has retired") && said.contains("FAILED"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_trace_of_the_page_is_one() {
+    let page = read("docs/ktrace.md");
+    let (_, rest) = page.split_once("```json\n").expect("an example");
+    let (trace, _) = rest.split_once("```").expect("its end");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.ktrace.jsonl");
+    std::fs::write(&file, trace).expect("written");
+    let said = output(Command::new(env!("CARGO_BIN_EXE_windlass")).arg("trace").arg(&file).arg("--json"));
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let trace = &said["traces"][0];
+    assert_eq!((&trace["kernels"], &trace["graph"]["edges"]), (&2.into(), &1.into()), "{said}");
+}
