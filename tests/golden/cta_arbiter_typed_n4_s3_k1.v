@@ -48,7 +48,6 @@ module active_kernel_b2 (
   reg  [15:0] left_low_q;
   reg  [2:0] part_d;
   reg  [2:0] part_q;
-  wire [31:0] part_0_unused_bits;
   reg  [8:0] regs_d;
   reg  [8:0] regs_q;
   reg  [1:0] slot_d;
@@ -58,11 +57,8 @@ module active_kernel_b2 (
   reg  [6:0] warps_d;
   reg  [6:0] warps_q;
 
-  wire unused = &{1'b0, part_0_unused_bits[31:16]};
-
   assign grid_low = grid_i[15:0];
-  assign part_0_unused_bits = grid_i >> 32'h10;
-  assign grid_high = part_0_unused_bits[15:0];
+  assign grid_high = grid_i[31:16];
 
   always @(*) begin
     left_high_d = left_high_q;
@@ -167,10 +163,10 @@ module slice_phase (
   reg  turn_q;
 
   assign at = slice_q ^ 3'h1;
-  assign slice_d = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, ~at[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[1]} << 2'h2);
+  assign slice_d = {at[1], at[0], ~at[2]};
   assign at_c_o = at;
-  assign at_p_o = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, at[1]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[2]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[0]} << 2'h2);
-  assign at_u_o = (((((3'h0 & (~(3'h1 << 2'h0))) | ({2'h0, at[2]} << 2'h0)) & (~(3'h1 << 2'h1))) | ({2'h0, at[0]} << 2'h1)) & (~(3'h1 << 2'h2))) | ({2'h0, at[1]} << 2'h2);
+  assign at_p_o = {at[0], at[2], at[1]};
+  assign at_u_o = {at[1], at[0], at[2]};
   assign turn_d = turn_q ^ at[2];
   assign running_d = running_q | at[2];
   assign turn_o = turn_q;
@@ -207,7 +203,7 @@ module lane_quad (
   assign any_o = |req_i;
   assign any_after_o = |after;
   assign open = (own_i & (|after)) ? after : req_i;
-  assign earlier = (((((4'h0 & (~(4'h1 << 2'h1))) | ({3'h0, open[0]} << 2'h1)) & (~(4'h1 << 2'h2))) | ({3'h0, open[0] | open[1]} << 2'h2)) & (~(4'h1 << 2'h3))) | ({3'h0, (open[0] | open[1]) | open[2]} << 2'h3);
+  assign earlier = {(open[0] | open[1]) | open[2], open[0] | open[1], open[0], 1'h0};
   assign pick_o = open & (~earlier);
   assign next_o = earlier;
 endmodule
@@ -264,7 +260,6 @@ module lane_picker_n1 (
   reg  [7:0] next_high;
   reg  [7:0] next_low;
   reg  [3:0] nibble;
-  wire [7:0] part_0_unused_bits;
   wire [7:0] past_high_d;
   reg  [7:0] past_high_q;
   wire [7:0] past_low_d;
@@ -272,8 +267,6 @@ module lane_picker_n1 (
   reg  [7:0] picks_high;
   reg  [7:0] picks_low;
   reg  [3:0] place;
-
-  wire unused = &{1'b0, part_0_unused_bits[7:4]};
 
   always @(*) begin
     any_low = 8'h0;
@@ -296,7 +289,6 @@ module lane_picker_n1 (
   end
 
   assign eight = req_0_i;
-  assign part_0_unused_bits = eight >> 8'h4;
   assign later_low = (past_low_q & any_low) | (low_p_q & next_low);
   assign later_high = (past_high_q & any_high) | (high_p_q & next_high);
   assign around = ~(|(later_low | later_high));
@@ -409,7 +401,7 @@ module lane_picker_n1 (
   );
 
   lane_quad u_high_0 (
-    .req_i(part_0_unused_bits[3:0]),
+    .req_i(eight[7:4]),
     .own_i(high_p_q[0]),
     .after_i(after_p_q),
     .any_o(high_0_any_o),
@@ -492,7 +484,6 @@ module cta_channel_b2_l3_k1 (
   wire [3:0] other;
   wire [3:0] others;
   reg  [2:0] part;
-  wire [3:0] part_0_unused_bits;
   wire [2:0] phase_at_c_o_unused;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o_unused;
@@ -524,7 +515,7 @@ module cta_channel_b2_l3_k1 (
   assign need_smem_o = need_smem_o_comb;
   assign need_warps_o = need_warps_o_comb;
 
-  wire unused = &{1'b0, moves[3:1], part_0_unused_bits[3:1], picker_high_o[7:1], picker_low_o[7:1]};
+  wire unused = &{1'b0, moves[3:1], picker_high_o[7:1], picker_low_o[7:1]};
 
   assign first_free_req_i = 4'h1 & (~active_q);
   assign kern_ready_o = |first_free_gnt_o;
@@ -579,7 +570,7 @@ module cta_channel_b2_l3_k1 (
     regs = 9'h0;
     smem = 11'h0;
     part = 3'h0;
-    if ((selected[0] | part_0_unused_bits[0]) & active_q[0]) begin
+    if ((selected[0] | 1'h1) & active_q[0]) begin
       warps = warps | entry_0_warps_o;
       regs = regs | entry_0_regs_o;
       smem = smem | entry_0_smem_o;
@@ -605,7 +596,6 @@ module cta_channel_b2_l3_k1 (
     finished[0] = moves[0] & entry_0_last_o;
   end
 
-  assign part_0_unused_bits = 4'h1;
   assign active_d = ((active_q & (~finished)) | load) & 4'h1;
   assign need_valid_o = |selected;
 
@@ -680,7 +670,7 @@ module cta_channel_b2_l3_k1 (
   end
 
   always @(*) begin
-    sm = ({2'h0, sm_four} << 8'h2) | ((((8'h0 & (~(8'h1 << 3'h0))) | ({7'h0, picker_place_o[1] | picker_place_o[3]} << 3'h0)) & (~(8'h1 << 3'h1))) | ({7'h0, picker_place_o[2] | picker_place_o[3]} << 3'h1));
+    sm = ({2'h0, sm_four} << 8'h2) | {6'h0, picker_place_o[2] | picker_place_o[3], picker_place_o[1] | picker_place_o[3]};
     if (|held_q) begin
       sm = sm | held_sm_q;
     end

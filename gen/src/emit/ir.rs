@@ -20,7 +20,7 @@ pub enum Expr {
     Not(Box<Expr>),
     /// A reduction (`&`, `|`, `^`): one bit.
     Reduce(&'static str, Box<Expr>),
-    /// One bit of a signal, by an expression.
+    /// One bit of a signal, by an expression that is not a constant.
     Bit(String, Box<Expr>),
     /// Bits `lo .. lo + width` of a signal; the last number is the signal's own width.
     Slice(String, u32, u32, u32),
@@ -46,6 +46,59 @@ impl Expr {
         Self::Literal(width, "0".into())
     }
 
+    /// Parts side by side, the most significant first, in one pair of braces; those of no width fall out.
+    pub fn concat(parts: Vec<Self>) -> Self {
+        let flat = |part| if let Self::Concat(parts) = part { parts } else { vec![part] };
+        let parts = parts.into_iter().flat_map(flat);
+        let mut parts: Vec<Self> = parts.filter(|part| part.width() > 0).collect();
+        if parts.len() == 1 { parts.remove(0) } else { Self::Concat(parts) }
+    }
+
+    /// A literal's value, where 128 bits hold it.
+    pub fn constant(&self) -> Option<u128> {
+        let Self::Literal(_, digits) = self else { return None };
+        u128::from_str_radix(digits, 16).ok()
+    }
+
+    /// Bits `lo .. lo + width`, where they can be written without a name for the whole.
+    pub fn cut(&self, lo: u32, width: u32) -> Option<Self> {
+        let whole = self.width();
+        if width == 0 {
+            return Some(Self::zero(0));
+        }
+        if lo == 0 && width == whole {
+            return Some(self.clone());
+        }
+        match self {
+            Self::Literal(..) => {
+                let value = self.constant()?.checked_shr(lo).unwrap_or(0);
+                let value = if width < 128 { value & ((1 << width) - 1) } else { value };
+                Some(Self::Literal(width, format!("{value:x}")))
+            }
+            Self::Signal(key, _) => Some(Self::Slice(key.clone(), lo, width, whole)),
+            Self::Slice(key, from, _, of) => Some(Self::Slice(key.clone(), from + lo, width, *of)),
+            Self::Shift(">>", a, by) => {
+                let from = u32::try_from(by.constant()?).ok()?.checked_add(lo)?;
+                let have = whole.saturating_sub(from).min(width);
+                Some(Self::concat(vec![Self::zero(width - have), a.cut(from, have)?]))
+            }
+            Self::Concat(parts) => {
+                let mut found = Vec::new();
+                let mut top = whole;
+                for part in parts {
+                    let bottom = top - part.width();
+                    let (from, to) = (lo.max(bottom), (lo + width).min(top));
+                    if from < to {
+                        found.push(part.cut(from - bottom, to - from)?);
+                    }
+                    top = bottom;
+                }
+                Some(Self::concat(found))
+            }
+            _ => None,
+        }
+    }
+
     /// Calls `see` with every signal that the expression reads.
     pub fn reads(&self, see: &mut dyn FnMut(&str)) {
         self.bits(&mut |key, _| see(key));
@@ -56,12 +109,7 @@ impl Expr {
         match self {
             Self::Slice(key, lo, width, _) => see(key, Some((*lo, *width))),
             Self::Bit(key, index) => {
-                match &**index {
-                    Self::Literal(_, digits) => {
-                        see(key, u32::from_str_radix(digits, 16).ok().map(|bit| (bit, 1)));
-                    }
-                    _ => see(key, None),
-                }
+                see(key, None);
                 index.bits(see);
             }
             Self::Literal(..) => {}
@@ -82,11 +130,7 @@ impl Expr {
 
     /// True where the expression can stand in a port connection: a name, a part of it, a literal.
     pub fn is_simple(&self) -> bool {
-        match self {
-            Self::Literal(..) | Self::Signal(..) | Self::Slice(..) => true,
-            Self::Bit(_, index) => matches!(**index, Self::Literal(..)),
-            _ => false,
-        }
+        matches!(self, Self::Literal(..) | Self::Signal(..) | Self::Slice(..))
     }
 }
 
@@ -157,4 +201,31 @@ pub enum Logic {
     Assign(String, Expr),
     /// `always @(*)` over these statements, in order; the targets they write.
     Process(Vec<String>, Vec<Stmt>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_taken_without_a_name_where_verilog_can() {
+        let signal = |name: &str, width| Expr::Signal(name.into(), width);
+        let slice = |lo, width| Expr::Slice("a".into(), lo, width, 8);
+        let literal = |width, digits: &str| Expr::Literal(width, digits.into());
+        let sum = || Expr::Binary("+", Box::new(signal("a", 8)), Box::new(signal("b", 8)));
+        let right = |by: &str| Expr::Shift(">>", Box::new(signal("a", 8)), Box::new(literal(8, by)));
+        assert_eq!(signal("a", 8).cut(0, 8), Some(signal("a", 8)));
+        assert_eq!(slice(2, 5).cut(1, 3), Some(slice(3, 3)));
+        assert_eq!(literal(8, "a5").cut(4, 4), Some(literal(4, "a")));
+        assert_eq!(literal(200, "a5").cut(150, 9), Some(literal(9, "0")));
+        assert_eq!(right("3").cut(1, 4), Some(slice(4, 4)));
+        assert_eq!(right("6").cut(0, 4), Some(Expr::Concat(vec![literal(2, "0"), slice(6, 2)])));
+        assert_eq!(right("ff").cut(0, 4), Some(literal(4, "0")));
+        let joined = Expr::concat(vec![literal(2, "2"), sum(), slice(0, 4)]);
+        assert_eq!(joined.width(), 14);
+        assert_eq!(joined.cut(2, 10), Some(Expr::Concat(vec![sum(), slice(2, 2)])));
+        assert_eq!(joined.cut(13, 1), Some(literal(1, "1")));
+        assert_eq!(joined.cut(5, 3), None);
+        assert_eq!(sum().cut(0, 4), None);
+    }
 }

@@ -159,13 +159,11 @@ impl<'a> Lowering<'a> {
                 if let VerilogExpression::IndexReplace(base, index, bit) = value
                     && let VerilogExpression::Signal(base) = &**base
                     && self.resolve(base)? == target
-                    && let Value::Loose(index) = self.value(index)?
+                    && let Value::Loose(index) = self.place(index)?
                 {
-                    if index >= u128::from(width) {
-                        return Err(format!("{target}: bit {index} of {width}"));
-                    }
+                    let index = bit_of(index, width).map_err(|e| format!("{target}: {e}"))?;
                     let bit = self.sized(bit, 1)?;
-                    self.push(Stmt::SetBit(target, index as u32, bit), out);
+                    self.push(Stmt::SetBit(target, index, bit), out);
                     return Ok(());
                 }
                 let value = self.sized(value, width).map_err(|e| format!("{target}: {e}"))?;
@@ -354,37 +352,31 @@ impl<'a> Lowering<'a> {
             }
             VerilogExpression::Index(base, index) => {
                 let base = self.sized_any(base)?;
-                let index = self.value(index)?;
                 let width = base.width();
-                let index = match index {
-                    Value::Loose(value) if value >= u128::from(width) => {
-                        return Err(format!("bit {value} of {width}"));
-                    }
-                    Value::Loose(value) => literal(value, index_bits(width))?,
-                    Value::Sized(expr) if expr.width() > index_bits(width) => {
+                match self.place(index)? {
+                    Value::Loose(index) => self.slice(base, bit_of(index, width)?, 1),
+                    Value::Sized(index) if index.width() > index_bits(width) => {
                         return Err(format!(
                             "an index of {} bits into {width}: cut it with `bit_cast`, so that it cannot miss",
-                            expr.width()
+                            index.width()
                         ));
                     }
-                    Value::Sized(expr) => self.resize(expr, index_bits(width)),
-                };
-                if width == 1 { base } else { Expr::Bit(self.named(base), Box::new(index)) }
+                    Value::Sized(_) if width == 1 => base,
+                    Value::Sized(index) => {
+                        let index = self.resize(index, index_bits(width));
+                        Expr::Bit(self.named(base), Box::new(index))
+                    }
+                }
             }
             VerilogExpression::Slice(base, width, offset) => {
                 let base = self.sized_any(base)?;
                 let width = *width as u32;
-                match self.value(offset)? {
+                match self.place(offset)? {
                     Value::Loose(offset) => {
                         let whole = base.width();
                         let offset = u32::try_from(offset).unwrap_or(u32::MAX).min(whole);
-                        let have = width.min(whole - offset);
-                        if have == 0 {
-                            Expr::zero(width)
-                        } else {
-                            let part = self.slice(base, offset, have);
-                            self.resize(part, width)
-                        }
+                        let part = self.slice(base, offset, width.min(whole - offset));
+                        self.resize(part, width)
                     }
                     Value::Sized(offset) => {
                         let shifted = Expr::Shift(">>", Box::new(base), Box::new(offset));
@@ -395,24 +387,41 @@ impl<'a> Lowering<'a> {
             VerilogExpression::IndexReplace(base, index, bit) => {
                 let base = self.sized_any(base)?;
                 let width = base.width();
-                let index = match self.value(index)? {
-                    Value::Loose(value) if value >= u128::from(width) => {
-                        return Err(format!("bit {value} of {width}"));
-                    }
-                    Value::Loose(value) => literal(value, index_bits(width))?,
-                    Value::Sized(expr) => expr,
-                };
+                let index = self.place(index)?;
                 let bit = self.sized(bit, 1)?;
-                let at = |value: Expr| Expr::Shift("<<", Box::new(value), Box::new(index.clone()));
-                let hole = Expr::Not(Box::new(at(literal(1, width)?)));
-                let patch = at(self.resize(bit, width));
-                let kept = Expr::Binary("&", Box::new(base), Box::new(hole));
-                Expr::Binary("|", Box::new(kept), Box::new(patch))
+                match index {
+                    Value::Loose(index) => {
+                        let index = bit_of(index, width)?;
+                        let above = width - index - 1;
+                        let base = match base.cut(index + 1, above).and(base.cut(0, index)) {
+                            Some(_) => base,
+                            None => Expr::Signal(self.named(base), width),
+                        };
+                        let high = self.slice(base.clone(), index + 1, above);
+                        let low = self.slice(base, 0, index);
+                        Expr::concat(vec![high, bit, low])
+                    }
+                    Value::Sized(index) => {
+                        let at = |value: Expr| Expr::Shift("<<", Box::new(value), Box::new(index.clone()));
+                        let hole = Expr::Not(Box::new(at(literal(1, width)?)));
+                        let patch = at(self.resize(bit, width));
+                        let kept = Expr::Binary("&", Box::new(base), Box::new(hole));
+                        Expr::Binary("|", Box::new(kept), Box::new(patch))
+                    }
+                }
             }
             VerilogExpression::Signed(_) | VerilogExpression::Unsigned(_) => {
                 return Err("signed values are not supported".into());
             }
         }))
+    }
+
+    /// An index or an offset: a constant is known, however many bits it is written with.
+    fn place(&mut self, expression: &VerilogExpression) -> Lower<Value> {
+        Ok(match self.value(expression)? {
+            Value::Sized(expr) => expr.constant().map_or(Value::Sized(expr), Value::Loose),
+            loose => loose,
+        })
     }
 
     fn sized_any(&mut self, expression: &VerilogExpression) -> Lower<Expr> {
@@ -507,14 +516,14 @@ impl<'a> Lowering<'a> {
         let have = expr.width();
         match have.cmp(&width) {
             std::cmp::Ordering::Equal => expr,
-            std::cmp::Ordering::Less => Expr::Concat(vec![Expr::zero(width - have), expr]),
+            std::cmp::Ordering::Less => Expr::concat(vec![Expr::zero(width - have), expr]),
             std::cmp::Ordering::Greater => self.slice(expr, 0, width),
         }
     }
 
     fn slice(&mut self, expr: Expr, lo: u32, width: u32) -> Expr {
         let whole = expr.width();
-        if lo == 0 && width == whole { expr } else { Expr::Slice(self.named(expr), lo, width, whole) }
+        expr.cut(lo, width).unwrap_or_else(|| Expr::Slice(self.named(expr), lo, width, whole))
     }
 
     /// Verilog takes bits from names only: anything else gets one.
@@ -522,7 +531,7 @@ impl<'a> Lowering<'a> {
         if let Expr::Signal(key, _) = expr {
             return key;
         }
-        let key = format!("part_{}_unused_bits", self.parts.len());
+        let key = format!("bits_{}", self.parts.len());
         self.parts.push(key.clone());
         self.symbols.insert(key.clone(), Symbol { class: Class::Local, width: expr.width(), signed: false });
         self.hoisted.push(Stmt::Assign(key.clone(), expr));
@@ -622,6 +631,10 @@ impl Assigned<'_, '_> {
 
 fn index_bits(width: u32) -> u32 {
     (width.max(2) - 1).ilog2() + 1
+}
+
+fn bit_of(index: u128, width: u32) -> Lower<u32> {
+    if index < u128::from(width) { Ok(index as u32) } else { Err(format!("bit {index} of {width}")) }
 }
 
 fn literal(value: u128, width: u32) -> Lower<Expr> {

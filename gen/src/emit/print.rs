@@ -450,13 +450,7 @@ impl<'a> Printer<'a> {
             }
             Expr::Not(a) => format!("(~{})", self.expr(a)),
             Expr::Reduce(op, a) => format!("({op}{})", self.expr(a)),
-            Expr::Bit(key, index) => match &**index {
-                Expr::Literal(_, digits) => {
-                    let index = u32::from_str_radix(digits, 16).unwrap_or(0);
-                    format!("{}[{index}]", self.names[key])
-                }
-                index => format!("{}[{}]", self.names[key], self.top(index)),
-            },
+            Expr::Bit(key, index) => format!("{}[{}]", self.names[key], self.top(index)),
             Expr::Slice(key, lo, width, _) if *width == 1 => format!("{}[{lo}]", self.names[key]),
             Expr::Slice(key, lo, width, _) => format!("{}[{}:{lo}]", self.names[key], lo + width - 1),
             Expr::Concat(parts) => {
