@@ -5,25 +5,25 @@
 
 module active_kernel_b2 (
   input  wire clk_i,          // clock, rising edge
-  input  wire load_i,
-  input  wire [1:0] slot_i,
-  input  wire [7:0] id_i,
-  input  wire [31:0] grid_i,
-  input  wire type_i,
-  input  wire [2:0] part_i,
-  input  wire [6:0] warps_i,
-  input  wire [8:0] regs_i,
-  input  wire [10:0] smem_i,
-  input  wire place_i,
-  output wire last_o,
-  output wire [31:0] index_o,
-  output wire [1:0] slot_o,
-  output wire [7:0] id_o,
-  output wire type_o,
-  output wire [2:0] part_o,
-  output wire [6:0] warps_o,
-  output wire [8:0] regs_o,
-  output wire [10:0] smem_o
+  input  wire load_i,         // a kernel comes into this entry at the end of this cycle
+  input  wire [1:0] slot_i,   // its window slot
+  input  wire [7:0] id_i,     // its id
+  input  wire [31:0] grid_i,  // CTAs of its grid, at least 1
+  input  wire type_i,         // 1: TENSOR
+  input  wire [2:0] part_i,   // its SM partition
+  input  wire [6:0] warps_i,  // warps that each CTA needs
+  input  wire [8:0] regs_i,   // register units that each CTA needs
+  input  wire [10:0] smem_i,  // shared memory units that each CTA needs
+  input  wire place_i,        // a CTA goes to its SM at the end of this cycle
+  output wire last_o,         // exactly one CTA is left
+  output wire [31:0] index_o, // number of the next CTA in the grid, from 0
+  output wire [1:0] slot_o,   // the kernel's window slot
+  output wire [7:0] id_o,     // its id
+  output wire type_o,         // 1: TENSOR
+  output wire [2:0] part_o,   // its SM partition
+  output wire [6:0] warps_o,  // warps that each CTA needs
+  output wire [8:0] regs_o,   // register units that each CTA needs
+  output wire [10:0] smem_o   // shared memory units that each CTA needs
 );
 
   wire [15:0] grid_high;

@@ -145,11 +145,11 @@ endmodule
 
 module register_file_w8_d3 (
   input  wire clk_i,         // clock, rising edge
-  input  wire we_i,
-  input  wire [1:0] waddr_i,
-  input  wire [7:0] wdata_i,
-  input  wire [1:0] raddr_i,
-  output wire [7:0] rdata_o
+  input  wire we_i,          // write enable
+  input  wire [1:0] waddr_i, // write address
+  input  wire [7:0] wdata_i, // is written at the end of this cycle
+  input  wire [1:0] raddr_i, // read address
+  output wire [7:0] rdata_o  // the word there, in the same cycle
 );
 
   reg [7:0] words [0:2];

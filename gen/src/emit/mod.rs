@@ -166,3 +166,33 @@ fn keywords(node: &tree::Node, lowered: &lower::Lowered) -> Vec<EmitError> {
         .map(|(field, keyword)| EmitError::Keyword { block: node.info.module.clone(), field, keyword })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_catalog::{BLOCKS, BlockSpec, Request};
+    use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
+
+    #[test]
+    fn every_port_of_every_module_has_a_comment() {
+        let small = Request { slots: 4, sms: 4, scheduled: 8, ..Request::default() };
+        let requests = [
+            small,
+            Request { window: WindowKind::List, encoding: Encoding::Mask, ..small },
+            Request { pipelined: true, arbiter: ArbiterKind::Typed { active: 2 }, ..small },
+        ];
+        let mut bare = Vec::new();
+        let mut designs = 0;
+        for request in requests {
+            for spec in BLOCKS.iter().filter_map(|name| BlockSpec::new(name, request).ok()) {
+                designs += 1;
+                for module in emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}")).modules {
+                    let ports = module.ports.iter().filter(|port| port.doc.is_empty());
+                    bare.extend(ports.map(|port| format!("{}: {}", module.name, port.name)));
+                }
+            }
+        }
+        assert!(bare.is_empty(), "{bare:?}");
+        assert!(designs > 30, "only {designs} designs were looked at");
+    }
+}

@@ -40,6 +40,28 @@ pub const PORTS: &[PortDoc] = &[
     ("no_room_o", "", "a CTA was looked at in this cycle and no lane had room"),
 ];
 
+const ENTRY_PORTS: &[PortDoc] = &[
+    ("load_i", "", "a kernel comes into this entry at the end of this cycle"),
+    ("slot_i", "", "its window slot"),
+    ("id_i", "", "its id"),
+    ("grid_i", "", "CTAs of its grid, at least 1"),
+    ("type_i", "", "1: TENSOR"),
+    ("part_i", "", "its SM partition"),
+    ("warps_i", "", "warps that each CTA needs"),
+    ("regs_i", "", "register units that each CTA needs"),
+    ("smem_i", "", "shared memory units that each CTA needs"),
+    ("place_i", "", "a CTA goes to its SM at the end of this cycle"),
+    ("last_o", "", "exactly one CTA is left"),
+    ("index_o", "", "number of the next CTA in the grid, from 0"),
+    ("slot_o", "", "the kernel's window slot"),
+    ("id_o", "", "its id"),
+    ("type_o", "", "1: TENSOR"),
+    ("part_o", "", "its SM partition"),
+    ("warps_o", "", "warps that each CTA needs"),
+    ("regs_o", "", "register units that each CTA needs"),
+    ("smem_o", "", "shared memory units that each CTA needs"),
+];
+
 /// One kernel whose CTAs are being placed.
 #[derive(LogicBlock)]
 pub struct ActiveKernel<const LN: usize> {
@@ -112,7 +134,7 @@ pub struct ActiveKernel<const LN: usize> {
 impl<const LN: usize> Default for ActiveKernel<LN> {
     fn default() -> Self {
         Self {
-            info: Info::module("active_kernel", "", &[]).param("SLOT_BITS", "b", LN),
+            info: Info::module("active_kernel", "", ENTRY_PORTS).param("SLOT_BITS", "b", LN),
             clk_i: Signal::default(),
             load_i: Signal::default(),
             slot_i: Signal::default(),

@@ -7,10 +7,23 @@ use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
     ("ins_i", "", "a kernel comes in"),
+    ("id_i", "", "its id"),
+    ("grid_i", "", "CTAs of its grid, at least 1"),
+    ("type_i", "", "1: TENSOR"),
+    ("part_i", "", "its SM partition"),
+    ("warps_i", "", "warps that each CTA needs"),
+    ("regs_i", "", "register units that each CTA needs"),
+    ("smem_i", "", "shared memory units that each CTA needs"),
     ("ends_i", "", "completions of its CTAs, one bit per port"),
     ("excess_o", "", "more CTAs end than are left"),
     ("ended_o", "", "no CTA is left"),
     ("left_o", "", "CTAs that have not ended"),
+    ("id_o", "", "the kernel's id"),
+    ("type_o", "", "1: TENSOR"),
+    ("part_o", "", "its SM partition"),
+    ("warps_o", "", "warps that each CTA needs"),
+    ("regs_o", "", "register units that each CTA needs"),
+    ("smem_o", "", "shared memory units that each CTA needs"),
 ];
 
 /// An entry of the table.

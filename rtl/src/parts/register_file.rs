@@ -1,7 +1,15 @@
 //! A small memory: one write port, one read port that is not clocked.
 
-use crate::info::Info;
+use crate::info::{Info, PortDoc};
 use rust_hdl::prelude::*;
+
+const PORTS: &[PortDoc] = &[
+    ("we_i", "", "write enable"),
+    ("waddr_i", "", "write address"),
+    ("wdata_i", "", "is written at the end of this cycle"),
+    ("raddr_i", "", "read address"),
+    ("rdata_o", "", "the word there, in the same cycle"),
+];
 
 /// `DEPTH` words of `W` bits, no reset; a read outside the depth gives an undefined value that nobody may use.
 ///
@@ -32,7 +40,7 @@ impl<const W: usize, const A: usize> RegisterFile<W, A> {
     /// A memory of `depth` words.
     pub fn new(depth: usize) -> Self {
         Self {
-            info: Info::module("register_file", "", &[]).param("WIDTH", "w", W).param("DEPTH", "d", depth),
+            info: Info::module("register_file", "", PORTS).param("WIDTH", "w", W).param("DEPTH", "d", depth),
             clk_i: Signal::default(),
             we_i: Signal::default(),
             waddr_i: Signal::default(),
