@@ -29,8 +29,8 @@ struct Metadata<'a> {
     top: &'a str,
     source: &'a str,
     parameters: BTreeMap<&'a str, usize>,
-    clock: &'a str,
-    reset: &'a str,
+    clock: Option<&'a str>,
+    reset: Option<&'a str>,
     files: Vec<String>,
     ports: Vec<PortMetadata<'a>>,
     modules: Vec<ModuleMetadata<'a>>,
@@ -66,9 +66,8 @@ fn file_name(module: &Module) -> String {
 /// The design's files: name and text, the Verilog first, in the order in which tools should read them.
 pub fn files(design: &Design) -> Vec<(String, String)> {
     let top = design.top();
-    let header = design.header();
     let verilog: Vec<(String, String)> =
-        design.modules.iter().map(|m| (file_name(m), format!("{header}\n{}", m.text))).collect();
+        design.modules.iter().map(|m| (file_name(m), format!("{}\n{}", design.header(m), m.text))).collect();
     let names: Vec<&str> = verilog.iter().map(|(name, _)| name.as_str()).collect();
     let list = names.iter().map(|name| format!("{name}\n")).collect::<String>();
     let core = core_file(top, &names);
@@ -130,8 +129,8 @@ fn metadata(design: &Design, files: &[&str]) -> String {
         top: &top.name,
         source: &top.source,
         parameters: parameters(top),
-        clock: windlass_rtl::port::CLOCK,
-        reset: windlass_rtl::port::RESET,
+        clock: top.clock(),
+        reset: top.reset(),
         files: files.iter().map(|f| f.to_string()).collect(),
         ports: top
             .ports
@@ -157,4 +156,30 @@ fn metadata(design: &Design, files: &[&str]) -> String {
     };
     // Serialising strings and numbers cannot fail.
     serde_json::to_string_pretty(&data).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit;
+    use windlass_catalog::{BlockSpec, Request};
+
+    #[test]
+    fn clock_and_reset_are_said_where_there_are_any() {
+        let both = "// One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).";
+        for (name, said, clock, reset) in [
+            ("find_first", "// Combinational: no clock, no reset.", None, None),
+            ("oldest_first", "// One clock (clk_i, rising edge); no reset.", Some("clk_i"), None),
+            ("round_robin", both, Some("clk_i"), Some("rst_ni")),
+        ] {
+            let spec = BlockSpec::new(name, Request { slots: 4, ..Request::default() });
+            let design = emit::emit(&*spec.unwrap_or_else(|e| panic!("{e}")).hardware());
+            let design = design.unwrap_or_else(|e| panic!("{e}"));
+            let header = design.header(design.top());
+            assert_eq!(header.lines().last(), Some(said), "{name}");
+            let data: serde_json::Value =
+                serde_json::from_str(&metadata(&design, &[])).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!((data["clock"].as_str(), data["reset"].as_str()), (clock, reset), "{name}");
+        }
+    }
 }

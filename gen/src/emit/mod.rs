@@ -16,7 +16,7 @@ mod tree;
 use rust_hdl::prelude::Block;
 use std::collections::BTreeMap;
 use thiserror::Error;
-use windlass_rtl::port::Port;
+use windlass_rtl::port::{CLOCK, Port, RESET};
 
 /// Something in a block that has no Verilog, with the block and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -71,6 +71,22 @@ pub struct Module {
     pub source: String,
 }
 
+impl Module {
+    /// Its clock, where it has one.
+    pub fn clock(&self) -> Option<&str> {
+        self.port(CLOCK)
+    }
+
+    /// Its reset, where it has one.
+    pub fn reset(&self) -> Option<&str> {
+        self.port(RESET)
+    }
+
+    fn port(&self, name: &str) -> Option<&str> {
+        self.ports.iter().map(|port| port.name.as_str()).find(|port| *port == name)
+    }
+}
+
 /// An emitted design: the modules, each after those that it uses; the last is the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
@@ -84,8 +100,8 @@ impl Design {
         self.modules.last().unwrap_or_else(|| unreachable!("a design has at least its top"))
     }
 
-    /// The comment at the head of every file of the design.
-    pub fn header(&self) -> String {
+    /// The comment at the head of the file of `module`, one of the design's.
+    pub fn header(&self, module: &Module) -> String {
         let top = self.top();
         let params: Vec<String> = top.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut text =
@@ -96,13 +112,19 @@ impl Design {
         if !top.source.is_empty() {
             text.push_str(&format!("// Source: {}.\n", top.source));
         }
-        text.push_str("// One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).\n");
+        text.push_str(&match (module.clock(), module.reset()) {
+            (Some(clock), Some(reset)) => {
+                format!("// One clock ({clock}, rising edge); synchronous reset ({reset}, active low).\n")
+            }
+            (Some(clock), None) => format!("// One clock ({clock}, rising edge); no reset.\n"),
+            (None, _) => "// Combinational: no clock, no reset.\n".into(),
+        });
         text
     }
 
     /// The whole design as one file.
     pub fn verilog(&self) -> String {
-        let mut text = self.header();
+        let mut text = self.header(self.top());
         for module in &self.modules {
             text.push('\n');
             text.push_str(&module.text);
