@@ -531,7 +531,11 @@ impl<'a> Lowering<'a> {
         if let Expr::Signal(key, _) = expr {
             return key;
         }
-        let key = format!("bits_{}", self.parts.len());
+        let mut number = self.parts.len();
+        while self.symbols.contains_key(&format!("bits_{number}")) {
+            number += 1;
+        }
+        let key = format!("bits_{number}");
         self.parts.push(key.clone());
         self.symbols.insert(key.clone(), Symbol { class: Class::Local, width: expr.width(), signed: false });
         self.hoisted.push(Stmt::Assign(key.clone(), expr));

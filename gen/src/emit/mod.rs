@@ -41,6 +41,18 @@ pub enum EmitError {
         /// The keyword.
         keyword: String,
     },
+    /// Two names of a block that are one in Verilog.
+    #[error("block {block}: {first} and {second} would both be called `{name}`; give one another name")]
+    SameName {
+        /// The block's module name.
+        block: String,
+        /// What is declared first, as the block calls it.
+        first: String,
+        /// What comes to the same name.
+        second: String,
+        /// The name in Verilog.
+        name: String,
+    },
 }
 
 impl EmitError {
@@ -169,12 +181,12 @@ fn collect(
     for child in node.children.values().filter(|c| !c.is_register()) {
         collect(child, seen, order, errors);
     }
-    let lowered = lower::lower(node).and_then(|lowered| {
+    let module = lower::lower(node).and_then(|lowered| {
         let found = keywords(node, &lowered);
-        if found.is_empty() { Ok(lowered) } else { Err(found) }
+        if found.is_empty() { print::print(node, lowered) } else { Err(found) }
     });
-    match lowered {
-        Ok(lowered) => order.push(print::print(node, lowered)),
+    match module {
+        Ok(module) => order.push(module),
         Err(mut found) => errors.append(&mut found),
     }
 }
@@ -192,8 +204,11 @@ fn keywords(node: &tree::Node, lowered: &lower::Lowered) -> Vec<EmitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rust_hdl::prelude::*;
     use windlass_catalog::{BLOCKS, BlockSpec, Request};
+    use windlass_rtl::info::Info;
     use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
+    use windlass_rtl::parts::{FindFirst, PayloadRegister, bank};
 
     #[test]
     fn every_port_of_every_module_has_a_comment() {
@@ -216,5 +231,89 @@ mod tests {
         }
         assert!(bare.is_empty(), "{bare:?}");
         assert!(designs > 30, "only {designs} designs were looked at");
+    }
+
+    #[derive(LogicBlock)]
+    struct Alike {
+        info: Info,
+        clk_i: Signal<In, Clock>,
+        a_i: Signal<In, Bits<2>>,
+        x_o: Signal<Out, Bits<2>>,
+        row: Vec<Signal<Local, Bit>>,
+        row_1: Signal<Local, Bit>,
+        valid: PayloadRegister<Bit>,
+        valid_q: Signal<Local, Bit>,
+        picker: FindFirst<2>,
+        u_picker: Signal<Local, Bit>,
+        x_o_comb: Signal<Local, Bit>,
+        unused: Signal<Local, Bit>,
+        bits_0: Signal<Local, Bit>,
+    }
+
+    impl Default for Alike {
+        fn default() -> Self {
+            Self {
+                info: Info::module("alike", "", &[]),
+                clk_i: Signal::default(),
+                a_i: Signal::default(),
+                x_o: Signal::default(),
+                row: bank(2),
+                row_1: Signal::default(),
+                valid: PayloadRegister::default(),
+                valid_q: Signal::default(),
+                picker: FindFirst::default(),
+                u_picker: Signal::default(),
+                x_o_comb: Signal::default(),
+                unused: Signal::default(),
+                bits_0: Signal::default(),
+            }
+        }
+    }
+
+    impl Logic for Alike {
+        #[hdl_gen]
+        fn update(&mut self) {
+            self.row[0].next = self.a_i.val().get_bit(0);
+            self.row[1].next = self.row[0].val();
+            self.row_1.next = self.row[1].val();
+            self.valid.clk_i.next = self.clk_i.val();
+            self.valid.d_i.next = self.row_1.val();
+            self.valid_q.next = self.valid.q_o.val();
+            self.picker.req_i.next = self.a_i.val();
+            self.u_picker.next = self.valid_q.val();
+            self.x_o_comb.next = self.u_picker.val();
+            // The emitter's own name for the sum goes out of the way.
+            self.bits_0.next = (self.a_i.val() + self.picker.gnt_o.val()).get_bit(0);
+            self.unused.next = self.bits_0.val();
+            self.x_o.next = self.a_i.val();
+            if self.x_o_comb.val() & self.unused.val() {
+                self.x_o.next = self.picker.gnt_o.val();
+                if self.a_i.val().get_bit(0) {
+                    self.x_o.next = self.picker.gnt_o.val() + self.a_i.val();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_become_one_are_refused() {
+        let mut block = Alike::default();
+        block.connect_all();
+        let EmitErrors(mut errors) = emit(&block).expect_err("must be refused");
+        errors.sort_by_key(EmitError::to_string);
+        let same = |first: &str, second: &str, name: &str| EmitError::SameName {
+            block: "alike".into(),
+            first: first.into(),
+            second: second.into(),
+            name: name.into(),
+        };
+        let expected = [
+            same("row[1]", "row_1", "row_1"),
+            same("u_picker", "picker", "u_picker"),
+            same("unused", "the wire for what is not read", "unused"),
+            same("valid.q_o", "valid_q", "valid_q"),
+            same("x_o", "x_o_comb", "x_o_comb"),
+        ];
+        assert_eq!(errors, expected);
     }
 }

@@ -1,9 +1,9 @@
 //! Sized logic as Verilog-2005 text.
 
-use super::Module;
 use super::ir::{Expr, Logic, Stmt};
 use super::lower::{Class, Lowered};
 use super::tree::Node;
+use super::{EmitError, Module};
 use rust_hdl::core::atom::AtomKind;
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_rtl::port::{Direction, Port, indexed};
@@ -32,28 +32,34 @@ struct Printer<'a> {
     names: BTreeMap<String, String>,
     /// Expressions that stand in a port connection, or a register's clock and reset, and are not declared.
     inlined: BTreeMap<String, Expr>,
+    /// What each declared name stands for.
+    declared: BTreeMap<String, String>,
+    errors: Vec<EmitError>,
     text: String,
 }
 
 /// Prints one module.
-pub fn print(node: &Node, lowered: Lowered) -> Module {
+pub fn print(node: &Node, lowered: Lowered) -> Result<Module, Vec<EmitError>> {
     let ports = ports(node);
     let mut printer = Printer::new(node, &lowered);
     printer.module(&ports);
+    if !printer.errors.is_empty() {
+        return Err(printer.errors);
+    }
     let instances = node
         .order
         .iter()
         .filter(|key| !node.children[*key].is_register())
         .map(|key| (format!("u_{}", verilog_name(key)), node.children[key].info.module.clone()))
         .collect();
-    Module {
+    Ok(Module {
         name: node.info.module.clone(),
         text: printer.text,
         params: node.info.params.clone(),
         ports,
         instances,
         source: node.info.source.clone(),
-    }
+    })
 }
 
 fn ports(node: &Node) -> Vec<Port> {
@@ -94,7 +100,15 @@ fn range(width: u32) -> String {
 impl<'a> Printer<'a> {
     fn new(node: &'a Node, lowered: &'a Lowered) -> Self {
         let names = names(node, lowered);
-        let mut printer = Self { node, lowered, names, inlined: BTreeMap::new(), text: String::new() };
+        let mut printer = Self {
+            node,
+            lowered,
+            names,
+            inlined: BTreeMap::new(),
+            declared: BTreeMap::new(),
+            errors: Vec::new(),
+            text: String::new(),
+        };
         printer.inline_connections();
         printer
     }
@@ -128,6 +142,18 @@ impl<'a> Printer<'a> {
         key.rsplit_once('.').is_some_and(|(child, _)| self.node.children[child].is_register())
     }
 
+    /// Brackets, dots and suffixes become underscores, so that two names of the block may come to one.
+    fn declare(&mut self, name: &str, what: &str) {
+        if let Some(first) = self.declared.insert(name.to_string(), what.to_string()) {
+            self.errors.push(EmitError::SameName {
+                block: self.node.info.module.clone(),
+                first,
+                second: what.to_string(),
+                name: name.to_string(),
+            });
+        }
+    }
+
     fn line(&mut self, depth: usize, line: &str) {
         for _ in 0..depth {
             self.text.push_str("  ");
@@ -141,6 +167,7 @@ impl<'a> Printer<'a> {
         self.line(0, &format!("module {name} ("));
         let width = ports.iter().map(|p| range(p.width).len() + p.name.len()).max().unwrap_or(0) + 1;
         for (i, port) in ports.iter().enumerate() {
+            self.declare(&port.name, &format!("the port {}", port.name));
             let direction = if port.direction == Direction::Input { "input  wire" } else { "output wire" };
             let comma = if i + 1 == ports.len() { "" } else { "," };
             let declared = format!("{}{}{comma}", range(port.width), port.name);
@@ -207,6 +234,7 @@ impl<'a> Printer<'a> {
                     }
                     if !read.contains(key) {
                         let name = format!("{name}_unused");
+                        self.declare(&name, key);
                         lines.push(format!("wire {}{name};", range(symbol.width)));
                         self.names.insert(key.clone(), name);
                         continue;
@@ -218,6 +246,7 @@ impl<'a> Printer<'a> {
                 Class::Output => format!("{}_comb", self.names[key]),
                 _ => self.names[key].clone(),
             };
+            self.declare(&name, key);
             lines.push(format!("{kind} {}{name};", range(symbol.width)));
         }
         if !lines.is_empty() {
@@ -286,6 +315,7 @@ impl<'a> Printer<'a> {
         }
         if !parts.is_empty() {
             self.text.push('\n');
+            self.declare("unused", "the wire for what is not read");
             self.line(1, &format!("wire unused = &{{1'b0, {}}};", parts.join(", ")));
         }
     }
@@ -412,7 +442,9 @@ impl<'a> Printer<'a> {
                 continue;
             }
             self.text.push('\n');
-            self.line(1, &format!("{} u_{} (", child.info.module, verilog_name(key)));
+            let instance = format!("u_{}", verilog_name(key));
+            self.declare(&instance, key);
+            self.line(1, &format!("{} {instance} (", child.info.module));
             let ports: Vec<_> = child
                 .atoms
                 .iter()
