@@ -17,8 +17,8 @@ use windlass_rtl::kernel_table::model::FlatTable;
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::params::{
     ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
-    ROUND_ROBIN_REQUESTS, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams, TableParams,
-    UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
+    ROUND_ROBIN_REQUESTS, RoundRobinParams, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams,
+    TableParams, UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
 };
 use windlass_rtl::parts::models::{PartModel, RoundRobinModel};
 use windlass_rtl::parts::{FindFirst, OldestFirst, RoundRobin};
@@ -82,14 +82,14 @@ pub enum BlockSpec {
     /// Find-first.
     FindFirst(PickerParams),
     /// Round-robin picker.
-    RoundRobin(PickerParams),
+    RoundRobin(RoundRobinParams),
     /// Oldest-first picker.
     OldestFirst(PickerParams),
     /// A scheduling window.
     Window {
         /// Matrix or list.
         kind: WindowKind,
-        /// Its parameters.
+        /// Its parameters; a list has no pipeline, whatever they say.
         params: WindowParams,
     },
     /// The upstream load module.
@@ -242,7 +242,7 @@ macro_rules! with_hardware {
                 $body
             }),
             BlockSpec::Window { kind: WindowKind::List, params } => with_slots!(params.slots(), |N, LN| {
-                let $block = || WindowList::<N, LN>::new(params);
+                let $block = || WindowList::<N, LN>::new(params.with_pipeline(false));
                 $body
             }),
             BlockSpec::UpstreamLoad(params) => with_slots!(params.slots(), |N, LN| {
@@ -334,7 +334,7 @@ impl BlockSpec {
         let requesters = arbiter.channels();
         match name {
             "find_first" => picker().map(Self::FindFirst),
-            "round_robin" => PickerParams::round_robin(slots).map(Self::RoundRobin),
+            "round_robin" => RoundRobinParams::new(slots).map(Self::RoundRobin),
             "oldest_first" => picker().map(Self::OldestFirst),
             "window_matrix" => {
                 let params = WindowParams::new(slots, retire_ports)?.with_pipeline(pipelined);
@@ -423,7 +423,8 @@ impl BlockSpec {
     /// Window slots, or requests of a picker, or SMs where there are more of them: how large a simulation is.
     pub fn size(self) -> usize {
         match self {
-            Self::FindFirst(p) | Self::RoundRobin(p) | Self::OldestFirst(p) => p.requests(),
+            Self::FindFirst(p) | Self::OldestFirst(p) => p.requests(),
+            Self::RoundRobin(p) => p.requests(),
             Self::Window { params, .. } => params.slots(),
             Self::UpstreamLoad(params) => params.slots(),
             Self::KernelScheduler(params) => params.window().slots(),

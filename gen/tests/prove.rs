@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::emit::{self, Design};
 use windlass_gen::prove::{self, BothWindows, ProofReport, ProveOptions, SolverKind, Verdict};
-use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind};
+use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind, WindowParams};
 
 fn long() -> bool {
     std::env::var_os("WINDLASS_LONG").is_some()
@@ -33,6 +33,15 @@ fn options(depth: usize, covers: usize) -> ProveOptions {
 
 fn design(spec: BlockSpec) -> Design {
     emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn a_list_window_has_no_pipeline() {
+    let params = WindowParams::new(4, 1).unwrap().with_pipeline(true);
+    let list = BlockSpec::Window { kind: WindowKind::List, params };
+    assert_eq!(design(list).top().name, "window_list_n4_r1");
+    let report = prove::prove(list, &options(4, 0)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(report.is_good(), "{report:?}");
 }
 
 /// Proves it, and says as a row of a table what was shown, how and in which time.

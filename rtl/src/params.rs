@@ -130,7 +130,7 @@ impl Encoding {
     }
 }
 
-/// Parameter of a picker: how many requests it has.
+/// Parameter of a picker but the round robin: how many requests it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PickerParams(usize);
 
@@ -141,8 +141,19 @@ impl PickerParams {
         Ok(Self(requests))
     }
 
+    /// Number of requests.
+    pub fn requests(self) -> usize {
+        self.0
+    }
+}
+
+/// Parameter of a round robin, which has sizes that the other pickers do not: how many requests it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RoundRobinParams(usize);
+
+impl RoundRobinParams {
     /// Checks `requests` against [`ROUND_ROBIN_REQUESTS`].
-    pub fn round_robin(requests: usize) -> Result<Self, ParamError> {
+    pub fn new(requests: usize) -> Result<Self, ParamError> {
         compiled_in("slots", requests, &ROUND_ROBIN_REQUESTS)?;
         Ok(Self(requests))
     }

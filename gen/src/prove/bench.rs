@@ -87,7 +87,7 @@ impl Bench {
         match spec {
             BlockSpec::Window { kind, params } => {
                 let list = kind == WindowKind::List;
-                let late = usize::from(params.pipelined());
+                let late = usize::from(params.pipelined() && !list);
                 Self {
                     name: "window",
                     text: include_str!("properties/window.sv"),
