@@ -2,6 +2,7 @@
 
 use crate::options::BlockArgs;
 use crate::{Failure, Outcome};
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,13 +23,13 @@ pub struct ProveArgs {
     #[arg(long)]
     both_windows: bool,
     /// Cycles after a reset in which nothing may fail [default: 8, with --both-windows 17]
-    #[arg(long, value_name = "CYCLES")]
+    #[arg(long, value_name = "CYCLES", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     depth: Option<usize>,
     /// Do not prove for all time, only for --depth cycles
     #[arg(long)]
     bounded: bool,
     /// Most cycles in which the states that matter are looked for; 0: they are not
-    #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().covers)]
+    #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().covers, value_parser = RangedU64ValueParser::<usize>::new().range(0..=10_000))]
     covers: usize,
     /// Most seconds for one question to the solver
     #[arg(long, value_name = "SECONDS", default_value_t = ProveOptions::default().limit.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]

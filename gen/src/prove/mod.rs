@@ -68,6 +68,17 @@ pub enum ProveError {
     /// Yosys failed.
     #[error(transparent)]
     Yosys(#[from] SynthesisError),
+    /// There is nothing to show, and so everything would hold.
+    #[error(
+        "{yosys} wrote a model of {top} without a property
+  0.40 to 0.70 are known to work; `windlass doctor` names the variable that sets another one"
+    )]
+    NoProperties {
+        /// Module at the top.
+        top: String,
+        /// Yosys and its version.
+        yosys: String,
+    },
     /// Bitwuzla was asked for.
     #[error(
         "there is no Bitwuzla {}\n  scripts/setup.sh fetches it from PyPI; or leave the choice of a solver open, then Yices answers",
@@ -286,6 +297,10 @@ fn prove_bench(
 ) -> Result<ProofReport, ProveError> {
     let Tools { solver, yosys } = tools;
     let model = model(design, bench, yosys, None)?;
+    if model.assertions.is_empty() {
+        let (top, yosys) = (design.top().name.clone(), yosys.version.clone());
+        return Err(ProveError::NoProperties { top, yosys });
+    }
     let proof = Proof {
         solver: Solver::start(solver, options.limit)?,
         signals: harness::vectors(&design.top().ports)
