@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 use windlass_gen::constraints::{Constraints, Sdc};
 use windlass_gen::report::synth::Variant;
 use windlass_gen::report::{AreaOptions, SynthOptions, SynthesisError, Yosys, area, synth};
@@ -104,6 +105,20 @@ impl Tools {
     }
 }
 
+/// Why a design has no cost.
+#[derive(Debug, Error)]
+pub(super) enum CostError {
+    /// Nothing was synthesized.
+    #[error(transparent)]
+    Synthesis(#[from] SynthesisError),
+    /// One of the mappings failed.
+    #[error("{0}")]
+    Mapping(String),
+    /// There was none.
+    #[error("no netlist came out of any mapping")]
+    Nothing,
+}
+
 /// Synthesizes the module `top` of `files`.
 pub(super) fn cost(
     files: &[(String, String)],
@@ -111,9 +126,9 @@ pub(super) fn cost(
     synthesis: &Synthesis,
     sdc: Sdc,
     tools: &Tools,
-) -> Result<Cost, SynthesisError> {
+) -> Result<Cost, CostError> {
     if synthesis.effort == Effort::Area {
-        return hierarchical(files, top, &synthesis.liberty, tools);
+        return Ok(hierarchical(files, top, &synthesis.liberty, tools)?);
     }
     let options = SynthOptions {
         yosys: Some(tools.yosys.clone()),
@@ -124,6 +139,10 @@ pub(super) fn cost(
         ..SynthOptions::default()
     };
     let report = synth(files, top, &synthesis.liberty, &options)?;
+    // What is kept is kept for good: without some of the mappings the fastest may be missing.
+    if let Some(failure) = report.results.iter().find_map(|r| r.failure.clone()) {
+        return Err(CostError::Mapping(failure));
+    }
     let netlist = |name: &str| {
         let result = report.result(name)?;
         let total = result.total?;
@@ -135,13 +154,9 @@ pub(super) fn cost(
             fmax_mhz: result.fmax_mhz(),
         })
     };
-    let nothing = || SynthesisError::Output {
-        tool: report.tool.clone(),
-        what: "no netlist came out of any mapping".into(),
-    };
     Ok(Cost {
         timer: report.smallest().and_then(|r| r.timing.as_ref()).map(|t| t.tool.clone()),
-        smallest: netlist(&report.smallest).ok_or_else(nothing)?,
+        smallest: netlist(&report.smallest).ok_or(CostError::Nothing)?,
         fastest: netlist(&report.fastest).filter(|n| n.fmax_mhz.is_some()),
         tool: report.tool,
         library: report.library,
