@@ -134,6 +134,24 @@ fn what_is_not_there_is_left_out() {
     well_formed(&html::page(&report, None));
 }
 
+#[test]
+fn numbers_at_the_end_of_their_range_are_drawn() {
+    let mut report = report();
+    for design in &mut report.designs {
+        let Some(area) = &mut design.area else { continue };
+        area.gate_um2 = 1e-300;
+        for module in &mut area.modules {
+            (module.own.area_um2, module.total.area_um2) = (1e300, 1e300);
+            (module.own.gate_equivalents, module.total.gate_equivalents) = (f64::INFINITY, f64::NAN);
+        }
+    }
+    report.speedups.iter_mut().for_each(|table| table.kernels = u64::MAX);
+    well_formed(&html::page(&report, None));
+    for (_, figure) in figures(&report) {
+        assert!(!figure.svg.contains("inf\"") && !figure.svg.contains("NaN\""), "{}", figure.id);
+    }
+}
+
 /// Cells of a CSV, by header; quotes as RFC 4180 has them.
 fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut rows: Vec<Vec<String>> = vec![vec![String::new()]];

@@ -1,5 +1,6 @@
 //! Bars, dots and lines as SVG, drawn directly. What they show is [`super::figure`]'s.
 
+use super::area::round4;
 use std::fmt::Write as _;
 
 /// Width of every figure in its own units.
@@ -58,10 +59,6 @@ pub(super) fn tick_text(value: f64, step: f64) -> String {
         (scaled - scaled.round()).abs() < 1e-6
     });
     format!("{value:.*}", digits.unwrap_or(4))
-}
-
-pub(super) fn round4(value: f64) -> f64 {
-    (value * 1e4).round() / 1e4
 }
 
 pub(super) const INK: &str = "#1c2733";
@@ -147,6 +144,8 @@ pub(super) struct Svg {
 
 /// A coordinate, to a tenth.
 pub(super) fn n(value: f64) -> String {
+    // SVG knows no infinity; a quotient of a stored report may be one.
+    let value = if value.is_finite() { value } else { 0.0 };
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {
         Some("-0") => "0".into(),
@@ -368,7 +367,7 @@ pub(super) fn bars(chart: Bars<'_>) -> String {
     let numbers = every().map(|b| text_width(&b.text, 9.0)).fold(10.0, f64::max) + 8.0;
     let plot = WIDTH - gutter - numbers;
     let most = every().map(length).chain(chart.reference).fold(0.0, f64::max);
-    let most = if most > 0.0 { most } else { 1.0 };
+    let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
     let tick = step(most, (plot / 36.0).floor().max(2.0));
     let scale = plot / most;
     let height: f64 = chart
@@ -377,14 +376,11 @@ pub(super) fn bars(chart: Bars<'_>) -> String {
         .map(|g| g.bars.len() as f64 * 13.0 + 5.0 + if g.heading.is_empty() { 0.0 } else { 14.0 })
         .sum();
     let bottom = top + height;
-    let mut value = 0.0;
-    let mut count = 0;
-    while value <= most * 1.000_001 {
+    for count in 0..=(most / tick + 1e-6).floor() as u32 {
+        let value = tick * f64::from(count);
         let x = gutter + value * scale;
         svg.line((x, top), (x, bottom), FAINT, 0.6, "");
         svg.text(x, bottom + 11.0, Anchor::Middle, 9.0, &tick_text(value, tick));
-        count += 1;
-        value = tick * f64::from(count);
     }
     let mut y = top;
     for group in &chart.groups {
@@ -456,6 +452,7 @@ pub(super) struct Axis {
 impl Axis {
     /// For these values. Where they are far apart and it may be, logarithmic; where they are close, not from 0.
     pub(super) fn of(values: impl Iterator<Item = f64> + Clone, may_be_logarithmic: bool) -> Self {
+        let values = values.filter(|value| value.is_finite());
         let low = values.clone().fold(f64::INFINITY, f64::min).max(0.0);
         let high = values.fold(0.0, f64::max);
         let high = if high > 0.0 { high } else { 1.0 };

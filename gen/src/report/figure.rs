@@ -3,11 +3,11 @@
 //! Every figure is 340 units wide and is meant for a column of 8.5 cm, so that a font of 10 units is one of 7 points. Fills differ in
 //! lightness and in pattern, marks in shape, so that nothing is lost in grey. Each figure comes with its numbers as CSV.
 
-use super::area::{AreaReport, ModuleArea};
+use super::area::{AreaReport, ModuleArea, round4};
 pub use super::chart::escape;
 use super::chart::{
     Anchor, BOLD, Bar, Bars, DASHES, FAINT, Fill, Group, INK, MARKS, Mark, Point, STROKES, Scatter, Svg,
-    WIDTH, bars, mark_legend, n, plain, round4, scatter, short, step, text_width, tick_text,
+    WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text,
 };
 use super::render::{Design, Report, Speedup, Speedups};
 use std::fmt::Write as _;
@@ -111,8 +111,9 @@ fn gate_unit(max: f64) -> (&'static str, f64) {
     if max >= 1000.0 { ("kGE", 1000.0) } else { ("GE", 1.0) }
 }
 
-fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let usable = !values.is_empty() && values.iter().all(|v| *v > 0.0);
+/// The geometric mean; none of no values, or where one is not positive.
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let usable = !values.is_empty() && values.iter().all(|v| v.is_finite() && *v > 0.0);
     usable.then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
 }
 
@@ -452,7 +453,7 @@ fn fpga(design: &Design, index: usize) -> Option<Figure> {
     let id = id("fpga", index);
     let svg =
         bars(Bars { id: &id, title: &title, groups, legend: vec![], axis: "cells".into(), reference: None });
-    let runs: u64 = design.fpga.iter().map(|f| f.runs).sum();
+    let runs = design.fpga.iter().fold(0u64, |sum, f| sum.saturating_add(f.runs));
     let caption =
         format!("Synthesis once per device; {runs} runs of place and route in all, with different seeds.");
     Some(Figure { id, title, caption, csv: csv.0, svg })
@@ -638,7 +639,7 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
                 means.extend(geometric_mean(&values).map(|mean| (row, round4(mean))));
             }
         }
-        let kernels = groups.iter().map(|g| g.1).sum();
+        let kernels = groups.iter().fold(0u64, |sum, g| sum.saturating_add(g.1));
         if !means.is_empty() {
             groups.push((format!("geometric mean of {}", groups.len()), kernels, means));
         }

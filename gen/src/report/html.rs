@@ -122,7 +122,7 @@ fn sections(items: Vec<Item>) -> Vec<Section> {
 }
 
 fn header(report: &Report, section: &Section, out: &mut String) {
-    let kernels: u64 = report.speedups.iter().map(|s| s.kernels).sum();
+    let kernels = report.speedups.iter().fold(0u64, |sum, s| sum.saturating_add(s.kernels));
     let mut gpus: Vec<&str> = report.speedups.iter().map(|s| s.gpu.as_str()).collect();
     gpus.dedup();
     let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
