@@ -7,6 +7,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// Bytes in hexadecimal, as in keys.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The directory that all of Windlass's caches share: `$WINDLASS_CACHE`, else `$XDG_CACHE_HOME/windlass`, else
 /// `~/.cache/windlass`; `None` where none of these is set. Nothing is created.
 pub fn root() -> Option<PathBuf> {

@@ -1,17 +1,14 @@
 //! From points to what to build: means, Pareto fronts, and the sentence.
 
 use serde::Serialize;
+use windlass_gen::report::figure;
 
 /// Speed-ups that differ by less are equal, and a gain below it is none.
 const SAME: f64 = 0.0005;
 
-/// The geometric mean; none of no values, or where one is not positive.
+/// [`figure::geometric_mean`], to six digits.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
-        return None;
-    }
-    let mean = values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64;
-    Some(super::round(mean.exp(), 6))
+    figure::geometric_mean(values).map(|mean| super::round(mean, 6))
 }
 
 /// Which points, (value, cost), no other point beats: more value for no more cost, or less cost for no less value. Points that are

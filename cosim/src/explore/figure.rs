@@ -1,6 +1,7 @@
 //! Scatter plots with their Pareto fronts, as self-contained SVG that can be read in grey.
 
 use std::fmt::Write;
+use windlass_gen::report::figure::escape;
 
 /// A dot: what is along the axes, and how it looks.
 #[derive(Clone, Debug)]
@@ -236,10 +237,6 @@ fn short(x: f64) -> String {
         x if x >= 1e3 => format!("{}k", x / 1e3),
         x => format!("{}", (x * 1e6).round() / 1e6),
     }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

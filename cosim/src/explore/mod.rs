@@ -22,6 +22,7 @@ use crate::profile::Profile;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use thiserror::Error;
+use windlass_gen::cache::hex;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams, WindowKind};
 
 /// A front end of the grid. The order is that of all tables.
@@ -78,7 +79,7 @@ pub struct Workload {
 impl Workload {
     /// The stream of a trace that has these bytes.
     pub fn new(stream: Stream, trace: &[u8]) -> Self {
-        Self { name: stream.name().into(), sha256: store::hex(&Sha256::digest(trace)), stream }
+        Self { name: stream.name().into(), sha256: hex(&Sha256::digest(trace)), stream }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::figure::{Mark, Panel, scatter};
 use super::report::{PointReport, PointRun, Report};
+use crate::run::aligned;
 use std::fmt::Write;
 
 /// What CSV, Markdown and the files call an unknown number.
@@ -307,25 +308,8 @@ fn legend(report: &Report) -> String {
 
 /// Aligned columns: words to the left, numbers to the right.
 fn align(titles: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |c: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count());
-        cells.chain([titles[c].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
-    let mut text = String::new();
-    let head: Vec<String> = titles.iter().map(|t| t.to_string()).collect();
-    for row in [&head].into_iter().chain(rows) {
-        let mut line = String::new();
-        for (c, cell) in row.iter().enumerate() {
-            let (gap, width) = (if c > 0 { "  " } else { "" }, widths[c]);
-            let _ = match titles[c] {
-                "window" | "arbiter" | "front" | "" => write!(line, "{gap}{cell:<width$}"),
-                _ => write!(line, "{gap}{cell:>width$}"),
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    let head = titles.iter().map(|title| title.to_string()).collect();
+    aligned(&[&[head], rows].concat(), |column| matches!(titles[column], "window" | "arbiter" | "front" | ""))
 }
 
 fn table<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> String {

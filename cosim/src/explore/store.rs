@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
+use windlass_gen::cache::hex;
 
 /// Part of every key: goes up when a stored result comes to mean something else.
 const FORMAT: u32 = 1;
@@ -64,11 +65,6 @@ impl Store {
         };
         write().map_err(|source| ExploreError::Io { path: path.clone(), source })
     }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::cost::{Synthesis, Tools, cost};
 use super::report::{Failure, Piece, Ran, Report, Results};
-use super::store::{Store, hex};
+use super::store::Store;
 use super::{Design, Ended, Exploration, ExploreError};
 use crate::engine::{DispatcherKind, EngineOptions, engine};
 use crate::latency::Distribution;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use windlass_catalog::BlockSpec;
+use windlass_gen::cache::hex;
 use windlass_gen::constraints::Sdc;
 use windlass_gen::report::liberty::Library;
 use windlass_gen::{emit, output};

@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
+use windlass_gen::cache::hex;
 use windlass_gen::tools::{self, Found, Tool, ToolError};
 
 /// Where builds are kept.
@@ -283,10 +284,6 @@ impl Key {
     pub(super) fn finish(self) -> String {
         hex(&self.0.finalize())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

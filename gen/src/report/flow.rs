@@ -145,14 +145,7 @@ pub(crate) fn key(format: u32, design: &[(String, String)], others: &[&str]) -> 
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    hex(&hash.finalize())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    cache::hex(&hash.finalize())
 }
 
 /// Puts a file into the cache. Written aside and renamed, so that whoever reads at the same time sees a whole entry or none.

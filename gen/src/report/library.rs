@@ -1,8 +1,8 @@
 //! Cell libraries by name: osu018 as Debian installs it, Nangate45 fetched from PyPI on demand, others as a file.
 
-use super::flow::hex;
 use super::liberty::{self, LibertyError};
 use crate::cache;
+use crate::cache::hex;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
