@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
-use windlass_gen::report::render::{Energy, EventEnergy, Format, Fpga, Report, render};
+use windlass_gen::report::render::{
+    Energy, EventEnergy, Format, Fpga, MEASURED_ON, Parameter, Report, render,
+};
 
 fn report() -> Report {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json"))
@@ -231,6 +233,20 @@ fn what_is_missing_is_said() {
     );
     noted(&against(|report| report.speedups[1].gpu = "h100".into()), "on h100: not in the baseline");
     noted(&against(|report| report.speedups[0].kernels = 1), "brax on rtx3070: had 433 kernels and has 1");
+}
+
+#[test]
+fn hardware_is_told_apart_by_its_module_and_not_by_what_measured_it() {
+    let changes = against(|report| report.designs[0].top += "_p1");
+    noted(&changes, "_p1, so that it is another one");
+    let [mut before, mut now] = [report(), report()];
+    for (report, tool) in [(&mut before, "Verilator 5.006"), (&mut now, "Verilator 5.032")] {
+        report.designs[0].parameters.push(Parameter::new(MEASURED_ON, tool));
+    }
+    scale_area(&mut now, 1.5);
+    let changes = compare(&before, &now, 5.0).unwrap();
+    noted(&changes, "latencies were measured on Verilator 5.006 and are on Verilator 5.032");
+    assert!(changes.is_worse(), "compared all the same");
 }
 
 #[test]

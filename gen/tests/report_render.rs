@@ -231,12 +231,6 @@ fn markdown_tables_have_as_many_columns_as_their_header() {
 }
 
 #[test]
-fn formats_by_name() {
-    assert_eq!("md".parse(), Ok(Format::Markdown));
-    assert!("html".parse::<Format>().unwrap_err().contains("text, json and md"));
-}
-
-#[test]
 fn the_summary_of_many_workloads_has_their_mean() {
     let mut report = report();
     let summary = |report: &Report| {

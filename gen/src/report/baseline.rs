@@ -1,14 +1,11 @@
 //! Two reports compared: did area, clock, energy, FPGA fit, latency or speed-up get worse by more than a margin?
 
 use super::area::AreaReport;
-use super::render::{Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, Report};
+use super::render::{Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, MEASURED_ON, Report};
 use super::synth::SynthReport;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-
-/// The margin where none is named, in percent.
-pub const MARGIN: f64 = 5.0;
 
 /// Why two reports cannot be compared.
 #[derive(Debug, Error)]
@@ -174,14 +171,14 @@ pub fn parse(text: &str, path: &Path) -> Result<Report, BaselineError> {
     serde_json::from_str(text).map_err(|e| wrong(e.to_string()))
 }
 
-/// `now` against `before`. Designs belong together when name and parameters are the same.
+/// `now` against `before`. Designs belong together when name, parameters and module are the same.
 pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Changes, BaselineError> {
     let mut found = Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![] };
     let mut common: Vec<&str> = vec![];
     for design in &now.designs {
         match before.designs.iter().find(|d| d.name == design.name) {
             None => found.note(format!("design {}: not in the baseline", design.name)),
-            Some(old) => match different_parameter(old, design) {
+            Some(old) => match difference(old, design) {
                 Some(why) => found.note(format!("design {}: {why}, so that it is another one", design.name)),
                 None => {
                     common.push(&design.name);
@@ -214,16 +211,21 @@ pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Cha
     })
 }
 
-fn different_parameter(old: &Design, new: &Design) -> Option<String> {
-    for p in &new.parameters {
+/// What makes the hardware another one.
+fn difference(old: &Design, new: &Design) -> Option<String> {
+    for p in new.parameters.iter().filter(|p| p.name != MEASURED_ON) {
         match old.parameter(&p.name) {
             Some(value) if value == p.value => {}
             Some(value) => return Some(format!("{} was {value} and is {}", p.name, p.value)),
             None => return Some(format!("{} is {} and was not there", p.name, p.value)),
         }
     }
-    let gone = old.parameters.iter().find(|p| new.parameter(&p.name).is_none())?;
-    Some(format!("{} was {} and is not there", gone.name, gone.value))
+    let mut before = old.parameters.iter().filter(|p| p.name != MEASURED_ON);
+    if let Some(gone) = before.find(|p| new.parameter(&p.name).is_none()) {
+        return Some(format!("{} was {} and is not there", gone.name, gone.value));
+    }
+    // Its name has every parameter, also those that the report does not list.
+    (old.top != new.top).then(|| format!("its module was {} and is {}", old.top, new.top))
 }
 
 struct Found {
@@ -287,6 +289,10 @@ impl Found {
     }
 
     fn design(&mut self, old: &Design, new: &Design) {
+        let on = [old, new].map(|d| d.parameter(MEASURED_ON).unwrap_or("nothing"));
+        if on[0] != on[1] {
+            self.note(format!("{}: latencies were measured on {} and are on {}", new.name, on[0], on[1]));
+        }
         self.area(&new.name, old.area.as_ref(), new.area.as_ref());
         self.synthesis(&new.name, old.synthesis.as_ref(), new.synthesis.as_ref());
         self.energy(&new.name, old.energy.as_ref(), new.energy.as_ref());

@@ -9,7 +9,6 @@ use super::synth::{SynthReport, VariantResult};
 use super::timing::{TIMING_LABEL, TimingReport};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::str::FromStr;
 
 /// Goes up when a field of [`Report`] changes its meaning or goes away.
 pub const FORMAT_VERSION: u32 = 1;
@@ -26,19 +25,6 @@ pub enum Format {
     Json,
     /// Headings and pipe tables.
     Markdown,
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            "md" | "markdown" => Ok(Self::Markdown),
-            _ => Err(format!("`{name}` is not a report format: text, json and md are")),
-        }
-    }
 }
 
 /// Designs, what each costs, and what they gain.
@@ -79,6 +65,9 @@ impl Report {
         }
     }
 }
+
+/// The parameter of a design that says on what latencies were measured, with its version: a tool, and none of the hardware.
+pub const MEASURED_ON: &str = "latencies measured on";
 
 /// One design.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
