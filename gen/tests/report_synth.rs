@@ -101,6 +101,12 @@ fn flow_with(yosys: Option<Yosys>) {
     let text = std::fs::read_to_string(netlist(&report, &report.fastest, "v", &options).unwrap()).unwrap();
     assert!(text.contains("module long(") && text.contains("DFFPOSX1"));
 
+    // An entry is as good as its netlists.
+    let json = || netlist(&report, &report.fastest, "json", &options);
+    std::fs::remove_file(json().unwrap()).unwrap();
+    assert_eq!(synth(&long(), "long", &osu018(), &options).unwrap(), report);
+    assert!(json().is_some(), "made again");
+
     // From the cache: the tools are not there any more.
     let found =
         Yosys { program: "/nonexistent".into(), ..options.yosys.clone().unwrap_or(Yosys::find().unwrap()) };

@@ -218,8 +218,18 @@ impl SynthReport {
 /// JSON. Cells have numbers for names.
 pub fn netlist(report: &SynthReport, variant: &str, form: &str, options: &SynthOptions) -> Option<PathBuf> {
     let root = options.cache.clone().or_else(cache::root)?.join("synth");
-    let path = root.join(format!("{}.{variant}.{form}", report.key));
+    let path = netlist_path(&root, report, variant, form);
     path.is_file().then_some(path)
+}
+
+fn netlist_path(root: &Path, report: &SynthReport, variant: &str, form: &str) -> PathBuf {
+    root.join(format!("{}.{variant}.{form}", report.key))
+}
+
+/// The netlists that are in the cache with a report: variant and form.
+fn kept(report: &SynthReport) -> impl Iterator<Item = (&str, &'static str)> {
+    let names = BTreeSet::from([report.fastest.as_str(), report.smallest.as_str()]);
+    names.into_iter().flat_map(|name| ["v", "json"].map(|form| (name, form)))
 }
 
 /// Synthesizes and times the module `top` of `design`, a list of Verilog files (name, text), in the cells of the Liberty file.
@@ -258,7 +268,9 @@ pub fn synth(
         [yosys.version.as_str(), &timer, &period, &liberty_text, &script, &given, &described.join("\n")];
     let key = flow::key(CACHE_FORMAT, design, &others);
     let entry = format!("{key}.json");
-    if let Some(report) = flow::stored(&root, &entry) {
+    if let Some(report) = flow::stored::<SynthReport>(&root, &entry)
+        && kept(&report).all(|(variant, form)| netlist_path(&root, &report, variant, form).is_file())
+    {
         return Ok(report);
     }
     let library = Library::parse(&liberty_text, liberty)?;
@@ -366,12 +378,10 @@ pub fn synth(
         // Not kept, so that the next run tries again; the folder stays for the commands in the failures.
         Some(_) => work.keep(),
         None => {
-            for name in BTreeSet::from([&report.fastest, &report.smallest]) {
-                for form in ["v", "json"] {
-                    let path = work.path().join(format!("{name}.{form}"));
-                    let text = fs::read(&path).map_err(io_error("read", &path))?;
-                    flow::store(&root, &format!("{key}.{name}.{form}"), &text)?;
-                }
+            for (name, form) in kept(&report) {
+                let path = work.path().join(format!("{name}.{form}"));
+                let text = fs::read(&path).map_err(io_error("read", &path))?;
+                flow::store(&root, &format!("{key}.{name}.{form}"), &text)?;
             }
             flow::store_entry(&root, &entry, &report)?;
         }
