@@ -1,7 +1,7 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
 use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, options, workload};
+use crate::{Failure, Outcome, command_line, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -117,7 +117,7 @@ pub struct CosimArgs {
     /// First cycle of the waveform, in cycles that the front end simulated (with --step: all)
     #[arg(long, default_value_t = 0, requires = "wave", value_name = "CYCLE")]
     from: u64,
-    /// Last cycle of the waveform
+    /// The cycle before which the waveform ends
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
     to: u64,
     /// Write a timeline for Perfetto (ui.perfetto.dev): a row per SM and CTA type, and per window slot
@@ -167,28 +167,16 @@ pub fn scheduler(
     }
 }
 
-/// The command line of this run on some of its files, without what a replay sets itself.
-fn replay(files: &[String], all: &[String]) -> String {
-    const SET_BY_REPLAY: [&str; 6] = ["--wave", "--from", "--to", "--seed", "--timeline", "--arbiter"];
-    let quoted = |word: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
-        if word.chars().all(plain) { word.to_string() } else { format!("'{word}'") }
-    };
-    let mut words = vec!["windlass cosim".to_string()];
-    words.extend(files.iter().map(|file| quoted(file)));
-    let mut args = std::env::args().skip(2);
-    while let Some(arg) = args.next() {
-        let name = arg.split('=').next().unwrap_or(&arg);
-        if SET_BY_REPLAY.contains(&name) {
-            if !arg.contains('=') {
-                args.next();
-            }
-        } else if arg != "--json" && !all.contains(&arg) {
-            words.push(quoted(&arg));
-        }
-    }
-    words.join(" ")
-}
+/// What a replay sets itself, or does not need; true where a value follows.
+const SET_BY_REPLAY: [(&str, bool); 7] = [
+    ("--wave", true),
+    ("--from", true),
+    ("--to", true),
+    ("--seed", true),
+    ("--timeline", true),
+    ("--arbiter", true),
+    ("--json", false),
+];
 
 /// The arbiters to run with.
 fn arbiters(args: &CosimArgs) -> Result<Vec<ArbiterKind>, Failure> {
@@ -228,7 +216,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> String {
 }
 
 /// Says on a terminal what long work is at; elsewhere, nothing.
-fn progress(text: &str) {
+pub fn progress(text: &str) {
     if std::io::stderr().is_terminal() {
         eprintln!("{text}");
     }
@@ -282,6 +270,24 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     };
 
     let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new(), wrong: Vec::new() };
+    let outcome = run_all(args, &simulation, &runs, wave.as_ref(), &mut report);
+    // What is finished was costly, also where a later run could not.
+    if args.json && (outcome.is_ok() || !report.runs.is_empty() || !report.wrong.is_empty()) {
+        let mut stdout = std::io::stdout().lock();
+        serde_json::to_writer(&mut stdout, &report)?;
+        writeln!(stdout)?;
+    }
+    outcome
+}
+
+/// The runs, one after another; with `--json` they are in `report`, else printed.
+fn run_all(
+    args: &CosimArgs,
+    simulation: &CoSimulation,
+    runs: &[&[String]],
+    wave: Option<&Wave>,
+    report: &mut Report,
+) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Done;
     let mut stdout = std::io::stdout().lock();
     for (i, files) in runs.iter().enumerate() {
@@ -308,10 +314,10 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         let result = simulation.run(&stream, |params| {
             let options = EngineOptions {
                 seed: args.seed,
-                wave: wave.clone(),
+                wave: wave.cloned(),
                 replay: Some(format!(
                     "{} --arbiter {} --seed {} --wave failure.vcd --from {{from}} --to {{to}}",
-                    replay(files, &args.files),
+                    command_line::on_files(files, &args.files, &SET_BY_REPLAY),
                     params.dispatch().arbiter().name(),
                     args.seed
                 )),
@@ -342,10 +348,6 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         } else {
             writeln!(stdout, "{}", result.report.table())?;
         }
-    }
-    if args.json {
-        serde_json::to_writer(&mut stdout, &report)?;
-        writeln!(stdout)?;
     }
     Ok(outcome)
 }

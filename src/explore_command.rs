@@ -2,7 +2,7 @@
 
 use crate::cosim_command::{DispatcherArg, scheduler};
 use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, options, workload};
+use crate::{Failure, Outcome, command_line, options, workload};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -82,8 +82,8 @@ pub struct ExploreArgs {
     #[arg(long, default_value = "build/explore", value_name = "DIR")]
     out: PathBuf,
     /// Pieces at the same time [default: as many as there are cores]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -91,6 +91,10 @@ pub struct ExploreArgs {
     #[arg(long, hide = true, value_name = "N")]
     stop_after: Option<usize>,
 }
+
+/// What changes no result; true where a value follows.
+const OTHER: [(&str, bool); 4] =
+    [("--out", true), ("--jobs", true), ("--stop-after", true), ("--json", false)];
 
 /// Runs it.
 pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
@@ -134,8 +138,11 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         synthesis,
         keep: args.keep / 100.0,
         out: args.out.clone(),
-        jobs: args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1),
-        command: command(std::env::args().skip(1)),
+        jobs: args.jobs.map_or_else(
+            || std::thread::available_parallelism().map_or(1, usize::from),
+            |jobs| jobs as usize,
+        ),
+        command: command_line::without(&OTHER),
     };
 
     let stop = Arc::new(AtomicBool::new(false));
@@ -177,39 +184,10 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
 
 /// The traces that these words name, by name, each once.
 fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
-    let mut files: Vec<String> = Vec::new();
-    for word in words {
-        let path = Path::new(word);
-        if workload::built_in(word).is_none() && path.is_dir() {
-            let mut inside = Vec::new();
-            for entry in std::fs::read_dir(path).map_err(|e| format!("{word}: {e}"))? {
-                let path = entry.map_err(|e| format!("{word}: {e}"))?.path();
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                if name.ends_with(".ktrace.jsonl") || name.ends_with(".ktrace.jsonl.zst") {
-                    inside.push(path.to_string_lossy().into_owned());
-                }
-            }
-            if inside.is_empty() {
-                return Err(format!(
-                    "--workloads {word}: the folder has no *.ktrace.jsonl and no *.ktrace.jsonl.zst"
-                )
-                .into());
-            }
-            inside.sort();
-            files.extend(inside);
-        } else if workload::built_in(word).is_none() && !path.exists() {
-            let names = workload::names().collect::<Vec<_>>().join(", ");
-            return Err(format!(
-                "--workloads {word}: there is no such file or folder, and no built-in trace of that name; built in: {names}"
-            )
-            .into());
-        } else {
-            files.push(word.clone());
-        }
-    }
-    if words.is_empty() {
-        files.extend(workload::names().map(String::from));
-    }
+    let files = match words {
+        [] => workload::names().map(String::from).collect(),
+        words => workload::files(words).map_err(|e| format!("--workloads {e}"))?,
+    };
     let mut seen = BTreeSet::new();
     let mut workloads = Vec::new();
     for file in files {
@@ -225,28 +203,6 @@ fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
     }
     workloads.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(workloads)
-}
-
-/// The command line without what changes no result.
-fn command(args: impl Iterator<Item = String>) -> String {
-    const OTHER: [&str; 3] = ["--out", "--jobs", "--stop-after"];
-    let quoted = |word: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+".contains(c);
-        if !word.is_empty() && word.chars().all(plain) { word.to_string() } else { format!("'{word}'") }
-    };
-    let mut words = vec!["windlass".to_string()];
-    let mut args = args;
-    while let Some(arg) = args.next() {
-        let name = arg.split('=').next().unwrap_or(&arg);
-        if OTHER.contains(&name) {
-            if !arg.contains('=') {
-                args.next();
-            }
-        } else if arg != "--json" {
-            words.push(quoted(&arg));
-        }
-    }
-    words.join(" ")
 }
 
 /// A bar on a terminal, lines elsewhere.
@@ -290,18 +246,4 @@ fn write(report: &Report, out: &Path) -> Result<(), Failure> {
         save(&path, text).map_err(|e| named(&path, e))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_leaves_out_what_changes_nothing() {
-        let words = |text: &str| command(text.split(' ').map(String::from));
-        assert_eq!(
-            words("explore --slots 8,16 --out x --jobs=2 --json --stop-after 1 --workloads a*b c"),
-            "windlass explore --slots 8,16 --workloads 'a*b' c"
-        );
-    }
 }

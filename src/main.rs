@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 checked and found wrong, 2 could not run, 130 stopped by Ctrl-C with what is finished kept. Results go to stdout, talk to stderr.
 
 mod calibrate_command;
+mod command_line;
 mod cosim_command;
 mod cover_command;
 mod doctor_command;

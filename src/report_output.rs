@@ -1,6 +1,6 @@
 //! Where a report goes: stdout, files, and beside an older one.
 
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, command_line};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,34 @@ enum FormatArg {
     Md,
 }
 
+/// The options that say what is measured, which a report that is there already does not do.
+const MEASURING: [&str; 24] = [
+    "block",
+    "window",
+    "slots",
+    "retire_ports",
+    "pipelined",
+    "scheduled",
+    "encoding",
+    "lanes",
+    "arbiter",
+    "active",
+    "trace",
+    "gpu",
+    "dispatcher",
+    "library",
+    "liberty",
+    "flow",
+    "period",
+    "constraints",
+    "no_area",
+    "energy",
+    "energy_cycles",
+    "fpga",
+    "fpga_seeds",
+    "fpga_limit",
+];
+
 /// Options of the report's form.
 #[derive(Args)]
 pub struct OutputArgs {
@@ -34,7 +62,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Measure nothing; take the report from a file of `windlass report --json`
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["block", "window", "slots", "arbiter", "trace", "liberty", "library", "constraints", "period"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = MEASURING)]
     from: Option<PathBuf>,
     /// Compare with an older report; exit status 1 if area, fmax, energy, FPGA, latency or speed-up is worse by more than the margin
     #[arg(long, value_name = "OLD.json")]
@@ -144,28 +172,5 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
 
 /// The command line, without what does not change the report.
 pub fn command() -> String {
-    let mut words = vec!["windlass".to_string()];
-    let mut skip = false;
-    for word in std::env::args_os().skip(1) {
-        let word = word.to_string_lossy().into_owned();
-        if std::mem::take(&mut skip) {
-            continue;
-        }
-        let (name, value) = word.split_once('=').map_or((word.as_str(), false), |(name, _)| (name, true));
-        match OUTPUT.iter().find(|(option, _)| *option == name) {
-            Some((_, takes)) => skip = *takes && !value,
-            None => words.push(quoted(&word)),
-        }
-    }
-    words.join(" ")
-}
-
-/// The word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./,=:@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    command_line::without(&OUTPUT)
 }

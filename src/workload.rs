@@ -1,7 +1,8 @@
 //! Traces from files, and those that are built in.
 
+use crate::Failure;
 use std::path::Path;
-use windlass_runtime::ktrace::{KtraceErrors, Reader, Trace};
+use windlass_runtime::ktrace::{Reader, Trace};
 
 /// Name of the built-in trace that commands take by default: one environment step of the physics engine Brax, 256 ants.
 pub const BUILT_IN: &str = "brax-v1-ant-b256";
@@ -31,10 +32,19 @@ pub fn built_in(name: &str) -> Option<&'static str> {
 }
 
 /// Loads a trace, and prints its warnings.
-pub fn load(file: &str) -> Result<Trace, KtraceErrors> {
+pub fn load(file: &str) -> Result<Trace, Failure> {
+    let path = Path::new(file);
     let trace = match built_in(file) {
         Some(text) => Trace::read(Reader::new(text.as_bytes(), file)?)?,
-        None => Trace::load(file)?,
+        None => Trace::load(file).map_err(|errors| {
+            if path.is_dir() {
+                format!("{errors}\n  this command takes files; `run`, `report` and `explore` take folders")
+            } else if !path.exists() {
+                format!("{errors}\n  built in: {}", names().collect::<Vec<_>>().join(", "))
+            } else {
+                errors.to_string()
+            }
+        })?,
     };
     for warning in &trace.warnings {
         eprintln!("warning: {warning}");
@@ -47,7 +57,7 @@ pub fn files(names: &[String]) -> Result<Vec<String>, String> {
     let mut files: Vec<String> = Vec::new();
     for name in names {
         let path = Path::new(name);
-        if ALL.iter().any(|(built_in, _)| built_in == name) || !path.is_dir() {
+        if built_in(name).is_some() || !path.is_dir() {
             files.push(name.clone());
             continue;
         }

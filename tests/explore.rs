@@ -265,9 +265,10 @@ fn errors_say_what_is_possible() {
     let empty = directory();
     fails(
         &["--workloads", "mix-frok"],
-        &["--workloads mix-frok", "built in: brax-v1-ant-b256, mix-pipeline"],
+        &["mix-frok: No such file", "built in: brax-v1-ant-b256, mix-pipeline"],
     );
-    fails(&["--workloads", &empty.path().to_string_lossy()], &["has no *.ktrace.jsonl"]);
+    fails(&["--workloads", &empty.path().to_string_lossy()], &["no traces in this folder"]);
+    fails(&["--jobs", "0"], &["--jobs", "0 is not in 1.."]);
     fails(&["--keep", "120"], &["--keep 120", "0 to 100"]);
     fails(&["--gpu", "gtx480"], &["no profile `gtx480`", "rtx3070"]);
     fails(&["--sms", "0"], &["--sms 0", "1 to 192"]);
