@@ -87,20 +87,7 @@ impl BlockArgs {
     /// # Errors
     /// The block has no SMs, or what [`BlockArgs::spec`] returns.
     pub fn spec_for(&self, sms: SmParams) -> Result<BlockSpec, ParamError> {
-        let has = parameters(&self.block, Encoding::Mask)?;
-        let limits = sms.limits();
-        let mut dispatch = self.dispatch;
-        dispatch.sms = dispatch.sms.or(Some(sms.sms()));
-        if has.contains(&"sm-ctas") {
-            for (given, profile) in [
-                (&mut dispatch.sm_ctas, limits.ctas()),
-                (&mut dispatch.sm_warps, limits.warps()),
-                (&mut dispatch.sm_registers, limits.registers()),
-                (&mut dispatch.sm_smem, limits.smem()),
-            ] {
-                *given = given.or(Some(profile.into()));
-            }
-        }
+        let dispatch = self.dispatch.or_sms(&self.block, sms)?;
         self.hardware.block(&self.block, self.window, self.slots, dispatch)
     }
 
@@ -154,6 +141,23 @@ pub struct DispatchArgs {
 }
 
 impl DispatchArgs {
+    /// The same with `sms` where the user named no others, as far as the block called `name` has limits.
+    pub fn or_sms(mut self, name: &str, sms: SmParams) -> Result<Self, ParamError> {
+        let limits = sms.limits();
+        self.sms = self.sms.or(Some(sms.sms()));
+        if parameters(name, Encoding::Mask)?.contains(&"sm-ctas") {
+            for (given, profile) in [
+                (&mut self.sm_ctas, limits.ctas()),
+                (&mut self.sm_warps, limits.warps()),
+                (&mut self.sm_registers, limits.registers()),
+                (&mut self.sm_smem, limits.smem()),
+            ] {
+                *given = given.or(Some(profile.into()));
+            }
+        }
+        Ok(self)
+    }
+
     /// The arbiter, where the user named one or its size.
     pub fn arbiter(self) -> ArbiterKind {
         match (self.arbiter, self.active) {

@@ -14,12 +14,13 @@ use windlass_cosim::latency::{Distribution, WindowReport};
 use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
-use windlass_gen::constraints::Constraints;
+use windlass_gen::constraints::{Constraints, period};
 use windlass_gen::netlist::{ENERGY_LABEL, Gates};
 use windlass_gen::report::area::{AreaOptions, AreaReport, area};
 use windlass_gen::report::liberty::Library;
 use windlass_gen::report::render::{
-    BlockEnergy, Design, Energy, EventEnergy, Fpga, Latency, Parameter, Report, Speedup, Speedups, Spread,
+    BlockEnergy, Design, Energy, EventEnergy, Fpga, Latency, MEASURED_ON, Parameter, Report, Speedup,
+    Speedups, Spread,
 };
 use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::report::{library, paper};
@@ -41,7 +42,7 @@ enum FlowArg {
 #[derive(Args)]
 pub struct ReportArgs {
     /// Report these blocks alone, without any simulation, instead of schedulers; `windlass gen --list` names all, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "gpu", "active"])]
+    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher"])]
     block: Vec<String>,
     /// The windows to compare, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
@@ -60,9 +61,10 @@ pub struct ReportArgs {
     /// Trace for latencies and speed-ups, or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
-    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
-    #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
-    gpu: String,
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; with --block, whose SMs the block has
+    /// [default: rtx3070; with --block: the sizes of `windlass gen`]
+    #[arg(long, value_name = "NAME|FILE")]
+    gpu: Option<String>,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
@@ -77,7 +79,7 @@ pub struct ReportArgs {
     flow: FlowArg,
     /// Clock period in ns, instead of that of the constraints; sizing aims at it, beyond which area counts, and without it goes as
     /// fast as it can
-    #[arg(long, value_name = "NS")]
+    #[arg(long, value_name = "NS", value_parser = period)]
     period: Option<f64>,
     /// Clocks and I/O budgets with which the designs are timed; by default the built-in ones
     #[arg(long, value_name = "FILE.toml")]
@@ -122,7 +124,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         report.command = command();
         return output.write(report);
     }
-    let profile = Profile::load(&args.gpu)?;
+    let profile = Profile::load(args.gpu.as_deref().unwrap_or("rtx3070"))?;
     let mut streams = Vec::new();
     for file in workload::files(&args.trace)? {
         streams.push(Stream::new(&workload::load(&file)?).map_err(|e| format!("{file}: {e}"))?);
@@ -250,6 +252,12 @@ fn energy(
     let Some(synthesis) = &design.synthesis else {
         return Err("--energy needs a netlist: use --flow quick or full".into());
     };
+    // Where one failed, none are kept.
+    if let Some(failure) = synthesis.results.iter().find_map(|r| r.failure.as_ref()) {
+        return Err(
+            format!("--energy needs a netlist, and none is kept where a mapping fails: {failure}").into()
+        );
+    }
     let path = netlist(synthesis, &synthesis.fastest, "json", &SynthOptions::default())
         .ok_or("the netlist is not in the cache any more; run the report again")?;
     let json = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -346,6 +354,10 @@ fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
         [arbiter] => Some(*arbiter),
         _ => return Err("--block takes one --arbiter".into()),
     };
+    let sms = match &args.gpu {
+        Some(gpu) => Some(Profile::load(gpu)?.sm_params()?),
+        None => None,
+    };
     let mut designs = Vec::new();
     for name in &args.block {
         let possible = parameters(name, Encoding::Ids { lanes: 1 })?;
@@ -360,7 +372,10 @@ fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
         };
         for &slots in &slots {
             for &window in &windows {
-                let dispatch = DispatchArgs { arbiter, ..DispatchArgs::default() };
+                let mut dispatch = DispatchArgs { arbiter, active: args.active, ..DispatchArgs::default() };
+                if let Some(sms) = sms {
+                    dispatch = dispatch.or_sms(name, sms)?;
+                }
                 let block = args.hardware.block(name, window, slots, dispatch)?;
                 let kind = window.map(|window| WindowKind::from(window).name());
                 let words = [Some(name.clone()), kind.map(String::from), slots.map(|n| n.to_string())];
@@ -391,7 +406,7 @@ fn scheduler_design(
         Parameter::new("retire ports", params.window().retire_ports()),
         Parameter::new("scheduled list", upstream.scheduled()),
         Parameter::new("encoding", upstream.encoding().name()),
-        Parameter::new("latencies measured on", engine.unwrap_or("nothing")),
+        Parameter::new(MEASURED_ON, engine.unwrap_or("nothing")),
     ];
     if let Encoding::Ids { lanes } = upstream.encoding() {
         parameters.insert(5, Parameter::new("ids per beat", lanes));

@@ -23,6 +23,7 @@ mod read;
 mod write;
 
 use names::{matches, near};
+pub use read::period;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;

@@ -487,5 +487,13 @@ fn in_range(range: &Range<f64>) -> String {
     format!("a number from {} to less than {}", range.start, range.end)
 }
 
+/// A clock period in ns as a text, in the range of those in a file.
+pub fn period(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ns) if PERIOD.contains(&ns) => Ok(ns),
+        _ => Err(format!("choose {} ns", in_range(&PERIOD))),
+    }
+}
+
 const PERIOD: Range<f64> = 0.001..1e6;
 const SHARE: Range<f64> = 0.0..1.0;
