@@ -1,12 +1,12 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
-use crate::cosim_command::{DispatcherArg, scheduler};
+use crate::cosim_command::{DispatcherArg, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, run_report, workload};
 use clap::{Args, ValueEnum};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use windlass_cosim::decider::SchedulerDecider;
@@ -15,6 +15,7 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::real;
 use windlass_cuda::CudaDevice;
 use windlass_gen::new_file::NewFile;
+use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Overlap,
@@ -241,13 +242,6 @@ fn costs(profile: &Profile) -> Costs {
     })
 }
 
-/// Says on a terminal what long work is at; elsewhere, nothing.
-fn progress(text: &str) {
-    if std::io::stderr().is_terminal() {
-        eprintln!("{text}");
-    }
-}
-
 /// Runs it.
 pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let policies = policies(&args.policy)?;
@@ -268,68 +262,100 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         false => None,
     };
     let files = workload::files(&args.files)?;
-    let mut report = run_report::Report::new(repeats);
-    let mut stdout = std::io::stdout().lock();
-    let mut outcome = Outcome::Done;
-    for (i, file) in files.iter().enumerate() {
-        if files.len() > 1 {
-            progress(&format!("[{}/{}] {file}", i + 1, files.len()));
-        }
-        let mut trace = workload::load(file)?;
-        if let Some(budget) = args.rename {
-            let Renamed { trace: renamed, .. } = rename(&trace, budget);
-            trace = renamed;
-        }
-        let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
-        if stream.kernels().iter().any(|k| k.part.is_some()) {
-            eprintln!(
-                "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
-            );
-        }
-        let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
-        let (program, estimates) =
-            real::program(&stream, &profile, scale).map_err(|e| format!("{file}: {e}"))?;
-        if scale > 1 {
-            eprintln!(
-                "note: {file}: memory divided by {scale}, overlaps kept: {} of {} MiB",
-                program.words() >> 18,
-                program.stream_bytes() >> 20
-            );
-        }
-        let run = One { args, policies: &policies, repeats, profile: &profile, stream: &stream };
-        let result = run.run(Arc::new(program), estimates, decider.as_deref_mut())?;
-        if result.is_wrong() {
-            outcome = Outcome::Wrong;
-        }
-        if args.json {
-            report.runs.push(result);
-        } else {
-            writeln!(stdout, "{}", result.table())?;
-        }
+    if files.len() > 1 && args.timeline.is_some() {
+        return Err("--timeline holds one run: give one trace".into());
     }
-    if args.json {
+    // The model has no profile of this machine's processors.
+    let predict = args.compare && args.executor == ExecutorArg::Cuda;
+    let model = predict.then(|| scheduler(args.hardware, args.window, args.slots)).and_then(|params| {
+        params.map_err(|error| eprintln!("note: the device model predicts nothing: {error}")).ok()
+    });
+    let all = All { args, policies: &policies, repeats, profile: &profile, model };
+    let mut report = run_report::Report::new(repeats);
+    let outcome = all.run(&files, decider.as_deref_mut(), &mut report);
+    // What is finished was costly, also where a later run could not.
+    if args.json && (outcome.is_ok() || !report.runs.is_empty()) {
+        let mut stdout = std::io::stdout().lock();
         serde_json::to_writer(&mut stdout, &report)?;
         writeln!(stdout)?;
     }
-    Ok(outcome)
+    outcome
 }
 
-/// One stream under all policies.
-struct One<'a> {
+/// The runs of a command.
+struct All<'a> {
     args: &'a RunArgs,
     policies: &'a [Policy],
     repeats: usize,
     profile: &'a Profile,
-    stream: &'a Stream,
+    /// The scheduler of the device model that predicts, if it does.
+    model: Option<SchedulerParams>,
 }
 
-impl One<'_> {
+impl All<'_> {
+    /// The traces, one after another; with `--json` they are in `report`, else printed.
     fn run(
         &self,
+        files: &[String],
+        mut decider: Option<&mut (dyn Decider + 'static)>,
+        report: &mut run_report::Report,
+    ) -> Result<Outcome, Failure> {
+        let args = self.args;
+        let mut stdout = std::io::stdout().lock();
+        let mut outcome = Outcome::Done;
+        for (i, file) in files.iter().enumerate() {
+            if files.len() > 1 {
+                progress(&format!("[{}/{}] {file}", i + 1, files.len()));
+            }
+            let mut trace = workload::load(file)?;
+            if let Some(budget) = args.rename {
+                let Renamed { trace: renamed, .. } = rename(&trace, budget);
+                trace = renamed;
+            }
+            let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
+            if stream.kernels().iter().any(|k| k.part.is_some()) {
+                eprintln!(
+                    "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
+                );
+            }
+            let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
+            let (program, estimates) =
+                real::program(&stream, self.profile, scale).map_err(|e| format!("{file}: {e}"))?;
+            if scale > 1 {
+                eprintln!(
+                    "note: {file}: memory divided by {scale}, overlaps kept: {} of {} MiB",
+                    program.words() >> 18,
+                    program.stream_bytes() >> 20
+                );
+            }
+            let result = self.one(&stream, Arc::new(program), estimates, decider.as_deref_mut())?;
+            if result.is_wrong() {
+                outcome = Outcome::Wrong;
+            }
+            if args.json {
+                report.runs.push(result);
+            } else {
+                writeln!(stdout, "{}", result.table())?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// One stream under all policies.
+    fn one(
+        &self,
+        stream: &Stream,
         program: Arc<Program>,
         estimates: Vec<Estimate>,
         mut decider: Option<&mut (dyn Decider + 'static)>,
     ) -> Result<run_report::Run, Failure> {
+        // Before the runs: a path that cannot be written must not cost their results.
+        let named =
+            |path: &Path, e: std::io::Error| format!("{}: {e}; choose another --timeline", path.display());
+        let timeline = match &self.args.timeline {
+            Some(path) => Some((path, NewFile::create(path).map_err(|e| named(path, e))?)),
+            None => None,
+        };
         let args = self.args;
         let device = open(args, &program)?;
         let mut declared = Declarations::new(&program);
@@ -386,13 +412,15 @@ impl One<'_> {
                 report.defined = Some(found == digest_of(program.serial_image()));
             }
         }
+        let mut times = Vec::new();
         for _ in 0..self.repeats {
             for measured in &mut report.policies {
                 let policy = measured.policy;
                 let decider = decider.as_deref_mut().map(|d| d as &mut dyn Decider);
                 let counts =
                     runner.run(policy, decider).map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
-                measured.add(counts, &device.times()?);
+                times = device.times()?;
+                measured.add(counts, &times);
                 let Some(serial) = serial else { continue };
                 measured.verified += 1;
                 if measured.difference.is_none() && device.digest()? != serial {
@@ -406,18 +434,12 @@ impl One<'_> {
         for measured in &mut report.policies {
             measured.overlap_chosen = runner.chosen(measured.policy);
         }
-        if let Some(path) = &args.timeline
-            && let Some(last) = self.policies.last()
-        {
-            let named = |e: std::io::Error| format!("{}: {e}; choose another --timeline", path.display());
-            let mut file = NewFile::create(path).map_err(named)?;
-            run_report::timeline(&mut file, *last, &program, &device.times()?).map_err(named)?;
-            file.keep().map_err(named)?;
+        if let (Some((path, mut file)), Some(last)) = (timeline, self.policies.last()) {
+            run_report::timeline(&mut file, *last, &program, &times).map_err(|e| named(path, e))?;
+            file.keep().map_err(|e| named(path, e))?;
         }
-        // The model has no profile of this machine's processors.
-        if args.compare && args.executor == ExecutorArg::Cuda {
-            let params = scheduler(args.hardware, args.window, args.slots)?;
-            report.predict(self.profile, self.stream, args.streams as usize, params);
+        if let Some(params) = self.model {
+            report.predict(self.profile, stream, args.streams as usize, params);
         }
         report.finish();
         Ok(report)
