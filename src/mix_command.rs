@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use windlass_gen::new_file::save;
 use windlass_runtime::ktrace::{Compression, Writer};
-use windlass_runtime::mix::{Mix, Shape};
+use windlass_runtime::mix::{Mix, MixError, Shape};
 
 /// The data flow within a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,7 +41,7 @@ pub struct MixArgs {
     /// Independent tiles [default: 8, 4, 16]
     #[arg(long, value_name = "N")]
     tiles: Option<u32>,
-    /// CTAs of each GEMM, a multiple of 4 [default: 128]
+    /// CTAs of each GEMM, a multiple of 4 from 4 to 16384 [default: 128]
     #[arg(long, value_name = "N")]
     ctas: Option<u32>,
     /// Where to write; without it, stdout
@@ -58,7 +58,13 @@ pub fn run(args: &MixArgs) -> Result<Outcome, Failure> {
         tiles: args.tiles.unwrap_or(default.tiles),
         ctas: args.ctas.unwrap_or(default.ctas),
     };
-    let trace = mix.trace()?;
+    let trace = mix.trace().map_err(|error| match error {
+        MixError::OutOfRange { parameter: "ctas", .. } | MixError::NotAMultiple { .. } => {
+            let (min, max) = Mix::CTAS.into_inner();
+            format!("{error}: a multiple of 4 from {min} to {max}")
+        }
+        error => error.to_string(),
+    })?;
     let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
     writer.trace(&trace)?;
     let text = writer.finish()?;

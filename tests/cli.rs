@@ -286,7 +286,8 @@ fn cosim_names_what_it_does_not_know() {
         &["no policy `magic`", "serial, streams, graph, window, ideal"],
     );
     fails(&["cosim", "--gpu", "rtx9999"], 2, &["rtx9999", "rtx3070"]);
-    fails(&["cosim", "nowhere.ktrace.jsonl"], 2, &["nowhere.ktrace.jsonl"]);
+    fails(&["cosim", "brax"], 2, &["brax: No such file", "built in: brax-v1-ant-b256, mix-pipeline"]);
+    fails(&["cosim", "workloads"], 2, &["`run`, `report` and `explore` take folders"]);
     fails(&["cosim", "--dispatcher", "behavioural", "--wave", "x.vcd"], 2, &["no waveform"]);
     fails(&["cosim", "--arbiter", "single,typed", "--wave", "x.vcd"], 2, &["one run", "--arbiter typed"]);
     fails(&["cosim", "--active", "3", "--policy", "window"], 2, &["active = 3", "1, 2, 4"]);
@@ -452,6 +453,10 @@ fn report_against_a_baseline() {
     fails(&["report", "--from", "Cargo.toml"], 2, &["Cargo.toml is not a report"]);
     fails(&["report", "--from", STORED, "--margin", "2%"], 2, &["--baseline"]);
     fails(&["report", "--from", STORED, "--baseline", STORED, "--margin", "x"], 2, &["not a margin"]);
+    fails(&["report", "--from", STORED, "--gpu", "h100"], 2, &["--from", "--gpu"]);
+    for period in ["0", "-1", "nan"] {
+        fails(&["report", &format!("--period={period}")], 2, &["--period", "0.001 to less than 1000000"]);
+    }
 }
 
 #[test]
@@ -570,6 +575,7 @@ fn trace_bounds_a_stream_once_renamed() {
     fails(&["trace", "--figure", "f.svg"], 2, &["--rename"]);
     fails(&["trace", "--rename", "0", "--figure", "/nowhere/f.svg"], 2, &["/nowhere/f.svg"]);
     fails(&["cosim", "--rename", "1.5"], 2, &["`1.5` is no budget"]);
+    fails(&["trace", "mix-fork", "--rename", "1M", "--figure", "x.png"], 2, &["x.png", "FILE.svg"]);
 }
 
 #[test]
@@ -592,6 +598,44 @@ fn cosim_runs_a_stream_that_was_renamed() {
     );
     let text = succeeds(&[&common[..], &["--rename", "1x", "mix-fork", "mix-reduction"]].concat());
     assert_eq!(text.matches("renaming, budget 1x: ").count(), 2, "{text}");
+}
+
+#[test]
+fn report_of_blocks_takes_the_sms_of_a_gpu() {
+    let top = |more: &[&str]| {
+        let args = ["report", "--no-area", "--json", "--block"];
+        json(&succeeds(&[&args[..], more].concat()))["designs"][0]["top"].to_string()
+    };
+    assert!(top(&["sm_partitions"]).contains("_s132_"));
+    assert!(top(&["sm_partitions", "--gpu", "a100"]).contains("_s108_"));
+    assert!(top(&["cta_arbiter_typed", "--gpu", "a100", "--active", "4"]).contains("_k4"));
+    fails(&["report", "--block", "find_first", "--gpu", "a100"], 2, &["no parameter sms"]);
+}
+
+#[test]
+fn json_has_what_was_finished_before_a_run_could_not() {
+    for command in ["cosim", "run"] {
+        let output = windlass(&[command, "mix-fork", "nowhere", "--policy", "serial", "--json"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert_eq!(json(&stdout(&output))["runs"][0]["trace"], "mix-fork");
+        fails(&[command, "nowhere", "--policy", "serial", "--json"], 2, &["nowhere"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_no_unicode_is_a_path() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(["explore", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--sms", "8"]);
+    command
+        .args(["--window", "matrix", "--arbiter", "single", "--workloads", "mix-fork", "--out"])
+        .arg(&path);
+    let output = command.output().unwrap_or_else(|e| panic!("{e}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(path.join("explore.json").exists());
 }
 
 #[test]
@@ -740,6 +784,7 @@ fn mix_writes_a_file_that_says_how_it_was_made() {
 fn mix_says_what_is_possible() {
     fails(&["mix", "pipeline", "--stages", "65"], 2, &["stages = 65 is outside 2..=64 for a pipeline"]);
     fails(&["mix", "fork", "--ctas", "46"], 2, &["ctas = 46", "choose 44 or 48"]);
+    fails(&["mix", "fork", "--ctas", "3"], 2, &["ctas = 3", "a multiple of 4 from 4 to 16384"]);
     fails(&["mix", "ring"], 2, &["ring", "pipeline, reduction, fork"]);
     fails(&["mix", "fork", "--out", "/proc/nowhere/m"], 2, &["/proc/nowhere/m", "--out"]);
 }
@@ -840,6 +885,20 @@ fn run_notices_wrong_hazards() {
     let difference = &found["runs"][0]["policies"][1]["difference"];
     assert!(difference["words"].as_u64() > Some(0), "{found}");
     assert_ne!(difference["serial"], difference["found"], "{found}");
+}
+
+/// The serial run that a difference is held against is none of the timeline's.
+#[test]
+fn the_timeline_is_that_of_the_last_policy_where_its_memory_is_wrong() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let file = directory.path().join("timeline.json");
+    let out = file.to_string_lossy();
+    let args = ["run", "--verify", "--no-work", "--dispatcher", "software", "--strict-algorithm1"];
+    windlass(&[&args[..], &["--policy", "serial,window", "--threads", "4", "--timeline", &out]].concat());
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{e}"));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+    let events = value["traceEvents"].as_array().expect("an array");
+    assert!(events.iter().any(|e| e["tid"].as_u64() > Some(0)), "kernels overlap under `window`");
 }
 
 #[test]
@@ -996,7 +1055,8 @@ fn run_says_what_is_possible() {
     fails(&["run", "--in-flight", "513", "--policy", "serial"], 2, &["in-flight = 513", "4 to 512"]);
     fails(&["run", "--lookahead", "0", "--policy", "serial"], 2, &["lookahead = 0", "1 or more"]);
     fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
-    fails(&["run", "nowhere.ktrace.jsonl", "--policy", "serial"], 2, &["nowhere.ktrace.jsonl"]);
+    fails(&["run", "nowhere", "--policy", "serial"], 2, &["nowhere: No such file", "built in: brax"]);
+    fails(&["run", "workloads", "--timeline", "t.json"], 2, &["--timeline", "one trace"]);
 }
 
 #[test]
@@ -1020,6 +1080,8 @@ fn prove_says_what_holds() {
     let said = windlass(&["prove", "--block", "window_matrix", "--slots", "4", "--covers", "1"]);
     assert_eq!(said.status.code(), Some(1), "{said:?}");
     assert!(String::from_utf8_lossy(&said.stdout).contains("NOT REACHED in 1 cycles"), "{said:?}");
+    fails(&["prove", "--depth", "0"], 2, &["--depth", "1..=10000"]);
+    fails(&["prove", "--covers", "10001"], 2, &["--covers", "0..=10000"]);
     fails(&["prove", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
 }
 
