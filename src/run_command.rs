@@ -323,9 +323,9 @@ impl All<'_> {
                 real::program(&stream, self.profile, scale).map_err(|e| format!("{file}: {e}"))?;
             if scale > 1 {
                 eprintln!(
-                    "note: {file}: memory divided by {scale}, overlaps kept: {} of {} MiB",
-                    program.words() >> 18,
-                    program.stream_bytes() >> 20
+                    "note: {file}: memory divided by {scale}, overlaps kept: {:.1} of {:.1} MiB",
+                    program.words() as f64 / f64::from(1 << 18),
+                    program.stream_bytes() as f64 / f64::from(1 << 20)
                 );
             }
             let result = self.one(&stream, Arc::new(program), estimates, decider.as_deref_mut())?;
