@@ -66,8 +66,12 @@ fn file_name(module: &Module) -> String {
 /// The design's files: name and text, the Verilog first, in the order in which tools should read them.
 pub fn files(design: &Design) -> Vec<(String, String)> {
     let top = design.top();
-    let verilog: Vec<(String, String)> =
-        design.modules.iter().map(|m| (file_name(m), format!("{}\n{}", design.header(m), m.text))).collect();
+    // A misspelt name must not become a wire; what is read after the file may count on it.
+    let text = |m: &Module| {
+        let header = design.header(m);
+        format!("{header}\n`default_nettype none\n\n{}\n`default_nettype wire\n", m.text)
+    };
+    let verilog: Vec<(String, String)> = design.modules.iter().map(|m| (file_name(m), text(m))).collect();
     let names: Vec<&str> = verilog.iter().map(|(name, _)| name.as_str()).collect();
     let list = names.iter().map(|name| format!("{name}\n")).collect::<String>();
     let core = core_file(top, &names);
