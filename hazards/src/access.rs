@@ -31,7 +31,8 @@ impl Buffer {
 
     /// From [`Buffer::to_bits`]. Bits that no engine gave are refused as [`Error::UnknownBuffer`] when they are used.
     pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
+        // Where an access has its kind, no buffer has bits: all of them are a kind that there is not.
+        Self(if bits & KIND == 0 { bits } else { bits | KIND })
     }
 }
 
@@ -64,7 +65,7 @@ impl Access {
 
     /// `bytes` bytes from `offset` into a buffer; none where `bytes` is 0.
     pub const fn view(buffer: Buffer, offset: u64, bytes: u64) -> Self {
-        Self { head: buffer.0 & !KIND | VIEW, offset, bytes }
+        Self { head: buffer.0 | VIEW, offset, bytes }
     }
 
     /// `bytes` bytes from an address; none where `bytes` is 0.

@@ -192,6 +192,8 @@ impl Memory {
     #[inline(always)]
     pub fn simple(&mut self, access: &Access) -> Option<Piece> {
         let (addr, bytes) = match access.target() {
+            // Buffers without an address are above the limit, and not to be found by one.
+            Target::Raw(addr, _) if addr >= ADDRESS_LIMIT => return None,
             Target::Raw(addr, bytes) => (addr, bytes),
             Target::Whole(buffer) | Target::View(buffer, ..) => {
                 let region = self.regions.get(usize::from(buffer.0 as u16))?;

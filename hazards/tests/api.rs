@@ -140,6 +140,18 @@ fn errors_change_nothing_and_name_the_remedy() {
             refused(&[a.into()], &[Buffer::from_bits(bits).into()]),
             Error::UnknownBuffer { buffer: bits }
         );
+        // As many bits as name a buffer, and some that no buffer has.
+        for kind in [1u64, 2, 3, 0xFFFF] {
+            let forged = Buffer::from_bits(b.to_bits() | kind << 16);
+            for access in [forged.into(), Access::view(forged, 0, 8)] {
+                assert!(matches!(refused(&[access], &[]), Error::UnknownBuffer { .. }), "{kind} {access:?}");
+            }
+        }
+        // Where the engine keeps buffers without an address is nobody's to name.
+        for access in [Access::raw(1 << 63, 8), Access::raw((1 << 63) + 1, 1), Access::raw((1 << 63) - 1, 2)]
+        {
+            assert!(matches!(refused(&[access], &[]), Error::RangeOverflow { .. }), "{access:?}");
+        }
         assert_eq!(refused(&[a.into(); 300], &[]), Error::TooManySegments);
         assert!(matches!(refused(&[a.into(); 100], &[]), Error::SpillFull { segments: 100, .. }));
         // Nothing of these stayed.
