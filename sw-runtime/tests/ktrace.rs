@@ -380,6 +380,13 @@ fn an_index_that_does_not_count_up() {
 }
 
 #[test]
+fn no_index_comes_after_the_last() {
+    let last = KERNEL.replace(r#""i":0"#, &format!(r#""i":{}"#, u64::MAX));
+    let text = said(body(&[&last, &last]));
+    assert!(text.contains("t:2: field `i`") && !text.contains("t:3"), "{text}");
+}
+
+#[test]
 fn a_missing_index_counts_all_the_same() {
     let missing = KERNEL.replace(r#""i":0,"#, "");
     let next = KERNEL.replace(r#""i":0"#, r#""i":1"#);

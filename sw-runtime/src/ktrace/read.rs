@@ -283,7 +283,7 @@ impl<R: BufRead> Reader<R> {
         self.kernels += 1;
         let expected = self.next_index;
         // Set first, and to what the line says: one faulty line is one error, not one for each that follows.
-        self.next_index = expected + 1;
+        self.next_index = expected.saturating_add(1);
         let index = fields.integer("i")?;
         self.next_index = index.saturating_add(1);
         let kernel = Kernel {
