@@ -269,6 +269,41 @@ fn a_kernel_that_does_not_end_ends_every_policy() {
     });
 }
 
+/// What [`a_policy_whose_threads_run_out_says_so`] runs where there is memory for some threads only.
+#[test]
+#[ignore = "the other runs it"]
+fn more_streams_than_threads() {
+    let program = program(&mut Random(1), 30);
+    let declared = Declarations::new(&program);
+    let options_of = CpuOptions { threads: 1, streams: 1024, ..CpuOptions::default() };
+    let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
+    let result = run(Policy::StreamsAce, &device, &program, &declared, &Options::default(), None);
+    assert!(matches!(result, Err(RunError::Thread { what: "a stream", .. })), "{result:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_policy_whose_threads_run_out_says_so() {
+    let limited = "ulimit -v 8388608; exec \"$0\" --exact more_streams_than_threads --ignored";
+    let this = std::env::current_exe().unwrap_or_else(|e| panic!("{e}"));
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", limited])
+        .arg(this)
+        // Stacks of so many bytes, for less than a hundred threads; what is left is enough for the rest.
+        .env("RUST_MIN_STACK", (128 << 20).to_string())
+        .spawn()
+        .unwrap_or_else(|e| panic!("{e}"));
+    for _ in 0..600 {
+        if let Some(status) = child.try_wait().unwrap_or_else(|e| panic!("{e}")) {
+            assert!(status.success(), "{status}");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let _ = child.kill();
+    panic!("it waits for ever");
+}
+
 /// What overlap is worth in a stretch does not depend on how long the run has been going.
 #[test]
 fn kernels_that_are_worth_overlapping_do_late_in_a_run_too() {

@@ -5,7 +5,7 @@ use crate::run::device::Device;
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
 use std::collections::BTreeSet;
-use std::sync::{Barrier, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use windlass_hazards::Slot;
 
 struct Window<'a> {
@@ -16,6 +16,9 @@ struct Window<'a> {
     next: usize,
     section: usize,
     launches: u64,
+    /// Threads that are there, and whether they may begin.
+    arrived: u32,
+    begun: bool,
     error: Option<RunError>,
 }
 
@@ -53,13 +56,25 @@ pub(super) fn run(
     meter: &mut Meter,
 ) -> Result<(), RunError> {
     let checker = Checker::new(declared, options.window)?;
-    let window = Window { checker, ready: BTreeSet::new(), next: 0, section: 0, launches: 0, error: None };
+    let window = Window {
+        checker,
+        ready: BTreeSet::new(),
+        next: 0,
+        section: 0,
+        launches: 0,
+        arrived: 0,
+        begun: false,
+        error: None,
+    };
     let (window, changed) = (Mutex::new(window), Condvar::new());
     let lock = || window.lock().unwrap_or_else(PoisonError::into_inner);
-    let barrier = Barrier::new(device.streams() as usize + 1);
     let work = |stream: u32| {
-        barrier.wait();
         let mut window = lock();
+        window.arrived += 1;
+        changed.notify_all();
+        while !window.begun {
+            window = changed.wait(window).unwrap_or_else(PoisonError::into_inner);
+        }
         loop {
             if window.error.is_none()
                 && let Err(error) = window.fill(program)
@@ -97,18 +112,19 @@ pub(super) fn run(
                 .name(format!("windlass-stream-{stream}"))
                 .spawn_scoped(scope, move || work(stream));
             if let Err(error) = spawned {
-                // The threads that wait at the barrier would wait for ever.
                 let thread = RunError::Thread { what: "a stream", reason: error.to_string() };
                 lock().error.get_or_insert(thread);
-                for _ in stream..device.streams() {
-                    scope.spawn(|| barrier.wait());
-                }
                 break;
             }
         }
-        // Before the threads go: this one may be slow to come back from the barrier.
+        let mut window = lock();
+        while window.error.is_none() && window.arrived < device.streams() {
+            window = changed.wait(window).unwrap_or_else(PoisonError::into_inner);
+        }
         meter.start();
-        barrier.wait();
+        // Where there are too few threads, they see the error and end.
+        window.begun = true;
+        changed.notify_all();
     });
     let mut window = lock();
     meter.counts.launches = window.launches;
