@@ -8,11 +8,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use windlass_runtime::host::{Encoding, Packet};
 use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
-    ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate,
-    GraphId, GraphShape, KernelTime, Options, Overlap, Policy, Program, RunError, Runner, SoftwareDecider,
-    Work,
+    ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Decision, Declarations, Device, DeviceError,
+    Estimate, GraphId, GraphShape, KernelTime, Options, Overlap, Policy, Program, RunError, Runner,
+    SoftwareDecider, Work,
 };
 
 /// One run.
@@ -267,6 +268,46 @@ fn a_kernel_that_does_not_end_ends_every_policy() {
             });
         }
     });
+}
+
+/// Fails after some steps, while kernels run.
+struct Fails(SoftwareDecider, usize);
+
+impl Decider for Fails {
+    fn name(&self) -> String {
+        "fails".into()
+    }
+    fn encoding(&self) -> Encoding {
+        self.0.encoding()
+    }
+    fn scheduled(&self) -> usize {
+        self.0.scheduled()
+    }
+    fn reset(&mut self) -> Result<(), String> {
+        self.0.reset()
+    }
+    fn step(&mut self, packet: Option<&Packet>, retired: &[u8], ready: bool) -> Result<Decision, String> {
+        self.1 = self.1.checked_sub(1).ok_or("it fails")?;
+        self.0.step(packet, retired, ready)
+    }
+}
+
+#[test]
+fn kernels_in_flight_have_ended_when_a_run_fails() {
+    let mut random = Random(seed());
+    let kernels = kernels(&mut random, 30);
+    let work = vec![Work { cta_ns: 20_000_000, ..Work::default() }; 30];
+    let program = Arc::new(Program::new("slow", &[&kernels], &work, 1).unwrap_or_else(|e| panic!("{e}")));
+    let declared = Declarations::new(&program);
+    let device = CpuDevice::new(program.clone(), CpuOptions { threads: 2, ..CpuOptions::default() });
+    let device = device.unwrap_or_else(|e| panic!("{e}"));
+    let mut fails = Fails(decider(8), 6);
+    let result = run(Policy::Window, &device, &program, &declared, &Options::default(), Some(&mut fails));
+    assert!(matches!(result, Err(RunError::Decider(_))), "{result:?}");
+    let then = device.times();
+    assert!(then.iter().flatten().any(|t| t.end > 0), "some had started");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(device.times(), then);
 }
 
 /// What [`a_policy_whose_threads_run_out_says_so`] runs where there is memory for some threads only.

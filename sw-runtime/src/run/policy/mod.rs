@@ -400,7 +400,7 @@ impl<'a> Runner<'a> {
     /// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.
     ///
     /// # Errors
-    /// [`RunError`]; kernels in flight have then ended, or the device is lost.
+    /// [`RunError`]; kernels in flight have then ended, or the device is lost until it is reset.
     pub fn run(&mut self, policy: Policy, decider: Option<&mut dyn Decider>) -> Result<Counts, RunError> {
         let overlap = self.chosen(policy).unwrap_or(self.options.overlap);
         let Self { device, program, declared, options, tried, cache } = self;
@@ -427,6 +427,12 @@ impl<'a> Runner<'a> {
             },
         };
         meter.stop();
+        match &result {
+            // The watchdog has waited long enough.
+            Ok(()) | Err(RunError::Device(DeviceError::Timeout { .. })) => {}
+            // What was launched before the error ends; where a stream fails to, the device is lost.
+            Err(_) => _ = (0..device.streams()).try_for_each(|stream| device.synchronise(stream)),
+        }
         built.into_iter().for_each(|graph| device.destroy_graph(graph));
         result?;
         tried.iter_mut().filter(|t| t.policy == policy).for_each(|t| t.watch(meter.counts.wall_ns));
