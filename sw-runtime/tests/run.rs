@@ -500,6 +500,8 @@ fn what_a_device_does_not_have_is_an_error() {
             device.launch(8, 0, false),
             device.launch(0, 3, false),
             device.record(8, 0),
+            device.record(0, u32::MAX),
+            device.record(0, (1 << 24) - 1),
             device.mark(8, 1),
             device.launch_graph(0, graph),
             device.launch_graph(0, GraphId(7)),

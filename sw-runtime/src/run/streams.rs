@@ -44,6 +44,9 @@ pub(super) type Lacking = &'static str;
 const NO_STREAM: Lacking = "a stream of that number";
 const NO_KERNEL: Lacking = "a kernel of that number";
 
+/// Events there can be: as many as of a `CudaDevice`. A wild number must not take all memory.
+const MAX_EVENTS: usize = (1 << 24) - 1;
+
 /// All streams of a device.
 #[derive(Default)]
 pub(super) struct Streams {
@@ -95,6 +98,9 @@ impl Streams {
     }
 
     pub(super) fn record(&mut self, stream: u32, event: u32) -> Result<(), Lacking> {
+        if event as usize >= MAX_EVENTS {
+            return Err("that many events");
+        }
         let record = self.records.len();
         self.give(stream, Op::Record(record))?;
         self.records.push(false);
