@@ -9,9 +9,17 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, Error, EventKind, Executor, Failure, Immediate, Kernel,
-    Options, Policy, Registered, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
+    Allocator, Buffer, Cause, Completions, Cpu, ElementKind, Error, Event, EventKind, Executor, Failure,
+    HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy, Registered, Runtime, Schedule,
+    Started, Task, Ticket, Token, View, Violation,
 };
+
+/// What a call gives that must not wait for ever.
+fn in_time<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, waits) = channel();
+    std::thread::spawn(move || done.send(call()));
+    waits.recv_timeout(Duration::from_secs(60)).expect("it panicked, or never came back")
+}
 
 struct Rng(u64);
 
@@ -450,6 +458,103 @@ fn a_kernel_that_is_completed_twice_is_told_and_ends_nothing_else() {
     assert!(matches!(error, Error::CompletedTwice { kernel } if kernel < 199), "{error}");
     rt.synchronize().unwrap();
     assert_eq!(rt.read(x).unwrap(), [200]);
+}
+
+/// Does what `Cpu` does, except where a test asks for something else.
+struct Odd {
+    inner: Cpu,
+    allocator: Arc<dyn Allocator>,
+    before_start: fn(),
+}
+
+impl Odd {
+    fn new(allocator: impl Allocator + 'static, before_start: fn()) -> Self {
+        Self { inner: Cpu::new(2).unwrap(), allocator: Arc::new(allocator), before_start }
+    }
+}
+
+impl Executor for Odd {
+    fn name(&self) -> String {
+        "odd".into()
+    }
+    fn concurrency(&self) -> usize {
+        self.inner.concurrency()
+    }
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        self.allocator.clone()
+    }
+    fn connect(&mut self, completions: Completions) {
+        self.inner.connect(completions);
+    }
+    fn start(&mut self, task: Task<'_>) -> Started {
+        (self.before_start)();
+        self.inner.start(task)
+    }
+}
+
+/// Gives memory of one element, or such as a test asks for.
+struct Gives(fn() -> Arc<dyn Memory>);
+
+impl Allocator for Gives {
+    fn allocate(&self, _: usize, _: ElementKind) -> Result<Arc<dyn Memory>, String> {
+        Ok(self.0())
+    }
+}
+
+#[test]
+fn memory_that_is_not_what_was_asked_for_is_not_touched() {
+    for (gives, problem) in [
+        (Gives(|| Arc::new(HostMemory::new(1, ElementKind::I32).unwrap())), "16 bytes"),
+        (Gives(|| Arc::new(HostMemory::new(4096, ElementKind::U8).unwrap())), "u8"),
+    ] {
+        let mut rt = Runtime::builder().executor(Odd::new(gives, || {})).build().unwrap();
+        let look =
+            Kernel::new("look").read("x").body(|cta| cta.read::<i32>(0).map(|_| ()).map_err(Into::into));
+        let look = rt.register(look).unwrap();
+        let x = rt.buffer::<i32>(1000).unwrap();
+        rt.launch(look, 1, 1, args![x]).unwrap();
+        let failures = failures(rt.synchronize());
+        let text = failures[0].cause.to_string();
+        assert!(text.contains(problem), "{text}");
+    }
+}
+
+#[test]
+fn a_buffer_in_a_released_ones_place_is_not_taken_for_it() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let (go, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let slow = Kernel::new("slow").read_write("x").body(move |_| Ok(wait.lock().unwrap().recv()?));
+    // Does not say that it reads b.
+    let careless = Kernel::new("careless").read_write("x").read("b");
+    let careless = careless
+        .access(|launch, accesses| accesses.read_write(0, 0..launch.bytes(0)))
+        .body(|cta| cta.read::<u8>(1).map(|_| ()).map_err(Into::into));
+    let (slow, careless) = (rt.register(slow).unwrap(), rt.register(careless).unwrap());
+    let (x, y) = (rt.buffer::<u8>(16).unwrap(), rt.buffer::<u8>(16).unwrap());
+    let b = rt.buffer::<u8>(1 << 20).unwrap();
+    rt.launch(slow, 1, 1, args![x]).unwrap();
+    rt.launch(careless, 1, 1, args![x, b.slice(1 << 19..1 << 20)]).unwrap();
+    rt.release(b).unwrap();
+    // Comes after the release, which waits for nothing.
+    rt.read(y).unwrap();
+    let c = rt.buffer::<u8>(16).unwrap();
+    go.send(()).unwrap();
+    let failures = failures(rt.synchronize());
+    let text = failures[0].cause.to_string();
+    assert!(text.contains("the buffer of argument 1 is not here any more"), "{text}");
+    rt.write(x, &[0; 16]).unwrap();
+    // An empty view needs no buffer.
+    let (go, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let slow = Kernel::new("slow").read_write("x").body(move |_| Ok(wait.lock().unwrap().recv()?));
+    let slow = rt.register(slow).unwrap();
+    rt.launch(slow, 1, 1, args![x]).unwrap();
+    rt.launch(careless, 1, 1, args![x, c.slice(16..16)]).unwrap();
+    rt.release(c).unwrap();
+    rt.read(y).unwrap();
+    go.send(()).unwrap();
+    rt.synchronize().unwrap();
 }
 
 #[test]

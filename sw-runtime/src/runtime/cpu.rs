@@ -117,11 +117,18 @@ fn job(task: &Task<'_>) -> Result<Job, Cause> {
                 let memory = task.buffer(position).map(|(memory, ..)| memory.clone());
                 let memory = memory
                     .and_then(|memory| (memory as Arc<dyn Any + Send + Sync>).downcast::<HostMemory>().ok());
-                if memory.is_none() && part.bytes > 0 {
+                match &memory {
+                    // An empty view needs none.
+                    None if part.bytes == 0 => {}
                     // Released, for want of a declared access to it; or another executor's.
-                    return Err(Cause::Executor(format!(
-                        "the buffer of argument {position} is not here any more"
-                    )));
+                    None => {
+                        let gone = format!("the buffer of argument {position} is not here any more");
+                        return Err(Cause::Executor(gone));
+                    }
+                    // An allocator of the application's own may have given less than was asked for.
+                    Some(memory) => memory.holds(&part).map_err(|problem| {
+                        Cause::Executor(format!("the buffer of argument {position}: {problem}"))
+                    })?,
                 }
                 let mode = task.kernel.params.get(position).and_then(|p| p.mode).unwrap_or(Mode::Read);
                 let touched = task.check.then(|| Touched::new(part.bytes, memory.as_deref()));

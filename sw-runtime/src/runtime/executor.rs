@@ -70,11 +70,20 @@ impl Task<'_> {
         }
     }
 
+    /// Bytes of an argument that is a buffer, also of one that was released; `None` for a number. Where there are none, no memory is
+    /// needed.
+    pub fn bytes(&self, arg: usize) -> Option<u64> {
+        match self.args.get(arg)?.0 {
+            ArgKind::Buffer(part) => Some(part.bytes),
+            ArgKind::Value { .. } => None,
+        }
+    }
+
     /// Memory, first byte and size of an argument that is a buffer; `None` for a number, and for a buffer that
     /// was released, which can only be where the kernel has declared no access to it.
     pub fn buffer(&self, arg: usize) -> Option<(&Arc<dyn Memory>, u64, u64)> {
         let ArgKind::Buffer(part) = self.args.get(arg)?.0 else { return None };
-        Some((self.buffers.memory(part.buffer.index)?, part.offset, part.bytes))
+        Some((self.buffers.memory(part.buffer)?, part.offset, part.bytes))
     }
 }
 

@@ -331,6 +331,22 @@ impl HostMemory {
         size_of_val(&*self.lines)
     }
 
+    /// Whether it is memory for such a part: of elements of that size, and large enough.
+    pub(crate) fn holds(&self, part: &Bytes) -> Result<(), String> {
+        if self.element.bytes() != part.element.bytes() {
+            return Err(format!("its memory is of {}, and it of {}", self.element, part.element));
+        }
+        match part.offset.checked_add(part.bytes) {
+            Some(end) if end <= self.bytes() as u64 => Ok(()),
+            _ => Err(format!(
+                "{} bytes from {} are not in its memory of {} bytes",
+                part.bytes,
+                part.offset,
+                self.bytes()
+            )),
+        }
+    }
+
     /// Where a range of whole elements begins.
     fn at(&self, offset: u64, bytes: usize) -> Result<*mut u8, String> {
         let size = self.element.bytes();

@@ -386,13 +386,13 @@ impl Runtime {
                 (self.buffers.len() - 1) as u32
             }
         };
-        self.submit(Submission::Declare { index, address, bytes, memory: memory.clone() })?;
+        let id = BufferId { index, unique: unique() };
+        self.submit(Submission::Declare { buffer: id, address, bytes, memory: memory.clone() })?;
         // A gap between neighbours, so that no range of one buffer ends where another begins.
         self.next_address = end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
-        let unique = unique();
-        self.buffers[index as usize] = Some(Live { unique, address, bytes, element, memory });
+        self.buffers[index as usize] = Some(Live { unique: id.unique, address, bytes, element, memory });
         self.record(|| ktrace::Event::Alloc(Segment { addr: address, bytes }));
-        Ok(BufferId { index, unique })
+        Ok(id)
     }
 
     /// Gives a buffer's memory back once the kernels that use it are done. The handle is not valid any more.

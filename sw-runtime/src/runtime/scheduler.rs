@@ -5,7 +5,7 @@ use super::check::Finding;
 use super::error::{Cause, Failure};
 use super::executor::{Completed, Completions, Executor, Started, Task, Token};
 use super::kernel::{Access, Kernel, Mode};
-use super::memory::{Arg, Bytes, Memory};
+use super::memory::{Arg, BufferId, Bytes, Memory};
 use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
@@ -52,7 +52,7 @@ pub(crate) enum Submission {
     Kernel(Launched),
     Register(Arc<Kernel>),
     Declare {
-        index: u32,
+        buffer: BufferId,
         address: u64,
         bytes: u64,
         memory: Arc<dyn Memory>,
@@ -137,6 +137,8 @@ impl Drop for Farewell {
 
 #[derive(Debug)]
 struct Declared {
+    /// Another buffer may have had the index before, and a kernel that did not declare its access to that one may still name it.
+    unique: u32,
     /// Or why the hazard engine does not know it.
     handle: Result<Handle, windlass_hazards::Error>,
     bytes: u64,
@@ -148,19 +150,19 @@ struct Declared {
 pub(crate) struct Buffers(Vec<Option<Declared>>);
 
 impl Buffers {
-    fn get(&self, index: u32) -> Option<&Declared> {
-        self.0.get(index as usize)?.as_ref()
+    fn get(&self, id: BufferId) -> Option<&Declared> {
+        self.0.get(id.index as usize)?.as_ref().filter(|declared| declared.unique == id.unique)
     }
 
-    pub(crate) fn memory(&self, index: u32) -> Option<&Arc<dyn Memory>> {
-        self.get(index).map(|declared| &declared.memory)
+    pub(crate) fn memory(&self, id: BufferId) -> Option<&Arc<dyn Memory>> {
+        self.get(id).map(|declared| &declared.memory)
     }
 
     /// As the hazard engine takes it.
     #[inline]
     fn range(&self, part: &Bytes) -> Result<Range, windlass_hazards::Error> {
         let unknown = windlass_hazards::Error::UnknownBuffer { buffer: u64::from(part.buffer.index) };
-        let declared = self.get(part.buffer.index).ok_or(unknown)?;
+        let declared = self.get(part.buffer).ok_or(unknown)?;
         Ok(if part.offset == 0 && part.bytes == declared.bytes {
             Range::whole(declared.handle?)
         } else {
@@ -449,13 +451,13 @@ impl Scheduler {
     fn learn(&mut self, submission: Submission) {
         match submission {
             Submission::Register(kernel) => self.kernels.push(kernel),
-            Submission::Declare { index, address, bytes, memory } => {
+            Submission::Declare { buffer: BufferId { index, unique }, address, bytes, memory } => {
                 let handle = self.engine.declare_at(address, bytes);
                 let index = index as usize;
                 if self.buffers.0.len() <= index {
                     self.buffers.0.resize_with(index + 1, || None);
                 }
-                self.buffers.0[index] = Some(Declared { handle, bytes, memory });
+                self.buffers.0[index] = Some(Declared { unique, handle, bytes, memory });
             }
             _ => {}
         }
