@@ -670,6 +670,46 @@ fn a_schedule_that_does_not_fit_is_told_and_the_program_runs_on() {
     );
 }
 
+/// Two launches, of which the second waits for the first, under a schedule of (start or end, kernel).
+fn two_under(
+    events: &[(EventKind, u64)],
+    executor: impl Executor + 'static,
+    first: i32,
+) -> [Result<(), Error>; 2] {
+    let events = events.iter().map(|(kind, kernel)| Event { kind: *kind, kernel: *kernel, ns: 1 }).collect();
+    let schedule = Schedule { executor: "x".into(), events };
+    in_time(move || {
+        let mut rt = Runtime::builder().executor(executor).replay(schedule).build().unwrap();
+        let increment = rt.register(increment()).unwrap();
+        let (a, b) = (rt.buffer_from(&[first]).unwrap(), rt.buffer::<i32>(1).unwrap());
+        rt.launch(increment, 1, 1, args![a, b]).unwrap();
+        rt.launch(increment, 1, 1, args![b, a]).unwrap();
+        [rt.synchronize(), rt.synchronize()]
+    })
+}
+
+#[test]
+fn a_schedule_whose_next_kernel_never_comes_is_left_whatever_has_ended() {
+    use EventKind::{End, Start};
+    let events = [(Start, 0), (Start, 7), (End, 0), (End, 7)];
+    let [told, then] = two_under(&events, Cpu::new(2).unwrap(), 1);
+    assert!(matches!(told, Err(Error::Diverged(_))), "{told:?}");
+    assert_eq!(then, Ok(()));
+    // Nothing is in flight when the schedule is left, so that nothing but leaving it moves the run on.
+    let [told, then] = two_under(&[(Start, 1), (End, 1), (Start, 0), (End, 0)], Immediate, 1);
+    assert!(matches!(told, Err(Error::Diverged(_))), "{told:?}");
+    assert_eq!(then, Ok(()));
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_hides_no_failure() {
+    use EventKind::{End, Start};
+    let events = [(Start, 1), (End, 1), (Start, 0), (End, 0)];
+    let [told, then] = two_under(&events, Cpu::new(2).unwrap(), -1);
+    assert!(matches!(told, Err(Error::Diverged(_))), "{told:?}");
+    assert_eq!(failures(then).len(), 2);
+}
+
 #[test]
 fn a_recording_is_a_ktrace_with_the_same_hazards() {
     let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).record(true).build().unwrap();

@@ -576,7 +576,8 @@ impl Runtime {
     /// Waits for all that was launched.
     ///
     /// # Errors
-    /// [`Error::Failed`]: kernels failed since the last synchronisation. [`Error::CompletedTwice`], [`Error::Diverged`], [`Error::SchedulerGone`].
+    /// [`Error::Failed`]: kernels failed since the last synchronisation. [`Error::CompletedTwice`], [`Error::Diverged`]: the next
+    /// synchronisation tells the failures. [`Error::SchedulerGone`].
     pub fn synchronize(&mut self) -> Result<(), Error> {
         self.record(|| ktrace::Event::Sync { why: "synchronize".into() });
         let shared = &self.shared;
@@ -592,11 +593,12 @@ impl Runtime {
         if let Some(kernel) = news.completed_twice.take() {
             return Err(Error::CompletedTwice { kernel });
         }
-        let failures = std::mem::take(&mut news.failures);
-        match news.diverged.take() {
-            Some(problem) => Err(Error::Diverged(problem)),
-            None if failures.is_empty() => Ok(()),
-            None => Err(Error::Failed(Failures(failures))),
+        if let Some(problem) = news.diverged.take() {
+            return Err(Error::Diverged(problem));
+        }
+        match std::mem::take(&mut news.failures) {
+            failures if failures.is_empty() => Ok(()),
+            failures => Err(Error::Failed(Failures(failures))),
         }
     }
 

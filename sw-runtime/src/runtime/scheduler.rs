@@ -342,7 +342,10 @@ impl Scheduler {
             if self.submissions.is_abandoned() && self.submissions.is_empty() && self.engine.is_empty() {
                 return;
             }
-            self.give_up_replay();
+            if self.give_up_replay() {
+                // What ran since is to be published.
+                continue;
+            }
             let shared = self.shared.clone();
             shared.to_scheduler.wait(PATIENCE, || self.has_work());
         }
@@ -552,7 +555,10 @@ impl Scheduler {
 
     /// A recorded order wants what cannot be: nothing moves, and nothing will be launched before something does.
     fn has_diverged(&self) -> bool {
-        let moves = self.running > 0 || self.granted > 0 || self.stash.is_some() || self.engine.is_empty();
+        // Kernels that have ended and wait for their turn to retire count as running.
+        let ended = self.replay.as_ref().map_or(0, |replay| replay.ended.len());
+        let moves =
+            self.running > ended || self.granted > 0 || self.stash.is_some() || self.engine.is_empty();
         let all_launched = || {
             // The flag comes after what was launched before it.
             let host_waits =
@@ -562,8 +568,9 @@ impl Scheduler {
         self.replay.is_some() && !moves && (self.blocked || all_launched())
     }
 
-    fn give_up_replay(&mut self) {
-        let Some(replay) = self.replay.as_ref().filter(|_| self.has_diverged()) else { return };
+    /// Leaves a recorded order that has diverged; true where it did.
+    fn give_up_replay(&mut self) -> bool {
+        let Some(replay) = self.replay.as_ref().filter(|_| self.has_diverged()) else { return false };
         let problem = match replay.order.get(replay.next) {
             Some((EventKind::Start, k)) if *k >= self.tickets => {
                 format!("kernel {k} is to start next, and {} were launched", self.tickets)
@@ -572,11 +579,12 @@ impl Scheduler {
                 format!("kernel {k} is to start next, and waits for kernels that the schedule starts later")
             }
             Some((EventKind::End, k)) => format!("kernel {k} is to end next, and does not run"),
-            None => return,
+            None => return false,
         };
         self.shared.news().diverged.get_or_insert(problem);
         self.leave_replay();
         self.dispatch();
+        true
     }
 
     fn start(&mut self, slot: Slot) {
