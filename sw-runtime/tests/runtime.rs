@@ -492,6 +492,20 @@ impl Executor for Odd {
     }
 }
 
+#[test]
+fn a_panic_of_an_executor_is_its_kernels_failure() {
+    let failures = in_time(|| {
+        let mut rt =
+            Runtime::builder().executor(Odd::new(HostAllocator, || panic!("no start"))).build().unwrap();
+        let increment = rt.register(increment()).unwrap();
+        let (a, b) = (rt.buffer::<i32>(1).unwrap(), rt.buffer::<i32>(1).unwrap());
+        rt.launch(increment, 1, 1, args![a, b]).unwrap();
+        assert!(matches!(rt.read(b), Err(Error::Poisoned(_))));
+        failures(rt.synchronize())
+    });
+    assert_eq!(failures[0].cause, Cause::Panicked("no start".into()));
+}
+
 /// Gives memory of one element, or such as a test asks for.
 struct Gives(fn() -> Arc<dyn Memory>);
 
@@ -517,6 +531,30 @@ fn memory_that_is_not_what_was_asked_for_is_not_touched() {
         let text = failures[0].cause.to_string();
         assert!(text.contains(problem), "{text}");
     }
+}
+
+/// Panics once more where its panic has been caught, and ends the scheduler's thread.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the bomb");
+    }
+}
+
+#[test]
+fn a_scheduler_that_is_gone_keeps_nobody_waiting() {
+    let errors = in_time(|| {
+        let executor = Odd::new(HostAllocator, || std::panic::panic_any(Bomb));
+        let mut rt = Runtime::builder().executor(executor).build().unwrap();
+        let increment = rt.register(increment()).unwrap();
+        let (a, b) = (rt.buffer::<i32>(1).unwrap(), rt.buffer::<i32>(1).unwrap());
+        rt.launch(increment, 1, 1, args![a, b]).unwrap();
+        let read = rt.read(b).unwrap_err();
+        let launch = rt.launch(increment, 1, 1, args![a, b]).unwrap_err();
+        [read, launch, rt.write(b, &[1]).unwrap_err(), rt.synchronize().unwrap_err()]
+    });
+    assert_eq!(errors, [(); 4].map(|()| Error::SchedulerGone));
 }
 
 #[test]

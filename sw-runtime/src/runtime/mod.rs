@@ -43,8 +43,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use windlass_hazards::Engine;
 
 /// Which launch of a runtime: they are numbered in program order, from 0.
@@ -278,6 +279,9 @@ impl Builder {
 /// Addresses of buffers begin here. They are never used twice, so that a recording names each buffer by its own.
 const FIRST_ADDRESS: u64 = 1 << 20;
 const ALIGNMENT: u64 = 256;
+
+/// How often a host access that waits asks whether the scheduler's thread still lives.
+const IS_IT_GONE: Duration = Duration::from_millis(100);
 
 /// Numbers for kernels and buffers, so that one runtime's handles mean nothing to another.
 fn unique() -> u32 {
@@ -559,7 +563,13 @@ impl Runtime {
         self.submit(Submission::Host { access: Access { part, mode }, grant })?;
         self.shared.host_waits.store(true, Ordering::Release);
         self.shared.to_scheduler.wake();
-        let granted = granted.recv();
+        let granted = loop {
+            // A request that the scheduler's thread left in the queue keeps the channel open for ever.
+            match granted.recv_timeout(IS_IT_GONE) {
+                Err(RecvTimeoutError::Timeout) if !self.shared.gone.load(Ordering::Acquire) => {}
+                granted => break granted,
+            }
+        };
         self.shared.host_waits.store(false, Ordering::Release);
         let Grant { token, result } = granted.map_err(|_| Error::SchedulerGone)?;
         let result = match result {
@@ -686,6 +696,9 @@ impl Runtime {
     /// Puts something at the end of the queue; waits where it is full.
     #[inline]
     fn submit(&mut self, submission: Submission) -> Result<(), Error> {
+        if self.shared.gone.load(Ordering::Relaxed) {
+            return Err(Error::SchedulerGone);
+        }
         let Some(producer) = &mut self.producer else { return Err(Error::SchedulerGone) };
         if let Err(PushError::Full(submission)) = producer.push(submission) {
             // Until half of it is free: else both threads would sleep and wake for each launch.

@@ -2,6 +2,7 @@
 
 use super::Ticket;
 use super::check::Finding;
+use super::cpu::message as panic_message;
 use super::error::{Cause, Failure};
 use super::executor::{Completed, Completions, Executor, Started, Task, Token};
 use super::kernel::{Access, Kernel, Mode};
@@ -626,17 +627,23 @@ impl Scheduler {
                         let cause = Cause::Poisoned { by: failure.ticket, name: failure.kernel };
                         Started::Ended(Err(cause))
                     }
-                    None => self.executor.start(Task {
-                        token,
-                        ticket,
-                        kernel,
-                        grid: launched.grid,
-                        block: launched.block,
-                        args: &launched.args,
-                        accesses: &accesses,
-                        buffers: &self.buffers,
-                        check: self.check,
-                    }),
+                    None => {
+                        let task = Task {
+                            token,
+                            ticket,
+                            kernel,
+                            grid: launched.grid,
+                            block: launched.block,
+                            args: &launched.args,
+                            accesses: &accesses,
+                            buffers: &self.buffers,
+                            check: self.check,
+                        };
+                        // What it leaves half done is its own, and the kernel's output, which is poisoned.
+                        catch_unwind(AssertUnwindSafe(|| self.executor.start(task))).unwrap_or_else(|panic| {
+                            Started::Ended(Err(Cause::Panicked(panic_message(panic.as_ref()))))
+                        })
+                    }
                 };
                 if let Started::Ended(result) = started {
                     self.complete(Completed { token, result, findings: Vec::new() });
