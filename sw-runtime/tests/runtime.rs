@@ -222,6 +222,8 @@ fn a_failed_kernel_poisons_its_dependents_and_nothing_else() {
         for poisoned in [b, e] {
             let error = rt.read(poisoned).unwrap_err();
             assert!(matches!(&error, Error::Poisoned(by) if by.ticket == fails), "{error}");
+            let root = format!("launch 0 (increment): {text}");
+            assert!(error.to_string().contains(&root), "{error}");
         }
         // A later launch still knows, until the bytes are written anew.
         rt.launch(increment, 1, 1, args![e, f]).unwrap();

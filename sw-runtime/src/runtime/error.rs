@@ -127,7 +127,7 @@ pub enum Error {
     /// Kernels failed since the last synchronisation.
     #[error(transparent)]
     Failed(#[from] Failures),
-    /// Bytes that a failed kernel should have written.
+    /// Bytes that a failed kernel should have written: its failure, which others may have passed on.
     #[error("these bytes are not valid: {0}; write them again")]
     Poisoned(Box<Failure>),
     /// The scheduler's thread is gone, which is a defect of this library.

@@ -598,7 +598,7 @@ impl Scheduler {
             Some(Work::Host { access, grant }) => {
                 let token = token(Token::HOST);
                 let result = match self.poison.spoiled(&access.part) {
-                    Some(failure) if access.mode.reads() => Err(Box::new(failure)),
+                    Some(failure) if access.mode.reads() => Err(Box::new(Failure::clone(failure))),
                     _ => Ok(()),
                 };
                 self.granted += 1;
@@ -624,8 +624,8 @@ impl Scheduler {
                 self.running += 1;
                 let started = match spoiled {
                     Some(failure) => {
-                        let cause = Cause::Poisoned { by: failure.ticket, name: failure.kernel };
-                        Started::Ended(Err(cause))
+                        let (by, name) = (failure.ticket, failure.kernel.clone());
+                        Started::Ended(Err(Cause::Poisoned { by, name }))
                     }
                     None => {
                         let task = Task {
@@ -753,16 +753,20 @@ impl Scheduler {
     /// What a kernel's end means for the bytes that it writes, and for those who want to know.
     fn conclude(&mut self, ticket: Ticket, launched: Launched, result: Result<(), Cause>) {
         let kernel = self.kernels[launched.kernel as usize].clone();
-        let (root, name) = match &result {
-            Err(Cause::Poisoned { by, name }) => (*by, name.clone()),
-            _ => (ticket, kernel.name.clone()),
-        };
-        launched.each_access(&kernel, |access| match &result {
-            Err(_) if access.mode.writes() => self.poison.spoil(&access.part, root, &name),
-            Ok(()) if access.mode == Mode::Write => self.poison.clear(&access.part),
+        let result = result.map_err(|cause| Failure { ticket, kernel: kernel.name.clone(), cause });
+        let root = result.as_ref().err().map(|failure| {
+            match &failure.cause {
+                // What it was to read is still poisoned: whoever writes that anew has waited for this kernel.
+                Cause::Poisoned { by, .. } => self.poison.root(*by),
+                _ => None,
+            }
+            .unwrap_or_else(|| Arc::new(failure.clone()))
+        });
+        launched.each_access(&kernel, |access| match &root {
+            Some(root) if access.mode.writes() => self.poison.spoil(&access.part, root),
+            None if access.mode == Mode::Write => self.poison.clear(&access.part),
             _ => {}
         });
-        let result = result.map_err(|cause| Failure { ticket, kernel: kernel.name.clone(), cause });
         if let Err(failure) = &result {
             self.shared.news().failures.push(failure.clone());
         }
