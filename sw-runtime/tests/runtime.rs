@@ -535,6 +535,29 @@ fn memory_that_is_not_what_was_asked_for_is_not_touched() {
     }
 }
 
+/// Memory that fails wherever it can.
+#[derive(Debug)]
+struct Broken;
+
+impl Memory for Broken {
+    fn read(&self, _: u64, _: &mut [u8]) -> Result<(), String> {
+        Err("the device is on fire".into())
+    }
+    fn write(&self, _: u64, _: &[u8]) -> Result<(), String> {
+        Err("the device is on fire".into())
+    }
+}
+
+#[test]
+fn a_device_that_fails_has_not_run_out_of_memory() {
+    let executor = Odd::new(Gives(|| Arc::new(Broken)), || {});
+    let mut rt = Runtime::builder().executor(executor).build().unwrap();
+    let x = rt.buffer::<i32>(1).unwrap();
+    for error in [rt.read(x).map(|_| ()).unwrap_err(), rt.write(x, &[1]).unwrap_err()] {
+        assert!(error.to_string().contains("the device failed: the device is on fire"), "{error}");
+    }
+}
+
 /// Panics once more where its panic has been caught, and ends the scheduler's thread.
 struct Bomb;
 

@@ -89,6 +89,14 @@ pub enum Error {
         /// What the executor says.
         reason: String,
     },
+    /// The device did not copy. It may not work any more.
+    #[error("{bytes} bytes were not copied, for the device failed: {reason}")]
+    Device {
+        /// How many.
+        bytes: u64,
+        /// What the executor says.
+        reason: String,
+    },
     /// Elements past a buffer's end.
     #[error("{bytes} bytes from offset {offset} are past the end of a buffer of {size} bytes{}", .what.as_ref().map(|w| format!(" ({w})")).unwrap_or_default())]
     OutOfBounds {

@@ -521,7 +521,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
-    /// [`Error::OutOfMemory`] where the device does not give it, [`Error::SchedulerGone`].
+    /// [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it, [`Error::SchedulerGone`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
         let mut bytes = vec![0; self.check_host(&part)?];
@@ -573,7 +573,7 @@ impl Runtime {
         self.shared.host_waits.store(false, Ordering::Release);
         let Grant { token, result } = granted.map_err(|_| Error::SchedulerGone)?;
         let result = match result {
-            Ok(()) => copy(&*memory).map_err(|reason| Error::OutOfMemory { bytes: part.bytes, reason }),
+            Ok(()) => copy(&*memory).map_err(|reason| Error::Device { bytes: part.bytes, reason }),
             Err(failure) => Err(Error::Poisoned(failure)),
         };
         if let Some(token) = token {
