@@ -621,6 +621,23 @@ fn a_buffer_in_a_released_ones_place_is_not_taken_for_it() {
 }
 
 #[test]
+fn a_handle_of_another_element_type_is_refused() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let x = rt.buffer::<f32>(4).unwrap();
+    let other = Buffer::<u8>::from_bits(x.to_bits(), 16);
+    let look = rt.register(Kernel::new("look").read("x").body(|_| Ok(()))).unwrap();
+    for error in [
+        rt.launch(look, 1, 1, args![other]).unwrap_err(),
+        rt.read(other).unwrap_err(),
+        rt.write(other, &[0; 16]).unwrap_err(),
+    ] {
+        assert!(error.to_string().starts_with("elements of u8 in a buffer of f32"), "{error}");
+    }
+    rt.launch(look, 1, 1, args![x]).unwrap();
+    rt.synchronize().unwrap();
+}
+
+#[test]
 fn dropping_the_runtime_waits_for_all_that_was_launched() {
     let ran = Arc::new(AtomicU32::new(0));
     let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();

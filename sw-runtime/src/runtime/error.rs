@@ -97,6 +97,18 @@ pub enum Error {
         /// What the executor says.
         reason: String,
     },
+    /// A handle that says other elements than its buffer has.
+    #[error(
+        "elements of {wanted} in a buffer of {found} ({what}); give the handle the type that the buffer was made with"
+    )]
+    ElementType {
+        /// What the buffer was made with.
+        found: ElementKind,
+        /// What the handle says.
+        wanted: ElementKind,
+        /// Which argument of which kernel.
+        what: String,
+    },
     /// Elements past a buffer's end.
     #[error("{bytes} bytes from offset {offset} are past the end of a buffer of {size} bytes{}", .what.as_ref().map(|w| format!(" ({w})")).unwrap_or_default())]
     OutOfBounds {

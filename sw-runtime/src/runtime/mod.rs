@@ -481,8 +481,7 @@ impl Runtime {
             match (&arg.0, param.mode) {
                 (ArgKind::Value { .. }, None) => {}
                 (ArgKind::Buffer(part), Some(_)) => {
-                    let live = self.live(part.buffer)?;
-                    check_bounds(part, live.bytes, || {
+                    self.check_part(part, || {
                         format!("argument {position} ({}) of kernel {}", param.name, kernel.name)
                     })?;
                 }
@@ -521,7 +520,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
-    /// [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it, [`Error::SchedulerGone`].
+    /// [`Error::ElementType`], [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it, [`Error::SchedulerGone`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
         let mut bytes = vec![0; self.check_host(&part)?];
@@ -547,9 +546,19 @@ impl Runtime {
 
     /// The size in bytes of a view that is there.
     fn check_host(&self, part: &Bytes) -> Result<usize, Error> {
-        check_bounds(part, self.live(part.buffer)?.bytes, || "for the host".into())?;
+        self.check_part(part, || "for the host".into())?;
         usize::try_from(part.bytes)
             .map_err(|e| Error::OutOfMemory { bytes: part.bytes, reason: e.to_string() })
+    }
+
+    /// That the buffer is there, is of these elements, and has so many.
+    #[inline]
+    fn check_part(&self, part: &Bytes, what: impl FnOnce() -> String) -> Result<(), Error> {
+        let live = self.live(part.buffer)?;
+        if part.element != live.element {
+            return Err(Error::ElementType { found: live.element, wanted: part.element, what: what() });
+        }
+        check_bounds(part, live.bytes, what)
     }
 
     fn host_access(
