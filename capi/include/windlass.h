@@ -20,7 +20,7 @@ typedef enum windlass_status {
     WINDLASS_INVALID = 1,
     /* Kernels failed since the last synchronisation, or the bytes to be read are those that one should have written. */
     WINDLASS_KERNEL_FAILED = 2,
-    /* No memory, no thread. */
+    /* No memory, no thread, or the device failed. */
     WINDLASS_RESOURCES = 3,
     /* A defect of the library. */
     WINDLASS_INTERNAL = 4
@@ -36,13 +36,13 @@ typedef enum windlass_mode {
     WINDLASS_READ_WRITE = 3  /* anything else */
 } windlass_mode;
 
-/* Memory of a runtime. A handle, to be copied at will. */
+/* Memory of a runtime. A handle, to be copied at will; all zero, it is of no runtime. */
 typedef struct windlass_buffer {
     uint64_t id;
     uint64_t bytes;
 } windlass_buffer;
 
-/* A kernel that a runtime knows. */
+/* A kernel that a runtime knows; all zero, it is of no runtime. */
 typedef struct windlass_kernel {
     uint64_t id;
 } windlass_kernel;

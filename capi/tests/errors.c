@@ -78,7 +78,7 @@ int main(void) {
     windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE};
     windlass_mode place_modes[] = {WINDLASS_WRITE, WINDLASS_VALUE};
     windlass_mode strange[] = {(windlass_mode)9};
-    windlass_kernel kernel, placed, nowhere = {12345};
+    windlass_kernel kernel, placed, nowhere = {12345}, zero = {0};
     windlass_buffer a, b, c, gone;
     uint32_t one[3] = {1, 1, 1}, none[3] = {1, 0, 1}, grid[3] = {2, 3, 2}, block[3] = {1, 5, 1}, out[12];
     uint64_t ticket = 77;
@@ -126,6 +126,7 @@ int main(void) {
     windlass_arg far[] = {{.buffer = a, .offset = 60, .bytes = 5}, {.buffer = b, .bytes = 64}};
     windlass_arg lost[] = {{.buffer = gone, .bytes = 64}, {.buffer = b, .bytes = 64}};
     FAILS(WINDLASS_INVALID, "not registered", windlass_launch(rt, nowhere, one, one, ab, 2, 0, &ticket));
+    FAILS(WINDLASS_INVALID, "not registered", windlass_launch(rt, zero, one, one, ab, 2, 0, &ticket));
     FAILS(WINDLASS_INVALID, "takes 2 arguments, and was given 1", windlass_launch(rt, kernel, one, one, ab, 1, 0, NULL));
     FAILS(WINDLASS_INVALID, "a grid of [1, 0, 1]", windlass_launch(rt, kernel, none, one, ab, 2, 0, NULL));
     FAILS(WINDLASS_INVALID, "`grid` is NULL", windlass_launch(rt, kernel, NULL, one, ab, 2, 0, NULL));

@@ -285,7 +285,8 @@ const IS_IT_GONE: Duration = Duration::from_millis(100);
 
 /// Numbers for kernels and buffers, so that one runtime's handles mean nothing to another.
 fn unique() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // From 1: a handle that C has set to zero is not one.
+    static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
