@@ -638,6 +638,39 @@ fn a_handle_of_another_element_type_is_refused() {
 }
 
 #[test]
+fn two_kernels_of_many_segments_are_in_flight_at_once() {
+    const ROWS: u64 = 255;
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let met = Arc::new(AtomicU32::new(0));
+    let body = met.clone();
+    let rows = Kernel::new("rows")
+        .read("from")
+        .write("to")
+        .access(|_, accesses| {
+            for row in 0..ROWS {
+                accesses.read(0, 8 * row..8 * row + 4);
+                accesses.write(1, 8 * row..8 * row + 4);
+            }
+        })
+        .body(move |_| {
+            body.fetch_add(1, Ordering::SeqCst);
+            let began = std::time::Instant::now();
+            while body.load(Ordering::SeqCst) < 2 {
+                if began.elapsed() > Duration::from_secs(10) {
+                    return Err("alone".into());
+                }
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+    let rows = rt.register(rows).unwrap();
+    let [a, b, c, d] = [(); 4].map(|()| rt.buffer::<u8>(8 * ROWS as usize).unwrap());
+    rt.launch(rows, 1, 1, args![a, b]).unwrap();
+    rt.launch(rows, 1, 1, args![c, d]).unwrap();
+    rt.synchronize().unwrap();
+}
+
+#[test]
 fn dropping_the_runtime_waits_for_all_that_was_launched() {
     let ran = Arc::new(AtomicU32::new(0));
     let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();

@@ -8,7 +8,7 @@ use windlass_hazards::{Access, Config, Engine, Error, Rule, Slot};
 const MAX_REGIONS: usize = 60_000;
 
 /// Most segments beyond the slots' own: the hazard engine's limit for its largest windows, which take them in sixes.
-const MOST_SPILLED: usize = 24_576;
+pub(crate) const MOST_SPILLED: usize = 24_576;
 
 /// What each kernel reads and writes, as an application declares it with its launches.
 #[derive(Clone, Debug)]

@@ -18,6 +18,7 @@ pub use cpu::{CpuDevice, CpuOptions};
 pub use device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest_of};
 pub use footprint::Footprint;
 pub use hazards::Declarations;
+pub(crate) use hazards::MOST_SPILLED;
 pub use policy::{
     Costs, Counts, Decider, Decision, Estimate, Options, Overlap, Policy, RunError, Runner, SoftwareDecider,
     WINDOW,

@@ -33,6 +33,7 @@ pub use schedule::{Event, EventKind, Schedule};
 pub use view::{ReadView, ReadWriteView, WriteView};
 
 use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
+use crate::run::MOST_SPILLED;
 use kernel::Access;
 use memory::{ArgKind, BufferId, Bytes, check_bounds, from_bytes, to_bytes};
 use record::Recorder;
@@ -46,7 +47,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use windlass_hazards::Engine;
+use windlass_hazards::{Config, Engine, MAX_SEGMENTS};
 
 /// Which launch of a runtime: they are numbered in program order, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -245,8 +246,12 @@ impl Builder {
             Some(executor) => executor,
             None => Box::new(Cpu::new(0)?),
         };
+        let mut config = Config::new(self.window);
+        // A window full of kernels of as many segments as there can be, up to the most that the engine takes with every window: at 16
+        // bytes each, 256 KiB for a window of 32, and 400 KiB or little more for any.
+        config.spill = self.window.saturating_mul(2 * MAX_SEGMENTS).min(MOST_SPILLED);
         // Other errors are of settings that are not made here.
-        let engine = Engine::new(self.window).map_err(|_| Error::Window { got: self.window })?;
+        let engine = Engine::with_config(&config).map_err(|_| Error::Window { got: self.window })?;
         let (producer, consumer) = RingBuffer::new(self.queue);
         let (used, lists) = RingBuffer::new(self.queue + self.window);
         let recorder = self.record.then(|| Recorder::new(executor.name()));
@@ -497,8 +502,7 @@ impl Runtime {
             }
         }
         let Some(access) = &kernel.access else {
-            let most = windlass_hazards::MAX_SEGMENTS;
-            return if args.len() <= most {
+            return if args.len() <= MAX_SEGMENTS {
                 Ok(None)
             } else {
                 Err(Error::TooManyRanges { kernel: kernel.name.clone() })
@@ -511,7 +515,7 @@ impl Runtime {
             return Err(error);
         }
         let count = |uses: fn(Mode) -> bool| list.iter().filter(|a| uses(a.mode)).count();
-        if count(Mode::reads).max(count(Mode::writes)) > windlass_hazards::MAX_SEGMENTS {
+        if count(Mode::reads).max(count(Mode::writes)) > MAX_SEGMENTS {
             return Err(Error::TooManyRanges { kernel: kernel.name.clone() });
         }
         Ok(Some(list.into()))
