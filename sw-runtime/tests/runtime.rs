@@ -971,6 +971,8 @@ fn every_launch_is_started_and_ended_once_in_an_order_that_hazards_allow() {
 fn a_runtime_may_move_between_threads() {
     fn send<T: Send>() {}
     fn both<T: Send + Sync>() {}
+    fn key<T: Copy + Eq + std::hash::Hash + std::fmt::Debug>() {}
+    key::<Buffer<f32>>();
     send::<Runtime>();
     both::<(Buffer<f32>, View<f32>, Registered, Kernel, Error, Failure)>();
     // Several threads launch behind a mutex.

@@ -4,6 +4,7 @@ use super::error::Error;
 use std::alloc::{Layout, alloc_zeroed};
 use std::any::Any;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -116,7 +117,7 @@ pub(crate) struct BufferId {
 
 /// Memory on the executor's device: a number of elements, zero at first. A handle, to be copied at will; the memory lives
 /// until it is released or its runtime is dropped.
-#[derive(Debug, PartialEq, Eq)]
+// Derived, what a handle can do would ask for the same of its element.
 pub struct Buffer<T> {
     pub(crate) id: BufferId,
     pub(crate) len: usize,
@@ -129,6 +130,26 @@ impl<T> Clone for Buffer<T> {
     }
 }
 impl<T> Copy for Buffer<T> {}
+
+impl<T> PartialEq for Buffer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.id, self.len) == (other.id, other.len)
+    }
+}
+
+impl<T> Eq for Buffer<T> {}
+
+impl<T> Hash for Buffer<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.id, self.len).hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("id", &self.id).field("len", &self.len).finish()
+    }
+}
 
 impl<T: Element> Buffer<T> {
     /// How many elements.
@@ -159,11 +180,13 @@ impl<T: Element> Buffer<T> {
 }
 
 /// Elements of a buffer that lie side by side.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct View<T> {
     pub(crate) buffer: Buffer<T>,
     pub(crate) range: Range<usize>,
 }
+
+impl<T: PartialEq> Eq for View<T> {}
 
 impl<T: Element> View<T> {
     /// The buffer that it is a part of.
