@@ -18,7 +18,8 @@ use windlass_runtime::runtime::{
 
 /// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
 ///
-/// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. When a kernel faults,
+/// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. One that did not
+/// compile is not tried again. When a kernel faults,
 /// it and all others in flight fail, and so do all after them: CUDA wants a new process then. When no kernel in flight has ended for the
 /// watchdog's time, all of them fail, and so do all after them; another `Cuda` works, and the memory of this one is not given back.
 pub struct Cuda {
@@ -29,7 +30,8 @@ pub struct Cuda {
     /// Of each stream, the last mark it was given.
     values: Vec<u32>,
     free: Vec<usize>,
-    compiled: HashMap<usize, Compiled>,
+    /// What became of each source, also where it did not compile: that takes as long.
+    compiled: HashMap<usize, (CudaSource, Result<Compiled, Cause>)>,
     connection: Option<Connection>,
 }
 
@@ -49,7 +51,6 @@ struct Flight {
 
 /// A kernel that was launched before.
 struct Compiled {
-    source: CudaSource,
     function: Function,
     /// Sizes of its parameters in bytes.
     parameters: Vec<usize>,
@@ -98,25 +99,32 @@ impl Cuda {
         self
     }
 
-    /// The function of a source, compiled at most once in this process.
+    /// The function of a source, compiled at most once by this executor.
     fn compiled(&mut self, source: &CudaSource) -> Result<&Compiled, Cause> {
         // Definitions stay where they are while the runtime lives, so the address finds them without hashing the text. The text is
         // compared nevertheless, for it costs little beside a launch.
         let key = std::ptr::from_ref(source).addr();
-        if self.compiled.get(&key).is_none_or(|compiled| compiled.source != *source) {
-            let failed = |e: &dyn fmt::Display| Cause::Executor(e.to_string());
-            let cubin = compile(&source.source, self.context.arch).map_err(|e| failed(&e))?;
-            let load = || {
-                let module = Module::new(&self.context, &cubin)?;
-                let function = module.function(&source.entry)?;
-                function.allow_shared(&self.context)?;
-                let parameters = function.parameters(&self.context)?;
-                Ok(Compiled { source: source.clone(), function, parameters, _module: module })
-            };
-            let compiled = load().map_err(|e: DeviceError| failed(&e))?;
-            self.compiled.insert(key, compiled);
+        if self.compiled.get(&key).is_none_or(|(tried, _)| tried != source) {
+            let compiled = self.compile(source);
+            self.compiled.insert(key, (source.clone(), compiled));
         }
-        self.compiled.get(&key).ok_or_else(|| Cause::Executor("it was not compiled".into()))
+        match self.compiled.get(&key) {
+            Some((_, compiled)) => compiled.as_ref().map_err(Clone::clone),
+            None => Err(Cause::Executor("it was not compiled".into())),
+        }
+    }
+
+    fn compile(&self, source: &CudaSource) -> Result<Compiled, Cause> {
+        let failed = |e: &dyn fmt::Display| Cause::Executor(e.to_string());
+        let cubin = compile(&source.source, self.context.arch).map_err(|e| failed(&e))?;
+        let load = || {
+            let module = Module::new(&self.context, &cubin)?;
+            let function = module.function(&source.entry)?;
+            function.allow_shared(&self.context)?;
+            let parameters = function.parameters(&self.context)?;
+            Ok(Compiled { function, parameters, _module: module })
+        };
+        load().map_err(|e: DeviceError| failed(&e))
     }
 
     /// A value for each parameter: an address, or a number in its low bytes.
@@ -124,6 +132,10 @@ impl Cuda {
         let argument = |n| {
             if let Some((bits, element)) = task.value(n) {
                 return Ok((bits, element.bytes()));
+            }
+            if task.bytes(n) == Some(0) {
+                // An empty view needs no memory, and its buffer may be gone.
+                return Ok((0, 8));
             }
             let gone = || Cause::Executor(format!("the buffer of argument {n} is not here any more"));
             let (memory, offset, _) = task.buffer(n).ok_or_else(gone)?;
