@@ -94,7 +94,7 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     if let Some(TraceCommand::Explain(args)) = &args.command {
         return explain_command::run(args);
     }
-    if let Some(path) = args.figure.as_ref().filter(|path| path.extension().is_none_or(|e| e != "svg")) {
+    if let Some(path) = args.figure.as_ref().filter(|path| path.extension().is_some_and(|e| e != "svg")) {
         return Err(format!("--figure {}: it is written as SVG; choose FILE.svg", path.display()).into());
     }
     let mut stdout = std::io::stdout().lock();
