@@ -36,7 +36,9 @@ tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[
 tier "fuzzing" env JOBS=7 scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
-  tier "long tests" env WINDLASS_LONG=1 cargo test --workspace --locked --release --test lockstep -- --nocapture
+  # Rust-hdl's simulator runs for hours: what it simulates is worth its minutes in the compiler.
+  tier "long tests" env WINDLASS_LONG=1 cargo test --config profile.release.package.windlass-catalog.opt-level=3 \
+    --workspace --locked --release --test lockstep -- --nocapture
   tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --nocapture
   tier "long second forms" env WINDLASS_LONG=1 cargo test --locked --test semantics larger -- --nocapture
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture
