@@ -17,7 +17,7 @@ use windlass_rtl::flat::{FlatPorts, RustHdlSim};
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Port};
 
-const BLOCKS: usize = 60;
+const BLOCKS: usize = 40;
 
 /// Bytes that choose one block; what is left over is not read.
 const BYTES: usize = 4096;
@@ -134,7 +134,7 @@ fn icarus_takes_it() {
 #[test]
 fn the_text_computes_what_rust_hdl_computes() {
     let seed = number("WINDLASS_SEED", 2024) as u64;
-    for case in 0..number("WINDLASS_RANDOM_BLOCKS", BLOCKS) * 6 {
+    for case in 0..number("WINDLASS_RANDOM_BLOCKS", BLOCKS) * 10 {
         random_block::check(block(seed, case), block(seed, case), seed);
     }
 }
