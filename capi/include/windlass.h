@@ -69,6 +69,11 @@ typedef struct windlass_cta {
 /* What one CTA does; 0, or anything else where it fails: the kernel has then failed, and what reads its results does not run. */
 typedef int (*windlass_body)(const windlass_cta *cta, void *user);
 
+/* Called once a launch has retired, with WINDLASS_OK and NULL, or has failed, with WINDLASS_KERNEL_FAILED and why; the text is valid
+ * during the call. It runs on a thread of the runtime; nothing starts before it returns, and it must not call a function of this
+ * header. */
+typedef void (*windlass_done)(windlass_status status, const char *text, void *user);
+
 /* 0 stands for the default. */
 typedef struct windlass_options {
     uint32_t window;  /* kernels in flight, 4 to 4096; 32 */
@@ -76,6 +81,7 @@ typedef struct windlass_options {
     uint32_t queue;   /* launches on their way, 1 to 2^20; 1024 */
     uint32_t serial;  /* not 0: one kernel after another, in program order */
     uint32_t check;   /* not 0: as serial, and what kernels write is compared with what they declare: windlass_next_finding() */
+    uint32_t record;  /* not 0: what is launched, and when it runs, is kept: windlass_write_recording() */
 } windlass_options;
 
 /* NULL for `options` takes all defaults. */
@@ -99,19 +105,32 @@ int windlass_release(windlass_runtime *runtime, windlass_buffer buffer);
 int windlass_launch(windlass_runtime *runtime, windlass_kernel kernel, const uint32_t grid[3], const uint32_t block[3],
                     const windlass_arg *args, size_t count, int32_t priority, uint64_t *ticket);
 
+/* As windlass_launch(); `done` is called with `user` at the end. */
+int windlass_launch_then(windlass_runtime *runtime, windlass_kernel kernel, const uint32_t grid[3], const uint32_t block[3],
+                         const windlass_arg *args, size_t count, int32_t priority, windlass_done done, void *user,
+                         uint64_t *ticket);
+
+/* Waits until one launch has retired, or failed: WINDLASS_KERNEL_FAILED, unless a synchronisation has told that already. Others run
+ * on. */
+int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
+
 /* Copies from a buffer, once the kernels launched before that write these bytes are done. */
 int windlass_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, void *to, uint64_t bytes);
 
 /* Copies to a buffer, once the kernels launched before that use these bytes are done. */
 int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, const void *from, uint64_t bytes);
 
-/* Waits for all that was launched. */
+/* Waits for all that was launched; where kernels failed since the last time, the text has the first five of them. */
 int windlass_synchronize(windlass_runtime *runtime);
 
 /* With `check`: what is wrong with the declaration of a kernel that has ended, one finding for each call, the oldest first; NULL where
  * there are no more. Seen are bytes of an argument's buffer that have changed and are not declared as written. Valid until the next
  * call of this function for this runtime. */
 const char *windlass_next_finding(windlass_runtime *runtime);
+
+/* With `record`: writes what was launched so far as a ktrace to one file, to be looked at with `windlass trace`, and when it ran to
+ * another, each of which may be NULL; existing files are overwritten. */
+int windlass_write_recording(windlass_runtime *runtime, const char *trace, const char *schedule);
 
 /* What the last call on this thread that failed has to say; never NULL, valid until the next call that fails on this thread. */
 const char *windlass_error_text(void);

@@ -3,10 +3,15 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::Write as _;
+#[cfg(unix)]
+use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::slice;
 use windlass_runtime::runtime::{
-    Arg, Buffer, Cpu, Cta, CtaResult, Error, Finding, Kernel, Mode, Options, Policy, Registered, Runtime,
+    Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Finding, Kernel, Mode, Options, Policy, Registered,
+    Runtime, Ticket,
 };
 
 const OK: c_int = 0;
@@ -75,10 +80,14 @@ pub struct WindlassOptions {
     queue: u32,
     serial: u32,
     check: u32,
+    record: u32,
 }
 
 /// `windlass_body`.
 pub type WindlassBody = extern "C" fn(*const WindlassCta, *mut c_void) -> c_int;
+
+/// `windlass_done`.
+pub type WindlassDone = extern "C" fn(c_int, *const c_char, *mut c_void);
 
 /// What a call refuses.
 struct Refusal(c_int, String);
@@ -169,7 +178,7 @@ pub unsafe extern "C" fn windlass_create(
         if options.serial != 0 {
             builder = builder.policy(Policy::Serial);
         }
-        let runtime = builder.check(options.check != 0).build()?;
+        let runtime = builder.check(options.check != 0).record(options.record != 0).build()?;
         let runtime =
             Box::new(WindlassRuntime { runtime, findings: VecDeque::new(), finding: CString::default() });
         // SAFETY: not NULL, and the caller's.
@@ -191,15 +200,22 @@ pub unsafe extern "C" fn windlass_destroy(runtime: *mut WindlassRuntime) {
     });
 }
 
-/// `user` of a kernel. Its author answers for what several threads do with it.
+/// `user` of a kernel or a callback. Its author answers for what several threads do with it.
 #[derive(Clone, Copy)]
 struct User(*mut c_void);
-// SAFETY: only handed on to the body, whose contract in the header says that it runs on other threads.
+// SAFETY: only handed on to body or callback, whose contract in the header says that it runs on other threads.
 unsafe impl Send for User {}
 // SAFETY: as above, several at once.
 unsafe impl Sync for User {}
 
 impl User {
+    fn tell(self, done: WindlassDone, result: Result<(), Failure>) {
+        match result {
+            Ok(()) => done(OK, std::ptr::null(), self.0),
+            Err(failure) => done(KERNEL_FAILED, c_text(failure.to_string()).as_ptr(), self.0),
+        }
+    }
+
     fn run(self, body: WindlassBody, modes: &[Option<Mode>], cta: &Cta<'_>) -> CtaResult {
         let (mut pointers, mut values) = (Vec::new(), Vec::new());
         for (position, mode) in modes.iter().enumerate() {
@@ -328,32 +344,77 @@ pub unsafe extern "C" fn windlass_launch(
     priority: i32,
     ticket: *mut u64,
 ) -> c_int {
+    let options = Options::new().priority(priority);
+    // SAFETY: the caller's.
+    call(|| unsafe { launch(runtime, kernel, [grid, block], args, count, options, ticket) })
+}
+
+/// # Safety
+/// As [`windlass_launch`]; `done` may be called with `user` from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_launch_then(
+    runtime: *mut WindlassRuntime,
+    kernel: WindlassKernel,
+    grid: *const u32,
+    block: *const u32,
+    args: *const WindlassArg,
+    count: usize,
+    priority: i32,
+    done: Option<WindlassDone>,
+    user: *mut c_void,
+    ticket: *mut u64,
+) -> c_int {
     call(|| {
-        // SAFETY: the caller's, here and below.
-        let runtime = unsafe { self::runtime(runtime) }?;
-        let dim = |first: *const u32, what| -> Result<[u32; 3], Refusal> {
-            // SAFETY: the caller's.
-            let dim = unsafe { list(first, 3, what) }?;
-            Ok([dim[0], dim[1], dim[2]])
-        };
-        let (grid, block) = (dim(grid, "grid")?, dim(block, "block")?);
+        let (done, user) = (done.ok_or_else(|| null("done"))?, User(user));
+        let options = Options::new().priority(priority).on_done(move |result| user.tell(done, result));
         // SAFETY: the caller's.
-        let args = unsafe { list(args, count, "args") }?;
-        let kernel = Registered::from_bits(kernel.id);
-        let modes = runtime.modes(kernel)?;
-        let arg = |(arg, n): (&WindlassArg, usize)| match modes.get(n) {
-            Some(Some(_)) => Arg::from(buffer(arg.buffer).slice(range(arg.offset, arg.bytes))),
-            // What is too much is refused by its number.
-            _ => Arg::from(arg.value),
-        };
-        let args: Vec<Arg> = args.iter().zip(0..).map(arg).collect();
-        let launched = runtime.launch_with(kernel, grid, block, &args, Options::new().priority(priority))?;
-        // SAFETY: the caller's.
-        if let Some(ticket) = unsafe { ticket.as_mut() } {
-            *ticket = launched.0;
-        }
-        Ok(())
+        unsafe { launch(runtime, kernel, [grid, block], args, count, options, ticket) }
     })
+}
+
+/// # Safety
+/// As [`windlass_launch`].
+unsafe fn launch(
+    runtime: *mut WindlassRuntime,
+    kernel: WindlassKernel,
+    [grid, block]: [*const u32; 2],
+    args: *const WindlassArg,
+    count: usize,
+    options: Options,
+    ticket: *mut u64,
+) -> Result<(), Refusal> {
+    // SAFETY: the caller's, here and below.
+    let runtime = unsafe { self::runtime(runtime) }?;
+    let dim = |first: *const u32, what| -> Result<[u32; 3], Refusal> {
+        // SAFETY: the caller's.
+        let dim = unsafe { list(first, 3, what) }?;
+        Ok([dim[0], dim[1], dim[2]])
+    };
+    let (grid, block) = (dim(grid, "grid")?, dim(block, "block")?);
+    // SAFETY: the caller's.
+    let args = unsafe { list(args, count, "args") }?;
+    let kernel = Registered::from_bits(kernel.id);
+    let modes = runtime.modes(kernel)?;
+    let arg = |(arg, n): (&WindlassArg, usize)| match modes.get(n) {
+        Some(Some(_)) => Arg::from(buffer(arg.buffer).slice(range(arg.offset, arg.bytes))),
+        // What is too much is refused by its number.
+        _ => Arg::from(arg.value),
+    };
+    let args: Vec<Arg> = args.iter().zip(0..).map(arg).collect();
+    let launched = runtime.launch_with(kernel, grid, block, &args, options)?;
+    // SAFETY: the caller's.
+    if let Some(ticket) = unsafe { ticket.as_mut() } {
+        *ticket = launched.0;
+    }
+    Ok(())
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_wait(runtime: *mut WindlassRuntime, ticket: u64) -> c_int {
+    // SAFETY: the caller's.
+    call(|| Ok(unsafe { self::runtime(runtime) }?.wait(Ticket(ticket))?))
 }
 
 /// # Safety
@@ -407,6 +468,49 @@ pub unsafe extern "C" fn windlass_write(
 pub unsafe extern "C" fn windlass_synchronize(runtime: *mut WindlassRuntime) -> c_int {
     // SAFETY: the caller's.
     call(|| Ok(unsafe { self::runtime(runtime) }?.synchronize()?))
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_write_recording(
+    runtime: *mut WindlassRuntime,
+    trace: *const c_char,
+    schedule: *const c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's, here and below.
+        let recording = unsafe { self::runtime(runtime) }?.recording()?;
+        // SAFETY: the caller's.
+        if let Some(path) = unsafe { path(trace, "trace") }? {
+            recording.trace.save(path).map_err(|e| Refusal(RESOURCES, e.to_string()))?;
+        }
+        // SAFETY: the caller's.
+        if let Some(path) = unsafe { path(schedule, "schedule") }? {
+            let refused = |e| Refusal(RESOURCES, format!("{}: {e}", path.display()));
+            let mut file = std::io::BufWriter::new(std::fs::File::create(path).map_err(refused)?);
+            recording.schedule.write(&mut file).and_then(|()| file.flush()).map_err(refused)?;
+        }
+        Ok(())
+    })
+}
+
+/// The file that a C text names.
+///
+/// # Safety
+/// `text` is NULL or valid.
+unsafe fn path<'a>(text: *const c_char, what: &str) -> Result<Option<&'a Path>, Refusal> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not NULL, and the caller's.
+    let text = unsafe { CStr::from_ptr(text) };
+    #[cfg(unix)]
+    let path = Ok(std::ffi::OsStr::from_bytes(text.to_bytes()));
+    #[cfg(not(unix))]
+    let path = text.to_str();
+    path.map(|path| Some(Path::new(path)))
+        .map_err(|e: std::str::Utf8Error| Refusal(INVALID, format!("`{what}` is not UTF-8: {e}")))
 }
 
 /// # Safety

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use windlass_runtime::ktrace::Trace;
+use windlass_runtime::runtime::{EventKind, Schedule};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -25,27 +27,37 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-fn run(source: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
+/// Compiles it, and runs it with a folder of its own as its argument.
+fn run(source: &str, folder: &Path) -> String {
+    let program = folder.join("program");
     let library = library();
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]);
     compiler.arg(here().join("include")).arg(here().join(source)).arg("-o").arg(&program);
     compiler.arg("-L").arg(&library).arg("-lwindlass_c").arg(format!("-Wl,-rpath,{}", library.display()));
     succeed(&mut compiler);
-    let output = succeed(&mut Command::new(&program));
+    let output = succeed(Command::new(&program).arg(folder));
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn the_example_runs() {
-    assert_eq!(run("examples/pipeline.c"), "frame 0: 60\nframe 1: 63\n");
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("examples/pipeline.c", folder.path()), "frame 0: 60\nframe 1: 63\n");
 }
 
 #[test]
 fn what_is_wrong_is_refused_with_a_text() {
-    assert_eq!(run("tests/errors.c"), "");
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("tests/errors.c", folder.path()), "");
+    let trace = Trace::load(folder.path().join("run.ktrace.jsonl")).unwrap();
+    assert_eq!(trace.kernels().count(), 2);
+    let schedule = std::fs::read(folder.path().join("run.schedule.jsonl")).unwrap();
+    let order: Vec<_> = Schedule::read(&schedule[..]).unwrap().order().collect();
+    assert_eq!(
+        order,
+        [(EventKind::Start, 0), (EventKind::End, 0), (EventKind::Start, 1), (EventKind::End, 1)]
+    );
 }
 
 #[test]
@@ -79,5 +91,5 @@ fn header_and_library_have_the_same_functions() {
         .collect();
     let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 11);
+    assert_eq!(declared.len(), 14);
 }

@@ -31,6 +31,11 @@ static int copy(const windlass_cta *cta, void *user) {
     return 0;
 }
 
+static void note(windlass_status status, const char *text, void *user) {
+    char *said = user;
+    snprintf(said, 80, "%d %s", status, text == NULL ? "done" : text);
+}
+
 static int place(const windlass_cta *cta, void *user) {
     uint32_t *out = cta->pointers[0];
     (void)user;
@@ -71,7 +76,58 @@ static void findings(void) {
     windlass_destroy(rt);
 }
 
-int main(void) {
+/* Recorded, waited for one by one, and with callbacks. */
+static void tickets(const char *folder) {
+    windlass_runtime *rt;
+    windlass_options options = {.record = 1};
+    windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE};
+    windlass_kernel kernel;
+    windlass_buffer a, b;
+    unsigned char bad = 9, bytes[16];
+    uint32_t one[3] = {1, 1, 1};
+    uint64_t good, failed, ticket = 5;
+    char said[2][80], trace[512], schedule[512], line[512];
+
+    OK(windlass_create(&options, &rt));
+    OK(windlass_register(rt, "copy", modes, 2, copy, &bad, &kernel));
+    OK(windlass_allocate(rt, 16, &a));
+    OK(windlass_allocate(rt, 16, &b));
+    windlass_arg args[] = {{.buffer = a, .bytes = 16}, {.buffer = b, .bytes = 16}};
+    FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_launch_then(rt, kernel, one, one, args, 2, 0, NULL, NULL, &ticket));
+    FAILS(WINDLASS_INVALID, "launch 0 is not one of the 0", windlass_wait(rt, 0));
+    TRUE(ticket == 5);
+    OK(windlass_launch_then(rt, kernel, one, one, args, 2, 0, note, said[0], &good));
+    memset(bytes, 9, sizeof bytes);
+    OK(windlass_write(rt, a, 0, bytes, 16));
+    OK(windlass_launch_then(rt, kernel, one, one, args, 2, 0, note, said[1], &failed));
+    FAILS(WINDLASS_KERNEL_FAILED, "1 kernel failed: launch 1 (copy): its body gave 7", windlass_wait(rt, failed));
+    OK(windlass_wait(rt, good));
+    TRUE(strcmp(said[0], "0 done") == 0);
+    TRUE(strcmp(said[1], "2 launch 1 (copy): its body gave 7 for CTA 0") == 0);
+    FAILS(WINDLASS_KERNEL_FAILED, "launch 1", windlass_synchronize(rt));
+
+    snprintf(trace, sizeof trace, "%s/run.ktrace.jsonl", folder);
+    snprintf(schedule, sizeof schedule, "%s/run.schedule.jsonl", folder);
+    OK(windlass_write_recording(rt, NULL, NULL));
+    OK(windlass_write_recording(rt, trace, schedule));
+    FILE *file = fopen(schedule, "r");
+    TRUE(file != NULL && fgets(line, sizeof line, file) != NULL && strstr(line, "\"schedule\":1") != NULL);
+    TRUE(file != NULL && fgets(line, sizeof line, file) != NULL && strstr(line, "\"start\"") != NULL);
+    TRUE(file != NULL && fclose(file) == 0);
+    FAILS(WINDLASS_RESOURCES, folder, windlass_write_recording(rt, folder, NULL));
+    FAILS(WINDLASS_RESOURCES, folder, windlass_write_recording(rt, NULL, folder));
+    windlass_destroy(rt);
+
+    OK(windlass_create(NULL, &rt));
+    FAILS(WINDLASS_INVALID, "is not recorded", windlass_write_recording(rt, trace, NULL));
+    windlass_destroy(rt);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        printf("usage: errors FOLDER\n");
+        return 2;
+    }
     windlass_runtime *rt = NULL;
     unsigned char bad = 99;
     unsigned char bytes[64];
@@ -114,7 +170,7 @@ int main(void) {
     FAILS(WINDLASS_INVALID, "`from` cannot have", windlass_write(rt, a, 0, bytes, UINT64_MAX));
     FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 0, bytes, UINT64_C(1) << 62));
     {
-        windlass_options many = {0, UINT32_MAX, 0, 0, 0};
+        windlass_options many = {.threads = UINT32_MAX};
         windlass_runtime *none = NULL;
         FAILS(WINDLASS_RESOURCES, "ask for fewer", windlass_create(&many, &none));
         TRUE(none == NULL);
@@ -158,5 +214,6 @@ int main(void) {
     }
     windlass_destroy(rt);
     findings();
+    tickets(argv[1]);
     return wrong != 0;
 }

@@ -6,6 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_c as _; // linked, and called by the names of the header
 
 #[repr(C)]
@@ -50,9 +51,11 @@ struct Options {
     queue: u32,
     serial: u32,
     check: u32,
+    record: u32,
 }
 
 type Body = extern "C" fn(*const Cta, *mut c_void) -> c_int;
+type Done = extern "C" fn(c_int, *const c_char, *mut c_void);
 
 #[allow(improper_ctypes, reason = "the types above are those of the header")]
 unsafe extern "C" {
@@ -78,6 +81,24 @@ unsafe extern "C" {
         count: usize,
         priority: i32,
         ticket: *mut u64,
+    ) -> c_int;
+    fn windlass_launch_then(
+        runtime: *mut Runtime,
+        kernel: Kernel,
+        grid: *const u32,
+        block: *const u32,
+        args: *const Arg,
+        count: usize,
+        priority: i32,
+        done: Option<Done>,
+        user: *mut c_void,
+        ticket: *mut u64,
+    ) -> c_int;
+    fn windlass_wait(runtime: *mut Runtime, ticket: u64) -> c_int;
+    fn windlass_write_recording(
+        runtime: *mut Runtime,
+        trace: *const c_char,
+        schedule: *const c_char,
     ) -> c_int;
     fn windlass_read(
         runtime: *mut Runtime,
@@ -127,6 +148,14 @@ extern "C" fn body(cta: *const Cta, user: *mut c_void) -> c_int {
     }
 }
 
+/// How many callbacks there were, of launches of any runtime.
+static DONE: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn done(status: c_int, text: *const c_char, user: *mut c_void) {
+    assert_eq!((status == 0, user), (text.is_null(), null_mut()));
+    DONE.fetch_add(1, Ordering::Relaxed);
+}
+
 #[derive(Arbitrary, Debug)]
 enum Size {
     Small(u8),
@@ -158,7 +187,7 @@ struct Place {
 #[derive(Arbitrary, Debug)]
 enum Call {
     Create {
-        options: Option<[u8; 5]>,
+        options: Option<[u8; 6]>,
         null: bool,
     },
     Destroy {
@@ -188,6 +217,7 @@ enum Call {
         args: Vec<Place>,
         priority: i32,
         ticket: bool,
+        then: bool,
     },
     LaunchNull {
         runtime: u8,
@@ -204,6 +234,15 @@ enum Call {
         place: Place,
         null: bool,
     },
+    Wait {
+        runtime: u8,
+        ticket: u8,
+    },
+    /// To nowhere, or to what is a folder.
+    Recording {
+        runtime: u8,
+        folder: bool,
+    },
     Synchronize {
         runtime: u8,
     },
@@ -219,6 +258,8 @@ struct State {
     buffers: Vec<Buffer>,
     /// What bodies point to lives as long as the runtimes.
     modes: Vec<Box<Vec<c_int>>>,
+    /// Launches with a callback.
+    awaited: u64,
 }
 
 impl State {
@@ -255,12 +296,13 @@ impl State {
                     if self.runtimes.len() == 3 {
                         return 0;
                     }
-                    let options = options.map(|[window, threads, queue, serial, check]| Options {
+                    let options = options.map(|[window, threads, queue, serial, check, record]| Options {
                         window: u32::from(window) * 33,
                         threads: if threads == 255 { u32::MAX } else { u32::from(threads % 3) },
                         queue: if queue == 255 { u32::MAX } else { queue.into() },
                         serial: u32::from(serial % 2),
                         check: u32::from(check % 2),
+                        record: u32::from(record % 2),
                     });
                     let options = options.as_ref().map_or(std::ptr::null(), |options| &raw const *options);
                     let mut runtime = null_mut();
@@ -302,7 +344,7 @@ impl State {
                 Call::Release { runtime, buffer } => {
                     windlass_release(self.runtime(*runtime), self.a_buffer(*buffer))
                 }
-                Call::Launch { runtime, kernel, grid, block, args, priority, ticket } => {
+                Call::Launch { runtime, kernel, grid, block, args, priority, ticket, then } => {
                     let kernel =
                         self.kernels.get(usize::from(*kernel % 8)).copied().unwrap_or(Kernel { id: 99 });
                     let (grid, block) = (grid.as_ref().map(Self::dim), block.as_ref().map(Self::dim));
@@ -318,16 +360,20 @@ impl State {
                         })
                         .collect();
                     let mut number = 0;
-                    windlass_launch(
-                        self.runtime(*runtime),
-                        kernel,
-                        first(&grid),
-                        first(&block),
-                        args.as_ptr(),
-                        args.len(),
-                        *priority,
-                        if *ticket { &raw mut number } else { null_mut() },
-                    )
+                    let ticket = if *ticket { &raw mut number } else { null_mut() };
+                    let (runtime, grid, block) = (self.runtime(*runtime), first(&grid), first(&block));
+                    let (first, count) = (args.as_ptr(), args.len());
+                    if !then {
+                        windlass_launch(runtime, kernel, grid, block, first, count, *priority, ticket)
+                    } else {
+                        let done: Option<Done> = Some(done);
+                        let user = null_mut();
+                        let status = windlass_launch_then(
+                            runtime, kernel, grid, block, first, count, *priority, done, user, ticket,
+                        );
+                        self.awaited += u64::from(status == 0);
+                        status
+                    }
                 }
                 Call::LaunchNull { runtime, kernel, count } => {
                     let kernel = self.kernels.get(usize::from(*kernel % 8)).copied().unwrap_or_default();
@@ -355,6 +401,11 @@ impl State {
                     let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
                     windlass_write(runtime, buffer, place.offset.bytes(), from, place.bytes.bytes())
                 }
+                Call::Wait { runtime, ticket } => windlass_wait(self.runtime(*runtime), (*ticket).into()),
+                Call::Recording { runtime, folder } => {
+                    let to = if *folder { c"/".as_ptr() } else { null() };
+                    windlass_write_recording(self.runtime(*runtime), to, null())
+                }
                 Call::Synchronize { runtime } => windlass_synchronize(self.runtime(*runtime)),
                 Call::Finding { runtime } => {
                     let finding = windlass_next_finding(self.runtime(*runtime));
@@ -369,6 +420,7 @@ impl State {
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = Unstructured::new(bytes);
     let mut state = State::default();
+    DONE.store(0, Ordering::Relaxed);
     for _ in 0..64 {
         let Ok(call) = Call::arbitrary(&mut bytes) else { break };
         let status = state.call(&call);
@@ -386,4 +438,5 @@ fuzz_target!(|bytes: &[u8]| {
         // SAFETY: it was created, and is not used any more.
         unsafe { windlass_destroy(runtime) };
     }
+    assert_eq!(DONE.load(Ordering::Relaxed), state.awaited, "each launch with a callback has one");
 });

@@ -3,7 +3,6 @@
 use std::error::Error;
 use windlass_kernels::rigid_body::{Config, heaps, run};
 use windlass_runtime::graph::DependencyGraph;
-use windlass_runtime::ktrace::{Compression, Writer};
 use windlass_runtime::runtime::Runtime;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,9 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = DependencyGraph::build(&trace.kernels().collect::<Vec<_>>())?;
     println!("{} kernels; the longest chain has {}", graph.len(), graph.depth());
     if let Some(path) = std::env::args().nth(1) {
-        let mut writer = Writer::create(&path, &trace.header, Compression::Plain)?;
-        writer.trace(&trace)?;
-        writer.finish()?;
+        trace.save(&path)?;
         println!("{path}");
     }
     Ok(())

@@ -508,14 +508,13 @@ fn no_flipped_bit_in_a_compressed_trace_goes_unnoticed() {
 fn the_writer_makes_files_that_load() {
     let dir = tempfile::tempdir().unwrap();
     let trace = read(body(&[KERNEL])).unwrap();
-    for compression in [Compression::Plain, Compression::Zstd] {
-        let path = dir.path().join("t");
-        let mut writer = Writer::create(&path, &trace.header, compression).unwrap();
-        writer.trace(&trace).unwrap();
-        writer.finish().unwrap();
+    for (name, begins) in [("t.jsonl", &b"{\"e\":"[..]), ("t.jsonl.zst", &[0x28, 0xb5, 0x2f, 0xfd])] {
+        let path = dir.path().join(name);
+        trace.save(&path).unwrap();
+        assert!(std::fs::read(&path).unwrap().starts_with(begins), "{name}");
         assert_eq!(Trace::load(&path).unwrap(), trace);
     }
-    assert!(Writer::create(dir.path(), &trace.header, Compression::Plain).is_err());
+    assert!(trace.save(dir.path()).is_err());
 }
 
 #[test]

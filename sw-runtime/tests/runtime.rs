@@ -322,6 +322,59 @@ fn callbacks_tell_what_became_of_each_launch() {
 }
 
 #[test]
+fn one_launch_can_be_waited_for_while_others_run() {
+    in_time(|| {
+        let mut rt = Runtime::builder().window(4).executor(Cpu::new(2).unwrap()).build().unwrap();
+        let (open, gate) = channel();
+        let gate = Mutex::new(gate);
+        let held = rt.register(Kernel::new("held").body(move |_| Ok(gate.lock().unwrap().recv()?))).unwrap();
+        let increment = rt.register(increment()).unwrap();
+        let [good, bad] = [1, -1].map(|v| rt.buffer_from(&[v]).unwrap());
+        let [b, c] = [(); 2].map(|()| rt.buffer::<i32>(1).unwrap());
+        let held = rt.launch(held, 1, 1, args![]).unwrap();
+        let fine = rt.launch(increment, 1, 1, args![good, b]).unwrap();
+        let fails = rt.launch(increment, 1, 1, args![bad, c]).unwrap();
+        // More than the window holds: those that are waited for are long over when the last ones come in.
+        let later: Vec<_> = (0..100).map(|_| rt.launch(increment, 1, 1, args![good, b]).unwrap()).collect();
+        assert_eq!(rt.wait(fine), Ok(()));
+        let failure =
+            Failure { ticket: fails, kernel: "increment".into(), cause: Cause::Returned("minus one".into()) };
+        for _ in 0..2 {
+            let found = failures(rt.wait(fails));
+            assert_eq!(found, [failure.clone()]);
+        }
+        // One whose CTA comes after the one that is held, and one before it.
+        assert_eq!(rt.wait(later[99]), Ok(()));
+        assert_eq!(rt.wait(later[0]), Ok(()));
+        let none = Ticket(103);
+        assert_eq!(rt.wait(none), Err(Error::NotLaunched { ticket: 103, launched: 103 }));
+        open.send(()).unwrap();
+        assert_eq!(rt.wait(held), Ok(()));
+        assert_eq!(failures(rt.synchronize()), [failure], "synchronisation tells it too");
+        assert_eq!(rt.wait(fails), Ok(()), "and each failure is then told");
+    });
+}
+
+#[test]
+fn a_wait_ends_however_threads_meet() {
+    let seed = seed();
+    in_time(move || {
+        let mut rt = Runtime::builder().window(8).executor(Immediate).build().unwrap();
+        let mut threads = Runtime::builder().window(8).executor(Cpu::new(2).unwrap()).build().unwrap();
+        let rng = &mut Rng(seed);
+        for (rt, rounds) in [(&mut rt, 20_000), (&mut threads, 4_000)] {
+            let kernel = rt.register(Kernel::new("nothing").body(|_| Ok(()))).unwrap();
+            for _ in 0..rounds {
+                let last =
+                    (0..=rng.below(4)).map(|_| rt.launch(kernel, 1, 1, args![]).unwrap()).last().unwrap();
+                rt.wait(Ticket(last.0 - rng.below(last.0.min(5) + 1))).unwrap();
+            }
+            rt.synchronize().unwrap();
+        }
+    });
+}
+
+#[test]
 fn what_is_wrong_with_a_launch_is_said_at_once_and_nothing_happens() {
     let mut rt = Runtime::builder().build().unwrap();
     let mut other = Runtime::builder().build().unwrap();
@@ -850,11 +903,7 @@ fn a_recording_is_a_ktrace_with_the_same_hazards() {
     assert!(why.upstream.iter().all(|u| u.end <= why.start), "{}", why.text(None));
     assert!(recording.explain(Ticket(3)).unwrap_err().to_string().contains('3'));
     let file = tempfile::NamedTempFile::new().unwrap();
-    let plain = windlass_runtime::ktrace::Compression::Plain;
-    let mut writer =
-        windlass_runtime::ktrace::Writer::create(file.path(), &recording.trace.header, plain).unwrap();
-    writer.trace(&recording.trace).unwrap();
-    writer.finish().unwrap();
+    recording.trace.save(file.path()).unwrap();
     assert_eq!(windlass_runtime::ktrace::Trace::load(file.path()).unwrap().runs, recording.trace.runs);
     assert_eq!(Runtime::builder().build().unwrap().recording().unwrap_err(), Error::NotRecorded);
 }

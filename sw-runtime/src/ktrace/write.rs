@@ -139,6 +139,20 @@ impl Writer<BufWriter<File>> {
     }
 }
 
+impl Trace {
+    /// Writes it to a file, which is overwritten where it is there; compressed where the name ends in `.zst`.
+    ///
+    /// # Errors
+    /// As [`Writer::event`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), KtraceError> {
+        let zstd = path.as_ref().extension().is_some_and(|ending| ending == "zst");
+        let compression = if zstd { Compression::Zstd } else { Compression::Plain };
+        let mut writer = Writer::create(path, &self.header, compression)?;
+        writer.trace(self)?;
+        writer.finish().map(|_| ())
+    }
+}
+
 impl<W: Write> Writer<W> {
     /// Writes a trace to anything, beginning with the header; `name` stands for the file in errors.
     ///

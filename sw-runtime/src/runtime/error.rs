@@ -144,7 +144,17 @@ pub enum Error {
         /// The kernel's name.
         kernel: String,
     },
-    /// Kernels failed since the last synchronisation.
+    /// A ticket that no launch of this runtime gave.
+    #[error(
+        "launch {ticket} is not one of the {launched} of this runtime; wait for a ticket that `launch` gave"
+    )]
+    NotLaunched {
+        /// Its number.
+        ticket: u64,
+        /// How many there were.
+        launched: u64,
+    },
+    /// Kernels failed since the last synchronisation, or the one that was waited for did.
     #[error(transparent)]
     Failed(#[from] Failures),
     /// Bytes that a failed kernel should have written: its failure, which others may have passed on.
@@ -222,7 +232,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// All kernels that failed since the last synchronisation, in the order in which they were found; at least one.
+/// Kernels that failed, in the order in which they were found; at least one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct Failures(pub Vec<Failure>);
 
@@ -230,7 +240,8 @@ impl fmt::Display for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         let shown: Vec<_> = self.0.iter().take(SHOWN).map(ToString::to_string).collect();
-        write!(f, "{} kernels failed: {}", self.0.len(), shown.join("; "))?;
+        let kernels = if self.0.len() == 1 { "kernel" } else { "kernels" };
+        write!(f, "{} {kernels} failed: {}", self.0.len(), shown.join("; "))?;
         match self.0.len().saturating_sub(SHOWN) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),

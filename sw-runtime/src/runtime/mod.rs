@@ -626,6 +626,32 @@ impl Runtime {
         }
     }
 
+    /// Waits until one launch has retired or failed; others run on.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with its failure, which the next synchronisation tells too (where one has told it already, it is not told
+    /// again); [`Error::NotLaunched`], [`Error::SchedulerGone`].
+    pub fn wait(&mut self, ticket: Ticket) -> Result<(), Error> {
+        let Ticket(number) = ticket;
+        if number >= self.tickets {
+            return Err(Error::NotLaunched { ticket: number, launched: self.tickets });
+        }
+        let shared = &self.shared;
+        shared.host_waits.store(true, Ordering::Release);
+        shared.awaited.store(number + 1, Ordering::Release);
+        shared.to_scheduler.wake();
+        let ended = || shared.awaited.load(Ordering::Acquire) == 0;
+        shared.to_host.wait(PATIENCE, || ended() || shared.gone.load(Ordering::Acquire));
+        shared.host_waits.store(false, Ordering::Release);
+        if !ended() {
+            return Err(Error::SchedulerGone);
+        }
+        match shared.news().failures.iter().find(|failure| failure.ticket == ticket) {
+            Some(failure) => Err(Error::Failed(Failures(vec![failure.clone()]))),
+            None => Ok(()),
+        }
+    }
+
     /// What was launched so far and when it ran; of kernels that have not ended, the end is missing.
     ///
     /// # Errors

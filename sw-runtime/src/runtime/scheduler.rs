@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     pub(crate) done: Alone<AtomicU64>,
     /// The application's thread waits for that.
     pub(crate) host_waits: AtomicBool,
+    /// The launch whose end the application's thread waits for, plus 1; 0 once it has ended.
+    pub(crate) awaited: AtomicU64,
     /// The scheduler's thread has ended.
     pub(crate) gone: AtomicBool,
     news: Mutex<News>,
@@ -116,6 +118,7 @@ impl Shared {
             to_host: Signal::new(),
             done: Alone(AtomicU64::new(0)),
             host_waits: AtomicBool::new(false),
+            awaited: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             news: Mutex::new(News { recorder, ..News::default() }),
         }
@@ -334,6 +337,7 @@ impl Scheduler {
             let ended = self.take_completions();
             let taken = self.take_submissions();
             self.dispatch();
+            self.tell_awaited();
             if self.publish(taken) || ended {
                 if taken && self.submissions.slots() < FEW {
                     pause();
@@ -360,6 +364,7 @@ impl Scheduler {
         self.stash.is_some()
             || (!self.blocked && !self.submissions.is_empty())
             || self.has_diverged()
+            || self.awaited_has_ended()
             || (self.submissions.is_abandoned() && self.engine.is_empty())
     }
 
@@ -774,6 +779,21 @@ impl Scheduler {
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
+        }
+    }
+
+    /// Whether the application's thread waits for a launch that has been taken in and has ended.
+    fn awaited_has_ended(&self) -> bool {
+        let Some(awaited) = self.shared.awaited.load(Ordering::Acquire).checked_sub(1) else { return false };
+        let is_it =
+            |work: &Option<Work>| matches!(work, Some(Work::Kernel { ticket, .. }) if ticket.0 == awaited);
+        awaited < self.tickets && !self.slots.iter().any(is_it)
+    }
+
+    fn tell_awaited(&self) {
+        if self.awaited_has_ended() {
+            self.shared.awaited.store(0, Ordering::Release);
+            self.shared.to_host.wake();
         }
     }
 
