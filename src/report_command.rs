@@ -110,7 +110,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         None => Constraints::embedded(),
     };
     let constraints = match args.period {
-        Some(period) => constraints.with_period(period),
+        Some(period) => constraints.with_period(period)?,
         None => constraints,
     };
     let library = match (&args.liberty, args.no_area) {

@@ -14,11 +14,11 @@ use windlass_rtl::kernel_scheduler::{
 };
 use windlass_rtl::kernel_table::KernelTable;
 use windlass_rtl::kernel_table::model::FlatTable;
-use windlass_rtl::model::CycleModel;
+use windlass_rtl::model::{Checked, CycleModel};
 use windlass_rtl::params::{
     ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
-    ROUND_ROBIN_REQUESTS, RoundRobinParams, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits, SmParams,
-    TableParams, UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
+    ROUND_ROBIN_REQUESTS, Requesters, RoundRobinParams, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits,
+    SmParams, TableParams, UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
 };
 use windlass_rtl::parts::models::{PartModel, RoundRobinModel};
 use windlass_rtl::parts::{FindFirst, OldestFirst, RoundRobin};
@@ -102,15 +102,15 @@ pub enum BlockSpec {
     SmOccupancy {
         /// Its SMs.
         params: SmParams,
-        /// Kinds of CTA that are looked at in one cycle, 1 or 2.
-        requesters: usize,
+        /// Kinds of CTA that are looked at in one cycle.
+        requesters: Requesters,
     },
     /// The partitions of an SM array.
     SmPartitions {
         /// Its SMs.
         params: SmParams,
-        /// Kinds of CTA that are looked at in one cycle, 1 or 2.
-        requesters: usize,
+        /// Kinds of CTA that are looked at in one cycle.
+        requesters: Requesters,
     },
     /// A CTA arbiter, single or typed.
     CtaArbiter(DispatchParams),
@@ -331,7 +331,7 @@ impl BlockSpec {
             SchedulerParams::new(window, slots, retire_ports, scheduled, encoding)?.with_pipeline(pipelined)
         };
         let sms = || SmParams::new(sms, limits);
-        let requesters = arbiter.channels();
+        let requesters = arbiter.requesters();
         match name {
             "find_first" => picker().map(Self::FindFirst),
             "round_robin" => RoundRobinParams::new(slots).map(Self::RoundRobin),
@@ -345,7 +345,9 @@ impl BlockSpec {
             }
             "upstream_load" => UpstreamParams::new(slots, scheduled, encoding).map(Self::UpstreamLoad),
             "kernel_scheduler" => scheduler().map(Self::KernelScheduler),
-            "kernel_table" => TableParams::new(slots, retire_ports, requesters).map(Self::KernelTable),
+            "kernel_table" => {
+                TableParams::new(slots, retire_ports, requesters.count()).map(Self::KernelTable)
+            }
             "sm_occupancy" => Ok(Self::SmOccupancy { params: sms()?, requesters }),
             "sm_partitions" => Ok(Self::SmPartitions { params: sms()?, requesters }),
             "cta_arbiter_single" => {
@@ -453,37 +455,29 @@ impl BlockSpec {
     /// The golden model.
     pub fn model(self) -> Box<dyn CycleModel> {
         let ports = self.ports();
-        let model: Result<Box<dyn CycleModel>, String> = match self {
-            Self::FindFirst(params) => Ok(Box::new(PartModel::find_first(params.requests(), ports))),
-            Self::RoundRobin(params) => Ok(Box::new(RoundRobinModel::new(params.requests(), ports))),
-            Self::OldestFirst(params) => Ok(Box::new(PartModel::oldest_first(params.requests(), ports))),
-            Self::Window { kind, params } => {
-                FlatWindow::new(kind, params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
-            }
-            Self::UpstreamLoad(params) => {
-                FlatUpstreamLoad::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
-            }
-            Self::KernelScheduler(params) => {
-                FlatScheduler::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
-            }
-            Self::KernelTable(params) => {
-                FlatTable::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
-            }
+        let model = match self {
+            Self::FindFirst(params) => Ok(boxed(PartModel::find_first(params.requests(), ports))),
+            Self::RoundRobin(params) => Ok(boxed(RoundRobinModel::new(params.requests(), ports))),
+            Self::OldestFirst(params) => Ok(boxed(PartModel::oldest_first(params.requests(), ports))),
+            Self::Window { kind, params } => FlatWindow::new(kind, params, ports).map(boxed),
+            Self::UpstreamLoad(params) => FlatUpstreamLoad::new(params, ports).map(boxed),
+            Self::KernelScheduler(params) => FlatScheduler::new(params, ports).map(boxed),
+            Self::KernelTable(params) => FlatTable::new(params, ports).map(boxed),
             Self::SmOccupancy { params, requesters } => {
-                FlatOccupancy::new(params, requesters, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+                FlatOccupancy::new(params, requesters, ports).map(boxed)
             }
             Self::SmPartitions { params, requesters } => {
-                FlatPartitions::new(params, requesters, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
+                FlatPartitions::new(params, requesters, ports).map(boxed)
             }
-            Self::CtaArbiter(params) => {
-                FlatArbiter::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
-            }
-            Self::FrontEnd(params) => {
-                FlatFrontEnd::new(params, ports).map(|m| Box::new(m) as Box<dyn CycleModel>)
-            }
+            Self::CtaArbiter(params) => FlatArbiter::new(params, ports).map(boxed),
+            Self::FrontEnd(params) => FlatFrontEnd::new(params, ports).map(boxed),
         };
         model.unwrap_or_else(|message| unreachable!("the hardware's own ports: {message}"))
     }
+}
+
+fn boxed<M: CycleModel + 'static>(model: M) -> Box<dyn CycleModel> {
+    Box::new(Checked::new(model))
 }
 
 #[inline(never)]
@@ -495,7 +489,7 @@ fn connected<B: Block + 'static>(new: impl FnOnce() -> B) -> Box<dyn Block> {
 
 #[inline(never)]
 fn simulated<B: FlatPorts + 'static>(new: impl FnOnce() -> B) -> Box<dyn CycleModel> {
-    Box::new(RustHdlSim::new(new()))
+    boxed(RustHdlSim::new(new()))
 }
 
 #[inline(never)]

@@ -7,7 +7,7 @@ use crate::stimulus::Stimulus;
 use std::collections::VecDeque;
 use std::fmt;
 use thiserror::Error;
-use windlass_rtl::model::{CycleError, CycleModel};
+use windlass_rtl::model::{CycleError, CycleModel, check_words};
 use windlass_rtl::port::{CLOCK, Direction, Layout, Port, RESET};
 
 /// Cycles of history in a [`Failure`].
@@ -320,8 +320,9 @@ impl CycleModel for Lockstep {
     }
 
     fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        let (words, cycle) = ([self.input_words.len(), self.members[0].outputs.len()], self.cycle);
+        check_words(cycle, words, [inputs.len(), outputs.len()])?;
         self.input_words.copy_from_slice(inputs);
-        let cycle = self.cycle;
         self.advance(None).map_err(|e| CycleError { cycle, message: e.to_string() })?;
         outputs.copy_from_slice(&self.members[0].outputs);
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::device::work::{self, CtaWork, UNITS_PER_CYCLE};
 use crate::policy::Stream;
-use crate::profile::Profile;
+use crate::profile::{Profile, ProfileError};
 use thiserror::Error;
 use windlass_runtime::ktrace::{Kernel, KernelType};
 use windlass_runtime::run::{Estimate, Program, ProgramError, Work};
@@ -10,6 +10,9 @@ use windlass_runtime::run::{Estimate, Program, ProgramError, Work};
 /// A stream that cannot be run for real.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RealError {
+    /// The profile has a field whose value could not work.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// A CTA does not fit on an SM of the profile.
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
@@ -27,6 +30,7 @@ pub fn program(
     profile: &Profile,
     scale: u64,
 ) -> Result<(Program, Vec<Estimate>), RealError> {
+    profile.check(&profile.name)?;
     let mut work = Vec::with_capacity(stream.kernels().len());
     let mut estimates = Vec::with_capacity(stream.kernels().len());
     for (k, kernel) in stream.kernels().iter().enumerate() {

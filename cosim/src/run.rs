@@ -107,6 +107,7 @@ impl CoSimulation {
         stream: &Stream,
         mut engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError>,
     ) -> Result<Outcome, RunError> {
+        self.profile.check(&self.profile.name).map_err(SimError::from)?;
         let serial = self.run_policy(Policy::Serial, Box::new(SerialHost::new(&self.profile)), stream)?;
         let base = serial.report.cycles;
         let mut machine = Machine::new(&self.profile, &self.partitions, stream, "serial without overhead")?;

@@ -2,14 +2,16 @@
 
 mod common;
 
-use common::{kernel, profile};
+use common::{cosim, fails, kernel, model, profile, scheduler, stream};
 use proptest::prelude::*;
 use windlass_cosim::device::dispatcher::Dispatcher;
 use windlass_cosim::device::work::UNITS_PER_CYCLE;
 use windlass_cosim::device::{Completion, CtaEnd, CtaWork, Device, DeviceError, SmArray};
 use windlass_cosim::partition::{ALL_SMS, Partitions};
 use windlass_cosim::profile::{Profile, ProfileError};
+use windlass_cosim::real;
 use windlass_rtl::front_end::CtaType;
+use windlass_rtl::params::WindowKind;
 use windlass_runtime::ktrace::KernelType;
 
 /// A CTA of `cycles` cycles of pipe work that takes `warps` warps and nothing else of note.
@@ -381,6 +383,25 @@ fn a_profile_in_memory_is_checked_as_one_in_a_file() {
     (profile.clock_mhz, profile.host.notice_ns) = (0, u64::MAX);
     let Err(ProfileError::Fields(errors)) = profile.check("mine") else { panic!("two numbers are wrong") };
     assert_eq!(errors.iter().map(|e| e.field.as_str()).collect::<Vec<_>>(), ["clock_mhz", "host.notice_ns"]);
+}
+
+#[test]
+fn nothing_runs_on_a_profile_that_cannot_work() {
+    let stream = stream(vec![kernel("k", 1, &[], &[0])]);
+    for (field, set) in [
+        ("sms", (|p| p.sms = 0) as fn(&mut Profile)),
+        ("clock_mhz", |p| p.clock_mhz = 0),
+        ("sm.register_unit", |p| p.sm.register_unit = 0),
+        ("pipes.simt_flop_per_clk", |p| p.pipes.simt_flop_per_clk = 0),
+        ("host.launch_ns", |p| p.host.launch_ns = u64::MAX),
+    ] {
+        let mut cosim = cosim(scheduler(WindowKind::Matrix, 4));
+        set(&mut cosim.profile);
+        let error = fails(&cosim, &stream, model).to_string();
+        assert!(error.contains(&format!("`{field}`")), "{error}");
+        let error = real::program(&stream, &cosim.profile, 1).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{field}`")), "{error}");
+    }
 }
 
 #[test]

@@ -32,6 +32,14 @@ fn names(stream: &Stream) -> Vec<&str> {
 }
 
 #[test]
+fn a_partition_that_is_not_there_is_refused() {
+    let kernel = |part| Kernel { part: Some(part), ..kernel("k", 1, &[], &[0]) };
+    assert!(Stream::from_sections("s", vec![vec![kernel(7)]]).is_ok());
+    let error = Stream::from_sections("s", vec![vec![kernel(7)], vec![kernel(8)]]).unwrap_err();
+    assert!(matches!(error, SimError::Option { option: "partition", got: 8, .. }), "{error}");
+}
+
+#[test]
 fn kernels_alternate_in_program_order_and_sections_are_zipped() {
     let one = |name| kernel(name, 1, &[0], &[1]);
     let a = trace("A", vec![vec![one("a0"), one("a1"), one("a2")], vec![one("a3")]]);

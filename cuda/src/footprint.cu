@@ -139,7 +139,7 @@ static __device__ __forceinline__ void write(const Footprint &f, Cursor<Index> &
     u32 *word = f.image + writes.find(j);
     u32 digest = SEED + sum;
     if (writes.in_place) digest += term(0xFFFFFFFFu, *word);
-    *word = last(step(step(f.kernel + 1, (u32)j), digest));
+    *word = last(step(term(f.kernel, (u32)j), digest));
 }
 
 // Adds to a sum to which `count` threads add. True for the last, which then has all of it, and leaves zero behind. The number of those

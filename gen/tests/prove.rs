@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::emit::{self, Design};
 use windlass_gen::prove::{self, BothWindows, ProofReport, ProveOptions, SolverKind, Verdict};
-use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind, WindowParams};
+use windlass_rtl::params::{ArbiterKind, Encoding, PickerParams, SmLimits, WindowKind, WindowParams};
 
 fn long() -> bool {
     std::env::var_os("WINDLASS_LONG").is_some()
@@ -42,6 +42,16 @@ fn a_list_window_has_no_pipeline() {
     assert_eq!(design(list).top().name, "window_list_n4_r1");
     let report = prove::prove(list, &options(4, 0)).unwrap_or_else(|e| panic!("{e}"));
     assert!(report.is_good(), "{report:?}");
+}
+
+#[test]
+fn no_cycle_proves_nothing() {
+    let params = PickerParams::new(4).unwrap();
+    let options = |depth| ProveOptions { unbounded: false, limit: Duration::MAX, ..options(depth, 0) };
+    for (depth, good) in [(0, false), (1, true)] {
+        let report = prove::prove(BlockSpec::FindFirst(params), &options(depth)).unwrap();
+        assert_eq!(report.is_good(), good, "{report:?}");
+    }
 }
 
 /// Proves it, and says as a row of a table what was shown, how and in which time.

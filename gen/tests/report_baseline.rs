@@ -103,6 +103,10 @@ fn energy_and_fpgas_can_get_worse_and_better() {
         ("iCE40 HX8K ct256, fmax of the slowest run", fpga_clock),
     ];
     assert!(compare(&measured(), &measured(), 5.0).unwrap().rows.is_empty());
+    for margin in [f64::NAN, -1.0] {
+        let error = compare(&measured(), &measured(), margin).unwrap_err().to_string();
+        assert_eq!(error, format!("a margin of {margin} percent; choose 0 or more"));
+    }
     for (metric, scale) in metrics {
         for (factor, verdict) in [(1.06, Verdict::Worse), (1.04, Verdict::Within), (0.9, Verdict::Better)] {
             let mut now = measured();

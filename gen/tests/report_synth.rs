@@ -256,7 +256,10 @@ fn a_library_that_the_constraints_do_not_have_is_said() {
         report.constraints
     );
     assert!(report.driving_cell.is_some() && report.load_ff.is_some_and(|ff| ff > 1.0));
-    let faster = Constraints::embedded().with_period(3.0);
+    let faster = Constraints::embedded().with_period(3.0).unwrap();
+    assert!(
+        [0.0, -1.0, f64::NAN, f64::INFINITY].iter().all(|p| Constraints::embedded().with_period(*p).is_err())
+    );
     let report = timed(&faster, cache.path(), &osu018());
     assert!(report.constraints.contains("library osu018: clk_i 3.000 ns"), "{}", report.constraints);
     let class =

@@ -168,6 +168,8 @@ fn wrong_configurations_are_refused() {
     refused(Config { dt: 0.0, ..good.clone() }, "dt");
     refused(Config { steps: 0, ..good.clone() }, "steps");
     refused(Config { iterations: 0, ..good.clone() }, "iterations");
+    // 1500 at one place touch each other, which is 1.1 million contacts.
+    refused(Config { bodies: vec![good.bodies[0]; 1500], ..good.clone() }, "contacts");
 }
 
 /// Bodies at the same place, far apart, large and small: it goes on, and nothing is beyond numbers.

@@ -1,6 +1,6 @@
 //! The one interface of everything that can stand for a block: golden model, rust-hdl simulation, Verilated Verilog.
 
-use crate::port::Port;
+use crate::port::{Direction, Layout, Port};
 use thiserror::Error;
 
 /// A simulation that cannot go on.
@@ -20,13 +20,63 @@ pub trait CycleModel: Send {
     /// The block's ports in the order of its declaration.
     fn ports(&self) -> Vec<Port>;
 
-    /// One clock cycle over the flat words of [`crate::port::Layout`]; `outputs` is overwritten.
+    /// One clock cycle over the flat words of [`crate::port::Layout`], as many as its `words` says; `outputs` is overwritten.
     fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError>;
 
     /// Whether nothing is under way and all that can be lent is back. `None` where only the ports can tell.
     fn is_at_rest(&self) -> Option<bool> {
         None
     }
+}
+
+/// A model that is not run with more or fewer words than its ports have.
+pub struct Checked<M> {
+    model: M,
+    words: [usize; 2],
+    cycle: u64,
+}
+
+impl<M: CycleModel> Checked<M> {
+    /// Around `model`.
+    pub fn new(model: M) -> Self {
+        let ports = model.ports();
+        let words = [Direction::Input, Direction::Output].map(|d| Layout::new(&ports, d).words());
+        Self { model, words, cycle: 0 }
+    }
+}
+
+impl<M: CycleModel> CycleModel for Checked<M> {
+    fn ports(&self) -> Vec<Port> {
+        self.model.ports()
+    }
+
+    fn cycle(&mut self, inputs: &[u32], outputs: &mut [u32]) -> Result<(), CycleError> {
+        check_words(self.cycle, self.words, [inputs.len(), outputs.len()])?;
+        self.cycle += 1;
+        self.model.cycle(inputs, outputs)
+    }
+
+    fn is_at_rest(&self) -> Option<bool> {
+        self.model.is_at_rest()
+    }
+}
+
+/// That there are as many words of inputs and of outputs as a block takes.
+///
+/// # Errors
+/// What is wrong with them, in that cycle.
+pub fn check_words(
+    cycle: u64,
+    [ins, outs]: [usize; 2],
+    [given_ins, given_outs]: [usize; 2],
+) -> Result<(), CycleError> {
+    if [ins, outs] == [given_ins, given_outs] {
+        return Ok(());
+    }
+    let message = format!(
+        "{given_ins} words of inputs and {given_outs} of outputs; the block has {ins} and {outs}: make them as long as its `Layout`s"
+    );
+    Err(CycleError { cycle, message })
 }
 
 /// The bits that are set, lowest first: models keep sets of slots and lanes as masks, so that a cycle allocates nothing.

@@ -396,6 +396,25 @@ pub enum ArbiterKind {
     },
 }
 
+/// Kinds of CTA that the SM array looks at in one cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Requesters {
+    /// CTAs of one kernel.
+    One,
+    /// CTAs of a SIMT and of a TENSOR kernel.
+    Two,
+}
+
+impl Requesters {
+    /// 1 or 2.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
 impl ArbiterKind {
     /// The name on the command line and in module names.
     pub fn name(self) -> &'static str {
@@ -407,9 +426,14 @@ impl ArbiterKind {
 
     /// CTA channels, and queues of kernels: one, or one per type.
     pub fn channels(self) -> usize {
+        self.requesters().count()
+    }
+
+    /// Kinds of CTA that ask the SM array in one cycle.
+    pub fn requesters(self) -> Requesters {
         match self {
-            Self::Single => 1,
-            Self::Typed { .. } => 2,
+            Self::Single => Requesters::One,
+            Self::Typed { .. } => Requesters::Two,
         }
     }
 

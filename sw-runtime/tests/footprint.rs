@@ -186,3 +186,18 @@ fn what_cannot_be_a_program_says_why() {
         text.split("--scale ").nth(1).and_then(|t| t.split(' ').next()?.parse().ok()).expect("a number");
     assert!(needed > 2 && Program::new("t", &[&kernels], &[Work::default()], needed).is_ok(), "{text}");
 }
+
+/// Kernels that read nothing, over tiles of one buffer: the values of any two differ wherever both write.
+#[test]
+fn no_two_kernels_write_the_same_values() {
+    let tiles: Vec<Kernel> = (0..64).map(|k| kernel(&[], &[(4096 + 4 * 8 * (k % 8), 4 * 64)])).collect();
+    let program = of(&tiles);
+    let image = initial_image(program.words());
+    let outputs: Vec<_> =
+        program.kernels().iter().enumerate().map(|(k, f)| f.outputs(k as u32, &image)).collect();
+    let mut values: Vec<u32> = outputs.iter().flatten().map(|(_, value)| *value).collect();
+    let count = values.len();
+    values.sort_unstable();
+    values.dedup();
+    assert_eq!((values.len(), count), (64 * 64, 64 * 64), "kernel and word are both in each value");
+}

@@ -570,6 +570,20 @@ fn the_writer_refuses_what_the_reader_rejects() {
 
     let no_sms = Header { gpu: Gpu { sms: Some(0), ..Gpu::default() }, ..good.header.clone() };
     let no_params = Header { params: 3.into(), ..good.header.clone() };
+    let deep = (0..200).fold(serde_json::Value::Null, |inner, _| serde_json::json!([inner]));
+    let params = serde_json::json!({ "deep": &deep });
+    let too_deep = Header { params, ..good.header.clone() };
+    let error = Writer::new(Vec::new(), "out", &too_deep, Compression::Plain).err().unwrap().to_string();
+    assert!(
+        error.starts_with("out:1: field `params`: the line is not a JSON object (recursion limit"),
+        "{error}"
+    );
+    let mut writer = Writer::new(Vec::new(), "out", &good.header, Compression::Plain).unwrap();
+    let error = writer.run(0, Some(&deep)).unwrap_err().to_string();
+    assert!(
+        error.starts_with("out:2: field `input`: the line is not a JSON object (recursion limit"),
+        "{error}"
+    );
     for (header, message) in [
         (no_sms, "out:1: field `gpu.sms`: 0 is outside 1..=4294967295; write a number in that range"),
         (no_params, "out:1: field `params`: it is 3; write an object"),

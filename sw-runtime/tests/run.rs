@@ -512,3 +512,23 @@ fn what_a_device_does_not_have_is_an_error() {
     }
     Declarations::new(&program).forget(3);
 }
+
+#[test]
+fn declarations_of_another_program_are_refused() {
+    let (one, three) = (program(&mut Random(1), 1), program(&mut Random(1), 3));
+    let device = ChanceDevice::new(three.clone(), 2, 1);
+    let error = Runner::new(&device, &three, &Declarations::new(&one), Options::default()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "a program of 3 kernels and the declarations of 1; make them of this program"
+    );
+}
+
+#[test]
+fn a_kernel_without_threads_is_no_program() {
+    for (grid, block) in [([1, 0, 1], [32, 1, 1]), ([1, 1, 1], [32, 1, 0])] {
+        let kernel = Kernel { grid, block, ..kernels(&mut Random(1), 1).remove(0) };
+        let error = Program::new("p", &[&[kernel]], &[Work::default()], 1).err().unwrap().to_string();
+        assert!(error.starts_with("kernel 0 `k0` has no thread"), "{error}");
+    }
+}

@@ -25,6 +25,12 @@ pub struct Stream {
     renaming: Vec<RenameReport>,
 }
 
+fn check_partition(partition: u8) -> Result<(), SimError> {
+    let (option, got) = ("partition", usize::from(partition));
+    let error = SimError::Option { option, got, remedy: "choose 0 to 7" };
+    if partition < PARTITIONS { Ok(()) } else { Err(error) }
+}
+
 impl Stream {
     /// All runs of a trace. A new run and a `sync` event begin a new section.
     pub fn new(trace: &Trace) -> Result<Self, SimError> {
@@ -44,10 +50,7 @@ impl Stream {
         let mut merged: Vec<Vec<(usize, usize, Kernel)>> = Vec::new();
         let mut free = 0; // one past the last address that the traces before use
         for (origin, (trace, partition)) in traces.iter().enumerate() {
-            if *partition >= PARTITIONS {
-                let (option, got) = ("partition", usize::from(*partition));
-                return Err(SimError::Option { option, got, remedy: "choose 0 to 7" });
-            }
+            check_partition(*partition)?;
             let memory = Relocation::new(trace, free, origin > 0)?;
             free = memory.end;
             for (k, section) in sections(trace).into_iter().enumerate() {
@@ -70,6 +73,7 @@ impl Stream {
 
     /// A stream of these sections; empty ones are left out.
     pub fn from_sections(name: &str, parts: Vec<Vec<Kernel>>) -> Result<Self, SimError> {
+        parts.iter().flatten().filter_map(|kernel| kernel.part).try_for_each(check_partition)?;
         let mut kernels: Vec<Kernel> = Vec::new();
         let mut sections = Vec::new();
         for part in parts {

@@ -346,11 +346,15 @@ impl Constraints {
     }
 
     /// The same with one period for every clock, whatever the library or the FPGA.
-    pub fn with_period(mut self, period_ns: f64) -> Self {
+    ///
+    /// # Errors
+    /// A period out of the range of those in a file, as a text.
+    pub fn with_period(mut self, period_ns: f64) -> Result<Self, String> {
+        read::check_period(period_ns)?;
         self.clocks.iter_mut().for_each(|clock| clock.period_ns = period_ns);
         self.libraries.values_mut().for_each(|library| library.period_ns.clear());
         self.fpgas.values_mut().for_each(|fpga| fpga.period_ns.clear());
-        self
+        Ok(self)
     }
 
     /// The library of that short name, or the one whose pattern fits a Liberty file's library name.

@@ -489,10 +489,12 @@ fn in_range(range: &Range<f64>) -> String {
 
 /// A clock period in ns as a text, in the range of those in a file.
 pub fn period(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(ns) if PERIOD.contains(&ns) => Ok(ns),
-        _ => Err(format!("choose {} ns", in_range(&PERIOD))),
-    }
+    text.parse().map_err(|_| format!("choose {} ns", in_range(&PERIOD))).and_then(check_period)
+}
+
+/// The same of a number.
+pub(super) fn check_period(ns: f64) -> Result<f64, String> {
+    if PERIOD.contains(&ns) { Ok(ns) } else { Err(format!("{ns}: choose {} ns", in_range(&PERIOD))) }
 }
 
 const PERIOD: Range<f64> = 0.001..1e6;

@@ -67,7 +67,7 @@ impl Bench {
     /// The parts of a front end, whose properties carry its own.
     fn parts(params: FrontEndParams) -> Vec<Part> {
         let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
-        let (sms, requesters) = (dispatch.sms(), dispatch.arbiter().channels());
+        let (sms, requesters) = (dispatch.sms(), dispatch.arbiter().requesters());
         let part = |within, spec: BlockSpec| Part { within, bench: Self::of(spec), ports: spec.ports() };
         vec![
             part("u_scheduler", BlockSpec::KernelScheduler(scheduler)),
@@ -205,7 +205,7 @@ impl Bench {
                     text: include_str!("properties/sm_occupancy.sv"),
                     params: vec![
                         ("S", params.sms()),
-                        ("Q", requesters),
+                        ("Q", requesters.count()),
                         ("G", params.lanes().div_ceil(8)),
                         ("CTAS", limits.ctas().into()),
                         ("WARPS", limits.warps().into()),
@@ -226,7 +226,11 @@ impl Bench {
             BlockSpec::SmPartitions { params, requesters } => Self {
                 name: "sm_partitions",
                 text: include_str!("properties/sm_partitions.sv"),
-                params: vec![("S", params.sms()), ("Q", requesters), ("G", params.lanes().div_ceil(8))],
+                params: vec![
+                    ("S", params.sms()),
+                    ("Q", requesters.count()),
+                    ("G", params.lanes().div_ceil(8)),
+                ],
                 lemma_params: vec![("L", params.lanes())],
                 lemmas: Some(Lemmas {
                     name: "sm_partitions",

@@ -166,9 +166,9 @@ impl Verdict {
         self
     }
 
-    /// False where a property fails, or a state that should be is not reached.
+    /// False where a property fails, where no cycle was looked at, or where a state that should be is not reached.
     pub fn is_good(&self) -> bool {
-        matches!(self, Self::Proved | Self::Bounded { .. } | Self::Reached { .. })
+        matches!(self, Self::Proved | Self::Bounded { cycles: 1.. } | Self::Reached { .. })
     }
 }
 

@@ -97,14 +97,12 @@ impl Solver {
     /// Starts it; each question may take `limit`.
     pub fn start(found: &Installed, limit: Duration) -> Result<Self, ProveError> {
         let lost = |what: String| ProveError::Solver { what };
+        // Both count in 32 bits, and take more for less; 24 days are for ever.
+        let limit = limit.clamp(Duration::from_secs(1), Duration::from_millis(i32::MAX as u64));
         let mut command = Command::new(&found.program);
         match found.kind {
-            SolverKind::Yices => {
-                command.args(["--incremental", &format!("--timeout={}", limit.as_secs().max(1))])
-            }
-            SolverKind::Bitwuzla => {
-                command.args(["-I", "-c", BITWUZLA, &limit.as_millis().max(1).to_string()])
-            }
+            SolverKind::Yices => command.args(["--incremental", &format!("--timeout={}", limit.as_secs())]),
+            SolverKind::Bitwuzla => command.args(["-I", "-c", BITWUZLA, &limit.as_millis().to_string()]),
         };
         let mut child = command
             .stdin(Stdio::piped())

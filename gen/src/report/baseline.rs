@@ -36,6 +36,12 @@ pub enum BaselineError {
         /// What it has.
         found: u64,
     },
+    /// Nothing is better or worse by it.
+    #[error("a margin of {got} percent; choose 0 or more")]
+    Margin {
+        /// What was asked.
+        got: f64,
+    },
     /// Not one number is in both.
     #[error("the report and its baseline have no number in common, so that nothing can be compared{}", reasons(.notes))]
     Nothing {
@@ -172,7 +178,13 @@ pub fn parse(text: &str, path: &Path) -> Result<Report, BaselineError> {
 }
 
 /// `now` against `before`. Designs belong together when name, parameters and module are the same.
+///
+/// # Errors
+/// [`BaselineError::Margin`]; [`BaselineError::Nothing`] where there is nothing to compare.
 pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Changes, BaselineError> {
+    if !(0.0..).contains(&margin_percent) {
+        return Err(BaselineError::Margin { got: margin_percent });
+    }
     let mut found = Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![] };
     let mut common: Vec<&str> = vec![];
     for design in &now.designs {

@@ -1,10 +1,16 @@
 //! Who touches whom: the host's part of a step.
 
 use super::BODY;
+use crate::Error;
+use crate::error::size;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// The second body of a contact with the ground.
 pub const GROUND: u32 = u32::MAX;
+
+/// Contacts of a step, at most: what the host holds of them takes 100 MB.
+pub const MAX_CONTACTS: usize = 1 << 20;
 
 /// Bodies nearer than this, and nearer than they can come in a step, are contacts too: those that touch only now and then would tremble.
 const NEAR: f32 = 0.02;
@@ -42,8 +48,12 @@ fn gap(a: &[f32; BODY], b: &[f32; BODY]) -> f32 {
     squares.sqrt() - a[6] - b[6]
 }
 
-/// Calls for each two rows whose extents in x, made larger by `margin` each, meet.
-fn each_near(rows: &[f32], margin: impl Fn(&[f32; BODY]) -> f32, mut found: impl FnMut(usize, usize)) {
+/// Calls for each two rows whose extents in x, made larger by `margin` each, meet, until a call fails.
+fn each_near<E>(
+    rows: &[f32],
+    margin: impl Fn(&[f32; BODY]) -> f32,
+    mut found: impl FnMut(usize, usize) -> Result<(), E>,
+) -> Result<(), E> {
     let extent = |row: usize| {
         let body = body(rows, row);
         let reach = body[6] + margin(&body);
@@ -53,13 +63,14 @@ fn each_near(rows: &[f32], margin: impl Fn(&[f32; BODY]) -> f32, mut found: impl
     extents.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
     for (i, (_, end, a)) in extents.iter().enumerate() {
         for (_, _, b) in extents[i + 1..].iter().take_while(|next| next.0 <= *end) {
-            found(*a, *b);
+            found(*a, *b)?;
         }
     }
+    Ok(())
 }
 
 /// All contacts that a step can bring, by rows; in the order of the bodies, so that it does not matter where their rows lie.
-fn touching(rows: &[f32], owners: &[usize], dt: f32) -> Vec<[u32; 2]> {
+fn touching(rows: &[f32], owners: &[usize], dt: f32) -> Result<Vec<[u32; 2]>, Error> {
     let margin = |body: &[f32; BODY]| NEAR + dt * speed(body);
     let mut pairs = Vec::new();
     each_near(rows, margin, |a, b| {
@@ -68,7 +79,9 @@ fn touching(rows: &[f32], owners: &[usize], dt: f32) -> Vec<[u32; 2]> {
             let (a, b) = if owners[a] < owners[b] { (a, b) } else { (b, a) };
             pairs.push([a as u32, b as u32]);
         }
-    });
+        // One for each body with the ground comes yet.
+        size("rigid_body", "contacts", pairs.len() + owners.len(), 0..=MAX_CONTACTS).map(|_| ())
+    })?;
     for row in 0..owners.len() {
         let body = body(rows, row);
         if body[1] - body[6] <= margin(&body) {
@@ -77,7 +90,7 @@ fn touching(rows: &[f32], owners: &[usize], dt: f32) -> Vec<[u32; 2]> {
     }
     let owner = |row: u32| owners.get(row as usize).copied().unwrap_or(usize::MAX);
     pairs.sort_by_key(|[a, b]| (owner(*a), owner(*b)));
-    pairs
+    Ok(pairs)
 }
 
 /// The first row of a row's island.
@@ -90,8 +103,11 @@ fn root(parents: &mut [usize], mut row: usize) -> usize {
 }
 
 /// All bodies in groups: islands in the order of their first body, then all that touch nothing but the ground, then all that touch nothing.
-pub(super) fn groups(rows: &[f32], owners: &[usize], dt: f32) -> Vec<Group> {
-    let pairs = touching(rows, owners, dt);
+///
+/// # Errors
+/// [`Error::Range`]: more than [`MAX_CONTACTS`] contacts.
+pub(super) fn groups(rows: &[f32], owners: &[usize], dt: f32) -> Result<Vec<Group>, Error> {
+    let pairs = touching(rows, owners, dt)?;
     let mut parents: Vec<usize> = (0..owners.len()).collect();
     let (mut in_island, mut grounded) = (vec![false; owners.len()], vec![false; owners.len()]);
     for [a, b] in &pairs {
@@ -125,7 +141,7 @@ pub(super) fn groups(rows: &[f32], owners: &[usize], dt: f32) -> Vec<Group> {
         groups.push(Group { rows, colours: Vec::new(), is_island: false });
     }
     colour(&mut groups, &pairs, owners.len());
-    groups
+    Ok(groups)
 }
 
 /// Gives each contact the first colour that neither of its bodies has yet.
@@ -160,7 +176,14 @@ fn colour(groups: &mut [Group], pairs: &[[u32; 2]], count: usize) {
 /// How far two bodies, or one and the ground, are inside each other, at most.
 pub(super) fn deepest(rows: &[f32]) -> f64 {
     let mut deepest = 0.0f32;
-    each_near(rows, |_| 0.0, |a, b| deepest = deepest.max(-gap(&body(rows, a), &body(rows, b))));
+    let Ok(()) = each_near(
+        rows,
+        |_| 0.0,
+        |a, b| {
+            deepest = deepest.max(-gap(&body(rows, a), &body(rows, b)));
+            Ok::<(), Infallible>(())
+        },
+    );
     let ground = (0..rows.len() / BODY).map(|row| body(rows, row)).map(|body| body[6] - body[1]);
     f64::from(ground.fold(deepest, f32::max))
 }
@@ -201,7 +224,7 @@ mod tests {
             }
             assert!(want.len() > count, "seed {seed}: {} contacts", want.len());
             let (mut found, mut seen) = (Vec::new(), HashSet::new());
-            for group in groups(&rows, &owners, 0.01) {
+            for group in groups(&rows, &owners, 0.01).unwrap() {
                 assert!(group.rows.iter().all(|row| seen.insert(*row)), "seed {seed}");
                 for colour in &group.colours {
                     let mut taken = HashSet::new();

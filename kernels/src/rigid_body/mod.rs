@@ -12,7 +12,7 @@
 mod contacts;
 mod kernels;
 
-pub use contacts::GROUND;
+pub use contacts::{GROUND, MAX_CONTACTS};
 pub(crate) use kernels::{kernels, self_check};
 
 use crate::error::{number, size};
@@ -43,7 +43,7 @@ pub struct Body {
 /// What is simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// 1 to 65536 bodies.
+    /// 1 to 65536 bodies, of which as many may touch as make [`MAX_CONTACTS`] contacts.
     pub bodies: Vec<Body>,
     /// Acceleration of all bodies; each direction at most 1000 m/s².
     pub gravity: [f32; 3],
@@ -152,7 +152,7 @@ pub fn run(rt: &mut Runtime, config: &Config) -> Result<Output, Error> {
     let mut owners: Vec<usize> = (0..count).collect();
     let mut steps = Vec::with_capacity(config.steps);
     for _ in 0..config.steps {
-        let groups = contacts::groups(&rows, &owners, config.dt);
+        let groups = contacts::groups(&rows, &owners, config.dt)?;
         let found: usize = groups.iter().map(Group::contacts).sum();
         grow(rt, &mut pairs, found * 2)?;
         grow(rt, &mut contacts, found * CONTACT)?;

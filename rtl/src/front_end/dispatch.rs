@@ -152,7 +152,7 @@ impl<const LN: usize> CtaDispatch<LN> {
             free_regs_i: bank(DONE_PORTS),
             free_smem_i: bank(DONE_PORTS),
             arbiter: CtaArbiter::new(params),
-            sms: SmOccupancy::new(params.sms(), channels),
+            sms: SmOccupancy::new(params.sms(), params.arbiter().requesters()),
             _channels: channels,
             _groups: groups,
             _groups_b: groups_b,

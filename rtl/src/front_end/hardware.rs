@@ -265,7 +265,7 @@ macro_rules! front_end {
                     scheduler: <$scheduler>::new(params.scheduler()),
                     table: KernelTable::new(params.table()),
                     dispatch: CtaDispatch::new(params.dispatch()),
-                    partitions: SmPartitions::new(sms, channels),
+                    partitions: SmPartitions::new(sms, params.dispatch().arbiter().requesters()),
                     counters: Counters::new(channels, r),
                     done: bank(DONE_PORTS),
                     no_slot: number(0),

@@ -36,7 +36,7 @@ impl FrontEndModel {
         Self {
             scheduler: SchedulerModel::new(params.scheduler()),
             table: TableModel::new(params.table()),
-            occupancy: OccupancyModel::new(sms, channels.len()),
+            occupancy: OccupancyModel::new(sms, params.dispatch().arbiter().requesters()),
             channels,
             partitions: PartitionsModel::new(sms),
             counters: Default::default(),

@@ -5,7 +5,7 @@ use super::lane::{SmGroup, groups};
 use super::needs::{NeedStages, SumStages};
 use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
-use crate::params::{DONE_PORTS, SmParams};
+use crate::params::{DONE_PORTS, Requesters, SmParams};
 use crate::parts::{bank, number};
 use rust_hdl::prelude::*;
 
@@ -83,8 +83,8 @@ pub struct SmOccupancy {
 
 impl SmOccupancy {
     /// The array for one or two requesters.
-    pub fn new(params: SmParams, requesters: usize) -> Self {
-        debug_assert!((1..=2).contains(&requesters));
+    pub fn new(params: SmParams, requesters: Requesters) -> Self {
+        let requesters = requesters.count();
         let limits = params.limits();
         let sums = requesters - 1;
         let groups = groups(params);

@@ -2,7 +2,7 @@
 
 use crate::front_end::io::CtaNeeds;
 use crate::model::{CycleError, CycleModel, ones};
-use crate::params::{DONE_PORTS, SLICES, SmLimits, SmParams};
+use crate::params::{DONE_PORTS, Requesters, SLICES, SmLimits, SmParams};
 use crate::port::{Direction, Layout, Port, Slot, indexed};
 use crate::window::model::{find, find_all};
 
@@ -140,7 +140,7 @@ pub(crate) fn lanes_of(sms: usize, slice: usize) -> u64 {
 #[derive(Clone, Debug)]
 pub struct OccupancyModel {
     params: SmParams,
-    requesters: usize,
+    requesters: Requesters,
     phase: Phase,
     /// Cycles in which SMs still become empty.
     filling: usize,
@@ -156,8 +156,7 @@ pub struct OccupancyModel {
 
 impl OccupancyModel {
     /// After reset: no SM is empty yet.
-    pub fn new(params: SmParams, requesters: usize) -> Self {
-        debug_assert!((1..=MAX_REQUESTERS).contains(&requesters));
+    pub fn new(params: SmParams, requesters: Requesters) -> Self {
         Self {
             params,
             requesters,
@@ -235,7 +234,9 @@ impl OccupancyModel {
         if self.filling > 0 {
             return open;
         }
-        for ((open, need), allow) in open.iter_mut().zip(self.need[0]).zip(allow).take(self.requesters) {
+        for ((open, need), allow) in
+            open.iter_mut().zip(self.need[0]).zip(allow).take(self.requesters.count())
+        {
             if let Some(need) = need {
                 *open = ones(lanes & allow)
                     .filter(|&lane| need.fits_in(free[lane]))
@@ -359,7 +360,7 @@ impl OccupancyPorts {
     /// Finds every port in the two layouts. Errors name the port that is missing.
     pub fn new(
         params: SmParams,
-        requesters: usize,
+        requesters: Requesters,
         inputs: &Layout,
         outputs: &Layout,
     ) -> Result<Self, String> {
@@ -383,7 +384,7 @@ impl OccupancyPorts {
         };
         Ok(Self {
             rst_ni: find(inputs, "rst_ni")?,
-            requesters: LETTERS[..requesters]
+            requesters: LETTERS[..requesters.count()]
                 .iter()
                 .enumerate()
                 .map(requester)
@@ -454,7 +455,7 @@ impl OccupancyPorts {
 
 impl FlatOccupancy {
     /// The model for one or two `requesters`, behind the hardware's `ports`.
-    pub fn new(params: SmParams, requesters: usize, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: SmParams, requesters: Requesters, ports: Vec<Port>) -> Result<Self, String> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let io = OccupancyPorts::new(params, requesters, &inputs, &outputs)?;
@@ -496,7 +497,7 @@ mod tests {
     /// An array in its first cycle after reset.
     fn array(sms: usize, limits: SmLimits) -> OccupancyModel {
         let params = SmParams::new(sms, limits).unwrap_or_else(|e| panic!("{e}"));
-        OccupancyModel::new(params, 2)
+        OccupancyModel::new(params, Requesters::Two)
     }
 
     /// An array whose SMs are empty, at phase 0.

@@ -1,7 +1,7 @@
 //! The hardware of `sm_partitions`.
 
 use crate::info::{Info, PortDoc};
-use crate::params::{PARTITIONS, SLICES, SmParams};
+use crate::params::{PARTITIONS, Requesters, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{GROUP, SlicePhase, groups, lanes_of};
 use rust_hdl::prelude::*;
@@ -209,8 +209,8 @@ pub struct SmPartitions {
 
 impl SmPartitions {
     /// Partitions of the array, for one or two requesters.
-    pub fn new(params: SmParams, requesters: usize) -> Self {
-        debug_assert!((1..=2).contains(&requesters));
+    pub fn new(params: SmParams, requesters: Requesters) -> Self {
+        let requesters = requesters.count();
         let groups = groups(params);
         let groups_b = groups * (requesters - 1);
         Self {

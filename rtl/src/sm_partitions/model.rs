@@ -2,7 +2,7 @@
 
 use crate::front_end::io::PartitionWrite;
 use crate::model::{CycleError, CycleModel};
-use crate::params::{PARTITIONS, SLICES, SmParams};
+use crate::params::{PARTITIONS, Requesters, SLICES, SmParams};
 use crate::port::{Direction, Layout, Port, Slot};
 use crate::sm_occupancy::model::{LETTERS, LanePorts, MAX_REQUESTERS, Phase, lanes_of};
 use crate::window::model::find;
@@ -110,7 +110,7 @@ pub struct FlatPartitions {
 
 impl FlatPartitions {
     /// The model for one or two `requesters`, behind the hardware's `ports`.
-    pub fn new(params: SmParams, requesters: usize, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: SmParams, requesters: Requesters, ports: Vec<Port>) -> Result<Self, String> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let requester = |(r, letter): (usize, &char)| {
@@ -120,7 +120,7 @@ impl FlatPartitions {
         Ok(Self {
             model: PartitionsModel::new(params),
             rst_ni: find(&inputs, "rst_ni")?,
-            requesters: LETTERS[..requesters]
+            requesters: LETTERS[..requesters.count()]
                 .iter()
                 .enumerate()
                 .map(requester)

@@ -183,6 +183,7 @@ impl<W: Write> Writer<W> {
             let problem = Problem::WrongType { expected: "an object", found: header.params.to_string() };
             return Err(writer.located((Some("params".to_owned()), problem)));
         }
+        writer.check_depth("params", &header.params)?;
         writer.line(&Line::Trace { ktrace: VERSION, header })?;
         Ok(writer)
     }
@@ -192,6 +193,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Where the output refuses.
     pub fn run(&mut self, run: u64, input: Option<&Value>) -> Result<(), KtraceError> {
+        input.map_or(Ok(()), |input| self.check_depth("input", input))?;
         self.next_index = 0;
         self.line(&Line::Run { run, input: input.filter(|v| !v.is_null()) })
     }
@@ -246,6 +248,15 @@ impl<W: Write> Writer<W> {
             field: None,
             problem: Problem::Io(e),
         })
+    }
+
+    /// That the reader takes a value as deep as this one, which is of the application's making.
+    fn check_depth(&self, field: &str, value: &Value) -> Result<(), KtraceError> {
+        // The line around it is one level; the parser knows how many it takes.
+        let line = Value::from_iter([(field, value.clone())]).to_string();
+        serde_json::from_str::<Value>(&line)
+            .map(|_| ())
+            .map_err(|e| self.located((Some(field.to_owned()), Problem::NotJson { detail: e.to_string() })))
     }
 
     fn located(&self, (field, problem): Fault) -> KtraceError {

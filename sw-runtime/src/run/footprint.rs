@@ -2,7 +2,7 @@
 //!
 //! A kernel reads every word of its read segments and writes every word of its write segments. The words that it writes are numbered
 //! `j` = 0.. W, segment after segment, those that it reads and does not write `r` = 0.. R. Word `j` becomes
-//! `last(step(step(kernel + 1, j), digest))`. Its digest is the sum, modulo 2^32, of [`SEED`], of `term(r, value)` over the read words `j`, `j + W`,
+//! `last(step(term(kernel, j), digest))`. Its digest is the sum, modulo 2^32, of [`SEED`], of `term(r, value)` over the read words `j`, `j + W`,
 //! `j + 2W`, .. below R (over `j % R` alone where `j` is at least R), and, where the kernel reads the written word too (an update in place),
 //! of `term(u32::MAX, old value)`. So each word that is read changes a word that is written, and a kernel that runs too early or too late
 //! leaves another image; and as sums may be taken in any order, any number of threads can share the work.
@@ -83,7 +83,8 @@ pub fn step(digest: u32, value: u32) -> u32 {
     x ^ (x >> 15)
 }
 
-/// What a read word adds to a digest.
+/// What a read word adds to a digest; of a kernel and a number of a word, what its value begins with. Kernel and number are mixed in one
+/// after the other: what depends on their exclusive or alone is the same for kernel 1's word 2 and kernel 2's word 1.
 #[inline]
 pub fn term(place: u32, value: u32) -> u32 {
     step(step(SEED, place), value)
@@ -212,7 +213,7 @@ impl Footprint {
                 r += self.write_words;
             }
         }
-        last(step(step(kernel.wrapping_add(1), j as u32), digest))
+        last(step(term(kernel, j as u32), digest))
     }
 
     /// What CTA `cta` does to memory, as kernel number `kernel`. It has the written words of an equal part of all.

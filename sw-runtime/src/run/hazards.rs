@@ -42,12 +42,18 @@ impl Declarations {
         Self { regions, kernels, rule: Rule::Exact }
     }
 
+    /// How many kernels there are.
+    pub fn kernels(&self) -> usize {
+        self.kernels.len()
+    }
+
     /// Compares as ACE's Algorithm 1 is printed, which misses RAW: wrong, and the image shows it.
     pub fn strict_algorithm1(&mut self, strict: bool) {
         self.rule = if strict { Rule::StrictAlgorithm1 } else { Rule::Exact };
     }
 
     /// Makes kernel `k` declare nothing, although it touches what it touches: a mistake on purpose, which the image must show.
+    /// Past the last kernel there is none to forget.
     pub fn forget(&mut self, k: usize) {
         if let Some(declared) = self.kernels.get_mut(k) {
             *declared = (Vec::new(), Vec::new());

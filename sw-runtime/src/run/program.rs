@@ -38,6 +38,14 @@ pub enum ProgramError {
         /// CTAs of its grid.
         ctas: u64,
     },
+    /// The grid or the block has a dimension of 0.
+    #[error("kernel {kernel} `{name}` has no thread; each dimension of its `grid` and `block` is at least 1")]
+    NoThread {
+        /// Position in the stream, from 0.
+        kernel: usize,
+        /// Its name.
+        name: String,
+    },
     /// The block is beyond what a GPU takes.
     #[error("kernel {kernel} `{name}`: {threads} threads per CTA, at most 1024 are run; check its `block`")]
     TooManyThreads {
@@ -161,6 +169,9 @@ impl Program {
         let mut words = layout.words();
         let mut kernels = Vec::with_capacity(count);
         for (k, (kernel, work)) in all.zip(work).enumerate() {
+            if kernel.grid.contains(&0) || kernel.block.contains(&0) {
+                return Err(ProgramError::NoThread { kernel: k, name: kernel.name.clone() });
+            }
             if kernel.ctas() > MAX_CTAS {
                 let name = kernel.name.clone();
                 return Err(ProgramError::TooManyCtas { kernel: k, name, ctas: kernel.ctas() });

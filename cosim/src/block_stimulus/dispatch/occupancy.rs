@@ -5,7 +5,7 @@ use super::{LEAST, SETTLED, everything, most_ctas, needs, partition_write};
 use crate::stimulus::{Rng, Stimulus};
 use windlass_rtl::front_end::CtaNeeds;
 use windlass_rtl::model::ones;
-use windlass_rtl::params::{DONE_PORTS, PARTITIONS, SmLimits, SmParams};
+use windlass_rtl::params::{DONE_PORTS, PARTITIONS, Requesters, SmLimits, SmParams};
 use windlass_rtl::port::Layout;
 use windlass_rtl::sm_occupancy::model::{Free, MAX_REQUESTERS, OccupancyIn, OccupancyModel, OccupancyPorts};
 use windlass_rtl::sm_partitions::model::{PartitionsIn, PartitionsModel};
@@ -85,13 +85,19 @@ pub(in super::super) struct OccupancyStimulus {
 
 impl OccupancyStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: SmParams, requesters: usize, inputs: &Layout, outputs: &Layout) -> Self {
+    pub fn new(
+        rng: Rng,
+        params: SmParams,
+        requesters: Requesters,
+        inputs: &Layout,
+        outputs: &Layout,
+    ) -> Self {
         let ports = OccupancyPorts::new(params, requesters, inputs, outputs)
             .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
         Self {
             rng,
             params,
-            requesters,
+            requesters: requesters.count(),
             ports,
             model: OccupancyModel::new(params, requesters),
             partitions: PartitionsModel::new(params),

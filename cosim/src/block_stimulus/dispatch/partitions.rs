@@ -4,7 +4,7 @@ use super::super::{Phase, chance, reset};
 use super::{partition_write, set};
 use crate::stimulus::{Rng, Stimulus};
 use windlass_rtl::front_end::PartitionWrite;
-use windlass_rtl::params::{PARTITIONS, SLICES, SmParams};
+use windlass_rtl::params::{PARTITIONS, Requesters, SLICES, SmParams};
 use windlass_rtl::port::{Layout, Slot, indexed};
 use windlass_rtl::sm_occupancy::model::LETTERS;
 
@@ -58,18 +58,18 @@ pub(in super::super) struct PartitionsStimulus {
 
 impl PartitionsStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: SmParams, requesters: usize, inputs: Layout, outputs: &Layout) -> Self {
+    pub fn new(rng: Rng, params: SmParams, requesters: Requesters, inputs: Layout, outputs: &Layout) -> Self {
         let lanes = |letter: &char| {
             let name = format!("allow_{letter}_o");
             (0..params.lanes().div_ceil(8)).filter_map(|group| outputs.slot(&indexed(&name, group))).collect()
         };
         Self {
             rng,
-            requesters,
+            requesters: requesters.count(),
             sms: params.sms(),
             inputs,
             write_ready: outputs.slot("write_ready_o"),
-            allow: LETTERS.iter().take(requesters).map(lanes).collect(),
+            allow: LETTERS.iter().take(requesters.count()).map(lanes).collect(),
             phase: Phase::default(),
             write: None,
             masks: [[u32::MAX; 8]; PARTITIONS],

@@ -168,6 +168,14 @@ pub enum RunError {
         /// What can be had.
         expected: String,
     },
+    /// Declarations of another program.
+    #[error("a program of {kernels} kernels and the declarations of {declared}; make them of this program")]
+    Declarations {
+        /// Of the program.
+        kernels: usize,
+        /// Of the declarations.
+        declared: usize,
+    },
     /// No thread.
     #[error("no thread for {what}: {reason}")]
     Thread {
@@ -344,6 +352,10 @@ impl<'a> Runner<'a> {
         }
         if options.lookahead == 0 {
             return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
+        }
+        if declared.kernels() != program.kernels().len() {
+            let (kernels, declared) = (program.kernels().len(), declared.kernels());
+            return Err(RunError::Declarations { kernels, declared });
         }
         Ok(Self { device, program, declared, options, tried: Vec::new(), cache: graph::Cache::default() })
     }
