@@ -371,6 +371,14 @@ impl SmParams {
         self.sms / turn * DONE_PORTS + (self.sms % turn).min(DONE_PORTS)
     }
 
+    /// A bit for each slice that has one SM less than others: 0 where the number of SMs is a multiple of 3.
+    pub fn short_slices(self) -> u128 {
+        match self.sms % SLICES {
+            0 => 0,
+            first => (1 << SLICES) - (1 << first),
+        }
+    }
+
     /// The lane of an SM.
     pub fn lane(sm: usize) -> usize {
         sm / (DONE_PORTS * SLICES) * DONE_PORTS + sm % DONE_PORTS

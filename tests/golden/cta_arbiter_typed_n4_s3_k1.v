@@ -214,7 +214,8 @@ module lane_picker_n1 (
   input  wire go_i,          // a lane is to be picked
   input  wire [7:0] req_0_i, // lanes that may be
   output wire [7:0] gnt_0_o, // one-hot or zero: the lane
-  output wire any_o,         // there is one
+  output wire room_o,        // a lane is to be picked, and there is one that may be
+  output wire any_o,         // one is picked
   output wire [7:0] low_o,   // of each group: it is in the first four lanes
   output wire [7:0] high_o,  // of each group: it is in the last four lanes
   output wire [3:0] place_o  // one-hot or zero: its place in its four
@@ -244,6 +245,7 @@ module lane_picker_n1 (
   reg  [7:0] high_p_q;
   reg  [7:0] high_u_d;
   reg  [7:0] high_u_q;
+  wire later;
   wire [7:0] later_high;
   wire [7:0] later_low;
   wire low_0_any_after_o;
@@ -256,6 +258,7 @@ module lane_picker_n1 (
   reg  [7:0] low_p_q;
   reg  [7:0] low_u_d;
   reg  [7:0] low_u_q;
+  wire may_pass;
   wire moves;
   reg  [7:0] next_high;
   reg  [7:0] next_low;
@@ -267,6 +270,7 @@ module lane_picker_n1 (
   reg  [7:0] picks_high;
   reg  [7:0] picks_low;
   reg  [3:0] place;
+  wire room;
 
   always @(*) begin
     any_low = 8'h0;
@@ -291,8 +295,12 @@ module lane_picker_n1 (
   assign eight = req_0_i;
   assign later_low = (past_low_q & any_low) | (low_p_q & next_low);
   assign later_high = (past_high_q & any_high) | (high_p_q & next_high);
-  assign around = ~(|(later_low | later_high));
-  assign moves = go_i & (|(any_low | any_high));
+  assign later = |(later_low | later_high);
+  assign may_pass = 1'h0;
+  assign around = ~(later | may_pass);
+  assign room = go_i & (|(any_low | any_high));
+  assign moves = room & (later | (~may_pass));
+  assign room_o = room;
   assign any_o = moves;
 
   always @(*) begin
@@ -493,6 +501,7 @@ module cta_channel_b2_l3_k1 (
   wire [7:0] picker_high_o;
   wire [7:0] picker_low_o;
   wire [3:0] picker_place_o;
+  wire picker_room_o;
   reg  [8:0] regs;
   wire [3:0] sel_c_d;
   reg  [3:0] sel_c_q;
@@ -552,7 +561,7 @@ module cta_channel_b2_l3_k1 (
   assign sel_p_d = sel_c_q & (~load);
   assign looks = sel_p_q & active_q;
   assign go = (|looks) & (~(|held_q));
-  assign no_room_o = go & (~picker_any_o);
+  assign no_room_o = go & (~picker_room_o);
   assign goes = picker_any_o ? ((held_q | looks) & 4'h1) : (held_q & 4'h1);
 
   always @(*) begin
@@ -730,6 +739,7 @@ module cta_channel_b2_l3_k1 (
     .go_i(go),
     .req_0_i(fit_0_i),
     .gnt_0_o(place_0_o),
+    .room_o(picker_room_o),
     .any_o(picker_any_o),
     .low_o(picker_low_o),
     .high_o(picker_high_o),

@@ -377,6 +377,8 @@ pub struct CtaChannel<const LN: usize> {
     high_0: Vec<Constant<Bits<6>>>,
     high_1: Vec<Constant<Bits<6>>>,
     high_2: Vec<Constant<Bits<6>>>,
+    /// Slices with one SM less than another.
+    short: Constant<Bits<3>>,
     no_stay: Constant<Bits<2>>,
     one_stay: Constant<Bits<2>>,
     full_stay: Constant<Bits<2>>,
@@ -389,6 +391,7 @@ pub struct CtaChannel<const LN: usize> {
     no_index: Constant<Bits<32>>,
     _entries: usize,
     _groups: usize,
+    _uneven: usize,
 }
 
 impl<const LN: usize> CtaChannel<LN> {
@@ -398,11 +401,14 @@ impl<const LN: usize> CtaChannel<LN> {
         // Of SMs by four there are three to each four lanes.
         let four =
             |half: usize, which: usize| numbers(groups, |g| ((SLICES * (2 * g + half) + which) % 64) as u128);
+        let short = sms.short_slices();
+        let uneven = usize::from(short != 0);
         Self {
             info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2", PORTS)
                 .param("SLOT_BITS", "b", LN)
                 .param("LANES", "l", sms.lanes())
-                .param("ACTIVE", "k", active),
+                .param("ACTIVE", "k", active)
+                .param_if("SHORT", "h", short as usize),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             kern_valid_i: Signal::default(),
@@ -484,6 +490,7 @@ impl<const LN: usize> CtaChannel<LN> {
             high_0: four(1, 0),
             high_1: four(1, 1),
             high_2: four(1, 2),
+            short: number(short),
             no_stay: number(0),
             one_stay: number(1),
             full_stay: number(2),
@@ -496,6 +503,7 @@ impl<const LN: usize> CtaChannel<LN> {
             no_index: number(0),
             _entries: active,
             _groups: groups,
+            _uneven: uneven,
         }
     }
 }
@@ -578,7 +586,10 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.picker.req_i[g].next = self.fit_i[g].val();
             self.place_o[g].next = self.picker.gnt_o[g].val();
         }
-        self.no_room_o.next = self.go.val() & (!self.picker.any_o.val());
+        for i in 0..self._uneven {
+            self.picker.short_i[i].next = (self.phase.at_p_o.val() & self.short.val()).any();
+        }
+        self.no_room_o.next = self.go.val() & (!self.picker.room_o.val());
         self.goes.next = self.held.q_o.val() & self.possible.val();
         if self.picker.any_o.val() {
             self.goes.next = (self.held.q_o.val() | self.looks.val()) & self.possible.val();

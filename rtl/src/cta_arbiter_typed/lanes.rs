@@ -10,7 +10,9 @@ const PORTS: &[PortDoc] = &[
     ("go_i", "", "a lane is to be picked"),
     ("req_i", "", "lanes that may be"),
     ("gnt_o", "", "one-hot or zero: the lane"),
-    ("any_o", "", "there is one"),
+    ("short_i", "", "these lanes have one SM less than those of another slice"),
+    ("room_o", "", "a lane is to be picked, and there is one that may be"),
+    ("any_o", "", "one is picked"),
     ("low_o", "", "of each group: it is in the first four lanes"),
     ("high_o", "", "of each group: it is in the last four lanes"),
     ("place_o", "", "one-hot or zero: its place in its four"),
@@ -98,6 +100,10 @@ impl Logic for LaneQuad {
 /// with the slices: the one for the slice at stage P is at hand. A pointer is the lane that was picked last, as its four, and the lanes
 /// after it there; all zero is as good as the last lane.
 ///
+/// Where the number of SMs is no multiple of three, a slice that is short of one would get its next CTA before the others have had as many,
+/// and one SM two of a grid's CTAs while another has none. So it lets one turn pass before it begins anew, if there was room in the slices
+/// of the two cycles before.
+///
 /// The fours are in two vectors: bit g of the low one is lanes 8g to 8g + 3, of the high one lanes 8g + 4 to 8g + 7.
 #[derive(LogicBlock)]
 pub struct LanePicker {
@@ -112,7 +118,11 @@ pub struct LanePicker {
     pub req_i: Vec<Signal<In, Bits<8>>>,
     /// The lane.
     pub gnt_o: Vec<Signal<Out, Bits<8>>>,
-    /// There is one.
+    /// These lanes have one SM less than those of another slice; where the number of SMs is a multiple of three, there is no such port.
+    pub short_i: Vec<Signal<In, Bit>>,
+    /// A lane is to be picked, and there is one that may be.
+    pub room_o: Signal<Out, Bit>,
+    /// One is picked.
     pub any_o: Signal<Out, Bit>,
     /// Of each group: it is in the first four lanes.
     pub low_o: Signal<Out, Bits<8>>,
@@ -134,6 +144,13 @@ pub struct LanePicker {
     after_p: Register<Bits<4>>,
     after_u: Register<Bits<4>>,
     after_c: Register<Bits<4>>,
+    /// Of the slices at P, U and C: it has got a CTA since it last let a turn pass.
+    due_p: Vec<Register<Bit>>,
+    due_u: Vec<Register<Bit>>,
+    due_c: Vec<Register<Bit>>,
+    /// There was room one cycle before, and two.
+    room_1: Vec<Register<Bit>>,
+    room_2: Vec<Register<Bit>>,
     eight: Signal<Local, Bits<8>>,
     nibble: Signal<Local, Bits<4>>,
     gnt: Vec<Signal<Local, Bits<8>>>,
@@ -147,7 +164,10 @@ pub struct LanePicker {
     picks_high: Signal<Local, Bits<8>>,
     behind_low: Signal<Local, Bits<8>>,
     behind_high: Signal<Local, Bits<8>>,
+    later: Signal<Local, Bit>,
     around: Signal<Local, Bit>,
+    may_pass: Signal<Local, Bit>,
+    room: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
     place: Signal<Local, Bits<4>>,
     after: Signal<Local, Bits<4>>,
@@ -158,19 +178,25 @@ pub struct LanePicker {
     below: Vec<Constant<Bits<8>>>,
     upto: Vec<Constant<Bits<8>>>,
     _groups: usize,
+    _uneven: usize,
 }
 
 impl LanePicker {
     /// For the lanes of this SM array.
     pub fn new(sms: SmParams) -> Self {
         let groups = groups(sms);
+        let uneven = usize::from(sms.short_slices() != 0);
         Self {
-            info: Info::module("lane_picker", "", PORTS).param("GROUPS", "n", groups),
+            info: Info::module("lane_picker", "", PORTS)
+                .param("GROUPS", "n", groups)
+                .param_if("UNEVEN", "u", uneven),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             go_i: Signal::default(),
             req_i: bank(groups),
             gnt_o: bank(groups),
+            short_i: bank(uneven),
+            room_o: Signal::default(),
             any_o: Signal::default(),
             low_o: Signal::default(),
             high_o: Signal::default(),
@@ -188,6 +214,11 @@ impl LanePicker {
             after_p: Register::default(),
             after_u: Register::default(),
             after_c: Register::default(),
+            due_p: bank(uneven),
+            due_u: bank(uneven),
+            due_c: bank(uneven),
+            room_1: bank(uneven),
+            room_2: bank(uneven),
             eight: Signal::default(),
             nibble: Signal::default(),
             gnt: bank(groups),
@@ -201,7 +232,10 @@ impl LanePicker {
             picks_high: Signal::default(),
             behind_low: Signal::default(),
             behind_high: Signal::default(),
+            later: Signal::default(),
             around: Signal::default(),
+            may_pass: Signal::default(),
+            room: Signal::default(),
             moves: Signal::default(),
             place: Signal::default(),
             after: Signal::default(),
@@ -211,6 +245,7 @@ impl LanePicker {
             below: numbers(groups, |g| (1 << g) - 1),
             upto: numbers(groups, |g| (2 << g) - 1),
             _groups: groups,
+            _uneven: uneven,
         }
     }
 }
@@ -263,9 +298,39 @@ impl Logic for LanePicker {
             (self.past_low.q_o.val() & self.any_low.val()) | (self.low_p.q_o.val() & self.next_low.val());
         self.later_high.next =
             (self.past_high.q_o.val() & self.any_high.val()) | (self.high_p.q_o.val() & self.next_high.val());
-        self.around.next = !(self.later_low.val() | self.later_high.val()).any();
-        self.moves.next = self.go_i.val() & (self.any_low.val() | self.any_high.val()).any();
+        self.later.next = (self.later_low.val() | self.later_high.val()).any();
+        self.may_pass.next = false;
+        for i in 0..self._uneven {
+            self.may_pass.next = self.short_i[i].val()
+                & self.due_p[i].q_o.val()
+                & (self.room_1[i].q_o.val() | self.room_2[i].q_o.val());
+        }
+        self.around.next = !(self.later.val() | self.may_pass.val());
+        self.room.next = self.go_i.val() & (self.any_low.val() | self.any_high.val()).any();
+        self.moves.next = self.room.val() & (self.later.val() | (!self.may_pass.val()));
+        self.room_o.next = self.room.val();
         self.any_o.next = self.moves.val();
+        for i in 0..self._uneven {
+            self.due_p[i].clk_i.next = self.clk_i.val();
+            self.due_p[i].rst_ni.next = self.rst_ni.val();
+            self.due_u[i].clk_i.next = self.clk_i.val();
+            self.due_u[i].rst_ni.next = self.rst_ni.val();
+            self.due_c[i].clk_i.next = self.clk_i.val();
+            self.due_c[i].rst_ni.next = self.rst_ni.val();
+            self.room_1[i].clk_i.next = self.clk_i.val();
+            self.room_1[i].rst_ni.next = self.rst_ni.val();
+            self.room_2[i].clk_i.next = self.clk_i.val();
+            self.room_2[i].rst_ni.next = self.rst_ni.val();
+            if self.room.val() {
+                self.due_u[i].d_i.next = self.moves.val();
+            } else {
+                self.due_u[i].d_i.next = self.due_p[i].q_o.val();
+            }
+            self.due_c[i].d_i.next = self.due_u[i].q_o.val();
+            self.due_p[i].d_i.next = self.due_c[i].q_o.val();
+            self.room_1[i].d_i.next = self.room.val();
+            self.room_2[i].d_i.next = self.room_1[i].q_o.val();
+        }
         self.picks_low.next = self.zero.val();
         self.picks_high.next = self.zero.val();
         self.place.next = self.none.val();

@@ -71,7 +71,7 @@ struct Selection {
 #[derive(Clone, Debug)]
 pub struct ChannelModel {
     active: usize,
-    lanes: usize,
+    sms: SmParams,
     phase: Phase,
     entries: [Entry; MAX_ACTIVE],
     at: usize,
@@ -79,31 +79,37 @@ pub struct ChannelModel {
     /// Entries that were selected one and two cycles before.
     selected: [Option<usize>; 2],
     /// The lane of each slice from which on the next search goes.
-    pointers: [usize; SLICES],
+    pointers: [u32; SLICES],
+    /// Slices that have got a CTA since they last let a turn pass.
+    due: [bool; SLICES],
+    /// There was room one and two cycles before, in the other slices.
+    room: [bool; SLICES - 1],
     /// The entry whose CTA was placed and not taken, and its SM.
     held: Option<(usize, u8)>,
 }
 
 impl ChannelModel {
-    /// A channel that places CTAs of `active` kernels at a time on SMs in `lanes` lanes.
-    pub fn new(active: usize, lanes: usize) -> Self {
+    /// A channel that places CTAs of `active` kernels at a time.
+    pub fn new(active: usize, sms: SmParams) -> Self {
         debug_assert!((1..=MAX_ACTIVE).contains(&active));
         Self {
             active,
-            lanes,
+            sms,
             phase: Phase::default(),
             entries: [Entry::default(); MAX_ACTIVE],
             at: 0,
             stay: 0,
             selected: [None; 2],
             pointers: [0; SLICES],
+            due: [false; SLICES],
+            room: [false; SLICES - 1],
             held: None,
         }
     }
 
     /// The channels of an arbiter.
     pub fn of(params: DispatchParams) -> Vec<Self> {
-        let channel = Self::new(params.arbiter().active(), params.sms().lanes());
+        let channel = Self::new(params.arbiter().active(), params.sms());
         vec![channel; params.arbiter().channels()]
     }
 
@@ -127,9 +133,19 @@ impl ChannelModel {
         if self.arrived().is_none() {
             return 0;
         }
-        let from = fit & (u64::MAX << self.pointers[self.phase.placed()]);
-        let lanes = if from == 0 { fit } else { from };
+        let from = fit & u64::MAX.checked_shl(self.pointers[self.phase.placed()]).unwrap_or(0);
+        let lanes = match from {
+            0 if self.may_pass() => 0,
+            0 => fit,
+            from => from,
+        };
         lanes & lanes.wrapping_neg()
+    }
+
+    /// The slice has an SM less than others, and would get its next CTA before they have had as many.
+    fn may_pass(&self) -> bool {
+        let slice = self.phase.placed();
+        self.sms.short_slices() >> slice & 1 != 0 && self.due[slice] && self.room.contains(&true)
     }
 
     /// The outputs that follow from the state and from `input`; changes nothing.
@@ -144,7 +160,7 @@ impl ChannelModel {
             need: self.need(input.kernel.as_ref()),
             place,
             cta,
-            no_room: self.arrived().is_some() && place == 0,
+            no_room: self.arrived().is_some() && input.fit == 0,
         }
     }
 
@@ -152,16 +168,21 @@ impl ChannelModel {
     pub fn cycle(&mut self, input: &ChannelIn) -> ChannelOut {
         let out = self.outputs(input);
         if !input.rst_ni {
-            *self = Self::new(self.active, self.lanes);
+            *self = Self::new(self.active, self.sms);
             return out;
         }
         let selection = self.select(input.kernel.as_ref());
         let comes = self.free().filter(|_| input.kernel.is_some());
         let goes = self.goes(out.place);
+        let slice = self.phase.placed();
+        let room = self.arrived().is_some() && input.fit != 0;
         if out.place != 0 {
-            let lane = out.place.trailing_zeros() as usize;
-            self.pointers[self.phase.placed()] = (lane + 1) % self.lanes;
+            self.pointers[slice] = out.place.trailing_zeros() + 1;
         }
+        if room {
+            self.due[slice] = out.place != 0;
+        }
+        self.room = [room, self.room[0]];
         self.held = goes.filter(|_| !input.cta_ready);
         if let Some((entry, _)) = goes.filter(|_| input.cta_ready) {
             self.entries[entry].left -= 1;
@@ -347,6 +368,13 @@ impl CycleModel for FlatArbiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::SmLimits;
+    use crate::sm_occupancy::model::lanes_of;
+
+    /// On so many SMs.
+    fn channel(active: usize, sms: usize) -> ChannelModel {
+        ChannelModel::new(active, SmParams::new(sms, SmLimits::H100).unwrap_or_else(|e| panic!("{e}")))
+    }
 
     fn kernel(slot: u8, grid: u32) -> Kernel {
         let needs = CtaNeeds { warps: u16::from(slot) + 1, registers: 1, smem: 0 };
@@ -369,7 +397,7 @@ mod tests {
 
     #[test]
     fn the_first_cta_goes_out_after_two_cycles_and_then_one_per_cycle() {
-        let mut channel = ChannelModel::new(1, 4);
+        let mut channel = channel(1, 12);
         let ctas = run(&mut channel, &[kernel(1, 3), kernel(2, 1)], 9);
         // Last CTA of a kernel to the first of the next: 3.
         let want = [None, None, Some((1, 0)), Some((1, 1)), Some((1, 2)), None, None, Some((2, 0)), None];
@@ -379,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_comer_is_needed_at_once_with_its_own_fields() {
-        let mut channel = ChannelModel::new(2, 4);
+        let mut channel = channel(2, 12);
         let out = channel.cycle(&ChannelIn { kernel: Some(kernel(6, 9)), ..IDLE });
         assert_eq!(out.need.map(|need| need.needs.warps), Some(7));
         // A second one comes into the other entry, while the first is looked at for its turn.
@@ -394,7 +422,7 @@ mod tests {
 
     #[test]
     fn active_kernels_take_turns_of_three_cycles() {
-        let mut channel = ChannelModel::new(4, 4);
+        let mut channel = channel(4, 12);
         let ctas = run(&mut channel, &[kernel(0, 90), kernel(1, 90), kernel(2, 90)], 20);
         let slots: Vec<u8> = ctas[2..].iter().flatten().map(|(slot, _)| *slot).collect();
         assert_eq!(slots, [0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2]);
@@ -402,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_cta_that_is_not_taken_is_held_and_stops_the_next() {
-        let mut channel = ChannelModel::new(1, 4);
+        let mut channel = channel(1, 12);
         run(&mut channel, &[kernel(1, 9)], 2);
         let mut cycle = |cta_ready, fit| {
             let out = channel.cycle(&ChannelIn { cta_ready, fit, ..IDLE });
@@ -417,7 +445,7 @@ mod tests {
 
     #[test]
     fn lanes_are_served_in_turn_with_a_pointer_per_slice() {
-        let mut channel = ChannelModel::new(1, 3);
+        let mut channel = channel(1, 12);
         run(&mut channel, &[kernel(1, 99)], 2);
         let mut place = |fit| channel.cycle(&ChannelIn { fit, ..IDLE }).place;
         let places: Vec<u64> = (0..9).map(|_| place(0b111)).collect();
@@ -428,7 +456,7 @@ mod tests {
 
     #[test]
     fn no_room_is_only_the_lack_of_a_lane() {
-        let mut channel = ChannelModel::new(1, 3);
+        let mut channel = channel(1, 12);
         let mut no_room = |kernel, fit| channel.cycle(&ChannelIn { kernel, fit, ..IDLE }).no_room;
         assert!(!no_room(Some(kernel(1, 1)), 0));
         assert!(!no_room(None, 0));
@@ -439,10 +467,43 @@ mod tests {
 
     #[test]
     fn a_selection_is_dropped_where_another_kernel_comes_into_its_entry() {
-        let mut channel = ChannelModel::new(1, 4);
+        let mut channel = channel(1, 12);
         // Selected in cycles 0, 1 and 2; the last CTA is placed in 2; the next kernel comes in 3.
         run(&mut channel, &[kernel(1, 1)], 3);
         let ctas = run(&mut channel, &[kernel(2, 5)], 4);
         assert_eq!(ctas, [None, None, Some((2, 0)), Some((2, 1))]);
+    }
+
+    /// Where the number of SMs is no multiple of three, as many CTAs as there are SMs still are one for each, whichever slice is first.
+    #[test]
+    fn slices_that_are_short_of_an_sm_let_a_turn_pass() {
+        for (sms, first) in [(46, 0), (46, 1), (46, 2), (8, 0), (8, 1), (8, 2), (12, 1)] {
+            let mut channel = channel(1, sms);
+            run(&mut channel, &[kernel(1, 4 * sms as u32)], 2 + first);
+            let mut got = vec![0; sms];
+            let mut passed = 0;
+            for _ in 0..4 * sms.next_multiple_of(3) {
+                let fit = lanes_of(sms, channel.phase.placed());
+                match channel.cycle(&ChannelIn { fit, ..IDLE }).cta {
+                    Some(cta) => got[usize::from(cta.sm)] += 1,
+                    None => passed += 1,
+                }
+                let (least, most) = (got.iter().min(), got.iter().max());
+                assert!(most <= least.map(|n| n + 1).as_ref(), "{sms} SMs, slice {first} first: {got:?}");
+            }
+            println!("{sms} {first}: {passed} turns passed");
+        }
+    }
+
+    /// A turn passes only where others have had room: one SM that has room is not kept waiting.
+    #[test]
+    fn a_slice_does_not_let_a_turn_pass_for_others_that_are_full() {
+        let mut channel = channel(1, 46);
+        run(&mut channel, &[kernel(1, 99)], 2);
+        for _ in 0..9 {
+            let slice = channel.phase.placed();
+            let out = channel.cycle(&ChannelIn { fit: if slice == 1 { 0b10 } else { 0 }, ..IDLE });
+            assert_eq!(out.place, if slice == 1 { 0b10 } else { 0 });
+        }
     }
 }
