@@ -329,15 +329,31 @@ fn two_types_place_two_ctas_in_every_cycle() {
 
 #[test]
 fn one_type_places_one_cta_in_every_cycle() {
-    // Other numbers of active kernels with fewer SMs: each of these takes long to build.
-    let others = [1, 4].map(|active| Request { sms: 46, ..large(ArbiterKind::Typed { active }) });
-    for request in [large(ArbiterKind::Single), large(TYPED)].into_iter().chain(others) {
+    for request in [large(ArbiterKind::Single), large(TYPED)] {
         let mut front_end = FrontEnd::new(request);
         front_end.cycle(launch(0, &[], 2000, CtaType::Simt));
         front_end.until(|out| out.cta[0]);
         for index in 1..600 {
             let cta = front_end.cycle(FrontEndIn::IDLE).cta[0];
             assert_eq!(cta.map(|cta| cta.index), Some(index));
+        }
+    }
+}
+
+/// 46 is no multiple of three: two of 48 turns pass, so that 46 CTAs in a row are one for each SM.
+#[test]
+fn as_many_ctas_as_there_are_sms_are_one_for_each() {
+    // Other numbers of active kernels, too.
+    for active in [1, 4] {
+        let mut front_end = FrontEnd::new(Request { sms: 46, ..large(ArbiterKind::Typed { active }) });
+        front_end.cycle(launch(0, &[], 2000, CtaType::Simt));
+        let (_, first) = front_end.until(|out| out.cta[0]);
+        let rest = (1..480).filter_map(|_| front_end.cycle(FrontEndIn::IDLE).cta[0]);
+        let ctas: Vec<CtaOut> = std::iter::once(first).chain(rest).collect();
+        assert_eq!(ctas.len(), 460);
+        for round in ctas.windows(46) {
+            let sms: std::collections::BTreeSet<u8> = round.iter().map(|cta| cta.sm).collect();
+            assert_eq!(sms.len(), 46, "{round:?}");
         }
     }
 }
