@@ -611,6 +611,33 @@ fn a_device_that_fails_has_not_run_out_of_memory() {
     }
 }
 
+/// Panics wherever it can.
+#[derive(Debug)]
+struct Panics;
+
+impl Memory for Panics {
+    fn read(&self, _: u64, _: &mut [u8]) -> Result<(), String> {
+        panic!("no read")
+    }
+    fn write(&self, _: u64, _: &[u8]) -> Result<(), String> {
+        panic!("no write")
+    }
+}
+
+#[test]
+fn a_panic_of_memory_or_its_allocator_is_an_error_and_the_runtime_ends() {
+    let errors = in_time(|| {
+        let build = |memory| Runtime::builder().executor(Odd::new(Gives(memory), || {})).build().unwrap();
+        let mut rt = build(|| Arc::new(Panics));
+        let x = rt.buffer::<i32>(2).unwrap();
+        let mut none = build(|| panic!("no memory"));
+        [rt.read(x).unwrap_err(), rt.write(x, &[1, 2]).unwrap_err(), none.buffer::<i32>(2).unwrap_err()]
+    });
+    let device = |reason: &str| Error::Device { bytes: 8, reason: reason.into() };
+    let none = Error::OutOfMemory { bytes: 8, reason: "panicked: no memory".into() };
+    assert_eq!(errors, [device("panicked: no read"), device("panicked: no write"), none]);
+}
+
 /// Panics once more where its panic has been caught, and ends the scheduler's thread.
 struct Bomb;
 

@@ -42,6 +42,7 @@ use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
 use signal::PATIENCE;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -295,6 +296,12 @@ fn unique() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Calls what an executor's author wrote; a panic is an error as any other.
+fn caught<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_message(panic.as_ref()))))
+}
+
 /// A kernel that was registered.
 struct Known {
     unique: u32,
@@ -387,7 +394,7 @@ impl Runtime {
             (elements as u64).checked_mul(element.bytes() as u64).filter(|b| *b > 0).ok_or(size.clone())?;
         let address = self.next_address;
         let end = address.checked_add(bytes).filter(|end| *end <= ADDRESS_LIMIT - ALIGNMENT).ok_or(size)?;
-        let memory = self.allocator.allocate(elements, element);
+        let memory = caught(|| self.allocator.allocate(elements, element));
         let memory = memory.map_err(|reason| Error::OutOfMemory { bytes, reason })?;
         let index = match self.shared.news().free.pop() {
             Some(index) => index,
@@ -587,7 +594,8 @@ impl Runtime {
         self.shared.host_waits.store(false, Ordering::Release);
         let Grant { token, result } = granted.map_err(|_| Error::SchedulerGone)?;
         let result = match result {
-            Ok(()) => copy(&*memory).map_err(|reason| Error::Device { bytes: part.bytes, reason }),
+            // A token that were lost would keep the window, and with it the runtime's end, waiting for ever.
+            Ok(()) => caught(|| copy(&*memory)).map_err(|reason| Error::Device { bytes: part.bytes, reason }),
             Err(failure) => Err(Error::Poisoned(failure)),
         };
         if let Some(token) = token {
