@@ -20,7 +20,7 @@ typedef enum windlass_status {
     WINDLASS_INVALID = 1,
     /* Kernels failed since the last synchronisation, or the bytes to be read are those that one should have written. */
     WINDLASS_KERNEL_FAILED = 2,
-    /* No memory, no thread, or the device failed. */
+    /* No memory, no room for more buffers, no thread, or the device failed. */
     WINDLASS_RESOURCES = 3,
     /* A defect of the library. */
     WINDLASS_INTERNAL = 4

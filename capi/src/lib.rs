@@ -96,7 +96,10 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match &error {
             Error::Failed(_) | Error::Poisoned(_) => KERNEL_FAILED,
-            Error::OutOfMemory { .. } | Error::Device { .. } | Error::Thread { .. } => RESOURCES,
+            Error::OutOfMemory { .. }
+            | Error::TooManyBuffers { .. }
+            | Error::Device { .. }
+            | Error::Thread { .. } => RESOURCES,
             Error::SchedulerGone => INTERNAL,
             _ => INVALID,
         };

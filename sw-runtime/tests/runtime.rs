@@ -701,6 +701,23 @@ fn a_buffer_in_a_released_ones_place_is_not_taken_for_it() {
 }
 
 #[test]
+fn there_are_as_many_buffers_as_are_of_use() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let all: Vec<_> = (0..65_535).map(|_| rt.buffer::<u8>(1).unwrap()).collect();
+    let error = rt.buffer::<u8>(1).unwrap_err();
+    assert_eq!(error, Error::TooManyBuffers { most: 65_535 });
+    let last = all[65_534];
+    rt.write(last, &[7]).unwrap();
+    assert_eq!(rt.read(last).unwrap(), [7]);
+    rt.release(all[0]).unwrap();
+    rt.synchronize().unwrap();
+    assert_eq!(rt.buffer::<u8>((1 << 32) + 1), Err(Error::TooManyBuffers { most: 65_535 }));
+    let new = rt.buffer_from(&[8u8]).unwrap();
+    assert_eq!(rt.read(new).unwrap(), [8]);
+    assert_eq!(rt.buffer::<u8>(1), Err(error));
+}
+
+#[test]
 fn a_handle_of_another_element_type_is_refused() {
     let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
     let x = rt.buffer::<f32>(4).unwrap();

@@ -81,6 +81,14 @@ pub enum Error {
         /// Of this kind.
         element: ElementKind,
     },
+    /// More buffers than the hazard engine has room for. One that was released counts until its last user has ended.
+    #[error(
+        "no room for one more buffer: there are at most {most}, where one of more than 4 GiB counts once for each 4 GiB or part of it; release buffers and synchronise, or make one of many and use views"
+    )]
+    TooManyBuffers {
+        /// How many there may be.
+        most: u64,
+    },
     /// There is no such memory.
     #[error("no memory for {bytes} bytes: {reason}; release buffers")]
     OutOfMemory {

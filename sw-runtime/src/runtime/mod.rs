@@ -286,6 +286,11 @@ impl Builder {
 const FIRST_ADDRESS: u64 = 1 << 20;
 const ALIGNMENT: u64 = 256;
 
+/// What the hazard engine has room for: buffers, or parts of them.
+const REGIONS: u64 = 65_535;
+/// The most that one region holds.
+const REGION_BYTES: u64 = 1 << 32;
+
 /// How often a host access that waits asks whether the scheduler's thread still lives.
 const IS_IT_GONE: Duration = Duration::from_millis(100);
 
@@ -372,7 +377,7 @@ impl Runtime {
     /// Memory for so many elements, all zero.
     ///
     /// # Errors
-    /// [`Error::BufferSize`], [`Error::OutOfMemory`], [`Error::SchedulerGone`].
+    /// [`Error::BufferSize`], [`Error::TooManyBuffers`], [`Error::OutOfMemory`], [`Error::SchedulerGone`].
     pub fn buffer<T: Element>(&mut self, elements: usize) -> Result<Buffer<T>, Error> {
         let id = self.allocate(elements, T::KIND)?;
         Ok(Buffer { id, len: elements, element: PhantomData })
@@ -396,13 +401,18 @@ impl Runtime {
         let end = address.checked_add(bytes).filter(|end| *end <= ADDRESS_LIMIT - ALIGNMENT).ok_or(size)?;
         let memory = caught(|| self.allocator.allocate(elements, element));
         let memory = memory.map_err(|reason| Error::OutOfMemory { bytes, reason })?;
-        let index = match self.shared.news().free.pop() {
-            Some(index) => index,
-            None => {
-                self.buffers.push(None);
-                (self.buffers.len() - 1) as u32
-            }
-        };
+        let mut news = self.shared.news();
+        let regions = news.regions + bytes.div_ceil(REGION_BYTES);
+        if regions > REGIONS {
+            return Err(Error::TooManyBuffers { most: REGIONS });
+        }
+        news.regions = regions;
+        let free = news.free.pop();
+        drop(news);
+        let index = free.unwrap_or_else(|| {
+            self.buffers.push(None);
+            (self.buffers.len() - 1) as u32
+        });
         let id = BufferId { index, unique: unique() };
         self.submit(Submission::Declare { buffer: id, address, bytes, memory: memory.clone() })?;
         // A gap between neighbours, so that no range of one buffer ends where another begins.

@@ -1,6 +1,5 @@
 //! The scheduler's thread: hazards, the window, who starts next, what a failure spoils.
 
-use super::Ticket;
 use super::check::Finding;
 use super::cpu::message as panic_message;
 use super::error::{Cause, Failure};
@@ -11,6 +10,7 @@ use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
 use super::signal::{PATIENCE, Signal, pause};
+use super::{REGION_BYTES, Ticket};
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -108,6 +108,8 @@ pub(crate) struct News {
     pub(crate) completed_twice: Option<u64>,
     /// Indices of buffers that are gone.
     pub(crate) free: Vec<u32>,
+    /// What the buffers that are not gone take of the hazard engine.
+    pub(crate) regions: u64,
     pub(crate) recorder: Option<Recorder>,
 }
 
@@ -752,7 +754,9 @@ impl Scheduler {
             // It cannot be in use: its release was a write of all of it.
             let _ = declared.handle.map(|handle| self.engine.release(handle));
         }
-        self.shared.news().free.push(index);
+        let mut news = self.shared.news();
+        news.free.push(index);
+        news.regions -= whole.bytes.div_ceil(REGION_BYTES);
     }
 
     /// What a kernel's end means for the bytes that it writes, and for those who want to know.
