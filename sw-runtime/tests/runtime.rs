@@ -236,6 +236,26 @@ fn a_failed_kernel_poisons_its_dependents_and_nothing_else() {
 }
 
 #[test]
+fn a_failed_kernel_ends_at_once_however_many_ctas_it_has() {
+    let (failures, ran) = in_time(|| {
+        let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+        let ran = Arc::new(AtomicU64::new(0));
+        let count = ran.clone();
+        let fails = Kernel::new("fails").body(move |cta| {
+            count.fetch_add(1, Ordering::Relaxed);
+            if cta.index() >= 10 { Err("ten".into()) } else { Ok(()) }
+        });
+        let fails = rt.register(fails).unwrap();
+        for _ in 0..20 {
+            rt.launch(fails, (1 << 31, 1 << 31), 1, args![]).unwrap();
+        }
+        (failures(rt.synchronize()), ran.load(Ordering::Relaxed))
+    });
+    assert_eq!(failures.len(), 20);
+    assert!((20 * 11..20 * 13).contains(&ran), "{ran}");
+}
+
+#[test]
 fn poison_is_exact_on_bytes() {
     let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
     let increment = rt.register(increment()).unwrap();

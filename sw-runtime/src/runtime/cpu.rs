@@ -8,7 +8,7 @@ use super::kernel::{Access, Cta, Job, JobArg, Mode};
 use super::memory::{Allocator, ArgKind, HostMemory};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body.
@@ -56,7 +56,6 @@ struct Running {
     /// The next CTA to be run.
     next: AtomicU64,
     ended: AtomicU64,
-    failed: AtomicBool,
     cause: Mutex<Option<Cause>>,
     completions: Completions,
 }
@@ -71,21 +70,21 @@ impl Running {
             if index >= self.ctas {
                 return;
             }
-            if !self.failed.load(Ordering::Relaxed) {
-                let cta = Cta { job: &self.job, index };
-                // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
-                let cause = match catch_unwind(AssertUnwindSafe(|| body(&cta))) {
-                    Ok(Ok(())) => None,
-                    Ok(Err(error)) => Some(Cause::Returned(error.to_string())),
-                    Err(panic) => Some(Cause::Panicked(message(panic.as_ref()))),
-                };
-                if let Some(cause) = cause {
-                    self.failed.store(true, Ordering::Relaxed);
-                    self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
-                }
+            let cta = Cta { job: &self.job, index };
+            // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
+            let cause = match catch_unwind(AssertUnwindSafe(|| body(&cta))) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(Cause::Returned(error.to_string())),
+                Err(panic) => Some(Cause::Panicked(message(panic.as_ref()))),
+            };
+            let mut ended = 1;
+            if let Some(cause) = cause {
+                self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+                // CTAs that nobody has claimed do not run: of a large grid, one by one would take for ever.
+                ended += self.ctas.saturating_sub(self.next.swap(self.ctas, Ordering::Relaxed));
             }
             // What the CTAs wrote comes before what the scheduler's thread does about it.
-            if self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.ctas {
+            if self.ended.fetch_add(ended, Ordering::AcqRel) + ended == self.ctas {
                 let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let findings = match &self.declared {
                     Some(declared) if cause.is_none() => check::findings(self.ticket, &self.job, declared),
@@ -177,7 +176,6 @@ impl Executor for Cpu {
             ctas,
             next: AtomicU64::new(0),
             ended: AtomicU64::new(0),
-            failed: AtomicBool::new(false),
             cause: Mutex::new(None),
             completions,
         });
