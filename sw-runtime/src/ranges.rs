@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub(crate) struct RangeMap<T>(BTreeMap<u64, (u64, T)>);
 
-impl<T: Copy> RangeMap<T> {
+impl<T: Clone> RangeMap<T> {
     pub fn new() -> Self {
         Self(BTreeMap::new())
     }
@@ -20,13 +20,13 @@ impl<T: Copy> RangeMap<T> {
         let to = if segment.bytes == 0 { from } else { segment.end().max(from) };
         self.0.range(from..to).map(|(addr, (end, value))| {
             let range = Segment { addr: *addr, bytes: end - addr };
-            (range, *value)
+            (range, value.clone())
         })
     }
 
     /// All ranges, by address.
     pub fn iter(&self) -> impl Iterator<Item = (Segment, T)> {
-        self.0.iter().map(|(addr, (end, value))| (Segment { addr: *addr, bytes: end - addr }, *value))
+        self.0.iter().map(|(addr, (end, value))| (Segment { addr: *addr, bytes: end - addr }, value.clone()))
     }
 
     /// Takes the bytes of `segment` out; what sticks out of it on either side stays.
@@ -35,7 +35,7 @@ impl<T: Copy> RangeMap<T> {
         for (range, value) in old {
             self.0.remove(&range.addr);
             if range.addr < segment.addr {
-                self.0.insert(range.addr, (segment.addr, value));
+                self.0.insert(range.addr, (segment.addr, value.clone()));
             }
             if range.end() > segment.end() {
                 self.0.insert(segment.end(), (range.end(), value));
@@ -49,6 +49,22 @@ impl<T: Copy> RangeMap<T> {
         if segment.bytes > 0 {
             self.0.insert(segment.addr, (segment.end(), value));
         }
+    }
+
+    /// Gives the bytes of `segment` this value, and makes one range of neighbours that have the `same`.
+    pub fn join(&mut self, segment: Segment, value: T, same: impl Fn(&T, &T) -> bool) {
+        let (mut first, mut end) = (segment.addr, segment.end());
+        let before = first.saturating_sub(1);
+        for (range, old) in self.overlapping(Segment { addr: before, bytes: end + 1 - before }) {
+            if same(&old, &value) {
+                (first, end) = (first.min(range.addr), end.max(range.end()));
+            }
+        }
+        self.insert(Segment { addr: first, bytes: end - first }, value);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub fn clear(&mut self) {

@@ -274,6 +274,23 @@ fn poison_is_exact_on_bytes() {
 }
 
 #[test]
+fn many_failures_do_not_slow_each_other() {
+    const N: usize = 200_000;
+    in_time(|| {
+        // Without a body: `Cpu` fails it at once.
+        let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+        let write = rt.register(Kernel::new("write").write("x")).unwrap();
+        let x = rt.buffer::<u8>(2 * N).unwrap();
+        for i in 0..N {
+            rt.launch(write, 1, 1, args![x.slice(2 * i..2 * i + 1)]).unwrap();
+        }
+        assert!(rt.synchronize().is_err());
+        assert!(rt.read(x.slice(N..N + 1)).is_err());
+        assert_eq!(rt.read(x.slice(N + 1..N + 2)).unwrap(), [0]);
+    });
+}
+
+#[test]
 fn the_highest_priority_starts_first_then_the_oldest() {
     let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
     let (open, gate) = channel();

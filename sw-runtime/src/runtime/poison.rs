@@ -1,70 +1,59 @@
 //! Bytes that a failed kernel should have written.
 
-use super::Ticket;
 use super::error::Failure;
 use super::memory::{BufferId, Bytes};
+use crate::ktrace::Segment;
+use crate::ranges::RangeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-#[derive(Debug)]
-struct Spoiled {
-    buffer: BufferId,
-    first: u64,
-    end: u64,
-    /// What failed first.
-    by: Arc<Failure>,
-}
-
-/// Usually empty, so a plain list.
+/// What failed first, by bytes of a buffer. Buffers that have none are not here.
 #[derive(Debug, Default)]
-pub(crate) struct Poison(Vec<Spoiled>);
+pub(crate) struct Poison(HashMap<BufferId, RangeMap<Arc<Failure>>>);
+
+fn segment(part: &Bytes) -> Segment {
+    Segment { addr: part.offset, bytes: part.bytes }
+}
 
 impl Poison {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Whether some bytes of a buffer are spoiled.
+    pub(crate) fn is_in(&self, buffer: BufferId) -> bool {
+        self.0.contains_key(&buffer)
+    }
+
     /// These bytes are not what they should be, for want of a kernel.
     pub(crate) fn spoil(&mut self, part: &Bytes, by: &Arc<Failure>) {
-        self.clear(part);
         if part.bytes > 0 {
-            let (first, end) = (part.offset, part.offset + part.bytes);
-            self.0.push(Spoiled { buffer: part.buffer, first, end, by: by.clone() });
+            let ranges = self.0.entry(part.buffer).or_insert_with(RangeMap::new);
+            ranges.join(segment(part), by.clone(), Arc::ptr_eq);
         }
     }
 
     /// These bytes have been written anew.
     pub(crate) fn clear(&mut self, part: &Bytes) {
-        let (first, end) = (part.offset, part.offset + part.bytes);
-        let mut rests = Vec::new();
-        self.0.retain_mut(|old| {
-            if old.buffer != part.buffer || old.end <= first || end <= old.first {
-                return true;
+        if let Some(ranges) = self.0.get_mut(&part.buffer) {
+            ranges.remove(segment(part));
+            if ranges.is_empty() {
+                self.0.remove(&part.buffer);
             }
-            if end < old.end {
-                rests.push(Spoiled { buffer: old.buffer, first: end, end: old.end, by: old.by.clone() });
-            }
-            old.end = first;
-            old.first < old.end
-        });
-        self.0.append(&mut rests);
+        }
     }
 
     /// The failure that spoiled some of these bytes; of several the earliest launch.
-    pub(crate) fn spoiled(&self, part: &Bytes) -> Option<&Arc<Failure>> {
-        let (first, end) = (part.offset, part.offset + part.bytes);
-        let hit = self.0.iter().filter(|s| s.buffer == part.buffer && s.first < end && first < s.end);
-        hit.map(|s| &s.by).min_by_key(|by| by.ticket)
-    }
-
-    /// The failure of a launch that spoiled some bytes which are still so.
-    pub(crate) fn root(&self, by: Ticket) -> Option<Arc<Failure>> {
-        self.0.iter().find(|s| s.by.ticket == by).map(|s| s.by.clone())
+    pub(crate) fn spoiled(&self, part: &Bytes) -> Option<Arc<Failure>> {
+        let hit = self.0.get(&part.buffer)?.overlapping(segment(part));
+        hit.map(|(_, by)| by).min_by_key(|by| by.ticket)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::Ticket;
     use crate::runtime::error::Cause;
     use crate::runtime::memory::ElementKind;
 
@@ -89,9 +78,30 @@ mod tests {
             [9, 10, 13, 14, 15, 16, 24, 25, 34, 35].map(by),
             [None, Some(5), Some(5), None, None, Some(5), Some(5), Some(7), Some(7), None]
         );
-        assert_eq!(poison.spoiled(&part(0, 100)).map(|f| f.kernel.as_str()), Some("a"));
-        assert_eq!(poison.root(Ticket(7)), Some(failure(7, "b")));
+        assert_eq!(poison.spoiled(&part(0, 100)).map(|f| f.kernel.clone()).as_deref(), Some("a"));
         poison.clear(&part(0, 100));
         assert!(poison.is_empty());
+    }
+
+    #[test]
+    fn neighbours_of_one_cause_are_one_range() {
+        let part = |offset, bytes| Bytes {
+            buffer: BufferId { index: 0, unique: 1 },
+            element: ElementKind::U8,
+            offset,
+            bytes,
+        };
+        let cause = Cause::Returned("no".into());
+        let [a, b] =
+            [1, 2].map(|n| Arc::new(Failure { ticket: Ticket(n), kernel: "k".into(), cause: cause.clone() }));
+        let mut poison = Poison::default();
+        for offset in [0, 8, 4, 20, 18, 3] {
+            poison.spoil(&part(offset, 4), &a);
+        }
+        poison.spoil(&part(12, 6), &b);
+        poison.spoil(&part(30, 0), &b);
+        let ranges = poison.0[&part(0, 0).buffer].iter();
+        let found: Vec<_> = ranges.map(|(range, by)| (range.addr, range.end(), by.ticket.0)).collect();
+        assert_eq!(found, [(0, 12, 1), (12, 18, 2), (18, 24, 1)]);
     }
 }

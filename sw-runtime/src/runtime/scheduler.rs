@@ -225,6 +225,17 @@ enum Work {
     Host { access: Access, grant: SyncSender<Grant> },
 }
 
+/// Whether a launch overwrites bytes of buffers that have spoiled ones.
+fn heals(poison: &Poison, kernels: &[Arc<Kernel>], launched: &Launched) -> bool {
+    let mut heals = false;
+    if !poison.is_empty() {
+        launched.each_access(&kernels[launched.kernel as usize], |access| {
+            heals |= access.mode == Mode::Write && poison.is_in(access.part.buffer);
+        });
+    }
+    heals
+}
+
 /// What became of the head of the queue.
 enum Taken {
     Nothing,
@@ -605,7 +616,7 @@ impl Scheduler {
             Some(Work::Host { access, grant }) => {
                 let token = token(Token::HOST);
                 let result = match self.poison.spoiled(&access.part) {
-                    Some(failure) if access.mode.reads() => Err(Box::new(Failure::clone(failure))),
+                    Some(failure) if access.mode.reads() => Err(Box::new(Failure::clone(&failure))),
                     _ => Ok(()),
                 };
                 self.granted += 1;
@@ -622,12 +633,10 @@ impl Scheduler {
                     self.shared.news().record(EventKind::Start, ticket);
                 }
                 let mut accesses = Vec::new();
-                let mut spoiled = None;
-                if self.check || !self.poison.is_empty() {
+                if self.check {
                     launched.each_access(kernel, |access| accesses.push(access));
-                    let mut reads = accesses.iter().filter(|a| a.mode.reads());
-                    spoiled = reads.find_map(|a| self.poison.spoiled(&a.part));
                 }
+                let spoiled = self.spoiled(launched);
                 self.running += 1;
                 let started = match spoiled {
                     Some(failure) => {
@@ -659,6 +668,19 @@ impl Scheduler {
         }
     }
 
+    /// What has spoiled bytes that a launch reads.
+    fn spoiled(&self, launched: &Launched) -> Option<Arc<Failure>> {
+        let mut found = None;
+        if !self.poison.is_empty() {
+            launched.each_access(&self.kernels[launched.kernel as usize], |access| {
+                if found.is_none() && access.mode.reads() {
+                    found = self.poison.spoiled(&access.part);
+                }
+            });
+        }
+        found
+    }
+
     /// Whether what it names has not ended yet.
     fn is_awaited(&self, token: Token) -> bool {
         match self.slots.get(usize::from(token.slot)) {
@@ -686,9 +708,9 @@ impl Scheduler {
         if let Some(Work::Kernel { launched, .. }) = place
             && completed.result.is_ok()
             && launched.callback.is_none()
-            && self.poison.is_empty()
             && !self.recording
             && !self.check
+            && !heals(&self.poison, &self.kernels, launched)
         {
             // Nothing is to be told of it: the way of nearly all kernels.
             if let Some(Work::Kernel { launched, .. }) = place.take() {
@@ -766,7 +788,7 @@ impl Scheduler {
         let root = result.as_ref().err().map(|failure| {
             match &failure.cause {
                 // What it was to read is still poisoned: whoever writes that anew has waited for this kernel.
-                Cause::Poisoned { by, .. } => self.poison.root(*by),
+                Cause::Poisoned { .. } => self.spoiled(&launched),
                 _ => None,
             }
             .unwrap_or_else(|| Arc::new(failure.clone()))
