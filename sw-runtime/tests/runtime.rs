@@ -10,8 +10,8 @@ use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
     Allocator, Buffer, Cause, Completions, Cpu, ElementKind, Error, Event, EventKind, Executor, Failure,
-    HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy, Registered, Runtime, Schedule,
-    Started, Task, Ticket, Token, View, Violation,
+    Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy, Registered, Runtime,
+    Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 /// What a call gives that must not wait for ever.
@@ -191,7 +191,7 @@ fn increment() -> Kernel {
 
 fn failures(result: Result<(), Error>) -> Vec<Failure> {
     match result {
-        Err(Error::Failed(failures)) => failures.0,
+        Err(Error::Failed(failures)) => failures.first,
         other => panic!("{other:?}"),
     }
 }
@@ -288,6 +288,23 @@ fn many_failures_do_not_slow_each_other() {
         assert!(rt.read(x.slice(N..N + 1)).is_err());
         assert_eq!(rt.read(x.slice(N + 1..N + 2)).unwrap(), [0]);
     });
+}
+
+#[test]
+fn of_very_many_failures_the_first_are_kept_and_the_rest_counted() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let [none, fine] = ["none", "fine"].map(Kernel::new);
+    let (none, fine) = (rt.register(none).unwrap(), rt.register(fine.body(|_| Ok(()))).unwrap());
+    let last = (0..1003).map(|_| rt.launch(none, 1, 1, args![]).unwrap()).last().unwrap();
+    let error = rt.wait(last).unwrap_err();
+    assert!(error.to_string().starts_with("1003 kernels failed: launch 0 (none): "), "{error}");
+    assert!(error.to_string().ends_with("; and 998 more"), "{error}");
+    assert_eq!(failures(rt.wait(Ticket(999))).len(), 1);
+    assert_eq!(rt.synchronize(), Err(error.clone()));
+    let Error::Failed(Failures { first, more }) = error else { panic!("{error}") };
+    assert_eq!((first.len(), more), (Failures::MOST, 3));
+    let fine = rt.launch(fine, 1, 1, args![]).unwrap();
+    assert_eq!((rt.wait(fine), rt.synchronize()), (Ok(()), Ok(())));
 }
 
 #[test]

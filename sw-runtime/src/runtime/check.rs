@@ -79,6 +79,9 @@ impl fmt::Display for Finding {
     }
 }
 
+/// Findings that are kept until somebody asks for them.
+pub(crate) const MOST_FINDINGS: usize = 10_000;
+
 /// A bit for each byte of an argument.
 #[derive(Debug)]
 struct Bitmap(Vec<AtomicU64>);

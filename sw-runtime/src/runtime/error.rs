@@ -240,17 +240,36 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Kernels that failed, in the order in which they were found; at least one.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub struct Failures(pub Vec<Failure>);
+/// Kernels that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Error)]
+pub struct Failures {
+    /// In the order in which they were found; at least one, and no more than [`Failures::MOST`].
+    pub first: Vec<Failure>,
+    /// How many failed after those.
+    pub more: u64,
+}
+
+impl Failures {
+    /// Failures that are kept from one synchronisation to the next. Of those beyond, only the number is known.
+    pub const MOST: usize = 1000;
+
+    pub(crate) fn add(&mut self, failure: &Failure) {
+        if self.first.len() < Self::MOST {
+            self.first.push(failure.clone());
+        } else {
+            self.more += 1;
+        }
+    }
+}
 
 impl fmt::Display for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
-        let shown: Vec<_> = self.0.iter().take(SHOWN).map(ToString::to_string).collect();
-        let kernels = if self.0.len() == 1 { "kernel" } else { "kernels" };
-        write!(f, "{} {kernels} failed: {}", self.0.len(), shown.join("; "))?;
-        match self.0.len().saturating_sub(SHOWN) {
+        let shown: Vec<_> = self.first.iter().take(SHOWN).map(ToString::to_string).collect();
+        let failed = self.first.len() as u64 + self.more;
+        let kernels = if failed == 1 { "kernel" } else { "kernels" };
+        write!(f, "{failed} {kernels} failed: {}", shown.join("; "))?;
+        match failed.saturating_sub(SHOWN as u64) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }

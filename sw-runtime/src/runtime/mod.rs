@@ -618,7 +618,7 @@ impl Runtime {
     /// Waits for all that was launched.
     ///
     /// # Errors
-    /// [`Error::Failed`]: kernels failed since the last synchronisation. [`Error::CompletedTwice`], [`Error::Diverged`]: the next
+    /// [`Error::Failed`]: kernels failed since the last synchronisation; the first [`Failures::MOST`] are told, and how many there were. [`Error::CompletedTwice`], [`Error::Diverged`]: the next
     /// synchronisation tells the failures. [`Error::SchedulerGone`].
     pub fn synchronize(&mut self) -> Result<(), Error> {
         self.record(|| ktrace::Event::Sync { why: "synchronize".into() });
@@ -639,8 +639,8 @@ impl Runtime {
             return Err(Error::Diverged(problem));
         }
         match std::mem::take(&mut news.failures) {
-            failures if failures.is_empty() => Ok(()),
-            failures => Err(Error::Failed(Failures(failures))),
+            failures if failures.first.is_empty() => Ok(()),
+            failures => Err(Error::Failed(failures)),
         }
     }
 
@@ -648,7 +648,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::Failed`] with its failure, which the next synchronisation tells too (where one has told it already, it is not told
-    /// again); [`Error::NotLaunched`], [`Error::SchedulerGone`].
+    /// again). Where there were more than [`Failures::MOST`] since the last synchronisation, and it is none of those that were kept, it may
+    /// be one of the rest, and all are told. [`Error::NotLaunched`], [`Error::SchedulerGone`].
     pub fn wait(&mut self, ticket: Ticket) -> Result<(), Error> {
         let Ticket(number) = ticket;
         if number >= self.tickets {
@@ -664,8 +665,10 @@ impl Runtime {
         if !ended() {
             return Err(Error::SchedulerGone);
         }
-        match shared.news().failures.iter().find(|failure| failure.ticket == ticket) {
-            Some(failure) => Err(Error::Failed(Failures(vec![failure.clone()]))),
+        let failures = &shared.news().failures;
+        match failures.first.iter().find(|failure| failure.ticket == ticket) {
+            Some(failure) => Err(Error::Failed(Failures { first: vec![failure.clone()], more: 0 })),
+            None if failures.more > 0 => Err(Error::Failed(failures.clone())),
             None => Ok(()),
         }
     }
@@ -679,7 +682,7 @@ impl Runtime {
     }
 
     /// What is wrong with the declarations of the kernels that have ended, in the order in which they ended; each is told once.
-    /// Empty unless the runtime was built with [`Builder::check`].
+    /// The first 10 000 are kept until they are asked for. Empty unless the runtime was built with [`Builder::check`].
     pub fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.shared.news().findings)
     }

@@ -1,8 +1,8 @@
 //! The scheduler's thread: hazards, the window, who starts next, what a failure spoils.
 
-use super::check::Finding;
+use super::check::{Finding, MOST_FINDINGS};
 use super::cpu::message as panic_message;
-use super::error::{Cause, Failure};
+use super::error::{Cause, Failure, Failures};
 use super::executor::{Completed, Completions, Executor, Started, Task, Token};
 use super::kernel::{Access, Kernel, Mode};
 use super::memory::{Arg, BufferId, Bytes, Memory};
@@ -101,7 +101,7 @@ pub(crate) struct Shared {
 /// What the application's thread is to be told.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Failures,
     pub(crate) findings: Vec<Finding>,
     pub(crate) diverged: Option<String>,
     /// A kernel that an executor completed once more.
@@ -741,7 +741,9 @@ impl Scheduler {
                     self.shared.news().record(EventKind::End, ticket);
                 }
                 if !completed.findings.is_empty() {
-                    self.shared.news().findings.extend(completed.findings);
+                    let findings = &mut self.shared.news().findings;
+                    findings.extend(completed.findings);
+                    findings.truncate(MOST_FINDINGS);
                 }
                 self.free(slot);
                 self.conclude(ticket, launched, completed.result);
@@ -799,7 +801,7 @@ impl Scheduler {
             _ => {}
         });
         if let Err(failure) = &result {
-            self.shared.news().failures.push(failure.clone());
+            self.shared.news().failures.add(failure);
         }
         Self::give_back(&mut self.used, launched.args);
         if let Some(callback) = launched.callback {
