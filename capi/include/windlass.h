@@ -114,7 +114,8 @@ int windlass_launch_then(windlass_runtime *runtime, windlass_kernel kernel, cons
  * on. */
 int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
 
-/* Copies from a buffer, once the kernels launched before that write these bytes are done. */
+/* Copies from a buffer, once the kernels launched before that write these bytes are done. After an error, what `to` holds is not
+ * said. */
 int windlass_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, void *to, uint64_t bytes);
 
 /* Copies to a buffer, once the kernels launched before that use these bytes are done. */

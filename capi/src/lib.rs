@@ -148,6 +148,17 @@ unsafe fn list<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [
     }
 }
 
+/// # Safety
+/// As [`list`]; nobody else uses them.
+unsafe fn list_mut<'a, T>(first: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Refusal> {
+    // SAFETY: the caller's.
+    match unsafe { list(first, count, what) }? {
+        [] => Ok(&mut []),
+        // SAFETY: the caller's.
+        list => Ok(unsafe { slice::from_raw_parts_mut(first, list.len()) }),
+    }
+}
+
 fn buffer(buffer: WindlassBuffer) -> Buffer<u8> {
     // A length that does not fit is past the end of any buffer.
     Buffer::from_bits(buffer.id, usize::try_from(buffer.bytes).unwrap_or(usize::MAX))
@@ -433,15 +444,10 @@ pub unsafe extern "C" fn windlass_read(
     call(|| {
         // SAFETY: the caller's.
         let runtime = unsafe { self::runtime(runtime) }?;
-        if to.is_null() && bytes > 0 {
-            return Err(null("to"));
-        }
-        let values = runtime.read(self::buffer(buffer).slice(range(offset, bytes)))?;
-        if !values.is_empty() {
-            // SAFETY: as many as were asked for, and the caller has room for them.
-            unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to.cast(), values.len()) };
-        }
-        Ok(())
+        let count = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: the caller's.
+        let values = unsafe { list_mut(to.cast::<u8>(), count, "to") }?;
+        Ok(runtime.read_into(self::buffer(buffer).slice(range(offset, bytes)), values)?)
     })
 }
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, ElementKind, Error, Event, EventKind, Executor, Failure,
-    Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy, Registered, Runtime,
-    Schedule, Started, Task, Ticket, Token, View, Violation,
+    Allocator, Buffer, Cause, Completions, Cpu, Element, ElementKind, Error, Event, EventKind, Executor,
+    Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy, Registered,
+    Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 /// What a call gives that must not wait for ever.
@@ -155,6 +155,30 @@ fn slices_are_the_elements_that_get_and_set_have() {
     let (x, y) = (rt.buffer_from(&[1, 2, 3, 4, 5, 6, 7, 8i16]).unwrap(), rt.buffer::<i16>(8).unwrap());
     rt.launch(triple, 3, 2, args![x.slice(1..7), y.slice(2..8)]).unwrap();
     assert_eq!(rt.read(y).unwrap(), [0, 0, 6, 6, 12, 10, 18, 14]);
+}
+
+#[test]
+fn what_is_written_is_read_whatever_its_elements_are() {
+    fn same<T: Element>(values: &[T]) {
+        let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+        let x = rt.buffer_from(values).unwrap();
+        assert_eq!(rt.read(x).unwrap(), values);
+        let mut some = [T::default(); 2];
+        rt.read_into(x.slice(1..3), &mut some).unwrap();
+        assert_eq!(some, values[1..3]);
+        let error = rt.read_into(x, &mut some).unwrap_err().to_string();
+        assert!(error.contains("as many elements must be given"), "{error}");
+    }
+    same(&[1u8, 2, 255]);
+    same(&[1i8, -2, i8::MIN]);
+    same(&[1u16, 0x1234, u16::MAX, 7]);
+    same(&[1i16, -2, i16::MIN]);
+    same(&[1u32, 0x1234_5678, u32::MAX]);
+    same(&[1i32, -2, i32::MIN]);
+    same(&[1u64, 0x1234_5678_9ABC_DEF0, u64::MAX]);
+    same(&[1i64, -2, i64::MIN]);
+    same(&[1.5f32, -0.1, f32::MAX]);
+    same(&[1.5f64, -0.1, f64::MAX]);
 }
 
 #[test]

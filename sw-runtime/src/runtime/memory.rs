@@ -46,7 +46,7 @@ impl fmt::Display for ElementKind {
 
 mod sealed {
     /// # Safety
-    /// Implementations touch `size_of::<Self>()` bytes at `at` and nothing else, atomically.
+    /// Implementations touch `size_of::<Self>()` bytes at `at` and nothing else, atomically. They have no padding, and any bits are one.
     pub unsafe trait Bits: Sized {
         /// # Safety
         /// `at` is aligned for `Self` and valid for atomic reads.
@@ -68,7 +68,7 @@ pub trait Element: Bits + Copy + Default + PartialEq + fmt::Debug + Send + Sync 
 
 macro_rules! element {
     ($($type:ty, $kind:ident, $atomic:ty, $bits:ty, $to:expr, $from:expr;)*) => {$(
-        // SAFETY: one atomic access of the type's own size.
+        // SAFETY: one atomic access of the type's own size; a number.
         unsafe impl Bits for $type {
             #[inline]
             unsafe fn load(at: *mut u8) -> Self {
@@ -430,18 +430,14 @@ impl Memory for HostMemory {
 }
 
 /// As bytes in the machine's order, which is what kernels see.
-pub(crate) fn to_bytes<T: Element>(values: &[T]) -> Vec<u8> {
-    let size = size_of::<T>();
-    values.iter().flat_map(|v| v.to_bits64().to_le_bytes().into_iter().take(size)).collect()
+pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
+    // SAFETY: no element has padding.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-pub(crate) fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
-    let value = |chunk: &[u8]| {
-        let mut wide = [0; 8];
-        wide[..chunk.len()].copy_from_slice(chunk);
-        T::from_bits64(u64::from_le_bytes(wide))
-    };
-    bytes.chunks_exact(size_of::<T>()).map(value).collect()
+pub(crate) fn as_bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: no element has padding, and any bits are one.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 
 #[cfg(target_endian = "big")]

@@ -35,7 +35,7 @@ pub use view::{ReadView, ReadWriteView, WriteView};
 use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
 use crate::run::MOST_SPILLED;
 use kernel::Access;
-use memory::{ArgKind, BufferId, Bytes, check_bounds, from_bytes, to_bytes};
+use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds};
 use record::Recorder;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
@@ -545,9 +545,19 @@ impl Runtime {
     /// [`Error::ElementType`], [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it, [`Error::SchedulerGone`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
-        let mut bytes = vec![0; self.check_host(&part)?];
-        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, &mut bytes))?;
-        Ok(from_bytes(&bytes))
+        let mut values = vec![T::default(); self.check_host(&part)? / size_of::<T>()];
+        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(&mut values)))?;
+        Ok(values)
+    }
+
+    /// As [`Runtime::read`], into memory of the caller's; after an error, what it holds is not said.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], also where `values` are not as many as the view has; otherwise as [`Runtime::read`].
+    pub fn read_into<T: Element>(&mut self, view: impl Into<View<T>>, values: &mut [T]) -> Result<(), Error> {
+        let part = Bytes::from(&view.into());
+        self.check_given(&part, size_of_val(values))?;
+        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(values)))
     }
 
     /// Overwrites a view, or a whole buffer, once the kernels that were launched before and use it are done. Other kernels run on.
@@ -556,14 +566,18 @@ impl Runtime {
     /// [`Error::OutOfBounds`], also where `values` are not as many as the view has; otherwise as [`Runtime::read`].
     pub fn write<T: Element>(&mut self, view: impl Into<View<T>>, values: &[T]) -> Result<(), Error> {
         let part = Bytes::from(&view.into());
-        // Before anything is copied: from C, more may be said to be there than there is.
-        if self.check_host(&part)? != size_of_val(values) {
-            let (given, size) = (size_of_val(values) as u64, part.bytes);
-            let what = Some("as many elements must be given as the view has".into());
-            return Err(Error::OutOfBounds { offset: 0, bytes: given, size, what });
+        self.check_given(&part, size_of_val(values))?;
+        self.host_access(part, Mode::Write, |memory| memory.write(part.offset, as_bytes(values)))
+    }
+
+    /// That a view is there, and that so many bytes are given as it has. From C, more may be said to be given than there are: before
+    /// that is refused, none is touched.
+    fn check_given(&self, part: &Bytes, given: usize) -> Result<(), Error> {
+        if self.check_host(part)? == given {
+            return Ok(());
         }
-        let bytes = to_bytes(values);
-        self.host_access(part, Mode::Write, |memory| memory.write(part.offset, &bytes))
+        let what = Some("as many elements must be given as the view has".into());
+        Err(Error::OutOfBounds { offset: 0, bytes: given as u64, size: part.bytes, what })
     }
 
     /// The size in bytes of a view that is there.
