@@ -1111,6 +1111,44 @@ fn wrong_declarations_are_found_with_kernel_argument_and_bytes() {
 }
 
 #[test]
+fn what_pointers_write_is_found_through_whichever_argument_of_the_buffer() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).check(true).build().unwrap();
+    let strays = Kernel::new("strays").read_write("x").write("y").body(|cta| {
+        let (x, y) = (cta.read_write::<u8>(0)?, cta.write::<u8>(1)?);
+        y.set(0, 1);
+        // SAFETY: the byte before `y` is of the same buffer; there is one CTA.
+        unsafe { y.as_mut_ptr().sub(1).write(7) };
+        x.as_mut_ptr();
+        Ok(())
+    });
+    let strays = rt.register(strays).unwrap();
+    let x = rt.buffer::<u8>(16).unwrap();
+    rt.launch(strays, 1, 1, args![x.slice(0..2), x.slice(8..9)]).unwrap();
+    rt.synchronize().unwrap();
+    let found: Vec<_> = rt.findings().iter().map(|f| (f.position, f.violation, f.offset, f.bytes)).collect();
+    assert_eq!(found, [(0, Violation::UndeclaredWrite, 7, 1)]);
+}
+
+#[test]
+fn a_check_looks_at_views_and_not_at_whole_buffers_unless_it_must() {
+    in_time(|| {
+        let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).check(true).build().unwrap();
+        let one = Kernel::new("one").write("x").body(|cta| {
+            cta.write::<u8>(0)?.set(0, 1);
+            Ok(())
+        });
+        let one = rt.register(one).unwrap();
+        // Pages that nobody touches: a copy of them all for each launch would take hours.
+        let x = rt.buffer::<u8>(4 << 30).unwrap();
+        for i in 0..200 {
+            rt.launch(one, 1, 1, args![x.slice(i..i + 1)]).unwrap();
+        }
+        rt.synchronize().unwrap();
+        assert_eq!(rt.findings(), []);
+    });
+}
+
+#[test]
 fn every_launch_is_started_and_ended_once_in_an_order_that_hazards_allow() {
     let seed = seed();
     for (round, window) in [4, 32, 600].into_iter().enumerate() {

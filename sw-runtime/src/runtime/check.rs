@@ -2,10 +2,11 @@
 
 use super::Ticket;
 use super::kernel::{Access, Job, JobArg, Mode};
-use super::memory::{HostMemory, Memory};
+use super::memory::{Bytes, HostMemory, Memory};
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What is wrong with a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,18 +113,39 @@ pub(crate) struct Touched {
     /// Pointers were handed out: what is read through them is not seen, what is written shows where it is another byte.
     raw_reads: AtomicBool,
     raw_writes: AtomicBool,
-    /// The whole buffer before the kernel ran.
-    before: Vec<u8>,
+    before: Arc<Before>,
+}
+
+/// A buffer as it was before anything wrote to it that is not seen; all arguments of a launch that are of that buffer share it.
+#[derive(Debug)]
+struct Before {
+    memory: Option<Arc<HostMemory>>,
+    /// Copied when the first pointer or slice to write to is asked for: other CTAs may run then, but what they do is atomic.
+    bytes: OnceLock<Vec<u8>>,
+}
+
+impl Before {
+    fn keep(&self) {
+        self.bytes.get_or_init(|| contents(self.memory.as_deref()));
+    }
 }
 
 impl Touched {
-    pub(crate) fn new(bytes: u64, memory: Option<&HostMemory>) -> Self {
+    /// Of an argument that comes after others of its launch.
+    pub(crate) fn new(part: &Bytes, memory: Option<&Arc<HostMemory>>, others: &[JobArg]) -> Self {
+        let before = others.iter().find_map(|other| match other {
+            JobArg::Buffer { part: of, touched: Some(touched), .. } if of.buffer == part.buffer => {
+                Some(touched.before.clone())
+            }
+            _ => None,
+        });
         Self {
-            reads: Bitmap::new(bytes),
-            writes: Bitmap::new(bytes),
+            reads: Bitmap::new(part.bytes),
+            writes: Bitmap::new(part.bytes),
             raw_reads: AtomicBool::new(false),
             raw_writes: AtomicBool::new(false),
-            before: contents(memory),
+            before: before
+                .unwrap_or_else(|| Arc::new(Before { memory: memory.cloned(), bytes: OnceLock::new() })),
         }
     }
 
@@ -132,6 +154,7 @@ impl Touched {
     }
 
     pub(crate) fn raw_write(&self) {
+        self.before.keep();
         self.raw_writes.store(true, Ordering::Relaxed);
     }
 
@@ -142,9 +165,15 @@ impl Touched {
     pub(crate) fn write(&self, first: usize, bytes: usize) {
         self.writes.mark(first, bytes);
     }
+
+    /// By plain writes, beside which nothing may be copied.
+    pub(crate) fn slice_write(&self, first: usize, bytes: usize) {
+        self.before.keep();
+        self.write(first, bytes);
+    }
 }
 
-/// All of a buffer, as it is while no kernel runs.
+/// All of a buffer.
 fn contents(memory: Option<&HostMemory>) -> Vec<u8> {
     let mut bytes = vec![0; memory.map_or(0, HostMemory::bytes)];
     if let Some(memory) = memory {
@@ -152,6 +181,24 @@ fn contents(memory: Option<&HostMemory>) -> Vec<u8> {
         let _ = memory.read(0, &mut bytes);
     }
     bytes
+}
+
+/// The bytes that are declared in such a mode, as ranges apart from each other, in order.
+fn declared_as<'a>(accesses: impl Iterator<Item = &'a Access>, mode: fn(Mode) -> bool) -> Vec<Range<u64>> {
+    let of = |access: &Access| access.part.offset..access.part.offset + access.part.bytes;
+    let mut all: Vec<_> = accesses.filter(|access| mode(access.mode)).map(of).collect();
+    all.sort_by_key(|range| range.start);
+    all.dedup_by(|next, last| {
+        let joins = next.start <= last.end;
+        last.end = if joins { last.end.max(next.end) } else { last.end };
+        joins
+    });
+    all
+}
+
+fn has(ranges: &[Range<u64>], byte: u64) -> bool {
+    let at = ranges.partition_point(|range| range.end <= byte);
+    ranges.get(at).is_some_and(|range| range.start <= byte)
 }
 
 /// Maximal ranges of `within` in which `wrong` holds.
@@ -173,12 +220,8 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Fi
         let JobArg::Buffer { memory, part, touched: Some(touched), .. } = arg else { continue };
         let span = part.offset..part.offset + part.bytes;
         let here = |access: &&Access| access.part.buffer == part.buffer;
-        let covers = |access: &Access, byte: u64| {
-            (access.part.offset..access.part.offset + access.part.bytes).contains(&byte)
-        };
-        let declares = |byte: u64, mode: fn(Mode) -> bool| {
-            declared.iter().filter(here).any(|a| mode(a.mode) && covers(a, byte))
-        };
+        let [reads, writes] =
+            [Mode::reads, Mode::writes].map(|mode| declared_as(declared.iter().filter(here), mode));
         let read = |byte: u64| touched.reads.has(byte - part.offset);
         let written = |byte: u64| touched.writes.has(byte - part.offset);
         let mut add = |violation, ranges: Vec<Range<u64>>| {
@@ -192,23 +235,23 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Fi
                 bytes: range.end - range.start,
             }));
         };
-        add(Violation::UndeclaredRead, ranges(span.clone(), |b| read(b) && !declares(b, Mode::reads)));
-        add(Violation::UndeclaredWrite, ranges(span.clone(), |b| written(b) && !declares(b, Mode::writes)));
+        add(Violation::UndeclaredRead, ranges(span.clone(), |b| read(b) && !has(&reads, b)));
+        add(Violation::UndeclaredWrite, ranges(span.clone(), |b| written(b) && !has(&writes, b)));
         // What was written through a pointer, anywhere in the buffer, and is another byte now. Told of the first argument that has it.
         let same = |arg: &JobArg| matches!(arg, JobArg::Buffer { part: p, .. } if p.buffer == part.buffer);
         let raw = |arg: &JobArg| match arg {
             JobArg::Buffer { touched: Some(t), .. } => t.raw_writes.load(Ordering::Relaxed),
             _ => false,
         };
-        if job.args.iter().any(|arg| same(arg) && raw(arg)) && !job.args[..position].iter().any(same) {
+        if let Some(before) = touched.before.bytes.get()
+            && job.args.iter().any(|arg| same(arg) && raw(arg))
+            && !job.args[..position].iter().any(same)
+        {
             let after = contents(memory.as_deref());
-            let changed = |b: u64| touched.before[b as usize] != after[b as usize];
+            let changed = |b: u64| before[b as usize] != after[b as usize];
             let seen = |b: u64| span.contains(&b) && written(b);
             let all = 0..after.len() as u64;
-            add(
-                Violation::UndeclaredWrite,
-                ranges(all, |b| changed(b) && !seen(b) && !declares(b, Mode::writes)),
-            );
+            add(Violation::UndeclaredWrite, ranges(all, |b| changed(b) && !seen(b) && !has(&writes, b)));
         }
         // What another argument of the same buffer may have touched is not known to be untouched.
         if job.args.iter().filter(|arg| same(arg)).count() > 1 {

@@ -109,7 +109,7 @@ fn ctas(grid: [u32; 3]) -> u64 {
 }
 
 fn job(task: &Task<'_>) -> Result<Job, Cause> {
-    let arg = |position: usize| -> Result<JobArg, Cause> {
+    let arg = |position: usize, before: &[JobArg]| -> Result<JobArg, Cause> {
         match task.args[position].0 {
             ArgKind::Value { bits, element } => Ok(JobArg::Value { bits, element }),
             ArgKind::Buffer(part) => {
@@ -130,12 +130,15 @@ fn job(task: &Task<'_>) -> Result<Job, Cause> {
                     })?,
                 }
                 let mode = task.kernel.params.get(position).and_then(|p| p.mode).unwrap_or(Mode::Read);
-                let touched = task.check.then(|| Touched::new(part.bytes, memory.as_deref()));
+                let touched = task.check.then(|| Touched::new(&part, memory.as_ref(), before));
                 Ok(JobArg::Buffer { memory, part, mode, touched })
             }
         }
     };
-    let args = (0..task.args.len()).map(arg).collect::<Result<_, _>>()?;
+    let mut args = Vec::with_capacity(task.args.len());
+    for position in 0..task.args.len() {
+        args.push(arg(position, &args)?);
+    }
     Ok(Job { kernel: task.kernel.clone(), grid: task.grid, block: task.block, args })
 }
 

@@ -151,7 +151,7 @@ macro_rules! set {
             /// # Panics
             /// Past the end, as [`Self::set`].
             pub unsafe fn as_mut_slice(&self, range: Range<usize>) -> &'a mut [T] {
-                let (first, len) = self.0.slice(range, Touched::write);
+                let (first, len) = self.0.slice(range, Touched::slice_write);
                 // SAFETY: inside the argument, aligned; the caller sees to it that nobody else is there.
                 unsafe { std::slice::from_raw_parts_mut(first, len) }
             }
