@@ -110,8 +110,9 @@ macro_rules! get {
             /// Elements as a plain slice, for code that wants vector instructions.
             ///
             /// # Safety
-            /// While the slice is in use no CTA of this kernel writes these elements, and the kernel's declaration says that it
-            /// reads them.
+            /// While the slice is in use nobody writes these elements. That needs a declaration of this kernel that says it reads them;
+            /// CTAs of this kernel that do not write them; declarations of all other kernels of this runtime that leave out nothing
+            /// they write; an executor that completes no kernel before it has ended; and an allocator that gives no memory twice.
             ///
             /// # Panics
             /// Past the end, as [`Self::get`].
@@ -145,8 +146,10 @@ macro_rules! set {
             /// Elements as a plain slice, for code that wants vector instructions.
             ///
             /// # Safety
-            /// While the slice is in use nothing else reads or writes these elements, in this CTA or another, and the kernel's
-            /// declaration says that it writes them. All of them count as written.
+            /// While the slice is in use nothing else reads or writes these elements, in this CTA or another. That needs a declaration
+            /// of this kernel that says it writes them; declarations of all other kernels of this runtime that leave out nothing they
+            /// read or write; an executor that completes no kernel before it has ended; and an allocator that gives no memory twice.
+            /// All of the elements count as written.
             ///
             /// # Panics
             /// Past the end, as [`Self::set`].
