@@ -182,6 +182,26 @@ fn what_is_written_is_read_whatever_its_elements_are() {
 }
 
 #[test]
+fn a_body_may_share_its_views_between_threads() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).check(true).build().unwrap();
+    let double = Kernel::new("double").read("x").write("y").body(|cta| {
+        let (x, y) = (cta.read::<u16>(0)?, cta.write::<u16>(1)?);
+        std::thread::scope(|scope| {
+            for first in [0, 1] {
+                let (x, y) = (&x, &y);
+                scope.spawn(move || (first..y.len()).step_by(2).for_each(|i| y.set(i, 2 * x.get(i))));
+            }
+        });
+        Ok(())
+    });
+    let double = rt.register(double).unwrap();
+    let (x, y) = (rt.buffer_from(&[1u16, 2, 3, 4, 5]).unwrap(), rt.buffer::<u16>(5).unwrap());
+    rt.launch(double, 1, 1, args![x, y]).unwrap();
+    assert_eq!(rt.read(y).unwrap(), [2, 4, 6, 8, 10]);
+    assert_eq!(rt.findings(), []);
+}
+
+#[test]
 fn ctas_have_their_place_in_the_grid() {
     let mut rt = Runtime::builder().build().unwrap();
     let place = Kernel::new("place").write("out").body(|cta| {

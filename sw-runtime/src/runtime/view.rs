@@ -14,6 +14,12 @@ pub(crate) struct Raw<'a, T> {
     memory: PhantomData<&'a [T]>,
 }
 
+// SAFETY: the pointer leads to memory that any thread may use, and that `'a` keeps; `get` and `set` are atomic, and whoever asks for a
+// slice or uses a pointer answers for all threads.
+unsafe impl<T: Element> Send for Raw<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for Raw<'_, T> {}
+
 impl<'a, T: Element> Raw<'a, T> {
     /// `part` is a view that the launch has checked against the buffer's size, of elements of type `T`; an empty one needs no memory.
     pub(crate) fn new(memory: Option<&'a HostMemory>, part: &Bytes, touched: Option<&'a Touched>) -> Self {
