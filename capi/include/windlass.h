@@ -121,8 +121,13 @@ int windlass_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t of
 /* Copies to a buffer, once the kernels launched before that use these bytes are done. */
 int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, const void *from, uint64_t bytes);
 
-/* Waits for all that was launched; where kernels failed since the last time, the text has the first five of them. */
+/* Waits for all that was launched; where kernels failed since the last time, the text has the first five of them, and
+ * windlass_next_failure() the first 1000. */
 int windlass_synchronize(windlass_runtime *runtime);
+
+/* What the synchronisations so far have told, one failure for each call, the oldest first; NULL where there are no more. `ticket`, where
+ * it is not NULL, gets the launch's number. 1000 are kept. Valid until the next call of this function for this runtime. */
+const char *windlass_next_failure(windlass_runtime *runtime, uint64_t *ticket);
 
 /* With `check`: what is wrong with the declaration of a kernel that has ended, one finding for each call, the oldest first; NULL where
  * there are no more. Seen are bytes of an argument's buffer that have changed and are not declared as written. Valid until the next

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
 use windlass_runtime::runtime::{
-    Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Finding, Kernel, Mode, Options, Policy, Registered,
-    Runtime, Ticket,
+    Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Mode, Options, Policy,
+    Registered, Runtime, Ticket,
 };
 
 const OK: c_int = 0;
@@ -31,6 +31,10 @@ pub struct WindlassRuntime {
     findings: VecDeque<Finding>,
     /// The text of the last one that was asked for.
     finding: CString,
+    /// What synchronisations have told and nobody has asked for, up to [`Failures::MOST`].
+    failures: VecDeque<Failure>,
+    /// As of a finding.
+    failure: CString,
 }
 
 /// `windlass_buffer`.
@@ -193,8 +197,13 @@ pub unsafe extern "C" fn windlass_create(
             builder = builder.policy(Policy::Serial);
         }
         let runtime = builder.check(options.check != 0).record(options.record != 0).build()?;
-        let runtime =
-            Box::new(WindlassRuntime { runtime, findings: VecDeque::new(), finding: CString::default() });
+        let runtime = Box::new(WindlassRuntime {
+            runtime,
+            findings: VecDeque::new(),
+            finding: CString::default(),
+            failures: VecDeque::new(),
+            failure: CString::default(),
+        });
         // SAFETY: not NULL, and the caller's.
         unsafe { out.write(Box::into_raw(runtime)) };
         Ok(())
@@ -475,8 +484,34 @@ pub unsafe extern "C" fn windlass_write(
 /// Pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_synchronize(runtime: *mut WindlassRuntime) -> c_int {
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { runtime.as_mut() }.ok_or_else(|| null("runtime"))?;
+        let result = runtime.runtime.synchronize();
+        if let Err(Error::Failed(failures)) = &result {
+            runtime.failures.extend(failures.first.iter().cloned());
+            runtime.failures.truncate(Failures::MOST);
+        }
+        Ok(result?)
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_next_failure(
+    runtime: *mut WindlassRuntime,
+    ticket: *mut u64,
+) -> *const c_char {
     // SAFETY: the caller's.
-    call(|| Ok(unsafe { self::runtime(runtime) }?.synchronize()?))
+    let Some(runtime) = (unsafe { runtime.as_mut() }) else { return std::ptr::null() };
+    let Some(failure) = runtime.failures.pop_front() else { return std::ptr::null() };
+    // SAFETY: the caller's.
+    if let Some(ticket) = unsafe { ticket.as_mut() } {
+        *ticket = failure.ticket.0;
+    }
+    runtime.failure = c_text(failure.to_string());
+    runtime.failure.as_ptr()
 }
 
 /// # Safety

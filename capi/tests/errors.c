@@ -76,6 +76,40 @@ static void findings(void) {
     windlass_destroy(rt);
 }
 
+/* More than a text has room for. */
+static void failures(void) {
+    windlass_runtime *rt;
+    windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE};
+    windlass_kernel kernel;
+    windlass_buffer a, b;
+    unsigned char bad = 0;
+    uint32_t one[3] = {1, 1, 1};
+    uint64_t ticket = 99, launches = 0;
+    char text[80];
+
+    OK(windlass_create(NULL, &rt));
+    OK(windlass_register(rt, "copy", modes, 2, copy, &bad, &kernel));
+    OK(windlass_allocate(rt, 16, &a));
+    OK(windlass_allocate(rt, 16, &b));
+    windlass_arg args[] = {{.buffer = a, .bytes = 16}, {.buffer = b, .bytes = 16}};
+    for (; launches < 7; launches++) {
+        OK(windlass_launch(rt, kernel, one, one, args, 2, 0, NULL));
+    }
+    TRUE(windlass_next_failure(rt, &ticket) == NULL && ticket == 99);
+    FAILS(WINDLASS_KERNEL_FAILED, "7 kernels failed", windlass_synchronize(rt));
+    TRUE(windlass_next_failure(rt, NULL) != NULL);
+    OK(windlass_launch(rt, kernel, one, one, args, 2, 0, NULL));
+    FAILS(WINDLASS_KERNEL_FAILED, "1 kernel failed", windlass_synchronize(rt));
+    for (uint64_t n = 1; n <= launches; n++) {
+        const char *said = windlass_next_failure(rt, &ticket);
+        snprintf(text, sizeof text, "launch %d (copy): its body gave 7 for CTA 0", (int)n);
+        TRUE(said != NULL && strcmp(said, text) == 0 && ticket == n);
+    }
+    TRUE(windlass_next_failure(rt, &ticket) == NULL);
+    TRUE(windlass_next_failure(NULL, NULL) == NULL);
+    windlass_destroy(rt);
+}
+
 /* Recorded, waited for one by one, and with callbacks. */
 static void tickets(const char *folder) {
     windlass_runtime *rt;
@@ -214,6 +248,7 @@ int main(int argc, char **argv) {
     }
     windlass_destroy(rt);
     findings();
+    failures();
     tickets(argv[1]);
     return wrong != 0;
 }

@@ -116,6 +116,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn windlass_synchronize(runtime: *mut Runtime) -> c_int;
     fn windlass_next_finding(runtime: *mut Runtime) -> *const c_char;
+    fn windlass_next_failure(runtime: *mut Runtime, ticket: *mut u64) -> *const c_char;
     fn windlass_error_text() -> *const c_char;
 }
 
@@ -410,6 +411,9 @@ impl State {
                 Call::Finding { runtime } => {
                     let finding = windlass_next_finding(self.runtime(*runtime));
                     assert!(finding.is_null() || !CStr::from_ptr(finding).is_empty());
+                    let mut ticket = 0;
+                    let failure = windlass_next_failure(self.runtime(*runtime), &raw mut ticket);
+                    assert!(failure.is_null() || !CStr::from_ptr(failure).is_empty());
                     0
                 }
             }
