@@ -66,12 +66,13 @@ typedef struct windlass_cta {
     const uint64_t *values;  /* of each argument the size in bytes, or the number */
 } windlass_cta;
 
-/* What one CTA does; 0, or anything else where it fails: the kernel has then failed, and what reads its results does not run. */
+/* What one CTA does; 0, or anything else where it fails: the kernel has then failed, and what reads its results does not run.
+ * Neither a C++ exception nor a longjmp may leave it. */
 typedef int (*windlass_body)(const windlass_cta *cta, void *user);
 
 /* Called once a launch has retired, with WINDLASS_OK and NULL, or has failed, with WINDLASS_KERNEL_FAILED and why; the text is valid
  * during the call. It runs on a thread of the runtime; nothing starts before it returns, and it must not call a function of this
- * header. */
+ * header. Neither a C++ exception nor a longjmp may leave it. */
 typedef void (*windlass_done)(windlass_status status, const char *text, void *user);
 
 /* 0 stands for the default. */

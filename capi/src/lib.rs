@@ -1,5 +1,6 @@
 //! The runtime for C: `include/windlass.h` says what each function does. No panic crosses into C.
 
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -240,7 +241,9 @@ impl User {
     }
 
     fn run(self, body: WindlassBody, modes: &[Option<Mode>], cta: &Cta<'_>) -> CtaResult {
-        let (mut pointers, mut values) = (Vec::new(), Vec::new());
+        // On the stack, but for very many.
+        let mut pointers: SmallVec<[*mut c_void; 16]> = SmallVec::new();
+        let mut values: SmallVec<[u64; 16]> = SmallVec::new();
         for (position, mode) in modes.iter().enumerate() {
             let (pointer, value) = match mode {
                 None => (std::ptr::null_mut(), cta.value::<u64>(position)?),
