@@ -439,7 +439,7 @@ fn one_launch_can_be_waited_for_while_others_run() {
             Failure { ticket: fails, kernel: "increment".into(), cause: Cause::Returned("minus one".into()) };
         for _ in 0..2 {
             let found = failures(rt.wait(fails));
-            assert_eq!(found, [failure.clone()]);
+            assert_eq!(found, std::slice::from_ref(&failure));
         }
         // One whose CTA comes after the one that is held, and one before it.
         assert_eq!(rt.wait(later[99]), Ok(()));
