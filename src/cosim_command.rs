@@ -17,7 +17,7 @@ use windlass_cosim::wave::Wave;
 use windlass_gen::new_file::NewFile;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
-use windlass_runtime::ktrace::Trace;
+use windlass_runtime::ktrace::{Kernel, Trace};
 use windlass_runtime::rename::{Budget, Renamed, rename};
 
 /// `--dispatcher`. The aliases are the values of the older `--engine`.
@@ -62,7 +62,7 @@ pub struct CosimArgs {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "serial,streams,graph,window,ideal",
+        default_value = "serial,streams,graph,graph-cached,window,ideal",
         value_name = "POLICIES"
     )]
     policy: Vec<String>,
@@ -188,7 +188,7 @@ fn arbiters(args: &CosimArgs) -> Result<Vec<ArbiterKind>, Failure> {
         }
         (chosen, _) => chosen,
     };
-    Ok(options::arbiters(chosen, args.active)?)
+    Ok(options::arbiters(&options::distinct(chosen), args.active)?)
 }
 
 /// The stream of one run: a trace, or several side by side, each in the partition of its place.
@@ -197,6 +197,13 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
         [trace] => Stream::new(trace)?,
         _ => Stream::side_by_side(&traces.iter().zip(0..).collect::<Vec<_>>())?,
     };
+    let in_one = |kernel: &Kernel| kernel.part.is_some_and(|part| usize::from(part) < partitions.len());
+    if partitions.len() > 0 && !stream.kernels().iter().any(in_one) {
+        let name = stream.name();
+        eprintln!(
+            "warning: {name}: no kernel names a partition of --partition, which changes nothing: give kernels a `part`, or several traces"
+        );
+    }
     let mut open: Vec<u8> = stream.kernels().iter().filter_map(|kernel| kernel.part).collect();
     open.retain(|part| usize::from(*part) >= partitions.len() && *part != ALL_SMS);
     open.sort_unstable();
@@ -248,7 +255,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     }
     let params = scheduler(args.hardware, args.window, args.slots)?;
     let mut simulation = CoSimulation::new(profile, params);
-    simulation.policies = policies(&args.policy)?;
+    simulation.policies = options::distinct(&policies(&args.policy)?);
     simulation.arbiters = arbiters(args)?;
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo;

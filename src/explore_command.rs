@@ -103,8 +103,8 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     }
     let profile = Profile::load(&args.gpu)?;
     let sms = if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() };
-    if sms.contains(&0) {
-        return Err("--sms 0: choose 1 to 192".into());
+    if let Some(sms) = sms.iter().find(|sms| !(1..=192).contains(*sms)) {
+        return Err(format!("--sms {sms}: choose 1 to 192").into());
     }
     let windows: Vec<_> = args.window.iter().map(|&w| w.into()).collect();
     let arbiters = options::arbiters(&args.arbiter, args.active)?;

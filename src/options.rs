@@ -256,3 +256,14 @@ impl HardwareArgs {
         BlockSpec::new(name, request)
     }
 }
+
+/// The values without repetitions, in their order.
+pub fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(value) {
+            distinct.push(*value);
+        }
+    }
+    distinct
+}

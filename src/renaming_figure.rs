@@ -23,7 +23,7 @@ const BOTTOM: f64 = 52.0;
 /// All panels on one scale, so that they compare; budgets are as far apart as they come, whatever their size.
 pub fn svg(panels: &[Panel]) -> String {
     let columns = panels.len().clamp(1, COLUMNS);
-    let (width, height) = (WIDTH * columns as f64, HEIGHT * panels.len().div_ceil(columns) as f64 + 20.0);
+    let (width, height) = (WIDTH * columns as f64, HEIGHT * panels.len().div_ceil(columns) as f64 + 32.0);
     let all = panels.iter().flat_map(|p| p.points.iter().map(|(_, y)| *y).chain([p.limits.0, p.limits.1]));
     // From 1, where nothing overlaps, to a round number above all.
     let most = (all.fold(1.0, f64::max) * 5.0).ceil().max(6.0) / 5.0;
@@ -38,7 +38,8 @@ pub fn svg(panels: &[Panel]) -> String {
     }
     let _ = writeln!(
         svg,
-        "<text x=\"{LEFT}\" y=\"{:.0}\">Bound on the speed-up at 32 slots over the renaming budget; dashed: all hazards (below), last writers only (above)</text>\n</svg>",
+        "<text x=\"{LEFT}\" y=\"{:.0}\">Bound on the speed-up at 32 slots over the budget</text>\n<text x=\"{LEFT}\" y=\"{:.0}\">Dashed: all hazards (below), last writers only (above)</text>\n</svg>",
+        height - 20.0,
         height - 8.0
     );
     svg

@@ -137,15 +137,16 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         rows: Vec::new(),
     };
     let mut speedups: Vec<Speedups> = streams.iter().map(table).collect();
-    // The policies that no hardware decides are the same for every design.
-    let mut others = policies(&["serial", "streams", "graph", "ideal"].map(String::from))?;
+    // The policies that no hardware decides are the same for every design: also the software window, as large as the largest of hardware.
+    let software_slots = args.slots.iter().copied().max().unwrap_or(1);
+    let mut others = policies(&["serial", "streams", "graph", "graph-cached", "ideal"].map(String::from))?;
     let mut arbiters: Vec<Option<ArbiterKind>> =
-        options::arbiters(&distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
+        options::arbiters(&options::distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
     if arbiters.is_empty() {
         arbiters.push(None);
     }
-    for slots in distinct(&args.slots) {
-        for window in distinct(&args.window) {
+    for slots in options::distinct(&args.slots) {
+        for window in options::distinct(&args.window) {
             for &arbiter in &arbiters {
                 let params = scheduler(args.hardware, window, slots)?;
                 let mut name = params.kind().name().to_string();
@@ -161,6 +162,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                 };
                 let mut simulation = CoSimulation::new(profile.clone(), params);
                 simulation.policies = std::mem::take(&mut others);
+                simulation.software_slots = software_slots;
                 simulation.policies.push(Policy::Window);
                 // Where the windows are compared, one arbiter is enough.
                 simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
@@ -174,7 +176,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                             eprintln!("wrong: {name} on {}: {error}", stream.name());
                             return Ok(Outcome::Wrong);
                         }
-                        Err(error) => return Err(error.into()),
+                        Err(error) => return Err(format!("{}: {error}", stream.name()).into()),
                     };
                     let window = ran.policies.iter().find_map(|p| p.window);
                     measured.push((stream.name().to_string(), window));
@@ -218,17 +220,6 @@ fn first_measured(params: SchedulerParams, measured: &[(String, Option<WindowRep
         }
     };
     first.iter().enumerate().map(|(index, latency)| choose(index, latency)).collect()
-}
-
-/// The values without repetitions, in their order.
-fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for value in values {
-        if !distinct.contains(value) {
-            distinct.push(*value);
-        }
-    }
-    distinct
 }
 
 fn speedup(policy: &PolicyReport, design: &str) -> Speedup {
@@ -362,11 +353,11 @@ fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
     for name in &args.block {
         let possible = parameters(name, Encoding::Ids { lanes: 1 })?;
         // The defaults of --window are both, for schedulers; a block without windows has no use for either.
-        let windows = if possible.contains(&"window") { distinct(&args.window) } else { vec![] };
+        let windows = if possible.contains(&"window") { options::distinct(&args.window) } else { vec![] };
         let windows: Vec<Option<WindowArg>> =
             if windows.is_empty() { vec![None] } else { windows.into_iter().map(Some).collect() };
         let slots: Vec<Option<usize>> = if possible.contains(&"slots") {
-            distinct(&args.slots).into_iter().map(Some).collect()
+            options::distinct(&args.slots).into_iter().map(Some).collect()
         } else {
             vec![None]
         };

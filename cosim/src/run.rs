@@ -172,6 +172,7 @@ impl CoSimulation {
                 },
                 software_slots: self.software_slots,
                 streams: self.streams,
+                poll_events: self.poll_events,
                 policies,
             },
             recordings,
@@ -200,9 +201,10 @@ impl CoSimulation {
                 let upstream = stream.upstream_by(self.rule)?;
                 Box::new(StreamsHost::new(&self.profile, upstream, slots, streams, self.poll_events))
             }
-            Policy::Graph => {
+            Policy::Graph | Policy::GraphCached => {
                 let upstream = stream.upstream_by(self.rule)?;
-                Box::new(GraphHost::new(GraphCosts::cuda(&self.profile), &upstream))
+                let costs = if policy == Policy::Graph { GraphCosts::cuda } else { GraphCosts::cached };
+                Box::new(GraphHost::new(costs(&self.profile), &upstream))
             }
             Policy::Ideal => {
                 let upstream = stream.upstream_by(HazardRule::Exact)?;
@@ -455,6 +457,8 @@ pub struct RunReport {
     pub software_slots: usize,
     /// CUDA streams of `streams`.
     pub streams: usize,
+    /// Whether their threads poll events.
+    pub poll_events: bool,
     /// One entry per policy.
     pub policies: Vec<PolicyReport>,
 }
@@ -465,7 +469,7 @@ impl RunReport {
         let s = &self.scheduler;
         let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, dispatcher {}; streams: {} slots, {} streams\n",
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, dispatcher {}; streams: {} slots, {} streams{}\n",
             self.trace,
             self.kernels,
             self.ctas,
@@ -484,6 +488,7 @@ impl RunReport {
             s.engine.as_deref().unwrap_or("not run"),
             self.software_slots,
             self.streams,
+            if self.poll_events { ", events polled" } else { "" },
         );
         if !self.partitions.is_empty() {
             let ranges = self.partitions.iter().enumerate().map(|(p, range)| format!("{p}: SMs {range}"));

@@ -619,16 +619,18 @@ fn the_table_is_aligned_and_the_report_is_an_object_with_a_version() {
     let cosim = cosim(scheduler(WindowKind::Matrix, 8));
     let outcome = run(&cosim, &shipped("brax-v1-ant-b256", 30));
     let table = outcome.report.table();
-    let rows: Vec<&str> = table.lines().skip(3).take(7).collect();
-    let names = ["policy", "serial", "streams", "graph", "window single", "window typed", "ideal"];
+    let rows: Vec<&str> = table.lines().skip(3).take(8).collect();
+    let names =
+        ["policy", "serial", "streams", "graph", "graph-cached", "window single", "window typed", "ideal"];
     assert!(rows.iter().zip(names).all(|(row, name)| row.starts_with(name)), "{table}");
     assert!(rows.iter().all(|row| row.chars().count() == rows[0].chars().count()), "{table}");
     let json = serde_json::to_value(&outcome.report).expect("serialises");
     assert_eq!(json["format_version"], 2);
-    assert_eq!(json["policies"][4]["policy"], "window");
-    assert_eq!(json["policies"][4]["arbiter"]["kind"], "typed");
-    assert_eq!(json["policies"][4]["arbiter"]["active"], 2);
-    assert_eq!(json["policies"][4]["window"]["insert"]["max"], 1);
+    assert_eq!(json["policies"][3]["policy"], "graph-cached");
+    assert_eq!(json["policies"][5]["policy"], "window");
+    assert_eq!(json["policies"][5]["arbiter"]["kind"], "typed");
+    assert_eq!(json["policies"][5]["arbiter"]["active"], 2);
+    assert_eq!(json["policies"][5]["window"]["insert"]["max"], 1);
     assert_eq!(json["scheduler"]["engine"], "behavioural");
 }
 

@@ -1,4 +1,4 @@
-//! `graph` and `ideal`: the device knows all dependencies of a section, and starts what is ready.
+//! `graph`, `graph-cached` and `ideal`: the device knows all dependencies of a section, and starts what is ready.
 
 use super::machine::{Machine, Pending};
 use super::{Host, SimError};
@@ -23,6 +23,11 @@ impl GraphCosts {
             edge: profile.cycles(profile.host.graph_edge_ns),
             synchronise: profile.cycles(profile.host.synchronise_ns),
         }
+    }
+
+    /// One that was built for an earlier step, and is only launched.
+    pub fn cached(profile: &Profile) -> Self {
+        Self { node: 0, ..Self::cuda(profile) }
     }
 
     /// Nothing costs anything.

@@ -26,7 +26,7 @@ pub(crate) use window::{WindowHost, WindowOptions, beats};
 
 /// Who decides the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// One stream: each kernel waits for the one before; the host launches ahead.
     Serial,
@@ -34,6 +34,8 @@ pub enum Policy {
     Streams,
     /// A CUDA graph, built for every run.
     Graph,
+    /// A CUDA graph of an earlier step with the same kernels, launched again: what costs it nothing to be built.
+    GraphCached,
     /// The front end's hardware.
     Window,
     /// Unlimited window, no overhead: the bound on what an order can gain with today's CTA dispatcher.
@@ -42,7 +44,8 @@ pub enum Policy {
 
 impl Policy {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 5] = [Self::Serial, Self::Streams, Self::Graph, Self::Window, Self::Ideal];
+    pub const ALL: [Self; 6] =
+        [Self::Serial, Self::Streams, Self::Graph, Self::GraphCached, Self::Window, Self::Ideal];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
@@ -50,6 +53,7 @@ impl Policy {
             Self::Serial => "serial",
             Self::Streams => "streams",
             Self::Graph => "graph",
+            Self::GraphCached => "graph-cached",
             Self::Window => "window",
             Self::Ideal => "ideal",
         }

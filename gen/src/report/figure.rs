@@ -606,7 +606,7 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
         }
         ("serial", None) => Fill::White,
         ("streams", None) => Fill::Light,
-        ("graph", None) => Fill::Dots,
+        ("graph" | "graph-cached", None) => Fill::Dots,
         _ => Fill::Hatch,
     };
     let label =
