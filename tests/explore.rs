@@ -135,8 +135,11 @@ fn ctrl_c_keeps_what_is_finished() {
         .arg(out.path())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped());
-    let child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
+    let mut child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
+    let begin = std::time::Instant::now();
     while pieces(out.path()).is_empty() {
+        assert!(child.try_wait().is_ok_and(|ended| ended.is_none()), "it ended without a piece");
+        assert!(begin.elapsed().as_secs() < 120, "no piece is finished");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let pid = child.id().to_string();
