@@ -356,5 +356,10 @@ fn run_all(
             writeln!(stdout, "{}", result.report.table())?;
         }
     }
+    match (wave.and_then(Wave::failure), &outcome) {
+        (Some(failure), Outcome::Wrong) => eprintln!("warning: {failure}"),
+        (Some(failure), _) => return Err(failure.clone().into()),
+        (None, _) => {}
+    }
     Ok(outcome)
 }

@@ -317,6 +317,8 @@ fn cosim_writes_waveform_and_timeline() {
     succeeds(&[&common[..], &["--wave", &fst]].concat());
     let vcd = std::fs::read_to_string(vcd).unwrap_or_else(|e| panic!("{e}"));
     assert!(vcd.contains("disp_valid_o"), "the waveform has the ports");
+    let times: Vec<&str> = vcd.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!((times.first(), times.last(), times.len()), (Some(&"#4"), Some(&"#79"), 76));
     assert!(std::fs::metadata(fst).is_ok_and(|m| m.len() > 100));
     let text = std::fs::read_to_string(timeline).unwrap_or_else(|e| panic!("{e}"));
     let events: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
@@ -324,6 +326,24 @@ fn cosim_writes_waveform_and_timeline() {
         events["traceEvents"].as_array().is_some_and(|e| e.len() > 24),
         "an event for each kernel at least"
     );
+}
+
+#[test]
+fn a_waveform_that_begins_after_the_run_costs_neither_results_nor_what_was_there() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let vcd = directory.path().join("w.vcd");
+    std::fs::write(&vcd, "old").unwrap_or_else(|e| panic!("{e}"));
+    let (wave, gpu) = (vcd.to_string_lossy(), small_gpu());
+    let gpu = gpu.path().to_string_lossy();
+    let common =
+        ["cosim", "workloads/alexnet-b1.ktrace.jsonl", "--slots", "4", "--gpu", &gpu, "--policy", "window"];
+    let output = run(&[&common[..], &["--wave", &wave, "--from", "99999999"]].concat(), &[]);
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("the run had only") && stderr.contains("choose a smaller --from"), "{stderr}");
+    assert!(stdout.contains("window typed"), "{stdout}");
+    assert!(std::fs::read_to_string(&vcd).is_ok_and(|text| text == "old"));
+    assert_eq!(std::fs::read_dir(directory.path()).map(|entries| entries.count()).unwrap_or_default(), 1);
 }
 
 #[test]

@@ -115,6 +115,8 @@ fn cache() -> tempfile::TempDir {
 const SMALL: &[&str] =
     &["run", "mix-fork", "--scale", "64", "--policy", "window", "--slots", "4", "--no-work", "--verify"];
 
+const ALEXNET: &str = "workloads/alexnet-b1.ktrace.jsonl";
+
 /// Entries of a folder, none where there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).map(|entries| entries.flatten().map(|e| e.path()).collect()).unwrap_or_default()
@@ -208,6 +210,46 @@ fn a_full_disk_keeps_the_file_that_was_there() {
     fails(&output, &[&out, "--out"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "what was there");
     assert_eq!(entries(folder.path()), [file]);
+}
+
+#[test]
+fn a_full_disk_under_a_waveform_keeps_the_file_that_was_there_and_the_results() {
+    let (folder, gpu) =
+        (tempfile::tempdir().unwrap(), tempfile::Builder::new().suffix(".toml").tempfile().unwrap());
+    // Few SMs: its Verilog is built in seconds.
+    let whole = include_str!("../cosim/profiles/rtx3070.toml");
+    fs::write(gpu.path(), whole.replace("\nsms = 46 ", "\nsms = 8 ")).unwrap();
+    let cosim = |file: &Path, limit: &str| {
+        let limited = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_windlass"), "cosim", ALEXNET, "--slots", "4"]);
+        command.args(["--policy", "window", "--to", "40", "--gpu"]).arg(gpu.path()).arg("--wave").arg(file);
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        command.output().unwrap_or_else(|e| panic!("{e}"))
+    };
+    for name in ["a.vcd", "b.fst"] {
+        let file = folder.path().join(name);
+        // Builds the model, which needs its disk.
+        let output = cosim(&file, "unlimited");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        // Units of 512 bytes, or of 1024, with a part of the waveform and with none.
+        for limit in ["8", "0"] {
+            fs::write(&file, "what was there").unwrap();
+            let output = cosim(&file, limit);
+            fails(
+                &output,
+                &[&format!("the waveform file `{}` cannot be written", file.display()), "File too large"],
+            );
+            // An FST is refused before the run.
+            assert_eq!(text(&output.stdout).contains("window typed"), name == "a.vcd");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "what was there");
+            fs::remove_file(&file).unwrap();
+            assert_eq!(entries(folder.path()), [] as [PathBuf; 0]);
+        }
+    }
+    let full = folder.path().join("full.vcd");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    fails(&cosim(&full, "unlimited"), &["full.vcd", "No space left"]);
 }
 
 /// Root may write everywhere, so that permissions alone show nothing: a file in the way and places where nobody can make a folder
@@ -336,16 +378,25 @@ fn ctrl_c_leaves_no_half_of_a_waveform() {
     let file = folder.path().join("w.vcd");
     fs::write(&file, "old").unwrap();
     let wave = file.to_string_lossy().into_owned();
-    let common = ["cosim", "workloads/alexnet-b1.ktrace.jsonl", "--slots", "4", "--policy", "window"];
+    let common = ["cosim", ALEXNET, "--slots", "4", "--policy", "window"];
     let args = [&common[..], &["--step", "--wave", &wave]].concat();
     let mut child = start(&mut windlass(&args));
-    let growing = folder.path().join("w.vcd.part");
-    let size = |path: &Path| path.metadata().map_or(0, |m| m.len());
-    wait("the waveform", || size(&growing) > 10_000 || child.try_wait().unwrap().is_some());
+    let size = |path: &PathBuf| path.metadata().map_or(0, |m| m.len());
+    let grown = || entries(folder.path()).iter().any(|path| size(path) > 10_000);
+    wait("the waveform", || grown() || child.try_wait().unwrap().is_some());
     ctrl_c(&child);
     assert!(stopped(child.wait().unwrap(), SIGINT), "it was done before it could be interrupted");
     assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     succeeds(&mut windlass(&[&common[..], &["--wave", &wave, "--to", "40"]].concat()));
-    assert!(fs::read_to_string(&file).unwrap().contains("disp_valid_o"));
-    assert_eq!(entries(folder.path()), [file], "what was left is used again");
+    assert_eq!(times(&fs::read_to_string(&file).unwrap()), ("#0", "#79"));
+    let rest: Vec<_> = entries(folder.path()).into_iter().filter(|path| *path != file).collect();
+    let is_part = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "part");
+    assert!(rest.len() == 1 && is_part(&rest[0]), "what was cut off does not look like a waveform: {rest:?}");
+}
+
+/// First and last time of a waveform.
+fn times(vcd: &str) -> (&str, &str) {
+    let mut times = vcd.lines().filter(|line| line.starts_with('#'));
+    let first = times.next().expect("a time");
+    (first, times.next_back().unwrap_or(first))
 }

@@ -6,7 +6,7 @@ use std::fs;
 use verilator_common::{build, counter, instance, ports, spec};
 use windlass_cosim::stimulus::Rng;
 use windlass_cosim::verilator::{BuildError, InstanceError, InstanceOptions, Verilated};
-use windlass_cosim::wave::{Wave, WaveFormat};
+use windlass_cosim::wave::{Unwritten, Wave, WaveFormat};
 use windlass_rtl::model::CycleModel;
 use windlass_rtl::port::{Direction, Layout};
 
@@ -199,8 +199,98 @@ fn an_fst_is_written() {
     for _ in 0..10 {
         model.cycle(&[0, 1, 0], &mut [0; 3]).unwrap();
     }
-    model.close_wave();
+    model.close_wave().unwrap();
     assert!(fs::metadata(&path).unwrap().len() > 200);
+}
+
+#[test]
+fn a_wave_without_a_cycle_keeps_the_file_that_was_there() {
+    for format in ["vcd", "fst"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a").with_extension(format);
+        fs::write(&path, "old").unwrap();
+        let wave = Wave::new(&path).unwrap().window(10, 20).unwrap();
+        let library = build(&counter().trace(Some(wave.format())));
+        let mut model = library.instance(InstanceOptions { seed: 1, wave: Some(wave.clone()) }).unwrap();
+        model.run_batch(3, &[0; 9], &mut [0; 9]).unwrap();
+        let error = model.close_wave().unwrap_err();
+        assert_eq!(error, Unwritten::Nothing { path: path.clone(), from: 10, cycles: 3 });
+        assert!(error.to_string().contains("only 3 cycles; choose a smaller --from"), "{error}");
+        assert_eq!((wave.failure(), model.close_wave()), (Some(&error), Err(error.clone())));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn two_runs_write_the_same_wave_without_disturbing_each_other() {
+    use std::os::unix::fs::PermissionsExt;
+    for format in ["vcd", "fst"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a").with_extension(format);
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        // Somebody else's.
+        fs::write(path.with_extension(format!("{format}.part")), "mine").unwrap();
+        let library = build(&counter().trace(Some(WaveFormat::of(&path).unwrap())));
+        let instance = || {
+            let wave = Some(Wave::new(&path).unwrap());
+            library.instance(InstanceOptions { seed: 1, wave }).unwrap()
+        };
+        let (mut short, mut long, mut whole) = (instance(), instance(), Vec::new());
+        let run = |model: &mut Verilated, cycles| {
+            (0..cycles).for_each(|_| model.cycle(&[1, 1, 0], &mut [0; 3]).unwrap());
+        };
+        run(&mut short, 3);
+        run(&mut long, 300);
+        run(&mut short, 1);
+        for model in [&mut long, &mut short] {
+            model.close_wave().unwrap();
+            whole.push(fs::read(&path).unwrap());
+        }
+        assert!(whole[0].len() > whole[1].len(), "{format}");
+        if format == "vcd" {
+            let last = |text: &[u8]| -> String {
+                let text = String::from_utf8_lossy(text);
+                text.lines().rfind(|line| line.starts_with('#')).unwrap_or_default().into()
+            };
+            assert_eq!((last(&whole[0]), last(&whole[1])), ("#599".into(), "#7".into()));
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_to_string(path.with_extension(format!("{format}.part"))).unwrap(), "mine");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}
+
+#[test]
+fn a_wave_that_cannot_be_put_into_place_is_an_error_of_its_own() {
+    let library = build(&counter().trace(Some(WaveFormat::Vcd)));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.vcd");
+    let wave = Wave::new(&path).unwrap().window(0, 2).unwrap();
+    let mut model = library.instance(InstanceOptions { seed: 1, wave: Some(wave.clone()) }).unwrap();
+    fs::create_dir(&path).unwrap();
+    // The run has its results all the same.
+    model.run_batch(3, &[0; 9], &mut [0; 9]).unwrap();
+    let error = wave.failure().expect("it was closed with its last cycle");
+    assert!(matches!(error, Unwritten::Failed { path: wanted, .. } if *wanted == path), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+/// The writer of FST would remove it, and end the process where it cannot map what it wrote.
+#[cfg(unix)]
+#[test]
+fn an_fst_never_goes_to_a_pipe() {
+    let library = build(&counter().trace(Some(WaveFormat::Fst)));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.fst");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let _open = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let wave = Some(Wave::new(&path).unwrap());
+    let error = library.instance(InstanceOptions { seed: 1, wave }).map(drop).unwrap_err();
+    assert!(error.to_string().contains("a .vcd can go to a pipe"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! still there.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -16,20 +16,20 @@ enum Place {
     /// Beside its final place, which may be full or gone at the end, but is on the same disk.
     Aside(NamedTempFile, PathBuf),
     /// A device or a pipe: nothing to put in its place.
-    Direct(File),
+    Direct(File, PathBuf),
 }
 
 impl NewFile {
     /// Begins the file `path`; refused at once where it could not be put there.
     pub fn create(path: &Path) -> io::Result<Self> {
         // Through a link: the link stays.
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let permissions = match std::fs::metadata(&path) {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let permissions = match fs::metadata(&path) {
             Ok(found) => {
                 // Says no where the file itself may not be written.
                 let direct = OpenOptions::new().write(true).open(&path)?;
                 if !found.is_file() {
-                    return Ok(Self(Place::Direct(direct)));
+                    return Ok(Self(Place::Direct(direct, path)));
                 }
                 Some(found.permissions())
             }
@@ -48,12 +48,24 @@ impl NewFile {
         Ok(Self(Place::Aside(file, path)))
     }
 
+    /// Where it is until then, for a writer that opens its file itself.
+    pub fn path(&self) -> &Path {
+        match &self.0 {
+            Place::Aside(file, _) => file.path(),
+            Place::Direct(_, path) => path,
+        }
+    }
+
     /// Puts the file under its name. Without, nothing is left of it.
     pub fn keep(mut self) -> io::Result<()> {
         self.flush()?;
         match self.0 {
-            Place::Aside(file, path) => file.persist(path).map(drop).map_err(|e| e.error),
-            Place::Direct(_) => Ok(()),
+            Place::Aside(file, path) => {
+                // A writer that opens its file itself may have made another.
+                fs::set_permissions(file.path(), file.as_file().metadata()?.permissions())?;
+                file.persist(path).map(drop).map_err(|e| e.error)
+            }
+            Place::Direct(..) => Ok(()),
         }
     }
 }
@@ -81,14 +93,14 @@ impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             Place::Aside(file, _) => file.write(bytes),
-            Place::Direct(file) => file.write(bytes),
+            Place::Direct(file, _) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Place::Aside(file, _) => file.flush(),
-            Place::Direct(file) => file.flush(),
+            Place::Direct(file, _) => file.flush(),
         }
     }
 }
@@ -103,7 +115,6 @@ pub fn save(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn what_is_not_kept_changes_nothing() {

@@ -1,6 +1,7 @@
 //! Loads a compiled library and calls it: the only unsafe code of this crate.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::io;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,8 @@ type Create = unsafe extern "C" fn(c_int, *const c_char, u64, u64) -> *mut c_voi
 type Run = unsafe extern "C" fn(*mut c_void, u64, *const u32, *mut u32) -> u64;
 type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 type Coverage = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
-type Call = unsafe extern "C" fn(*mut c_void);
+type Close = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut c_void);
 
 /// The functions of a loaded library, looked up once.
 ///
@@ -19,8 +21,8 @@ pub(super) struct Functions {
     create: Create,
     run: Run,
     error: Error,
-    close_wave: Call,
-    destroy: Call,
+    close_wave: Close,
+    destroy: Destroy,
     coverage: Option<Coverage>,
 }
 
@@ -43,8 +45,8 @@ impl Functions {
                 create: *library.get::<Create>(b"windlass_create\0").map_err(get)?,
                 run: *library.get::<Run>(b"windlass_run\0").map_err(get)?,
                 error: *library.get::<Error>(b"windlass_error\0").map_err(get)?,
-                close_wave: *library.get::<Call>(b"windlass_close_wave\0").map_err(get)?,
-                destroy: *library.get::<Call>(b"windlass_destroy\0").map_err(get)?,
+                close_wave: *library.get::<Close>(b"windlass_close_wave\0").map_err(get)?,
+                destroy: *library.get::<Destroy>(b"windlass_destroy\0").map_err(get)?,
                 coverage: library.get::<Coverage>(b"windlass_coverage\0").ok().map(|function| *function),
             }
         };
@@ -114,10 +116,14 @@ impl Handle {
         self.functions.coverage.is_some_and(|write| unsafe { write(self.raw.as_ptr(), path.as_ptr()) } != 0)
     }
 
-    /// Writes the rest of the waveform and closes it.
-    pub(super) fn close_wave(&mut self) {
+    /// Writes the rest of the waveform and closes it; false if there was nothing to write.
+    pub(super) fn close_wave(&mut self) -> io::Result<bool> {
         // SAFETY: the handle lives, and no exception leaves the function.
-        unsafe { (self.functions.close_wave)(self.raw.as_ptr()) }
+        match unsafe { (self.functions.close_wave)(self.raw.as_ptr()) } {
+            0 => Ok(true),
+            -1 => Ok(false),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
     }
 }
 

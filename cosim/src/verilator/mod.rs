@@ -23,13 +23,14 @@ mod shim;
 
 pub use cache::{Cache, CacheError};
 
-use crate::wave::{Wave, WaveFormat};
+use crate::wave::{self, Unwritten, Wave, WaveFormat};
 use loader::{Functions, Handle};
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
+use windlass_gen::new_file::NewFile;
 use windlass_gen::tools::ToolError;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port};
@@ -257,24 +258,19 @@ impl Library {
             });
         }
         let unwritable = |reason: String| InstanceError::WaveFile { path: path.to_path_buf(), reason };
-        let file = WaveFile::create(path).map_err(|e| unwritable(e.to_string()))?;
+        let file = wave_file(&wave).map_err(|e| unwritable(e.to_string()))?;
         let c_path =
-            loader::c_path(&file.written).ok_or_else(|| unwritable("its name has a zero byte".into()))?;
+            loader::c_path(file.path()).ok_or_else(|| unwritable("its name has a zero byte".into()))?;
         let window = (c_path.as_c_str(), wave.from(), wave.to());
-        let handle = match Handle::create(self.functions, fold_seed(seed), Some(window)) {
-            Ok(handle) => handle,
-            Err(reason) => {
-                file.discard();
-                return Err(construction(reason));
-            }
-        };
-        let wave = Some((wave.to(), file));
-        Ok(Verilated { wave, ..self.wrap(handle) })
+        let handle = Handle::create(self.functions, fold_seed(seed), Some(window)).map_err(construction)?;
+        let mut model = self.wrap(handle);
+        (model.wave, model.wave_file) = (Some(wave), Some(file));
+        Ok(model)
     }
 
     fn wrap(&self, handle: Handle) -> Verilated {
         let (ports, words) = (self.ports.clone(), self.words);
-        Verilated { handle, wave: None, ports, words, cycle: 0, stopped: None }
+        Verilated { handle, wave: None, wave_file: None, ports, words, cycle: 0, stopped: None }
     }
 
     /// The ports, in the order of [`BuildSpec::ports`].
@@ -319,10 +315,11 @@ fn fold_seed(seed: u64) -> i32 {
 /// After an error it stays where it is, and every further call returns that error.
 #[derive(Debug)]
 pub struct Verilated {
-    // Dropped before the waveform's file is put into place.
+    // Dropped before the waveform's file is removed.
     handle: Handle,
-    /// The waveform that is being written, and the cycle after its last.
-    wave: Option<(u64, WaveFile)>,
+    wave: Option<Wave>,
+    /// The waveform while it is being written.
+    wave_file: Option<NewFile>,
     ports: Arc<[Port]>,
     words: (usize, usize),
     cycle: u64,
@@ -371,8 +368,9 @@ impl Verilated {
         }
         let done = self.handle.run(n, self.words, inputs, outputs);
         self.cycle += done;
-        if done != n as u64 || self.wave.as_ref().is_some_and(|(end, _)| self.cycle >= *end) {
-            self.close_wave();
+        if done != n as u64 || self.wave.as_ref().is_some_and(|wave| self.cycle >= wave.to()) {
+            // Kept, and told at the end: the run goes on without its waveform.
+            let _ = self.close_wave();
         }
         if done == n as u64 {
             return Ok(());
@@ -398,55 +396,65 @@ impl Verilated {
         std::fs::read_to_string(file.path())
     }
 
-    /// Completes and closes the waveform before the instance ends, so that it can be read.
-    pub fn close_wave(&mut self) {
-        self.handle.close_wave();
-        self.wave = None;
-    }
-}
-
-/// A waveform gets its name when it is whole: one that was cut off is none that a viewer should be shown.
-#[derive(Debug)]
-struct WaveFile {
-    /// Where the model writes.
-    written: PathBuf,
-    /// Where it belongs, if that is elsewhere.
-    place: Option<PathBuf>,
-}
-
-impl WaveFile {
-    fn create(path: &Path) -> io::Result<Self> {
-        // Through a link: the link stays.
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        // A pipe or a device has nothing beside it.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            OpenOptions::new().write(true).open(&path)?;
-            return Ok(Self { written: path, place: None });
+    /// Completes and closes the waveform before the instance ends, and puts it under its name; where that fails, what was there
+    /// stays. Without, it is done when the instance is dropped. Later calls, and [`Wave::failure`], say the same.
+    pub fn close_wave(&mut self) -> Result<(), Unwritten> {
+        let Some(wave) = &self.wave else { return Ok(()) };
+        if let Some(file) = self.wave_file.take() {
+            match self.handle.close_wave().and_then(|dumped| put_in_place(file, wave.format(), dumped)) {
+                Ok(true) => {}
+                Ok(false) => wave.fail(Unwritten::Nothing {
+                    path: wave.path().to_path_buf(),
+                    from: wave.from(),
+                    cycles: self.cycle,
+                }),
+                Err(error) => {
+                    let (path, reason) = (wave.path().to_path_buf(), error.to_string());
+                    wave.fail(Unwritten::Failed { path, reason });
+                }
+            }
         }
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(".part");
-        let written = path.with_file_name(name);
-        File::create(&written)?;
-        Ok(Self { written, place: Some(path) })
+        wave.failure().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 }
 
-impl WaveFile {
-    /// Nothing was written, and what was there stays.
-    fn discard(mut self) {
-        if self.place.take().is_some() {
-            let _ = std::fs::remove_file(&self.written);
-        }
-    }
-}
-
-impl Drop for WaveFile {
+impl Drop for Verilated {
     fn drop(&mut self) {
-        if let Some(place) = &self.place {
-            // Where that fails, the file is there, under the other name.
-            let _ = std::fs::rename(&self.written, place);
+        let _ = self.close_wave();
+    }
+}
+
+/// The file that the model writes: another than the one that a viewer should be shown, until it is whole.
+fn wave_file(wave: &Wave) -> io::Result<NewFile> {
+    let file = NewFile::create(wave.path())?;
+    if wave.format() == WaveFormat::Fst {
+        if !file.path().metadata()?.is_file() {
+            // Its writer goes back and forth in the file, and would begin with the removal of the device.
+            return Err(io::Error::other("FST needs a plain file; a .vcd can go to a pipe or a device"));
+        }
+        // It also ends the process where a file has no room for what it has mapped: small files beside the waveform, and in /tmp.
+        for folder in file.path().parent().into_iter().chain([Path::new("/tmp")]) {
+            room(folder)
+                .map_err(|e| io::Error::new(e.kind(), format!("no room in {}: {e}", folder.display())))?;
         }
     }
+    Ok(file)
+}
+
+/// Whether some MiB can be written there.
+fn room(folder: &Path) -> io::Result<()> {
+    tempfile::tempfile_in(folder)?.write_all(&vec![0; 8 << 20])
+}
+
+/// Puts a waveform with something in it under its name.
+fn put_in_place(file: NewFile, format: WaveFormat, dumped: bool) -> io::Result<bool> {
+    if dumped {
+        if format == WaveFormat::Fst && !wave::is_whole_fst(&mut File::open(file.path())?)? {
+            return Err(io::Error::other("its end is missing; is the disk full?"));
+        }
+        file.keep()?;
+    }
+    Ok(dumped)
 }
 
 impl CycleModel for Verilated {

@@ -22,12 +22,11 @@ const COVERAGE: &str = include_str!("shim_coverage.cpp");
 /// The whole shim for these ports.
 pub(super) fn source(ports: &[Port], trace: Option<WaveFormat>, coverage: bool) -> String {
     let mut text = String::new();
-    let (header, class) = match trace {
-        None => ("", "void"),
-        Some(WaveFormat::Vcd) => ("#include \"verilated_vcd_c.h\"\n", "VerilatedVcdC"),
-        Some(WaveFormat::Fst) => ("#include \"verilated_fst_c.h\"\n", "VerilatedFstC"),
+    let (traced, header, class) = match trace {
+        None => (0, "", "void"),
+        Some(WaveFormat::Vcd) => (1, "#include \"verilated_vcd_c.h\"\n", "VerilatedVcdC"),
+        Some(WaveFormat::Fst) => (2, "#include \"verilated_fst_c.h\"\n", "VerilatedFstC"),
     };
-    let traced = u8::from(trace.is_some());
     let clocked = ports.iter().any(|p| p.name == CLOCK);
     let inputs = Layout::new(ports, Direction::Input);
     let outputs = Layout::new(ports, Direction::Output);

@@ -5,11 +5,30 @@ std::string place(const char* file, int line) {
     return std::string(" at ") + file + ":" + std::to_string(line);
 }
 
+#if WINDLASS_TRACE == 1
+// Keeps the first error of a write: Verilator would throw one into the simulation, and another while it destroys the trace.
+struct VcdFile : VerilatedVcdFile {
+    int* error = nullptr;
+    ssize_t write(const char* bytes, ssize_t size) override {
+        if (*error) return size;
+        const ssize_t done = VerilatedVcdFile::write(bytes, size);
+        if (done >= 0 || errno == EAGAIN || errno == EINTR) return done;
+        *error = errno;
+        return size;
+    }
+};
+#endif
+
 struct Instance {
     VerilatedContext context;  // before the model: destroyed after it
     std::unique_ptr<Model> model;
 #if WINDLASS_TRACE
+#if WINDLASS_TRACE == 1
+    VcdFile vcd;  // before the trace: destroyed after it
+#endif
     std::unique_ptr<Trace> trace;
+    bool dumped = false;
+    int wave_error = 0;  // an errno
     std::string wave_path;
     uint64_t wave_from = 0;
     uint64_t wave_to = 0;
@@ -53,10 +72,17 @@ std::string message(Instance& i, const char* what) {
 inline void dump(Instance& i, uint64_t time) {
     if (!i.trace || i.cycle < i.wave_from || i.cycle >= i.wave_to) return;
     if (!i.trace->isOpen()) {
+        errno = 0;
         i.trace->open(i.wave_path.c_str());
-        if (!i.trace->isOpen()) throw Stopped("the waveform file " + i.wave_path + " cannot be written");
+        if (!i.trace->isOpen()) {
+            i.wave_error = errno ? errno : EIO;
+            i.trace.reset();
+            return;
+        }
     }
     i.trace->dump(time);
+    i.dumped = true;
+    if (i.wave_error) i.trace.reset();
 }
 
 void close_wave(Instance& i) {
@@ -146,7 +172,12 @@ WINDLASS_EXPORT void* windlass_create(int seed, const char* wave, uint64_t from,
             i->wave_path = wave;
             i->wave_from = from;
             i->wave_to = to;
+#if WINDLASS_TRACE == 1
+            i->vcd.error = &i->wave_error;
+            i->trace.reset(new Trace(&i->vcd));
+#else
             i->trace.reset(new Trace);
+#endif
             i->model->trace(i->trace.get(), 99);
         }
 #else
@@ -191,13 +222,19 @@ WINDLASS_EXPORT const char* windlass_error(void* handle) noexcept {
     return static_cast<Instance*>(handle)->error.c_str();
 }
 
-WINDLASS_EXPORT void windlass_close_wave(void* handle) noexcept {
+// 0, or the error number of what was not written, or -1 if there was nothing to write.
+WINDLASS_EXPORT int windlass_close_wave(void* handle) noexcept {
     Instance& i = *static_cast<Instance*>(handle);
     Running running(i);
     try {
         close_wave(i);
     } catch (...) {
+        return EIO;
     }
+#if WINDLASS_TRACE
+    if (i.wave_error || i.dumped) return i.wave_error;
+#endif
+    return -1;
 }
 
 WINDLASS_EXPORT void windlass_destroy(void* handle) noexcept {
