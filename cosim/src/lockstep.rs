@@ -72,8 +72,10 @@ pub enum LockstepError {
     /// The models agree, and what came out is wrong all the same.
     #[error(transparent)]
     Unbalanced(Box<Unbalanced>),
-    /// The block has a reset that was never applied, so that nothing was compared.
-    #[error("nothing was compared in {cycles} cycles: the stimulus never held `rst_ni` low")]
+    /// Nothing was run, or the block has a reset that was never applied, so that nothing was compared.
+    #[error(
+        "nothing was compared in {cycles} cycles: there were none, or the stimulus never held `rst_ni` low"
+    )]
     NothingCompared {
         /// Cycles run.
         cycles: u64,
@@ -204,6 +206,7 @@ impl Lockstep {
                         let fault = format!("`{}` is not at rest where all has ended", member.name);
                         Err(self.unbalanced(stimulus.seed(), &fault))
                     }
+                    None if self.compared == 0 => Err(LockstepError::NothingCompared { cycles: self.cycle }),
                     None => Ok(Summary { cycles: self.cycle, compared: self.compared }),
                 };
             }

@@ -136,6 +136,8 @@ fn a_run_without_reset_compares_nothing_and_says_so() {
     }
     let mut lockstep = Lockstep::new(vec![golden(0), golden(0)]).unwrap();
     assert_eq!(lockstep.run(&mut NoReset, 10), Err(LockstepError::NothingCompared { cycles: 10 }));
+    let mut fresh = Lockstep::new(vec![golden(0), golden(0)]).unwrap();
+    assert_eq!(fresh.finish(&mut NoReset), Err(LockstepError::NothingCompared { cycles: 0 }));
 }
 
 #[test]
