@@ -192,6 +192,10 @@ fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
     let mut workloads = Vec::new();
     for file in files {
         let stream = Stream::new(&workload::load(&file)?).map_err(|e| format!("{file}: {e}"))?;
+        if stream.kernels().is_empty() {
+            eprintln!("warning: {file}: it has no kernel, and is left out");
+            continue;
+        }
         let workload = match workload::built_in(&file) {
             Some(text) => Workload::new(stream, text.as_bytes()),
             None => Workload::new(stream, &std::fs::read(&file).map_err(|e| format!("{file}: {e}"))?),

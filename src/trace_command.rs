@@ -4,6 +4,7 @@ use crate::{Failure, Outcome, explain_command, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use windlass_gen::new_file::save;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
@@ -20,6 +21,9 @@ pub struct TraceArgs {
     /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
+    /// SMs of the GPU that bounds are for [default: those that the trace names, or 46]
+    #[arg(long, value_name = "N")]
+    sms: Option<NonZeroU32>,
     /// Also say which hazards ACE's Algorithm 1, as printed, would miss
     #[arg(long)]
     strict_algorithm1: bool,
@@ -100,7 +104,8 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };
     for file in &args.files {
-        let trace = workload::load(file)?;
+        let mut trace = workload::load(file)?;
+        trace.header.gpu.sms = args.sms.map(NonZeroU32::get).or(trace.header.gpu.sms);
         let summary = TraceSummary::new(&trace)?;
         let strict_algorithm1 = if args.strict_algorithm1 { Some(strict(&trace)?) } else { None };
         let renaming = args.rename.iter().map(|budget| renaming(&trace, &summary, *budget));

@@ -219,6 +219,7 @@ fn cosim_warns_of_partitions_without_sms() {
     let warning = "warning: parts: kernels name SM partition 1, which --partition does not give: all SMs";
     assert!(stderr(&[]).contains(warning), "{}", stderr(&[]));
     assert!(stderr(&["--partition", "0-3"]).contains(warning));
+    assert!(stderr(&["--partition", "0-3"]).contains("no kernel names a partition of --partition"));
     assert_eq!(stderr(&["--partition", "0-3,4-7"]), "");
 }
 
@@ -565,6 +566,8 @@ fn trace_tells_what_is_in_a_stream() {
     for word in ["433 (0 TENSOR, 366 SIMT, 67 COPY)", "31721 pairs", "depth 276, width 8", "Algorithm 1"] {
         assert!(text.contains(word), "`{text}` does not say `{word}`");
     }
+    let value = json(&succeeds(&["trace", "--sms", "4", "--json"]));
+    assert_eq!((&value["traces"][0]["sms"], &value["traces"][0]["sms_assumed"]), (&4.into(), &false.into()));
     let value = json(&succeeds(&["trace", "workloads/alexnet-b1.ktrace.jsonl", "--json"]));
     assert_eq!(value["traces"][0]["kernels"], 24);
 }

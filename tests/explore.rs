@@ -275,6 +275,7 @@ fn errors_say_what_is_possible() {
     fails(&["--keep", "120"], &["--keep 120", "0 to 100"]);
     fails(&["--gpu", "gtx480"], &["no profile `gtx480`", "rtx3070"]);
     fails(&["--sms", "0"], &["--sms 0", "1 to 192"]);
+    fails(&["--sms", "46,193"], &["--sms 193", "1 to 192"]);
     fails(&["--workloads", "Cargo.toml"], &["Cargo.toml"]);
     let output = windlass(&["explore", "--out", "/proc/nowhere", "--no-area", "--workloads", "mix-fork"]);
     assert_eq!(output.status.code(), Some(2));
