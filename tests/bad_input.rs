@@ -235,7 +235,7 @@ const ERRORS: [Errors; 14] = [
     Errors {
         path: "windlass_gen::report::baseline::BaselineError",
         source: include_str!("../gen/src/report/baseline.rs"),
-        without: &[],
+        without: &[("Margin", "a caller of the library: the option refuses it")],
     },
     Errors {
         path: "windlass_gen::report::liberty::LibertyError",
@@ -278,6 +278,7 @@ const ERRORS: [Errors; 14] = [
         without: &[
             ("TooManyCtas", "a caller of the library: the device model's limit is lower, and checked before"),
             ("Work", "a caller of the library"),
+            ("NoThread", "a caller of the library: the reader of traces refuses it"),
             ("TooManyKernels", "a trace of 2^32 kernels"),
         ],
     },

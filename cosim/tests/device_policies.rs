@@ -82,7 +82,8 @@ fn two_arbiters_place_two_ctas_in_a_cycle_and_mix_types_on_an_sm() {
     let [single, typed] = [0, 1].map(|i| windows[i].window.expect("window").placement);
     assert_eq!((single.simt, single.tensor, typed.simt, typed.tensor), (368, 368, 368, 368));
     assert_eq!((single.double_cycles, single.longest_double), (0, 0));
-    assert!(typed.longest_double > 100, "{typed:?}");
+    // Two of 48 turns pass with 46 SMs.
+    assert_eq!(typed.longest_double, 46, "{typed:?}");
     assert!(typed.per_possible_cycle > 1.5 && typed.waiting_cycles < single.waiting_cycles, "{typed:?}");
     let mixed = windows[1].occupancy;
     assert!(mixed.both_types > 0.0 && mixed.both_types <= mixed.both_types_of_busy, "{mixed:?}");

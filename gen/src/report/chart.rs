@@ -73,16 +73,18 @@ pub(super) enum Fill {
     White,
     Hatch,
     Dots,
+    Lines,
     Cross,
 }
 
 impl Fill {
-    const PATTERNS: [Self; 3] = [Self::Hatch, Self::Dots, Self::Cross];
+    const PATTERNS: [Self; 4] = [Self::Hatch, Self::Dots, Self::Lines, Self::Cross];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Hatch => "hatch",
             Self::Dots => "dots",
+            Self::Lines => "lines",
             Self::Cross => "cross",
             _ => "",
         }
@@ -105,6 +107,7 @@ impl Fill {
                 "<path d=\"M-1,1 l2,-2 M0,5 l5,-5 M4,6 l2,-2\" stroke=\"#27425c\" stroke-width=\"1\"/>"
             }
             Self::Dots => "<circle cx=\"2.5\" cy=\"2.5\" r=\"1\" fill=\"#27425c\"/>",
+            Self::Lines => "<path d=\"M0,2.5 h5\" stroke=\"#27425c\" stroke-width=\"1\"/>",
             Self::Cross => "<path d=\"M0,0 l5,5 M0,5 l5,-5\" stroke=\"#8a4a1f\" stroke-width=\"1\"/>",
             _ => return String::new(),
         };

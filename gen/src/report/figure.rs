@@ -606,7 +606,8 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
         }
         ("serial", None) => Fill::White,
         ("streams", None) => Fill::Light,
-        ("graph" | "graph-cached", None) => Fill::Dots,
+        ("graph", None) => Fill::Dots,
+        ("graph-cached", None) => Fill::Lines,
         _ => Fill::Hatch,
     };
     let label =
