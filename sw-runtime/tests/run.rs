@@ -379,6 +379,17 @@ struct Slow {
     launch_into_the_first: Duration,
     /// In microseconds.
     wait: AtomicU64,
+    /// Gives no graph other kernels.
+    refuses: bool,
+    /// Graphs that are there.
+    graphs: AtomicU64,
+}
+
+impl Slow {
+    fn new(device: ChanceDevice) -> Self {
+        let (wait, graphs) = Default::default();
+        Self { device, launch_into_the_first: Duration::ZERO, wait, refuses: false, graphs }
+    }
 }
 
 impl Device for Slow {
@@ -427,11 +438,12 @@ impl Device for Slow {
     }
 
     fn build_graph(&self, shape: &GraphShape) -> Result<GraphId, DeviceError> {
+        self.graphs.fetch_add(1, Ordering::Relaxed);
         self.device.build_graph(shape)
     }
 
     fn update_graph(&self, graph: GraphId, shape: &GraphShape) -> Result<bool, DeviceError> {
-        self.device.update_graph(graph, shape)
+        Ok(!self.refuses && self.device.update_graph(graph, shape)?)
     }
 
     fn launch_graph(&self, stream: u32, graph: GraphId) -> Result<(), DeviceError> {
@@ -439,6 +451,7 @@ impl Device for Slow {
     }
 
     fn destroy_graph(&self, graph: GraphId) {
+        self.graphs.fetch_sub(1, Ordering::Relaxed);
         self.device.destroy_graph(graph);
     }
 
@@ -448,6 +461,30 @@ impl Device for Slow {
 
     fn times(&self) -> Result<Vec<KernelTime>, DeviceError> {
         self.device.times()
+    }
+}
+
+/// A graph that a device does not update makes room for the one that is built in its place.
+#[test]
+fn refused_graphs_are_not_kept() {
+    let mut random = Random(seed());
+    for _ in 0..20 {
+        let program = program(&mut random, 60);
+        let declared = Declarations::new(&program);
+        let device =
+            Slow { refuses: true, ..Slow::new(ChanceDevice::new(program.clone(), 3, random.next())) };
+        let options = Options { graph_window: 8, ..Options::default() };
+        let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
+        let mut graphs = 0;
+        for run in 0..4 {
+            runner.run(Policy::GraphCached, None).unwrap_or_else(|e| panic!("{e}"));
+            assert!(device.image() == Ok(program.serial_image()), "not the serial image");
+            let now = device.graphs.load(Ordering::Relaxed);
+            assert!(run == 0 || now == graphs, "{graphs} graphs, {now} after run {run}");
+            graphs = now;
+        }
+        drop(runner);
+        assert_eq!(device.graphs.load(Ordering::Relaxed), 0);
     }
 }
 
@@ -461,9 +498,9 @@ fn overlap_is_tried_out() {
     for waits_are_slow in [false, true] {
         let slow = |it: bool| if it { 2000 } else { 0 };
         let device = Slow {
-            device: ChanceDevice::new(program.clone(), 4, 1),
             launch_into_the_first: Duration::from_micros(slow(!waits_are_slow)),
             wait: AtomicU64::new(slow(waits_are_slow)),
+            ..Slow::new(ChanceDevice::new(program.clone(), 4, 1))
         };
         let options = Options { launchers: 0, ..Options::default() };
         let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));

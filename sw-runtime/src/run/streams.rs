@@ -27,6 +27,8 @@ struct Active {
     shape: Arc<GraphShape>,
     /// Unfinished nodes that each waits for.
     waits_for: Vec<u32>,
+    /// Of each node those that wait for it.
+    downstream: Vec<Vec<u32>>,
     left: usize,
 }
 
@@ -155,9 +157,13 @@ impl Streams {
                                 let kernel = shape.kernels[node];
                                 starts.push(Start { stream: n, node: Some(node as u32), kernel });
                             }
+                            let mut downstream = vec![Vec::new(); waits_for.len()];
+                            for (node, upstream) in shape.upstream.iter().enumerate() {
+                                upstream.iter().for_each(|u| downstream[*u as usize].push(node as u32));
+                            }
                             let left = shape.kernels.len();
                             stream.busy = left > 0;
-                            stream.graph = Some(Active { shape, waits_for, left });
+                            stream.graph = Some(Active { shape, waits_for, downstream, left });
                         }
                         Some(Op::Record(record)) => {
                             self.records[record] = true;
@@ -183,13 +189,12 @@ impl Streams {
         };
         graph.left -= 1;
         stream.busy = graph.left > 0;
-        for later in node as usize + 1..graph.shape.kernels.len() {
-            if graph.shape.upstream[later].binary_search(&node).is_ok() {
-                graph.waits_for[later] -= 1;
-                if graph.waits_for[later] == 0 {
-                    let kernel = graph.shape.kernels[later];
-                    starts.push(Start { stream: start.stream, node: Some(later as u32), kernel });
-                }
+        for later in &graph.downstream[node as usize] {
+            let waits_for = &mut graph.waits_for[*later as usize];
+            *waits_for -= 1;
+            if *waits_for == 0 {
+                let kernel = graph.shape.kernels[*later as usize];
+                starts.push(Start { stream: start.stream, node: Some(*later), kernel });
             }
         }
     }

@@ -92,6 +92,12 @@ impl Cache {
         Some(graph)
     }
 
+    /// The one that was taken last is of no use: another is in its place.
+    fn replace(&mut self, shape: &[Vec<u32>], graph: GraphId) -> Option<GraphId> {
+        let taken = self.used.get(shape)?.checked_sub(1)?;
+        self.graphs.get_mut(shape)?.get_mut(taken).map(|old| std::mem::replace(old, graph))
+    }
+
     fn put(&mut self, shape: Vec<Vec<u32>>, graph: GraphId) {
         *self.used.entry(shape.clone()).or_default() += 1;
         self.graphs.entry(shape).or_default().push(graph);
@@ -127,12 +133,16 @@ pub(super) fn run(
                     meter.counts.graphs_updated += 1;
                     graph
                 }
-                _ => {
+                known => {
                     let graph = device.build_graph(&shape)?;
                     meter.counts.graphs_built += 1;
-                    match &mut window {
-                        Some((_, cache)) => cache.put(shape.upstream, graph),
-                        None => built.push(graph),
+                    match (&mut window, known) {
+                        (Some((_, cache)), None) => cache.put(shape.upstream, graph),
+                        (Some((_, cache)), Some(_)) => {
+                            let refused = cache.replace(&shape.upstream, graph);
+                            refused.into_iter().for_each(|old| device.destroy_graph(old));
+                        }
+                        (None, _) => built.push(graph),
                     }
                     graph
                 }
