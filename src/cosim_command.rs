@@ -82,18 +82,18 @@ pub struct CosimArgs {
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
     #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
     gpu: String,
-    /// Packets that the queue to the hardware holds
-    #[arg(long, default_value_t = 64, value_name = "N")]
-    fifo: usize,
+    /// Packets that the queue to the hardware holds [default: 64]
+    #[arg(long, value_name = "N")]
+    fifo: Option<usize>,
     /// Let the host of `window` pay a driver launch for every kernel, instead of writing into a user-mode queue
     #[arg(long)]
     driver_launch: bool,
     /// Slots of the software window of `streams`; by default those of the hardware
     #[arg(long, value_name = "N")]
     software_slots: Option<usize>,
-    /// CUDA streams, and host threads, of `streams`
-    #[arg(long, default_value_t = 8, value_name = "N")]
-    streams: usize,
+    /// CUDA streams, and host threads, of `streams` [default: 8]
+    #[arg(long, value_name = "N")]
+    streams: Option<usize>,
     /// Let the threads of `streams` poll events instead of synchronising with their stream
     #[arg(long)]
     poll_events: bool,
@@ -258,15 +258,28 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.policies = options::distinct(&policies(&args.policy)?);
     simulation.arbiters = arbiters(args)?;
     simulation.partitions = partitions;
-    simulation.fifo_depth = args.fifo;
+    simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
     simulation.driver_launch = args.driver_launch;
     simulation.software_slots = args.software_slots.unwrap_or(args.slots);
-    simulation.streams = args.streams;
+    simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;
     simulation.step = args.step;
     simulation.record = args.timeline.is_some();
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;
+    }
+    for (option, is_given, policy) in [
+        ("software-slots", args.software_slots.is_some(), Policy::Streams),
+        ("streams", args.streams.is_some(), Policy::Streams),
+        ("poll-events", args.poll_events, Policy::Streams),
+        ("fifo", args.fifo.is_some(), Policy::Window),
+        ("driver-launch", args.driver_launch, Policy::Window),
+        ("arbiter", !args.arbiter.is_empty(), Policy::Window),
+    ] {
+        if is_given && !simulation.policies.contains(&policy) {
+            let policy = policy.name();
+            return Err(format!("--{option} is of the policy `{policy}`: add it to --policy").into());
+        }
     }
     if args.wave.is_some() && !simulation.policies.contains(&Policy::Window) {
         return Err("--wave shows the front end at work: add `window` to --policy".into());

@@ -296,6 +296,11 @@ fn cosim_names_what_it_does_not_know() {
     fails(&["cosim", "a", "b", "--timeline", "x.json"], 2, &["one trace"]);
     fails(&["cosim", "--policy", "serial", "--wave", "x.vcd"], 2, &["add `window`"]);
     fails(&["cosim", "--policy", "streams", "--streams", "1000000"], 2, &["choose 1 to 1024"]);
+    // An option that would do nothing.
+    for option in [&["--streams", "4"][..], &["--poll-events"], &["--fifo", "9"], &["--arbiter", "single"]] {
+        let words = [&format!("{} is of the policy `", option[0])[..]];
+        fails(&[&["cosim", "--policy", "serial,ideal"], option].concat(), 2, &words);
+    }
     fails(
         &["cosim", "--policy", "serial", "--timeline", "/proc/nowhere/t.json"],
         2,
