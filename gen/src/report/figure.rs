@@ -516,8 +516,15 @@ fn latencies(report: &Report) -> Option<Figure> {
     for decade in 0..=decades as u32 {
         let value = 10f64.powi(decade as i32);
         svg.line((px(value), top), (px(value), bottom), FAINT, 0.6, "");
-        let text = if decade < 3 { plain(value) } else { format!("{}k", plain(value / 1000.0)) };
-        svg.text(px(value), bottom + 11.0, Anchor::Middle, 9.0, &text);
+        let text = match decade {
+            0..3 => plain(value),
+            3..6 => format!("{}k", plain(value / 1e3)),
+            _ => format!("{}M", plain(value / 1e6)),
+        };
+        // Many decades leave no room for all of their names.
+        if decades <= 5.0 || decade.is_multiple_of(2) {
+            svg.text(px(value), bottom + 11.0, Anchor::Middle, 9.0, &text);
+        }
     }
     svg.line((gutter, top), (gutter, bottom), INK, 0.9, "");
     svg.line((4.0, 8.0), (22.0, 8.0), INK, 1.2, "");
@@ -556,7 +563,11 @@ fn latencies(report: &Report) -> Option<Figure> {
         bottom + 24.0,
         Anchor::Middle,
         10.0,
-        "clock cycles (logarithmic; k = 1000)",
+        if decades < 6.0 {
+            "clock cycles (logarithmic; k = 1000)"
+        } else {
+            "clock cycles (logarithmic; k = 1000, M = 1000k)"
+        },
     );
     let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
                    How often each was measured is in the table.";
