@@ -198,7 +198,7 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
         _ => Stream::side_by_side(&traces.iter().zip(0..).collect::<Vec<_>>())?,
     };
     let in_one = |kernel: &Kernel| kernel.part.is_some_and(|part| usize::from(part) < partitions.len());
-    if partitions.len() > 0 && !stream.kernels().iter().any(in_one) {
+    if !partitions.is_empty() && !stream.kernels().iter().any(in_one) {
         let name = stream.name();
         eprintln!(
             "warning: {name}: no kernel names a partition of --partition, which changes nothing: give kernels a `part`, or several traces"
