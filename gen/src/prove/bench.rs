@@ -311,6 +311,7 @@ impl Bench {
                         ("R", window.retire_ports()),
                         ("M", upstream.scheduled()),
                         ("MASK", (upstream.encoding() == Encoding::Mask).into()),
+                        ("WALK", if list { window.slots() - 1 } else { 0 }),
                     ],
                     lemma_params: vec![("LATE", window.pipelined().into())],
                     lemmas: Some(if list {

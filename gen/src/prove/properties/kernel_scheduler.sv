@@ -5,7 +5,8 @@ module kernel_scheduler_properties #(
   parameter LN = 3,        // bits of a slot's number
   parameter R = 2,         // retire ports
   parameter M = 128,       // kernels in the host's list
-  parameter MASK = 0       // 1: a kernel has one beat
+  parameter MASK = 0,      // 1: a kernel has one beat
+  parameter WALK = 0       // cycles in a row for which the window may be busy
 ) (
   input clk_i,
   input rst_ni,
@@ -65,6 +66,15 @@ module kernel_scheduler_properties #(
   // How many kernels were sent after the oldest one that has a place.
   wire [7:0] newer = next_id - oldest_id_o - 8'd1;
 
+  // Cycles in a row in which no port that retires a kernel was served, and in which the host was stopped though none did.
+  wire refuses = |ret_valid_i & ~|(ret_valid_i & ret_ready_o);
+  wire stops = stall_busy_o & ~|ret_valid_i;
+  reg [9:0] refused, stopped;
+  always @(posedge clk_i) begin
+    refused <= !rst_ni | !refuses ? 0 : refused + (refused < N);
+    stopped <= !rst_ni | !stops ? 0 : stopped + (stopped < N);
+  end
+
   always @* if (on) begin
     // The host would be let so far ahead that an id means two kernels.
     never_beyond_the_limit: assert (!oldest_valid_o | newer <= M);
@@ -79,6 +89,10 @@ module kernel_scheduler_properties #(
     a_sent_kernel_comes_in: assert (sends == |ins_slot_o);
     // The host would be stopped for ever: nobody is there whose retirement it waits for.
     stopped_only_for_somebody: assert (!(stall_limit_o | stall_full_o) | occupancy_o != 0);
+    // The host would be stopped for ever by a window that works on nothing.
+    stopped_for_one_walk: assert (!stops | stopped < WALK);
+    // A finished kernel would never retire, and what waits for it would wait for ever.
+    takes_a_retirement_in_time: assert (!refuses | refused < WALK);
   end
   always @* if (on) begin
     // States without which a proof would say little.

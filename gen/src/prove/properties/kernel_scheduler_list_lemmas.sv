@@ -5,6 +5,7 @@ module kernel_scheduler_list_lemmas #(
   parameter R = 2,
   parameter M = 128,
   parameter MASK = 0,
+  parameter WALK = 0,
   parameter LATE = 0
 ) (
   // properties:
@@ -15,6 +16,11 @@ module kernel_scheduler_list_lemmas #(
   input a_done,
   input [N-1:0] a_slot,
   input [7:0] a_id,
+  input [9:0] refused, input [9:0] stopped,
+  // design u_window:
+  input inserting_q,
+  input updating_q,
+  input [LN-1:0] step_q,
   // design u_window.u_slots:
   input [N-1:0] valid_q,
   input [N-1:0] dispatched_q,
@@ -36,6 +42,8 @@ module kernel_scheduler_list_lemmas #(
     counts: assert (count_q == in_use);
     runs_in_use: assert (~|(dispatched_q & ~valid_q));
     held_waits: assert (~|(held_q & ~(valid_q & ~dispatched_q)) & ~|(held_q & (held_q - one)));
+    walk_has_begun: assert (!(inserting_q | updating_q) | step_q != 0 & step_q <= N - 1 - updating_q);
+    refused_since_it_began: assert (inserting_q | updating_q ? refused < step_q & stopped < step_q : refused <= WALK & stopped <= WALK);
     a_is_one: assert (!a | |a_slot & ~|(a_slot & (a_slot - one)));
     a_is_there: assert (!(a & ~a_done) | |(a_slot & valid_q) & |(a_slot & dispatched_q) == a_runs);
     nothing_before_a: assert (a | ~a_runs & ~a_done);

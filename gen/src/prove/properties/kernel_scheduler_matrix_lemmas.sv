@@ -5,6 +5,7 @@ module kernel_scheduler_matrix_lemmas #(
   parameter R = 2,
   parameter M = 128,
   parameter MASK = 0,
+  parameter WALK = 0,
   parameter LATE = 0       // 1: PIPELINED
 ) (
   // properties:

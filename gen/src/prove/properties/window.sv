@@ -162,6 +162,11 @@ module window_properties #(
     wrong_before <= rst_ni & wrong;
   end
 
+  // The lowest port that retires a kernel; for how many cycles the window has been busy.
+  wire [R-1:0] first_to_retire = ret_valid_i & ~(ret_valid_i - 1'b1);
+  reg [9:0] busy;
+  always @(posedge clk_i) busy <= !rst_ni | !busy_o ? 0 : busy + (busy < N);
+
   // The environment keeps the page's rules.
   always @* if (on & inserts) assume (~|(ins_up_i & ~place_live_o));
   // A list finds upstream by id: no two kernels of the window have the same.
@@ -176,6 +181,8 @@ module window_properties #(
   always @* if (on) begin
     // A kernel would read what is not written yet.
     waits_for_upstream: assert (!(b_waits_for_a & ~a_done & b & ~b_done & |(b_slot & offered)));
+    // The device would run a kernel in a slot that is not there.
+    offers_a_slot: assert (!disp_valid_o | |offered);
     // A kernel would run twice, or one would run that was never sent.
     offers_what_waits: assert (~|(offered & ~waiting));
     // The device would run another kernel than the one that is ready.
@@ -188,6 +195,10 @@ module window_properties #(
     slot_is_one: assert (inserts ? |ins_slot_o & ~|(ins_slot_o & (ins_slot_o - one)) : ~|ins_slot_o);
     // Two unfinished kernels would share a slot.
     slot_was_free: assert (~|(ins_slot_o & (waiting | running)));
+    // A finished kernel would never retire, and what waits for it would wait for ever.
+    takes_retirements: assert (FIXED ? busy_o | ~|(first_to_retire & ~ret_ready_o) : &ret_ready_o & ~busy_o);
+    // The window would take neither kernels nor retirements any more.
+    busy_for_one_walk: assert (!busy_o | busy < N - 1);
     // A wrong retirement would pass, or a right one be called wrong.
     retirement_error_is_exact: assert (ret_err_o == (LATE ? wrong_before : wrong));
     // A kernel would be lost, or be there twice.

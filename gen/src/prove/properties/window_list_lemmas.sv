@@ -31,6 +31,7 @@ module window_list_lemmas #(
   input held,
   input [7:0] held_id,
   input [LN-1:0] held_slot,
+  input [9:0] busy,
   // design:
   input inserting_q,
   input updating_q,
@@ -74,6 +75,7 @@ module window_list_lemmas #(
     held_is_offered: assert (held == |held_q & (!held | one << held_slot == held_q));
     one_walk: assert (!(inserting_q & updating_q));
     walk_has_begun: assert (!(inserting_q | updating_q) | step_q != 0 & step_q <= N - 1 - updating_q);
+    busy_since_it_began: assert (!(inserting_q | updating_q) | busy + 1 == step_q);
     writes_one: assert (!inserting_q | |target_q & ~|(target_q & (target_q - one)) & ~|(target_q & ~waiting) & ~|(target_q & held_q));
     // No list is longer than its memory: a kernel does not wait for itself.
     writes_no_more_than_fits: assert (!inserting_q | {1'b0, append_at_q} + |(target_q & walked) <= step_q);
