@@ -35,13 +35,11 @@ module kernel_scheduler_matrix_lemmas #(
   wire [N-1:0] one = 1;
   wire [N-1:0] held_slot = held_q ? one << held_slot_q : {N{1'b0}};
   // PIPELINED: places named by a retirement of the cycle before.
-  reg [N-1:0] named, slots_held;
+  reg [N-1:0] named;
   integer n;
   always @* begin
     named = 0;
-    slots_held = 0;
     if (LATE) for (n = 0; n < R; n = n + 1) named = named | named_q_q[n*N +: N];
-    for (n = 0; n < N; n = n + 1) slots_held = slots_held | (one << slots_q[n*LN +: LN]);
   end
   always @* if (on) begin
     uses_from_below: assert (used_q == (one << count_q) - one & count_q <= N);
@@ -51,24 +49,25 @@ module kernel_scheduler_matrix_lemmas #(
     closes_what_is_gone: assert (~|(shift_q & ~(shift_q << 1) & ~gone_q));
     named_runs: assert (~|(named & ~running_q));
     found_waits: assert (!LATE | ~|(found_0_q & (~used_q | gone_q | running_q)));
+    held_is_a_slot: assert (!held_q | held_slot_q < N);
     a_is_one: assert (!a | |a_slot & ~|(a_slot & (a_slot - one)));
     nothing_before_a: assert (a | ~a_runs & ~a_done);
   end
-  genvar p;
+  genvar p, s;
   generate
+    for (s = 0; s < N; s = s + 1) begin : of_slot
+      wire [N-1:0] here;
+      for (p = 0; p < N; p = p + 1) begin : at
+        assign here[p] = slots_q[p*LN +: LN] == s;
+      end
+      lemma is_in_one_place (on, |here & ~|(here & (here - one)));
+    end
     for (p = 0; p < N; p = p + 1) begin : place
       wire [N-1:0] slot = one << slots_q[p*LN +: LN];
       // In use by a kernel that has not retired.
       wire live = used_q[p] & ~gone_q[p] & ~named[p];
       wire mine = a & ~a_done & |(slot & a_slot);
-      reg alone;
-      integer q;
-      always @* begin
-        alone = 1;
-        for (q = 0; q < p; q = q + 1) if (slots_q[p*LN +: LN] == slots_q[q*LN +: LN]) alone = 0;
-      end
-      lemma slot_is_here_alone (on, alone);
-      lemma every_slot_has_a_place (on, slots_held[p]);
+      lemma holds_a_slot (on, slots_q[p*LN +: LN] < N);
       lemma next_slot (on & count_q == p, free_slot_q == slots_q[p*LN +: LN]);
       lemma held_runs (on & |(slot & held_slot), live & running_q[p]);
       lemma a_is_here (on & mine, live & ids_q[p*8 +: 8] == a_id & running_q[p] == (a_runs | |(slot & held_slot)));

@@ -85,37 +85,27 @@ module window_matrix_lemmas #(
     b_waits_for_live: assert (!(b & ~b_done) | ~|(b_up & (gone_q | ~used_q | ~(b_place - one))));
   end
 
-  // Which of two slots is in which place is asked for each place by itself: one question about all of them is a hard one.
-  reg [N-1:0] slots_held, slots_running;
-  integer r;
-  always @* begin
-    slots_held = 0;
-    slots_running = 0;
-    for (r = 0; r < N; r = r + 1) begin
-      slots_held = slots_held | (one << slots_q[r*LN +: LN]);
-      if (running_q[r] & ~named[r]) slots_running = slots_running | (one << slots_q[r*LN +: LN]);
+  // Where each slot is: asked slot by slot, for one question about all of them is a hard one.
+  genvar p, s;
+  generate
+    for (s = 0; s < N; s = s + 1) begin : of_slot
+      wire [N-1:0] here;
+      for (p = 0; p < N; p = p + 1) begin : at
+        assign here[p] = slots_q[p*LN +: LN] == s;
+      end
+      lemma is_in_one_place (on, |here & ~|(here & (here - one)));
+      lemma runs_there (on, (running[s] | held_slot[s]) == |(here & running_q & ~named));
+      lemma waits_there (on, (waiting[s] & ~held_slot[s]) == |(here & used_q & ~gone_q & ~named & ~running_q));
     end
-  end
-  genvar p;
+  endgenerate
   generate
     for (p = 0; p < N; p = p + 1) begin : place
       wire [N-1:0] slot = one << slots_q[p*LN +: LN];
       wire mine_a = a & ~a_gone & a_place[p];
       wire mine_b = b & ~b_gone & b_place[p];
-      reg alone;
-      integer q;
-      always @* begin
-        alone = 1;
-        for (q = 0; q < p; q = q + 1) if (slots_q[p*LN +: LN] == slots_q[q*LN +: LN]) alone = 0;
-      end
       wire stale = ~used_q[p] | gone_q[p] | named[p];
       wire before_a = (one << p) < a_place;
-      lemma slot_is_here_alone (on, alone);
-      lemma every_slot_has_a_place (on, slots_held[p]);
-      lemma running_slot_is_found (on, slots_running[p] == (running[p] | held_slot[p]));
-      lemma stale_slot_is_free (on, ~stale | ~|(slot & (waiting | running)));
-      lemma running_slot_runs (on, stale | ~running_q[p] | |(slot & (running | held_slot)));
-      lemma waiting_slot_waits (on, stale | running_q[p] | |(slot & waiting & ~held_slot));
+      lemma holds_a_slot (on, slots_q[p*LN +: LN] < N);
       lemma next_slot (on, ~tail[p] | free_slot_q == slots_q[p*LN +: LN]);
       lemma a_has_its_id (on, ~mine_a | used_q[p] & ids_q[p*8 +: 8] == a_id);
       lemma a_is_held_with_its_id (on, ~mine_a | ~|(slot & held_slot) | held_id_q == a_id);
@@ -133,6 +123,7 @@ module window_matrix_lemmas #(
     end
   endgenerate
   always @* if (on) begin
+    held_is_a_slot: assert (!held_q | held_slot_q < N);
     held_is_offered: assert (~|(held_slot & ~waiting));
     b_waits_as_it_said: assert (!(b_waits & b_waits_for_a & ~a_done) | |(b_up & a_place));
     older_are_unfinished: assert (!a | ~|(older & ~(waiting | running)));
