@@ -86,12 +86,23 @@ module kernel_table_properties #(
   reg [8:0] regs;
   reg [10:0] smem;
   reg s_first;             // s and t hold kernels, and that of s came first
-  reg [2:0] ends;
+  reg [2:0] ends, ends_t;
+  reg [31:0] left_t;       // of the kernel in slot t
+  reg [3:0] names_s, names_t, names_none;
   integer p;
   always @* begin
     ends = 0;
-    for (p = 0; p < 4; p = p + 1) if (done_valid_i[p] & done_slot_i[p*LN +: LN] == s & running[s]) ends = ends + 1;
+    ends_t = 0;
+    for (p = 0; p < 4; p = p + 1) begin
+      names_s[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] == s;
+      names_t[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] == t;
+      names_none[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] >= N;
+      if (names_s[p] & running[s]) ends = ends + 1;
+      if (names_t[p] & running[t]) ends_t = ends_t + 1;
+    end
   end
+  // Completions of s, and of t, of which at least one is too many.
+  wire wrong_s = |names_s & (~running[s] | left < ends), wrong_t = |names_t & (~running[t] | left_t < ends_t);
   always @(posedge clk_i) begin
     if (ins_slot_i[s]) begin
       id <= ins_id_i;
@@ -101,6 +112,7 @@ module kernel_table_properties #(
       regs <= ins_regs_i;
       smem <= ins_smem_i;
     end else left <= left < ends ? 0 : left - ends;
+    left_t <= ins_slot_i[t] ? ins_grid_i : left_t < ends_t ? 0 : left_t - ends_t;
     if (!rst_ni | ins_slot_i[s]) s_first <= 0;
     else if (ins_slot_i[t]) s_first <= held[s] & ~retires[s];
   end
@@ -121,20 +133,22 @@ module kernel_table_properties #(
   // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least; no CTA
   // ends before an arbiter has the kernel.
   always @* if (on) begin
-    assume (s != t); // a choice
+    assume (s < N & t < N & s != t); // a choice
     assume (~|(ins_slot_i & (ins_slot_i - one)) & ~|(ins_slot_i & held));
-    assume (~|(dispatched & (~held | queued | running)));
+    assume (!disp_valid_i | |dispatched & ~|(dispatched & (~held | queued | running)));
     assume (ins_grid_i != 0);
-    for (p = 0; p < 4; p = p + 1) assume (~done_valid_i[p] | ~queued[done_slot_i[p*LN +: LN]]);
+    for (p = 0; p < 4; p = p + 1) assume (~done_valid_i[p] | ~|(queued & (one << done_slot_i[p*LN +: LN])));
   end
 
-  reg right_queue, payload_right, stable, retire_stays;
+  reg right_queue, payload_right, stable, retire_stays, in_a_slot;
   always @* begin
+    in_a_slot = 1;
     right_queue = 1;
     payload_right = 1;
     stable = 1;
     retire_stays = 1;
     for (q = 0; q < Q; q = q + 1) begin
+      if (next_valid_o[q] & next_slot_o[q*LN +: LN] >= N) in_a_slot = 0;
       if (next_valid_o[q] & next_slot_o[q*LN +: LN] == s) begin
         if (Q == 2 & type[s] != q) right_queue = 0;
         if (next_id_o[q*8 +: 8] != id | next_grid_o[q*32 +: 32] != left | next_type_o[q] != type[s] | next_part_o[q*3 +: 3] != part) payload_right = 0;
@@ -142,6 +156,7 @@ module kernel_table_properties #(
       end
       if (stays[q] & (!next_valid_o[q] | next_slot_o[q*LN +: LN] != stayed[q*LN +: LN])) stable = 0;
     end
+    for (r = 0; r < R; r = r + 1) if (ret_valid_o[r] & ret_slot_o[r*LN +: LN] >= N) in_a_slot = 0;
     for (r = 0; r < R; r = r + 1)
       if (kept[r] & (!ret_valid_o[r] | ret_slot_o[r*LN +: LN] != kept_slot[r*LN +: LN])) retire_stays = 0;
   end
@@ -150,6 +165,8 @@ module kernel_table_properties #(
   wire fresh = ~stays[at] & next_valid_o[at];
 
   always @* if (on) begin
+    // A kernel would start, or retire, in a slot that is not there.
+    names_a_slot: assert (in_a_slot);
     // A kernel's CTAs would be placed before it may start, or twice.
     offers_what_waits: assert (~|(offered & ~(queued | dispatched)));
     // SIMT CTAs would be placed as TENSOR ones.
@@ -163,9 +180,9 @@ module kernel_table_properties #(
     // A newer kernel of the same type would go first.
     oldest_first: assert (!(fresh & queued[s] & queued[t] & s_first & (Q == 1 | type[t] == type[s])) | next_slot_o[at*LN +: LN] != t);
     // A completion of no kernel, or one too many, would pass.
-    false_completion_is_said: assert (!(|(done_valid_i & {done_slot_i[3*LN +: LN] == s, done_slot_i[2*LN +: LN] == s, done_slot_i[LN +: LN] == s, done_slot_i[0 +: LN] == s}) & (~running[s] | left < ends)) | done_err_o);
+    false_completion_is_said: assert (!(wrong_s | |names_none) | done_err_o);
     // A right completion would be called wrong.
-    right_completion_is_not: assert (!(done_err_o & &(~done_valid_i | {done_slot_i[3*LN +: LN] == s, done_slot_i[2*LN +: LN] == s, done_slot_i[LN +: LN] == s, done_slot_i[0 +: LN] == s})) | ~running[s] | left < ends);
+    right_completion_is_not: assert (!(done_err_o & ~|(done_valid_i & ~names_s & ~names_t)) | wrong_s | wrong_t);
     // A kernel would retire while its CTAs run.
     retires_what_has_ended: assert (!retiring[s] | ended);
     // A kernel would retire twice.

@@ -10,7 +10,7 @@ module kernel_table_lemmas #(
   input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] type,
   input [LN-1:0] s, input [LN-1:0] t,
   input [7:0] id,
-  input [31:0] left,
+  input [31:0] left, input [31:0] left_t,
   input [2:0] part,
   input [6:0] warps,
   input [8:0] regs,
@@ -49,11 +49,11 @@ module kernel_table_lemmas #(
   generate
     for (q = 0; q < Q; q = q + 1) begin : queue
       lemma stayed_alike (on & stays[q], stayed_q[q*LN +: LN] == stayed[q*LN +: LN]);
-      lemma stayed_waits (on & stays[q], queued[stayed[q*LN +: LN]] & (Q == 1 | type[stayed[q*LN +: LN]] == q));
+      lemma stayed_waits (on & stays[q], stayed[q*LN +: LN] < N & queued[stayed[q*LN +: LN]] & (Q == 1 | type[stayed[q*LN +: LN]] == q));
     end
     for (r = 0; r < R; r = r + 1) begin : port
       lemma kept_alike (on, held_q[r*N +: N] == (kept[r] ? one << kept_slot[r*LN +: LN] : {N{1'b0}}));
-      lemma kept_has_ended (on & kept[r], running[kept_slot[r*LN +: LN]] & left_q[kept_slot[r*LN +: LN]*32 +: 32] == 0);
+      lemma kept_has_ended (on & kept[r], kept_slot[r*LN +: LN] < N & running[kept_slot[r*LN +: LN]] & left_q[kept_slot[r*LN +: LN]*32 +: 32] == 0);
       for (k = 0; k < r; k = k + 1) begin : other
         lemma kept_once (on & kept[r] & kept[k], kept_slot[r*LN +: LN] != kept_slot[k*LN +: LN]);
       end
@@ -62,6 +62,7 @@ module kernel_table_lemmas #(
       lemma type_alike (on & held[i], kind_q[i] == type[i]);
       lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), left_q[i*32 +: 32] != 0);
       lemma fields_alike (on & held[i] & s == i, id_q[i*8 +: 8] == id & left_q[i*32 +: 32] == left & part_q[i*3 +: 3] == part);
+      lemma left_alike (on & held[i] & t == i, left_q[i*32 +: 32] == left_t);
       lemma needs_alike (on & held[i] & s == i, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
       for (p = 0; p < 4; p = p + 1) begin : port
         wire asked = on & done_slot_i[p*LN +: LN] == i;
