@@ -97,6 +97,10 @@ module channel_properties #(
         if (index + 1 == grid) a <= 0;
       end
     end
+  // A is there, and a CTA with its needs was looked for one and two cycles ago; the channel took another kernel's CTA then; for how many
+  // cycles none with A's needs was looked for.
+  reg [1:0] looked_for_a, other_taken;
+  reg [5:0] unasked;
 
   // What was asked two cycles ago; what is held; where the ring is.
   reg [1:0] asked_a;
@@ -107,6 +111,9 @@ module channel_properties #(
   reg [1:0] phase;
   wire asks_a = need_valid & need_warps == warps & need_regs == regs & need_smem == smem & need_part == part;
   always @(posedge clk_i) begin
+    looked_for_a <= rst_ni & a ? {looked_for_a[0], asks_a} : 2'b0;
+    other_taken <= {other_taken[0], taken & ~of_a};
+    unasked <= !rst_ni | !a | asks_a ? 0 : unasked + (unasked < 63);
     asked_a <= {asked_a[0], asks_a | comes & pick & ~a};
     held <= rst_ni & cta_valid & ~cta_ready;
     held_sm <= cta_sm;
@@ -115,21 +122,55 @@ module channel_properties #(
     phase <= !rst_ni | phase == 2 ? 0 : phase + 1;
   end
 
-  // The neighbours' promises: a slot holds one kernel; a grid has a CTA; lanes that are not there do not fit.
+  // The slice that is picked from, and its lanes that have an SM.
+  wire [1:0] slice = phase == 0 ? 2 : phase - 1;
+  reg [8*G-1:0] there;
+  integer m;
+  always @* begin
+    there = 0;
+    for (m = 0; m < S; m = m + 1) if (slice == m % 3) there[4 * (m / 12) + m % 4] = 1;
+  end
+
+  // The neighbours' promises: a slot holds one kernel; a grid has a CTA; nothing fits where there is no SM.
   always @* if (on) begin
     assume (!kern_valid | kern_grid != 0);
     assume (!(kern_valid & a) | kern_slot != slot);
-    assume (~|(fit >> L));
+    assume (~|(fit & ~there));
   end
 
   // The SM of the lane that gets the CTA, in the slice that is picked from.
-  integer m;
   reg right_sm;
   always @* begin
     right_sm = 0;
-    for (m = 0; m < S; m = m + 1)
-      if (cta_sm == m & place[4 * (m / 12) + m % 4] & phase == (m % 3 + 1) % 3) right_sm = 1;
+    for (m = 0; m < S; m = m + 1) if (cta_sm == m & place[4 * (m / 12) + m % 4] & slice == m % 3) right_sm = 1;
   end
+
+  // A CTA of A was looked for, and nothing stands in its way: A is unfinished, and so is any kernel with the same needs.
+  wire looked_at = a & looked_for_a[1] & ~held & ~|other_taken;
+  wire passes = looked_at & |fit & ~|place;
+  // Of the slices at P, U and C: lanes after the one that got the last CTA; it was seen to let a turn pass since. Whether anything fitted one
+  // cycle ago, and two.
+  reg [8*G-1:0] after_p, after_u, after_c;
+  reg passed_p, passed_u, passed_c;
+  reg [1:0] fitted;
+  reg began;               // there was a cycle since the reset
+  wire [8*G-1:0] later = fit & after_p;
+  wire [8*G-1:0] candidates = |later ? later : fit;
+  always @(posedge clk_i) began <= rst_ni;
+  always @(posedge clk_i)
+    if (!rst_ni) begin
+      {after_p, after_u, after_c} <= 0;
+      {passed_p, passed_u, passed_c} <= 0;
+      fitted <= 0;
+    end else begin
+      after_u <= |place ? ~((place - one) | place) : after_p;
+      after_c <= after_u;
+      after_p <= after_c;
+      passed_u <= ~|place & (passed_p | passes);
+      passed_c <= passed_u;
+      passed_p <= passed_c;
+      fitted <= {fitted[0], |fit};
+    end
 
   always @* if (on) begin
     // A CTA would be placed where it does not fit, or on two SMs.
@@ -137,7 +178,15 @@ module channel_properties #(
     // An SM would be charged for a CTA that it does not get, or get one that it is not charged for.
     a_placed_cta_goes_out: assert (|place == (cta_valid & ~held));
     // The wrong SM would be charged.
-    goes_to_the_placed_sm: assert (~|place | right_sm | cta_sm >= S);
+    goes_to_the_placed_sm: assert (~|place | right_sm);
+    // A CTA would be sent to an SM that is not there.
+    goes_to_an_sm: assert (!cta_valid | cta_sm < S);
+    // An SM would get one CTA after the other while those beside it stay empty.
+    lanes_in_turn: assert (~|place | place == (candidates & ~(candidates - one)));
+    // A CTA would wait though there is room for it.
+    places_what_fits: assert (!passes | S % 3 != 0 & slice >= S % 3 & ~|later & |fitted & ~passed_p);
+    // A kernel would wait while others have the channel to themselves.
+    asked_for_in_its_turn: assert (!a | unasked + !asks_a <= 3 * (K - 1));
     // A held CTA would change on its way.
     held_cta_stays: assert (!held | cta_valid & cta_sm == held_sm & cta_slot == held_slot & cta_index == held_index & ~|place);
     // A CTA would run twice, or not at all.
@@ -150,6 +199,8 @@ module channel_properties #(
     idle_is_zero: assert (cta_valid | cta_sm == 0 & cta_slot == 0 & cta_id == 0 & cta_index == 0 & ~cta_type);
     // A lack of room would be counted where there was room.
     no_room_is_said_rightly: assert (!no_room | ~|fit & ~cta_valid);
+    // A lack of room would not be counted.
+    no_room_is_said: assert (!(looked_at & ~|fit) | no_room);
   end
   always @* if (on) begin
     // States without which a proof would say little.
@@ -157,5 +208,6 @@ module channel_properties #(
     reaches_held: cover (held & of_a);
     reaches_next: cover (a & index == 1 & cta_valid & ~of_a & K > 1 | K == 1 & cta_valid & of_a & index == 1);
     reaches_no_room: cover (no_room & a);
+    reaches_a_turn_that_passes: cover (S % 3 == 0 | S < 4 | passes);
   end
 endmodule

@@ -19,6 +19,13 @@ module cta_arbiter_lemmas #(
   input [8:0] regs,
   input [10:0] smem,
   input [1:0] asked_a,
+  input [1:0] looked_for_a, input [1:0] other_taken,
+  input [5:0] unasked,
+  input kern_ready,
+  input [8*G-1:0] after_p, input [8*G-1:0] after_u, input [8*G-1:0] after_c,
+  input passed_p, input passed_u, input passed_c,
+  input [1:0] fitted,
+  input began,
   input held,
   input [7:0] held_sm,
   input [LN-1:0] held_slot,
@@ -34,6 +41,13 @@ module cta_arbiter_lemmas #(
   input [7:0] held_sm_q,
   // design u_channel_@.u_phase:
   input [2:0] slice_q,
+  // design u_channel_@.u_picker:
+  input [7:0] low_p_q, input [7:0] low_u_q, input [7:0] low_c_q,
+  input [7:0] high_p_q, input [7:0] high_u_q, input [7:0] high_c_q,
+  input [7:0] past_low_q, input [7:0] past_high_q,
+  input [3:0] after_p_q, input [3:0] after_u_q, input [3:0] after_c_q,
+  input due_p_0_q, input due_u_0_q, input due_c_0_q,
+  input room_1_0_q, input room_2_0_q,
   // design u_channel_@.u_entry_%, each of K:
   input [K*LN-1:0] slot_q,
   input [K*8-1:0] id_q,
@@ -59,6 +73,25 @@ module cta_arbiter_lemmas #(
     has_slot = 0;
     for (e = 0; e < K; e = e + 1) has_slot[e] = active_q[e] & slot_q[e*LN +: LN] == slot;
   end
+  // Of a slice: the fours behind the one that its last CTA went to, low ones and high ones; all lanes behind that CTA's.
+  reg [7:0] low_past_p, high_past_p;
+  reg [8*G-1:0] beyond_p, beyond_u, beyond_c;
+  integer g;
+  always @* begin
+    {low_past_p, high_past_p} = 0;
+    for (g = 0; g < G; g = g + 1) begin
+      low_past_p[g] = |((low_p_q | high_p_q) & ((1 << g) - 1));
+      high_past_p[g] = low_past_p[g] | low_p_q[g];
+      beyond_p[8*g +: 4] = {4{low_past_p[g]}} | {4{low_p_q[g]}} & after_p_q;
+      beyond_p[8*g+4 +: 4] = {4{high_past_p[g]}} | {4{high_p_q[g]}} & after_p_q;
+      beyond_u[8*g +: 4] = {4{|((low_u_q | high_u_q) & ((1 << g) - 1))}} | {4{low_u_q[g]}} & after_u_q;
+      beyond_u[8*g+4 +: 4] = {4{|(low_u_q & ((2 << g) - 1) | high_u_q & ((1 << g) - 1))}} | {4{high_u_q[g]}} & after_u_q;
+      beyond_c[8*g +: 4] = {4{|((low_c_q | high_c_q) & ((1 << g) - 1))}} | {4{low_c_q[g]}} & after_c_q;
+      beyond_c[8*g+4 +: 4] = {4{|(low_c_q & ((2 << g) - 1) | high_c_q & ((1 << g) - 1))}} | {4{high_c_q[g]}} & after_c_q;
+    end
+  end
+  wire [15:0] last_p = {high_p_q, low_p_q}, last_u = {high_u_q, low_u_q}, last_c = {high_c_q, low_c_q};
+  localparam UNEVEN = S % 3 != 0;
   always @* if (on) begin
     entries_that_are_there: assert (~|((active_q | at_q | sel_c_q | sel_p_q | held_q) & ~all));
     at_one: assert (~|(at_q & (at_q - one)));
@@ -69,14 +102,30 @@ module cta_arbiter_lemmas #(
     a_is_in_one_entry: assert (a == |has_slot & ~|(has_slot & (has_slot - one)));
     held_alike: assert (held == |held_q & (~held | held_sm == held_sm_q));
     selected_was_asked: assert (~|(sel_c_q & has_slot) | asked_a[0]);
+    takes_while_an_entry_is_free: assert (kern_ready == |(all & ~active_q));
+    what_was_asked_is_selected: assert (!(a & looked_for_a[0]) | |(sel_c_q & active_q) | other_taken[0]);
+    what_was_asked_is_looked_at: assert (!(a & looked_for_a[1]) | |(sel_p_q & active_q) | |other_taken);
+    begins_with_a_selection: assert (began | ~|sel_p_q);
+    is_at_one: assert (!a | |at_q);
+    picked_one: assert (~|(last_p & (last_p - 1'b1)) & ~|(last_u & (last_u - 1'b1)) & ~|(last_c & (last_c - 1'b1)));
+    past_it: assert (!began | past_low_q == low_past_p & past_high_q == high_past_p);
+    after_it_at_p: assert (after_p == beyond_p);
+    after_it_at_u: assert (after_u == beyond_u);
+    after_it_at_c: assert (after_c == beyond_c);
+    passes_no_more: assert (!UNEVEN | ~|({passed_p, passed_u, passed_c} & {due_p_0_q, due_u_0_q, due_c_0_q}));
+    room_is_where_it_fits: assert (!UNEVEN | ~|({room_2_0_q, room_1_0_q} & ~fitted));
     looked_at_was_asked: assert (~|(sel_p_q & has_slot) | asked_a[1]);
   end
-  genvar i;
+  genvar i, j;
   generate
     for (i = 0; i < K; i = i + 1) begin : entry
       wire mine = on & has_slot[i];
       wire [31:0] left_i = {left_high_q[i*16 +: 16], left_low_q[i*16 +: 16]};
       wire [31:0] index_i = {index_high_q[i*16 +: 16], index_low_q[i*16 +: 16]};
+      for (j = 0; j < K; j = j + 1) begin : at
+        // Kernels between the one that was asked for last and A have three cycles each.
+        lemma waits_for_those_between (mine & at_q[j], unasked <= (i == j ? 0 : 3 * (K - 1 - (i + K - j) % K) + stay_q + 1));
+      end
       lemma fields_alike (mine, id_q[i*8 +: 8] == id & kind_q[i] == type & part_q[i*3 +: 3] == part);
       lemma needs_alike (mine, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
       lemma index_alike (mine, index_i == index);

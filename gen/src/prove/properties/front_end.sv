@@ -125,7 +125,7 @@ module front_end_properties #(
   reg [3:0] ends;
   reg [R-1:0] retires;
   reg b_goes;
-  reg in_order, its_own;
+  reg in_order, its_own, on_an_sm;
   integer k, c, e, r;
   always @* begin
     names_a = 0;
@@ -135,10 +135,12 @@ module front_end_properties #(
     b_goes = 0;
     in_order = 1;
     its_own = 1;
+    on_an_sm = 1;
     for (c = 0; c < C; c = c + 1) begin
       goes[c] = cta_valid_o[c] & a & ~a_done & cta_id_o[c*8 +: 8] == a_id;
       if (goes[c] & cta_index_o[c*32 +: 32] != placed) in_order = 0;
       if (goes[c] & (cta_type_o[c] != type | has_slot & cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
+      if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] >= S) on_an_sm = 0;
       if (cta_valid_o[c] & b & cta_id_o[c*8 +: 8] == b_id) b_goes = 1;
     end
     for (e = 0; e < 4; e = e + 1)
@@ -185,6 +187,8 @@ module front_end_properties #(
     never_more_than_the_grid: assert (!(|goes) | placed < grid);
     // A CTA would run as another kernel's.
     ctas_are_its_own: assert (its_own);
+    // A CTA would be sent to an SM that is not there.
+    ctas_go_to_an_sm: assert (on_an_sm);
     // A kernel would retire while its CTAs run.
     retires_when_all_have_ended: assert (!(|retires) | ended == grid);
     // A kernel that has ended would hold up those that wait for it.

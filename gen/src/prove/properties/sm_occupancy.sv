@@ -82,6 +82,22 @@ module sm_occupancy_properties #(
       quiet <= |placed | ends ? 0 : quiet + (quiet < 15);
     end
 
+  // Lanes that have an SM at P. A port keeps one completion of each slice: whether the last that it took was one of another SM than s, and how
+  // long ago it took one of s.
+  reg [8*G-1:0] there;
+  integer m;
+  always @* begin
+    there = 0;
+    for (m = 0; m < S; m = m + 1) if (phase == (m % 3 + 1) % 3) there[4 * (m / 12) + m % 4] = 1;
+  end
+  wire shares = free_valid_i[port] & free_sm_i[port*8 +: 8] % 3 == slice;
+  reg other;
+  reg [3:0] since;
+  always @(posedge clk_i) begin
+    other <= rst_ni & (shares & free_ready_o[port] ? ~ends : other);
+    since <= !rst_ni ? 15 : ends ? 0 : since + (since < 15);
+  end
+
   // The neighbours' promises, and a CTA of s that ends: what it had, once, a warp and a register at
   // least; the last one gives back the rest.
   wire [8*G-1:0] one = 1;
@@ -119,12 +135,16 @@ module sm_occupancy_properties #(
     shared_memory_within_limit: assert (smem <= SMEM);
     // A CTA would be placed where it does not fit, or may not go.
     fits_only_where_it_could: assert (~|(fits & ~could));
+    // A CTA would be placed on an SM that is not there.
+    fits_only_on_an_sm: assert (~|(fit_a_o & ~there) & (Q == 1 | ~|(fit_b_o & ~there)));
     // Two CTAs would be placed where there is room for one.
     both_only_where_both_fit: assert (!(&fits) | both);
     // An SM with room would stay empty.
     fits_wherever_it_could: assert (!settled | contested | fits == could);
     // One type would starve on an SM where both want the last room.
     contested_goes_in_turn: assert (!(settled & contested) | fits == (lane[0] ^ turn_before ? 2'b10 : 2'b01));
+    // A completion would never be taken, and its kernel never retire.
+    completion_makes_way: assert (!(shares & ~free_ready_o[port]) | other | since < 4);
     // Something would be placed before the array knows what is free.
     nothing_fits_after_reset: assert (age >= 4 | ~|fits);
   end

@@ -24,6 +24,7 @@ module sm_occupancy_lemmas #(
   input ends,
   input [5:0] ctas, input [7:0] warps, input [9:0] regs, input [12:0] smem,
   input [3:0] quiet,
+  input other, input [3:0] since,
   input [8*G-1:0] allow_a_1, input [8*G-1:0] allow_b_1,
   input [4*7-1:0] free_warps_i, input [4*9-1:0] free_regs_i, input [4*11-1:0] free_smem_i,
   // design u_phase:
@@ -138,6 +139,8 @@ module sm_occupancy_lemmas #(
     kept_amounts_are_right: assert (~kept | kept_warps >= 1 & kept_regs >= 1 & kept_warps <= WARPS & kept_regs <= REGS & kept_smem <= SMEM);
     kept_at_u: assert (kept_u_q[port] == kept_q[port*3 + u] & (~kept_u_q[port] | quad_u_q[port*4 +: 4] == quad_at_u));
     kept_not_for_long: assert (~kept | quiet <= (at_c ? 1 : at_p ? 2 : 3));
+    kept_since_it_came: assert (kept == (kept_q[port*3 + slice] & ~other) & (~kept | since <= (at_c ? 1 : at_p ? 2 : 3)));
+    not_charged_while_kept: assert (~(kept & at_u & since != 0) | ~p0 & ~p1);
     charged_at_once: assert (~(p0 | p1) | ~known | quiet == 0);
     nothing_at_first: assert (age >= 4 | ctas == 0 & ~kept & (~known | ~p0 & ~p1));
     nothing_on_an_empty_sm: assert (ctas == 0 ? warps == 0 & regs == 0 & smem == 0 : warps >= ctas & regs >= ctas);
