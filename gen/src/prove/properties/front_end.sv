@@ -23,6 +23,7 @@ module front_end_properties #(
   input [M-1:0] host_up_i,
   input [31:0] host_grid_i,
   input host_type_i,
+  input [2:0] host_part_i,
   input [6:0] host_warps_i,
   input [8:0] host_regs_i,
   input [10:0] host_smem_i,
@@ -111,12 +112,27 @@ module front_end_properties #(
     for (p = 0; p < 4; p = p + 1) assume (!done_valid_i[p] | done_sm_i[p*8 +: 8] % 4 == p & done_sm_i[p*8 +: 8] < S);
   end
 
+  // Whether w is in one partition, k, whichever that is; it was not, in the cycle before, nor was that being changed. A CTA that was on a
+  // channel then stays there.
+  (* anyconst *) wire [2:0] k;
+  reg member, changes, outside;
+  reg [C-1:0] stands;
+  wire rewrites = part_valid_i & part_id_i == k & part_word_i == w / 32;
+  always @(posedge clk_i) begin
+    if (!rst_ni) member <= 1;
+    else if (rewrites & part_ready_o) member <= part_mask_i[w % 32];
+    changes <= rst_ni & rewrites & ~part_ready_o;
+    outside <= rst_ni & ~member & ~changes;
+    stands <= rst_ni ? cta_valid_o & ~cta_ready_i : {C{1'b0}};
+  end
+
   // A, from its send to its retirement, and B, which names it or not.
   (* anyseq *) wire pick_a, pick_b;
   reg a, b, a_done, b_waits_for_a, named;
   reg [7:0] a_id, b_id;
   reg [31:0] grid, placed, ended;
   reg type;
+  reg [2:0] part;
   reg [LN-1:0] slot;
   reg has_slot;
   wire [7:0] distance = host_id_i - a_id - 8'd1;
@@ -125,21 +141,23 @@ module front_end_properties #(
   reg [3:0] ends;
   reg [R-1:0] retires;
   reg b_goes;
-  reg in_order, its_own, on_an_sm;
-  integer k, c, e, r;
+  reg in_order, its_own, on_an_sm, in_its_partition;
+  integer l, c, e, r;
   always @* begin
     names_a = 0;
     if (LANES == 0) names_a = distance < M ? host_up_i[distance % M] : 1'b0;
-    else for (k = 0; k < LANES; k = k + 1) if (host_up_valid_i[k] & host_up_id_i[8*k +: 8] == a_id) names_a = 1;
+    else for (l = 0; l < LANES; l = l + 1) if (host_up_valid_i[l] & host_up_id_i[8*l +: 8] == a_id) names_a = 1;
     goes = 0;
     b_goes = 0;
     in_order = 1;
     its_own = 1;
     on_an_sm = 1;
+    in_its_partition = 1;
     for (c = 0; c < C; c = c + 1) begin
       goes[c] = cta_valid_o[c] & a & ~a_done & cta_id_o[c*8 +: 8] == a_id;
       if (goes[c] & cta_index_o[c*32 +: 32] != placed) in_order = 0;
       if (goes[c] & (cta_type_o[c] != type | has_slot & cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
+      if (goes[c] & ~stands[c] & outside & part == k & cta_sm_o[c*8 +: 8] == w) in_its_partition = 0;
       if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] >= S) on_an_sm = 0;
       if (cta_valid_o[c] & b & cta_id_o[c*8 +: 8] == b_id) b_goes = 1;
     end
@@ -162,6 +180,7 @@ module front_end_properties #(
         a_id <= host_id_i;
         grid <= host_grid_i;
         type <= host_type_i;
+        part <= host_part_i;
         placed <= 0;
         ended <= 0;
       end
@@ -189,6 +208,8 @@ module front_end_properties #(
     ctas_are_its_own: assert (its_own);
     // A CTA would be sent to an SM that is not there.
     ctas_go_to_an_sm: assert (on_an_sm);
+    // A CTA would be placed outside its kernel's partition.
+    ctas_stay_in_their_partition: assert (in_its_partition);
     // A kernel would retire while its CTAs run.
     retires_when_all_have_ended: assert (!(|retires) | ended == grid);
     // A kernel that has ended would hold up those that wait for it.
@@ -203,6 +224,7 @@ module front_end_properties #(
     reaches_cta: cover (|(goes & cta_ready_i));
     reaches_retirement: cover (|retires & grid == 2);
     reaches_freed: cover (b_waits_for_a & a_done & b_goes);
+    reaches_a_partition: cover (|(goes & ~stands) & outside & part == k);
     reaches_both_types: cover (C == 1 | &cta_valid_o);
     reaches_out_of_order: cover (a & ~a_done & b & b_goes & placed == 0 & ~|goes);
   end

@@ -22,6 +22,10 @@ module front_end_lemmas #(
   input [7:0] a_id, input [7:0] b_id,
   input [31:0] grid, input [31:0] placed, input [31:0] ended,
   input type,
+  input [2:0] part,
+  input [2:0] watched__k,
+  input member, input changes, input outside,
+  input [C-1:0] stands,
   input [LN-1:0] slot,
   input has_slot,
   // beside kernel_scheduler:
@@ -48,6 +52,14 @@ module front_end_lemmas #(
   input [C*7-1:0] warps_1, input [C*7-1:0] warps_2,
   input [C*9-1:0] regs_1, input [C*9-1:0] regs_2,
   input [C*11-1:0] smem_1, input [C*11-1:0] smem_2,
+  input [7:0] lane,
+  input [8*((S+23)/24)-1:0] allow_a_1, input [8*((S+23)/24)-1:0] allow_b_1,
+  // beside sm_partitions:
+  input [7:0] partitions__s,
+  input [2:0] partitions__k,
+  input [1:0] partitions__phase,
+  input [C*3-1:0] partitions__part,
+  input partitions__member, input partitions__changes,
   // design u_scheduler.u_upstream:
   input [N-1:0] gathered_q,
   // design u_scheduler.u_window:
@@ -64,6 +76,7 @@ module front_end_lemmas #(
   // design u_table.u_entry_%, each of N:
   input [N*8-1:0] id_q,
   input [N*32-1:0] left_q,
+  input [N*3-1:0] table__part_q,
   input [N*7-1:0] warps_q, input [N*9-1:0] regs_q, input [N*11-1:0] smem_q,
   // design u_dispatch.u_arbiter.u_channel_0:
   input [3:0] c0__active_q,
@@ -73,6 +86,7 @@ module front_end_lemmas #(
   input [2:0] c0__slice_q,
   // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of K:
   input [K*LN-1:0] c0__slot_q, input [K*8-1:0] c0__id_q, input [K*1-1:0] c0__kind_q,
+  input [K*3-1:0] c0__part_q,
   input [K*7-1:0] c0__warps_q, input [K*9-1:0] c0__regs_q, input [K*11-1:0] c0__smem_q,
   input [K*16-1:0] c0__left_low_q, input [K*16-1:0] c0__left_high_q,
   input [K*16-1:0] c0__index_low_q, input [K*16-1:0] c0__index_high_q,
@@ -85,19 +99,24 @@ module front_end_lemmas #(
   input [2:0] c1__slice_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of K:
   input [K*LN-1:0] c1__slot_q, input [K*8-1:0] c1__id_q, input [K*1-1:0] c1__kind_q,
+  input [K*3-1:0] c1__part_q,
   input [K*7-1:0] c1__warps_q, input [K*9-1:0] c1__regs_q, input [K*11-1:0] c1__smem_q,
   input [K*16-1:0] c1__left_low_q, input [K*16-1:0] c1__left_high_q,
   input [K*16-1:0] c1__index_low_q, input [K*16-1:0] c1__index_high_q,
   input [K*1-1:0] c1__left_borrows_q, input [K*1-1:0] c1__last_q, input [K*1-1:0] c1__index_carries_q
 );
   // The same kernels and the same SM are watched by all.
-  always @* assume (w == s & pick_a == window__pick_a & pick_b == window__pick_b & pick_a == scheduler__pick_a);
+  always @* assume (w == s & w == partitions__s & watched__k == partitions__k & pick_a == window__pick_a & pick_b == window__pick_b & pick_a == scheduler__pick_a);
+
+  // SM w is picked from.
+  wire at_p = phase == (s % 3 + 1) % 3;
 
   // Every active kernel of the arbiters: those of channel 0, then those of channel 1.
   localparam E = 2 * K;
   wire [E-1:0] active, compares, picks, holds, carries, borrows, is_last, kind;
   wire [E*8-1:0] sm, id;
   wire [E*LN-1:0] slots;
+  wire [E*3-1:0] parts, compared_part;
   wire [E*27-1:0] needs, compared, picked;
   wire [E*32-1:0] left, index;
   genvar i, j, k;
@@ -108,6 +127,7 @@ module front_end_lemmas #(
         assign active[k] = c0__active_q[O], compares[k] = c0__sel_c_q[O], picks[k] = c0__sel_p_q[O], holds[k] = c0__held_q[O];
         assign carries[k] = c0__index_carries_q[O], borrows[k] = c0__left_borrows_q[O], is_last[k] = c0__last_q[O], kind[k] = c0__kind_q[O];
         assign sm[k*8 +: 8] = c0__held_sm_q, id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
+        assign parts[k*3 +: 3] = c0__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[2:0];
         assign needs[k*27 +: 27] = {c0__warps_q[O*7 +: 7], c0__regs_q[O*9 +: 9], c0__smem_q[O*11 +: 11]};
         assign compared[k*27 +: 27] = {warps_1[6:0], regs_1[8:0], smem_1[10:0]};
         assign picked[k*27 +: 27] = {warps_2[6:0], regs_2[8:0], smem_2[10:0]};
@@ -118,6 +138,7 @@ module front_end_lemmas #(
         assign active[k] = C == 2 & c1__active_q[O], compares[k] = c1__sel_c_q[O], picks[k] = c1__sel_p_q[O], holds[k] = C == 2 & c1__held_q[O];
         assign carries[k] = c1__index_carries_q[O], borrows[k] = c1__left_borrows_q[O], is_last[k] = c1__last_q[O], kind[k] = c1__kind_q[O];
         assign sm[k*8 +: 8] = c1__held_sm_q, id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
+        assign parts[k*3 +: 3] = c1__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[C*3-1 -: 3];
         assign needs[k*27 +: 27] = {c1__warps_q[O*7 +: 7], c1__regs_q[O*9 +: 9], c1__smem_q[O*11 +: 11]};
         assign compared[k*27 +: 27] = {warps_1[C*7-1 -: 7], regs_1[C*9-1 -: 9], smem_1[C*11-1 -: 11]};
         assign picked[k*27 +: 27] = {warps_2[C*7-1 -: 7], regs_2[C*9-1 -: 9], smem_2[C*11-1 -: 11]};
@@ -128,6 +149,8 @@ module front_end_lemmas #(
       lemma counts_rightly (on & active[k], left_k != 0 & borrows[k] == (left_k[15:0] == 0) & is_last[k] == (left_k == 1) & carries[k] == (index_k[15:0] == 16'hffff));
       // What an arbiter compares is what its kernel needs.
       lemma compares_its_needs (on & active[k] & compares[k], compared[k*27 +: 27] == needs[k*27 +: 27]);
+      lemma compares_its_part (on & active[k] & compares[k], compared_part[k*3 +: 3] == parts[k*3 +: 3]);
+      lemma picks_by_its_part (on & active[k] & picks[k] & parts[k*3 +: 3] == watched__k & outside & at_p, k < K ? ~allow_a_1[lane] : ~allow_b_1[lane]);
       lemma picks_by_its_needs (on & active[k] & picks[k], picked[k*27 +: 27] == needs[k*27 +: 27]);
     end
   endgenerate
@@ -165,6 +188,9 @@ module front_end_lemmas #(
   end
   always @* if (on) begin
     in_step: assert ((c0__slice_q ^ first) == (first << phase) & (C == 1 | (c1__slice_q ^ first) == (first << phase)));
+    partitions_in_step: assert (partitions__phase == phase);
+    member_alike: assert (partitions__member == member & partitions__changes == changes);
+    stands_alike: assert (stands[0] == |holds[K-1:0] & (C == 1 | stands[C-1] == |holds[E-1:K]));
     ctas_add_up: assert (ctas == all_ctas);
     warps_add_up: assert (warps == all_warps);
     registers_add_up: assert (regs == all_regs);
@@ -202,7 +228,7 @@ module front_end_lemmas #(
         for (e = 0; e < E; e = e + 1) begin
           has[e] = active[e] & slots[e*LN +: LN] == i;
           wrong[e] = has[e] & (e >= K) != at;
-          unlike[e] = has[e] & (needs_i != needs[e*27 +: 27] | id_i != id[e*8 +: 8] | table__type[i] != kind[e]);
+          unlike[e] = has[e] & (needs_i != needs[e*27 +: 27] | table__part_q[i*3 +: 3] != parts[e*3 +: 3] | id_i != id[e*8 +: 8] | table__type[i] != kind[e]);
           if (has[e]) rest = rest | left[e*32 +: 32];
           if (has[e]) next = next | index[e*32 +: 32];
         end
@@ -217,7 +243,7 @@ module front_end_lemmas #(
       lemma those_on_w_are_out (on, on_w_i <= out_i & on_w_i <= CTAS);
       lemma none_is_out_before (on, handed | out_i == 0);
       lemma left_is_to_come_or_out (on & handed, {1'b0, left_i} == {1'b0, rest} + {1'b0, out_i});
-      lemma a_is_held (on & mine_a, held[i] & id_i == a_id & table__type[i] == type);
+      lemma a_is_held (on & mine_a, held[i] & id_i == a_id & table__type[i] == type & table__part_q[i*3 +: 3] == part);
       lemma a_has_ended_but_for_the_rest (on & mine_a, {1'b0, left_i} + {1'b0, ended} == {1'b0, grid});
       lemma a_is_placed_but_for_the_rest (on & mine_a, handed ? {1'b0, placed} + {1'b0, rest} == {1'b0, grid} & (~|has | next == placed) : placed == 0 & left_i == grid);
       lemma a_has_ended (on & mine_a & ended == grid, running[i] & left_i == 0);
