@@ -126,6 +126,17 @@ module front_end_properties #(
     stands <= rst_ni ? cta_valid_o & ~cta_ready_i : {C{1'b0}};
   end
 
+  // Completions of one slice wait for each other on their port: whether the last that was taken there was one of another SM than w, and how
+  // long ago one of w was.
+  wire shares = done_valid_i[w % 4] & done_sm_i[8 * (w % 4) +: 8] % 3 == w % 3;
+  wire finishes = shares & done_ready_o[w % 4] & done_sm_i[8 * (w % 4) +: 8] == w;
+  reg other;
+  reg [3:0] since;
+  always @(posedge clk_i) begin
+    other <= rst_ni & (shares & done_ready_o[w % 4] ? ~finishes : other);
+    since <= !rst_ni ? 15 : finishes ? 0 : since + (since < 15);
+  end
+
   // A, from its send to its retirement, and B, which names it or not.
   (* anyseq *) wire pick_a, pick_b;
   reg a, b, a_done, b_waits_for_a, named;
@@ -210,6 +221,8 @@ module front_end_properties #(
     ctas_go_to_an_sm: assert (on_an_sm);
     // A CTA would be placed outside its kernel's partition.
     ctas_stay_in_their_partition: assert (in_its_partition);
+    // A completion would never be taken, and its kernel never retire.
+    completion_makes_way: assert (w >= S | !(shares & ~done_ready_o[w % 4]) | other | since < 4);
     // A kernel would retire while its CTAs run.
     retires_when_all_have_ended: assert (!(|retires) | ended == grid);
     // A kernel that has ended would hold up those that wait for it.

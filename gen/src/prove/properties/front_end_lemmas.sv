@@ -26,6 +26,7 @@ module front_end_lemmas #(
   input [2:0] watched__k,
   input member, input changes, input outside,
   input [C-1:0] stands,
+  input other, input [3:0] since,
   input [LN-1:0] slot,
   input has_slot,
   // beside kernel_scheduler:
@@ -34,6 +35,8 @@ module front_end_lemmas #(
   input scheduler__a, input scheduler__a_done, input scheduler__a_runs,
   input [N-1:0] scheduler__a_slot,
   input [7:0] scheduler__a_id,
+  input scheduler__disp_valid_o, input scheduler__disp_ready_i,
+  input [R-1:0] scheduler__ret_valid_i, input [R-1:0] scheduler__ret_ready_o,
   // beside window:
   input [N-1:0] waiting, input [N-1:0] window__running,
   input window__pick_a, input window__pick_b,
@@ -45,7 +48,20 @@ module front_end_lemmas #(
   input wrong_before,
   // beside kernel_table:
   input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] table__type,
+  input table__disp_valid_i,
+  input [C-1:0] next_valid_o, input [C-1:0] next_ready_i,
+  input [R-1:0] table__ret_valid_o, input [R-1:0] table__ret_ready_i,
+  // beside cta_arbiter:
+  input [C-1:0] kern_valid_i, input [C-1:0] kern_ready_o,
+  input [C-1:0] need_valid_o, input [C*3-1:0] need_part_o,
+  input [8*((S+23)/24)-1:0] fit_a_i, input [8*((S+23)/24)-1:0] fit_b_i,
+  input [8*((S+23)/24)-1:0] place_a_o, input [8*((S+23)/24)-1:0] place_b_o,
   // beside sm_occupancy:
+  input [C-1:0] need_valid_i,
+  input [8*((S+23)/24)-1:0] allow_a_i, input [8*((S+23)/24)-1:0] allow_b_i,
+  input [8*((S+23)/24)-1:0] fit_a_o, input [8*((S+23)/24)-1:0] fit_b_o,
+  input [8*((S+23)/24)-1:0] place_a_i, input [8*((S+23)/24)-1:0] place_b_i,
+  input occupancy__other, input [3:0] occupancy__since,
   input [7:0] s,
   input [1:0] phase,
   input [5:0] ctas, input [7:0] warps, input [9:0] regs, input [12:0] smem,
@@ -58,7 +74,8 @@ module front_end_lemmas #(
   input [7:0] partitions__s,
   input [2:0] partitions__k,
   input [1:0] partitions__phase,
-  input [C*3-1:0] partitions__part,
+  input [C*3-1:0] part_i, input [C*3-1:0] partitions__part,
+  input [8*((S+23)/24)-1:0] allow_a_o, input [8*((S+23)/24)-1:0] allow_b_o,
   input partitions__member, input partitions__changes,
   // design u_scheduler.u_upstream:
   input [N-1:0] gathered_q,
@@ -188,6 +205,14 @@ module front_end_lemmas #(
   end
   always @* if (on) begin
     in_step: assert ((c0__slice_q ^ first) == (first << phase) & (C == 1 | (c1__slice_q ^ first) == (first << phase)));
+    // What a part gives is what the next one gets: else both would keep their promises, and nothing go from one to the other.
+    dispatch_is_joined: assert (scheduler__disp_ready_i & table__disp_valid_i == scheduler__disp_valid_o);
+    queues_are_joined: assert (kern_valid_i == next_valid_o & next_ready_i == kern_ready_o);
+    needs_are_joined: assert (need_valid_i == need_valid_o & part_i == need_part_o);
+    lanes_are_joined: assert ({allow_a_i, allow_b_i} == {allow_a_o, allow_b_o} & {fit_a_i, fit_b_i} == {fit_a_o, fit_b_o}
+      & {place_a_i, place_b_i} == {place_a_o, place_b_o});
+    retirement_is_joined: assert (scheduler__ret_valid_i == table__ret_valid_o & table__ret_ready_i == scheduler__ret_ready_o);
+    completions_alike: assert (other == occupancy__other & since == occupancy__since);
     partitions_in_step: assert (partitions__phase == phase);
     member_alike: assert (partitions__member == member & partitions__changes == changes);
     stands_alike: assert (stands[0] == |holds[K-1:0] & (C == 1 | stands[C-1] == |holds[E-1:K]));
