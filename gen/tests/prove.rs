@@ -289,6 +289,47 @@ fn fails(spec: BlockSpec, depth: usize, [module, from, to]: [&str; 3], name: &st
     assert!(failed.iter().any(|f| f.contains(name)), "{name} does not fail, but: {failed:?}");
 }
 
+/// With all `faults` in it, the property `name` fails within `depth` cycles: it sees them without lemmas.
+fn noticed(spec: BlockSpec, depth: usize, faults: &[[&str; 3]], name: &str) {
+    let design =
+        faults.iter().fold(design(spec), |design, [module, from, to]| broken_in(design, module, from, to));
+    let options = ProveOptions { unbounded: false, ..options(depth, 0) };
+    let report = prove::prove_design(spec, &design, &options).unwrap_or_else(|e| panic!("{e}"));
+    let fails = |p: &prove::PropertyResult| p.name == name && matches!(p.verdict, Verdict::Fails { .. });
+    assert!(report.properties.iter().any(fails), "{name} does not fail: {report:#?}");
+}
+
+/// Nothing would ever go on: the window is full, and stays so.
+#[test]
+fn a_full_window_that_takes_no_retirement_is_noticed() {
+    let faults = [
+        ["window_matrix", "assign ret_ready_0_o = 1'h1;", "assign ret_ready_0_o = ~full_o;"],
+        ["window_matrix", "assign asked_0 = ret_valid_0_i;", "assign asked_0 = ret_valid_0_i & ~full_o;"],
+        ["window_matrix", "(ret_valid_0_i & (~", "((ret_valid_0_i & ~full_o) & (~"],
+    ];
+    noticed(spec("window_matrix", |r| r.retire_ports = 1), 6, &faults, "takes_retirements");
+}
+
+#[test]
+fn an_arbiter_that_fills_the_first_lane_first_is_noticed() {
+    let faults = [
+        ["lane_quad", "assign open = (own_i & (|after)) ? after : req_i;", "assign open = req_i;"],
+        ["lane_quad", "assign next_o = earlier;", "assign next_o = 4'h0;"],
+    ];
+    noticed(spec("cta_arbiter_single", |r| r.sms = 12), 7, &faults, "lanes_in_turn");
+}
+
+/// All kernels would run in partition 0.
+#[test]
+fn a_front_end_that_loses_the_partition_is_noticed() {
+    if !long() {
+        eprintln!("only with WINDLASS_LONG=1: it shows after eight cycles of a whole front end");
+        return;
+    }
+    let fault = ["front_end_m", ".ins_part_i(host_part_i)", ".ins_part_i(3'h0)"];
+    noticed(front_end(|_| {}), 8, &[fault], "ctas_stay_in_their_partition");
+}
+
 /// The lemma that ties the row to what was asked sees it first.
 #[test]
 fn a_window_that_forgets_a_dependency_is_noticed() {
@@ -383,5 +424,8 @@ fn larger_sizes() {
     proved_from_end_to_end(front_end(|r| r.window = WindowKind::List), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.arbiter = ArbiterKind::Single), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.encoding = Encoding::Mask), &patient(2, 0));
+    // No power of two: there are numbers of slots that are none.
+    proved(spec("window_matrix", slots(24)), &patient(1, 0));
+    proved(spec("kernel_scheduler", slots(24)), &patient(1, 0));
     proved(spec("window_matrix", slots(32)), &patient(1, 0));
 }
