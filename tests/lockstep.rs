@@ -424,7 +424,8 @@ fn a_grid_of_a_million_ctas_ends() {
     };
     let models = vec![("model".to_string(), spec.model()), ("verilog".to_string(), verilated(spec))];
     let mut lockstep = Lockstep::new(models).unwrap_or_else(|e| panic!("{e}"));
-    let cycles = u64::from(grid) + 60;
+    // With 8 SMs one turn in nine passes.
+    let cycles = u64::from(grid) / 8 * 9 + 60;
     let started = std::time::Instant::now();
     lockstep.run(&mut stimulus, cycles).unwrap_or_else(|e| panic!("{e}"));
     let Marathon { placed, ended, retired, .. } = stimulus;
