@@ -57,14 +57,13 @@ mod tests {
     use crate::runtime::error::Cause;
     use crate::runtime::memory::ElementKind;
 
+    /// Bytes of one buffer.
+    fn part(offset: u64, bytes: u64) -> Bytes {
+        Bytes { buffer: BufferId { index: 3, unique: 9 }, element: ElementKind::U8, offset, bytes }
+    }
+
     #[test]
     fn what_is_written_anew_is_cut_out() {
-        let part = |offset, bytes| Bytes {
-            buffer: BufferId { index: 3, unique: 9 },
-            element: ElementKind::U8,
-            offset,
-            bytes,
-        };
         let mut poison = Poison::default();
         let failure = |ticket, kernel: &str| {
             let cause = Cause::Returned("no".into());
@@ -85,12 +84,6 @@ mod tests {
 
     #[test]
     fn neighbours_of_one_cause_are_one_range() {
-        let part = |offset, bytes| Bytes {
-            buffer: BufferId { index: 0, unique: 1 },
-            element: ElementKind::U8,
-            offset,
-            bytes,
-        };
         let cause = Cause::Returned("no".into());
         let [a, b] =
             [1, 2].map(|n| Arc::new(Failure { ticket: Ticket(n), kernel: "k".into(), cause: cause.clone() }));
