@@ -17,6 +17,7 @@ pub use access::{
     ADDRESS_LIMIT, Access, Buffer, Class, Error, Hazard, Inserted, MAX_SEGMENTS, Shared, Slot, Slots,
     UnknownRange, WINDOW,
 };
+pub use memory::{MAX_REGIONS, REGION_BYTES};
 pub use simd::Isa;
 
 use alloc::{boxed::Box, vec::Vec};

@@ -6,8 +6,10 @@
 use crate::access::{ADDRESS_LIMIT, Access, Buffer, Error, MAX_SEGMENTS, Shared, Target, UnknownRange};
 use alloc::{boxed::Box, vec, vec::Vec};
 
-const REGION_BYTES: u64 = 1 << 32;
-const MAX_REGIONS: usize = u16::MAX as usize;
+/// Bytes that one region holds: a larger buffer takes several.
+pub const REGION_BYTES: u64 = 1 << 32;
+/// Regions that an engine has room for: as many buffers, where none is larger than a region.
+pub const MAX_REGIONS: usize = u16::MAX as usize;
 /// Entries of the cache from addresses to regions; a power of two.
 const CACHE: usize = 1024;
 /// Addresses that share their upper bits share a cache entry: CUDA aligns allocations to 256 bytes.

@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use windlass_hazards::{Config, Engine, MAX_SEGMENTS};
+use windlass_hazards::{Config, Engine, MAX_REGIONS, MAX_SEGMENTS, REGION_BYTES};
 
 /// Which launch of a runtime: they are numbered in program order, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -286,11 +286,6 @@ impl Builder {
 const FIRST_ADDRESS: u64 = 1 << 20;
 const ALIGNMENT: u64 = 256;
 
-/// What the hazard engine has room for: buffers, or parts of them.
-const REGIONS: u64 = 65_535;
-/// The most that one region holds.
-const REGION_BYTES: u64 = 1 << 32;
-
 /// How often a host access that waits asks whether the scheduler's thread still lives.
 const IS_IT_GONE: Duration = Duration::from_millis(100);
 
@@ -403,8 +398,8 @@ impl Runtime {
         let memory = memory.map_err(|reason| Error::OutOfMemory { bytes, reason })?;
         let mut news = self.shared.news();
         let regions = news.regions + bytes.div_ceil(REGION_BYTES);
-        if regions > REGIONS {
-            return Err(Error::TooManyBuffers { most: REGIONS });
+        if regions > MAX_REGIONS as u64 {
+            return Err(Error::TooManyBuffers { most: MAX_REGIONS as u64 });
         }
         news.regions = regions;
         let free = news.free.pop();

@@ -1,5 +1,6 @@
 //! The scheduler's thread: hazards, the window, who starts next, what a failure spoils.
 
+use super::Ticket;
 use super::check::{Finding, MOST_FINDINGS};
 use super::cpu::message as panic_message;
 use super::error::{Cause, Failure, Failures};
@@ -10,7 +11,6 @@ use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
 use super::signal::{PATIENCE, Signal, pause};
-use super::{REGION_BYTES, Ticket};
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use windlass_hazards::{Access as Range, Buffer as Handle, Engine, Slot};
+use windlass_hazards::{Access as Range, Buffer as Handle, Engine, REGION_BYTES, Slot};
 
 /// Launches that are not worth their cache lines: where a scheduler that has just taken some finds fewer, it lets them gather, for else
 /// each launch's lines would go to and fro between the two processors.
