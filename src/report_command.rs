@@ -139,7 +139,8 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     let mut speedups: Vec<Speedups> = streams.iter().map(table).collect();
     // The policies that no hardware decides are the same for every design: also the software window, as large as the largest of hardware.
     let software_slots = args.slots.iter().copied().max().unwrap_or(1);
-    let mut others = policies(&["serial", "streams", "graph", "graph-cached", "ideal"].map(String::from))?;
+    let mut others =
+        policies(&["serial", "queue", "streams-ace", "graph", "graph-cached", "ideal"].map(String::from))?;
     let mut arbiters: Vec<Option<ArbiterKind>> =
         options::arbiters(&options::distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
     if arbiters.is_empty() {

@@ -284,7 +284,7 @@ fn cosim_names_what_it_does_not_know() {
     fails(
         &["cosim", "--policy", "magic"],
         2,
-        &["no policy `magic`", "serial, streams, graph, graph-cached, window, ideal"],
+        &["no policy `magic`", "serial, queue, streams-ace, graph, graph-cached, window, ideal"],
     );
     fails(&["cosim", "--gpu", "rtx9999"], 2, &["rtx9999", "rtx3070"]);
     fails(&["cosim", "brax"], 2, &["brax: No such file", "built in: brax-v1-ant-b256, mix-pipeline"]);
@@ -387,7 +387,7 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
         .sum();
     assert!(total > 1000.0 && (total - sum).abs() < 1.0, "total {total}, sum of the modules {sum}");
     assert_eq!(design["latencies"][0]["cycles"]["median"], 1.0);
-    assert!(value["speedups"][0]["rows"].as_array().is_some_and(|rows| rows.len() == 6));
+    assert!(value["speedups"][0]["rows"].as_array().is_some_and(|rows| rows.len() == 7));
     let names: Vec<String> = files(directory.path()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["report.html", "report.json", "report.md", "report.txt"]);
     assert_eq!(
@@ -527,7 +527,7 @@ fn report_takes_several_traces_and_folders() {
     assert!(
         value["speedups"]
             .as_array()
-            .is_some_and(|all| all.iter().all(|s| s["rows"].as_array().is_some_and(|r| r.len() == 6)))
+            .is_some_and(|all| all.iter().all(|s| s["rows"].as_array().is_some_and(|r| r.len() == 7)))
     );
     let latencies = value["designs"][0]["latencies"].as_array().expect("an array");
     assert!(

@@ -156,7 +156,7 @@ fn results_are_complete_and_say_what_to_build() {
     let output = small(traces.path(), out.path(), &["--json", "--sms", "8,16"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(report["format_version"], 1);
+    assert_eq!(report["format_version"], 2);
     let points = report["points"].as_array().expect("an array");
     let names: Vec<String> =
         points.iter().map(|p| format!("{} {} {}", p["sms"], p["slots"], p["arbiter"])).collect();
@@ -173,7 +173,14 @@ fn results_are_complete_and_say_what_to_build() {
     assert_eq!(names, expected);
     for point in points {
         assert!(point["speedup"].as_f64().is_some_and(|s| s > 0.5), "{point}");
-        assert_eq!(point["runs"].as_array().map(Vec::len), Some(2));
+        let runs = point["runs"].as_array().expect("an array");
+        assert_eq!(runs.len(), 2);
+        for run in runs {
+            let cycles = |name: &str| run[name].as_f64().expect("a number");
+            let over_queue = cycles("queue_cycles") / cycles("window_cycles");
+            assert!((run["over_queue"].as_f64().expect("a number") - over_queue).abs() < 1e-6, "{run}");
+            assert!(cycles("queue_cycles") < cycles("serial_cycles"), "{run}");
+        }
         assert!(point["cycles_per_kernel"].as_f64().is_some_and(|c| c > 0.0), "{point}");
         assert!(point["cost"].is_null() && point["front_area"] == false);
     }
@@ -186,7 +193,7 @@ fn results_are_complete_and_say_what_to_build() {
         let fastest = advice["fastest"].as_u64().expect("a place") as usize;
         assert_eq!(points[fastest]["sms"], sms);
         let best = |p: &&serde_json::Value| {
-            p["sms"] == sms && p["speedup"].as_f64() > points[fastest]["speedup"].as_f64()
+            p["sms"] == sms && p["over_queue"].as_f64() > points[fastest]["over_queue"].as_f64()
         };
         assert!(!points.iter().any(|p| best(&p)));
     }

@@ -1,6 +1,6 @@
 //! From a kernel stream to a program that really runs: how long its CTAs work, by a GPU's profile.
 
-use crate::device::work::{self, CtaWork, UNITS_PER_CYCLE};
+use crate::device::work::{self, CtaWork};
 use crate::policy::Stream;
 use crate::profile::{Profile, ProfileError};
 use thiserror::Error;
@@ -46,11 +46,6 @@ fn nanoseconds(profile: &Profile, cycles: u64) -> u64 {
     (u128::from(cycles) * 1000 / u128::from(profile.clock_mhz.max(1))) as u64
 }
 
-/// Cycles of one CTA with a pipe to itself.
-fn alone(cta: &CtaWork) -> u64 {
-    cta.floor.max(cta.work / UNITS_PER_CYCLE)
-}
-
 fn work_of(profile: &Profile, kernel: &Kernel, cta: &CtaWork) -> Work {
     // A GPU computes on its ordinary lanes, also what is meant for the matrix units: as long as those would take.
     let flops = match kernel.kind {
@@ -63,7 +58,7 @@ fn work_of(profile: &Profile, kernel: &Kernel, cta: &CtaWork) -> Work {
     };
     let threads = u128::from(cta.ctas) * u128::from(kernel.threads().max(1));
     Work {
-        cta_ns: nanoseconds(profile, alone(cta)),
+        cta_ns: nanoseconds(profile, cta.cycles(1)),
         fma_per_thread: u32::try_from(flops / (2 * threads)).unwrap_or(u32::MAX),
         least_ns: if kernel.dur_ns.is_some() { nanoseconds(profile, cta.floor) } else { 0 },
     }
@@ -74,9 +69,7 @@ fn estimate(profile: &Profile, cta: &CtaWork) -> Estimate {
     let resident = work::limits(profile).into_iter().zip(cta.needs).map(fits).min().unwrap_or(1).max(1);
     let per_sm = cta.ctas.div_ceil(profile.sms.into());
     let together = per_sm.min(resident.into());
-    // Those on one SM share its pipe; the floor is each one's own.
-    let wave = cta.floor.max(cta.work.saturating_mul(together) / UNITS_PER_CYCLE);
-    let cycles = wave.saturating_mul(per_sm.div_ceil(together));
+    let cycles = cta.cycles(together).saturating_mul(per_sm.div_ceil(together));
     let room = f64::from(profile.sms) * f64::from(resident);
     Estimate { ns: nanoseconds(profile, cycles) as f32, share: (cta.ctas as f64 / room).min(1.0) as f32 }
 }

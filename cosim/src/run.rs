@@ -58,6 +58,9 @@ pub struct CoSimulation {
     pub fifo_depth: usize,
     /// `window`: the host pays a driver launch for every packet, instead of writing into a user-mode queue.
     pub driver_launch: bool,
+    /// `window` and `queue`: nanoseconds from the end of a kernel's last CTA until the hardware takes notice, as where what the kernel
+    /// wrote must first be seen by all SMs. The gaps of streams and the edges of graphs have theirs in them.
+    pub kernel_end_ns: u64,
     /// Slots W of the software window, for `streams`; at least 1.
     pub software_slots: usize,
     /// CUDA streams, and host threads, for `streams`; at least 1.
@@ -84,6 +87,7 @@ impl CoSimulation {
             partitions: Partitions::default(),
             fifo_depth: 64,
             driver_launch: false,
+            kernel_end_ns: 0,
             software_slots: scheduler.window().slots(),
             streams: 8,
             poll_events: false,
@@ -169,6 +173,7 @@ impl CoSimulation {
                     },
                     fifo_depth: self.fifo_depth,
                     driver_launch: self.driver_launch,
+                    kernel_end_ns: self.kernel_end_ns,
                 },
                 software_slots: self.software_slots,
                 streams: self.streams,
@@ -177,6 +182,11 @@ impl CoSimulation {
             },
             recordings,
         })
+    }
+
+    /// [`Self::kernel_end_ns`] in cycles.
+    fn kernel_end(&self) -> u64 {
+        self.profile.cycles(self.kernel_end_ns)
     }
 
     fn machine<'a>(&self, stream: &'a Stream, policy: &'static str) -> Result<Machine<'a>, SimError> {
@@ -191,6 +201,9 @@ impl CoSimulation {
     fn host(&self, policy: Policy, stream: &Stream) -> Result<Option<Box<dyn Host>>, SimError> {
         Ok(Some(match policy {
             Policy::Serial => Box::new(SerialHost::new(&self.profile)),
+            Policy::Queue => {
+                Box::new(SerialHost::queue(&self.profile, self.driver_launch, self.kernel_end()))
+            }
             Policy::Streams => {
                 let option = |option, got| {
                     let checked = NonZeroUsize::new(got).filter(|got| got.get() <= MAX_STREAMS);
@@ -234,6 +247,7 @@ impl CoSimulation {
             params,
             fifo_depth: self.fifo_depth,
             driver_launch: self.driver_launch,
+            kernel_end: self.kernel_end(),
             rule: self.rule,
             step: self.step,
         };
@@ -392,6 +406,8 @@ pub struct SchedulerReport {
     pub fifo_depth: usize,
     /// The host pays a driver launch for every packet.
     pub driver_launch: bool,
+    /// Nanoseconds from the end of a kernel's last CTA until the hardware takes notice.
+    pub kernel_end_ns: u64,
 }
 
 /// One policy's numbers.
@@ -469,7 +485,7 @@ impl RunReport {
         let s = &self.scheduler;
         let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}, dispatcher {}; streams: {} slots, {} streams{}\n",
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}{}, dispatcher {}; streams: {} slots, {} streams{}\n",
             self.trace,
             self.kernels,
             self.ctas,
@@ -485,6 +501,11 @@ impl RunReport {
             s.encoding,
             s.fifo_depth,
             if s.driver_launch { " with driver launches" } else { "" },
+            if s.kernel_end_ns > 0 {
+                format!(", kernels end {} ns late", s.kernel_end_ns)
+            } else {
+                String::new()
+            },
             s.engine.as_deref().unwrap_or("not run"),
             self.software_slots,
             self.streams,
@@ -532,6 +553,7 @@ impl RunReport {
             "both types",
             "CTA slots",
             "warps",
+            "memory",
             "CTAs/cycle",
         ];
         let mut rows = vec![titles.map(String::from).to_vec()];
@@ -547,6 +569,7 @@ impl RunReport {
                 percent(p.occupancy.both_types),
                 percent(p.occupancy.cta_slots),
                 percent(p.occupancy.warps),
+                percent(p.occupancy.memory),
                 placed.unwrap_or_else(|| "-".into()),
             ]);
         }

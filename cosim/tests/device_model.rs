@@ -12,18 +12,13 @@ use windlass_cosim::profile::{Profile, ProfileError};
 use windlass_cosim::real;
 use windlass_rtl::front_end::CtaType;
 use windlass_rtl::params::WindowKind;
-use windlass_runtime::ktrace::KernelType;
+use windlass_runtime::ktrace::{Kernel, KernelType};
 
-/// A CTA of `cycles` cycles of pipe work that takes `warps` warps and nothing else of note.
+/// CTAs of `cycles` cycles of work on their type's pipe, for COPY that to memory, with `warps` warps and nothing else of note.
 fn work(kind: KernelType, ctas: u64, cycles: u64, warps: u32) -> CtaWork {
-    CtaWork {
-        kind,
-        ctas,
-        needs: [1, warps, warps * 32, 0, 0],
-        work: cycles * UNITS_PER_CYCLE,
-        floor: 1,
-        partition: ALL_SMS,
-    }
+    let units = cycles * UNITS_PER_CYCLE;
+    let (compute, memory) = if kind == KernelType::Copy { (0, units) } else { (units, 0) };
+    CtaWork { kind, ctas, needs: [1, warps, warps * 32, 0, 0], compute, memory, floor: 1, partition: ALL_SMS }
 }
 
 fn one_sm() -> Profile {
@@ -81,8 +76,30 @@ fn different_types_do_not_slow_each_other() {
 }
 
 #[test]
+fn all_types_share_the_memory() {
+    let memory = |kind| CtaWork { compute: 0, memory: 300 * UNITS_PER_CYCLE, ..work(kind, 1, 0, 1) };
+    let works = [KernelType::Simt, KernelType::Tensor, KernelType::Copy].map(memory);
+    let (ends, device) = run(&one_sm(), works.to_vec());
+    // 300 cycles each, and not one of them saved; the pipe is busy from the first CTA's first cycle on.
+    // Ends are in whole cycles, so that one may be lost.
+    assert_eq!(ends[2], 902);
+    let memory = device.occupancy(902).memory;
+    assert!((0.99..1.0).contains(&memory), "{memory}");
+}
+
+#[test]
+fn computing_and_moving_go_on_at_the_same_time() {
+    let both = CtaWork { memory: 70 * UNITS_PER_CYCLE, ..work(KernelType::Simt, 1, 100, 1) };
+    let copy = work(KernelType::Copy, 1, 60, 1);
+    // Alone, the larger of both.
+    assert_eq!(run(&one_sm(), vec![both.clone()]).0, [101]);
+    // The copy comes a cycle later and takes 60 of memory at half the rate; then 9 are left of the 70, and end after 130 cycles.
+    assert_eq!(run(&one_sm(), vec![both, copy]).0, [131, 122]);
+}
+
+#[test]
 fn the_floor_is_not_shared() {
-    let light = CtaWork { work: UNITS_PER_CYCLE, floor: 1000, ..work(KernelType::Simt, 8, 1, 1) };
+    let light = CtaWork { compute: UNITS_PER_CYCLE, floor: 1000, ..work(KernelType::Simt, 8, 1, 1) };
     let (ends, _) = run(&one_sm(), vec![light]);
     assert_eq!(ends, [1 + 7 + 1000]);
 }
@@ -258,19 +275,27 @@ fn a_cta_that_fits_nowhere_names_kernel_and_resource() {
 }
 
 #[test]
-fn the_roofline_takes_the_larger_of_flops_and_bytes() {
+fn flops_and_bytes_are_work_of_two_pipes() {
     let profile = profile();
     let mut k = kernel("k", 10, &[], &[]);
     k.flops = 10 * 256 * 7000;
-    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 7000 * UNITS_PER_CYCLE);
+    let cycles = |k: &Kernel| {
+        let work = CtaWork::new(&profile, k, 0).expect("fits");
+        [work.compute, work.memory].map(|units| units / UNITS_PER_CYCLE)
+    };
+    assert_eq!(cycles(&k), [7000, 0]);
     k.kind = KernelType::Tensor;
-    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 3500 * UNITS_PER_CYCLE);
+    assert_eq!(cycles(&k), [3500, 0]);
     k.kind = KernelType::Copy;
-    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 0);
+    assert_eq!(cycles(&k), [0, 0]);
     // All SMs together move 448 GB/s: 448 bytes in a nanosecond, 1.725 cycles.
     k.grid = [46, 1, 1];
     k.reads = vec![windlass_runtime::ktrace::Segment { addr: 0, bytes: 448_000 }];
-    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").work, 1725 * UNITS_PER_CYCLE);
+    assert_eq!(cycles(&k), [0, 1725]);
+    k.kind = KernelType::Simt;
+    k.flops = 46 * 256 * 7000;
+    assert_eq!(cycles(&k), [7000, 1725]);
+    assert_eq!(CtaWork::new(&profile, &k, 0).expect("fits").cycles(2), 14000);
 }
 
 #[test]
@@ -292,15 +317,17 @@ proptest! {
     /// Stepping cycle by cycle and jumping from event to event see the same CTAs at the same times.
     #[test]
     fn stepping_and_jumping_are_the_same(
-        kernels in prop::collection::vec((0..3usize, 1..120u64, 0..4000u64, 1..9u32, 1..900u64), 1..12),
+        kernels in prop::collection::vec((0..3usize, 1..120u64, 0..4000u64, 0..4000u64, 1..9u32, 1..900u64), 1..12),
         sms in 1..6u32,
     ) {
         let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
+        let tenths = |n: u64| n * (UNITS_PER_CYCLE / 10) + n % 7;
         let profile = Profile { sms, ..profile() };
         let works: Vec<CtaWork> = kernels
             .iter()
-            .map(|(kind, ctas, tenths, warps, floor)| CtaWork {
-                work: tenths * (UNITS_PER_CYCLE / 10) + tenths % 7,
+            .map(|(kind, ctas, compute, memory, warps, floor)| CtaWork {
+                compute: tenths(*compute),
+                memory: tenths(*memory),
                 floor: *floor,
                 ..work(kinds[*kind], *ctas, 0, *warps)
             })

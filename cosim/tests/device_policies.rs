@@ -15,7 +15,7 @@ use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerOut};
 use windlass_rtl::model::CycleError;
 use windlass_rtl::params::{ArbiterKind, Encoding, SchedulerParams, WindowKind};
 use windlass_runtime::host::HazardRule;
-use windlass_runtime::ktrace::{Kernel, KernelType};
+use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 
 #[test]
 fn flat_ports_decide_as_the_model_does() {
@@ -66,6 +66,64 @@ fn the_matrix_window_places_a_freed_kernel_four_cycles_after_the_last_completion
             assert_eq!(first, recording.completed[k - 1].map(|t| t + 4));
         }
     }
+}
+
+#[test]
+fn a_queue_runs_in_order_and_pays_for_packets() {
+    let mut cosim = cosim(scheduler(WindowKind::Matrix, 8));
+    let host = &mut cosim.profile.host;
+    // 1725 MHz: 690, 69 and 345 cycles.
+    (host.packet_ns, host.transfer_ns, host.synchronise_ns) = (400, 40, 200);
+    let kernels = (0..5).map(|i| kernel("k", 4, &[], &[i])).collect();
+    let stream = stream(kernels);
+    let times = |cosim: &CoSimulation| {
+        let outcome = run(cosim, &stream);
+        let (_, recording) = of(&outcome, Policy::Queue);
+        let at = |cycles: &[Option<u64>]| cycles.iter().map(|c| c.expect("ran")).collect::<Vec<_>>();
+        (at(&recording.dispatched), at(&recording.completed), of(&outcome, Policy::Queue).0.cycles)
+    };
+    let (dispatched, completed, cycles) = times(&cosim);
+    assert_eq!(dispatched[0], 690 + 69);
+    // Kernels take longer than packets, and do not depend on each other: the queue does not know.
+    assert!((1..5).all(|k| dispatched[k] == completed[k - 1]), "{dispatched:?} {completed:?}");
+    assert_eq!(cycles, completed[4] + 345);
+    cosim.kernel_end_ns = 200;
+    let (dispatched, completed, _) = times(&cosim);
+    assert!((1..5).all(|k| dispatched[k] == completed[k - 1] + 345), "{dispatched:?} {completed:?}");
+    cosim.driver_launch = true;
+    let launch = cosim.profile.cycles(cosim.profile.host.launch_ns);
+    assert_eq!(times(&cosim).0[0], launch + 69);
+}
+
+#[test]
+fn the_window_takes_notice_of_a_kernels_end_when_the_hardware_can() {
+    let cosim = CoSimulation { kernel_end_ns: 500, ..cosim(scheduler(WindowKind::Matrix, 8)) };
+    let chain = (0..20).map(|i| kernel("k", 3, &[i], &[i + 1])).collect();
+    let outcome = run(&cosim, &stream(chain));
+    let (_, recording) = of(&outcome, Policy::Window);
+    for k in 1..20 {
+        // 500 ns, and what the window takes without them.
+        assert_eq!(recording.dispatched[k], recording.completed[k - 1].map(|t| t + 863 + 2));
+    }
+}
+
+#[test]
+fn no_policy_moves_more_bytes_than_the_memory_can() {
+    let mut cosim = cosim(scheduler(WindowKind::Matrix, 32));
+    cosim.profile.host = HostLatencies::FREE;
+    let kinds = [KernelType::Simt, KernelType::Tensor, KernelType::Copy];
+    let kernels = (0..12u64).map(|i| {
+        let writes = vec![Segment { addr: i << 26, bytes: 1 << 24 }];
+        Kernel { kind: kinds[i as usize % 3], writes, ..kernel("k", 46, &[], &[]) }
+    });
+    let outcome = run(&cosim, &stream(kernels.collect()));
+    let least = (12u128 << 24) * 1_725_000_000 / u128::from(cosim.profile.memory_bytes_per_s);
+    for policy in &outcome.report.policies {
+        assert!(u128::from(policy.cycles) >= least, "{}: {} of {least}", policy.name(), policy.cycles);
+        assert!(policy.occupancy.memory <= 1.0, "{policy:?}");
+    }
+    // All of it is there for those that ask at the same time.
+    assert!(of(&outcome, Policy::Ideal).0.occupancy.memory > 0.9);
 }
 
 #[test]
@@ -620,18 +678,27 @@ fn the_table_is_aligned_and_the_report_is_an_object_with_a_version() {
     let cosim = cosim(scheduler(WindowKind::Matrix, 8));
     let outcome = run(&cosim, &shipped("brax-v1-ant-b256", 30));
     let table = outcome.report.table();
-    let rows: Vec<&str> = table.lines().skip(3).take(8).collect();
-    let names =
-        ["policy", "serial", "streams", "graph", "graph-cached", "window single", "window typed", "ideal"];
+    let rows: Vec<&str> = table.lines().skip(3).take(9).collect();
+    let names = [
+        "policy",
+        "serial",
+        "queue",
+        "streams-ace",
+        "graph",
+        "graph-cached",
+        "window single",
+        "window typed",
+        "ideal",
+    ];
     assert!(rows.iter().zip(names).all(|(row, name)| row.starts_with(name)), "{table}");
     assert!(rows.iter().all(|row| row.chars().count() == rows[0].chars().count()), "{table}");
     let json = serde_json::to_value(&outcome.report).expect("serialises");
     assert_eq!(json["format_version"], 2);
-    assert_eq!(json["policies"][3]["policy"], "graph-cached");
-    assert_eq!(json["policies"][5]["policy"], "window");
-    assert_eq!(json["policies"][5]["arbiter"]["kind"], "typed");
-    assert_eq!(json["policies"][5]["arbiter"]["active"], 2);
-    assert_eq!(json["policies"][5]["window"]["insert"]["max"], 1);
+    assert_eq!(json["policies"][4]["policy"], "graph-cached");
+    assert_eq!(json["policies"][6]["policy"], "window");
+    assert_eq!(json["policies"][6]["arbiter"]["kind"], "typed");
+    assert_eq!(json["policies"][6]["arbiter"]["active"], 2);
+    assert_eq!(json["policies"][6]["window"]["insert"]["max"], 1);
     assert_eq!(json["scheduler"]["engine"], "behavioural");
 }
 

@@ -1,7 +1,7 @@
 //! The SMs: they take the CTAs that they are given, and say which have ended. Who gives, and why, is somebody else's business.
 
 use super::sm::{Running, Sm};
-use super::work::{self, CtaWork, RESOURCES};
+use super::work::{self, CtaWork, RESOURCES, UNITS_PER_CYCLE};
 use crate::partition::Partitions;
 use crate::profile::Profile;
 use serde::Serialize;
@@ -61,6 +61,8 @@ pub struct Occupancy {
     pub both_types: f64,
     /// The same, of the time in which an SM has a CTA at all.
     pub both_types_of_busy: f64,
+    /// Share of the memory bandwidth that was used, 0 to 1; of a kernel with a measured duration no more than fits into that.
+    pub memory: f64,
 }
 
 /// Sums over cycles, for [`Occupancy`].
@@ -74,6 +76,7 @@ struct Usage {
     cta_cycles: u128,
     warp_cycles: u128,
     both_cycles: u128,
+    memory_units: u128,
 }
 
 /// All SMs of a GPU, for the kernels of one stream.
@@ -194,6 +197,7 @@ impl SmArray {
         self.usage.both += u64::from(sm.both_types());
         self.usage.ctas += 1;
         self.usage.warps += u64::from(work.needs[1]);
+        self.usage.memory_units += u128::from(work.memory);
         self.next = self.next.min(sm.next());
         self.placed += 1;
         Ok(())
@@ -264,6 +268,7 @@ impl SmArray {
             warps: usage.warp_cycles as f64 / (sms * f64::from(self.limits[1])),
             both_types: usage.both_cycles as f64 / sms,
             both_types_of_busy: usage.both_cycles as f64 / usage.sm_cycles.max(1) as f64,
+            memory: usage.memory_units as f64 / (sms * UNITS_PER_CYCLE as f64),
         }
     }
 }

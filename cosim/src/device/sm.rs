@@ -2,7 +2,11 @@
 
 use super::work::{CtaWork, Resources, UNITS_PER_CYCLE};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
+use windlass_runtime::ktrace::KernelType;
+
+/// Place of the memory pipe among the pipes.
+const MEMORY: usize = 2;
 
 /// A CTA that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +19,7 @@ pub(super) struct Running {
     pub not_before: u64,
 }
 
-/// A pipe shared by the CTAs of one type: in each cycle each of the k CTAs on it progresses by the integer part of
+/// A pipe shared by the CTAs that use it: in each cycle each of the k CTAs on it progresses by the integer part of
 /// [`UNITS_PER_CYCLE`] / k.
 ///
 /// All progress alike, so one number, what a CTA would have done that has been here from the beginning, stands for all.
@@ -65,7 +69,10 @@ pub(super) struct Sm {
     pub free: Resources,
     /// CTAs on it: SIMT and COPY, TENSOR.
     by_type: [u32; 2],
+    /// SIMT's, TENSOR's, and that to memory, which CTAs of all types use.
     pipes: [Pipe; 3],
+    /// Numbers of the CTAs that have work left on two pipes.
+    on_two: BTreeSet<u64>,
     /// CTAs whose work is done, but not their floor.
     waiting: BinaryHeap<Reverse<(u64, Running)>>,
     next: u64,
@@ -77,6 +84,7 @@ impl Sm {
             free: limits,
             by_type: [0; 2],
             pipes: Default::default(),
+            on_two: BTreeSet::new(),
             waiting: BinaryHeap::new(),
             next: u64::MAX,
         }
@@ -107,12 +115,24 @@ impl Sm {
             *free -= need;
         }
         self.by_type[work.cta_type() as usize] += 1;
-        let pipe = &mut self.pipes[work.kind as usize];
-        pipe.advance(cta.start);
-        if work.work == 0 {
-            self.waiting.push(Reverse((cta.not_before, cta)));
-        } else {
-            pipe.sharers.push(Reverse((pipe.progress + u128::from(work.work), cta)));
+        let compute = match work.kind {
+            KernelType::Simt => (0, work.compute),
+            KernelType::Tensor => (1, work.compute),
+            KernelType::Copy => (0, 0),
+        };
+        let mut used = 0;
+        for (pipe, units) in [compute, (MEMORY, work.memory)] {
+            let pipe = &mut self.pipes[pipe];
+            pipe.advance(cta.start);
+            if units > 0 {
+                pipe.sharers.push(Reverse((pipe.progress + u128::from(units), cta)));
+                used += 1;
+            }
+        }
+        match used {
+            0 => self.waiting.push(Reverse((cta.not_before, cta))),
+            1 => {}
+            _ => drop(self.on_two.insert(cta.number)),
         }
         self.find_next();
     }
@@ -122,6 +142,9 @@ impl Sm {
         for pipe in &mut self.pipes {
             pipe.advance(now);
             while let Some(cta) = pipe.pop_done() {
+                if self.on_two.remove(&cta.number) {
+                    continue;
+                }
                 if cta.not_before <= now {
                     ended.push(cta);
                 } else {

@@ -69,14 +69,16 @@ pub enum DeviceError {
 /// What each CTA of a kernel needs and does. All CTAs of a kernel are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CtaWork {
-    /// The pipe.
+    /// The type: which pipe computes.
     pub kind: KernelType,
     /// CTAs of the grid.
     pub ctas: u64,
     /// What one CTA takes on its SM, rounded to the allocation units.
     pub needs: Resources,
-    /// Pipe work of one CTA in units of [`UNITS_PER_CYCLE`]; shared with the others on the pipe.
-    pub work: u64,
+    /// Work of one CTA on its type's pipe, in units of [`UNITS_PER_CYCLE`]; shared with the others on the pipe. None for copies.
+    pub compute: u64,
+    /// Work of one CTA on its SM's memory pipe, in the same units; shared with CTAs of every type.
+    pub memory: u64,
     /// Least cycles from a CTA's start to its end, at least 1; not shared.
     pub floor: u64,
     /// The SM partition that the CTAs may use.
@@ -86,9 +88,9 @@ pub struct CtaWork {
 impl CtaWork {
     /// The work of `kernel`, at `position` in its stream.
     ///
-    /// Pipe work is a roofline: the larger of the CTA's FLOPs on its type's pipe and its bytes at the SM's share of the
-    /// memory bandwidth. The floor is the profile's. A measured duration takes the place of the floor, divided by the waves
-    /// that the kernel takes alone, and bounds the work, so that the kernel alone takes that long.
+    /// A roofline: the CTA's FLOPs on its type's pipe, and at the same time its bytes at the SM's share of the memory bandwidth.
+    /// The floor is the profile's. A measured duration takes the place of the floor, divided by the waves that the kernel takes
+    /// alone, and bounds the work on each pipe, so that the kernel alone takes that long.
     pub fn new(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Self, DeviceError> {
         let needs = needs(profile, kernel, position)?;
         let ctas = kernel.ctas().max(1);
@@ -96,8 +98,8 @@ impl CtaWork {
             return Err(DeviceError::TooManyCtas { kernel: position, name: kernel.name.clone(), ctas });
         }
         let roofline = roofline(profile, kernel, ctas);
-        let (work, floor) = match kernel.dur_ns {
-            None => (roofline, profile.cycles(profile.cta_floor_ns)),
+        let (bound, floor) = match kernel.dur_ns {
+            None => (u128::MAX, profile.cycles(profile.cta_floor_ns)),
             Some(ns) => {
                 let cycles = profile.cycles(ns).max(1);
                 let per_sm = ctas.div_ceil(profile.sms.into());
@@ -111,15 +113,22 @@ impl CtaWork {
                 let resident = per_sm.min(resident.max(1).into());
                 let floor = cycles / per_sm.div_ceil(resident);
                 let bound = u128::from(floor) * u128::from(UNITS_PER_CYCLE) / u128::from(resident);
-                (roofline.min(bound), floor)
+                (bound, floor)
             }
         };
-        let cycles = floor.max(saturate(work / u128::from(UNITS_PER_CYCLE)));
+        let [compute, memory] = roofline.map(|work| work.min(bound));
+        let cycles = floor.max(saturate(compute.max(memory) / u128::from(UNITS_PER_CYCLE)));
         if cycles > MAX_CYCLES {
             return Err(DeviceError::TooLong { kernel: position, name: kernel.name.clone(), cycles });
         }
         let partition = kernel.part.unwrap_or(ALL_SMS);
-        Ok(Self { kind: kernel.kind, ctas, needs, work: work as u64, floor: floor.max(1), partition })
+        let (compute, memory) = (compute as u64, memory as u64);
+        Ok(Self { kind: kernel.kind, ctas, needs, compute, memory, floor: floor.max(1), partition })
+    }
+
+    /// Cycles of one CTA while `together` CTAs of its kernel, and no others, share its SM.
+    pub fn cycles(&self, together: u64) -> u64 {
+        self.floor.max(self.compute.max(self.memory).saturating_mul(together) / UNITS_PER_CYCLE)
     }
 
     /// The type that the front end knows: it takes copies for SIMT.
@@ -184,8 +193,8 @@ fn needs(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Resource
     Ok(needs)
 }
 
-/// Units of pipe work of one CTA.
-fn roofline(profile: &Profile, kernel: &Kernel, ctas: u64) -> u128 {
+/// Units of work of one CTA: on its type's pipe, and on the memory pipe.
+fn roofline(profile: &Profile, kernel: &Kernel, ctas: u64) -> [u128; 2] {
     let units = u128::from(UNITS_PER_CYCLE);
     let pipe = match kernel.kind {
         KernelType::Simt => Some(profile.pipes.simt_flop_per_clk),
@@ -200,5 +209,5 @@ fn roofline(profile: &Profile, kernel: &Kernel, ctas: u64) -> u128 {
     // for any list of segments that fits in memory, but saturates all the same.
     let clocks = units * u128::from(profile.sms) * u128::from(profile.clock_mhz) * 1_000_000;
     let memory = bytes.saturating_mul(clocks) / (u128::from(ctas) * u128::from(profile.memory_bytes_per_s));
-    compute.max(memory)
+    [compute, memory]
 }

@@ -27,8 +27,8 @@ pub struct Candidate {
     pub name: String,
     /// Slots: its size where no area is known.
     pub slots: usize,
-    /// Mean speed-up over serial.
-    pub speedup: f64,
+    /// Mean speed-up over a queue in hardware that runs kernels in order.
+    pub over_queue: f64,
     /// Area, in any unit.
     pub area: Option<f64>,
 }
@@ -59,7 +59,7 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
         false => ("slots", "fewer slots", "one with the fewest slots"),
     };
     let all: Vec<usize> = (0..candidates.len()).filter(|i| size(*i).is_finite()).collect();
-    let speedup = |i: usize| candidates[i].speedup;
+    let speedup = |i: usize| candidates[i].over_queue;
     let name = |i: usize| candidates[i].name.as_str();
     let fastest = all.iter().copied().min_by(|a, b| {
         speedup(*b).total_cmp(&speedup(*a)).then(size(*a).total_cmp(&size(*b))).then(a.cmp(b))
@@ -75,14 +75,15 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
         })
     };
     if gain < SAME {
-        let verdict = if gain > -SAME { "no faster than serial" } else { "slower than serial" };
+        let verdict =
+            if gain > -SAME { "no faster than an in-order queue" } else { "slower than an in-order queue" };
         let which = if all.len() == 1 { "the only design explored" } else { "the fastest" };
         let text = format!("build none: {}, {which}, is {verdict} ({best:.3} times)", name(fastest));
         return (text, None, Some(fastest));
     }
     if all.len() == 1 {
         let text = format!(
-            "{} is {best:.2} times as fast as serial; it is the only design explored, so there is nothing to compare it with",
+            "{} is {best:.2} times as fast as an in-order queue; it is the only design explored, so there is nothing to compare it with",
             name(fastest)
         );
         return (text, Some(fastest), Some(fastest));
@@ -96,7 +97,7 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
         let largest =
             all.iter().copied().max_by(|a, b| size(*a).total_cmp(&size(*b)).then(b.cmp(a))).unwrap_or(build);
         let text = format!(
-            "all {} designs are {best:.2} times as fast as serial: {} is the {least}",
+            "all {} designs are {best:.2} times as fast as an in-order queue: {} is the {least}",
             all.len(),
             name(build)
         );
@@ -107,7 +108,7 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
         }
     } else if build != fastest {
         format!(
-            "{} gets {} of the gain at {} of the {what} of {} ({:.2} and {best:.2} times as fast as serial)",
+            "{} gets {} of the gain at {} of the {what} of {} ({:.2} and {best:.2} times as fast as an in-order queue)",
             name(build),
             percent((speedup(build) - 1.0) / gain),
             share(build, fastest),
@@ -115,10 +116,13 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
             speedup(build),
         )
     } else if build == smallest {
-        format!("{} is both the fastest ({best:.2} times as fast as serial) and the {least}", name(build))
+        format!(
+            "{} is both the fastest ({best:.2} times as fast as an in-order queue) and the {least}",
+            name(build)
+        )
     } else {
         format!(
-            "{} is the fastest ({best:.2} times as fast as serial), and none with {less} keeps {} of its gain",
+            "{} is the fastest ({best:.2} times as fast as an in-order queue), and none with {less} keeps {} of its gain",
             name(build),
             percent(keep)
         )
@@ -139,7 +143,7 @@ mod tests {
         let make = |(i, (name, speedup, area)): (usize, &(&str, f64, Option<f64>))| Candidate {
             name: name.to_string(),
             slots: 8 << i,
-            speedup: *speedup,
+            over_queue: *speedup,
             area: *area,
         };
         rows.iter().enumerate().map(make).collect()
@@ -182,13 +186,13 @@ mod tests {
         let (text, build, fastest) = advice(&rows, 0.95);
         assert_eq!(
             text,
-            "b gets 98 % of the gain at 31 % of the area of c (1.49 and 1.50 times as fast as serial)"
+            "b gets 98 % of the gain at 31 % of the area of c (1.49 and 1.50 times as fast as an in-order queue)"
         );
         assert_eq!((build, fastest), (Some(1), Some(2)));
         let (text, build, _) = advice(&rows, 0.99);
         assert_eq!(
             text,
-            "c is the fastest (1.50 times as fast as serial), and none with less area keeps 99 % of its gain"
+            "c is the fastest (1.50 times as fast as an in-order queue), and none with less area keeps 99 % of its gain"
         );
         assert_eq!(build, Some(2));
         // Exactly the share that is asked for is enough, whatever the last bit says.
@@ -201,7 +205,7 @@ mod tests {
         let (text, build, _) = advice(&[("a", 1.2, None), ("b", 1.5, None), ("c", 1.5001, None)], 0.95);
         assert_eq!(
             text,
-            "b gets 100 % of the gain at 50 % of the slots of c (1.50 and 1.50 times as fast as serial)"
+            "b gets 100 % of the gain at 50 % of the slots of c (1.50 and 1.50 times as fast as an in-order queue)"
         );
         assert_eq!(build, Some(1));
         // One without an area among others that have one cannot be advised.
@@ -218,7 +222,7 @@ mod tests {
         assert_eq!((build, fastest), (None, None));
         let (text, build, _) = advice(&[("a", 1.25, Some(3.0))], 0.95);
         assert!(
-            text.starts_with("a is 1.25 times as fast as serial; it is the only design explored"),
+            text.starts_with("a is 1.25 times as fast as an in-order queue; it is the only design explored"),
             "{text}"
         );
         assert_eq!(build, Some(0));
@@ -226,24 +230,27 @@ mod tests {
             advice(&[("a", 1.5, Some(30.0)), ("b", 1.5, Some(3.0)), ("c", 1.5, Some(4.0))], 0.95);
         assert_eq!(
             text,
-            "all 3 designs are 1.50 times as fast as serial: b is the smallest, with 10 % of the area of a"
+            "all 3 designs are 1.50 times as fast as an in-order queue: b is the smallest, with 10 % of the area of a"
         );
         assert_eq!(build, Some(1));
         let (text, ..) = advice(&[("a", 1.5, Some(3.0)), ("b", 1.5, Some(3.0))], 0.95);
-        assert_eq!(text, "all 2 designs are 1.50 times as fast as serial: a is the smallest");
+        assert_eq!(text, "all 2 designs are 1.50 times as fast as an in-order queue: a is the smallest");
         let (text, ..) = advice(&[("a", 1.5, Some(3.0)), ("b", 1.2, Some(4.0))], 0.95);
-        assert_eq!(text, "a is both the fastest (1.50 times as fast as serial) and the smallest");
+        assert_eq!(text, "a is both the fastest (1.50 times as fast as an in-order queue) and the smallest");
     }
 
     #[test]
     fn no_gain_and_a_loss() {
         let (text, build, fastest) = advice(&[("a", 1.0, Some(1.0)), ("b", 1.0, Some(2.0))], 0.95);
-        assert_eq!(text, "build none: a, the fastest, is no faster than serial (1.000 times)");
+        assert_eq!(text, "build none: a, the fastest, is no faster than an in-order queue (1.000 times)");
         assert_eq!((build, fastest), (None, Some(0)));
         let (text, build, fastest) = advice(&[("a", 0.8, Some(1.0)), ("b", 0.9, Some(2.0))], 0.95);
-        assert_eq!(text, "build none: b, the fastest, is slower than serial (0.900 times)");
+        assert_eq!(text, "build none: b, the fastest, is slower than an in-order queue (0.900 times)");
         assert_eq!((build, fastest), (None, Some(1)));
         let (text, ..) = advice(&[("a", 0.9, Some(1.0))], 0.95);
-        assert_eq!(text, "build none: a, the only design explored, is slower than serial (0.900 times)");
+        assert_eq!(
+            text,
+            "build none: a, the only design explored, is slower than an in-order queue (0.900 times)"
+        );
     }
 }

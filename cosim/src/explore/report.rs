@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of [`Report`]'s serialised form.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A piece of work: design and workload by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,7 @@ pub(super) struct Ran {
     pub kernels: u64,
     pub ctas: u64,
     pub serial_cycles: u64,
+    pub queue_cycles: u64,
     pub window_cycles: u64,
     pub insert: Cycles,
     pub retire_to_dispatch: Cycles,
@@ -150,6 +151,8 @@ pub struct PointReport {
     pub fastest: Option<Netlist>,
     /// Geometric mean of the speed-ups over `serial`; none where a workload that counts failed.
     pub speedup: Option<f64>,
+    /// The same over `queue`: what the window is worth, without what any queue in hardware gains.
+    pub over_queue: Option<f64>,
     /// Cycles that the hardware takes for a kernel: from its last host beat, or the retirement that frees it, to its dispatch.
     /// Medians of the workloads, weighted by the kernels that they are of.
     pub cycles_per_kernel: Option<f64>,
@@ -179,10 +182,14 @@ pub struct PointRun {
     pub kernels: u64,
     /// SM clock cycles under `serial`.
     pub serial_cycles: u64,
+    /// SM clock cycles under `queue`.
+    pub queue_cycles: u64,
     /// SM clock cycles under `window`.
     pub window_cycles: u64,
-    /// The first over the second.
+    /// `serial_cycles` over `window_cycles`.
     pub speedup: f64,
+    /// `queue_cycles` over `window_cycles`.
+    pub over_queue: f64,
     /// Microseconds per kernel under `window`, execution included.
     pub us_per_kernel: f64,
     /// Last host beat to dispatch.
@@ -238,7 +245,7 @@ impl Report {
                 .map(|&p| Candidate {
                     name: designs[p].name(),
                     slots: points[p].slots,
-                    speedup: points[p].speedup.unwrap_or(0.0),
+                    over_queue: points[p].over_queue.unwrap_or(0.0),
                     area: points[p].area_um2(),
                 })
                 .collect();
@@ -329,8 +336,10 @@ fn point(
             workload: workload.name.clone(),
             kernels: ran.kernels,
             serial_cycles: ran.serial_cycles,
+            queue_cycles: ran.queue_cycles,
             window_cycles: ran.window_cycles,
             speedup: round(ratio(ran.serial_cycles, ran.window_cycles), 6),
+            over_queue: round(ratio(ran.queue_cycles, ran.window_cycles), 6),
             us_per_kernel: round(ran.window_cycles as f64 / clock / ran.kernels.max(1) as f64, 4),
             insert: ran.insert,
             retire_to_dispatch: ran.retire_to_dispatch,
@@ -338,7 +347,11 @@ fn point(
             fill_max: ran.fill_max,
         });
     }
-    let speedups: Vec<f64> = runs.iter().map(|r| r.speedup).collect();
+    let mean = |value: fn(&PointRun) -> f64| {
+        let values: Vec<f64> = runs.iter().map(value).collect();
+        if complete { geometric_mean(&values) } else { None }
+    };
+    let (speedup, over_queue) = (mean(|r| r.speedup), mean(|r| r.over_queue));
     let latencies = || runs.iter().flat_map(|r| [r.insert, r.retire_to_dispatch]);
     let kernels: u64 = latencies().map(|l| l.count).sum();
     let cycles = latencies().map(|l| u128::from(l.count) * u128::from(l.median)).sum::<u128>() as f64;
@@ -352,7 +365,8 @@ fn point(
         active: design.arbiter.active(),
         cost: cost.map(|c| c.smallest.clone()),
         fastest: cost.and_then(|c| c.fastest.clone()),
-        speedup: if complete { geometric_mean(&speedups) } else { None },
+        speedup,
+        over_queue,
         cycles_per_kernel: cycles,
         ns_per_kernel: cycles.map(|cycles| round(cycles * 1000.0 / clock, 3)),
         front_area: false,

@@ -359,7 +359,7 @@ fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> 
 
 fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<Ran, Trouble> {
     let mut simulation = CoSimulation::new(ready.profile.clone(), ready.params.scheduler());
-    simulation.policies = vec![Policy::Serial, Policy::Window];
+    simulation.policies = vec![Policy::Serial, Policy::Queue, Policy::Window];
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
     let engine = |params| engine(exploration.dispatcher, params, &EngineOptions::default());
     let stream = &exploration.workloads[workload].stream;
@@ -375,6 +375,7 @@ fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<
         kernels: report.kernels as u64,
         ctas: report.ctas,
         serial_cycles: cycles(Policy::Serial),
+        queue_cycles: cycles(Policy::Queue),
         window_cycles: cycles(Policy::Window),
         insert: pair(&window.insert),
         retire_to_dispatch: pair(&window.retire_to_dispatch),

@@ -121,7 +121,7 @@ pub(crate) fn simulate(
             machine.done += 1;
         }
         visited += 1;
-        host.ended(&ends);
+        host.ended(now, &ends);
         host.cycle(&done, machine)?;
         if let Some(cycles) = host.finished_at() {
             return Ok(Simulated { cycles, visited });

@@ -30,7 +30,10 @@ pub(crate) use window::{WindowHost, WindowOptions, beats};
 pub enum Policy {
     /// One stream: each kernel waits for the one before; the host launches ahead.
     Serial,
+    /// A queue in hardware that takes packets as the window does and runs them in order: what `window` has to beat.
+    Queue,
     /// ACE-SW: a window in host software over several CUDA streams.
+    #[serde(rename = "streams-ace")]
     Streams,
     /// A CUDA graph, built for every run.
     Graph,
@@ -44,14 +47,15 @@ pub enum Policy {
 
 impl Policy {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 6] =
-        [Self::Serial, Self::Streams, Self::Graph, Self::GraphCached, Self::Window, Self::Ideal];
+    pub const ALL: [Self; 7] =
+        [Self::Serial, Self::Queue, Self::Streams, Self::Graph, Self::GraphCached, Self::Window, Self::Ideal];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serial => "serial",
-            Self::Streams => "streams",
+            Self::Queue => "queue",
+            Self::Streams => "streams-ace",
             Self::Graph => "graph",
             Self::GraphCached => "graph-cached",
             Self::Window => "window",
@@ -61,6 +65,8 @@ impl Policy {
 
     /// The policy of that name.
     pub fn from_name(name: &str) -> Option<Self> {
+        // As it was called before.
+        let name = if name == "streams" { "streams-ace" } else { name };
         Self::ALL.into_iter().find(|policy| policy.name() == name)
     }
 }
@@ -323,8 +329,8 @@ impl SimError {
 
 /// The host side of a policy.
 pub(crate) trait Host {
-    /// These CTAs have ended by the machine's present cycle, in which [`Self::cycle`] comes next.
-    fn ended(&mut self, _ends: &[CtaEnd]) {}
+    /// These CTAs have ended by cycle `now`, the machine's present one, in which [`Self::cycle`] comes next.
+    fn ended(&mut self, _now: u64, _ends: &[CtaEnd]) {}
 
     /// Acts in the machine's present cycle, in which `done` completed.
     fn cycle(&mut self, done: &[Completion], machine: &mut Machine<'_>) -> Result<(), SimError>;

@@ -1,4 +1,4 @@
-//! `serial`: one stream. The host launches ahead of the device; each kernel waits for the one before.
+//! `serial` and `queue`: one stream. The host launches ahead of the device; each kernel waits for the one before.
 
 use super::machine::{Machine, Pending};
 use super::{Host, SimError};
@@ -7,6 +7,8 @@ use crate::profile::Profile;
 
 pub(crate) struct SerialHost {
     launch: u64,
+    /// From the host to the device, beside the launches before.
+    transfer: u64,
     gap: u64,
     synchronise: u64,
     section: usize,
@@ -27,10 +29,24 @@ impl SerialHost {
         }
     }
 
+    /// Packets as under `window`, without its check for hazards, into a queue in hardware: the next kernel starts when the one
+    /// before has ended, and the hardware knows it.
+    pub fn queue(profile: &Profile, driver_launch: bool, kernel_end: u64) -> Self {
+        let costs = &profile.host;
+        Self {
+            launch: profile.cycles(if driver_launch { costs.launch_ns } else { costs.packet_ns }),
+            transfer: profile.cycles(costs.transfer_ns),
+            gap: kernel_end,
+            synchronise: profile.cycles(costs.synchronise_ns),
+            ..Self::free()
+        }
+    }
+
     /// One kernel after the other, without any overhead.
     pub fn free() -> Self {
         Self {
             launch: 0,
+            transfer: 0,
             gap: 0,
             synchronise: 0,
             section: 0,
@@ -43,7 +59,7 @@ impl SerialHost {
 
     /// Cycle in which the launch of the section's `j`-th kernel has reached the device.
     fn launched(&self, j: usize) -> u64 {
-        self.began + self.launch * (j as u64 + 1)
+        self.began + self.launch * (j as u64 + 1) + self.transfer
     }
 }
 

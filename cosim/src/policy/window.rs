@@ -36,6 +36,8 @@ pub(crate) struct WindowOptions {
     pub fifo_depth: usize,
     /// A driver launch instead of a packet in a user-mode queue.
     pub driver_launch: bool,
+    /// Cycles from the end of a kernel's last CTA until the front end can know.
+    pub kernel_end: u64,
     pub rule: HazardRule,
     /// Simulate the front end in every cycle.
     pub step: bool,
@@ -77,8 +79,9 @@ struct InFlight {
     launch: Launch,
     /// When, and from which slot.
     dispatch: Option<(u64, u8)>,
-    /// CTAs placed, and CTAs whose completion was taken.
+    /// CTAs placed, CTAs that have ended, and CTAs whose completion was taken.
     placed: u32,
+    ended: u32,
     done: u32,
 }
 
@@ -115,6 +118,8 @@ pub(crate) struct WindowHost<'e> {
     /// The dispatched kernel in each slot.
     slots: Vec<Option<u8>>,
     slot_of: Vec<Option<u8>>,
+    /// Last CTAs of kernels, on their way to `ended`: the cycle in which they are there.
+    ending: VecDeque<(u64, CtaEnd)>,
     /// CTAs that have ended, by completion channel.
     ended: [VecDeque<CtaEnd>; DONE_PORTS],
     /// CTAs of dispatched kernels that are not placed, by channel.
@@ -177,6 +182,7 @@ impl<'e> WindowHost<'e> {
             in_flight: vec![None; 256],
             slots: vec![None; scheduler.window().slots()],
             slot_of: vec![None; kernels],
+            ending: VecDeque::new(),
             ended: Default::default(),
             unplaced: [0; 2],
             waiting: Vec::new(),
@@ -468,6 +474,7 @@ impl<'e> WindowHost<'e> {
                 launch: packet.launch,
                 dispatch: None,
                 placed: 0,
+                ended: 0,
                 done: 0,
             };
             if let Some(other) = self.in_flight[packet.kernel % 256].replace(flight) {
@@ -528,10 +535,20 @@ fn moves(input: &FrontEndIn, out: &FrontEndOut) -> bool {
 }
 
 impl Host for WindowHost<'_> {
-    fn ended(&mut self, ends: &[CtaEnd]) {
+    fn ended(&mut self, now: u64, ends: &[CtaEnd]) {
         for cta in ends {
-            self.ended[cta.sm % DONE_PORTS].push_back(*cta);
             self.possible = None;
+            if let Some(flight) = &mut self.in_flight[cta.kernel % 256] {
+                flight.ended += 1;
+                if flight.ended == flight.launch.grid && self.options.kernel_end > 0 {
+                    self.ending.push_back((now + self.options.kernel_end, *cta));
+                    continue;
+                }
+            }
+            self.ended[cta.sm % DONE_PORTS].push_back(*cta);
+        }
+        while let Some((_, cta)) = self.ending.pop_front_if(|(at, _)| *at <= now) {
+            self.ended[cta.sm % DONE_PORTS].push_back(cta);
         }
     }
 
@@ -572,7 +589,8 @@ impl Host for WindowHost<'_> {
     fn next_event(&self, now: u64) -> Option<u64> {
         let host = &self.host;
         let arrival = host.queue.front().map(|packet| packet.arrives);
-        let events = [arrival, host.returning.front().copied(), Some(host.free_at)];
+        let ending = self.ending.front().map(|(at, _)| *at);
+        let events = [arrival, host.returning.front().copied(), Some(host.free_at), ending];
         events.into_iter().flatten().filter(|at| *at > now).min()
     }
 

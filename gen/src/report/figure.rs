@@ -616,7 +616,8 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
             [Fill::Dark, Fill::Accent, Fill::Cross, Fill::Mid][at % 4]
         }
         ("serial", None) => Fill::White,
-        ("streams", None) => Fill::Light,
+        ("queue", None) => Fill::Mid,
+        ("streams-ace" | "streams", None) => Fill::Light,
         ("graph", None) => Fill::Dots,
         ("graph-cached", None) => Fill::Lines,
         _ => Fill::Hatch,
