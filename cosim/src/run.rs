@@ -61,11 +61,11 @@ pub struct CoSimulation {
     /// `window` and `queue`: nanoseconds from the end of a kernel's last CTA until the hardware takes notice, as where what the kernel
     /// wrote must first be seen by all SMs. The gaps of streams and the edges of graphs have theirs in them.
     pub kernel_end_ns: u64,
-    /// Slots W of the software window, for `streams`; at least 1.
+    /// Slots W of the software window, for `streams-ace`; at least 1.
     pub software_slots: usize,
-    /// CUDA streams, and host threads, for `streams`; at least 1.
+    /// CUDA streams, and host threads, for `streams-ace`; at least 1.
     pub streams: usize,
-    /// `streams`: threads poll events instead of synchronising with their stream.
+    /// `streams-ace`: threads poll events instead of synchronising with their stream.
     pub poll_events: bool,
     /// How hosts find hazards. The order checker is exact whatever this says.
     pub rule: HazardRule,
@@ -471,7 +471,7 @@ pub struct RunReport {
     pub scheduler: SchedulerReport,
     /// Slots of the software window.
     pub software_slots: usize,
-    /// CUDA streams of `streams`.
+    /// CUDA streams of `streams-ace`.
     pub streams: usize,
     /// Whether their threads poll events.
     pub poll_events: bool,

@@ -1,4 +1,4 @@
-//! `streams`: ACE-SW. One host thread inserts kernels into a software window; one thread per CUDA stream takes the oldest ready
+//! `streams-ace`: ACE-SW. One host thread inserts kernels into a software window; one thread per CUDA stream takes the oldest ready
 //! kernel, launches it, waits for its end and retires it. The driver takes one launch at a time, whatever thread it is from.
 
 use super::machine::{Machine, Pending};
