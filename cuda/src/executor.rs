@@ -47,6 +47,8 @@ struct Flight {
     stream: usize,
     value: u32,
     token: Token,
+    /// When it was launched; `None` the first time, for then the driver may still have been loading it.
+    launched: Option<Instant>,
 }
 
 /// A kernel that was launched before.
@@ -54,6 +56,8 @@ struct Compiled {
     function: Function,
     /// Sizes of its parameters in bytes.
     parameters: Vec<usize>,
+    /// It was launched before.
+    warm: bool,
     /// The function is its.
     _module: Module,
 }
@@ -100,7 +104,7 @@ impl Cuda {
     }
 
     /// The function of a source, compiled at most once by this executor.
-    fn compiled(&mut self, source: &CudaSource) -> Result<&Compiled, Cause> {
+    fn compiled(&mut self, source: &CudaSource) -> Result<&mut Compiled, Cause> {
         // Definitions stay where they are while the runtime lives, so the address finds them without hashing the text. The text is
         // compared nevertheless, for it costs little beside a launch.
         let key = std::ptr::from_ref(source).addr();
@@ -108,8 +112,8 @@ impl Cuda {
             let compiled = self.compile(source);
             self.compiled.insert(key, (source.clone(), compiled));
         }
-        match self.compiled.get(&key) {
-            Some((_, compiled)) => compiled.as_ref().map_err(Clone::clone),
+        match self.compiled.get_mut(&key) {
+            Some((_, compiled)) => compiled.as_mut().map_err(|cause| cause.clone()),
             None => Err(Cause::Executor("it was not compiled".into())),
         }
     }
@@ -122,7 +126,7 @@ impl Cuda {
             let function = module.function(&source.entry)?;
             function.allow_shared(&self.context)?;
             let parameters = function.parameters(&self.context)?;
-            Ok(Compiled { function, parameters, _module: module })
+            Ok(Compiled { function, parameters, warm: false, _module: module })
         };
         load().map_err(|e: DeviceError| failed(&e))
     }
@@ -171,11 +175,13 @@ impl Cuda {
             )));
         }
         let (function, shared) = (compiled.function, source.shared_bytes);
+        let warm = std::mem::replace(&mut compiled.warm, true);
         // The runtime never starts more than there are streams; if it did, the kernel would run after another, which is allowed.
         let stream = self.free.pop().unwrap_or(0);
         let raw = self.streams[stream].raw;
         let (grid, block) = task.dimensions();
         let mut args: Vec<*mut c_void> = values.iter_mut().map(|v| (&raw mut v.0).cast()).collect();
+        let now = warm.then(Instant::now);
         let launched = context.enter().and_then(|()| {
             let config = config(grid, block, shared, raw);
             // SAFETY: there is a value for each parameter, and each of its size.
@@ -202,7 +208,7 @@ impl Cuda {
             return Err(Cause::Executor(format!("{error}{hint}")));
         }
         self.values[stream] = value;
-        let flight = Flight { stream, value, token: task.token() };
+        let flight = Flight { stream, value, token: task.token(), launched: now };
         match self.connection.as_ref().map(|c| c.flights.send(flight)) {
             Some(Ok(())) => Ok(()),
             _ => Err(Cause::Executor("the thread that notices completions is gone".into())),
@@ -295,7 +301,10 @@ impl Notice {
                 if ended {
                     // Free first: the scheduler may start another as soon as it knows.
                     let _ = self.free.send(flight.stream);
-                    self.completions.complete(flight.token, Ok(()));
+                    match flight.launched {
+                        Some(launched) => self.completions.complete_timed(flight.token, launched.elapsed()),
+                        None => self.completions.complete(flight.token, Ok(())),
+                    }
                 }
                 !ended
             });

@@ -9,9 +9,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, Element, ElementKind, Error, Event, EventKind, Executor,
-    Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy, Registered,
-    Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
+    Allocator, Buffer, Cause, Completions, Cpu, CudaSource, Element, ElementKind, Error, Event, EventKind,
+    Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy,
+    Registered, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 /// What a call gives that must not wait for ever.
@@ -1033,7 +1033,6 @@ fn a_recording_is_a_ktrace_with_the_same_hazards() {
         kernels.iter().map(|k| (k.index, k.ctas(), k.threads())).collect::<Vec<_>>(),
         [(0, 3, 64), (1, 1, 1), (2, 1, 1)]
     );
-    assert!(kernels.iter().all(|k| k.dur_ns.is_some()));
     let graph = windlass_runtime::graph::DependencyGraph::build(&kernels).unwrap();
     assert_eq!((graph.upstream(0), graph.upstream(1), graph.upstream(2)), (&[][..], &[][..], &[0, 1][..]));
     let why = recording.explain(Ticket(2)).unwrap();
@@ -1048,6 +1047,90 @@ fn a_recording_is_a_ktrace_with_the_same_hazards() {
     recording.trace.save(file.path()).unwrap();
     assert_eq!(windlass_runtime::ktrace::Trace::load(file.path()).unwrap().runs, recording.trace.runs);
     assert_eq!(Runtime::builder().build().unwrap().recording().unwrap_err(), Error::NotRecorded);
+}
+
+/// What two kernels that ran at once would have taken alone, nobody saw.
+#[test]
+fn a_duration_is_recorded_where_a_kernel_ran_alone() {
+    const NAP: Duration = Duration::from_millis(20);
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).record(true).build().unwrap();
+    let both = Arc::new(Barrier::new(2));
+    let meet = rt.register(Kernel::new("meet").write("x").body(move |_| {
+        both.wait();
+        Ok(())
+    }));
+    let nap = Kernel::new("nap").value("fails").read_write("x").read_write("y").body(|cta| {
+        std::thread::sleep(NAP);
+        if cta.value::<u32>(0)? == 1 { Err("it is to fail".into()) } else { Ok(()) }
+    });
+    let (meet, nap) = (meet.unwrap(), rt.register(nap).unwrap());
+    let (x, y) = (rt.buffer::<u8>(1).unwrap(), rt.buffer::<u8>(1).unwrap());
+    rt.launch(meet, 1, 1, args![x]).unwrap();
+    rt.launch(meet, 1, 1, args![y]).unwrap();
+    rt.launch(nap, 3, 1, args![0u32, x, y]).unwrap();
+    rt.launch(nap, 1, 1, args![1u32, x, y]).unwrap();
+    failures(rt.synchronize());
+    let recording = rt.recording().unwrap();
+    let recorded: Vec<_> = recording.trace.kernels().map(|k| k.dur_ns).collect();
+    assert_eq!(recorded.len(), 4);
+    assert_eq!([recorded[0], recorded[1], recorded[3]], [None; 3], "in pairs, and failed");
+    // Three CTAs on two threads.
+    assert!(recorded[2] >= Some(2 * NAP.as_nanos() as u64), "{recorded:?}");
+    let est: Vec<_> = recording.trace.kernels().map(|k| k.est.join(" ")).collect();
+    assert_eq!(est, ["smem flops"; 4]);
+
+    // Watched views are slower than others.
+    let mut rt = Runtime::builder().check(true).record(true).build().unwrap();
+    let increment = rt.register(increment()).unwrap();
+    let (a, b) = (rt.buffer::<i32>(1).unwrap(), rt.buffer::<i32>(1).unwrap());
+    rt.launch(increment, 1, 1, args![a, b]).unwrap();
+    rt.synchronize().unwrap();
+    assert_eq!(rt.recording().unwrap().trace.kernels().next().unwrap().dur_ns, None);
+}
+
+/// Takes a while to start a kernel, as one that compiles does, and says of those with a CUDA text how long they ran.
+struct Tells(Option<Completions>);
+
+impl Executor for Tells {
+    fn name(&self) -> String {
+        "tells".into()
+    }
+    fn concurrency(&self) -> usize {
+        1
+    }
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(HostAllocator)
+    }
+    fn connect(&mut self, completions: Completions) {
+        self.0 = Some(completions);
+    }
+    fn start(&mut self, task: Task<'_>) -> Started {
+        std::thread::sleep(Duration::from_millis(5));
+        match &self.0 {
+            Some(completions) if task.cuda().is_some() => {
+                completions.complete_timed(task.token(), Duration::from_nanos(7));
+            }
+            Some(completions) => completions.complete(task.token(), Ok(())),
+            None => return Started::Ended(Ok(())),
+        }
+        Started::Running
+    }
+}
+
+#[test]
+fn a_recorded_duration_is_what_the_executor_says() {
+    let mut rt = Runtime::builder().executor(Tells(None)).record(true).build().unwrap();
+    let cuda = CudaSource { source: "".into(), entry: "k".into(), shared_bytes: 96 };
+    let told = rt.register(Kernel::new("told").cuda(cuda)).unwrap();
+    let untold = rt.register(Kernel::new("untold")).unwrap();
+    for kernel in [told, untold, told] {
+        rt.launch(kernel, 1, 1, &[]).unwrap();
+    }
+    rt.synchronize().unwrap();
+    let recording = rt.recording().unwrap();
+    let recorded: Vec<_> = recording.trace.kernels().map(|k| (k.dur_ns, k.smem, k.est.join(" "))).collect();
+    let told = (Some(7), 96, "flops".to_string());
+    assert_eq!(recorded, [told.clone(), (None, 0, "smem flops".into()), told]);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use super::memory::{Allocator, ArgKind, HostMemory};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ struct Running {
     /// Not empty where declarations are checked.
     declared: Option<Vec<Access>>,
     ctas: u64,
+    /// When its first CTA began.
+    began: OnceLock<Instant>,
     /// The next CTA to be run.
     next: AtomicU64,
     ended: AtomicU64,
@@ -64,12 +67,14 @@ impl Running {
     /// Runs CTAs until there are no more.
     fn work(&self) {
         let Some(body) = &self.job.kernel.body else { return };
+        let mut began = None;
         loop {
             // Saturation is out of reach: fewer than 2^63 CTAs, and one excess claim per thread.
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             if index >= self.ctas {
                 return;
             }
+            let began = *began.get_or_insert_with(|| *self.began.get_or_init(Instant::now));
             let cta = Cta { job: &self.job, index };
             // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
             let cause = match catch_unwind(AssertUnwindSafe(|| body(&cta))) {
@@ -85,13 +90,15 @@ impl Running {
             }
             // What the CTAs wrote comes before what the scheduler's thread does about it.
             if self.ended.fetch_add(ended, Ordering::AcqRel) + ended == self.ctas {
+                // Views that are watched for a check are slower.
+                let ran = self.declared.is_none().then(|| began.elapsed());
                 let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let findings = match &self.declared {
                     Some(declared) if cause.is_none() => check::findings(self.ticket, &self.job, declared),
                     _ => Vec::new(),
                 };
                 let result = cause.map_or(Ok(()), Err);
-                self.completions.send(Completed { token: self.token, result, findings });
+                self.completions.send(Completed { token: self.token, result, findings, ran });
             }
         }
     }
@@ -177,6 +184,7 @@ impl Executor for Cpu {
             job,
             declared: task.check.then(|| task.accesses.to_vec()),
             ctas,
+            began: OnceLock::new(),
             next: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             cause: Mutex::new(None),

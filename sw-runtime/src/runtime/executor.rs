@@ -8,6 +8,7 @@ use super::memory::{Allocator, Arg, ArgKind, ElementKind, HostMemory, Memory};
 use super::scheduler::Shared;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 /// Which kernel has ended: given out with a [`Task`], handed back once to [`Completions::complete`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,14 @@ pub(crate) struct Completed {
     pub(crate) token: Token,
     pub(crate) result: Result<(), Cause>,
     pub(crate) findings: Vec<Finding>,
+    /// How long it ran, where the executor knows.
+    pub(crate) ran: Option<Duration>,
+}
+
+impl Completed {
+    pub(crate) fn new(token: Token, result: Result<(), Cause>) -> Self {
+        Self { token, result, findings: Vec::new(), ran: None }
+    }
 }
 
 /// Where an executor says what is done; from any thread.
@@ -103,10 +112,16 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// A kernel has ended; once for each that was started. What comes again is ignored, and
+    /// A kernel has ended, and nobody knows how long it ran; once for each that was started. What comes again is ignored, and
     /// [`Runtime::synchronize`](super::Runtime::synchronize) says so.
     pub fn complete(&self, token: Token, result: Result<(), Cause>) {
-        self.send(Completed { token, result, findings: Vec::new() });
+        self.send(Completed::new(token, result));
+    }
+
+    /// As [`complete`](Self::complete), of a kernel that did what it should and ran so long: without what it waited for before, such as
+    /// being compiled. A recording keeps the time where no other kernel was in flight meanwhile.
+    pub fn complete_timed(&self, token: Token, ran: Duration) {
+        self.send(Completed { ran: Some(ran), ..Completed::new(token, Ok(())) });
     }
 
     pub(crate) fn send(&self, completed: Completed) {

@@ -731,6 +731,7 @@ impl Runtime {
         accesses: Option<&[Access]>,
     ) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let shared = kernel.cuda.as_ref().map(|source| source.shared_bytes);
         kernel.each_access(args, accesses, |Access { part, mode }| {
             let Ok(live) = self.live(part.buffer) else { return };
             let segment = Segment { addr: live.address + part.offset, bytes: part.bytes };
@@ -749,7 +750,7 @@ impl Runtime {
                 kind: kernel.kind,
                 grid,
                 block,
-                smem: 0,
+                smem: u64::from(shared.unwrap_or(0)),
                 regs: None,
                 flops: 0,
                 mnk: None,
@@ -758,7 +759,13 @@ impl Runtime {
                 dur_ns: None,
                 stream: 0,
                 part: None,
-                est: vec!["flops".into()],
+                est: shared
+                    .is_none()
+                    .then_some("smem")
+                    .into_iter()
+                    .chain(["flops"])
+                    .map(String::from)
+                    .collect(),
             })
         });
     }

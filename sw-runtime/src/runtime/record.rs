@@ -5,7 +5,7 @@ use super::schedule::{Event, EventKind, Schedule};
 use crate::explain::{ExplainError, Explanation, History, Options, Span, TimeUnit, Timing, explain};
 use crate::ktrace::{self, Gpu, Header, Run, Trace};
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A run that was recorded.
 ///
@@ -51,12 +51,24 @@ pub(crate) struct Recorder {
     events: Vec<ktrace::Event>,
     kernels: u64,
     schedule: Schedule,
+    running: usize,
+    /// The kernel that runs and has been alone since its start.
+    alone: Option<Ticket>,
+    /// What kernels need alone, in nanoseconds.
+    durations: BTreeMap<u64, u64>,
 }
 
 impl Recorder {
     pub(crate) fn new(executor: String) -> Self {
-        let schedule = Schedule { executor, events: Vec::new() };
-        Self { since: Instant::now(), events: Vec::new(), kernels: 0, schedule }
+        Self {
+            since: Instant::now(),
+            events: Vec::new(),
+            kernels: 0,
+            schedule: Schedule { executor, events: Vec::new() },
+            running: 0,
+            alone: None,
+            durations: BTreeMap::new(),
+        }
     }
 
     /// What the application did.
@@ -68,28 +80,33 @@ impl Recorder {
         self.events.push(event);
     }
 
-    /// What became of it.
-    pub(crate) fn happened(&mut self, kind: EventKind, ticket: Ticket) {
+    /// A kernel starts.
+    pub(crate) fn started(&mut self, ticket: Ticket) {
+        self.happened(EventKind::Start, ticket);
+        self.alone = (self.running == 0).then_some(ticket);
+        self.running += 1;
+    }
+
+    /// A kernel has ended, and ran so long, where its executor says that.
+    pub(crate) fn ended(&mut self, ticket: Ticket, ran: Option<Duration>) {
+        self.happened(EventKind::End, ticket);
+        self.running = self.running.saturating_sub(1);
+        // Beside others it may have waited for them, or they for it.
+        if let (true, Some(ran)) = (self.alone == Some(ticket), ran) {
+            self.durations.insert(ticket.0, u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn happened(&mut self, kind: EventKind, ticket: Ticket) {
         let ns = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.schedule.events.push(Event { kind, kernel: ticket.0, ns });
     }
 
     pub(crate) fn recording(&self) -> Recording {
-        let mut starts = BTreeMap::new();
-        let mut durations = BTreeMap::new();
-        for event in &self.schedule.events {
-            match event.kind {
-                EventKind::Start => _ = starts.insert(event.kernel, event.ns),
-                EventKind::End => {
-                    let start = starts.get(&event.kernel).copied().unwrap_or(event.ns);
-                    durations.insert(event.kernel, event.ns.saturating_sub(start));
-                }
-            }
-        }
         let mut events = self.events.clone();
         for event in &mut events {
             if let ktrace::Event::Kernel(kernel) = event {
-                kernel.dur_ns = durations.get(&kernel.index).copied();
+                kernel.dur_ns = self.durations.get(&kernel.index).copied();
             }
         }
         let header = Header {

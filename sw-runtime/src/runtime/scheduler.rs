@@ -610,9 +610,7 @@ impl Scheduler {
         let token = |serial| Token { slot: slot.0, serial };
         match &self.slots[slot.index()] {
             None => {}
-            Some(Work::Release(_)) => {
-                self.retire(Completed { token: token(Token::HOST), result: Ok(()), findings: Vec::new() })
-            }
+            Some(Work::Release(_)) => self.retire(Completed::new(token(Token::HOST), Ok(()))),
             Some(Work::Host { access, grant }) => {
                 let token = token(Token::HOST);
                 let result = match self.poison.spoiled(&access.part) {
@@ -622,7 +620,7 @@ impl Scheduler {
                 self.granted += 1;
                 if grant.send(Grant { token: Some(token), result }).is_err() {
                     // The application has stopped waiting; it reads and writes nothing.
-                    self.retire(Completed { token, result: Ok(()), findings: Vec::new() });
+                    self.retire(Completed::new(token, Ok(())));
                 }
             }
             Some(Work::Kernel { ticket, launched }) => {
@@ -630,7 +628,7 @@ impl Scheduler {
                 let token = token(ticket.0);
                 let kernel = &self.kernels[launched.kernel as usize];
                 if self.recording {
-                    self.shared.news().record(EventKind::Start, ticket);
+                    self.shared.news().record(|recorder| recorder.started(ticket));
                 }
                 let mut accesses = Vec::new();
                 if self.check {
@@ -662,7 +660,7 @@ impl Scheduler {
                     }
                 };
                 if let Started::Ended(result) = started {
-                    self.complete(Completed { token, result, findings: Vec::new() });
+                    self.complete(Completed::new(token, result));
                 }
             }
         }
@@ -738,7 +736,9 @@ impl Scheduler {
             Work::Kernel { ticket, launched } => {
                 self.running -= 1;
                 if self.recording {
-                    self.shared.news().record(EventKind::End, ticket);
+                    // How long it took to fail is nobody's measure.
+                    let ran = completed.ran.filter(|_| completed.result.is_ok());
+                    self.shared.news().record(|recorder| recorder.ended(ticket, ran));
                 }
                 if !completed.findings.is_empty() {
                     let findings = &mut self.shared.news().findings;
@@ -839,9 +839,9 @@ impl Scheduler {
 }
 
 impl News {
-    fn record(&mut self, kind: EventKind, ticket: Ticket) {
+    fn record(&mut self, what: impl FnOnce(&mut Recorder)) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.happened(kind, ticket);
+            what(recorder);
         }
     }
 }
