@@ -129,18 +129,18 @@ if [[ -z ${YOSYS:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -
     say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with $(command -v yosys || echo yosys)."
 fi
 
-# NVRTC compiles the CUDA sources: for a GPU, and in the tests for GPUs that are not here. It needs no GPU and no driver. Its version is also
-# in cuda/src/compile.rs.
-nvrtc_version=13.0.88
+# NVRTC compiles the CUDA sources: for a GPU, and in the tests for GPUs that are not here. It needs no GPU and no driver. Of CUDA 12, for
+# drivers of CUDA 12 do not load what 13 compiles; those of 13 load this. Its version is also in cuda/src/compile.rs.
+nvrtc_version=12.9.86
 nvrtc=$cache/nvrtc-$nvrtc_version
-if [[ -z ${WINDLASS_NVRTC:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && $(uname -s) == Linux && ! -e $nvrtc/libnvrtc.so.13 ]]; then
+if [[ -z ${WINDLASS_NVRTC:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && $(uname -s) == Linux && ! -e $nvrtc/libnvrtc.so.12 ]]; then
   say "missing: NVRTC $nvrtc_version (compiles CUDA C++; 90 MB, recommended); fetching it from PyPI into $nvrtc"
   part=$nvrtc.part$$
   if command -v python3 >/dev/null && mkdir -p "$part" &&
-    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "nvidia-cuda-nvrtc==$nvrtc_version" >&2 &&
+    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "nvidia-cuda-nvrtc-cu12==$nvrtc_version" >&2 &&
     python3 -m zipfile -e "$part"/*.whl "$part/wheel" &&
-    rm -f "$part"/wheel/nvidia/cu13/lib/*.alt.* &&
-    { mv "$part/wheel/nvidia/cu13/lib" "$nvrtc" 2>/dev/null || [[ -e $nvrtc/libnvrtc.so.13 ]]; }; then
+    rm -f "$part"/wheel/nvidia/cuda_nvrtc/lib/*.alt.* &&
+    { mv "$part/wheel/nvidia/cuda_nvrtc/lib" "$nvrtc" 2>/dev/null || [[ -e $nvrtc/libnvrtc.so.12 ]]; }; then
     :
   else
     say "That did not work (it needs python3 with pip, and PyPI). Going on; the tests then do not compile the CUDA sources."

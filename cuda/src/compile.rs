@@ -1,9 +1,10 @@
 //! CUDA C++ to machine code: NVRTC, loaded at run time, and a cache on disk.
 
+use crate::driver::Driver;
 use libloading::Library;
 use sha2::{Digest, Sha256};
 use std::env::var_os;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,9 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use thiserror::Error;
 
-/// The NVRTC that `scripts/setup.sh` fetches. It is one line there and one line here.
-pub const NVRTC_VERSION: &str = "13.0.88";
+/// The NVRTC that `scripts/setup.sh` fetches. It is one line there and one line here. A driver runs what an NVRTC of its own major version
+/// compiles, or of an older one; 550, the oldest, is of 12.
+pub const NVRTC_VERSION: &str = "12.9.86";
 
 /// Why there is no machine code.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -148,6 +150,7 @@ nvrtc! {
 
 struct Nvrtc {
     functions: Functions,
+    major: c_int,
     version: String,
     /// As it was named to the system's loader.
     file: PathBuf,
@@ -171,6 +174,26 @@ impl Drop for Owned<'_> {
     }
 }
 
+/// The first of these libraries that opens and whose major version is not newer than the driver's; else what was tried.
+fn first<T>(
+    candidates: impl Iterator<Item = OsString>,
+    driver: Option<c_int>,
+    open: impl Fn(&OsStr) -> Result<(c_int, T), String>,
+) -> Result<T, String> {
+    let mut tried = Vec::new();
+    for candidate in candidates {
+        let name = candidate.to_string_lossy();
+        match (open(&candidate), driver) {
+            (Ok((major, _)), Some(driver)) if major > driver => tried.push(format!(
+                "{name} (of CUDA {major}, whose code a driver of CUDA {driver} does not load)"
+            )),
+            (Ok((_, found)), _) => return Ok(found),
+            (Err(_), _) => tried.push(name.into_owned()),
+        }
+    }
+    Err(format!("none of {}", tried.join(", ")))
+}
+
 impl Nvrtc {
     fn get() -> Result<&'static Self, CompileError> {
         static NVRTC: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
@@ -178,13 +201,14 @@ impl Nvrtc {
         nvrtc.as_ref().map_err(|reason| CompileError::Absent { reason: reason.clone() })
     }
 
-    /// The first that loads: of `WINDLASS_NVRTC`; Windlass' own; those that the system's loader finds; those of a CUDA toolkit.
+    /// `WINDLASS_NVRTC`; else the first that loads and whose code the driver runs, of Windlass' own, those that the system's loader finds, and
+    /// those of a CUDA toolkit. Where there is no driver, nothing is run.
     fn load() -> Result<Self, String> {
         if let Some(chosen) = var_os("WINDLASS_NVRTC").filter(|v| !v.is_empty()) {
             return Self::open(&chosen)
                 .map_err(|e| format!("WINDLASS_NVRTC={}: {e}", chosen.to_string_lossy()));
         }
-        let own = cache_root().map(|root| root.join(format!("nvrtc-{NVRTC_VERSION}")).join("libnvrtc.so.13"));
+        let own = cache_root().map(|root| root.join(format!("nvrtc-{NVRTC_VERSION}")).join("libnvrtc.so.12"));
         let names = if cfg!(windows) {
             ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc.dll"]
         } else {
@@ -193,16 +217,11 @@ impl Nvrtc {
         let toolkits = ["CUDA_HOME", "CUDA_PATH"].map(|name| var_os(name).map(PathBuf::from));
         let toolkits = toolkits.into_iter().flatten().chain([PathBuf::from("/usr/local/cuda")]);
         let toolkits: Vec<_> = toolkits.map(|t| t.join("lib64").join("libnvrtc.so")).collect();
-        let mut tried = Vec::new();
         let own = own.into_iter().map(PathBuf::into_os_string);
         let toolkits = toolkits.into_iter().map(PathBuf::into_os_string);
-        for candidate in own.chain(names.map(Into::into)).chain(toolkits) {
-            match Self::open(&candidate) {
-                Ok(nvrtc) => return Ok(nvrtc),
-                Err(_) => tried.push(candidate.to_string_lossy().into_owned()),
-            }
-        }
-        Err(format!("none of {}", tried.join(", ")))
+        let driver = Driver::get().ok().map(|driver| driver.cuda().0);
+        let open = |file: &OsStr| Self::open(file).map(|nvrtc| (nvrtc.major, nvrtc));
+        first(own.chain(names.map(Into::into)).chain(toolkits), driver, open)
     }
 
     fn open(file: &OsStr) -> Result<Self, String> {
@@ -224,7 +243,7 @@ impl Nvrtc {
         if unsafe { (functions.nvrtcVersion)(&mut major, &mut minor) } != 0 {
             return Err("it does not say its version".into());
         }
-        Ok(Self { functions, version: format!("{major}.{minor}"), file: file.into() })
+        Ok(Self { functions, major, version: format!("{major}.{minor}"), file: file.into() })
     }
 
     fn compile(&self, source: &str, options: &[String; 2]) -> Result<Vec<u8>, CompileError> {
@@ -285,6 +304,21 @@ impl Nvrtc {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_nvrtc_that_is_newer_than_the_driver_is_passed_over() {
+        let open = |file: &OsStr| match file.to_str() {
+            Some("a") => Err("it is not there".into()),
+            Some("b") => Ok((13, "b")),
+            _ => Ok((12, "c")),
+        };
+        let found = |names: &[&str], driver| first(names.iter().map(OsString::from), driver, open);
+        assert_eq!(found(&["a", "b", "c"], Some(12)), Ok("c"));
+        assert_eq!(found(&["a", "b", "c"], Some(13)), Ok("b"));
+        assert_eq!(found(&["a", "b", "c"], None), Ok("b"));
+        let none = found(&["a", "b"], Some(12)).expect_err("there is none for 12");
+        assert_eq!(none, "none of a, b (of CUDA 13, whose code a driver of CUDA 12 does not load)");
+    }
 
     #[test]
     fn a_damaged_file_of_the_cache_is_not_used() {

@@ -4,6 +4,7 @@
 //! missing. Its functions return a Rust enum, which a newer driver's unknown code would make undefined behaviour. And each of its calls
 //! passes through a lock-like check, which a launch can do without.
 
+use crate::compile::nvrtc_version;
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUdeviceptr, CUevent,
     CUfunction, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CUgraphNode, CUlaunchConfig, CUmodule,
@@ -23,6 +24,9 @@ pub(crate) type Code = c_uint;
 
 pub(crate) const INVALID_VALUE: Code = 1;
 pub(crate) const OUT_OF_MEMORY: Code = 2;
+const INVALID_IMAGE: Code = 200;
+const NO_BINARY_FOR_GPU: Code = 209;
+const UNSUPPORTED_PTX_VERSION: Code = 222;
 pub(crate) const NOT_READY: Code = 600;
 pub(crate) const GRAPH_EXEC_UPDATE_FAILURE: Code = 910;
 
@@ -130,12 +134,18 @@ impl Driver {
         }
     }
 
-    /// The newest CUDA that it knows, such as `13.0`.
-    pub(crate) fn version(&self) -> String {
+    /// The newest CUDA that it knows: major and minor version.
+    pub(crate) fn cuda(&self) -> (c_int, c_int) {
         let mut version = 0;
         // SAFETY: the out parameter is a local.
         unsafe { (self.cuDriverGetVersion)(&mut version) };
-        format!("{}.{}", version / 1000, version % 1000 / 10)
+        (version / 1000, version % 1000 / 10)
+    }
+
+    /// The same, such as `13.0`.
+    pub(crate) fn version(&self) -> String {
+        let (major, minor) = self.cuda();
+        format!("{major}.{minor}")
     }
 
     /// What a code means, for people.
@@ -587,6 +597,12 @@ impl Module {
         let mut raw = null_mut();
         // SAFETY: a cubin says how long it is.
         let code = unsafe { (context.driver.cuModuleLoadData)(&mut raw, cubin.as_ptr().cast()) };
+        if let INVALID_IMAGE | NO_BINARY_FOR_GPU | UNSUPPORTED_PTX_VERSION = code {
+            let nvrtc = nvrtc_version().map_or("?".into(), |(version, _)| version);
+            let (reason, cuda) = (context.driver.reason(code), context.driver.version());
+            let reason = format!("{reason}: compiled by NVRTC {nvrtc}, and the driver is of CUDA {cuda}");
+            return Err(context.failed("cuModuleLoadData", reason));
+        }
         context.ok(code, "cuModuleLoadData")?;
         Ok(Self { context: context.clone(), raw })
     }
