@@ -19,6 +19,7 @@ struct Window<'a> {
     /// Threads that are there, and whether they may begin.
     arrived: u32,
     begun: bool,
+    meter: &'a mut Meter,
     error: Option<RunError>,
 }
 
@@ -64,6 +65,7 @@ pub(super) fn run(
         launches: 0,
         arrived: 0,
         begun: false,
+        meter,
         error: None,
     };
     let (window, changed) = (Mutex::new(window), Condvar::new());
@@ -82,6 +84,8 @@ pub(super) fn run(
                 window.error = Some(error);
             }
             if window.is_done(program) {
+                // That the other threads wake up and end is no part of the run.
+                window.meter.stop();
                 changed.notify_all();
                 return;
             }
@@ -121,13 +125,13 @@ pub(super) fn run(
         while window.error.is_none() && window.arrived < device.streams() {
             window = changed.wait(window).unwrap_or_else(PoisonError::into_inner);
         }
-        meter.start();
+        window.meter.start();
         // Where there are too few threads, they see the error and end.
         window.begun = true;
         changed.notify_all();
     });
     let mut window = lock();
-    meter.counts.launches = window.launches;
-    meter.counts.synchronisations = window.launches;
+    window.meter.counts.launches = window.launches;
+    window.meter.counts.synchronisations = window.launches;
     window.error.take().map_or(Ok(()), Err)
 }
