@@ -67,6 +67,7 @@ pub fn self_checks(rt: &mut Runtime) -> Result<Vec<SelfCheck>, Error> {
     for n in [1, 255, 256, 1027] {
         checks.elementwise(n)?;
     }
+    checks.far_activations()?;
     for [batch, channels, inner] in [[1, 1, 1], [5, 7, 1], [2, 3, 35]] {
         checks.bias(batch, channels, inner)?;
     }
@@ -229,16 +230,32 @@ impl<'a> Checks<'a> {
             let want = wide_x.iter().zip(&wide_y).map(|(x, y)| (f64::from(f(*x, *y) as f32), 1.0));
             self.compare((name, format!("{n}")), z, 0.0, want)?;
         }
+        self.activations((x, wide_x), format!("{n}"))
+    }
+
+    /// Where results vanish, saturate, or pass through numbers that overflow.
+    fn far_activations(&mut self) -> Result<(), Error> {
+        let mut values: Vec<f32> = (-480..=480).map(|n| n as f32 / 4.0).collect();
+        for x in [1e-40, 1e-30, 1e-4, 88.73, 103.9, 1e4, 1e13, 3e38] {
+            values.extend([x, -x]);
+        }
+        let x = self.rt.buffer_from(&values)?;
+        let wide = values.into_iter().map(f64::from).collect();
+        self.activations((x, wide), "from -3e38 to 3e38".into())
+    }
+
+    fn activations(&mut self, (x, wide): (Buffer<f32>, Vec<f64>), shape: String) -> Result<(), Error> {
         for op in Activation::ALL {
-            let y = self.result(n)?;
+            let y = self.result(wide.len())?;
             self.kernels.unary(self.rt, op, x, y)?;
-            let want = wide_x.iter().map(|x| {
+            let want = wide.iter().map(|x| {
                 let value = activation(op, *x);
-                (value, if op == Activation::Gelu { x.abs() } else { value.abs() })
+                let of = if op == Activation::Gelu { x.abs() } else { value.abs() };
+                (value, of.max(f64::from(f32::MIN_POSITIVE)))
             });
             let exact = matches!(op, Activation::Identity | Activation::Relu);
             let tolerance = if exact { 0.0 } else { 8.0 * UNIT };
-            self.compare((op.names()[0], format!("{n}")), y, tolerance, want)?;
+            self.compare((op.names()[0], shape.clone()), y, tolerance, want)?;
         }
         Ok(())
     }
