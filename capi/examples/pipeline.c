@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PIXELS = 1024, CTAS = 8 };
+enum { PIXELS = 1000, CTAS = 7, PART = (PIXELS + CTAS - 1) / CTAS };
 
 static void check(int status) {
     if (status != WINDLASS_OK) {
@@ -12,13 +12,13 @@ static void check(int status) {
     }
 }
 
-/* Adds values[2] to each pixel of its part. */
+/* Adds values[2] to each pixel of its part; the last part may be shorter. */
 static int brighten(const windlass_cta *cta, void *user) {
     const unsigned char *from = cta->pointers[0];
     unsigned char *to = cta->pointers[1];
-    size_t part = cta->values[0] / cta->grid[0];
+    size_t part = (cta->values[0] + cta->grid[0] - 1) / cta->grid[0];
     (void)user;
-    for (size_t i = cta->index * part; i < (cta->index + 1) * part; i++) {
+    for (size_t i = cta->index * part; i < (cta->index + 1) * part && i < cta->values[0]; i++) {
         to[i] = (unsigned char)(from[i] + cta->values[2]);
     }
     return 0;
@@ -26,10 +26,10 @@ static int brighten(const windlass_cta *cta, void *user) {
 
 int main(void) {
     windlass_runtime *rt;
-    windlass_options options = {.window = 16, .threads = 2};
+    windlass_options options = {.size = sizeof options, .window = 16, .threads = 2};
     windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE, WINDLASS_VALUE};
     windlass_kernel kernel;
-    uint32_t grid[3] = {CTAS, 1, 1}, block[3] = {PIXELS / CTAS, 1, 1};
+    uint32_t grid[3] = {CTAS, 1, 1}, block[3] = {PART, 1, 1};
     unsigned char image[PIXELS];
 
     check(windlass_create(&options, &rt));

@@ -1,7 +1,8 @@
 /* Launches kernels in program order, runs each as soon as its memory allows it: RAW, WAR and WAW, exact to the byte.
  *
  * A runtime belongs to one thread at a time: lock it where several launch. Kernel bodies run on other threads, several CTAs of a
- * kernel at once. Functions that can fail give 0, or a windlass_status; windlass_error_text() then says what is wrong and what to do.
+ * kernel at once. Functions that can fail give 0, or a windlass_status; windlass_error_text() then says what is wrong and what to do,
+ * and what they were to give through a pointer is NULL, all zero, or WINDLASS_NO_TICKET.
  *
  * Link with -lwindlass_c. */
 #ifndef WINDLASS_H
@@ -13,6 +14,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Counts up where programs must be compiled again. New functions, and new fields at the end of windlass_options, are no such change. */
+#define WINDLASS_ABI 1
+
+/* The library's; a program that was compiled with another number must not go on. */
+uint32_t windlass_abi(void);
 
 typedef enum windlass_status {
     WINDLASS_OK = 0,
@@ -75,8 +82,9 @@ typedef int (*windlass_body)(const windlass_cta *cta, void *user);
  * header. Neither a C++ exception nor a longjmp may leave it. */
 typedef void (*windlass_done)(windlass_status status, const char *text, void *user);
 
-/* 0 stands for the default. */
+/* 0 stands for the default, but in `size`. Fields past `size` are not read. */
 typedef struct windlass_options {
+    uint32_t size;    /* sizeof(windlass_options) */
     uint32_t window;  /* kernels in flight, 4 to 4096; 32 */
     uint32_t threads; /* that run CTAs; one per processor */
     uint32_t queue;   /* launches on their way, 1 to 2^20; 1024 */
@@ -100,6 +108,9 @@ int windlass_allocate(windlass_runtime *runtime, uint64_t bytes, windlass_buffer
 
 /* The memory goes when the kernels that use it are done. */
 int windlass_release(windlass_runtime *runtime, windlass_buffer buffer);
+
+/* No launch has this number. */
+#define WINDLASS_NO_TICKET UINT64_MAX
 
 /* Launches the next kernel in program order. `ticket`, where it is not NULL, gets its number, from 0. Of the kernels that wait for
  * nothing the highest `priority` starts first, then the oldest. */

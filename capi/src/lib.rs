@@ -15,11 +15,17 @@ use windlass_runtime::runtime::{
     Registered, Runtime, Ticket,
 };
 
+/// `WINDLASS_ABI`.
+const ABI: u32 = 1;
+
 const OK: c_int = 0;
 const INVALID: c_int = 1;
 const KERNEL_FAILED: c_int = 2;
 const RESOURCES: c_int = 3;
 const INTERNAL: c_int = 4;
+
+/// `WINDLASS_NO_TICKET`.
+const NO_TICKET: u64 = u64::MAX;
 
 thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
@@ -80,6 +86,7 @@ pub struct WindlassCta {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct WindlassOptions {
+    size: u32,
     window: u32,
     threads: u32,
     queue: u32,
@@ -174,6 +181,54 @@ fn range(offset: u64, bytes: u64) -> std::ops::Range<usize> {
     at(Some(offset))..at(offset.checked_add(bytes))
 }
 
+/// What a call gives where it fails.
+///
+/// # Safety
+/// `out` is NULL or valid.
+unsafe fn clear<T>(out: *mut T, nothing: T) {
+    if !out.is_null() {
+        // SAFETY: not NULL, and the caller's.
+        unsafe { out.write(nothing) };
+    }
+}
+
+/// The options of a program that was compiled with this header, an older or a newer one; all that it does not have is 0.
+///
+/// # Safety
+/// `given` is NULL, or points to as many bytes as it says itself.
+unsafe fn options(given: *const WindlassOptions) -> Result<WindlassOptions, Refusal> {
+    const KNOWN: usize = size_of::<WindlassOptions>();
+    let mut options = WindlassOptions::default();
+    if given.is_null() {
+        return Ok(options);
+    }
+    // SAFETY: the first field is in every version.
+    let size = unsafe { given.cast::<u32>().read() } as usize;
+    // More than ever will be is a field that nobody has set.
+    if !(size_of::<u32>()..=1024).contains(&size) {
+        return Err(Refusal(
+            INVALID,
+            format!("`options.size` is {size}; set it to sizeof(windlass_options)"),
+        ));
+    }
+    // SAFETY: the caller has so many bytes; all bytes make valid options.
+    let bytes = unsafe { slice::from_raw_parts(given.cast::<u8>(), size) };
+    let (known, newer) = bytes.split_at(size.min(KNOWN));
+    if newer.iter().any(|byte| *byte != 0) {
+        let text = "`options` sets what this library does not know; use the library of the header";
+        return Err(Refusal(INVALID, text.into()));
+    }
+    // SAFETY: at most as long as the options, and apart from them.
+    unsafe { std::ptr::copy_nonoverlapping(known.as_ptr(), (&raw mut options).cast(), known.len()) };
+    Ok(options)
+}
+
+/// The version of the interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn windlass_abi() -> u32 {
+    ABI
+}
+
 /// # Safety
 /// Pointers are NULL or valid.
 #[unsafe(no_mangle)]
@@ -181,12 +236,14 @@ pub unsafe extern "C" fn windlass_create(
     options: *const WindlassOptions,
     out: *mut *mut WindlassRuntime,
 ) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(out, std::ptr::null_mut()) };
     call(|| {
         if out.is_null() {
             return Err(null("runtime"));
         }
         // SAFETY: the caller's.
-        let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
+        let options = unsafe { self::options(options) }?;
         let mut builder = Runtime::builder().executor(Cpu::new(options.threads as usize)?);
         if options.window != 0 {
             builder = builder.window(options.window as usize);
@@ -291,6 +348,8 @@ pub unsafe extern "C" fn windlass_register(
     user: *mut c_void,
     out: *mut WindlassKernel,
 ) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(out, WindlassKernel { id: 0 }) };
     call(|| {
         // SAFETY: the caller's, here and below.
         let runtime = unsafe { self::runtime(runtime) }?;
@@ -336,6 +395,8 @@ pub unsafe extern "C" fn windlass_allocate(
     bytes: u64,
     out: *mut WindlassBuffer,
 ) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(out, WindlassBuffer { id: 0, bytes: 0 }) };
     call(|| {
         // SAFETY: the caller's.
         let runtime = unsafe { self::runtime(runtime) }?;
@@ -372,6 +433,8 @@ pub unsafe extern "C" fn windlass_launch(
 ) -> c_int {
     let options = Options::new().priority(priority);
     // SAFETY: the caller's.
+    unsafe { clear(ticket, NO_TICKET) };
+    // SAFETY: the caller's.
     call(|| unsafe { launch(runtime, kernel, [grid, block], args, count, options, ticket) })
 }
 
@@ -390,6 +453,8 @@ pub unsafe extern "C" fn windlass_launch_then(
     user: *mut c_void,
     ticket: *mut u64,
 ) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(ticket, NO_TICKET) };
     call(|| {
         let (done, user) = (done.ok_or_else(|| null("done"))?, User(user));
         let options = Options::new().priority(priority).on_done(move |result| user.tell(done, result));

@@ -46,6 +46,27 @@ static int place(const windlass_cta *cta, void *user) {
     return 0;
 }
 
+/* Options of programs that were compiled with an older header, a newer one, or that do not say with which. */
+static void sizes(void) {
+    union {
+        uint32_t words[12];
+        windlass_options options;
+    } older = {{12, 16, 1, UINT32_MAX, UINT32_MAX}}, newer = {{40, 16, 1}}, none = {{0, 16}}, wild = {{0}};
+    windlass_runtime *rt = (windlass_runtime *)&older;
+
+    TRUE(windlass_abi() == WINDLASS_ABI);
+    OK(windlass_create(&older.options, &rt));
+    windlass_destroy(rt);
+    OK(windlass_create(&newer.options, &rt));
+    windlass_destroy(rt);
+    newer.words[9] = 1;
+    FAILS(WINDLASS_INVALID, "`options` sets what this library does not know", windlass_create(&newer.options, &rt));
+    TRUE(rt == NULL);
+    FAILS(WINDLASS_INVALID, "`options.size` is 0; set it to sizeof(windlass_options)", windlass_create(&none.options, &rt));
+    wild.words[0] = 4096;
+    FAILS(WINDLASS_INVALID, "`options.size` is 4096", windlass_create(&wild.options, &rt));
+}
+
 /* Writes one byte more than it is given. */
 static int past(const windlass_cta *cta, void *user) {
     (void)user;
@@ -55,7 +76,7 @@ static int past(const windlass_cta *cta, void *user) {
 
 static void findings(void) {
     windlass_runtime *rt;
-    windlass_options options = {.check = 1};
+    windlass_options options = {.size = sizeof(windlass_options), .check = 1};
     windlass_mode modes[] = {WINDLASS_WRITE};
     windlass_kernel kernel;
     windlass_buffer a;
@@ -113,7 +134,7 @@ static void failures(void) {
 /* Recorded, waited for one by one, and with callbacks. */
 static void tickets(const char *folder) {
     windlass_runtime *rt;
-    windlass_options options = {.record = 1};
+    windlass_options options = {.size = sizeof(windlass_options), .record = 1};
     windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE};
     windlass_kernel kernel;
     windlass_buffer a, b;
@@ -129,7 +150,8 @@ static void tickets(const char *folder) {
     windlass_arg args[] = {{.buffer = a, .bytes = 16}, {.buffer = b, .bytes = 16}};
     FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_launch_then(rt, kernel, one, one, args, 2, 0, NULL, NULL, &ticket));
     FAILS(WINDLASS_INVALID, "launch 0 is not one of the 0", windlass_wait(rt, 0));
-    TRUE(ticket == 5);
+    TRUE(ticket == WINDLASS_NO_TICKET);
+    FAILS(WINDLASS_INVALID, "launch 18446744073709551615 is not one of the 0", windlass_wait(rt, ticket));
     OK(windlass_launch_then(rt, kernel, one, one, args, 2, 0, note, said[0], &good));
     memset(bytes, 9, sizeof bytes);
     OK(windlass_write(rt, a, 0, bytes, 16));
@@ -172,22 +194,27 @@ int main(int argc, char **argv) {
     windlass_buffer a, b, c, gone;
     uint32_t one[3] = {1, 1, 1}, none[3] = {1, 0, 1}, grid[3] = {2, 3, 2}, block[3] = {1, 5, 1}, out[12];
     uint64_t ticket = 77;
-    windlass_options small = {.window = 2};
+    windlass_options small = {.size = sizeof(windlass_options), .window = 2};
 
     FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_create(NULL, NULL));
     FAILS(WINDLASS_INVALID, "a window of 2 kernels; choose 4 to 4096", windlass_create(&small, &rt));
     TRUE(rt == NULL);
+    sizes();
     windlass_destroy(NULL);
     OK(windlass_create(NULL, &rt));
     FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_synchronize(NULL));
     FAILS(WINDLASS_INVALID, "`body` is NULL", windlass_register(rt, "copy", modes, 2, NULL, NULL, &kernel));
     FAILS(WINDLASS_INVALID, "`name` is NULL", windlass_register(rt, NULL, modes, 2, copy, &bad, &kernel));
     FAILS(WINDLASS_INVALID, "`parameters` is NULL", windlass_register(rt, "copy", NULL, 2, copy, &bad, &kernel));
+    kernel.id = 77;
     FAILS(WINDLASS_INVALID, "parameter 0 is 9", windlass_register(rt, "copy", strange, 1, copy, &bad, &kernel));
+    TRUE(kernel.id == 0);
     OK(windlass_register(rt, "copy", modes, 2, copy, &bad, &kernel));
     OK(windlass_register(rt, "place", place_modes, 2, place, NULL, &placed));
 
+    a.id = a.bytes = 77;
     FAILS(WINDLASS_INVALID, "a buffer of 0 elements", windlass_allocate(rt, 0, &a));
+    TRUE(a.id == 0 && a.bytes == 0);
     FAILS(WINDLASS_RESOURCES, "no memory for", windlass_allocate(rt, UINT64_C(1) << 52, &a));
     OK(windlass_allocate(rt, 64, &a));
     OK(windlass_allocate(rt, 64, &b));
@@ -204,7 +231,7 @@ int main(int argc, char **argv) {
     FAILS(WINDLASS_INVALID, "`from` cannot have", windlass_write(rt, a, 0, bytes, UINT64_MAX));
     FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 0, bytes, UINT64_C(1) << 62));
     {
-        windlass_options many = {.threads = UINT32_MAX};
+        windlass_options many = {.size = sizeof(windlass_options), .threads = UINT32_MAX};
         windlass_runtime *none = NULL;
         FAILS(WINDLASS_RESOURCES, "ask for fewer", windlass_create(&many, &none));
         TRUE(none == NULL);
@@ -222,7 +249,7 @@ int main(int argc, char **argv) {
     FAILS(WINDLASS_INVALID, "`grid` is NULL", windlass_launch(rt, kernel, NULL, one, ab, 2, 0, NULL));
     FAILS(WINDLASS_INVALID, "5 bytes from offset 60", windlass_launch(rt, kernel, one, one, far, 2, 0, NULL));
     FAILS(WINDLASS_INVALID, "was released", windlass_launch(rt, kernel, one, one, lost, 2, 0, NULL));
-    TRUE(ticket == 77);
+    TRUE(ticket == WINDLASS_NO_TICKET);
     OK(windlass_launch(rt, kernel, one, one, ab, 2, 0, &ticket));
     TRUE(ticket == 0);
     OK(windlass_launch(rt, kernel, one, one, bc, 2, 3, &ticket));

@@ -46,6 +46,7 @@ struct Cta {
 
 #[repr(C)]
 struct Options {
+    size: u32,
     window: u32,
     threads: u32,
     queue: u32,
@@ -298,6 +299,8 @@ impl State {
                         return 0;
                     }
                     let options = options.map(|[window, threads, queue, serial, check, record]| Options {
+                        // Also those of an older header.
+                        size: if record == 255 { 8 } else { size_of::<Options>() as u32 },
                         window: u32::from(window) * 33,
                         threads: if threads == 255 { u32::MAX } else { u32::from(threads % 3) },
                         queue: if queue == 255 { u32::MAX } else { queue.into() },
