@@ -56,5 +56,11 @@ extern "C" __global__ void echo(volatile u32 *flag, volatile u32 *answer, u32 co
     }
 }
 
+// For devices whose streams cannot write to memory by themselves.
+extern "C" __global__ void mark(volatile u32 *slot, u32 value) {
+    __threadfence_system();
+    *slot = value;
+}
+
 // Tells the host that it has begun.
 extern "C" __global__ void hail(volatile u32 *answer) { *answer = 1; }

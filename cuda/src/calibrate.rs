@@ -188,6 +188,9 @@ struct Bench {
     hold: Function,
     echo: Function,
     hail: Function,
+    mark: Function,
+    /// The streams write marks by themselves; otherwise a kernel does.
+    writes_values: bool,
     _module: Module,
     streams: [Stream; 2],
     words: Marks,
@@ -199,19 +202,25 @@ impl Bench {
         let context = Context::new(ordinal)?;
         let cubin = compile(SOURCE, context.arch).map_err(|e| context.failed("compile", e.to_string()))?;
         let module = Module::new(&context, &cubin)?;
-        Ok(Self {
+        let mut bench = Self {
             empty: module.function("empty")?,
             stamp: module.function("stamp")?,
             ticks: module.function("ticks")?,
             hold: module.function("hold")?,
             echo: module.function("echo")?,
             hail: module.function("hail")?,
+            mark: module.function("mark")?,
+            writes_values: true,
             _module: module,
             streams: [Stream::new(&context)?, Stream::new(&context)?],
             words: Marks::new(&context, 3)?,
             times: DeviceMemory::new(&context, CHAIN as u64 * 16, "times")?,
             context,
-        })
+        };
+        let stream = bench.streams[0].raw;
+        bench.writes_values = bench.mark(stream, 1).and_then(|()| bench.synchronise(stream)).is_ok()
+            && bench.words.at(MARK).load(Ordering::Acquire) == 1;
+        Ok(bench)
     }
 
     fn attribute(&self, attribute: Attribute) -> u32 {
@@ -369,8 +378,13 @@ impl Bench {
         Ok(median(costs))
     }
 
-    fn mark(&self, stream: CUstream, value: u32) -> Result<(), DeviceError> {
-        let address = self.words.address(MARK);
+    /// As `CudaDevice` does it.
+    fn mark(&self, stream: CUstream, mut value: u32) -> Result<(), DeviceError> {
+        let mut address = self.words.address(MARK);
+        if !self.writes_values {
+            let mut args = [(&raw mut address).cast(), (&raw mut value).cast()];
+            return self.launch(self.mark, stream, &mut args, false);
+        }
         // SAFETY: the stream lives, and the address is pinned memory of this context, of 4 aligned bytes.
         let code = unsafe { (self.context.driver.cuStreamWriteValue32_v2)(stream, address, value, 0) };
         self.context.ok(code, "cuStreamWriteValue32")

@@ -148,6 +148,41 @@ impl Driver {
         format!("{major}.{minor}")
     }
 
+    /// The device of that number, and what it is called.
+    pub(crate) fn device(&self, ordinal: u32) -> Result<(CUdevice, String), DeviceError> {
+        let absent = |reason| DeviceError::Absent { reason };
+        let mut count = 0;
+        // SAFETY: the out parameter is a local.
+        let code = unsafe { (self.cuDeviceGetCount)(&mut count) };
+        if code != 0 {
+            return Err(absent(self.reason(code)));
+        }
+        let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+        if ordinal >= count {
+            return Err(absent(format!("number {ordinal} was asked for, and there are {count}, from 0")));
+        }
+        let (mut device, mut name) = (0, [0; 256]);
+        // SAFETY: the out parameter is a local.
+        let code = unsafe { (self.cuDeviceGet)(&mut device, ordinal) };
+        if code != 0 {
+            return Err(absent(self.reason(code)));
+        }
+        // SAFETY: the buffer is as long as is said; the last byte stays 0 whatever happens.
+        unsafe { (self.cuDeviceGetName)(name.as_mut_ptr(), 255, device) };
+        // SAFETY: ends with a 0.
+        Ok((device, unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned()))
+    }
+
+    /// An attribute of a device; 0 where the driver does not know it.
+    pub(crate) fn attribute(&self, device: CUdevice, attribute: Attribute) -> i32 {
+        let mut value = 0;
+        // SAFETY: the out parameter is a local.
+        match unsafe { (self.cuDeviceGetAttribute)(&mut value, attribute, device) } {
+            0 => value,
+            _ => 0,
+        }
+    }
+
     /// What a code means, for people.
     pub(crate) fn reason(&self, code: Code) -> String {
         let text = |get: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
@@ -164,10 +199,12 @@ impl Driver {
     }
 }
 
-/// Whether nothing works any more in a context after this code: a kernel faulted, or the device did.
+/// Whether nothing works any more in a context after this code: a kernel faulted, or the device did. These are the codes of which CUDA's
+/// documentation says so, and those after which nobody can know.
 pub(crate) fn is_sticky(code: Code) -> bool {
-    // Uncorrectable memory errors; all that kernels do wrong; the context is gone; unknown.
-    matches!(code, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 999)
+    // Uncorrectable errors of memory and NVLink, and contained ones; all that kernels do wrong; the context is gone; the MPS client was
+    // ended; a device outside of CUDA failed; unknown.
+    matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 810 | 911 | 999)
 }
 
 /// Which context a thread has, so that most calls need not set it.
@@ -208,26 +245,7 @@ impl Context {
     pub(crate) fn new(ordinal: u32) -> Result<Arc<Self>, DeviceError> {
         let driver = Driver::get()?;
         let absent = |reason| DeviceError::Absent { reason };
-        let mut count = 0;
-        // SAFETY: the out parameter is a local.
-        let code = unsafe { (driver.cuDeviceGetCount)(&mut count) };
-        if code != 0 {
-            return Err(absent(driver.reason(code)));
-        }
-        let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
-        if ordinal >= count {
-            return Err(absent(format!("number {ordinal} was asked for, and there are {count}, from 0")));
-        }
-        let (mut device, mut name) = (0, [0; 256]);
-        // SAFETY: the out parameter is a local.
-        let code = unsafe { (driver.cuDeviceGet)(&mut device, ordinal) };
-        if code != 0 {
-            return Err(absent(driver.reason(code)));
-        }
-        // SAFETY: the buffer is as long as is said; the last byte stays 0 whatever happens.
-        unsafe { (driver.cuDeviceGetName)(name.as_mut_ptr(), 255, device) };
-        // SAFETY: ends with a 0.
-        let model = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+        let (device, model) = driver.device(ordinal)?;
         let mut raw = null_mut();
         // SAFETY: the out parameter is a local.
         let code = unsafe { (driver.cuCtxCreate_v2)(&mut raw, 0, device) };
@@ -253,12 +271,7 @@ impl Context {
 
     /// An attribute of the device; 0 where the driver does not know it.
     pub(crate) fn attribute(&self, attribute: Attribute) -> i32 {
-        let mut value = 0;
-        // SAFETY: the out parameter is a local.
-        match unsafe { (self.driver.cuDeviceGetAttribute)(&mut value, attribute, self.device) } {
-            0 => value,
-            _ => 0,
-        }
+        self.driver.attribute(self.device, attribute)
     }
 
     /// Makes it the calling thread's.
@@ -709,5 +722,50 @@ pub(crate) fn config(grid: [u32; 3], block: [u32; 3], shared: u32, stream: CUstr
         hStream: stream,
         attrs: null_mut(),
         numAttrs: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cudarc::driver::sys::CUresult::{self, *};
+
+    #[test]
+    fn codes_after_which_cuda_wants_a_new_process() {
+        let is = |code: CUresult| is_sticky(code as Code);
+        for code in [
+            CUDA_ERROR_ECC_UNCORRECTABLE,
+            CUDA_ERROR_NVLINK_UNCORRECTABLE,
+            CUDA_ERROR_CONTAINED,
+            CUDA_ERROR_ILLEGAL_ADDRESS,
+            CUDA_ERROR_LAUNCH_TIMEOUT,
+            CUDA_ERROR_CONTEXT_IS_DESTROYED,
+            CUDA_ERROR_ASSERT,
+            CUDA_ERROR_HARDWARE_STACK_ERROR,
+            CUDA_ERROR_ILLEGAL_INSTRUCTION,
+            CUDA_ERROR_MISALIGNED_ADDRESS,
+            CUDA_ERROR_INVALID_ADDRESS_SPACE,
+            CUDA_ERROR_INVALID_PC,
+            CUDA_ERROR_LAUNCH_FAILED,
+            CUDA_ERROR_TENSOR_MEMORY_LEAK,
+            CUDA_ERROR_MPS_CLIENT_TERMINATED,
+            CUDA_ERROR_EXTERNAL_DEVICE,
+            CUDA_ERROR_UNKNOWN,
+        ] {
+            assert!(is(code), "{code:?}");
+        }
+        for code in [
+            CUDA_ERROR_INVALID_VALUE,
+            CUDA_ERROR_OUT_OF_MEMORY,
+            CUDA_ERROR_INVALID_IMAGE,
+            CUDA_ERROR_NO_BINARY_FOR_GPU,
+            CUDA_ERROR_NOT_READY,
+            CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+            CUDA_ERROR_NOT_SUPPORTED,
+            CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+        ] {
+            assert!(!is(code), "{code:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ pub use compile::{CompileError, NVRTC_VERSION, compile, nvrtc_version};
 pub use device::{CudaDevice, Options};
 pub use executor::Cuda;
 
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use windlass_runtime::run::DeviceError;
 
 /// The newest CUDA that this machine's driver knows, such as `13.0`.
@@ -25,6 +26,17 @@ use windlass_runtime::run::DeviceError;
 /// [`DeviceError::Absent`]: there is no driver, or it does not start.
 pub fn driver_version() -> Result<String, DeviceError> {
     Ok(driver::Driver::get()?.version())
+}
+
+/// What the GPU of that number, from 0, is called, such as `NVIDIA H100 80GB HBM3`, and how many streaming multiprocessors it has.
+///
+/// # Errors
+/// [`DeviceError::Absent`]: there is no such GPU, or no driver.
+pub fn gpu(ordinal: u32) -> Result<(String, u32), DeviceError> {
+    let driver = driver::Driver::get()?;
+    let (device, name) = driver.device(ordinal)?;
+    let sms = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    Ok((name, u32::try_from(sms).unwrap_or(0)))
 }
 
 /// The CUDA sources of this crate, by name: for tests that compile them.
