@@ -15,9 +15,10 @@ use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
 /// Arguments of `windlass calibrate`.
 #[derive(Args)]
 pub struct CalibrateArgs {
-    /// Profile that says what is not measured: the SMs, their pipes, the memory, packets to hardware
-    #[arg(long, default_value = "h100", value_name = "NAME|FILE")]
-    base: String,
+    /// Profile that says what is not measured: what an SM has and does, the memory, packets to hardware
+    /// [default: the embedded one of this GPU, or else h100]
+    #[arg(long, value_name = "NAME|FILE")]
+    base: Option<String>,
     /// Which GPU, from 0
     #[arg(long, default_value_t = 0, value_name = "N")]
     device: u32,
@@ -114,11 +115,17 @@ fn small(device: u32) -> Result<Small, Failure> {
     })
 }
 
-/// The base, with what was measured: the host's costs, and the least time of a kernel.
+/// The shape of the GPU at hand: SMs, and their clock where the driver says it.
+fn shaped(base: Profile, sms: u32, clock_mhz: u32) -> Profile {
+    let clock_mhz = if clock_mhz == 0 { base.clock_mhz } else { clock_mhz };
+    Profile { name: format!("{}-calibrated", base.name), sms: sms.max(1), clock_mhz, ..base }
+}
+
+/// The base, with what was measured: the shape, the host's costs, and the least time of a kernel.
 fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
     let whole = |ns: f64| ns.round().max(0.0) as u64;
     let narrow = |ns: f64| u32::try_from(whole(ns)).unwrap_or(u32::MAX);
-    let mut profile = Profile { name: format!("{}-calibrated", base.name), ..base };
+    let mut profile = shaped(base, measured.sms, measured.clock_mhz);
     profile.cta_floor_ns = kernels.alone.max(1);
     let host = &mut profile.host;
     host.launch_ns = kernels.launch;
@@ -145,17 +152,26 @@ fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
 
 /// Runs it.
 pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
-    let base = Profile::load(&args.base)?;
+    // A name that is wrong is told before anything is measured.
+    let given = args.base.as_deref().map(|name| Profile::load(name).map(|profile| (name, profile)));
+    let given = given.transpose()?;
     let measured = calibrate(args.device)?;
     let text = if args.json {
         serde_json::to_string(&measured)? + "\n"
     } else {
+        let (name, base) = match given {
+            Some(given) => given,
+            None => {
+                let name = profile_of(&measured.device);
+                (name, Profile::load(name)?)
+            }
+        };
+        note_sms(&measured.device, measured.sms, &base, "memory and what an SM has are the profile's");
         let profile = profile(base, &measured, &small(args.device)?);
         format!(
-            "# {}, measured by `windlass calibrate --base {}`: cta_floor_ns, [streams], and of\n\
+            "# {}, measured by `windlass calibrate --base {name}`: sms, clock_mhz, cta_floor_ns, [streams], and of\n\
              # [host] all but hazard_check_ns, packet_ns and transfer_ns, which are the base's, as is all else.\n\n{}",
             measured.device,
-            args.base,
             toml::to_string(&profile)?
         )
     };
@@ -164,4 +180,33 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
         None => std::io::stdout().lock().write_all(text.as_bytes())?,
     }
     Ok(Outcome::Done)
+}
+
+/// The embedded profile for a GPU of that name.
+pub fn profile_of(device: &str) -> &'static str {
+    Profile::of_device(device).unwrap_or_else(|| {
+        eprintln!("note: there is no embedded profile of {device}; h100 stands for it");
+        "h100"
+    })
+}
+
+/// Says that the GPU at hand is not the profile's.
+pub fn note_sms(device: &str, sms: u32, profile: &Profile, so: &str) {
+    if sms != profile.sms {
+        eprintln!("note: {device} has {sms} SMs, and profile {} has {}: {so}", profile.name, profile.sms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibrated_profile_has_the_shape_of_the_gpu_at_hand() {
+        let base = || Profile::load("h100").expect("it is embedded");
+        let pcie = shaped(base(), 114, 1755);
+        assert_eq!((pcie.name.as_str(), pcie.sms, pcie.clock_mhz), ("h100-calibrated", 114, 1755));
+        let silent = shaped(base(), 114, 0);
+        assert_eq!((silent.clock_mhz, silent.sm), (base().clock_mhz, base().sm));
+    }
 }

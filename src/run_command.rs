@@ -1,5 +1,6 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
+use crate::calibrate_command::{note_sms, profile_of};
 use crate::cosim_command::{DispatcherArg, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, run_report, workload};
@@ -117,7 +118,7 @@ pub struct RunArgs {
     #[command(flatten)]
     hardware: HardwareArgs,
     /// Profile by which CTAs work, and costs are known: an embedded one, or a file of `windlass calibrate`
-    /// [default: rtx3070 on cpu, h100 on cuda]
+    /// [default: rtx3070 on cpu; on cuda the embedded one of this GPU, or else h100]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// Let kernels overlap wherever they may, also where the costs say that it does not pay
@@ -249,14 +250,21 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     if repeats == 0 {
         return Err("--repeats 0: choose 1 or more".into());
     }
-    let profile_name = args.gpu.clone().unwrap_or_else(|| {
-        match args.executor {
-            ExecutorArg::Cpu => "rtx3070",
-            ExecutorArg::Cuda => "h100",
-        }
-        .into()
-    });
-    let profile = Profile::load(&profile_name)?;
+    let gpu = match args.executor {
+        ExecutorArg::Cpu => None,
+        // That there is none is told where it is opened.
+        ExecutorArg::Cuda => windlass_cuda::gpu(args.device).ok(),
+    };
+    let profile = Profile::load(match (&args.gpu, &gpu) {
+        (Some(name), _) => name,
+        (None, Some((name, _))) => profile_of(name),
+        // Of the cpu; without a GPU nothing comes of it.
+        (None, None) => "rtx3070",
+    })?;
+    if let Some((name, sms)) = &gpu {
+        let so = "work and predictions are the profile's; `windlass calibrate` makes one of this GPU";
+        note_sms(name, *sms, &profile, so);
+    }
     let mut decider = match policies.contains(&Policy::Window) {
         true => Some(decider(args)?),
         false => None,
@@ -395,8 +403,8 @@ impl All<'_> {
         report.policies = self.policies.iter().map(|p| run_report::Measured::new(*p)).collect();
         // On threads overlap costs nothing.
         if args.compare && args.executor == ExecutorArg::Cuda && !args.always_overlap {
-            for measured in &report.policies {
-                runner
+            for measured in &mut report.policies {
+                measured.overlap_tried_out = runner
                     .try_out(measured.policy, TRIALS)
                     .map_err(|e| format!("{}, {}: {e}", program.name(), measured.policy))?;
             }
@@ -413,14 +421,21 @@ impl All<'_> {
             }
         }
         let mut times = Vec::new();
-        for _ in 0..self.repeats {
-            for measured in &mut report.policies {
+        let policies = report.policies.len();
+        for round in 0..self.repeats {
+            // Another one begins each round, so that none always comes after the same.
+            for turn in (0..policies).map(|n| (round + n) % policies) {
+                let measured = &mut report.policies[turn];
                 let policy = measured.policy;
+                measured.overlaps_now(runner.chosen(policy));
                 let decider = decider.as_deref_mut().map(|d| d as &mut dyn Decider);
                 let counts =
                     runner.run(policy, decider).map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
-                times = device.times()?;
-                measured.add(counts, &times);
+                let ran = device.times()?;
+                measured.add(counts, &ran);
+                if turn + 1 == policies {
+                    times = ran;
+                }
                 let Some(serial) = serial else { continue };
                 measured.verified += 1;
                 if measured.difference.is_none() && device.digest()? != serial {
@@ -430,9 +445,6 @@ impl All<'_> {
                         Some(run_report::Difference::new(&device.image()?, &found, &program));
                 }
             }
-        }
-        for measured in &mut report.policies {
-            measured.overlap_chosen = runner.chosen(measured.policy);
         }
         if let (Some((path, mut file)), Some(last)) = (timeline, self.policies.last()) {
             run_report::timeline(&mut file, *last, &program, &times).map_err(|e| named(path, e))?;

@@ -92,8 +92,12 @@ pub struct Measured {
     overlap: f64,
     /// Processor time of the host in microseconds, all threads; median.
     host_cpu_us: f64,
-    /// How far kernels were let overlap in the last run, where that was tried out before.
-    pub overlap_chosen: Option<Overlap>,
+    /// How far kernels may best overlap, where that was tried out before.
+    pub overlap_tried_out: Option<Overlap>,
+    /// How far they were let overlap in the last run.
+    overlap_chosen: Option<Overlap>,
+    /// The first run, from 1, that had one stream instead of what was best when tried out.
+    fell_back_in_run: Option<usize>,
     /// Of the last run.
     counts: Counts,
     /// What the device model predicts, in microseconds, and by how much of the measured median it is off.
@@ -142,13 +146,40 @@ impl Measured {
             launches_per_s: 0.0,
             overlap: 0.0,
             host_cpu_us: 0.0,
+            overlap_tried_out: None,
             overlap_chosen: None,
+            fell_back_in_run: None,
             counts: Counts::default(),
             predicted_us: None,
             error: None,
             verified: 0,
             difference: None,
         }
+    }
+
+    /// How far kernels will overlap in the next run.
+    pub fn overlaps_now(&mut self, chosen: Option<Overlap>) {
+        self.overlap_chosen = chosen;
+        if chosen != self.overlap_tried_out {
+            self.fell_back_in_run.get_or_insert(self.walls.len() + 1);
+        }
+    }
+
+    /// How far kernels overlapped, for people.
+    fn overlapped(&self) -> Option<String> {
+        let best = match self.overlap_tried_out? {
+            Overlap::Never => "one stream",
+            Overlap::WhereItPays => "overlap where the costs say that it pays",
+            Overlap::Everywhere => "overlap wherever kernels may",
+        };
+        let then = match self.fell_back_in_run {
+            None => String::new(),
+            Some(run) => format!(
+                "; one stream from run {run} of {} on, for the median of the five before was above its",
+                self.walls.len()
+            ),
+        };
+        Some(format!("{}: {best}, the fastest when tried out{then}", self.policy))
     }
 
     /// Another run.
@@ -287,13 +318,9 @@ impl Run {
             );
         }
         for p in &self.policies {
-            let chosen = match p.overlap_chosen {
-                None => continue,
-                Some(Overlap::Never) => "one stream",
-                Some(Overlap::WhereItPays) => "overlap where the costs say that it pays",
-                Some(Overlap::Everywhere) => "overlap wherever kernels may",
-            };
-            let _ = writeln!(text, "{}: {chosen}, the fastest when tried out", p.policy);
+            if let Some(line) = p.overlapped() {
+                let _ = writeln!(text, "{line}");
+            }
         }
         text
     }
@@ -367,6 +394,33 @@ mod tests {
         assert_eq!(overlap(&times(&[(15, 25), (10, 20)])), 20.0 / 15.0, "in any order");
         assert_eq!(overlap(&times(&[(10, 40), (20, 30), (30, 40)])), 50.0 / 30.0, "one inside another");
         assert_eq!(overlap(&times(&[(0, 0), (10, 20)])), 1.0, "what has not run does not count");
+    }
+
+    #[test]
+    fn a_fall_back_in_the_middle_is_told() {
+        let mut measured = Measured::new(Policy::Streams);
+        measured.overlap_tried_out = Some(Overlap::Everywhere);
+        for run in 0..7 {
+            let chosen = if run < 5 { Overlap::Everywhere } else { Overlap::Never };
+            measured.overlaps_now(Some(chosen));
+            if run == 4 {
+                let line = measured.overlapped();
+                let stayed = "streams: overlap wherever kernels may, the fastest when tried out";
+                assert_eq!(line.as_deref(), Some(stayed));
+            }
+            measured.add(Counts::default(), &[]);
+        }
+        let line = measured.overlapped().expect("it was tried out");
+        let then =
+            "tried out; one stream from run 6 of 7 on, for the median of the five before was above its";
+        assert!(line.ends_with(then), "{line}");
+        let json = serde_json::to_value(&measured).expect("JSON");
+        assert_eq!(
+            (&json["overlap_tried_out"], &json["overlap_chosen"]),
+            (&"everywhere".into(), &"never".into())
+        );
+        assert_eq!(json["fell_back_in_run"], 6);
+        assert_eq!(Measured::new(Policy::Graph).overlapped(), None, "nothing to try out");
     }
 
     fn program() -> Program {

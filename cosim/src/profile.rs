@@ -207,6 +207,17 @@ impl Profile {
         EMBEDDED.iter().map(|(name, _)| *name).collect()
     }
 
+    /// The embedded profile of the GPU that NVIDIA's driver calls so, such as `NVIDIA H100 80GB HBM3`; of a variant (`RTX 3070 Ti`) the
+    /// nearest.
+    pub fn of_device(device: &str) -> Option<&'static str> {
+        let words: Vec<String> =
+            device.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
+        let is_it = |name: &&str| {
+            words.iter().any(|word| word == *name) || words.windows(2).any(|two| two.concat() == **name)
+        };
+        Self::names().into_iter().find(is_it)
+    }
+
     /// The embedded profile of that name, or else the file at that path.
     pub fn load(name_or_path: &str) -> Result<Self, ProfileError> {
         if let Some((name, text)) = EMBEDDED.iter().find(|(name, _)| *name == name_or_path) {

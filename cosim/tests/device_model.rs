@@ -437,3 +437,19 @@ fn nanoseconds_become_cycles_rounded_up() {
     assert_eq!([0, 1, 1000].map(|ns| profile.cycles(ns)), [0, 2, 1725]);
     assert!((profile.micros(1725) - 1.0).abs() < 1e-12);
 }
+
+#[test]
+fn a_gpu_has_the_profile_that_its_name_names() {
+    for (device, profile) in [
+        ("NVIDIA H100 80GB HBM3", Some("h100")),
+        ("cuda:0 (NVIDIA H100 PCIe, sm_90)", Some("h100")),
+        ("NVIDIA A100-SXM4-40GB", Some("a100")),
+        ("NVIDIA GeForce RTX 3070 Ti", Some("rtx3070")),
+        ("NVIDIA H200", Some("h200")),
+        ("NVIDIA GH200 480GB", None),
+        ("NVIDIA B200", None),
+        ("", None),
+    ] {
+        assert_eq!(Profile::of_device(device), profile, "{device}");
+    }
+}
