@@ -1,7 +1,7 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
 use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, command_line, options, workload};
+use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -10,7 +10,6 @@ use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::{ALL_SMS, Partitions};
 use windlass_cosim::policy::{Policy, Stream};
-use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
@@ -79,9 +78,10 @@ pub struct CosimArgs {
     /// partition 0, the second in 1; a single one has its kernels where their `part` says, and on all SMs where they have none
     #[arg(long, value_name = "RANGES")]
     partition: Option<String>,
-    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
-    #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
-    gpu: String,
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: that of the GPU which the first trace
+    /// names, else rtx3070]
+    #[arg(long, value_name = "NAME|FILE")]
+    gpu: Option<String>,
     /// Packets that the queue to the hardware holds [default: 64]
     #[arg(long, value_name = "N")]
     fifo: Option<usize>,
@@ -235,7 +235,12 @@ pub fn progress(text: &str) {
 
 /// Runs it.
 pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
-    let profile = Profile::load(&args.gpu)?;
+    // Its GPU may be what everything else is for. A later trace that cannot be read costs no run before it.
+    let first = match args.gpu {
+        Some(_) => None,
+        None => args.files.first().map(|file| workload::load(file)).transpose()?,
+    };
+    let profile = gpu::profile(args.gpu.as_deref(), first.as_ref())?;
     let partitions = match &args.partition {
         Some(ranges) => Partitions::parse(ranges, profile.sms).map_err(|e| format!("--partition: {e}"))?,
         None => Partitions::default(),
@@ -295,7 +300,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     };
 
     let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new(), wrong: Vec::new() };
-    let outcome = run_all(args, &simulation, &runs, wave.as_ref(), &mut report);
+    let outcome = run_all(args, &simulation, &runs, first, wave.as_ref(), &mut report);
     // What is finished was costly, also where a later run could not.
     if args.json && (outcome.is_ok() || !report.runs.is_empty() || !report.wrong.is_empty()) {
         let mut stdout = std::io::stdout().lock();
@@ -305,11 +310,12 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     outcome
 }
 
-/// The runs, one after another; with `--json` they are in `report`, else printed.
+/// The runs, one after another; with `--json` they are in `report`, else printed. `first` is the first trace, where it was read before.
 fn run_all(
     args: &CosimArgs,
     simulation: &CoSimulation,
     runs: &[&[String]],
+    mut first: Option<Trace>,
     wave: Option<&Wave>,
     report: &mut Report,
 ) -> Result<Outcome, Failure> {
@@ -320,7 +326,11 @@ fn run_all(
         if runs.len() > 1 {
             progress(&format!("[{}/{}] {name}", i + 1, runs.len()));
         }
-        let mut traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
+        let mut load = |file: &String| first.take().map_or_else(|| workload::load(file), Ok);
+        let mut traces = files.iter().map(&mut load).collect::<Result<Vec<_>, _>>()?;
+        if args.gpu.is_none() {
+            traces.iter().for_each(|trace| gpu::note(&simulation.profile, trace));
+        }
         let mut renaming = Vec::new();
         if let Some(budget) = args.rename {
             for trace in &mut traces {

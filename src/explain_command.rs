@@ -1,6 +1,6 @@
 //! `windlass trace explain`: why kernels of a stream waited.
 
-use crate::{Failure, Outcome, workload};
+use crate::{Failure, Outcome, gpu, workload};
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
@@ -21,7 +21,7 @@ pub struct ExplainArgs {
     /// Number of the run [default: the first]
     #[arg(long, value_name = "N")]
     run: Option<u64>,
-    /// SMs, where no durations were measured [default: those that the trace names, or 46]
+    /// SMs, where no durations were measured [default: those that the trace names, or of the GPU that it names, or 46]
     #[arg(long, value_name = "N")]
     sms: Option<NonZeroU32>,
     /// List everything: whole chains, and the waits that others imply
@@ -53,7 +53,8 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     if args.json && args.dot == Some(None) {
         return Err("--json and --dot both print; write --dot=FILE".into());
     }
-    let trace = workload::load(&args.file)?;
+    let mut trace = workload::load(&args.file)?;
+    trace.header.gpu.sms = gpu::sms(&trace.header.gpu);
     let mut options = Options::for_trace(&trace);
     options.sms = args.sms.unwrap_or(options.sms);
     let named = |error| format!("{}: {error}", args.file);

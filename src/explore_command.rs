@@ -2,7 +2,7 @@
 
 use crate::cosim_command::{DispatcherArg, scheduler};
 use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, command_line, options, workload};
+use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -54,9 +54,10 @@ pub struct ExploreArgs {
     /// commas or blanks [default: all that are built in]
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "DIR|FILE|NAME")]
     workloads: Vec<String>,
-    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file
-    #[arg(long, default_value = "rtx3070", value_name = "NAME|FILE")]
-    gpu: String,
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: that of the GPU which the first trace
+    /// names, else rtx3070]
+    #[arg(long, value_name = "NAME|FILE")]
+    gpu: Option<String>,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
@@ -101,7 +102,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     if !(0.0..=100.0).contains(&args.keep) {
         return Err(format!("--keep {}: choose 0 to 100 percent", args.keep).into());
     }
-    let profile = Profile::load(&args.gpu)?;
+    let (workloads, profile) = workloads(&args.workloads, args.gpu.as_deref())?;
     let sms = if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() };
     if let Some(sms) = sms.iter().find(|sms| !(1..=192).contains(*sms)) {
         return Err(format!("--sms {sms}: choose 1 to 192").into());
@@ -132,7 +133,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         scheduler: &|kind, slots| {
             scheduler(args.hardware, window_arg(kind), slots).map_err(|e| e.to_string())
         },
-        workloads: workloads(&args.workloads)?,
+        workloads,
         profile,
         dispatcher: args.dispatcher.kind(),
         synthesis,
@@ -182,8 +183,9 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     }
 }
 
-/// The traces that these words name, by name, each once.
-fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
+/// The traces that these words name, by name, each once, and the profile that `--gpu` names, or the first of them.
+fn workloads(words: &[String], option: Option<&str>) -> Result<(Vec<Workload>, Profile), Failure> {
+    let mut profile = option.map(|option| gpu::profile(Some(option), None)).transpose()?;
     let files = match words {
         [] => workload::names().map(String::from).collect(),
         words => workload::files(words).map_err(|e| format!("--workloads {e}"))?,
@@ -191,10 +193,18 @@ fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
     let mut seen = BTreeSet::new();
     let mut workloads = Vec::new();
     for file in files {
-        let stream = Stream::new(&workload::load(&file)?).map_err(|e| format!("{file}: {e}"))?;
+        let trace = workload::load(&file)?;
+        let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         if stream.kernels().is_empty() {
             eprintln!("warning: {file}: it has no kernel, and is left out");
             continue;
+        }
+        let profile = match &mut profile {
+            Some(profile) => profile,
+            none => none.insert(gpu::profile(None, Some(&trace))?),
+        };
+        if option.is_none() {
+            gpu::note(profile, &trace);
         }
         let workload = match workload::built_in(&file) {
             Some(text) => Workload::new(stream, text.as_bytes()),
@@ -206,7 +216,8 @@ fn workloads(words: &[String]) -> Result<Vec<Workload>, Failure> {
         }
     }
     workloads.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(workloads)
+    let profile = profile.map_or_else(|| gpu::profile(None, None), Ok)?;
+    Ok((workloads, profile))
 }
 
 /// A bar on a terminal, lines elsewhere.

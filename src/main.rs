@@ -11,6 +11,7 @@ mod explain_command;
 mod explore_command;
 mod fpga_options;
 mod gen_command;
+mod gpu;
 mod mix_command;
 mod mutate_command;
 mod options;

@@ -4,7 +4,7 @@ use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
 use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
 use crate::report_output::{OutputArgs, command};
-use crate::{Failure, Outcome, options, workload};
+use crate::{Failure, Outcome, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
@@ -62,7 +62,7 @@ pub struct ReportArgs {
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; with --block, whose SMs the block has
-    /// [default: rtx3070; with --block: the sizes of `windlass gen`]
+    /// [default: that of the GPU which the first trace names, else rtx3070; with --block: the sizes of `windlass gen`]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
@@ -124,10 +124,15 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         report.command = command();
         return output.write(report);
     }
-    let profile = Profile::load(args.gpu.as_deref().unwrap_or("rtx3070"))?;
+    let files = workload::files(&args.trace)?;
+    let traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
+    let profile = gpu::profile(args.gpu.as_deref(), traces.first())?;
     let mut streams = Vec::new();
-    for file in workload::files(&args.trace)? {
-        streams.push(Stream::new(&workload::load(&file)?).map_err(|e| format!("{file}: {e}"))?);
+    for (trace, file) in traces.iter().zip(&files) {
+        if args.gpu.is_none() {
+            gpu::note(&profile, trace);
+        }
+        streams.push(Stream::new(trace).map_err(|e| format!("{file}: {e}"))?);
     }
     let mut designs = Vec::new();
     let table = |stream: &Stream| Speedups {

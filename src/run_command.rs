@@ -3,7 +3,7 @@
 use crate::calibrate_command::{note_sms, profile_of};
 use crate::cosim_command::{DispatcherArg, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, run_report, workload};
+use crate::{Failure, Outcome, gpu, run_report, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -17,6 +17,7 @@ use windlass_cosim::real;
 use windlass_cuda::CudaDevice;
 use windlass_gen::new_file::NewFile;
 use windlass_rtl::params::SchedulerParams;
+use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Overlap,
@@ -118,7 +119,7 @@ pub struct RunArgs {
     #[command(flatten)]
     hardware: HardwareArgs,
     /// Profile by which CTAs work, and costs are known: an embedded one, or a file of `windlass calibrate`
-    /// [default: rtx3070 on cpu; on cuda the embedded one of this GPU, or else h100]
+    /// [default: on cpu that of the GPU which the first trace names, else rtx3070; on cuda the embedded one of this GPU, or else h100]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// Let kernels overlap wherever they may, also where the costs say that it does not pay
@@ -250,18 +251,20 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     if repeats == 0 {
         return Err("--repeats 0: choose 1 or more".into());
     }
-    let gpu = match args.executor {
+    let files = workload::files(&args.files)?;
+    let at_hand = match args.executor {
         ExecutorArg::Cpu => None,
         // That there is none is told where it is opened.
         ExecutorArg::Cuda => windlass_cuda::gpu(args.device).ok(),
     };
-    let profile = Profile::load(match (&args.gpu, &gpu) {
-        (Some(name), _) => name,
-        (None, Some((name, _))) => profile_of(name),
-        // Of the cpu; without a GPU nothing comes of it.
-        (None, None) => "rtx3070",
-    })?;
-    if let Some((name, sms)) = &gpu {
+    // On a GPU the profile is of that one, whatever the trace names.
+    let (option, first) = match (args.gpu.as_deref(), &at_hand, files.first()) {
+        (None, Some((name, _)), _) => (Some(profile_of(name)), None),
+        (None, None, Some(file)) if args.executor == ExecutorArg::Cpu => (None, Some(workload::load(file)?)),
+        (option, ..) => (option, None),
+    };
+    let profile = gpu::profile(option, first.as_ref())?;
+    if let Some((name, sms)) = &at_hand {
         let so = "work and predictions are the profile's; `windlass calibrate` makes one of this GPU";
         note_sms(name, *sms, &profile, so);
     }
@@ -269,7 +272,6 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         true => Some(decider(args)?),
         false => None,
     };
-    let files = workload::files(&args.files)?;
     if files.len() > 1 && args.timeline.is_some() {
         return Err("--timeline holds one run: give one trace".into());
     }
@@ -280,7 +282,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     });
     let all = All { args, policies: &policies, repeats, profile: &profile, model };
     let mut report = run_report::Report::new(repeats);
-    let outcome = all.run(&files, decider.as_deref_mut(), &mut report);
+    let outcome = all.run(&files, first, decider.as_deref_mut(), &mut report);
     // What is finished was costly, also where a later run could not.
     if args.json && (outcome.is_ok() || !report.runs.is_empty()) {
         let mut stdout = std::io::stdout().lock();
@@ -301,10 +303,11 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    /// The traces, one after another; with `--json` they are in `report`, else printed.
+    /// The traces, one after another; with `--json` they are in `report`, else printed. `first` is the first, where it was read before.
     fn run(
         &self,
         files: &[String],
+        mut first: Option<Trace>,
         mut decider: Option<&mut (dyn Decider + 'static)>,
         report: &mut run_report::Report,
     ) -> Result<Outcome, Failure> {
@@ -315,7 +318,10 @@ impl All<'_> {
             if files.len() > 1 {
                 progress(&format!("[{}/{}] {file}", i + 1, files.len()));
             }
-            let mut trace = workload::load(file)?;
+            let mut trace = first.take().map_or_else(|| workload::load(file), Ok)?;
+            if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
+                gpu::note(self.profile, &trace);
+            }
             if let Some(budget) = args.rename {
                 let Renamed { trace: renamed, .. } = rename(&trace, budget);
                 trace = renamed;

@@ -1,6 +1,6 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
-use crate::{Failure, Outcome, explain_command, renaming_figure, workload};
+use crate::{Failure, Outcome, explain_command, gpu, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
@@ -21,7 +21,7 @@ pub struct TraceArgs {
     /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
-    /// SMs of the GPU that bounds are for [default: those that the trace names, or 46]
+    /// SMs of the GPU that bounds are for [default: those that the trace names, or of the GPU that it names, or 46]
     #[arg(long, value_name = "N")]
     sms: Option<NonZeroU32>,
     /// Also say which hazards ACE's Algorithm 1, as printed, would miss
@@ -105,7 +105,7 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };
     for file in &args.files {
         let mut trace = workload::load(file)?;
-        trace.header.gpu.sms = args.sms.map(NonZeroU32::get).or(trace.header.gpu.sms);
+        trace.header.gpu.sms = args.sms.map(NonZeroU32::get).or_else(|| gpu::sms(&trace.header.gpu));
         let summary = TraceSummary::new(&trace)?;
         let strict_algorithm1 = if args.strict_algorithm1 { Some(strict(&trace)?) } else { None };
         let renaming = args.rename.iter().map(|budget| renaming(&trace, &summary, *budget));

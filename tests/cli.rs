@@ -565,6 +565,89 @@ fn report_compares_front_ends() {
     }
 }
 
+/// Trace files of two kernels each, the second after the first; this is said of their GPU, and these fields are in the kernels, too.
+fn traces_of(gpus: &[&str], fields: [&str; 2]) -> (tempfile::TempDir, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let write = |(n, gpu): (usize, &&str)| {
+        let header = format!(
+            r#"{{"e":"trace","ktrace":1,"name":"t{n}","source":"","producer":"","gpu":{gpu},"params":{{}},"kernels":2,"notes":""}}"#
+        );
+        let kernel = |i: usize| {
+            let (read, written, more) = (4096 + 64 * i, 4160 + 64 * i, fields[i]);
+            format!(
+                r#"{{"e":"k","i":{i},"name":"k","op":"","type":"SIMT","grid":[3,1,1],"block":[32,1,1],"smem":0,"flops":0,"r":[[{read},64]],"w":[[{written},64]]{more}}}"#
+            )
+        };
+        let path = directory.path().join(format!("t{n}.ktrace.jsonl"));
+        std::fs::write(&path, [header, kernel(0), kernel(1)].join("\n")).unwrap_or_else(|e| panic!("{e}"));
+        path.to_string_lossy().into_owned()
+    };
+    let files = gpus.iter().enumerate().map(write).collect();
+    (directory, files)
+}
+
+/// What a command that succeeds says on stderr.
+fn says(args: &[&str]) -> String {
+    let output = windlass(args);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?}: {stderr}");
+    stderr
+}
+
+#[test]
+fn commands_take_the_gpu_that_the_trace_names() {
+    let gpus = [
+        r#"{"name":"H100"}"#,
+        r#"{"name":"NVIDIA GeForce RTX 3070"}"#,
+        r#"{"name":"V100"}"#,
+        r#"{"name":"V100","sms":80}"#,
+    ];
+    let (_directory, files) = traces_of(&gpus, [""; 2]);
+    let [h100, rtx3070, v100, v100_sms] = [0, 1, 2, 3].map(|i| files[i].as_str());
+    let serial = ["--policy", "serial"];
+    let cosim = |args: &[&str]| succeeds(&[&["cosim"], args, &serial].concat());
+    assert!(cosim(&[h100]).contains("on h100 (132 SMs"), "{}", cosim(&[h100]));
+    assert!(cosim(&[h100, "--gpu", "a100"]).contains("on a100 (108 SMs"));
+    assert!(cosim(&[rtx3070]).contains("on rtx3070 (46 SMs"));
+    assert!(cosim(&[v100]).contains("on rtx3070 (46 SMs"));
+    // Everything that follows the first trace's GPU is for that GPU, ranges of SMs, too.
+    assert!(cosim(&[h100, rtx3070, "--partition", "0-99,100-131"]).contains("on h100"));
+    let run = json(&succeeds(&[&["run", h100, "--json", "--no-work"][..], &serial].concat()));
+    assert_eq!(run["runs"][0]["trace"], "t0");
+    let report = ["report", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--format", "json"];
+    let report = json(&succeeds(&[&report[..], &["--window", "matrix", "--trace", h100]].concat()));
+    assert_eq!(report["speedups"][0]["gpu"], "h100");
+    let out = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let out = out.path().join("explore").to_string_lossy().into_owned();
+    let explore =
+        ["explore", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+    let explored = succeeds(&[&explore[..], &["--workloads", h100, "--out", &out]].concat());
+    assert!(explored.contains("On h100 with 132 SMs"), "{explored}");
+
+    let note =
+        "names the GPU `V100`, and runs on rtx3070, for there is no profile of that GPU; --gpu chooses";
+    let said = |args: &[&str]| says(&[&["cosim"], args, &serial].concat());
+    assert!(said(&[v100]).contains(note), "{}", said(&[v100]));
+    assert!(says(&[&["run", v100, "--no-work"][..], &serial].concat()).contains(note));
+    let second = "t1: it names the GPU `NVIDIA GeForce RTX 3070`, and runs on h100, as the first trace";
+    assert!(said(&[h100, rtx3070]).contains(second), "{}", said(&[h100, rtx3070]));
+    for silent in
+        [&[h100][..], &[rtx3070], &["mix-fork"], &[v100, "--gpu", "a100"], &[h100, rtx3070, "--gpu", "a100"]]
+    {
+        assert_eq!(said(silent), "", "{silent:?}");
+    }
+
+    let sms = |file: &str| {
+        let trace = &json(&succeeds(&["trace", file, "--json"]))["traces"][0];
+        (trace["sms"].as_u64(), trace["sms_assumed"].as_bool())
+    };
+    assert_eq!(sms(h100), (Some(132), Some(false)));
+    assert_eq!(sms(v100), (Some(46), Some(true)));
+    assert_eq!(sms(v100_sms), (Some(80), Some(false)));
+    let explained = succeeds(&["trace", "explain", h100, "--kernel", "1", "--json"]);
+    assert_eq!(json(&explained)["explanations"][0]["times"]["sms"], 132);
+}
+
 #[test]
 fn trace_tells_what_is_in_a_stream() {
     let text = succeeds(&["trace", "--strict-algorithm1"]);

@@ -207,8 +207,8 @@ impl Profile {
         EMBEDDED.iter().map(|(name, _)| *name).collect()
     }
 
-    /// The embedded profile of the GPU that NVIDIA's driver calls so, such as `NVIDIA H100 80GB HBM3`; of a variant (`RTX 3070 Ti`) the
-    /// nearest.
+    /// The name of the embedded profile that is nearest to the GPU which NVIDIA's driver calls so: of a variant (`RTX 3070 Ti`) its
+    /// relative's, where [`Self::of_gpu`] knows none.
     pub fn of_device(device: &str) -> Option<&'static str> {
         let words: Vec<String> =
             device.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
@@ -216,6 +216,18 @@ impl Profile {
             words.iter().any(|word| word == *name) || words.windows(2).any(|two| two.concat() == **name)
         };
         Self::names().into_iter().find(is_it)
+    }
+
+    /// The embedded profile of the GPU of that name, as people and drivers write it: `RTX 3070`, `NVIDIA GeForce RTX 3070`,
+    /// `NVIDIA H100 80GB HBM3`. Relatives of another size (`RTX 3070 Ti`, `H100 PCIe`) are other GPUs.
+    pub fn of_gpu(gpu: &str) -> Option<Self> {
+        let (name, text) = EMBEDDED.iter().find(|(name, _)| *name == plain(gpu))?;
+        Self::parse(text, name).ok()
+    }
+
+    /// Whether it is a profile of the GPU of that name, `windlass calibrate`'s included.
+    pub fn is_of(&self, gpu: &str) -> bool {
+        plain(self.name.strip_suffix("-calibrated").unwrap_or(&self.name)) == plain(gpu)
     }
 
     /// The embedded profile of that name, or else the file at that path.
@@ -319,6 +331,20 @@ impl Profile {
     /// Microseconds in `cycles`.
     pub fn micros(&self, cycles: u64) -> f64 {
         cycles as f64 / f64::from(self.clock_mhz)
+    }
+}
+
+/// A GPU's name without what makes no difference: maker, case, spaces and dashes, and what a driver adds to the name of
+/// the very chips and memories that the embedded profiles are of.
+fn plain(gpu: &str) -> String {
+    let lower = gpu.to_ascii_lowercase();
+    // A recording of the runtime says `GPU, 8 streams`.
+    let name = lower.split(',').next().unwrap_or_default();
+    let words = name.split([' ', '-', '_']).filter(|word| !["nvidia", "geforce", ""].contains(word));
+    match words.collect::<String>() {
+        name if name == "a100sxm440gb" => "a100".into(),
+        name if name == "h10080gbhbm3" => "h100".into(),
+        name => name,
     }
 }
 

@@ -365,6 +365,36 @@ fn every_embedded_profile_loads_under_its_name() {
 }
 
 #[test]
+fn a_gpu_is_known_by_what_people_and_drivers_call_it() {
+    let name = |gpu: &str| Profile::of_gpu(gpu).map(|profile| profile.name);
+    for (gpu, expected) in [
+        ("rtx3070", "rtx3070"),
+        ("RTX 3070", "rtx3070"),
+        ("rtx-3070", "rtx3070"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("NVIDIA A100-SXM4-40GB", "a100"),
+        ("NVIDIA H100 80GB HBM3, 8 streams", "h100"),
+        ("H200", "h200"),
+    ] {
+        assert_eq!(name(gpu).as_deref(), Some(expected), "{gpu}");
+        assert!(Profile::load(expected).unwrap().is_of(gpu), "{gpu}");
+    }
+    for other in [
+        "RTX 3070 Ti",
+        "NVIDIA GeForce RTX 3070 Laptop GPU",
+        "NVIDIA H100 PCIe",
+        "assumed",
+        "",
+        ", ",
+        "cpu, 4 threads",
+    ] {
+        assert_eq!(name(other), None, "{other}");
+    }
+    let calibrated = Profile { name: "h100-calibrated".into(), ..Profile::load("h100").unwrap() };
+    assert!(calibrated.is_of("H100") && !calibrated.is_of("h200"));
+}
+
+#[test]
 fn an_unknown_profile_lists_the_possible_ones() {
     let error = Profile::load("rtx9999").expect_err("unknown").to_string();
     assert!(
