@@ -107,6 +107,9 @@ pub struct Profile {
     pub clock_mhz: u32,
     /// Memory bandwidth in bytes per second.
     pub memory_bytes_per_s: u64,
+    /// Memory in bytes, where it is known: nothing but a warning comes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// The least time that any CTA takes, in nanoseconds.
     pub cta_floor_ns: u64,
     /// What one SM has.

@@ -1,9 +1,11 @@
 //! What a trace holds, and how much faster it could run at best.
 
 use crate::graph::{DependencyGraph, Rule, TooManyKernels};
-use crate::ktrace::{Event, Kernel, KernelType, Trace};
+use crate::ktrace::{Event, Kernel, KernelType, Run, Trace};
+use crate::ranges::RangeMap;
 use crate::window::{SoftwareWindow, WindowError};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroUsize};
 use thiserror::Error;
 
@@ -146,6 +148,41 @@ pub struct TraceSummary {
     pub window_bounds: Vec<WindowBound>,
     /// Dependence-limited bounds.
     pub dependence_bound: DependenceBound,
+}
+
+/// The least memory that the program needs, in bytes; of several runs, the one that needs most.
+///
+/// Allocations, as many as live at a time; and, outside them, every byte that a kernel touches, which is there throughout.
+pub fn memory_bytes(trace: &Trace) -> u64 {
+    trace.runs.iter().map(run_memory_bytes).max().unwrap_or(0)
+}
+
+fn run_memory_bytes(run: &Run) -> u64 {
+    let mut persistent = RangeMap::new();
+    let mut live: HashMap<u64, u64> = HashMap::new();
+    let (mut now, mut most) = (0u64, 0u64);
+    for event in &run.events {
+        match event {
+            Event::Alloc(s) => {
+                let before = live.insert(s.addr, s.bytes).unwrap_or(0);
+                now = now.saturating_sub(before).saturating_add(s.bytes);
+                most = most.max(now);
+            }
+            Event::Free(s) => now = now.saturating_sub(live.remove(&s.addr).unwrap_or(0)),
+            Event::Kernel(kernel) => {
+                for s in kernel.reads.iter().chain(&kernel.writes) {
+                    persistent.join(*s, (), |_, _| true);
+                }
+            }
+            Event::Run { .. } | Event::Sync { .. } => {}
+        }
+    }
+    for event in &run.events {
+        if let Event::Alloc(s) = event {
+            persistent.remove(*s);
+        }
+    }
+    persistent.iter().fold(most, |sum, (range, ())| sum.saturating_add(range.bytes))
 }
 
 impl TraceSummary {

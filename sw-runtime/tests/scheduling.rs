@@ -6,11 +6,13 @@ use common::{kernel, kernels};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU32, NonZeroUsize};
-use windlass_runtime::analysis::{DEFAULT_SMS, Spread, TraceSummary, critical_path, placed_units};
+use windlass_runtime::analysis::{
+    DEFAULT_SMS, Spread, TraceSummary, critical_path, memory_bytes, placed_units,
+};
 use windlass_runtime::graph::{DependencyGraph, Rule};
 use windlass_runtime::hazards::{depends, strict_algorithm1};
 use windlass_runtime::host::{Encoding, HazardRule, HostError, InputFifo, Packet, ScheduledList, Upstream};
-use windlass_runtime::ktrace::{Event, Kernel, KernelType, Run, Trace};
+use windlass_runtime::ktrace::{Event, Kernel, KernelType, Run, Segment, Trace};
 use windlass_runtime::window::{SoftwareWindow, WindowError};
 
 fn window(slots: usize) -> SoftwareWindow {
@@ -291,6 +293,24 @@ fn a_summary_counts_what_is_there() {
     assert_eq!(s.window_bounds[0].speed_up.raw, 6.0 / 4.0); // without WAW, the first two fill 46 SMs twice
     assert_eq!(s.dependence_bound.equal_kernels.all, 5.0 / 4.0);
     assert!(!s.dependence_bound.measured);
+}
+
+#[test]
+fn a_program_needs_its_allocations_at_their_most_and_all_else_that_it_touches() {
+    let k = |reads: &[(u64, u64)], writes: &[(u64, u64)]| Event::Kernel(kernel(reads, writes));
+    let alloc = |addr, bytes| Event::Alloc(Segment { addr, bytes });
+    let free = |addr, bytes| Event::Free(Segment { addr, bytes });
+    assert_eq!(memory_bytes(&trace(vec![])), 0);
+    // Weights are there once, however often and in what pieces they are read; an empty segment is nothing.
+    let weights = vec![k(&[(100, 10), (105, 10), (0, 0)], &[]), k(&[(100, 4)], &[(200, 1)])];
+    assert_eq!(memory_bytes(&trace(vec![weights.clone()])), 16);
+    // 40 and 50 bytes live at once; what is allocated is no weight, wherever it was before and after.
+    let pool = vec![alloc(1000, 40), k(&[], &[(1000, 40)]), alloc(1040, 50), free(1000, 40), alloc(1000, 30)];
+    let pool = vec![pool, vec![k(&[(1000, 10)], &[]), free(1040, 50), free(1000, 30), free(7, 7)]].concat();
+    assert_eq!(memory_bytes(&trace(vec![pool.clone()])), 90);
+    // The run that needs most; memory that a run does not free is not in the next one's way.
+    assert_eq!(memory_bytes(&trace(vec![weights.clone(), pool.clone(), weights.clone()])), 90);
+    assert_eq!(memory_bytes(&trace(vec![[weights, pool].concat()])), 106);
 }
 
 #[test]
