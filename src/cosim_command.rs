@@ -339,6 +339,7 @@ fn run_all(
                 renaming.push(report);
             }
         }
+        gpu::check(&simulation.profile, &traces);
         let stream = stream(&traces, &simulation.partitions).map_err(|e| format!("{name}: {e}"))?;
         let stream = stream.with_renaming(renaming);
         // Before the run: a path that cannot be written must not cost its results.

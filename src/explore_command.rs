@@ -206,6 +206,7 @@ fn workloads(words: &[String], option: Option<&str>) -> Result<(Vec<Workload>, P
         if option.is_none() {
             gpu::note(profile, &trace);
         }
+        gpu::check(profile, std::slice::from_ref(&trace));
         let workload = match workload::built_in(&file) {
             Some(text) => Workload::new(stream, text.as_bytes()),
             None => Workload::new(stream, &std::fs::read(&file).map_err(|e| format!("{file}: {e}"))?),

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use windlass_cosim::profile::Profile;
+use windlass_runtime::analysis::memory_bytes;
 use windlass_runtime::ktrace::{Gpu, Trace};
 
 /// The profile where neither `--gpu` nor the trace names one: the GPU of the ACE paper.
@@ -36,4 +37,33 @@ pub fn note(profile: &Profile, trace: &Trace) {
     };
     let (trace, profile) = (&trace.header.name, &profile.name);
     eprintln!("note: {trace}: it names the GPU `{gpu}`, and runs on {profile}, {why}; --gpu chooses another");
+}
+
+/// Warns of durations that were measured on another GPU than the profile's.
+pub fn check_durations(profile: &Profile, trace: &Trace) {
+    let Some(gpu) = known(trace).filter(|gpu| !profile.is_of(gpu)) else { return };
+    let measured = trace.kernels().filter(|kernel| kernel.dur_ns.is_some()).count();
+    let all = trace.kernels().count();
+    if measured > 0 {
+        let (trace, profile) = (&trace.header.name, &profile.name);
+        eprintln!(
+            "warning: {trace}: the durations of {measured} of {all} kernels were measured on `{gpu}`, and count on {profile} as they are: take `dur_ns` \
+             out of the trace, or give a profile of that GPU with --gpu"
+        );
+    }
+}
+
+/// The same, and of traces that together need more memory than there is.
+pub fn check(profile: &Profile, traces: &[Trace]) {
+    traces.iter().for_each(|trace| check_durations(profile, trace));
+    let needed = traces.iter().map(memory_bytes).fold(0, u64::saturating_add);
+    if let Some(memory) = profile.memory_bytes.filter(|memory| needed > *memory) {
+        let names: Vec<&str> = traces.iter().map(|trace| trace.header.name.as_str()).collect();
+        let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+        let (names, profile, needed, memory) = (names.join(" + "), &profile.name, gib(needed), gib(memory));
+        eprintln!(
+            "warning: {names}: needs {needed:.1} GiB of memory, and {profile} has {memory:.1}: it could not run there; choose a larger GPU with \
+             --gpu"
+        );
+    }
 }

@@ -132,6 +132,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         if args.gpu.is_none() {
             gpu::note(&profile, trace);
         }
+        gpu::check(&profile, std::slice::from_ref(trace));
         streams.push(Stream::new(trace).map_err(|e| format!("{file}: {e}"))?);
     }
     let mut designs = Vec::new();

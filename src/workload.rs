@@ -1,8 +1,9 @@
 //! Traces from files, and those that are built in.
 
 use crate::Failure;
+use std::collections::BTreeSet;
 use std::path::Path;
-use windlass_runtime::ktrace::{Reader, Trace};
+use windlass_runtime::ktrace::{Reader, Run, Trace};
 
 /// Name of the built-in trace that commands take by default: one environment step of the physics engine Brax, 256 ants.
 pub const BUILT_IN: &str = "brax-v1-ant-b256";
@@ -49,6 +50,14 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
     for warning in &trace.warnings {
         eprintln!("warning: {warning}");
     }
+    let streams = |run: &Run| run.kernels().map(|kernel| kernel.stream).collect::<BTreeSet<_>>().len();
+    let streams = trace.runs.iter().map(streams).max().unwrap_or(0);
+    if streams > 1 {
+        eprintln!(
+            "warning: {file}: kernels were launched on {streams} streams, and are taken for one stream in this order: `serial` is slower \
+             than the program was, and speed-ups over it are more than over the program"
+        );
+    }
     Ok(trace)
 }
 
@@ -78,7 +87,7 @@ pub fn files(names: &[String]) -> Result<Vec<String>, String> {
         files.extend(inside);
     }
     // A workload twice would count twice in every mean.
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     files.retain(|file| seen.insert(file.clone()));
     Ok(files)
 }

@@ -649,6 +649,54 @@ fn commands_take_the_gpu_that_the_trace_names() {
 }
 
 #[test]
+fn durations_of_another_gpu_are_warned_of() {
+    let gpus = [r#"{"name":"H100"}"#, r#"{"name":"V100"}"#, r#"{"name":"assumed"}"#];
+    let (_directory, files) = traces_of(&gpus, [r#","dur_ns":2000"#, ""]);
+    let [h100, v100, assumed] = [0, 1, 2].map(|i| files[i].as_str());
+    let warning = |trace, gpu, on| {
+        format!(
+            "warning: {trace}: the durations of 1 of 2 kernels were measured on `{gpu}`, and count on {on} as they are"
+        )
+    };
+    let cosim = |args: &[&str]| says(&[&["cosim", "--policy", "serial,graph"], args].concat());
+    let said = cosim(&[h100, "--gpu", "a100"]);
+    assert_eq!(said.matches(&warning("t0", "H100", "a100")).count(), 1, "{said}");
+    assert!(said.contains("take `dur_ns` out of the trace, or give a profile"), "{said}");
+    assert!(cosim(&[v100]).contains(&warning("t1", "V100", "rtx3070")));
+    let run = says(&["run", v100, "--no-work", "--policy", "serial"]);
+    assert!(run.contains(&warning("t1", "V100", "rtx3070")), "{run}");
+    for silent in [h100, assumed] {
+        assert_eq!(cosim(&[silent]), "");
+    }
+}
+
+#[test]
+fn kernels_of_several_streams_are_warned_of() {
+    let gpu = r#"{"name":"assumed"}"#;
+    let (_one, one) = traces_of(&[gpu], [r#","stream":3"#; 2]);
+    let (_two, two) = traces_of(&[gpu], ["", r#","stream":1"#]);
+    for args in [&["trace"][..], &["cosim", "--policy", "serial"]] {
+        let said = |file: &str| says(&[args, &[file]].concat());
+        let warning = format!("warning: {}: kernels were launched on 2 streams", two[0]);
+        assert_eq!(said(&two[0]).matches(&warning).count(), 1, "{}", said(&two[0]));
+        assert_eq!(said(&one[0]), "");
+    }
+}
+
+#[test]
+fn more_memory_than_the_gpu_has_is_warned_of() {
+    let two = ["", r#","r":[[1073741824,8589934592]]"#];
+    let (_directory, files) = traces_of(&[r#"{"name":"rtx3070"}"#], [two[0], ""]);
+    let said = |args: &[&str]| says(&[&["cosim", "--policy", "serial"], args].concat());
+    assert_eq!(said(&[&files[0]]), "");
+    // The last of two fields of one name counts.
+    let (_directory, files) = traces_of(&[r#"{"name":"rtx3070"}"#], two);
+    let warning = "warning: t0: needs 8.0 GiB of memory, and rtx3070 has 8.0";
+    assert!(said(&[&files[0]]).contains(warning), "{}", said(&[&files[0]]));
+    assert_eq!(said(&[&files[0], "--gpu", "rtx3060"]), "");
+}
+
+#[test]
 fn trace_tells_what_is_in_a_stream() {
     let text = succeeds(&["trace", "--strict-algorithm1"]);
     for word in ["433 (0 TENSOR, 366 SIMT, 67 COPY)", "31721 pairs", "depth 276, width 8", "Algorithm 1"] {
