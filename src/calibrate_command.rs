@@ -60,6 +60,7 @@ fn small(device: u32) -> Result<Small, Failure> {
         mnk: None,
         reads: (0..4).map(|n| segment(6 * index + n)).collect(),
         writes: (4..6).map(|n| segment(6 * index + n)).collect(),
+        traffic: None,
         dur_ns: None,
         stream: 0,
         part: None,

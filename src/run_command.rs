@@ -170,7 +170,7 @@ fn scale(stream: &Stream, executor: ExecutorArg) -> u64 {
     let kernels = stream.kernels();
     let size = match executor {
         ExecutorArg::Cpu => {
-            kernels.iter().fold(0u64, |sum, k| sum.saturating_add(k.bytes())).div_ceil(TRAFFIC)
+            kernels.iter().fold(0u64, |sum, k| sum.saturating_add(k.segment_bytes())).div_ceil(TRAFFIC)
         }
         ExecutorArg::Cuda => {
             let segments = kernels.iter().flat_map(|k| k.reads.iter().chain(&k.writes));

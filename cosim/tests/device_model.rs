@@ -253,6 +253,19 @@ fn needs_are_rounded_to_the_allocation_units() {
 }
 
 #[test]
+fn traffic_takes_the_place_of_the_segments_bytes() {
+    let works = |bytes: u64, traffic: Option<u64>| {
+        let mut k = kernel("gather", 8, &[0], &[1 << 40]);
+        k.reads.iter_mut().chain(&mut k.writes).for_each(|segment| segment.bytes = bytes);
+        k.traffic = traffic;
+        CtaWork::new(&profile(), &k, 0).expect("fits").work
+    };
+    assert_eq!(works(1 << 30, Some(2 << 20)), works(1 << 20, None));
+    assert_eq!(works(1 << 20, Some(2 << 30)), works(1 << 30, None));
+    assert_eq!(works(1 << 30, Some(0)), 0);
+}
+
+#[test]
 fn a_cta_that_fits_nowhere_names_kernel_and_resource() {
     let mut k = kernel("huge", 1, &[], &[]);
     k.smem = 200_000;

@@ -132,7 +132,7 @@ pub struct TraceSummary {
     pub threads_per_cta: Spread,
     /// CTAs of a kernel.
     pub ctas_per_kernel: Spread,
-    /// Bytes of all segments, read and written.
+    /// Bytes that kernels move, see [`Kernel::bytes`].
     pub bytes: u64,
     /// Floating-point operations, two per multiply-add.
     pub flops: u64,

@@ -341,6 +341,7 @@ impl Flow {
             mnk: None,
             reads,
             writes: vec![write],
+            traffic: None,
             dur_ns: None,
             stream: 0,
             part: None,

@@ -5,6 +5,7 @@
 
 use proptest::prelude::*;
 use std::io::{BufReader, Read};
+use windlass_runtime::analysis::TraceSummary;
 use windlass_runtime::ktrace::{
     Compression, Event, Gpu, Header, Kernel, KernelType, KtraceErrors, MAX_LINE_BYTES, PARTITIONS, Problem,
     Reader, Segment, Trace, Writer,
@@ -303,6 +304,7 @@ fn every_field_of_another_type() {
             r#""smem":0,"mnk":[1,2,3]"#,
             "field `mnk`: it is a list; write [M, N, K, batch] as integers".to_owned(),
         ),
+        (r#""smem":0"#, r#""smem":0,"bytes":-1"#, format!("field `bytes`: it is -1; {integer}")),
         (r#""smem":0"#, r#""smem":0,"dur_ns":"1""#, format!("field `dur_ns`: it is a string; {integer}")),
         (r#""smem":0"#, r#""smem":0,"stream":[]"#, format!("field `stream`: it is a list; {integer}")),
         (r#""smem":0"#, r#""smem":0,"part":"0""#, format!("field `part`: it is a string; {integer}")),
@@ -535,6 +537,17 @@ fn a_partition_is_kept_and_none_is_not_written() {
 }
 
 #[test]
+fn a_kernel_may_move_other_bytes_than_its_segments_have() {
+    let text = KERNEL.replace(r#""smem":0"#, r#""smem":0,"bytes":3"#);
+    let trace = read(body(&[&text])).unwrap();
+    let kernel = trace.kernels().next().unwrap();
+    assert_eq!((kernel.traffic, kernel.bytes(), kernel.segment_bytes()), (Some(3), 3, 16));
+    let written = String::from_utf8(written(&trace, Compression::Plain)).unwrap();
+    assert!(written.contains(r#""w":[[8,8]],"bytes":3}"#), "{written}");
+    assert_eq!(TraceSummary::new(&trace).unwrap().bytes, 3);
+}
+
+#[test]
 fn the_writer_refuses_what_the_reader_rejects() {
     let good = read(body(&[KERNEL])).unwrap();
     let kernel = good.kernels().next().unwrap();
@@ -606,6 +619,7 @@ fn kernel() -> impl Strategy<Value = Kernel> {
         (any::<Option<u32>>(), any::<u64>(), any::<Option<[u64; 4]>>(), segments(), segments()),
         (
             any::<Option<u64>>(),
+            any::<Option<u64>>(),
             any::<u32>(),
             prop::option::of(0..PARTITIONS),
             prop::collection::vec(any::<String>(), 0..3),
@@ -614,7 +628,7 @@ fn kernel() -> impl Strategy<Value = Kernel> {
         .prop_map(|(a, b, c)| {
             let (name, op, kind, grid, block, smem) = a;
             let (regs, flops, mnk, reads, writes) = b;
-            let (dur_ns, stream, part, est) = c;
+            let (traffic, dur_ns, stream, part, est) = c;
             Kernel {
                 index: 0,
                 name,
@@ -628,6 +642,7 @@ fn kernel() -> impl Strategy<Value = Kernel> {
                 mnk,
                 reads,
                 writes,
+                traffic,
                 dur_ns,
                 stream,
                 part,

@@ -204,9 +204,9 @@ fn roofline(profile: &Profile, kernel: &Kernel, ctas: u64) -> [u128; 2] {
     let compute = pipe.map_or(0, |flop_per_clk| {
         (u128::from(kernel.flops) * units).div_ceil(u128::from(ctas) * u128::from(flop_per_clk))
     });
-    let bytes: u128 = kernel.reads.iter().chain(&kernel.writes).map(|s| u128::from(s.bytes)).sum();
-    // An SM's share is memory_bytes_per_s / sms / clock bytes per cycle. Segments end below 2^53, so this stays in range
-    // for any list of segments that fits in memory, but saturates all the same.
+    let bytes = u128::from(kernel.bytes());
+    // An SM's share is memory_bytes_per_s / sms / clock bytes per cycle. A profile that `check` takes keeps this in range; it
+    // saturates all the same.
     let clocks = units * u128::from(profile.sms) * u128::from(profile.clock_mhz) * 1_000_000;
     let memory = bytes.saturating_mul(clocks) / (u128::from(ctas) * u128::from(profile.memory_bytes_per_s));
     [compute, memory]

@@ -25,6 +25,7 @@ pub fn kernel(name: &str, ctas: u32, reads: &[u64], writes: &[u64]) -> Kernel {
         mnk: None,
         reads: segments(reads),
         writes: segments(writes),
+        traffic: None,
         dur_ns: None,
         stream: 0,
         part: None,

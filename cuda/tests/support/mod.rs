@@ -40,6 +40,7 @@ pub fn kernel(
         mnk: None,
         reads,
         writes,
+        traffic: None,
         dur_ns: None,
         stream: 0,
         part: None,

@@ -113,6 +113,8 @@ pub struct Kernel {
     pub reads: Vec<Segment>,
     /// Segments it writes.
     pub writes: Vec<Segment>,
+    /// Bytes that it moves from and to memory, where that is not the size of its segments: `bytes` in the file.
+    pub traffic: Option<u64>,
     /// Measured duration in nanoseconds, where there is one.
     pub dur_ns: Option<u64>,
     /// Stream it was launched on.
@@ -134,8 +136,13 @@ impl Kernel {
         volume(self.block)
     }
 
-    /// Bytes of all its segments.
+    /// Bytes that it moves from and to memory: those of all its segments, unless the trace says how many.
     pub fn bytes(&self) -> u64 {
+        self.traffic.unwrap_or_else(|| self.segment_bytes())
+    }
+
+    /// Bytes of all its segments.
+    pub fn segment_bytes(&self) -> u64 {
         self.reads.iter().chain(&self.writes).fold(0, |sum, s| sum.saturating_add(s.bytes))
     }
 }

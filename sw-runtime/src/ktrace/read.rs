@@ -305,7 +305,8 @@ impl<R: BufRead> Reader<R> {
             },
             reads: fields.segments("r")?,
             writes: fields.segments("w")?,
-            dur_ns: fields.present("dur_ns").map(|_| fields.integer("dur_ns")).transpose()?,
+            traffic: fields.optional("bytes")?,
+            dur_ns: fields.optional("dur_ns")?,
             stream: fields.small("stream", 0, U32_MAX)?.unwrap_or(0),
             part: fields.small("part", 0, PART_MAX)?,
             est: fields.strings("est")?,
@@ -462,6 +463,10 @@ impl<'a> Fields<'a> {
 
     fn integer(&self, name: &str) -> Result<u64, Fault> {
         self.required(name, "a non-negative integer", Value::as_u64)
+    }
+
+    fn optional(&self, name: &str) -> Result<Option<u64>, Fault> {
+        self.present(name).map(|_| self.integer(name)).transpose()
     }
 
     /// An optional number in `min..=max`, which fits in `T`.

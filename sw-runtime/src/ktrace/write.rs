@@ -67,6 +67,8 @@ enum Line<'a> {
         r: Vec<[u64; 2]>,
         w: Vec<[u64; 2]>,
         #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         dur_ns: Option<u64>,
         #[serde(skip_serializing_if = "is_zero")]
         stream: u32,
@@ -112,6 +114,7 @@ impl<'a> From<&'a Kernel> for Line<'a> {
             mnk: kernel.mnk,
             r: pairs(&kernel.reads),
             w: pairs(&kernel.writes),
+            bytes: kernel.traffic,
             dur_ns: kernel.dur_ns,
             stream: kernel.stream,
             part: kernel.part,

@@ -756,6 +756,7 @@ impl Runtime {
                 mnk: None,
                 reads,
                 writes,
+                traffic: None,
                 dur_ns: None,
                 stream: 0,
                 part: None,

@@ -21,6 +21,7 @@ pub fn kernel(reads: &[(u64, u64)], writes: &[(u64, u64)]) -> Kernel {
         mnk: None,
         reads: segments(reads),
         writes: segments(writes),
+        traffic: None,
         dur_ns: None,
         stream: 0,
         part: None,

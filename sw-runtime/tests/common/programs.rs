@@ -33,6 +33,7 @@ pub fn kernels(random: &mut Random, count: usize) -> Vec<Kernel> {
                 mnk: None,
                 reads,
                 writes,
+                traffic: None,
                 dur_ns: None,
                 stream: 0,
                 part: None,
