@@ -288,7 +288,9 @@ fn every_field_of_another_type() {
         ("[2,1,1]", "[2,1]", "field `grid`: it is a list; write [x, y, z] as three integers".to_owned()),
         ("[[0,8]]", "5", "field `r`: it is 5; write a list of [address, bytes]".to_owned()),
         ("[[0,8]]", "[[0,8],[1]]", format!("field `r[1]`: it is a list; {pair}")),
-        ("[[8,8]]", "[[0,-8]]", format!("field `w[0]`: it is a list; {pair}")),
+        ("[[8,8]]", "[[0,-8]]", format!("field `w[0][1]`: it is -8; {integer}")),
+        ("[[0,8]]", "[[0,8],[1.5,8]]", format!("field `r[1][0]`: it is 1.5; {integer}")),
+        ("[2,1,1]", "[2,1,-1]", format!("field `grid[2]`: it is -1; {integer}")),
         (
             r#""SIMT""#,
             r#""simt""#,
@@ -296,8 +298,8 @@ fn every_field_of_another_type() {
         ),
         (
             r#""smem":0"#,
-            r#""smem":0,"regs":4294967296"#,
-            "field `regs`: 4294967296 is outside 0..=4294967295; write a number in that range".to_owned(),
+            r#""smem":0,"regs":256"#,
+            "field `regs`: 256 is outside 0..=255; write a number in that range".to_owned(),
         ),
         (
             r#""smem":0"#,
@@ -347,9 +349,79 @@ fn a_dimension_past_32_bits() {
         bad_kernel("[2,1,1]", "[4294967296,1,1]"),
         "t:2: field `grid`: a dimension of 4294967296 in x; the greatest is 4294967295, split the kernel"
     );
-    // The greatest that is taken does not overflow what is computed from it.
-    let huge = KERNEL.replace("[2,1,1]", "[4294967295,4294967295,4294967295]");
-    assert_eq!(read(body(&[&huge])).unwrap().kernels().next().unwrap().ctas(), u64::MAX);
+    let large = KERNEL.replace("[2,1,1]", "[4294967295,4294967295,1]");
+    assert_eq!(read(body(&[&large])).unwrap().kernels().next().unwrap().ctas(), u64::from(u32::MAX).pow(2));
+}
+
+#[test]
+fn a_grid_past_64_bits() {
+    for (from, field, what) in [("[2,1,1]", "grid", "CTAs"), ("[32,1,1]", "block", "threads")] {
+        assert_eq!(
+            bad_kernel(from, "[4294967295,2,4294967295]"),
+            format!(
+                "t:2: field `{field}`: 4294967295 x 2 x 4294967295 {what} are 2^64 or more; split the kernel"
+            )
+        );
+    }
+}
+
+#[test]
+fn an_allocation_over_one_that_lives() {
+    let (alloc, empty) = (r#"{"e":"alloc","a":8,"n":16}"#, r#"{"e":"alloc","a":8,"n":0}"#);
+    let (free, run) = (r#"{"e":"free","a":8}"#, r#"{"e":"run","run":1}"#);
+    let over = "t:3: field `a`: 16 bytes at 8 are allocated and not freed yet; \
+                add the `free` before it, or leave one `alloc` out";
+    assert_eq!(said(body(&[alloc, alloc])), over);
+    for good in [&[alloc, free, alloc][..], &[alloc, run, alloc, free], &[alloc, run, free], &[empty, alloc]]
+    {
+        let trace = read(body(good)).unwrap();
+        assert_eq!(read(written(&trace, Compression::Plain)).unwrap().runs, trace.runs);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    assert!(read(format!("\u{feff}{HEAD}\n{KERNEL}\n")).is_ok());
+    assert!(read(packed(&format!("\u{feff}{HEAD}\n{KERNEL}\n"))).is_ok());
+}
+
+#[test]
+fn a_file_of_another_kind_is_told_in_one_line() {
+    let json =
+        "a JSON document that is not one object with an `e` per line, as profilers write it (Kineto, Chrome)";
+    let binary = "binary, as a protobuf is (ONNX, a dump of XLA, an xplane)";
+    let hlo = "the text of an HLO or MLIR module, as XLA dumps it";
+    let long =
+        format!(r#"{{"traceEvents":[{{"ph": "e", "ts":1}}],"x":"{}"}}"#, "x".repeat(MAX_LINE_BYTES as usize));
+    for (text, looks) in [
+        (&b"{\n  \"schemaVersion\": 1,\n  \"traceEvents\": []\n}\n"[..], json),
+        (b"{\"schemaVersion\":1,\"traceEvents\":[]}", json),
+        (b"\xef\xbb\xbf[{\"ph\":\"X\",\"ts\":1},\n", json),
+        (b"{}", json),
+        (long.as_bytes(), json),
+        (b"\x08\x08\x12\x07pytorch\x1a\x052.1.0:\xb9", binary),
+        (b"\n\xf3\x01\x08\x01\x12\n/host:CPU", binary),
+        (b"HloModule jit_step, is_scheduled=true\n", hlo),
+        (b"module @jit_step attributes {mhlo.num_partitions = 1 : i32} {\n", hlo),
+        (b"\x1f\x8b\x08\x00\x00", "compressed by gzip"),
+        (b"\xff\xfe{\x00\"\x00", "UTF-16 text"),
+    ] {
+        let error = said(text);
+        assert!(error.starts_with(&format!("t: this file is {looks}; a ktrace is text, ")), "{error}");
+        assert!(
+            error.ends_with("docs/ktrace.md says how to make one") && error.lines().count() == 1,
+            "{error}"
+        );
+    }
+    // A trace with an error is not one of them.
+    for (text, message) in [
+        (&br#"{"e":"trace","ktrace":1,"#[..], "the line is not a JSON object (EOF"),
+        (br#"{"ktrace":1}"#, "field `e`: it is missing"),
+        (br#"{"name":"x","e" : "k"}"#, "a kernel before the `trace` line"),
+        (b"kernel,grid,block\n", "the line is not a JSON object (expected value"),
+    ] {
+        assert!(said(text).starts_with(&format!("t:1: {message}")), "{}", said(text));
+    }
 }
 
 #[test]
@@ -563,6 +635,10 @@ fn the_writer_refuses_what_the_reader_rejects() {
             "out:2: field `i`: 5 where 0 is next; number the kernels of each run from 0 without gaps",
         ),
         (
+            Event::Kernel(Kernel { regs: Some(256), ..kernel.clone() }),
+            "out:2: field `regs`: 256 is outside 0..=255; write a number in that range",
+        ),
+        (
             Event::Kernel(Kernel { part: Some(PARTITIONS), ..kernel.clone() }),
             "out:2: field `part`: 8 is outside 0..=7; write a number in that range",
         ),
@@ -610,13 +686,17 @@ fn segment() -> impl Strategy<Value = Segment> {
     (0..1u64 << 53, any::<u64>()).prop_map(|(addr, n)| Segment { addr, bytes: n % ((1 << 53) - addr + 1) })
 }
 
+/// Dimensions whose product is below 2^64.
+fn dims() -> impl Strategy<Value = [u32; 3]> {
+    prop_oneof![prop::array::uniform3(1..1u32 << 21), (1u32.., 1u32..).prop_map(|(x, z)| [x, 1, z])]
+}
+
 fn kernel() -> impl Strategy<Value = Kernel> {
     let kind = prop_oneof![Just(KernelType::Tensor), Just(KernelType::Simt), Just(KernelType::Copy)];
-    let dims = || prop::array::uniform3(1u32..);
     let segments = || prop::collection::vec(segment(), 0..4);
     (
         (any::<String>(), any::<String>(), kind, dims(), dims(), any::<u64>()),
-        (any::<Option<u32>>(), any::<u64>(), any::<Option<[u64; 4]>>(), segments(), segments()),
+        (prop::option::of(0..256u32), any::<u64>(), any::<Option<[u64; 4]>>(), segments(), segments()),
         (
             any::<Option<u64>>(),
             any::<Option<u64>>(),

@@ -56,6 +56,15 @@ pub enum Problem {
     /// A line past the limit, which bounds the reader's memory.
     #[error("the line is longer than {MAX_LINE_BYTES} bytes; write one kernel per line, with fewer segments")]
     LineTooLong,
+    /// A file of another kind.
+    #[error(
+        "this file is {looks}; a ktrace is text, plain or compressed with zstd, with one JSON object per line, the first with \
+         `\"e\":\"trace\"`: docs/ktrace.md says how to make one"
+    )]
+    NoKtrace {
+        /// What it looks like.
+        looks: &'static str,
+    },
     /// An empty line with more lines after it.
     #[error("a blank line; blank lines may only end the file, remove it")]
     BlankLine,
@@ -108,6 +117,24 @@ pub enum Problem {
         axis: char,
         /// What was asked.
         value: u64,
+    },
+    /// A grid or block whose dimensions together are past 64 bits.
+    #[error("{} x {} x {} {what} are 2^64 or more; split the kernel", dims[0], dims[1], dims[2])]
+    TooMany {
+        /// The dimensions.
+        dims: [u32; 3],
+        /// `CTAs` or `threads`.
+        what: &'static str,
+    },
+    /// An allocation where this run has one that still lives.
+    #[error(
+        "{bytes} bytes at {addr} are allocated and not freed yet; add the `free` before it, or leave one `alloc` out"
+    )]
+    StillAllocated {
+        /// The address of both.
+        addr: u64,
+        /// Bytes of the one that lives.
+        bytes: u64,
     },
     /// A segment that leaves the address space.
     #[error(

@@ -1,6 +1,7 @@
 //! ktrace 1: a kernel stream, one JSON object per line (see docs/ktrace.md).
 
 mod error;
+mod foreign;
 mod read;
 mod write;
 

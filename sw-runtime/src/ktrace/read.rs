@@ -2,7 +2,7 @@
 
 use super::{
     ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, KtraceError, KtraceErrors, KtraceWarning,
-    PARTITIONS, Problem, Segment, VERSION,
+    PARTITIONS, Problem, Segment, VERSION, foreign,
 };
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -19,6 +19,11 @@ pub(super) const MAX_ERRORS: usize = 20;
 const U32_MAX: u64 = u32::MAX as u64;
 
 const PART_MAX: u64 = PARTITIONS as u64 - 1;
+
+/// The most registers that a thread of any GPU so far has.
+pub(super) const REGS_MAX: u64 = 255;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -77,8 +82,7 @@ pub struct Reader<R: BufRead> {
     next_index: u64,
     kernels: u64,
     run_input: Option<Value>,
-    /// Bytes of each allocation that was not freed yet, by address.
-    live: HashMap<u64, u64>,
+    live: Live,
     done: bool,
 }
 
@@ -126,12 +130,18 @@ impl<R: BufRead> Reader<R> {
             next_index: 0,
             kernels: 0,
             run_input: None,
-            live: HashMap::new(),
+            live: Live::default(),
             done: false,
         };
         match reader.read_header() {
             Ok(header) => reader.header = header,
-            Err(fault) => return Err(reader.located(fault)),
+            Err(fault) => {
+                // What cannot be read or decoded says so itself.
+                let looks = foreign::looks_like(&reader.line.text).filter(|_| !reader.done);
+                let Some(looks) = looks else { return Err(reader.located(fault)) };
+                reader.line.number = 0;
+                return Err(reader.located((None, Problem::NoKtrace { looks })));
+            }
         }
         Ok(reader)
     }
@@ -169,6 +179,9 @@ impl<R: BufRead> Reader<R> {
             // One byte more for the newline: where that is another byte, the line is too long.
             let read = reader.take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut self.line.text);
             let ended = self.line.text.last() == Some(&b'\n');
+            if number == 0 && self.line.text.starts_with(BYTE_ORDER_MARK) {
+                self.line.text.drain(..BYTE_ORDER_MARK.len());
+            }
             self.line.number += 1;
             match read {
                 Ok(0) => return Ok(false),
@@ -235,10 +248,7 @@ impl<R: BufRead> Reader<R> {
         let sms = gpu.small("sms", 1, U32_MAX)?;
         let span = match fields.present("span") {
             None => None,
-            Some(value) => Some(array(value).map_or_else(
-                || fields.fault("span", wrong("[first address, one past the last]", value)),
-                Ok,
-            )?),
+            Some(value) => Some(fields.numbers("span", "[first address, one past the last]", value)?),
         };
         Ok(Header {
             name: fields.string("name")?,
@@ -260,18 +270,19 @@ impl<R: BufRead> Reader<R> {
             "trace" => return Err((None, Problem::SecondTrace)),
             "run" => {
                 self.next_index = 0;
+                self.live.run();
                 self.run_input = fields.present("input").cloned();
                 Event::Run { run: fields.integer("run")? }
             }
             "k" => Event::Kernel(self.kernel(&fields)?),
             "alloc" => {
                 let segment = fields.allocation(None)?;
-                self.live.insert(segment.addr, segment.bytes);
+                self.live.alloc(segment)?;
                 Event::Alloc(segment)
             }
             "free" => {
                 // Recorders often leave out the size of what they free: the allocation says it.
-                let bytes = self.live.remove(&fields.integer("a")?);
+                let bytes = self.live.free(fields.integer("a")?);
                 Event::Free(fields.allocation(bytes)?)
             }
             "sync" => Event::Sync { why: fields.string("why")? },
@@ -294,14 +305,11 @@ impl<R: BufRead> Reader<R> {
             grid: fields.dims("grid")?,
             block: fields.dims("block")?,
             smem: fields.integer("smem")?,
-            regs: fields.small("regs", 0, U32_MAX)?,
+            regs: fields.small("regs", 0, REGS_MAX)?,
             flops: fields.integer("flops")?,
             mnk: match fields.present("mnk") {
                 None => None,
-                Some(v) => Some(
-                    array(v)
-                        .map_or_else(|| fields.fault("mnk", wrong("[M, N, K, batch] as integers", v)), Ok)?,
-                ),
+                Some(value) => Some(fields.numbers("mnk", "[M, N, K, batch] as integers", value)?),
             },
             reads: fields.segments("r")?,
             writes: fields.segments("w")?,
@@ -358,6 +366,16 @@ pub(super) fn check_kernel(kernel: &Kernel, expected: u64) -> Result<(), Fault> 
         if let Some(zero) = dims.iter().position(|d| *d == 0) {
             return Err((Some(name.to_owned()), Problem::ZeroDimension { axis: axis(zero) }));
         }
+        if dims.iter().try_fold(1u64, |product, d| product.checked_mul(u64::from(*d))).is_none() {
+            let what = if name == "grid" { "CTAs" } else { "threads" };
+            return Err((Some(name.to_owned()), Problem::TooMany { dims, what }));
+        }
+    }
+    if let Some(regs) = kernel.regs
+        && u64::from(regs) > REGS_MAX
+    {
+        let problem = Problem::OutOfRange { value: regs.into(), min: 0, max: REGS_MAX };
+        return Err((Some("regs".to_owned()), problem));
     }
     if let Some(part) = kernel.part
         && part >= PARTITIONS
@@ -373,6 +391,38 @@ pub(super) fn check_kernel(kernel: &Kernel, expected: u64) -> Result<(), Fault> 
         }
     }
     Ok(())
+}
+
+/// Allocations that were not freed yet.
+#[derive(Default)]
+pub(super) struct Live {
+    /// Runs so far, and the bytes of each allocation with the run that it began in, by address.
+    runs: u64,
+    allocations: HashMap<u64, (u64, u64)>,
+}
+
+impl Live {
+    /// Another run begins. It may free what those before it left, and allocate it again: they are separate executions.
+    pub fn run(&mut self) {
+        self.runs += 1;
+    }
+
+    /// An allocation begins to live, where none of this run does.
+    pub fn alloc(&mut self, segment: Segment) -> Result<(), Fault> {
+        let Segment { addr, bytes } = segment;
+        match self.allocations.insert(addr, (self.runs, bytes)) {
+            // One of no bytes is nowhere.
+            Some((run, bytes)) if run == self.runs && bytes > 0 => {
+                Err((Some("a".to_owned()), Problem::StillAllocated { addr, bytes }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// It ends; how many bytes it had.
+    pub fn free(&mut self, addr: u64) -> Option<u64> {
+        self.allocations.remove(&addr).map(|(_, bytes)| bytes)
+    }
 }
 
 /// As [`check_kernel`], for a segment.
@@ -416,12 +466,6 @@ fn wrong(expected: &'static str, found: &Value) -> Problem {
         other => type_name(other).to_owned(),
     };
     Problem::WrongType { expected, found }
-}
-
-/// A list of exactly `N` non-negative integers.
-fn array<const N: usize>(value: &Value) -> Option<[u64; N]> {
-    let numbers: Option<Vec<u64>> = value.as_array()?.iter().map(Value::as_u64).collect();
-    numbers?.try_into().ok()
 }
 
 /// The fields of one object, with errors that name them.
@@ -481,6 +525,25 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A list of exactly `N` non-negative integers, which is what `expected` says.
+    fn numbers<const N: usize>(
+        &self,
+        name: &str,
+        expected: &'static str,
+        value: &Value,
+    ) -> Result<[u64; N], Fault> {
+        let list: Option<&[Value; N]> = value.as_array().and_then(|list| list.as_slice().try_into().ok());
+        let Some(list) = list else { return self.fault(name, wrong(expected, value)) };
+        let mut numbers = [0; N];
+        for (i, (number, item)) in numbers.iter_mut().zip(list).enumerate() {
+            *number = match item.as_u64() {
+                Some(value) => value,
+                None => return self.fault(&format!("{name}[{i}]"), wrong("a non-negative integer", item)),
+            };
+        }
+        Ok(numbers)
+    }
+
     fn kernel_type(&self, name: &str) -> Result<KernelType, Fault> {
         match self.string(name)?.as_str() {
             "TENSOR" => Ok(KernelType::Tensor),
@@ -491,7 +554,8 @@ impl<'a> Fields<'a> {
     }
 
     fn dims(&self, name: &str) -> Result<[u32; 3], Fault> {
-        let wide: [u64; 3] = self.required(name, "[x, y, z] as three integers", array)?;
+        let expected = "[x, y, z] as three integers";
+        let wide: [u64; 3] = self.numbers(name, expected, self.required(name, expected, Some)?)?;
         let mut dims = [0; 3];
         for (i, (dim, value)) in dims.iter_mut().zip(wide).enumerate() {
             *dim = match u32::try_from(value) {
@@ -506,13 +570,9 @@ impl<'a> Fields<'a> {
         let list = self.required(name, "a list of [address, bytes]", Value::as_array)?;
         let mut segments = Vec::with_capacity(list.len());
         for (i, item) in list.iter().enumerate() {
-            match array(item) {
-                Some([addr, bytes]) => segments.push(Segment { addr, bytes }),
-                None => {
-                    let expected = "[address, bytes] as two non-negative integers";
-                    return self.fault(&format!("{name}[{i}]"), wrong(expected, item));
-                }
-            }
+            let expected = "[address, bytes] as two non-negative integers";
+            let [addr, bytes] = self.numbers(&format!("{name}[{i}]"), expected, item)?;
+            segments.push(Segment { addr, bytes });
         }
         Ok(segments)
     }

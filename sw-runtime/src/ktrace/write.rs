@@ -1,6 +1,6 @@
 //! Writes a trace line by line, and nothing that the reader would not take.
 
-use super::read::{Fault, check_kernel, check_segment};
+use super::read::{Fault, Live, check_kernel, check_segment};
 use super::{
     Event, Header, Kernel, KernelType, KtraceError, MAX_LINE_BYTES, Problem, Segment, Trace, VERSION,
 };
@@ -33,6 +33,7 @@ pub struct Writer<W: Write> {
     file: String,
     line: u64,
     next_index: u64,
+    live: Live,
     text: Vec<u8>,
 }
 
@@ -177,7 +178,8 @@ impl<W: Write> Writer<W> {
                 Output::Zstd(encoder)
             }
         };
-        let mut writer = Self { output, file, line: 0, next_index: 0, text: Vec::new() };
+        let mut writer =
+            Self { output, file, line: 0, next_index: 0, live: Live::default(), text: Vec::new() };
         if header.gpu.sms == Some(0) {
             let problem = Problem::OutOfRange { value: 0, min: 1, max: u64::from(u32::MAX) };
             return Err(writer.located((Some("gpu.sms".to_owned()), problem)));
@@ -198,6 +200,7 @@ impl<W: Write> Writer<W> {
     pub fn run(&mut self, run: u64, input: Option<&Value>) -> Result<(), KtraceError> {
         input.map_or(Ok(()), |input| self.check_depth("input", input))?;
         self.next_index = 0;
+        self.live.run();
         self.line(&Line::Run { run, input: input.filter(|v| !v.is_null()) })
     }
 
@@ -218,6 +221,11 @@ impl<W: Write> Writer<W> {
         };
         if let Event::Alloc(segment) | Event::Free(segment) = event {
             check_segment(*segment, || "a".to_owned()).map_err(|fault| self.located(fault))?;
+        }
+        match event {
+            Event::Alloc(segment) => self.live.alloc(*segment).map_err(|fault| self.located(fault))?,
+            Event::Free(segment) => _ = self.live.free(segment.addr),
+            _ => {}
         }
         self.line(&line)?;
         self.next_index += u64::from(matches!(event, Event::Kernel(_)));
