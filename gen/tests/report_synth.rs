@@ -12,6 +12,7 @@ use windlass_gen::report::timing::PathClass;
 use windlass_gen::report::{SynthesisError, Yosys, liberty};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
+use windlass_rtl::port::{Direction, Port};
 
 /// A multiplier from `slow_q` and `sum_q` to `sum_q`, and beside it only short paths.
 const LONG: &str = "
@@ -243,6 +244,44 @@ fn a_budget_of_the_constraints_file_is_what_the_ports_are_timed_with() {
         (external - 8.0 / 5.0).abs() < 1e-3 && loaded.constraints.contains("clk_i 8.000 ns"),
         "{external}"
     );
+}
+
+/// A reset with more time outside than the data, which has more logic.
+const GUARDED: &str = "
+module guarded (input clk_i, input rst_ni, input [31:0] d_i, output reg q_o);
+  always @(posedge clk_i) q_o <= rst_ni & ^d_i;
+endmodule
+";
+
+#[test]
+fn the_period_that_a_path_needs_does_not_depend_on_the_clock_of_the_constraints() {
+    let port = |name: &str, direction, width| Port {
+        name: name.into(),
+        direction,
+        width,
+        channel: String::new(),
+        doc: String::new(),
+    };
+    let ports = [
+        port("clk_i", Direction::Input, 1),
+        port("rst_ni", Direction::Input, 1),
+        port("d_i", Direction::Input, 32),
+        port("q_o", Direction::Output, 1),
+    ];
+    let cache = tempfile::tempdir().unwrap();
+    let at = |period| {
+        let constraints = Constraints::embedded().with_period(period).unwrap();
+        let sdc = constraints.resolve("guarded", "guarded", &ports).unwrap().timing("osu018_stdcells");
+        let options = SynthOptions { sdc: Some(sdc), variants: Variant::quick(), ..options(cache.path()) };
+        let design = [("guarded.v".to_string(), GUARDED.to_string())];
+        let report = synth(&design, "guarded", &osu018(), &options).unwrap();
+        report.results[0].timing.clone().unwrap()
+    };
+    let (tight, wide) = (at(1.0), at(100.0));
+    let [tight, wide] = [&tight, &wide].map(|timing| timing.class(PathClass::InputToRegister).unwrap());
+    // Times are printed in tenths of picoseconds, and scaled.
+    assert!((tight.min_period_ns / wide.min_period_ns - 1.0).abs() < 0.002, "{tight:?}, {wide:?}");
+    assert_eq!(wide.external_ns, 25.0, "the data's, not the reset's");
 }
 
 #[test]

@@ -399,6 +399,11 @@ pub struct Sdc {
     pub summary: String,
     /// The cell that drives each input, and the load of each output in the library's own unit.
     pub driver: Option<(String, f64)>,
+    /// The inputs, as Tcl's lists of ports that are timed alike: with one budget and the same exceptions. Between two such groups the path
+    /// with the least slack is the one that needs the longest period. Empty: all are alike.
+    pub inputs: Vec<String>,
+    /// The same for outputs.
+    pub outputs: Vec<String>,
 }
 
 /// What the file says of one design.

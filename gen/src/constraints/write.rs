@@ -3,7 +3,9 @@
 //! Ports wider than one bit are written as `{name[*]}`: OpenSTA and Vivado find the bits under it, and OpenSTA does so too where
 //! Yosys has split the port (`splitnets -ports`).
 
-use super::{ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved, Sdc};
+use super::{
+    ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved, ResolvedException, Sdc,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_rtl::port::Port;
@@ -11,7 +13,7 @@ use windlass_rtl::port::Port;
 /// Names in one `get_ports`: longer lines are hard to read in a diff.
 const PER_LINE: usize = 8;
 
-impl Resolved<'_> {
+impl<'a> Resolved<'a> {
     /// All files: SDC, XDC, PCF, LPF, with their names. The SDC has the driving cell and load of `library` where one is given.
     pub fn files(&self, library: Option<&str>) -> Result<Vec<(String, String)>, ConstraintErrors> {
         let name = |extension: &str| format!("{}.{extension}", self.top);
@@ -89,7 +91,25 @@ impl Resolved<'_> {
             name.map_or(format!("which has no library `{library}`"), |name| format!("library {name}"));
         let summary = format!("{}, {whose}: {}", self.constraints.file, said.join("; "));
         let driver = known.map(|(_, library)| (library.driving_cell.clone(), library.load));
-        Sdc { text, summary, driver }
+        let inputs = self.alike(&self.inputs, |exception| &exception.from);
+        let outputs = self.alike(&self.outputs, |exception| &exception.to);
+        Sdc { text, summary, driver, inputs, outputs }
+    }
+
+    /// The ports of `groups` by budget and by which exceptions name them.
+    fn alike(
+        &self,
+        groups: &[Group],
+        end: impl for<'e> Fn(&'e ResolvedException<'a>) -> &'e [&'a Port],
+    ) -> Vec<String> {
+        let mut alike: BTreeMap<(usize, Vec<bool>), Vec<&Port>> = BTreeMap::new();
+        for (index, group) in groups.iter().enumerate() {
+            for port in &group.ports {
+                let named = self.exceptions.iter().map(|e| end(e).iter().any(|p| p.name == port.name));
+                alike.entry((index, named.collect())).or_default().push(port);
+            }
+        }
+        alike.values().map(|ports| get_ports(ports)).collect()
     }
 
     /// Xilinx design constraints, for Vivado.

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 4;
+const CACHE_FORMAT: u32 = 5;
 
 /// The attribute by which registers are known again after mapping.
 pub(crate) const REGISTER: &str = "windlass_register";
@@ -320,7 +320,7 @@ pub fn synth(
         liberty: &liberty_text,
         library: &library,
         gate_um2,
-        sdc: options.sdc.as_ref().map(|sdc| sdc.text.as_str()),
+        sdc: options.sdc.as_ref(),
         driver: driver.as_deref().zip(load),
     };
     let mut results = Vec::new();
@@ -432,7 +432,7 @@ struct Job<'a> {
     liberty: &'a str,
     library: &'a Library,
     gate_um2: f64,
-    sdc: Option<&'a str>,
+    sdc: Option<&'a Sdc>,
     driver: Option<(&'a str, f64)>,
 }
 
@@ -483,12 +483,12 @@ impl Job<'_> {
         }
         let total = area::flat_amount(self.top, &cells, self.library, self.gate_um2)?;
         let clock = module.clock();
-        let sdc = self.sdc.map_or_else(|| timing::default_sdc(clock), String::from);
+        let sdc = self.sdc.cloned().unwrap_or_else(|| timing::default_sdc(clock));
         let timing = match self.sta {
             Some(sta) => {
                 let files = [format!("{name}.tcl"), format!("{name}.sdc"), format!("{name}.v")];
                 let [tcl, constraints, verilog] = &files;
-                work.write(constraints, &sdc)?;
+                work.write(constraints, &sdc.text)?;
                 work.write(tcl, &timing::script(self.top, verilog, &sdc, constraints, clock, self.driver))?;
                 let text = work.sta(&sta.path, tcl, &format!("{name}.sta"))?;
                 timing::parse(self.timer, &text, &module.names(self.library))
@@ -502,7 +502,7 @@ impl Job<'_> {
                 timing::estimate(self.timer, delay.ok_or_else(|| output("ABC printed no delay".into()))?)
             }
         };
-        Ok(Done { total, timing, sdc })
+        Ok(Done { total, timing, sdc: sdc.text })
     }
 }
 

@@ -3,6 +3,7 @@
 //! OpenSTA reads the netlist, the library and constraints (SDC). There are no wires yet, and so no wire load: real paths are longer.
 
 use super::area::round4;
+use crate::constraints::Sdc;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -13,7 +14,7 @@ pub const TIMING_LABEL: &str = "estimate after synthesis, before layout, no wire
 /// Paths that a report shows.
 const WORST: usize = 10;
 
-/// Paths that are asked for, per class: many are alike, and only one of those is shown.
+/// Paths that are asked for at once: many are alike, and only one of those is shown.
 const ASKED: usize = 400;
 
 /// Where paths begin and end.
@@ -187,21 +188,22 @@ pub(super) fn estimate(tool: &str, delay_ps: f64) -> TimingReport {
 }
 
 /// The constraints that hold where none are given: one clock of 1 ns, no time outside.
-pub(super) fn default_sdc(clock: Option<&str>) -> String {
+pub(super) fn default_sdc(clock: Option<&str>) -> Sdc {
     let source = clock.map(|port| format!(" [get_ports {port}]")).unwrap_or_default();
-    format!(
+    let text = format!(
         "create_clock -name clk -period 1.0{source}\n\
          set_input_delay 0 -clock clk [data_inputs]\n\
          set_output_delay 0 -clock clk [all_outputs]\n"
-    )
+    );
+    Sdc { text, ..Sdc::default() }
 }
 
-/// OpenSTA's script. `driver` is (cell, load); both are left alone where the constraints have them. Capacitance is in the library's
-/// own unit throughout: reading a library sets the units, whatever was set before.
+/// OpenSTA's script; the text of `sdc` is in the file `constraints`. `driver` is (cell, load); both are left alone where the constraints
+/// have them. Capacitance is in the library's own unit throughout: reading a library sets the units, whatever was set before.
 pub(super) fn script(
     top: &str,
     netlist: &str,
-    sdc: &str,
+    sdc: &Sdc,
     constraints: &str,
     clock: Option<&str>,
     driver: Option<(&str, f64)>,
@@ -220,10 +222,10 @@ pub(super) fn script(
          source {constraints}\n"
     );
     if let Some((cell, load)) = driver {
-        if !sdc.contains("set_driving_cell") && !sdc.contains("set_input_transition") {
+        if !sdc.text.contains("set_driving_cell") && !sdc.text.contains("set_input_transition") {
             let _ = writeln!(script, "set_driving_cell -lib_cell {cell} [data_inputs]");
         }
-        if !sdc.contains("set_load") {
+        if !sdc.text.contains("set_load") {
             let _ = writeln!(script, "set_load {load} [all_outputs]");
         }
     }
@@ -239,14 +241,22 @@ pub(super) fn script(
          \x20 }}\n\
          }}\n"
     );
+    let list = |given: &[String], all: &str| if given.is_empty() { vec![all.into()] } else { given.to_vec() };
+    let (inputs, outputs) = (list(&sdc.inputs, "[data_inputs]"), list(&sdc.outputs, "[all_outputs]"));
+    let starts = vec!["[all_registers -clock_pins]".to_string()];
+    let ends = vec!["[all_registers -data_pins]".to_string()];
     for class in PathClass::TIMED {
         let (from, to) = match class {
-            PathClass::RegisterToRegister => ("[all_registers -clock_pins]", "[all_registers -data_pins]"),
-            PathClass::InputToRegister => ("[data_inputs]", "[all_registers -data_pins]"),
-            PathClass::RegisterToOutput => ("[all_registers -clock_pins]", "[all_outputs]"),
-            PathClass::InputToOutput | PathClass::Logic => ("[data_inputs]", "[all_outputs]"),
+            PathClass::RegisterToRegister => (&starts, &ends),
+            PathClass::InputToRegister => (&inputs, &ends),
+            PathClass::RegisterToOutput => (&starts, &outputs),
+            PathClass::InputToOutput | PathClass::Logic => (&inputs, &outputs),
         };
-        let _ = writeln!(script, "class {class:?} {from} {to}");
+        // OpenSTA gives the worst path to each endpoint, by slack. Asked for ports of several budgets at once, it would show the port with
+        // the least time left and hide a longer path from another: which one, would depend on the period.
+        for (from, to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))) {
+            let _ = writeln!(script, "class {class:?} {from} {to}");
+        }
     }
     script.push_str("puts \"@end\"\n");
     script
@@ -516,7 +526,10 @@ Path Type: max
 
     #[test]
     fn constraints_of_their_own_keep_their_driver_and_load() {
-        let with = |sdc| script("t", "n.v", sdc, "t.sdc", Some("clk_i"), Some(("BUF_X2", 0.007)));
+        let with = |text: &str| {
+            let sdc = Sdc { text: text.into(), ..Sdc::default() };
+            script("t", "n.v", &sdc, "t.sdc", Some("clk_i"), Some(("BUF_X2", 0.007)))
+        };
         assert!(
             with("").contains("set_driving_cell -lib_cell BUF_X2") && with("").contains("set_load 0.007")
         );
