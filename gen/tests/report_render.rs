@@ -96,6 +96,7 @@ fn synthesis() -> SynthReport {
         load_ff: Some(12.5),
         sdc: "create_clock -name clk -period 1.0\nset_input_delay 0 -clock clk [data_inputs]\n".into(),
         constraints: String::new(),
+        unused: Vec::new(),
         script: "synth -noabc -flatten".into(),
         results: vec![
             result("area", Sizing::None, amount(100, 64, 12000.0), 4.0),

@@ -248,40 +248,80 @@ fn a_budget_of_the_constraints_file_is_what_the_ports_are_timed_with() {
 
 /// A reset with more time outside than the data, which has more logic.
 const GUARDED: &str = "
-module guarded (input clk_i, input rst_ni, input [31:0] d_i, output reg q_o);
+module guarded (input clk_i, input rst_ni, input [31:0] d_i, output reg q_o, output through_o);
   always @(posedge clk_i) q_o <= rst_ni & ^d_i;
+  assign through_o = ^d_i[1:0];
 endmodule
 ";
 
-#[test]
-fn the_period_that_a_path_needs_does_not_depend_on_the_clock_of_the_constraints() {
-    let port = |name: &str, direction, width| Port {
+fn guarded(constraints: &Constraints, cache: &Path) -> SynthReport {
+    let port = |(name, direction, width): (&str, _, _)| Port {
         name: name.into(),
         direction,
         width,
         channel: String::new(),
         doc: String::new(),
     };
+    use Direction::{Input, Output};
     let ports = [
-        port("clk_i", Direction::Input, 1),
-        port("rst_ni", Direction::Input, 1),
-        port("d_i", Direction::Input, 32),
-        port("q_o", Direction::Output, 1),
-    ];
+        ("clk_i", Input, 1),
+        ("rst_ni", Input, 1),
+        ("d_i", Input, 32),
+        ("q_o", Output, 1),
+        ("through_o", Output, 1),
+    ]
+    .map(port);
+    let sdc = constraints.resolve("guarded", "guarded", &ports).unwrap().timing("osu018_stdcells");
+    let options = SynthOptions { sdc: Some(sdc), variants: Variant::quick(), ..options(cache) };
+    synth(&[("guarded.v".into(), GUARDED.into())], "guarded", &osu018(), &options).unwrap()
+}
+
+#[test]
+fn the_period_that_a_path_needs_does_not_depend_on_the_clock_of_the_constraints() {
     let cache = tempfile::tempdir().unwrap();
     let at = |period| {
-        let constraints = Constraints::embedded().with_period(period).unwrap();
-        let sdc = constraints.resolve("guarded", "guarded", &ports).unwrap().timing("osu018_stdcells");
-        let options = SynthOptions { sdc: Some(sdc), variants: Variant::quick(), ..options(cache.path()) };
-        let design = [("guarded.v".to_string(), GUARDED.to_string())];
-        let report = synth(&design, "guarded", &osu018(), &options).unwrap();
-        report.results[0].timing.clone().unwrap()
+        let report = guarded(&Constraints::embedded().with_period(period).unwrap(), cache.path());
+        report.results[0].timing.as_ref().unwrap().class(PathClass::InputToRegister).cloned().unwrap()
     };
     let (tight, wide) = (at(1.0), at(100.0));
-    let [tight, wide] = [&tight, &wide].map(|timing| timing.class(PathClass::InputToRegister).unwrap());
     // Times are printed in tenths of picoseconds, and scaled.
     assert!((tight.min_period_ns / wide.min_period_ns - 1.0).abs() < 0.002, "{tight:?}, {wide:?}");
     assert_eq!(wide.external_ns, 25.0, "the data's, not the reset's");
+}
+
+#[test]
+fn an_exception_without_a_path_is_said() {
+    let cache = tempfile::tempdir().unwrap();
+    let exception = |ends: &str| format!("[[multicycle_path]]\n{ends}\nsetup = 2\nreason = \"so\"\n");
+    let ends = [
+        "from = [\"d_i\"]",
+        "to = [\"q_o\"]",
+        "from = [\"d_i\"]\nto = [\"through_o\"]",
+        "from = [\"d_i\"]\nto = [\"q_o\"]",
+    ];
+    let text: String = ends.iter().map(|ends| exception(ends)).collect();
+    let constraints = Constraints::parse(&format!("{EMBEDDED}\n{text}"), "mine.toml").unwrap();
+    let report = guarded(&constraints, cache.path());
+    assert_eq!(report.unused, ["multi-cycle path from d_i to q_o"], "a register lies between");
+    assert_eq!(guarded(&Constraints::embedded(), cache.path()).unused, [""; 0]);
+}
+
+/// The constraints file shows how an exception is written: it must be one.
+#[test]
+fn the_example_of_an_exception_relaxes_something() {
+    let example = |line: &str| Some(line.strip_prefix("#   ")?.to_string() + "\n");
+    let before_pins = EMBEDDED.split("# No pins").next().unwrap();
+    let example: String = before_pins.lines().filter_map(example).collect();
+    assert!(example.starts_with("[[multicycle_path]]"), "{example}");
+    let constraints = Constraints::parse(&format!("{EMBEDDED}\n{example}"), "mine.toml").unwrap();
+    let request = Request { slots: 4, sms: 3, ..Request::default() };
+    let spec = BlockSpec::new("front_end", request).unwrap();
+    let design = emit::emit(&*spec.hardware()).unwrap();
+    let top = design.top();
+    let sdc = constraints.resolve(spec.name(), &top.name, &top.ports).unwrap().timing("osu018_stdcells");
+    let [exception] = &sdc.exceptions[..] else { panic!("{sdc:?}") };
+    // A counter's number goes into a register at once.
+    assert_eq!((exception.from.as_str(), exception.to.as_str()), ("[get_ports {count_sel_i[*]}]", ""));
 }
 
 #[test]

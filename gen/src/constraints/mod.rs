@@ -404,6 +404,19 @@ pub struct Sdc {
     pub inputs: Vec<String>,
     /// The same for outputs.
     pub outputs: Vec<String>,
+    /// The false and multi-cycle paths, so that one can be told that is none.
+    pub exceptions: Vec<SdcException>,
+}
+
+/// An exception of an [`Sdc`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SdcException {
+    /// Where its paths begin, as Tcl's list of ports; empty: anywhere.
+    pub from: String,
+    /// Where they end.
+    pub to: String,
+    /// What it is, in words.
+    pub said: String,
 }
 
 /// What the file says of one design.

@@ -5,6 +5,7 @@
 
 use super::{
     ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved, ResolvedException, Sdc,
+    SdcException,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -93,7 +94,17 @@ impl<'a> Resolved<'a> {
         let driver = known.map(|(_, library)| (library.driving_cell.clone(), library.load));
         let inputs = self.alike(&self.inputs, |exception| &exception.from);
         let outputs = self.alike(&self.outputs, |exception| &exception.to);
-        Sdc { text, summary, driver, inputs, outputs }
+        let exceptions = self.exceptions.iter().map(|e| {
+            let ends = [("from", &e.exception.from), ("to", &e.exception.to)];
+            let named = ends.iter().filter(|(_, names)| !names.is_empty()).map(|(end, names)| {
+                let names: Vec<&str> = names.iter().map(|n| n.value.as_str()).collect();
+                format!(" {end} {}", names.join(", "))
+            });
+            let said = format!("{} path{}", kind(e.exception), named.collect::<String>());
+            let ports = |ports: &[&Port]| if ports.is_empty() { String::new() } else { get_ports(ports) };
+            SdcException { from: ports(&e.from), to: ports(&e.to), said }
+        });
+        Sdc { text, summary, driver, inputs, outputs, exceptions: exceptions.collect() }
     }
 
     /// The ports of `groups` by budget and by which exceptions name them.

@@ -519,6 +519,11 @@ fn synthesis_items(synthesis: &SynthReport, items: &mut Vec<Item>) {
         summary => format!("timed with the constraints of {summary}"),
     };
     items.push(Item::Line(constraints));
+    for exception in &synthesis.unused {
+        items.push(Item::Line(format!(
+            "warning: the {exception} relaxes nothing: the design has no such path without a register on the way"
+        )));
+    }
     items.push(Item::Table(variant_table(synthesis)));
     let named: Vec<&VariantResult> = synthesis.fastest().into_iter().chain(synthesis.smallest()).collect();
     for (index, result) in named.iter().enumerate() {

@@ -19,8 +19,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Part of the cache's key: goes up when a [`SynthReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 5;
+/// Part of the cache's key: our own share of the result. A change in it is another result, also where nobody thought of the cache.
+const SOURCES: [&str; 9] = [
+    include_str!("synth.rs"),
+    include_str!("timing.rs"),
+    include_str!("area.rs"),
+    include_str!("liberty.rs"),
+    include_str!("../netlist/mod.rs"),
+    include_str!("../netlist/resize.rs"),
+    include_str!("../netlist/timing.rs"),
+    include_str!("../netlist/library.rs"),
+    include_str!("../netlist/graph.rs"),
+];
 
 /// The attribute by which registers are known again after mapping.
 pub(crate) const REGISTER: &str = "windlass_register";
@@ -156,6 +166,9 @@ pub struct SynthReport {
     /// What they say, and whose they are, in one line; empty where nobody gave any.
     #[serde(default)]
     pub constraints: String,
+    /// What in them relaxes nothing, for no path is meant by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
     /// What Yosys was told before ABC.
     pub script: String,
     /// What came out, in the order of the variants.
@@ -264,9 +277,10 @@ pub fn synth(
     let described: Vec<String> = variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
     let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
     let given = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
-    let others =
-        [yosys.version.as_str(), &timer, &period, &liberty_text, &script, &given, &described.join("\n")];
-    let key = flow::key(CACHE_FORMAT, design, &others);
+    let described = described.join("\n");
+    let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &given, &described];
+    // No number of a format: the sources say what a report means.
+    let key = flow::key(0, design, &[&given[..], &SOURCES].concat());
     let entry = format!("{key}.json");
     if let Some(report) = flow::stored::<SynthReport>(&root, &entry)
         && kept(&report).all(|(variant, form)| netlist_path(&root, &report, variant, form).is_file())
@@ -326,10 +340,12 @@ pub fn synth(
     let mut results = Vec::new();
     let mut first_failure = None;
     let mut sdc = String::new();
+    let mut unused: Option<BTreeSet<usize>> = None;
     for (variant, outcome) in variants.iter().zip(parallel(&variants, options.jobs, |v| job.variant(v))) {
         let (total, timing, failure) = match outcome {
             Ok(done) => {
                 sdc = done.sdc;
+                unused = Some(unused.map_or(done.unused.clone(), |before| &before & &done.unused));
                 (Some(done.total), Some(done.timing), None)
             }
             Err(Stop::Error(error)) => return Err(error),
@@ -355,6 +371,8 @@ pub fn synth(
     };
     let fastest = best(|r| [r.period_ns().unwrap_or(f64::INFINITY), area_um2(r)]);
     let smallest = best(|r| [area_um2(r), r.period_ns().unwrap_or(f64::INFINITY)]);
+    let said =
+        |index: usize| options.sdc.as_ref().map(|sdc| sdc.exceptions[index].said.clone()).unwrap_or_default();
     let report = SynthReport {
         top: top.into(),
         tool: yosys.version.clone(),
@@ -366,6 +384,7 @@ pub fn synth(
         load_ff,
         sdc,
         constraints: options.sdc.as_ref().map(|sdc| sdc.summary.clone()).unwrap_or_default(),
+        unused: unused.into_iter().flatten().map(said).collect(),
         script,
         results,
         fastest,
@@ -420,6 +439,7 @@ struct Done {
     total: Amount,
     timing: TimingReport,
     sdc: String,
+    unused: BTreeSet<usize>,
 }
 
 struct Job<'a> {
@@ -484,6 +504,7 @@ impl Job<'_> {
         let total = area::flat_amount(self.top, &cells, self.library, self.gate_um2)?;
         let clock = module.clock();
         let sdc = self.sdc.cloned().unwrap_or_else(|| timing::default_sdc(clock));
+        let mut unused = BTreeSet::new();
         let timing = match self.sta {
             Some(sta) => {
                 let files = [format!("{name}.tcl"), format!("{name}.sdc"), format!("{name}.v")];
@@ -491,6 +512,7 @@ impl Job<'_> {
                 work.write(constraints, &sdc.text)?;
                 work.write(tcl, &timing::script(self.top, verilog, &sdc, constraints, clock, self.driver))?;
                 let text = work.sta(&sta.path, tcl, &format!("{name}.sta"))?;
+                unused = timing::unused(&text);
                 timing::parse(self.timer, &text, &module.names(self.library))
                     .map_err(|what| SynthesisError::Output { tool: self.timer.into(), what })?
             }
@@ -502,7 +524,7 @@ impl Job<'_> {
                 timing::estimate(self.timer, delay.ok_or_else(|| output("ABC printed no delay".into()))?)
             }
         };
-        Ok(Done { total, timing, sdc: sdc.text })
+        Ok(Done { total, timing, sdc: sdc.text, unused })
     }
 }
 

@@ -241,6 +241,17 @@ pub(super) fn script(
          \x20 }}\n\
          }}\n"
     );
+    if !sdc.exceptions.is_empty() {
+        script.push_str(
+            "proc both {ends ports} {\n\
+             \x20 set names {}\n\
+             \x20 foreach port $ports { lappend names [get_property $port full_name] }\n\
+             \x20 set found {}\n\
+             \x20 foreach end $ends { if {[lsearch -exact $names [get_property $end full_name]] >= 0} { lappend found $end } }\n\
+             \x20 return $found\n\
+             }\n",
+        );
+    }
     let list = |given: &[String], all: &str| if given.is_empty() { vec![all.into()] } else { given.to_vec() };
     let (inputs, outputs) = (list(&sdc.inputs, "[data_inputs]"), list(&sdc.outputs, "[all_outputs]"));
     let starts = vec!["[all_registers -clock_pins]".to_string()];
@@ -258,8 +269,23 @@ pub(super) fn script(
             let _ = writeln!(script, "class {class:?} {from} {to}");
         }
     }
+    // Registers lie between an exception's ends where it was written for a path that takes several cycles.
+    for (index, exception) in sdc.exceptions.iter().enumerate() {
+        let (from, to) = (&exception.from, &exception.to);
+        let found = match (from.as_str(), to.as_str()) {
+            ("", to) => format!("[get_fanin -to {to} -flat -startpoints_only]"),
+            (from, "") => format!("[get_fanout -from {from} -flat -endpoints_only]"),
+            (from, to) => format!("[both [get_fanout -from {from} -flat -endpoints_only] {to}]"),
+        };
+        let _ = writeln!(script, "if {{[llength {found}] == 0}} {{ puts \"@unused {index}\" }}");
+    }
     script.push_str("puts \"@end\"\n");
     script
+}
+
+/// The exceptions that no path of the netlist has, by their places in the constraints.
+pub(super) fn unused(text: &str) -> BTreeSet<usize> {
+    text.lines().filter_map(|line| line.strip_prefix("@unused ")?.parse().ok()).collect()
 }
 
 /// Reads what OpenSTA printed for [`script`].
