@@ -91,7 +91,7 @@ pub struct ReportArgs {
     #[arg(long, requires = "arbiter", conflicts_with = "no_area")]
     energy: bool,
     /// Cycles of the trace that --energy measures
-    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "energy")]
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]
     energy_cycles: u64,
     #[command(flatten)]
     fpga: FpgaArgs,
@@ -190,7 +190,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                     speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
                     on = ran.scheduler.engine;
                 }
-                let latencies = first_measured(params, &measured);
+                let latencies = first_measured(params, &profile.name, &measured);
                 let mut design = scheduler_design(&costs, name, block, params, latencies, on.as_deref())?;
                 if let (true, Some(library), Some(stream)) = (args.energy, &costs.library, streams.first()) {
                     match energy(args, &simulation, stream, &design, library)? {
@@ -211,20 +211,19 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
 }
 
 /// Each latency on the first workload that has it.
-fn first_measured(params: SchedulerParams, measured: &[(String, Option<WindowReport>)]) -> Vec<Latency> {
+fn first_measured(
+    params: SchedulerParams,
+    gpu: &str,
+    measured: &[(String, Option<WindowReport>)],
+) -> Vec<Latency> {
     let all: Vec<(&str, Vec<Latency>)> =
         measured.iter().map(|(name, window)| (name.as_str(), latencies(params, *window))).collect();
-    let Some((_, first)) = all.first() else { return Vec::new() };
+    let Some((workload, first)) = all.first() else { return Vec::new() };
     let choose = |index: usize, otherwise: &Latency| {
         let found =
             all.iter().find_map(|(name, list)| Some((name, list.get(index).filter(|l| l.cycles.is_some())?)));
-        match found {
-            Some((name, latency)) if all.len() > 1 => {
-                Latency { workload: name.to_string(), ..latency.clone() }
-            }
-            Some((_, latency)) => latency.clone(),
-            None => otherwise.clone(),
-        }
+        let (workload, latency) = found.unwrap_or((workload, otherwise));
+        Latency { workload: workload.to_string(), gpu: gpu.into(), ..latency.clone() }
     };
     first.iter().enumerate().map(|(index, latency)| choose(index, latency)).collect()
 }
@@ -269,6 +268,7 @@ fn energy(
     };
     let clock_mhz = f64::from(simulation.profile.clock_mhz);
     let ghz = clock_mhz / 1e3;
+    let power = |pj: f64| pj * ghz + measured.leakage_uw / 1e3;
     let events = measured.events.iter().filter_map(|e| {
         Some(EventEnergy {
             event: e.event.name().into(),
@@ -297,11 +297,15 @@ fn energy(
             measured.explained * 100.0
         ),
         clock_mhz,
+        library: format!("{} ({})", synthesis.library, synthesis.corner),
         active_mw: Some(measured.mw(ghz)),
-        idle_mw: Some(measured.idle_pj * ghz + measured.leakage_uw / 1e3),
+        waiting_mw: measured.waiting_pj.map(power),
+        waiting_empty_mw: measured.empty_pj.map(power),
+        idle_mw: Some(power(measured.clock_pj)),
         leakage_mw: Some(measured.leakage_uw / 1e3),
         events: events.collect(),
         not_told: not_told.map(|e| e.event.name().to_string()).collect(),
+        too_few_cycles: measured.too_few_cycles,
         blocks: blocks.collect(),
     })))
 }

@@ -64,19 +64,25 @@ impl Event {
 /// What was measured. Energies in picojoules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EnergyReport {
-    /// Cycles in which the netlist ran, from the start of the stream. Cycles over which the co-simulation jumps, because nothing happens in them,
-    /// are not among them and cost `idle_pj` each.
+    /// Cycles in which the netlist ran, from the start of the stream. Cycles over which the co-simulation jumps are not among them. They have no
+    /// event, and cost what such a cycle does: `waiting_pj` or `empty_pj` each.
     pub cycles: u64,
     /// Mean over those cycles, the clock's part included, leakage not.
     pub mean_pj: f64,
-    /// A cycle in which nothing changes: the clock pins of all flip-flops. There is no clock gating.
-    pub idle_pj: f64,
+    /// Mean over the cycles without an event while CTAs run: the SM array's entries go round. None where there were none.
+    pub waiting_pj: Option<f64>,
+    /// Mean over the cycles without an event while no CTA runs.
+    pub empty_pj: Option<f64>,
+    /// The clock pins of all flip-flops alone; there is no clock gating. No cycle costs as little.
+    pub clock_pj: f64,
     /// Leakage in microwatts.
     pub leakage_uw: f64,
     /// Flip-flops of the netlist.
     pub flip_flops: u64,
-    /// Energy of one event beyond that of an idle cycle.
+    /// Energy of one event beyond that of a cycle without.
     pub events: Vec<EventEnergy>,
+    /// There were too few cycles to tell events apart.
+    pub too_few_cycles: bool,
     /// How much of the variation of all energy over time these events explain, 0 to 1.
     pub explained: f64,
     /// Energy of each block; they add up to the mean. The largest comes first.
@@ -266,6 +272,17 @@ fn pico(femto: f64) -> f64 {
 fn report(log: &Log, blocks: &[Block], power: Power) -> EnergyReport {
     let cycles = log.events.len();
     let fit = Fit::new(log, blocks.len());
+    let (mut running, mut waiting) = (0i64, [(0u64, 0.0); 2]);
+    for (events, energy) in log.events.iter().zip(log.energy.chunks_exact(blocks.len().max(1))) {
+        if events.iter().all(|count| *count == 0) {
+            let (cycles, sum) = &mut waiting[usize::from(running > 0)];
+            *cycles += 1;
+            *sum += energy.iter().sum::<f64>();
+        }
+        running += i64::from(events[Event::Place as usize]) - i64::from(events[Event::End as usize]);
+    }
+    let [empty_pj, waiting_pj] =
+        waiting.map(|(cycles, sum)| (cycles > 0).then(|| pico(sum / cycles as f64 + power.clock_fj)));
     let price = |event: Event| {
         let (fj, error, seen) = fit.as_ref()?.price(event)?;
         Some((pico(fj), pico(error), seen.into_iter().map(|b| blocks[b].name.clone()).collect()))
@@ -294,10 +311,13 @@ fn report(log: &Log, blocks: &[Block], power: Power) -> EnergyReport {
     EnergyReport {
         cycles: cycles as u64,
         mean_pj: pico(total.iter().sum::<f64>() / cycles as f64 + power.clock_fj),
-        idle_pj: pico(power.clock_fj),
+        waiting_pj,
+        empty_pj,
+        clock_pj: pico(power.clock_fj),
         leakage_uw: pico(power.leakage_nw),
         flip_flops: power.flip_flops as u64,
         events: events.collect(),
+        too_few_cycles: cycles / CHUNK <= CAUSES,
         explained: fit.map_or(0.0, |fit| (fit.explained() * 1e4).round() / 1e4),
         blocks: by_block,
     }
@@ -533,7 +553,23 @@ mod tests {
         let sum: f64 = report.blocks.iter().map(|b| b.pj).sum();
         assert!((sum - report.mean_pj).abs() < 1e-3, "{report:?}");
         let clock: f64 = report.blocks.iter().map(|b| b.clock_pj).sum();
-        assert!((clock - report.idle_pj).abs() < 1e-3, "{report:?}");
+        assert!((clock - report.clock_pj).abs() < 1e-3, "{report:?}");
         assert_eq!(report.blocks[0].block, "ring");
+    }
+
+    #[test]
+    fn waiting_is_what_cycles_without_events_cost() {
+        let place = [0, 1, 0, 0];
+        let end = [0, 0, 1, 0];
+        // Two cycles without a CTA, one that places it, three while it runs, its end, and one after.
+        let events = vec![[0; 4], [0; 4], place, [0; 4], [0; 4], [0; 4], end, [0; 4]];
+        let energy = vec![1e3, 1e3, 50e3, 7e3, 8e3, 9e3, 50e3, 4e3];
+        let power = Power { clock_fj: 6e3, leakage_nw: 1.0, flip_flops: 20 };
+        let measured = report(&Log { energy, events }, &[block("all", 6e3)], power);
+        assert_eq!((measured.waiting_pj, measured.empty_pj), (Some(14.0), Some(8.0)));
+        assert_eq!(measured.clock_pj, 6.0, "less than any cycle");
+        assert!(measured.too_few_cycles && !synthetic(1, 5e3, 5e3).too_few_cycles);
+        let busy = report(&Log { energy: vec![1e3], events: vec![place] }, &[block("all", 6e3)], power);
+        assert_eq!((busy.waiting_pj, busy.empty_pj), (None, None));
     }
 }

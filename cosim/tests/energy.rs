@@ -60,19 +60,19 @@ fn a_front_end_pays_for_what_it_does() {
     assert_eq!(count(Event::Insert), Some(12));
     assert_eq!(count(Event::Retire), Some(12));
     assert_eq!(count(Event::Place), Some(ctas));
-    assert!(report.mean_pj > report.idle_pj && report.idle_pj > 0.0, "{report:?}");
+    assert!(report.mean_pj > report.clock_pj && report.clock_pj > 0.0, "{report:?}");
     assert_eq!(count(Event::End), Some(ctas));
     // Prices are told only where they are some: more than a tenth of a flip-flop's clock, less than ten cycles of all of them.
-    let one = report.idle_pj / report.flip_flops as f64;
+    let one = report.clock_pj / report.flip_flops as f64;
     let prices: Vec<f64> = report.events.iter().filter_map(|e| e.pj).collect();
-    assert!(prices.iter().all(|pj| *pj > 0.1 * one && *pj < 10.0 * report.idle_pj), "{report:?}");
+    assert!(prices.iter().all(|pj| *pj > 0.1 * one && *pj < 10.0 * report.clock_pj), "{report:?}");
     // Every kernel and every CTA is seen, and each price has an error.
     assert!(report.events.iter().all(|e| e.pj_error.is_some() == e.pj.is_some()), "{report:?}");
     assert!(report.events.iter().all(|e| e.blocks.is_empty() == e.pj.is_none()), "{report:?}");
     let sum = |part: fn(&BlockEnergy) -> f64| report.blocks.iter().map(part).sum::<f64>();
     let rounding = 1e-4 * report.blocks.len() as f64;
     assert!((sum(|b| b.pj) - report.mean_pj).abs() <= rounding, "{report:?}");
-    assert!((sum(|b| b.clock_pj) - report.idle_pj).abs() <= rounding, "{report:?}");
+    assert!((sum(|b| b.clock_pj) - report.clock_pj).abs() <= rounding, "{report:?}");
     assert_eq!(report.blocks.iter().map(|b| b.flip_flops).sum::<u64>(), report.flip_flops);
     for name in ["scheduler.window", "dispatch.sms", "table.entry", "partitions.group"] {
         assert!(report.blocks.iter().any(|b| b.block == name && b.flip_flops > 0), "{name}: {report:?}");

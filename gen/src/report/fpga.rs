@@ -7,7 +7,7 @@
 
 use super::area;
 use super::flow::{self, Failure, Stop, SynthesisError, Workplace, Yosys};
-use super::render::Fpga;
+use super::render::{Fpga, FpgaOutcome};
 use crate::tools::{self, Found, Tool};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -242,6 +242,7 @@ impl From<&FpgaReport> for Fpga {
         };
         match &report.placement {
             Placement::Placed { tool, logic_cells, available, runs, .. } => {
+                row.outcome = Some(FpgaOutcome::Placed);
                 row.tool = format!("{}, {tool}", report.tool);
                 (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
                 row.runs = runs.len() as u64;
@@ -250,17 +251,22 @@ impl From<&FpgaReport> for Fpga {
                 }
             }
             Placement::TooLarge { tool, logic_cells, available, reason } => {
+                row.outcome = Some(FpgaOutcome::TooLarge);
                 row.tool = format!("{}, {tool}", report.tool);
                 (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
                 row.remark = format!("does not fit: {reason}");
             }
             Placement::Unrouted { tool, logic_cells, available, reason } => {
+                row.outcome = Some(FpgaOutcome::Unrouted);
                 row.tool = format!("{}, {tool}", report.tool);
                 (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
                 row.remark = format!("not routed: {reason}");
             }
             // How to install a tool has lines of its own, which a cell of a table has not.
-            Placement::NotRun { reason } => row.remark = one_line(reason),
+            Placement::NotRun { reason } => {
+                row.outcome = Some(FpgaOutcome::NotRun);
+                row.remark = one_line(reason);
+            }
         }
         row
     }

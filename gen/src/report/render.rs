@@ -118,9 +118,18 @@ pub struct Energy {
     pub activity: String,
     /// The clock of the powers, in MHz.
     pub clock_mhz: f64,
+    /// The library whose cells switch, with its operating conditions; empty in reports of before.
+    #[serde(default)]
+    pub library: String,
     /// Power while it works, in mW.
     pub active_mw: Option<f64>,
-    /// Power while nothing moves but the clock, in mW.
+    /// Power in cycles without an event while CTAs run, in mW.
+    #[serde(default)]
+    pub waiting_mw: Option<f64>,
+    /// Power in cycles without an event while none runs, in mW.
+    #[serde(default)]
+    pub waiting_empty_mw: Option<f64>,
+    /// Power of the clock pins and leakage alone, in mW. No cycle is so: in the SM array something goes round in every one.
     pub idle_mw: Option<f64>,
     /// Leakage, in mW.
     pub leakage_mw: Option<f64>,
@@ -129,9 +138,29 @@ pub struct Energy {
     /// Events that were seen and whose energy is not told, because it is not sure enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_told: Vec<String>,
+    /// They are not for that alone: there were too few cycles to tell events apart.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub too_few_cycles: bool,
     /// Mean energy of a cycle by block of the RTL; they add up to all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnergy>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Energy {
+    /// Its powers in mW, by name.
+    pub fn powers(&self) -> [(&'static str, Option<f64>); 5] {
+        [
+            ("working", self.active_mw),
+            ("waiting while CTAs run", self.waiting_mw),
+            ("waiting while none runs", self.waiting_empty_mw),
+            ("clock pins only", self.idle_mw),
+            ("leakage", self.leakage_mw),
+        ]
+    }
 }
 
 /// What one block of the RTL takes in a cycle, on average.
@@ -189,8 +218,37 @@ pub struct Fpga {
     pub fastest_mhz: Option<f64>,
     /// Runs of place and route.
     pub runs: u64,
+    /// What place and route found; none in reports of before: [`Fpga::outcome`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<FpgaOutcome>,
     /// Why there is no clock, or what else is to be said.
     pub remark: String,
+}
+
+/// What place and route found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FpgaOutcome {
+    /// It fits and is routed.
+    Placed,
+    /// It would fit, but no route was found in time.
+    Unrouted,
+    /// It does not fit.
+    TooLarge,
+    /// Nothing was placed.
+    NotRun,
+}
+
+impl Fpga {
+    /// What place and route found, in reports of before by what is said of it.
+    pub fn outcome(&self) -> FpgaOutcome {
+        self.outcome.unwrap_or(match self.remark.as_str() {
+            remark if remark.starts_with("does not fit") => FpgaOutcome::TooLarge,
+            remark if remark.starts_with("not routed") => FpgaOutcome::Unrouted,
+            _ if self.runs > 0 => FpgaOutcome::Placed,
+            _ => FpgaOutcome::NotRun,
+        })
+    }
 }
 
 /// A parameter of a design.
@@ -222,9 +280,12 @@ pub struct Latency {
     pub paper: Option<f64>,
     /// Median less the paper's number.
     pub difference: Option<f64>,
-    /// The workload on which it was measured; empty where the report has one only.
+    /// The workload on which it was measured; empty in reports of before that have one only.
     #[serde(default)]
     pub workload: String,
+    /// The GPU's profile; empty in reports of before.
+    #[serde(default)]
+    pub gpu: String,
 }
 
 impl Latency {
@@ -236,8 +297,8 @@ impl Latency {
         paper: Option<f64>,
     ) -> Self {
         let difference = cycles.zip(paper).map(|(c, p)| c.median - p);
-        let workload = String::new();
-        Self { name: name.into(), between: between.into(), cycles, paper, difference, workload }
+        let (workload, gpu) = (String::new(), String::new());
+        Self { name: name.into(), between: between.into(), cycles, paper, difference, workload, gpu }
     }
 }
 
@@ -390,10 +451,14 @@ fn changes_items(changes: &Changes, items: &mut Vec<Item>) {
     if !changes.rows.is_empty() {
         let mut table = Table::new(&["of", "before", "now", "in %", "verdict", "number"], true);
         for row in &changes.rows {
+            let [before, now] = [row.before, row.now].map(baseline::number);
+            let error = |index: usize| {
+                row.errors.map(|errors| format!(" ± {}", baseline::number(errors[index]))).unwrap_or_default()
+            };
             table.rows.push(vec![
                 row.subject.clone(),
-                baseline::number(row.before),
-                baseline::number(row.now),
+                before + &error(0),
+                now + &error(1),
                 row.percent.map_or(NONE.into(), signed),
                 row.verdict.name().into(),
                 format!("{}, {}", row.metric, row.unit),
@@ -442,7 +507,7 @@ fn design_items(
     }
     if !design.latencies.is_empty() {
         items.push(Item::Heading(3, "Latency in cycles (measured by co-simulation)".into()));
-        items.push(Item::Table(latency_table(&design.latencies)));
+        items.push(Item::Table(latency_table(&design.latencies, report.speedups.len() > 1)));
         if report.designs.len() == 1 {
             place(figures, Place::Latency, items);
         }
@@ -624,15 +689,13 @@ fn through(signals: &[String]) -> String {
 
 fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
     items.push(Item::Heading(3, format!("Energy ({})", energy.label)));
-    let power = |name: &str, mw: Option<f64>| mw.map(|mw| format!("; {name} {mw:.3} mW")).unwrap_or_default();
+    let powers = energy.powers().into_iter().filter_map(|(name, mw)| Some(format!("; {name} {:.3} mW", mw?)));
     items.push(Item::Line(format!(
-        "{}; switching from {}; at {} MHz{}{}{}",
+        "{}; switching from {}; at {} MHz{}",
         energy.tool,
         energy.activity,
         energy.clock_mhz,
-        power("working", energy.active_mw),
-        power("waiting", energy.idle_mw),
-        power("leakage", energy.leakage_mw)
+        powers.collect::<String>()
     )));
     // Reports of before have no blocks.
     let by_block = energy.events.iter().any(|e| !e.blocks.is_empty());
@@ -651,7 +714,11 @@ fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
     }
     if !energy.not_told.is_empty() {
         let events = energy.not_told.join(", ");
-        items.push(Item::Line(format!("No energy is told for {events}: its error is more than half of it")));
+        let why = match energy.too_few_cycles {
+            true => "too few cycles were measured",
+            false => "its error is more than half of it, or it is not told from others",
+        };
+        items.push(Item::Line(format!("No energy is told for {events}: {why}")));
     }
     if energy.blocks.is_empty() {
         return;
@@ -706,7 +773,8 @@ fn fpga_table(devices: &[Fpga]) -> Table {
     table
 }
 
-fn latency_table(latencies: &[Latency]) -> Table {
+/// `named`: with the workload of each.
+fn latency_table(latencies: &[Latency], named: bool) -> Table {
     let header = ["latency", "samples", "min", "median", "p99", "max", "paper", "difference", "from, to"];
     let mut table = Table::new(&header, true);
     for l in latencies {
@@ -720,10 +788,10 @@ fn latency_table(latencies: &[Latency]) -> Table {
             of(&|c| c.max.to_string()),
             l.paper.map_or(NONE.into(), |p| p.to_string()),
             l.difference.map_or(NONE.into(), signed),
-            if l.workload.is_empty() {
-                l.between.clone()
-            } else {
+            if named && !l.workload.is_empty() {
                 format!("{} (on {})", l.between, l.workload)
+            } else {
+                l.between.clone()
             },
         ]);
     }

@@ -640,6 +640,21 @@ mod tests {
     }
 
     #[test]
+    fn all_code_that_makes_a_netlist_is_in_the_key() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/netlist");
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            // Runs a netlist and makes none.
+            let other = path.ends_with("energy.rs");
+            assert!(
+                other || SOURCES.contains(&fs::read_to_string(&path).unwrap().as_str()),
+                "{}",
+                path.display()
+            );
+        }
+    }
+
+    #[test]
     fn variants_have_distinct_names() {
         let all = Variant::all(&[Sizing::None, Sizing::Abc, Sizing::Resize]);
         let names: BTreeSet<&str> = all.iter().map(|v| v.name.as_str()).collect();
