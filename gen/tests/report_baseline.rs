@@ -3,7 +3,7 @@
 use std::path::Path;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
 use windlass_gen::report::render::{
-    Energy, EventEnergy, Format, Fpga, MEASURED_ON, Parameter, Report, render,
+    Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
 };
 
 fn report() -> Report {
@@ -221,7 +221,13 @@ fn what_is_missing_is_said() {
     let changes = against(|report| drop(report.designs.remove(0)));
     noted(&changes, "design matrix 8: in the baseline only");
     assert!(!changes.is_worse());
-    noted(&against(|report| report.designs[0].name = "new".into()), "design new: not in the baseline");
+    noted(
+        &against(|report| {
+            let design = &mut report.designs[0];
+            (design.name, design.top) = ("new".into(), "new".into());
+        }),
+        "design new: not in the baseline",
+    );
     noted(
         &against(|report| report.designs[0].parameters[2].value = "4".into()),
         "retire ports was 2 and is 4",
@@ -251,6 +257,129 @@ fn hardware_is_told_apart_by_its_module_and_not_by_what_measured_it() {
     let changes = compare(&before, &now, 5.0).unwrap();
     noted(&changes, "latencies were measured on Verilator 5.006 and are on Verilator 5.032");
     assert!(changes.is_worse(), "compared all the same");
+}
+
+#[test]
+fn a_design_is_known_by_what_it_is_and_not_by_its_name() {
+    // As `--slots 32` and `--slots 8,32` call the same hardware.
+    let mut before = report();
+    before.designs.retain(|d| d.name == "matrix 32");
+    before.designs[0].name = "matrix".into();
+    for row in before.speedups.iter_mut().flat_map(|s| &mut s.rows) {
+        row.design = row.design.take().map(|d| d.replace("matrix 32", "matrix"));
+    }
+    let mut now = report();
+    let changes = compare(&before, &now, 5.0).unwrap();
+    assert!(changes.rows.is_empty(), "{changes:?}");
+    noted(&changes, "design matrix 8: not in the baseline");
+    assert_eq!(changes.notes.iter().filter(|n| n.contains("in the baseline only")).count(), 0, "{changes:?}");
+    scale_flat_area(&mut now, 2.0);
+    now.speedups[0].rows[5].speedup /= 2.0;
+    let changes = compare(&before, &now, 5.0).unwrap();
+    let worse: Vec<&str> = changes.rows.iter().map(|r| r.metric.as_str()).collect();
+    assert_eq!(worse, ["area, flattened, smallest", "speed-up of window (matrix 32)"]);
+
+    // Without one in common, what policies without hardware gain compares no design.
+    now.designs.iter_mut().for_each(|d| d.top += "_p1");
+    let error = compare(&before, &now, 5.0).unwrap_err().to_string();
+    assert!(error.contains("have no design in common") && error.contains("matrix 8: not in"), "{error}");
+}
+
+#[test]
+fn latencies_of_one_workload_and_one_gpu_are_compared() {
+    let slower = |report: &mut Report| {
+        scale_latency(report, 10.0);
+        report.designs[2].latencies.truncate(1);
+    };
+    let on = |report: &mut Report, workload: &str, gpu: &str| {
+        let latency = &mut report.designs[2].latencies[0];
+        (latency.workload, latency.gpu) = (workload.into(), gpu.into());
+    };
+    let worse = |before: &Report, now: &Report| {
+        let changes = compare(before, now, 5.0).unwrap();
+        (changes.rows.iter().any(|row| row.metric == "insert (median)"), changes)
+    };
+    let [mut before, mut now] = [report(), report()];
+    slower(&mut now);
+    for (workload, gpu) in [("mix", "rtx3070"), ("brax", "h100")] {
+        on(&mut before, "brax", "rtx3070");
+        on(&mut now, workload, gpu);
+        let (worse, changes) = worse(&before, &now);
+        assert!(!worse);
+        noted(&changes, &format!("was measured on `brax`, `rtx3070` and is on `{workload}`, `{gpu}`"));
+    }
+    // A report of before, with one workload and no name: that of the same first trace among two today.
+    on(&mut now, "brax", "rtx3070");
+    on(&mut before, "", "");
+    before.speedups.truncate(1);
+    assert!(worse(&before, &now).0);
+    before.speedups[0].gpu = "h100".into();
+    assert!(!worse(&before, &now).0);
+}
+
+#[test]
+fn an_energy_within_its_error_is_not_worse() {
+    let with = |error: Option<f64>, factor: f64| {
+        let [mut before, mut now] = [measured(), measured()];
+        for report in [&mut before, &mut now] {
+            report.designs[1].energy.as_mut().unwrap().events[0].pj_error = error;
+        }
+        event(&mut now, factor);
+        compare(&before, &now, 5.0).unwrap()
+    };
+    // 30 and 36 pJ; 2 * sqrt(2.2² + 2.2²) is 6.2.
+    let unsure = with(Some(2.2), 1.2);
+    assert_eq!((unsure.rows[0].verdict, unsure.is_worse()), (Verdict::Unsure, false));
+    assert_eq!(unsure.rows[0].errors, Some([2.2, 2.2]));
+    assert!(unsure.summary().contains("0 worse by more than 5 %, 0 better, 1 changed less"));
+    let mut shown = measured();
+    shown.baseline = Some(unsure);
+    let text = render(&shown, Format::Text).unwrap();
+    assert!(text.contains("30 ± 2.2  36 ± 2.2") && text.contains("within its error"), "{text}");
+    assert!(with(Some(2.0), 1.2).is_worse() && with(None, 1.2).is_worse());
+    assert_eq!(with(Some(2.2), 1.04).rows[0].verdict, Verdict::Within);
+}
+
+#[test]
+fn energies_of_different_cells_are_not_compared() {
+    let mut now = measured();
+    power(&mut now, 10.0);
+    let energy = now.designs[1].energy.as_mut().unwrap();
+    energy.library = "NangateOpenCellLibrary (typical)".into();
+    let changes = compare(&measured(), &now, 5.0).unwrap();
+    // The baseline's, which does not say, are those of its netlist.
+    noted(&changes, "the library was osu018_stdcells (typical, 1.8 V, 25 °C) and is NangateOpenCellLibrary");
+    assert!(!changes.is_worse(), "{changes:?}");
+}
+
+#[test]
+fn what_no_longer_fits_on_an_fpga_is_worse_by_any_margin() {
+    let with = |outcome: Option<FpgaOutcome>, remark: &str| {
+        let mut now = measured();
+        let fpga = &mut now.designs[1].fpga[0];
+        (fpga.outcome, fpga.remark, fpga.slowest_mhz, fpga.runs) = (outcome, remark.into(), None, 0);
+        now
+    };
+    let unrouted = with(Some(FpgaOutcome::Unrouted), "not routed: seed 1");
+    let large = with(Some(FpgaOutcome::TooLarge), "does not fit: 9000 of 7680 cells");
+    for now in [&unrouted, &large] {
+        let changes = compare(&measured(), now, 1e6).unwrap();
+        let [row] = &changes.rows[..] else { panic!("{changes:?}") };
+        assert_eq!(
+            (row.metric.as_str(), row.verdict),
+            ("iCE40 HX8K ct256, placed and routed", Verdict::Worse)
+        );
+        noted(&changes, &now.designs[1].fpga[0].remark);
+        assert_eq!(compare(now, &measured(), 5.0).unwrap().rows[0].verdict, Verdict::Better);
+    }
+    assert!(!compare(&unrouted, &large, 5.0).unwrap().is_worse(), "no better before");
+    // Reports of before say it in words.
+    assert!(compare(&measured(), &with(None, "not routed: seed 1"), 5.0).unwrap().is_worse());
+    for not_run in [with(Some(FpgaOutcome::NotRun), ""), with(None, "nextpnr is not installed")] {
+        let changes = compare(&measured(), &not_run, 5.0).unwrap();
+        noted(&changes, "fmax of the slowest run is in the baseline only");
+        assert!(!changes.is_worse());
+    }
 }
 
 #[test]
@@ -294,11 +423,13 @@ fn another_library_or_flow_is_said() {
 #[test]
 fn nothing_in_common_is_an_error() {
     let mut now = report();
-    now.designs.iter_mut().for_each(|d| d.name += " b");
-    now.speedups.clear();
-    let error = compare(&report(), &now, 5.0).unwrap_err().to_string();
+    now.designs.clear();
+    let mut before = now.clone();
+    before.speedups.clear();
+    let error = compare(&before, &now, 5.0).unwrap_err().to_string();
     assert!(
-        error.contains("nothing can be compared") && error.contains("matrix 8 b: not in the baseline"),
+        error.contains("no number in common, so that nothing can be compared")
+            && error.contains("brax on rtx3070: not in the baseline"),
         "{error}"
     );
 }

@@ -1,7 +1,9 @@
 //! Two reports compared: did area, clock, energy, FPGA fit, latency or speed-up get worse by more than a margin?
 
 use super::area::AreaReport;
-use super::render::{Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, MEASURED_ON, Report};
+use super::render::{
+    Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, FpgaOutcome, Latency, MEASURED_ON, Report, Speedups,
+};
 use super::synth::SynthReport;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -42,9 +44,11 @@ pub enum BaselineError {
         /// What was asked.
         got: f64,
     },
-    /// Not one number is in both.
-    #[error("the report and its baseline have no number in common, so that nothing can be compared{}", reasons(.notes))]
+    /// Not one design, or not one number, is in both.
+    #[error("the report and its baseline have no {what} in common, so that nothing can be compared{}", reasons(.notes))]
     Nothing {
+        /// Designs or numbers.
+        what: &'static str,
         /// What is missing on either side.
         notes: Vec<String>,
     },
@@ -60,6 +64,8 @@ fn reasons(notes: &[String]) -> String {
 pub enum Verdict {
     /// Worse by more than the margin.
     Worse,
+    /// Changed by more than the margin, but by no more than two standard errors.
+    Unsure,
     /// Changed, but not by more than the margin.
     Within,
     /// Better by more than the margin.
@@ -71,6 +77,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Self::Worse => "worse",
+            Self::Unsure => "within its error",
             Self::Within => "within the margin",
             Self::Better => "better",
         }
@@ -92,6 +99,9 @@ pub struct Change {
     pub now: f64,
     /// The change in percent of what it was; none where that was 0.
     pub percent: Option<f64>,
+    /// Standard errors of both, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<[f64; 2]>,
     /// What to think of it.
     pub verdict: Verdict,
 }
@@ -105,7 +115,7 @@ pub struct Changes {
     pub margin_percent: f64,
     /// How many numbers are in both.
     pub compared: u64,
-    /// Those that changed: worse ones first, then better ones, then those within the margin.
+    /// Those that changed: worse ones first, then better ones, then those within their error, then those within the margin.
     pub rows: Vec<Change>,
     /// What could not be compared, and what differs besides the numbers.
     pub notes: Vec<String>,
@@ -131,7 +141,7 @@ impl Changes {
             self.count(Verdict::Worse),
             self.margin_percent,
             self.count(Verdict::Better),
-            self.count(Verdict::Within),
+            self.count(Verdict::Within) + self.count(Verdict::Unsure),
             (self.compared as usize).saturating_sub(self.rows.len())
         )
     }
@@ -177,41 +187,50 @@ pub fn parse(text: &str, path: &Path) -> Result<Report, BaselineError> {
     serde_json::from_str(text).map_err(|e| wrong(e.to_string()))
 }
 
-/// `now` against `before`. Designs belong together when name, parameters and module are the same.
+/// `now` against `before`. Designs belong together when parameters and module are the same: names depend on what else is in the report.
 ///
 /// # Errors
-/// [`BaselineError::Margin`]; [`BaselineError::Nothing`] where there is nothing to compare.
+/// [`BaselineError::Margin`]; [`BaselineError::Nothing`] where there is nothing to compare, or designs but none in both.
 pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Changes, BaselineError> {
     if !(0.0..).contains(&margin_percent) {
         return Err(BaselineError::Margin { got: margin_percent });
     }
     let mut found = Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![] };
-    let mut common: Vec<&str> = vec![];
+    let mut common: Vec<(&str, &str)> = vec![];
     for design in &now.designs {
-        match before.designs.iter().find(|d| d.name == design.name) {
-            None => found.note(format!("design {}: not in the baseline", design.name)),
-            Some(old) => match difference(old, design) {
-                Some(why) => found.note(format!("design {}: {why}, so that it is another one", design.name)),
-                None => {
-                    common.push(&design.name);
-                    found.design(old, design);
-                }
-            },
+        let (name, namesake) = (&design.name, before.designs.iter().find(|d| d.name == design.name));
+        match (before.designs.iter().find(|d| difference(d, design).is_none()), namesake) {
+            (Some(old), _) => {
+                common.push((&old.name, name));
+                found.design([before, now], old, design);
+            }
+            (None, Some(old)) => {
+                let why = difference(old, design).unwrap_or_default();
+                found.note(format!("design {name}: {why}, so that it is another one"));
+            }
+            (None, None) => found.note(format!("design {name}: not in the baseline")),
         }
     }
     for old in &before.designs {
-        if !now.designs.iter().any(|d| d.name == old.name) {
+        if !common.iter().any(|(name, _)| *name == old.name)
+            && !now.designs.iter().any(|d| d.name == old.name)
+        {
             found.note(format!("design {}: in the baseline only", old.name));
         }
     }
     found.speedups(before, now, &common);
+    // The speed-ups of policies without hardware say nothing of the designs.
+    if common.is_empty() && !(before.designs.is_empty() && now.designs.is_empty()) {
+        return Err(BaselineError::Nothing { what: "design", notes: found.notes });
+    }
     if found.compared == 0 {
-        return Err(BaselineError::Nothing { notes: found.notes });
+        return Err(BaselineError::Nothing { what: "number", notes: found.notes });
     }
     let order = |verdict: Verdict| match verdict {
         Verdict::Worse => 0,
         Verdict::Better => 1,
-        Verdict::Within => 2,
+        Verdict::Unsure => 2,
+        Verdict::Within => 3,
     };
     found.rows.sort_by_key(|row| order(row.verdict));
     Ok(Changes {
@@ -240,6 +259,20 @@ fn difference(old: &Design, new: &Design) -> Option<String> {
     (old.top != new.top).then(|| format!("its module was {} and is {}", old.top, new.top))
 }
 
+/// Workload and GPU of a latency. Reports of before name neither where they have one only.
+fn measured_on(report: &Report, latency: &Latency) -> String {
+    let only = |of: fn(&Speedups) -> &String| {
+        let mut all = report.speedups.iter().map(of);
+        let first = all.next()?;
+        all.all(|other| other == first).then(|| first.clone())
+    };
+    let named = |name: &String, of| match name.as_str() {
+        "" => only(of).map_or("nobody knows what".into(), |name| format!("`{name}`")),
+        name => format!("`{name}`"),
+    };
+    format!("{}, {}", named(&latency.workload, |s| &s.workload), named(&latency.gpu, |s| &s.gpu))
+}
+
 struct Found {
     margin: f64,
     compared: u64,
@@ -265,22 +298,37 @@ impl Found {
         now: f64,
         more_is_worse: bool,
     ) {
+        self.estimate(subject, metric, unit, [before, now], None, more_is_worse);
+    }
+
+    /// As [`Self::number`], with the standard errors of both: what changes by no more than two of them has not changed for sure.
+    fn estimate(
+        &mut self,
+        subject: &str,
+        metric: &str,
+        unit: &str,
+        [before, now]: [f64; 2],
+        errors: Option<[f64; 2]>,
+        more_is_worse: bool,
+    ) {
         self.compared += 1;
         if before == now {
             return;
         }
+        let error = errors.map_or(0.0, |[before, now]| before.hypot(now));
         let percent = (before != 0.0).then(|| 100.0 * (now - before) / before.abs());
         // From nothing to something is more than any margin.
         let change = percent.unwrap_or(if now > before { f64::INFINITY } else { f64::NEG_INFINITY });
         let worse = if more_is_worse { change } else { -change };
         let verdict = match worse {
+            w if w.abs() > self.margin + 1e-9 && (now - before).abs() <= 2.0 * error => Verdict::Unsure,
             w if w > self.margin + 1e-9 => Verdict::Worse,
             w if w < -(self.margin + 1e-9) => Verdict::Better,
             _ => Verdict::Within,
         };
         let percent = percent.map(|p| (p * 100.0).round() / 100.0);
         let [subject, metric, unit] = [subject, metric, unit].map(String::from);
-        self.rows.push(Change { subject, metric, unit, before, now, percent, verdict });
+        self.rows.push(Change { subject, metric, unit, before, now, percent, errors, verdict });
     }
 
     /// As [`Self::number`], for numbers that either side may lack.
@@ -300,26 +348,24 @@ impl Found {
         }
     }
 
-    fn design(&mut self, old: &Design, new: &Design) {
+    fn design(&mut self, reports: [&Report; 2], old: &Design, new: &Design) {
         let on = [old, new].map(|d| d.parameter(MEASURED_ON).unwrap_or("nothing"));
         if on[0] != on[1] {
             self.note(format!("{}: latencies were measured on {} and are on {}", new.name, on[0], on[1]));
         }
         self.area(&new.name, old.area.as_ref(), new.area.as_ref());
         self.synthesis(&new.name, old.synthesis.as_ref(), new.synthesis.as_ref());
-        self.energy(&new.name, old.energy.as_ref(), new.energy.as_ref());
+        self.energy(old, new);
         self.fpga(&new.name, &old.fpga, &new.fpga);
         for latency in &new.latencies {
             let same = old.latencies.iter().find(|l| l.name == latency.name);
             let metric = format!("{} (median)", latency.name);
-            if let Some(other) = same.filter(|l| l.workload != latency.workload) {
-                self.note(format!(
-                    "{}: {metric} was measured on `{}` and is on `{}`",
-                    new.name, other.workload, latency.workload
-                ));
+            let on = same.map(|old| [measured_on(reports[0], old), measured_on(reports[1], latency)]);
+            if let Some([before, now]) = on.filter(|[before, now]| before != now) {
+                self.note(format!("{}: {metric} was measured on {before} and is on {now}", new.name));
                 continue;
             }
-            let median = |l: &super::render::Latency| l.cycles.map(|c| c.median);
+            let median = |l: &Latency| l.cycles.map(|c| c.median);
             self.maybe(&new.name, &metric, "cycles", [same.and_then(median), median(latency)], true);
         }
         for latency in &old.latencies {
@@ -375,8 +421,19 @@ impl Found {
         self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], false);
     }
 
-    fn energy(&mut self, name: &str, old: Option<&Energy>, new: Option<&Energy>) {
+    fn energy(&mut self, old: &Design, new: &Design) {
+        // Reports of before do not say of which cells; their netlist is the synthesis'.
+        let cells = |design: &Design| match (&design.energy, &design.synthesis) {
+            (Some(energy), _) if !energy.library.is_empty() => energy.library.clone(),
+            (_, Some(s)) => format!("{} ({})", s.library, s.corner),
+            _ => String::new(),
+        };
+        let cells = [cells(old), cells(new)];
+        let (name, old, new) = (new.name.as_str(), old.energy.as_ref(), new.energy.as_ref());
         if let (Some(old), Some(new)) = (old, new) {
+            if !self.same_library(name, &cells[0], &cells[1]) {
+                return;
+            }
             // Power at another clock, or of another run, is another number.
             if old.clock_mhz != new.clock_mhz || old.activity != new.activity {
                 self.note(format!(
@@ -388,19 +445,24 @@ impl Found {
                 return;
             }
         }
-        let powers = |e: Option<&Energy>| e.map_or([None; 3], |e| [e.active_mw, e.idle_mw, e.leakage_mw]);
-        for (index, what) in ["working", "waiting", "leakage"].iter().enumerate() {
-            let both = [powers(old)[index], powers(new)[index]];
-            self.maybe(name, &format!("power, {what}"), "mW", both, true);
+        // Reports of before have clock pins only, and called them waiting.
+        let powers = |e: Option<&Energy>| e.cloned().unwrap_or_default().powers();
+        for ((what, before), (_, now)) in powers(old).into_iter().zip(powers(new)) {
+            self.maybe(name, &format!("power, {what}"), "mW", [before, now], true);
         }
         let events = |e: Option<&Energy>| e.map(|e| e.events.clone()).unwrap_or_default();
         let (before, now) = (events(old), events(new));
-        let of =
-            |all: &[EventEnergy], event: &str| all.iter().find(|e| e.event == event).map(|e| e.picojoules);
+        let of = |all: &[EventEnergy], event: &str| all.iter().find(|e| e.event == event).cloned();
         let gone = before.iter().filter(|e| of(&now, &e.event).is_none());
         for event in now.iter().chain(gone).map(|e| e.event.as_str()) {
-            let both = [of(&before, event), of(&now, event)];
-            self.maybe(name, &format!("energy per {event}"), "pJ", both, true);
+            let (metric, both) = (format!("energy per {event}"), [of(&before, event), of(&now, event)]);
+            match &both {
+                [Some(old), Some(new)] => {
+                    let errors = old.pj_error.zip(new.pj_error).map(|(old, new)| [old, new]);
+                    self.estimate(name, &metric, "pJ", [old.picojoules, new.picojoules], errors, true);
+                }
+                _ => self.maybe(name, &metric, "pJ", both.map(|e| e.map(|e| e.picojoules)), true),
+            }
         }
     }
 
@@ -416,6 +478,9 @@ impl Found {
                 if old.runs != new.runs {
                     self.note(format!("{name}: {part} had {} runs and has {}", old.runs, new.runs));
                 }
+            }
+            if let (Some(old), Some(new)) = (&old, &new) {
+                self.outcome(name, old, new);
             }
             let counts = |f: &Option<Fpga>| {
                 let counts = f.as_ref().map(|f| [f.luts, f.flip_flops, f.block_rams, f.carries]);
@@ -439,10 +504,36 @@ impl Found {
         }
     }
 
+    /// Whether it was placed and routed; no margin lets it pass that it is not any more.
+    fn outcome(&mut self, name: &str, old: &Fpga, new: &Fpga) {
+        let outcomes = [old.outcome(), new.outcome()];
+        if outcomes.contains(&FpgaOutcome::NotRun) {
+            return;
+        }
+        self.compared += 1;
+        let [before, now] = outcomes.map(|outcome| f64::from(u8::from(outcome == FpgaOutcome::Placed)));
+        if before != now {
+            let verdict = if now < before { Verdict::Worse } else { Verdict::Better };
+            let (metric, unit) = (format!("{}, placed and routed", new.part), "1 is yes".to_string());
+            self.rows.push(Change {
+                subject: name.into(),
+                metric,
+                unit,
+                before,
+                now,
+                percent: None,
+                errors: None,
+                verdict,
+            });
+            let said = if now < before { &new.remark } else { &old.remark };
+            self.note(format!("{name}: {}: {said}", new.part));
+        }
+    }
+
     fn same_library(&mut self, name: &str, old: &str, new: &str) -> bool {
         if old != new {
             self.note(format!(
-                "{name}: the library was {old} and is {new}; areas and clocks are not compared"
+                "{name}: the library was {old} and is {new}; areas, clocks and energies are not compared"
             ));
         }
         old == new
@@ -463,7 +554,8 @@ impl Found {
         }
     }
 
-    fn speedups(&mut self, before: &Report, now: &Report, designs: &[&str]) {
+    /// `designs` are those in both, with their names in each.
+    fn speedups(&mut self, before: &Report, now: &Report, designs: &[(&str, &str)]) {
         for table in &now.speedups {
             let subject = format!("{} on {}", table.workload, table.gpu);
             let same = before.speedups.iter().find(|t| t.workload == table.workload && t.gpu == table.gpu);
@@ -480,10 +572,12 @@ impl Found {
             }
             // Serial is 1 by definition.
             for row in table.rows.iter().filter(|r| r.policy != "serial") {
-                if row.design.as_deref().is_some_and(|d| !designs.contains(&d)) {
+                let called = row.design.as_deref().map(|d| designs.iter().find(|(_, now)| *now == d));
+                if called == Some(None) {
                     continue;
                 }
-                let same = old.rows.iter().find(|r| r.policy == row.policy && r.design == row.design);
+                let called = called.flatten().map(|(before, _)| *before);
+                let same = old.rows.iter().find(|r| r.policy == row.policy && r.design.as_deref() == called);
                 let metric = match &row.design {
                     Some(design) => format!("speed-up of {} ({design})", row.policy),
                     None => format!("speed-up of {}", row.policy),
