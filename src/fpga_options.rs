@@ -1,6 +1,7 @@
 //! `--fpga`: what a design takes of an FPGA, beside the report.
 
 use crate::Failure;
+use crate::options::distinct;
 use clap::Args;
 use std::time::Duration;
 use windlass_gen::report::fpga::{Family, FpgaOptions, FpgaReport, LIMIT, fpga};
@@ -21,6 +22,11 @@ pub struct FpgaArgs {
 }
 
 impl FpgaArgs {
+    /// The same seed again is the same run, and no second opinion.
+    fn seeds(&self) -> Vec<u32> {
+        distinct(&self.fpga_seeds)
+    }
+
     /// The design on each family that was asked for.
     pub fn measure(
         &self,
@@ -29,11 +35,23 @@ impl FpgaArgs {
         ports: &[Port],
     ) -> Result<Vec<FpgaReport>, Failure> {
         let limit = Duration::from_secs(self.fpga_limit);
-        let options = FpgaOptions { seeds: self.fpga_seeds.clone(), limit, ..FpgaOptions::default() };
+        let options = FpgaOptions { seeds: self.seeds(), limit, ..FpgaOptions::default() };
         let mut reports = Vec::new();
-        for family in &self.fpga {
-            reports.push(fpga(files, top, ports, *family, &options)?);
+        for family in distinct(&self.fpga) {
+            reports.push(fpga(files, top, ports, family, &options)?);
         }
         Ok(reports)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_counts_once() {
+        let args =
+            FpgaArgs { fpga: vec![Family::Ice40], fpga_seeds: vec![2, 1, 2], fpga_limit: LIMIT.as_secs() };
+        assert_eq!(args.seeds(), [2, 1]);
     }
 }
