@@ -14,7 +14,7 @@ use windlass_cosim::explore::{
 };
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
-use windlass_gen::constraints::Constraints;
+use windlass_gen::constraints::{Constraints, period};
 use windlass_gen::new_file::save;
 use windlass_gen::report::library;
 use windlass_rtl::params::WindowKind;
@@ -24,7 +24,7 @@ use windlass_rtl::params::WindowKind;
 enum FlowArg {
     /// Area only, hierarchy kept
     Area,
-    /// The flattened design with the area script alone, timed
+    /// The flattened design with one script, sized for speed and timed
     Quick,
     /// And with every script and sizing, for the fastest and the smallest: slow
     Full,
@@ -73,6 +73,10 @@ pub struct ExploreArgs {
     /// Clock, I/O budgets and exceptions that netlists are timed with; by default the built-in ones
     #[arg(long, value_name = "FILE.toml", conflicts_with = "no_area")]
     constraints: Option<PathBuf>,
+    /// Clock period in ns, instead of that of the constraints; sizing aims at it, beyond which area counts, and without it goes as
+    /// fast as it can
+    #[arg(long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
+    period: Option<f64>,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
@@ -123,7 +127,11 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         Some(path) => Constraints::load(path)?,
         None => Constraints::embedded(),
     };
-    let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints });
+    let constraints = match args.period {
+        Some(period) => constraints.with_period(period)?,
+        None => constraints,
+    };
+    let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints, period_ns: args.period });
     let window_arg = |kind| match kind {
         WindowKind::Matrix => WindowArg::Matrix,
         WindowKind::List => WindowArg::List,

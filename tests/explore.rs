@@ -258,6 +258,39 @@ fn a_real_exploration_with_area() {
     let figure =
         std::fs::read_to_string(out.path().join("speedup-area.svg")).unwrap_or_else(|e| panic!("{e}"));
     assert!(figure.contains("osu018") && figure.contains("</svg>"), "{figure}");
+    // What an area is stands beside it wherever it is.
+    assert!(figure.contains("estimate after synthesis"), "{figure}");
+    assert_eq!(report["synthesis"]["area_label"], "estimate after synthesis, before layout");
+    let csv = std::fs::read_to_string(out.path().join("points.csv")).unwrap_or_else(|e| panic!("{e}"));
+    let ends: Vec<&str> = csv.lines().filter_map(|line| line.rsplit(',').next()).collect();
+    assert_eq!(ends, ["library", "osu018_stdcells", "osu018_stdcells"]);
+    let text = windlass(&[
+        "explore",
+        "--slots",
+        "4,8",
+        "--window",
+        "matrix",
+        "--arbiter",
+        "single",
+        "--sms",
+        "8",
+        "--workloads",
+        "mix-fork",
+        "--dispatcher",
+        "behavioural",
+        "--flow",
+        "area",
+        "--keep",
+        "99.9",
+        "--out",
+        &path,
+    ]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let said = "Areas: estimate after synthesis, before layout: Yosys";
+    assert!(
+        text.contains(said) && text.contains("osu018_stdcells") && text.contains("keeps 99.9 %"),
+        "{text}"
+    );
 }
 
 #[test]

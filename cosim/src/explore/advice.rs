@@ -46,11 +46,45 @@ pub struct Advice {
     pub fastest: Option<usize>,
 }
 
-/// The smallest design that keeps `keep` of the gain of the fastest: the text after "for these workloads, ", and the places of both
-/// in `candidates`. Ties go to the faster, then to the first.
+/// The smallest design that keeps `keep` of the gain of the fastest: the text after "for these workloads, ", and the places in
+/// `candidates` of that design and of the fastest of all. Ties go to the faster, then to the first. Where some have an area, those without
+/// have no size and are not compared; the text says so, and names one that is faster than all that are.
 pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Option<usize>) {
-    // Where some have an area, those without cannot be compared.
     let by_area = candidates.iter().any(|c| c.area.is_some());
+    let without: Vec<usize> =
+        (0..candidates.len()).filter(|i| by_area && candidates[*i].area.is_none()).collect();
+    let speedup = |i: &usize| candidates[*i].over_queue;
+    let sized = (0..candidates.len()).filter(|i| !without.contains(i));
+    let best = sized.map(|i| speedup(&i)).fold(f64::NEG_INFINITY, f64::max);
+    let faster = without
+        .iter()
+        .copied()
+        .filter(|i| speedup(i) - best >= SAME)
+        .min_by(|a, b| speedup(b).total_cmp(&speedup(a)).then(a.cmp(b)));
+    let (mut text, build, fastest) = compare(candidates, keep, by_area, faster.is_some());
+    match without.len() {
+        0 => {}
+        1 => text += "; 1 design has no area and is not compared",
+        n => text += &format!("; {n} designs have no area and are not compared"),
+    }
+    if let Some(faster) = faster {
+        let name = &candidates[faster].name;
+        text += &format!(
+            ", though {name} is faster ({:.2} times as fast as an in-order queue)",
+            speedup(&faster)
+        );
+    }
+    (text, build, faster.or(fastest))
+}
+
+/// [`advise`] among the designs that have a size; `faster`: one without is faster.
+fn compare(
+    candidates: &[Candidate],
+    keep: f64,
+    by_area: bool,
+    faster: bool,
+) -> (String, Option<usize>, Option<usize>) {
+    let the_fastest = if faster { "the fastest with an area" } else { "the fastest" };
     let size = |i: usize| {
         if by_area { candidates[i].area.unwrap_or(f64::INFINITY) } else { candidates[i].slots as f64 }
     };
@@ -74,16 +108,21 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
             size(*a).total_cmp(&size(*b)).then(speedup(*b).total_cmp(&speedup(*a))).then(a.cmp(b))
         })
     };
+    let only = if by_area && candidates.len() > 1 {
+        "the only design with an area"
+    } else {
+        "the only design explored"
+    };
     if gain < SAME {
         let verdict =
             if gain > -SAME { "no faster than an in-order queue" } else { "slower than an in-order queue" };
-        let which = if all.len() == 1 { "the only design explored" } else { "the fastest" };
+        let which = if all.len() == 1 { only } else { the_fastest };
         let text = format!("build none: {}, {which}, is {verdict} ({best:.3} times)", name(fastest));
         return (text, None, Some(fastest));
     }
     if all.len() == 1 {
         let text = format!(
-            "{} is {best:.2} times as fast as an in-order queue; it is the only design explored, so there is nothing to compare it with",
+            "{} is {best:.2} times as fast as an in-order queue; it is {only}, so there is nothing to compare it with",
             name(fastest)
         );
         return (text, Some(fastest), Some(fastest));
@@ -117,22 +156,28 @@ pub fn advise(candidates: &[Candidate], keep: f64) -> (String, Option<usize>, Op
         )
     } else if build == smallest {
         format!(
-            "{} is both the fastest ({best:.2} times as fast as an in-order queue) and the {least}",
+            "{} is both {the_fastest} ({best:.2} times as fast as an in-order queue) and the {least}",
             name(build)
         )
     } else {
         format!(
-            "{} is the fastest ({best:.2} times as fast as an in-order queue), and none with {less} keeps {} of its gain",
+            "{} is {the_fastest} ({best:.2} times as fast as an in-order queue), and none with {less} keeps {} of its gain",
             name(build),
-            percent(keep)
+            exact(keep)
         )
     };
     (text, Some(build), Some(fastest))
 }
 
-/// A share as in "98 %": whole numbers, but for the smallest.
+/// A share as in "98 %": whole numbers, but for the smallest, and for those that would be called all.
 pub fn percent(share: f64) -> String {
-    if share.abs() < 0.095 { format!("{:.1} %", share * 100.0) } else { format!("{:.0} %", share * 100.0) }
+    let fine = share.abs() < 0.095 || (0.995..0.9995).contains(&share);
+    if fine { format!("{:.1} %", share * 100.0) } else { format!("{:.0} %", share * 100.0) }
+}
+
+/// A share as it was given.
+pub fn exact(share: f64) -> String {
+    format!("{} %", super::round(share * 100.0, 6))
 }
 
 #[cfg(test)]
@@ -208,11 +253,36 @@ mod tests {
             "b gets 100 % of the gain at 50 % of the slots of c (1.50 and 1.50 times as fast as an in-order queue)"
         );
         assert_eq!(build, Some(1));
-        // One without an area among others that have one cannot be advised.
+    }
+
+    #[test]
+    fn one_without_an_area_is_not_compared_and_not_forgotten() {
+        let (text, build, fastest) =
+            advice(&[("a", 1.9, None), ("b", 1.5, Some(2.0)), ("c", 1.2, Some(1.0))], 0.95);
         assert_eq!(
-            advice(&[("a", 1.9, None), ("b", 1.5, Some(2.0)), ("c", 1.2, Some(1.0))], 0.95).1,
-            Some(1)
+            text,
+            "b is the fastest with an area (1.50 times as fast as an in-order queue), and none with less area keeps 95 % of its gain; 1 design has no area and is not compared, though a is faster (1.90 times as fast as an in-order queue)"
         );
+        assert_eq!((build, fastest), (Some(1), Some(0)));
+        // Slower ones hide nothing.
+        let (text, build, fastest) =
+            advice(&[("a", 1.4, None), ("b", 1.5, Some(2.0)), ("c", 1.2, Some(1.0)), ("d", 1.5, None)], 0.95);
+        assert!(
+            text.starts_with("b is the fastest (")
+                && text.ends_with("its gain; 2 designs have no area and are not compared"),
+            "{text}"
+        );
+        assert_eq!((build, fastest), (Some(1), Some(1)));
+        let (text, ..) = advice(&[("a", 1.4, None), ("b", 1.5, Some(2.0))], 0.95);
+        assert!(text.contains("it is the only design with an area, so there is nothing"), "{text}");
+    }
+
+    #[test]
+    fn a_share_that_is_not_all_is_not_called_so() {
+        assert_eq!([0.999, 0.95, 1.0, 0.333].map(exact), ["99.9 %", "95 %", "100 %", "33.3 %"]);
+        assert_eq!([0.996, 0.9949, 1.0, 0.05].map(percent), ["99.6 %", "99 %", "100 %", "5.0 %"]);
+        let rows = [("a", 1.2, Some(1.0)), ("b", 1.5, Some(2.0))];
+        assert!(advice(&rows, 0.999).0.ends_with("keeps 99.9 % of its gain"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use windlass_gen::tools::{self, Tool, ToolError};
 pub enum Effort {
     /// Area only, hierarchy kept, as `windlass report` has it.
     Area,
-    /// Flattened, with the area script alone, timed.
+    /// Flattened, with one mapping that is sized for speed, timed.
     Quick,
     /// Flattened, with every mapping and sizing that the synthesis flow has, all timed.
     Full,
@@ -46,6 +46,8 @@ pub struct Synthesis {
     pub effort: Effort,
     /// What netlists are timed with.
     pub constraints: Constraints,
+    /// The clock period in ns that sizing aims at; none: as fast as it goes.
+    pub period_ns: Option<f64>,
 }
 
 /// What a design costs in a library. All areas are those of one netlist with its frequency: the smallest, and the fastest.
@@ -134,6 +136,7 @@ pub(super) fn cost(
         yosys: Some(tools.yosys.clone()),
         variants: synthesis.effort.variants(),
         sdc: Some(sdc),
+        period_ns: synthesis.period_ns,
         // Pieces run side by side already.
         jobs: 1,
         ..SynthOptions::default()

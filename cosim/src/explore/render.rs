@@ -1,5 +1,6 @@
 //! A report as text, JSON, CSV, Markdown and figures. The same report gives the same bytes.
 
+use super::cost::Effort;
 use super::figure::{Mark, Panel, scatter};
 use super::report::{PointReport, PointRun, Report};
 use crate::run::aligned;
@@ -39,6 +40,9 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(text, "{}", advice.sentence);
     }
     let _ = writeln!(text, "\n{}", legend(report));
+    if let Some(areas) = areas(report) {
+        let _ = writeln!(text, "{areas}");
+    }
     for failure in &report.failures {
         let _ = writeln!(text, "failed: {}: {}", failure.what, failure.message);
     }
@@ -52,13 +56,8 @@ pub fn markdown(report: &Report) -> String {
         let _ = writeln!(md, "**{}**\n", advice.sentence);
     }
     let _ = writeln!(md, "```sh\n{}\n```\n", report.command);
-    if let Some(s) = &report.synthesis {
-        let timer = s.timer.as_ref().map(|t| format!(", timed by {t}")).unwrap_or_default();
-        let _ = writeln!(
-            md,
-            "Areas are estimates after synthesis, before layout: {} in {} ({}), flow `{}`{timer}; gate equivalents are {}.\n",
-            s.tool, s.library, s.corner, s.effort, s.gate
-        );
+    if let Some(areas) = areas(report) {
+        let _ = writeln!(md, "{areas}\n");
     }
     for advice in &report.advice {
         let _ = writeln!(md, "## {} SMs\n\n{}\n", advice.sms, setting(report, advice.sms));
@@ -86,11 +85,28 @@ pub fn markdown(report: &Report) -> String {
     md
 }
 
+/// What areas are, and of which cells and tools.
+fn areas(report: &Report) -> Option<String> {
+    let s = report.synthesis.as_ref()?;
+    let timer = s.timer.as_ref().map(|t| format!(", timed by {t}")).unwrap_or_default();
+    let sized = if is_sized(report) { " (one netlist, sized for speed and not the smallest)" } else { "" };
+    Some(format!(
+        "Areas: {}: {} in {} ({}), flow `{}`{sized}{timer}; gate equivalents are {}.",
+        s.area_label, s.tool, s.library, s.corner, s.effort, s.gate
+    ))
+}
+
+/// Whether areas are those of netlists that were made fast.
+fn is_sized(report: &Report) -> bool {
+    report.synthesis.as_ref().is_some_and(|s| s.effort == Effort::Quick.name())
+}
+
 /// One line per design.
 pub fn points_csv(report: &Report) -> String {
     let mut csv = String::from(
-        "sms,slots,window,arbiter,active,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,over_queue,cycles_per_kernel,ns_per_kernel,front_area,front_time\n",
+        "sms,slots,window,arbiter,active,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,over_queue,cycles_per_kernel,ns_per_kernel,front_area,front_time,library\n",
     );
+    let library = report.synthesis.as_ref().map(|s| quoted(&s.library)).unwrap_or_default();
     for p in &report.points {
         let cost = p.cost.as_ref();
         let numbers = [
@@ -108,7 +124,7 @@ pub fn points_csv(report: &Report) -> String {
         let numbers = numbers.map(|n| n.map(|n| n.to_string()).unwrap_or_default()).join(",");
         let _ = writeln!(
             csv,
-            "{},{},{},{},{},{numbers},{},{}",
+            "{},{},{},{},{},{numbers},{},{},{library}",
             p.sms, p.slots, p.window, p.arbiter, p.active, p.front_area, p.front_time
         );
     }
@@ -157,7 +173,7 @@ pub fn runs_csv(report: &Report) -> String {
 /// Speed-up against area, a panel for each number of SMs.
 pub fn area_figure(report: &Report) -> String {
     let library = report.synthesis.as_ref().map(|s| s.library.as_str()).unwrap_or_default();
-    let title = format!("area after synthesis, {library} [kGE]");
+    let title = format!("area, estimate after synthesis, {library} [kGE]");
     let kge = |p: &PointReport| p.cost.as_ref().map(|c| c.gate_equivalents / 1000.0);
     scatter(&panels(report, kge, |p| p.front_area), &title, "speed-up over serial")
 }
@@ -234,7 +250,8 @@ fn two_netlists(report: &Report) -> bool {
 fn titles(report: &Report) -> Vec<&'static str> {
     let mut titles = vec!["N", "window", "arbiter"];
     if let Some(synthesis) = &report.synthesis {
-        titles.extend(["area [um2]", "kGE", "flip-flops"]);
+        let area = if is_sized(report) { "area, sized [um2]" } else { "area [um2]" };
+        titles.extend([area, "kGE", "flip-flops"]);
         if synthesis.timer.is_some() {
             titles.push("MHz");
             if two_netlists(report) {
@@ -304,7 +321,7 @@ fn legend(report: &Report) -> String {
     let mut text = format!(
         "Speed-up: geometric mean over the workloads, over `serial` on the same SMs. Over queue: the same over `queue`, hardware that takes the same packets and runs them in order; of the gain: over queue - 1, as a share of the fastest design's. Cycles/kernel: what the hardware takes, from a kernel's last host beat, or the retirement that frees it, to its dispatch, at {} MHz. Front: no other design has more speed-up for no more area (or time), or less for no less. Build: the smallest that keeps {} of that gain.",
         report.clock_mhz,
-        super::advice::percent(report.keep)
+        super::advice::exact(report.keep)
     );
     if report.synthesis.as_ref().is_some_and(|s| s.timer.is_some()) {
         text.push_str(" MHz: register to register, of the smallest netlist");

@@ -5,6 +5,7 @@ use super::cost::{Cost, Netlist};
 use super::{Design, Exploration, round};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use windlass_gen::report::render::AREA_LABEL;
 
 /// Version of [`Report`]'s serialised form.
 pub const FORMAT_VERSION: u32 = 2;
@@ -105,6 +106,8 @@ pub struct Report {
 /// What all synthesis had in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SynthesisReport {
+    /// What every area is.
+    pub area_label: &'static str,
     /// `area`, `quick` or `full`.
     pub effort: &'static str,
     /// Tool and version.
@@ -286,6 +289,7 @@ impl Report {
             gpu_sms: exploration.profile.sms,
             clock_mhz: exploration.profile.clock_mhz,
             synthesis: synthesis.map(|(synthesis, cost)| SynthesisReport {
+                area_label: AREA_LABEL,
                 effort: synthesis.effort.name(),
                 tool: cost.tool.clone(),
                 timer: cost.timer.clone(),

@@ -159,7 +159,7 @@ pub fn explore(
                         };
                         let inputs = json!({
                             "top": ready.top, "verilog": ready.sha256, "library": library,
-                            "effort": synthesis.effort.name(), "sdc": sdc.text, "tools": tools.versions,
+                            "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns, "tools": tools.versions,
                         });
                         let (result, kept) = keep(&store, Store::inputs("cost", inputs), broken, || {
                             cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools)
