@@ -258,7 +258,7 @@ fn traffic_takes_the_place_of_the_segments_bytes() {
         let mut k = kernel("gather", 8, &[0], &[1 << 40]);
         k.reads.iter_mut().chain(&mut k.writes).for_each(|segment| segment.bytes = bytes);
         k.traffic = traffic;
-        CtaWork::new(&profile(), &k, 0).expect("fits").work
+        CtaWork::new(&profile(), &k, 0).expect("fits").memory
     };
     assert_eq!(works(1 << 30, Some(2 << 20)), works(1 << 20, None));
     assert_eq!(works(1 << 20, Some(2 << 30)), works(1 << 30, None));
