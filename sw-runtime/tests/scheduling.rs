@@ -306,7 +306,7 @@ fn a_program_needs_its_allocations_at_their_most_and_all_else_that_it_touches() 
     assert_eq!(memory_bytes(&trace(vec![weights.clone()])), 16);
     // 40 and 50 bytes live at once; what is allocated is no weight, wherever it was before and after.
     let pool = vec![alloc(1000, 40), k(&[], &[(1000, 40)]), alloc(1040, 50), free(1000, 40), alloc(1000, 30)];
-    let pool = vec![pool, vec![k(&[(1000, 10)], &[]), free(1040, 50), free(1000, 30), free(7, 7)]].concat();
+    let pool = [pool, vec![k(&[(1000, 10)], &[]), free(1040, 50), free(1000, 30), free(7, 7)]].concat();
     assert_eq!(memory_bytes(&trace(vec![pool.clone()])), 90);
     // The run that needs most; memory that a run does not free is not in the next one's way.
     assert_eq!(memory_bytes(&trace(vec![weights.clone(), pool.clone(), weights.clone()])), 90);

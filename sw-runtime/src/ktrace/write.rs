@@ -64,7 +64,7 @@ enum Line<'a> {
         regs: Option<u32>,
         flops: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
-        mnk: Option<[u64; 4]>,
+        mnk: Option<&'a [u64; 4]>,
         r: Vec<[u64; 2]>,
         w: Vec<[u64; 2]>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ impl<'a> From<&'a Kernel> for Line<'a> {
             smem: kernel.smem,
             regs: kernel.regs,
             flops: kernel.flops,
-            mnk: kernel.mnk,
+            mnk: kernel.mnk.as_ref(),
             r: pairs(&kernel.reads),
             w: pairs(&kernel.writes),
             bytes: kernel.traffic,
