@@ -235,6 +235,12 @@ pub fn progress(text: &str) {
 
 /// Runs it.
 pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
+    if args.files.len() > 1 && args.partition.is_none() && (args.wave.is_some() || args.timeline.is_some()) {
+        return Err(
+            "--wave and --timeline hold one run: give one trace, or several side by side with --partition"
+                .into(),
+        );
+    }
     // Its GPU may be what everything else is for. A later trace that cannot be read costs no run before it.
     let first = match args.gpu {
         Some(_) => None,
@@ -256,12 +262,6 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
             .into());
         }
     };
-    if runs.len() > 1 && (args.wave.is_some() || args.timeline.is_some()) {
-        return Err(
-            "--wave and --timeline hold one run: give one trace, or several side by side with --partition"
-                .into(),
-        );
-    }
     let params = scheduler(args.hardware, args.window, args.slots)?;
     let mut simulation = CoSimulation::new(profile, params);
     simulation.policies = options::distinct(&policies(&args.policy)?);

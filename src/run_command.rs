@@ -252,6 +252,9 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         return Err("--repeats 0: choose 1 or more".into());
     }
     let files = workload::files(&args.files)?;
+    if files.len() > 1 && args.timeline.is_some() {
+        return Err("--timeline holds one run: give one trace".into());
+    }
     let at_hand = match args.executor {
         ExecutorArg::Cpu => None,
         // That there is none is told where it is opened.
@@ -272,9 +275,6 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         true => Some(decider(args)?),
         false => None,
     };
-    if files.len() > 1 && args.timeline.is_some() {
-        return Err("--timeline holds one run: give one trace".into());
-    }
     // The model has no profile of this machine's processors.
     let predict = args.compare && args.executor == ExecutorArg::Cuda;
     let model = predict.then(|| scheduler(args.hardware, args.window, args.slots)).and_then(|params| {
