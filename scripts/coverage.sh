@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests and prints which lines of the Rust code ran: `scripts/coverage.sh [CARGO TEST OPTIONS...]`, by default of the whole
-# workspace. A table by file goes to target/coverage/lines.txt, the lines themselves to target/coverage/lines.lcov.
+# Runs the tests and prints which lines of the Rust code ran: `scripts/coverage.sh [CARGO TEST OPTIONS...] [-- OPTIONS OF THE TESTS...]`,
+# by default of the whole workspace. A table by file goes to target/coverage/lines.txt, the lines themselves to
+# target/coverage/lines.lcov.
 #
 # Only the workspace's own crates are instrumented: what they depend on is built once, for this and for other tests. Needs rustup's
 # llvm-tools, which it fetches; where they cannot be had the tests run all the same, and it says that nothing was counted.
@@ -23,8 +24,60 @@ mkdir -p "$place"
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/instrumented-rustc
 # One file per program, into which all its runs are merged.
 export LLVM_PROFILE_FILE=$place/%m.profraw
-cargo test "${options[@]}" --no-run --message-format=json >"$place/built.json"
-cargo test "${options[@]}"
+split=${#options[@]}
+for i in "${!options[@]}"; do
+  if [[ ${options[i]} == -- ]]; then
+    split=$i
+    break
+  fi
+done
+for_cargo=("${options[@]:0:split}")
+for_tests=("${options[@]:split + 1}")
+cargo test "${for_cargo[@]}" --no-run --message-format=json >"$place/built.json"
+[[ " ${for_cargo[*]} " != *" --quiet "* ]] || for_tests+=(--quiet)
+
+failed=
+running=0
+wait_for_one() {
+  wait -n || failed=1
+  running=$((running - 1))
+}
+run() { # folder, program: what it prints comes when it is done, so that two do not mix
+  local log
+  log=$(mktemp "$place/XXXXXX.log")
+  if (cd "$1" && "$2" "${for_tests[@]}") >"$log" 2>&1; then
+    printf '%s\n%s\n' "$(basename "$2")" "$(cat "$log")"
+  else
+    printf '%s FAILED\n%s\n' "$2" "$(cat "$log")" >&2
+    return 1
+  fi
+}
+# In most programs one test takes nearly all of the time, on one processor: two programs at a time. Where threads are timed, alone.
+sed -n 's#.*"manifest_path":"\([^"]*\)/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*#\1|\2#p' \
+  "$place/built.json" >"$place/programs"
+alone=()
+while IFS='|' read -r folder program; do
+  case $(basename "$program") in
+    run-* | runtime-*)
+      alone+=("$folder" "$program")
+      continue
+      ;;
+  esac
+  [[ $running -lt 2 ]] || wait_for_one
+  run "$folder" "$program" &
+  running=$((running + 1))
+done <"$place/programs"
+while [[ $running -gt 0 ]]; do
+  wait_for_one
+done
+for ((i = 0; i < ${#alone[@]}; i += 2)); do
+  run "${alone[@]:i:2}" || failed=1
+done
+# The documentation's examples, but where the options choose among the programs.
+if ! printf '%s\n' "${for_cargo[@]}" | grep -qE '^--(lib|bins?|tests?|examples?|bench(es)?|all-targets)(=|$)'; then
+  cargo test --doc "${for_cargo[@]}" -- "${for_tests[@]}" || failed=1
+fi
+[[ -z $failed ]]
 
 objects=()
 while IFS= read -r program; do
