@@ -238,17 +238,18 @@ impl Builder<'_> {
         self.write("fast.cpp", &fast)?;
         self.write("slow.cpp", &unity(&classes, &["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"]))?;
         let runtime = names(&classes, &["VM_GLOBAL_FAST", "VM_GLOBAL_SLOW"]);
-        let level = match self.spec.optimise {
-            Optimise::Short => "-O0",
-            Optimise::Tests => "-O1",
-            Optimise::Long => "-O2",
+        // The runtime is built once for all models, and so as for long runs; but where nothing is, that is what takes longest.
+        let (level, runtime_level) = match self.spec.optimise {
+            Optimise::Short => ("-O0", "-O0"),
+            Optimise::Tests => ("-O1", "-O2"),
+            Optimise::Long => ("-O2", "-O2"),
         };
         let objects = thread::scope(|scope| {
             let fast = scope.spawn(|| self.compile("fast", level, &include));
             let others = scope.spawn(|| {
                 let mut objects = vec![self.compile("slow", "-O0", &include)?];
                 for name in &runtime {
-                    objects.push(self.runtime_object(name, &include)?);
+                    objects.push(self.runtime_object(name, runtime_level, &include)?);
                 }
                 Ok::<_, BuildError>(objects)
             });
@@ -348,11 +349,12 @@ impl Builder<'_> {
     }
 
     /// One object of Verilator's runtime: the same for every model, so compiled once.
-    fn runtime_object(&self, name: &str, include: &Path) -> Result<PathBuf, BuildError> {
-        let key = self.shared_key(name);
+    fn runtime_object(&self, name: &str, level: &str, include: &Path) -> Result<PathBuf, BuildError> {
+        let mut key = self.shared_key(name);
+        key.add(level);
         let object = format!("{name}.o");
         let (dir, _) = self.cache.get_or_build("runtime", &key.finish(), |result, _| {
-            let mut cxx = self.cxx("-O2", include, Path::new(PRINT_HEADER_FILE));
+            let mut cxx = self.cxx(level, include, Path::new(PRINT_HEADER_FILE));
             cxx.arg(include.join(format!("{name}.cpp"))).arg("-o").arg(result.join(&object));
             self.run("compiling Verilator's runtime with the C++ compiler", cxx)
         })?;
