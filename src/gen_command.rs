@@ -70,7 +70,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         });
         writeln!(stdout, "{object}")?;
     } else {
-        writeln!(stdout, "{} ({} modules)", design.top().name, design.modules.len())?;
+        writeln!(stdout, "{} ({} modules)", design.top().name, design.modules().len())?;
         for path in written {
             writeln!(stdout, "  {}", path.display())?;
         }

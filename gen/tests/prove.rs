@@ -267,7 +267,7 @@ fn broken(spec: BlockSpec, module: &str, from: &str, to: &str) -> Design {
 }
 
 fn broken_in(mut design: Design, module: &str, from: &str, to: &str) -> Design {
-    let broken = design.modules.iter_mut().find(|m| m.name.starts_with(module)).expect("the module");
+    let broken = design.modules_mut().iter_mut().find(|m| m.name.starts_with(module)).expect("the module");
     assert!(broken.text.contains(from), "`{from}` is not in {module}: this test no longer breaks anything");
     broken.text = broken.text.replacen(from, to, 1);
     design
@@ -374,7 +374,7 @@ fn a_window_that_offers_the_newest_is_noticed() {
 fn an_arbiter_that_skips_an_index_is_noticed() {
     let spec = spec("cta_arbiter_single", |_| {});
     let design = design(spec);
-    let entry = design.modules.iter().find(|m| m.name.starts_with("active_kernel")).expect("its module");
+    let entry = design.modules().iter().find(|m| m.name.starts_with("active_kernel")).expect("its module");
     assert!(entry.text.contains("index_low"), "{}", entry.text);
     let line = entry
         .text

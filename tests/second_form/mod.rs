@@ -19,7 +19,7 @@ use windlass_rtl::port::Direction;
 pub fn compare(block: &dyn Block, change: impl Fn(String) -> String) -> Result<usize, String> {
     let design = emit::emit(block).unwrap_or_else(|e| panic!("{e}"));
     let modules: BTreeMap<_, _> =
-        design.modules.iter().map(|module| (module.name.as_str(), module)).collect();
+        design.modules().iter().map(|module| (module.name.as_str(), module)).collect();
     let logics = smt::logic(block);
     assert_eq!(logics.len(), modules.len(), "modules of the two forms");
     let mut compared = 0;

@@ -102,11 +102,21 @@ impl Module {
 /// An emitted design: the modules, each after those that it uses; the last is the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// The modules.
-    pub modules: Vec<Module>,
+    /// At least one.
+    pub(crate) modules: Vec<Module>,
 }
 
 impl Design {
+    /// The modules, the top last.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// The same, to be changed: tests break a design to see whether it is noticed.
+    pub fn modules_mut(&mut self) -> &mut [Module] {
+        &mut self.modules
+    }
+
     /// The top module.
     pub fn top(&self) -> &Module {
         self.modules.last().unwrap_or_else(|| unreachable!("a design has at least its top"))

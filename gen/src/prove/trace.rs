@@ -7,10 +7,15 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trace {
     /// Name of each signal, and its value in each cycle as binary digits, the highest first.
-    pub signals: Vec<(String, Vec<String>)>,
+    pub(super) signals: Vec<(String, Vec<String>)>,
 }
 
 impl Trace {
+    /// Name of each signal, and its value in each cycle as binary digits, the highest first.
+    pub fn signals(&self) -> &[(String, Vec<String>)] {
+        &self.signals
+    }
+
     /// Number of cycles.
     pub fn cycles(&self) -> usize {
         self.signals.first().map_or(0, |(_, values)| values.len())
