@@ -89,11 +89,10 @@ pub struct ChannelModel {
 }
 
 impl ChannelModel {
-    /// A channel that places CTAs of `active` kernels at a time.
+    /// A channel that places CTAs of `active` kernels at a time, 1 to 4: the nearest of these.
     pub fn new(active: usize, sms: SmParams) -> Self {
-        debug_assert!((1..=MAX_ACTIVE).contains(&active));
         Self {
-            active,
+            active: active.clamp(1, MAX_ACTIVE),
             sms,
             phase: Phase::default(),
             entries: [Entry::default(); MAX_ACTIVE],
@@ -418,6 +417,17 @@ mod tests {
             })
             .collect();
         assert_eq!(warps, [Some(7), Some(7), Some(9), Some(9), Some(9)]);
+    }
+
+    #[test]
+    fn a_channel_has_one_to_four_kernels() {
+        for (active, kernels) in [(0, 1), (9, 4)] {
+            let mut channel = channel(active, 12);
+            let comes = |channel: &mut ChannelModel, slot| {
+                channel.cycle(&ChannelIn { kernel: Some(kernel(slot, 9)), fit: 0, ..IDLE }).kernel_ready
+            };
+            assert_eq!((0..9).filter(|slot| comes(&mut channel, *slot)).count(), kernels);
+        }
     }
 
     #[test]

@@ -101,16 +101,23 @@ impl TableModel {
         self.running == 0 && self.waiting == 0
     }
 
-    /// The kernel that each queue offers, where the window dispatches `dispatch` in this cycle.
+    /// The kernel that each queue offers, where the window dispatches `dispatch` in this cycle. A slot that there is not has an empty one.
     pub fn next(&self, dispatch: Option<u8>) -> [Option<Kernel>; MAX_QUEUES] {
         std::array::from_fn(|q| {
-            let waits = |slot: &u8| self.waiting >> slot & 1 == 1 && self.queue_of(*slot) == q;
+            let waits = |slot: &u8| self.waiting >> slot & 1 == 1 && self.queue_of(*slot) == Some(q);
             let oldest = self.order.iter().copied().find(waits);
-            let arrives = dispatch.filter(|slot| self.queue_of(*slot) == q);
-            self.offered[q].or(oldest).or(arrives).map(|slot| {
-                let mut kernel = self.entries[usize::from(slot)];
-                kernel.launch.grid = self.left[usize::from(slot)];
-                kernel
+            let arrives = dispatch.filter(|slot| self.queue_of(*slot) == Some(q));
+            // Hardware keeps the number of a slot that there is not, but offers it only where the queue has something.
+            let offered = self.offered[q].filter(|slot| {
+                usize::from(*slot) < self.entries.len() || oldest.is_some() || arrives.is_some()
+            });
+            offered.or(oldest).or(arrives).map(|slot| {
+                let there = self.entries.get(usize::from(slot)).zip(self.left.get(usize::from(slot)));
+                there.map_or(Kernel { slot, ..Kernel::default() }, |(entry, left)| {
+                    let mut kernel = *entry;
+                    kernel.launch.grid = *left;
+                    kernel
+                })
             })
         })
     }
@@ -150,7 +157,8 @@ impl TableModel {
                 *left = left.saturating_sub(1);
             }
         }
-        if let Some(kernel) = input.insert {
+        let insert = input.insert.filter(|kernel| usize::from(kernel.slot) < self.entries.len());
+        if let Some(kernel) = insert {
             let slot = usize::from(kernel.slot);
             self.entries[slot] = kernel;
             self.left[slot] = kernel.launch.grid;
@@ -165,14 +173,15 @@ impl TableModel {
             return out;
         }
         if let Some(slot) = input.dispatch {
-            self.waiting |= 1 << slot;
-            self.running |= 1 << slot;
+            self.waiting |= one_hot(self.entries.len(), slot);
+            self.running |= one_hot(self.entries.len(), slot);
         }
+        let n = self.entries.len();
         for ((offered, next), ready) in self.offered.iter_mut().zip(out.next).zip(input.next_ready) {
             let slot = next.map(|kernel| kernel.slot);
             *offered = slot.filter(|_| !ready);
             if let (Some(slot), true) = (slot, ready) {
-                self.waiting &= !(1 << slot);
+                self.waiting &= !one_hot(n, slot);
             }
         }
         for ((held, retire), ready) in self.held.iter_mut().zip(out.retire).zip(input.ret_ready) {
@@ -181,15 +190,20 @@ impl TableModel {
                 self.running &= !(1 << slot);
             }
         }
-        if let Some(kernel) = input.insert {
+        if let Some(kernel) = insert {
             self.running &= !(1 << kernel.slot);
         }
         out
     }
 
-    fn queue_of(&self, slot: u8) -> usize {
-        let tensor = self.entries[usize::from(slot)].launch.kind == CtaType::Tensor;
-        usize::from(tensor && self.params.queues() == MAX_QUEUES)
+    /// The queue of the kernel in `slot`. Where the type says which, a slot that there is not is in none.
+    fn queue_of(&self, slot: u8) -> Option<usize> {
+        match self.params.queues() {
+            MAX_QUEUES => {
+                Some(usize::from(self.entries.get(usize::from(slot))?.launch.kind == CtaType::Tensor))
+            }
+            _ => Some(0),
+        }
     }
 
     fn runs(&self, slot: u8) -> bool {
@@ -204,6 +218,11 @@ impl TableModel {
             !self.runs(one.slot) || count > self.left[usize::from(one.slot)] as usize
         })
     }
+}
+
+/// The set of `slot`, if it is one of `n`: hardware shifts the others out.
+fn one_hot(n: usize, slot: u8) -> SlotSet {
+    if usize::from(slot) < n { 1 << slot } else { 0 }
 }
 
 /// The ports of a [`Kernel`].
@@ -385,6 +404,24 @@ mod tests {
 
     fn table(queues: usize) -> TableModel {
         TableModel::new(TableParams::new(8, 2, queues).unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    /// Hardware shifts slots that there are not out of its sets; where there is one queue, it offers their number with nothing in it.
+    #[test]
+    fn slots_that_there_are_not_hold_nothing() {
+        for queues in [1, 2] {
+            let mut table = table(queues);
+            table.cycle(&TableIn {
+                insert: Some(Kernel { slot: 200, ..kernel(0, 3, CtaType::Simt) }),
+                ..IDLE
+            });
+            let out = table.cycle(&TableIn { dispatch: Some(8), ..IDLE });
+            let nothing = (queues == 1).then_some(Kernel { slot: 8, ..Kernel::default() });
+            assert_eq!(out.next, [nothing, None]);
+            assert_eq!(table.cycle(&IDLE).next, [None; 2]);
+            assert_eq!(table.cycle(&TableIn { dispatch: Some(200), ..IDLE }).retire, [None; 4]);
+            assert!(end(&mut table, &[8]) && table.running == 0 && table.waiting == 0);
+        }
     }
 
     const IDLE: TableIn = TableIn {

@@ -43,11 +43,13 @@ impl PartModel {
 
     /// `find_first`: counts up from request 0.
     pub fn find_first(n: usize, ports: Vec<Port>) -> Self {
+        let n = n.min(widest(&ports)).min(u128::BITS as usize);
         Self::new(ports, Box::new(move |get| vec![("gnt_o", one_hot(first(get("req_i"), 0..n)))]))
     }
 
     /// `oldest_first`: a list of slots in the order in which they were pushed last.
     pub fn oldest_first(n: usize, ports: Vec<Port>) -> Self {
+        let n = n.min(widest(&ports)).min(u128::BITS as usize);
         let mut order: Vec<usize> = Vec::new();
         Self::new(
             ports,
@@ -64,6 +66,12 @@ impl PartModel {
     }
 }
 
+/// As many requests as the ports hold, and grants.
+fn widest(ports: &[Port]) -> usize {
+    let width = |name| ports.iter().find(|port| port.name == name).map_or(0, |port| port.width as usize);
+    width("req_i").min(width("gnt_o"))
+}
+
 fn first(bits: u128, mut order: impl Iterator<Item = usize>) -> Option<usize> {
     order.find(|i| bits >> i & 1 == 1)
 }
@@ -78,8 +86,9 @@ pub struct RoundRobinModel {
 }
 
 impl RoundRobinModel {
-    /// For `n` requests, with the hardware's ports.
+    /// For `n` requests, or as many as the hardware's ports hold.
     pub fn new(n: usize, ports: Vec<Port>) -> Self {
+        let n = n.min(widest(&ports));
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         Self { n, ports, inputs, outputs, start: 0 }
@@ -108,5 +117,40 @@ impl CycleModel for RoundRobinModel {
             self.start = (pick + 1) % self.n;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_requests_are_looked_at_than_the_ports_hold() {
+        let port = |name: &str, direction, width| Port {
+            name: name.into(),
+            direction,
+            width,
+            channel: String::new(),
+            doc: String::new(),
+        };
+        let ports = vec![
+            port(RESET, Direction::Input, 1),
+            port("req_i", Direction::Input, 8),
+            port("push_i", Direction::Input, 8),
+            port("occ_i", Direction::Input, 8),
+            port("ack_i", Direction::Input, 1),
+            port("gnt_o", Direction::Output, 8),
+            port("head_o", Direction::Output, 8),
+        ];
+        let mut models: [Box<dyn CycleModel>; 3] = [
+            Box::new(PartModel::find_first(500, ports.clone())),
+            Box::new(PartModel::oldest_first(500, ports.clone())),
+            Box::new(RoundRobinModel::new(500, ports)),
+        ];
+        for model in &mut models {
+            let mut outputs = [9; 2];
+            model.cycle(&[1, 0, 0, 0, 1], &mut outputs).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(outputs[0], 0, "nothing asks");
+        }
     }
 }

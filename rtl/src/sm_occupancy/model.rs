@@ -64,8 +64,9 @@ impl Amounts {
         Self(fields.iter().rev().fold(0, |all, field| all << 16 | u64::from(*field)))
     }
 
+    /// As much of it as there are ports for.
     fn of_cta(needs: CtaNeeds) -> Self {
-        Self::new(1, needs)
+        Self(Self::new(1, needs).0 & Self::KEPT)
     }
 
     fn of_empty(sm: SmLimits) -> Self {
@@ -131,6 +132,11 @@ fn at_port(port: usize, sm: u8) -> usize {
     usize::from(sm) / DONE_PORTS * DONE_PORTS + port
 }
 
+/// The mask of a lane, which is empty past the last one.
+fn one_hot(lane: usize) -> u64 {
+    if lane < MAX_LANES { 1 << lane } else { 0 }
+}
+
 /// Lanes of a slice that have an SM, as a mask.
 pub(crate) fn lanes_of(sms: usize, slice: usize) -> u64 {
     (slice..sms).step_by(SLICES).fold(0, |lanes, sm| lanes | 1 << SmParams::lane(sm))
@@ -173,7 +179,8 @@ impl OccupancyModel {
     /// Lanes of the slice at P where the CTA of two cycles before fits, for each requester.
     pub fn fit(&self) -> [u64; MAX_REQUESTERS] {
         let slice = self.phase.placed();
-        let waiting = self.kept.iter().filter_map(|port| port[slice]).fold(0, |lanes, k| lanes | 1 << k.lane);
+        let kept = self.kept.iter().filter_map(|port| port[slice]);
+        let waiting = kept.fold(0, |lanes, kept| lanes | one_hot(kept.lane));
         self.open.map(|lanes| lanes & !waiting)
     }
 
@@ -184,7 +191,7 @@ impl OccupancyModel {
 
     /// Whether a completion of `sm` is taken at `port`, which stands for `sm` mod 4.
     pub fn free_ready(&self, port: usize, sm: u8) -> bool {
-        self.kept[port][at_port(port, sm) % SLICES].is_none()
+        self.kept.get(port).is_some_and(|kept| kept[at_port(port, sm) % SLICES].is_none())
     }
 
     /// All SMs have what empty ones have.
@@ -273,9 +280,12 @@ impl OccupancyModel {
                 kept[sm % SLICES] = Some(Kept { lane: SmParams::lane(sm), cta: Amounts::of_cta(done.needs) });
             }
             if let Some(Kept { lane, cta }) = kept[at_u]
-                && charged >> lane & 1 == 0
+                && charged & one_hot(lane) == 0
             {
-                free[lane].give_back(cta);
+                // An SM that there is not gets nothing back.
+                if let Some(free) = free.get_mut(lane) {
+                    free.give_back(cta);
+                }
                 kept[at_u] = None;
             }
         }
@@ -633,6 +643,19 @@ mod tests {
         assert_eq!(fits, [0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
         assert_eq!(ready, [true, true, true, true, true, true, false, false, false, false, true, true]);
         assert_eq!(array.free[0][0].0, Amounts::of_empty(SmLimits::H100).0 - Amounts::of_cta(CTA).0);
+    }
+
+    /// SM 255 would be in lane 87.
+    #[test]
+    fn a_completion_of_an_sm_that_there_is_not_changes_nothing() {
+        for sms in [12, 192] {
+            let mut array = empty(sms, SmLimits::H100);
+            for _ in 0..6 {
+                end(&mut array, 255, CTA);
+                array.cycle(&idle());
+            }
+            assert!(array.all_empty());
+        }
     }
 
     #[test]

@@ -62,8 +62,11 @@ impl PartitionsModel {
 
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &PartitionsIn) -> PartitionsOut {
-        let allow =
-            |part| if self.filling > 0 { 0 } else { self.masks[usize::from(part)][self.phase.compared()] };
+        // A partition that there is not has no SM.
+        let allow = |part| match self.masks.get(usize::from(part)) {
+            Some(mask) if self.filling == 0 => mask[self.phase.compared()],
+            _ => 0,
+        };
         PartitionsOut {
             allow: self.part.map(allow),
             write_ready: input.write.is_some() && self.written == SLICES - 1,
@@ -83,11 +86,13 @@ impl PartitionsModel {
             self.masks.iter_mut().for_each(|mask| mask[slice] = lanes_of(self.params.sms(), slice));
         } else if let Some(write) = input.write {
             self.written = (self.written + 1) % SLICES;
-            let mask = &mut self.masks[usize::from(write.partition)][slice];
-            let first = 32 * usize::from(write.word);
-            for sm in (first..self.params.sms().min(first + 32)).filter(|sm| sm % SLICES == slice) {
-                let lane = SmParams::lane(sm);
-                *mask = *mask & !(1 << lane) | u64::from(write.mask >> (sm - first) & 1) << lane;
+            if let Some(masks) = self.masks.get_mut(usize::from(write.partition)) {
+                let mask = &mut masks[slice];
+                let first = 32 * usize::from(write.word);
+                for sm in (first..self.params.sms().min(first + 32)).filter(|sm| sm % SLICES == slice) {
+                    let lane = SmParams::lane(sm);
+                    *mask = *mask & !(1 << lane) | u64::from(write.mask >> (sm - first) & 1) << lane;
+                }
             }
         } else {
             self.written = 0;
@@ -212,6 +217,18 @@ mod tests {
         }
         assert_eq!(members(&mut model, 0), [0, 10, 31, 33]);
         assert_eq!(members(&mut model, 1), (0..40).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_partition_that_there_is_not_has_no_sm() {
+        let mut model = model();
+        for _ in 0..9 {
+            let write = Some(PartitionWrite { partition: 8, word: 255, mask: 0 });
+            let out = model.cycle(&PartitionsIn { rst_ni: true, part: [8, 255], write });
+            assert_eq!(out.allow, [0; 2]);
+        }
+        write(&mut model, None);
+        assert_eq!(members(&mut model, 0), (0..40).collect::<Vec<_>>());
     }
 
     #[test]

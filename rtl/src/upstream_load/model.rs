@@ -87,7 +87,7 @@ impl UpstreamLoadModel {
                 j < self.params.scheduled() && upstream[j / 32] >> (j % 32) & 1 == 1
             }
         };
-        let named = ones(view.live).filter(|&p| named(view.ids[p]));
+        let named = ones(view.live).filter(|&p| view.ids.get(p).is_some_and(|id| named(*id)));
         named.fold(view.live & self.gathered, |set, p| set | one_hot(Some(p)))
     }
 }
