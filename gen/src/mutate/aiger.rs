@@ -32,6 +32,11 @@ impl Aiger {
         let [most, inputs, latches, outputs, gates] = counts[..] else {
             return Err(format!("no AIGER netlist: `{header}`"));
         };
+        // Nothing is made for lines that are not there.
+        let announced = [inputs, latches, outputs, gates].into_iter().try_fold(0, usize::checked_add);
+        if announced.is_none_or(|lines| lines >= text.lines().count()) || most != inputs + latches + gates {
+            return Err(format!("AIGER: other numbers than `{header}` says"));
+        }
         let mut numbers = |least: usize| -> Result<Vec<u32>, String> {
             let line = lines.next().unwrap_or_default();
             let numbers: Vec<u32> = line.split(' ').filter_map(|n| n.parse().ok()).collect();
@@ -293,6 +298,9 @@ mod tests {
             "aag 1 1 0 1 0\n2\n",
             "aag 1 1 0 1 0\n2\n9\n",
             "aag 2 1 0 0 1\n2\n4 4 2\n",
+            "aag 1 18446744073709551615 0 0 0\n2\n",
+            "aag 1 1 0 18446744073709551615 0\n2\n",
+            "aag 2 1 0 1 0\n2\n4\n",
         ] {
             assert!(Aiger::parse(bad).is_err(), "{bad}");
         }

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Added to ABC's own limit: it looks at its clock between two steps.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// ABC reads seconds as 32 bits, and counts in smaller units.
+const LONGEST: u64 = 1_000_000;
+
 /// What is taken for granted in a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
@@ -100,7 +103,7 @@ impl Prover {
         if miter.is_trivial() {
             return Ok(Verdict::Equivalent);
         }
-        let work = Workplace::new(&self.root, "miter", &"0".repeat(64), self.limit + GRACE)?;
+        let work = Workplace::new(&self.root, "miter", &"0".repeat(64), self.limit.saturating_add(GRACE))?;
         work.write_bytes("miter.aig", &miter.binary())?;
         // Most registers are the same in both, and ABC proves it soon; with them most questions vanish. `scorr` finds no more, and took 26 s
         // where `&scorr` takes 1.5 s.
@@ -125,7 +128,7 @@ impl Prover {
             // Model checkers want latches.
             name = "miter.aig";
         }
-        let seconds = self.limit.as_secs().max(1);
+        let seconds = self.limit.as_secs().clamp(1, LONGEST);
         let commands = format!(
             "read_aiger {name}; pdr -T {seconds}; write_cex -a pdr.cex; bmc3 -T {}; write_cex -a bmc.cex",
             (seconds / 4).max(1)

@@ -18,10 +18,13 @@ use windlass_rtl::port::{Direction, Port};
 /// The input that chooses the mutant. 0 is none: the design as it was.
 pub const SELECT: &str = "windlass_mutant_i";
 
+/// Mutants that are made at a time, at most: many more than the largest design has.
+pub const MOST: usize = 1 << 24;
+
 /// Which mutants to make.
 #[derive(Clone, Debug)]
 pub struct MutantOptions {
-    /// How many. There are fewer where the design is too small.
+    /// How many, at most [`MOST`]. There are fewer where the design is too small.
     pub count: usize,
     /// Seed of the choice; the same seed and Yosys choose the same.
     pub seed: u32,
@@ -110,7 +113,7 @@ pub fn mutants(
         None => Yosys::find()?,
     };
     // One value is for no mutant.
-    let select_width = (options.count as u64 + 1).next_power_of_two().ilog2().max(1);
+    let select_width = select_width(options.count);
     let module = format!("{top}_mutants");
     let harness = rules::harness(&module, top, ports, rules, select_width);
     let rules_text = rules.map_or("", |rules| rules.text);
@@ -154,6 +157,11 @@ fn prepare(design: &[(String, String)], top: &str) -> String {
     format!("{files}hierarchy -check -top {top}\nproc -norom\nflatten\nmemory\nopt\nopt_clean\n")
 }
 
+/// The bits that tell so many mutants apart, and none of them.
+fn select_width(count: usize) -> u32 {
+    (count.min(MOST) as u32 + 1).next_power_of_two().ilog2().max(1)
+}
+
 fn script(
     design: &[(String, String)],
     top: &str,
@@ -161,7 +169,7 @@ fn script(
     options: &MutantOptions,
     width: u32,
 ) -> String {
-    let MutantOptions { count, seed, .. } = options;
+    let (count, seed) = (options.count.min(MOST), options.seed);
     let mut script = prepare(design, top);
     script += &format!("mutate -list {count} -seed {seed} -ctrl {SELECT} {width} 1 -o mutants.ys\n");
     script += "script mutants.ys\nread_verilog -sv harness.sv\n";
@@ -201,6 +209,11 @@ fn mutant(line: &str) -> Option<Mutant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_number_of_mutants_has_a_width() {
+        assert_eq!([0, 1, 500, usize::MAX].map(select_width), [1, 1, 9, 25]);
+    }
 
     #[test]
     fn a_line_of_the_list() {
