@@ -45,11 +45,12 @@ pub struct Partitions(Vec<Vec<bool>>);
 impl Partitions {
     /// Reads `0-65,66-131`: a partition per comma, each of SMs and ranges of SMs joined by `+`. They may overlap.
     pub fn parse(text: &str, sms: u32) -> Result<Self, PartitionError> {
-        let masks = text.split(',').map(|part| mask(part.trim(), sms)).collect::<Result<Vec<_>, _>>()?;
-        if masks.len() > usize::from(ALL_SMS) {
-            return Err(PartitionError::TooMany { got: masks.len() });
+        let parts = text.split(',');
+        let got = parts.clone().count();
+        if got > usize::from(ALL_SMS) {
+            return Err(PartitionError::TooMany { got });
         }
-        Ok(Self(masks))
+        Ok(Self(parts.map(|part| mask(part.trim(), sms)).collect::<Result<_, _>>()?))
     }
 
     /// How many have masks.
@@ -142,6 +143,8 @@ mod tests {
             ("4-3", "`4-3` has no SM"),
             ("0-3,8-40", "`8-40` reaches past the last SM: there are 40, 0 to 39"),
             ("0,1,2,3,4,5,6,7", "8 partitions; at most 7"),
+            // Said before anything is made of them.
+            (&"x,".repeat(1 << 20), "1048577 partitions; at most 7"),
         ] {
             let error = Partitions::parse(text, 40).expect_err(text).to_string();
             assert!(error.contains(word), "{error}");

@@ -37,7 +37,11 @@ pub fn write(
         if !recording.slots.is_empty() {
             events.process(slots, &format!("{policy}: window slots"))?;
             events.slots(slots, stream, &recording.slots)?;
-            let fill = recording.slots.iter().map(|s| (s.insert + 1, s.retire + 1)).collect::<Vec<_>>();
+            let fill = recording
+                .slots
+                .iter()
+                .map(|s| (s.insert.saturating_add(1), s.retire.saturating_add(1)))
+                .collect::<Vec<_>>();
             events.counter(slots, "kernels in the window", &fill)?;
         }
     }
@@ -138,7 +142,7 @@ impl Events<'_> {
             }
         };
         let name = serde_json::to_string(&k.name).map_err(io::Error::other)?;
-        let (ts, dur) = (self.micros(start), self.micros(end - start));
+        let (ts, dur) = (self.micros(start), self.micros(end.saturating_sub(start)));
         self.event(format_args!(
             r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":{name},"cat":"{category}","cname":"{colour}","args":{{{origin}"kernel":{kernel},"start_cycle":{start},"end_cycle":{end}}}"#
         ))

@@ -702,6 +702,21 @@ fn the_table_is_aligned_and_the_report_is_an_object_with_a_version() {
     assert_eq!(json["scheduler"]["engine"], "behavioural");
 }
 
+/// No run has such times; who calls the library may.
+#[test]
+fn a_timeline_of_what_ends_before_it_starts_is_written() {
+    let stream = shipped("mix-reduction", 30);
+    let mut recordings = run(&cosim(scheduler(WindowKind::Matrix, 8)), &stream).recordings;
+    for recording in &mut recordings {
+        recording.ctas.iter_mut().for_each(|cta| cta.end = 0);
+        recording.slots.iter_mut().for_each(|slot| (slot.insert, slot.retire) = (u64::MAX, 0));
+    }
+    let mut bytes = Vec::new();
+    windlass_cosim::timeline::write(&mut bytes, &stream, 1725, &recordings).expect("a Vec takes all");
+    let json: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    assert!(json["traceEvents"].as_array().is_some_and(|events| events.len() > 100));
+}
+
 #[test]
 fn a_timeline_is_valid_json_the_same_each_time_and_no_row_overlaps_itself() {
     let cosim = cosim(scheduler(WindowKind::Matrix, 8));
