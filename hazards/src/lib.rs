@@ -37,6 +37,9 @@ pub enum Rule {
     StrictAlgorithm1,
 }
 
+/// Most [`Config::spill`] that a window of any size takes; smaller windows take more.
+pub const MAX_SPILL: usize = (reduced::MAX_ROWS - *WINDOW.end()) * reduced::INLINE;
+
 /// What to build an [`Engine`] with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -16,7 +16,7 @@ const COVERED: u16 = u16::MAX - 1;
 /// Segments that a slot holds itself, such that a slot takes at most 128 bytes.
 pub(crate) const INLINE: usize = 6;
 /// Entries are numbered row * 8 + segment, in 16 bits. `INLINE` is less than 7, so that `NONE` and `COVERED` are none.
-const MAX_ROWS: usize = 1 << 13;
+pub(crate) const MAX_ROWS: usize = 1 << 13;
 
 /// Lists of a region.
 const READERS: usize = 0;

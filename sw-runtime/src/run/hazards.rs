@@ -2,13 +2,8 @@
 
 use super::footprint::Span;
 use super::program::Program;
-use windlass_hazards::{Access, Config, Engine, Error, Rule, Slot};
-
-/// Most allocations that are told apart: the hazard engine's limit, with room to spare.
-const MAX_REGIONS: usize = 60_000;
-
-/// Most segments beyond the slots' own: the hazard engine's limit for its largest windows, which take them in sixes.
-pub(crate) const MOST_SPILLED: usize = 24_576;
+pub(crate) use windlass_hazards::MAX_SPILL as MOST_SPILLED;
+use windlass_hazards::{Access, Config, Engine, Error, MAX_REGIONS, REGION_BYTES, Rule, Slot};
 
 /// What each kernel reads and writes, as an application declares it with its launches.
 #[derive(Clone, Debug)]
@@ -33,7 +28,8 @@ impl Declarations {
                 _ => regions.push(span),
             }
         }
-        if regions.len() > MAX_REGIONS {
+        let taken: u64 = regions.iter().map(|r| (r.len() * 4).div_ceil(REGION_BYTES)).sum();
+        if taken > MAX_REGIONS as u64 {
             regions = vec![Span { start: 0, end: program.words() }];
         }
         let access = |span: &Span| Access::raw(span.start * 4, span.len() * 4);
@@ -121,5 +117,39 @@ impl<'a> Checker<'a> {
 
     pub(super) fn len(&self) -> usize {
         self.engine.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ktrace::{Kernel, KernelType, Segment};
+    use crate::run::Work;
+
+    /// As many as the engine tells apart; with one more, all are one.
+    #[test]
+    fn regions_are_told_apart_as_far_as_the_engine_can() {
+        for (words, regions) in [(MAX_REGIONS, MAX_REGIONS), (MAX_REGIONS + 1, 1)] {
+            let kernel = Kernel {
+                index: 0,
+                name: "k".into(),
+                op: String::new(),
+                kind: KernelType::Simt,
+                grid: [1, 1, 1],
+                block: [32, 1, 1],
+                smem: 0,
+                regs: None,
+                flops: 0,
+                mnk: None,
+                reads: Vec::new(),
+                writes: (0..words as u64).map(|n| Segment { addr: 4096 + 8 * n, bytes: 4 }).collect(),
+                dur_ns: None,
+                stream: 0,
+                part: None,
+                est: Vec::new(),
+            };
+            let program = Program::new("apart", &[&[kernel]], &[Work::default()], 1).unwrap();
+            assert_eq!(Declarations::new(&program).regions.len(), regions);
+        }
     }
 }
