@@ -71,7 +71,8 @@ fn ctas_in_any_order_write_what_the_whole_kernel_writes() {
                 ctas.swap(n, random.below(n as u64 + 1) as usize);
             }
             let shared: Vec<_> = image.iter().map(|w| std::sync::atomic::AtomicU32::new(*w)).collect();
-            ctas.iter().for_each(|cta| kernel.run_cta(k as u32, *cta, &shared[..]));
+            let past = [kernel.ctas(), u64::MAX];
+            ctas.iter().chain(&past).for_each(|cta| kernel.run_cta(k as u32, *cta, &shared[..]));
             let found: Vec<u32> = shared.into_iter().map(|w| w.into_inner()).collect();
             assert_eq!(found, after(kernel, k as u32, &image), "kernel {k}, CTAs {ctas:?}");
         }

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use windlass_runtime::host::{Encoding, Packet};
+use windlass_runtime::host::{Encoding, Packet, Upstream};
 use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
     ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Decision, Declarations, Device, DeviceError,
@@ -60,8 +60,9 @@ fn options(random: &mut Random, count: usize) -> Options {
 
 #[test]
 fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
+    let rounds = if std::env::var("WINDLASS_LONG").is_ok_and(|v| v == "1") { 1000 } else { 400 };
     let mut random = Random(seed());
-    for round in 0..1000 {
+    for round in 0..rounds {
         let count = 1 + random.below(120) as usize;
         let program = program(&mut random, count);
         let want = program.serial_image();
@@ -214,6 +215,7 @@ fn options_out_of_range_are_refused() {
         Options { in_flight: 513, ..Options::default() },
         Options { graph_window: 0, ..Options::default() },
         Options { lookahead: 0, ..Options::default() },
+        Options { lookahead: usize::MAX, ..Options::default() },
     ] {
         let result = run(Policy::Streams, &device, &program, &declared, &options, None);
         assert!(matches!(result, Err(RunError::Option { .. })), "{result:?}");
@@ -548,6 +550,27 @@ fn what_a_device_does_not_have_is_an_error() {
         assert_eq!(device.progress(8), 0);
     }
     Declarations::new(&program).forget(3);
+}
+
+#[test]
+fn a_device_of_chance_has_a_stream() {
+    let program = program(&mut Random(1), 5);
+    let device = ChanceDevice::new(program.clone(), 0, 1);
+    let declared = Declarations::new(&program);
+    for policy in Policy::ALL {
+        let result = run(policy, &device, &program, &declared, &Options::default(), Some(&mut decider(8)));
+        result.unwrap_or_else(|e| panic!("{policy}: {e}"));
+        assert_eq!(device.image(), Ok(program.serial_image()), "{policy}");
+    }
+}
+
+/// A packet of a kernel before those that are in the window.
+#[test]
+fn a_software_decider_refuses_an_earlier_kernel() {
+    let mut decider = decider(4);
+    let packet = |kernel: u32| Packet { kernel, id: kernel as u8, upstream: Upstream::Mask([0; 8]) };
+    assert!(decider.step(Some(&packet(7)), &[], false).is_ok_and(|decision| decision.taken));
+    assert!(decider.step(Some(&packet(3)), &[], false).is_err());
 }
 
 #[test]

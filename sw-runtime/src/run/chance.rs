@@ -69,8 +69,9 @@ impl State {
 }
 
 impl ChanceDevice {
-    /// So many streams, and a seed.
+    /// So many streams, at least one, and a seed.
     pub fn new(program: Arc<Program>, streams: u32, seed: u64) -> Self {
+        let streams = streams.max(1);
         let state = State {
             streams: Streams::new(streams, program.kernels().len()),
             graphs: Graphs::default(),

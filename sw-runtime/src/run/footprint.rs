@@ -216,8 +216,12 @@ impl Footprint {
         last(step(term(kernel, j as u32), digest))
     }
 
-    /// What CTA `cta` does to memory, as kernel number `kernel`. It has the written words of an equal part of all.
+    /// What CTA `cta` does to memory, as kernel number `kernel`. It has the written words of an equal part of all; past the last CTA there
+    /// is none that does anything.
     pub fn run_cta(&self, kernel: u32, cta: u64, mut image: impl Image) {
+        if cta >= self.ctas() {
+            return;
+        }
         let ctas = u128::from(self.ctas());
         let part = |n: u64| (u128::from(self.write_words) * u128::from(n) / ctas) as u64;
         self.write(kernel, part(cta)..part(cta + 1), &mut image);

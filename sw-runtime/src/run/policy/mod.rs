@@ -340,18 +340,17 @@ impl<'a> Runner<'a> {
         options: Options,
     ) -> Result<Self, RunError> {
         let sizes = [
-            ("window", options.window),
-            ("in-flight", options.in_flight),
-            ("graph-window", options.graph_window),
+            ("window", options.window, WINDOW),
+            ("in-flight", options.in_flight, WINDOW),
+            ("graph-window", options.graph_window, WINDOW),
+            // No stretch is longer than what may be in flight.
+            ("lookahead", options.lookahead, 1..=*WINDOW.end()),
         ];
-        for (option, got) in sizes {
-            if !WINDOW.contains(&got) {
-                let expected = format!("{} to {}", WINDOW.start(), WINDOW.end());
+        for (option, got, range) in sizes {
+            if !range.contains(&got) {
+                let expected = format!("{} to {}", range.start(), range.end());
                 return Err(RunError::Option { option, got, expected });
             }
-        }
-        if options.lookahead == 0 {
-            return Err(RunError::Option { option: "lookahead", got: 0, expected: "1 or more".into() });
         }
         if declared.kernels() != program.kernels().len() {
             let (kernels, declared) = (program.kernels().len(), declared.kernels());

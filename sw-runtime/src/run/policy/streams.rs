@@ -195,8 +195,8 @@ impl Run<'_> {
             let mut next = section.start;
             while next < section.end {
                 self.retire()?;
-                let end = section.end.min(next + lookahead);
-                lookahead = self.options.lookahead.min(2 * lookahead);
+                let end = section.end.min(next.saturating_add(lookahead));
+                lookahead = self.options.lookahead.min(lookahead.saturating_mul(2));
                 self.plan(&mut next, end, &mut chunk, meter)?;
                 if chunk.multi.is_empty() {
                     // No room: everything is marked, and something will end.

@@ -67,7 +67,7 @@ impl SoftwareDecider {
     }
 
     fn limit(&self, kernel: u32) -> bool {
-        self.window.oldest().is_some_and(|oldest| kernel - oldest > Self::SCHEDULED as u32)
+        self.window.oldest().is_some_and(|oldest| kernel.saturating_sub(oldest) > Self::SCHEDULED as u32)
     }
 }
 
