@@ -405,11 +405,6 @@ impl CudaDevice {
         Ok(device)
     }
 
-    /// The GPU's compute capability.
-    pub fn compute_capability(&self) -> (u32, u32) {
-        self.context.arch
-    }
-
     /// Whether the streams write marks by themselves; where they cannot, a kernel does, which costs more.
     pub fn streams_write_marks(&self) -> bool {
         self.writes_values

@@ -1,7 +1,7 @@
 //! The flat form of a rust-hdl block's ports, and its simulation with rust-hdl's own simulator.
 
 use crate::model::{CycleError, CycleModel};
-use crate::port::{CLOCK, Direction, Port, indexed};
+use crate::port::{Direction, Port, indexed};
 use rust_hdl::core::bitvec::BitVec;
 use rust_hdl::core::short_bit_vec::SHORT_BITS;
 use rust_hdl::prelude::{Bit, Bits, Block, Clock, In, Out, Signal, Synth};
@@ -198,9 +198,4 @@ impl<B: FlatPorts> CycleModel for RustHdlSim<B> {
         self.cycle += 1;
         Ok(())
     }
-}
-
-/// True where `ports` has a clock.
-pub fn is_clocked(ports: &[Port]) -> bool {
-    ports.iter().any(|p| p.name == CLOCK)
 }

@@ -11,7 +11,7 @@ use windlass_runtime::analysis::{
 };
 use windlass_runtime::graph::{DependencyGraph, Rule};
 use windlass_runtime::hazards::{depends, strict_algorithm1};
-use windlass_runtime::host::{Encoding, HazardRule, HostError, InputFifo, Packet, ScheduledList, Upstream};
+use windlass_runtime::host::{Encoding, HazardRule, HostError, Packet, ScheduledList, Upstream};
 use windlass_runtime::ktrace::{Event, Kernel, KernelType, Run, Segment, Trace};
 use windlass_runtime::window::{SoftwareWindow, WindowError};
 
@@ -184,22 +184,6 @@ proptest! {
         }
         prop_assert_eq!(list.len(), length.min(size));
     }
-}
-
-#[test]
-fn a_full_fifo_gives_the_item_back() {
-    let mut fifo = InputFifo::new(2).unwrap();
-    assert_eq!((fifo.push(1), fifo.push(2), fifo.push(3)), (Ok(()), Ok(()), Err(3)));
-    assert_eq!((fifo.front(), fifo.len(), fifo.is_full()), (Some(&1), 2, true));
-    assert_eq!(
-        (fifo.pop(), fifo.push(3), fifo.pop(), fifo.pop(), fifo.pop()),
-        (Some(1), Ok(()), Some(2), Some(3), None)
-    );
-    assert!(fifo.is_empty());
-    assert_eq!(
-        InputFifo::<u8>::new(0).unwrap_err().to_string(),
-        "an input FIFO of depth 0; choose at least 1"
-    );
 }
 
 fn sms(n: u32) -> NonZeroU32 {
