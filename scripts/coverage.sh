@@ -34,7 +34,9 @@ done
 for_cargo=("${options[@]:0:split}")
 for_tests=("${options[@]:split + 1}")
 cargo test "${for_cargo[@]}" --no-run --message-format=json >"$place/built.json"
-[[ " ${for_cargo[*]} " != *" --quiet "* ]] || for_tests+=(--quiet)
+# To the examples in the documentation, cargo says it itself.
+quiet=()
+[[ " ${for_cargo[*]} " != *" --quiet "* ]] || quiet=(--quiet)
 
 failed=
 running=0
@@ -45,7 +47,7 @@ wait_for_one() {
 run() { # folder, program: what it prints comes when it is done, so that two do not mix
   local log
   log=$(mktemp "$place/XXXXXX.log")
-  if (cd "$1" && "$2" "${for_tests[@]}") >"$log" 2>&1; then
+  if (cd "$1" && "$2" "${quiet[@]}" "${for_tests[@]}") >"$log" 2>&1; then
     printf '%s\n%s\n' "$(basename "$2")" "$(cat "$log")"
   else
     printf '%s FAILED\n%s\n' "$2" "$(cat "$log")" >&2
