@@ -1212,7 +1212,7 @@ fn run_says_what_is_possible() {
     fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);
     fails(&["run", "--graph-window", "3", "--policy", "serial"], 2, &["graph-window = 3", "4 to 512"]);
     fails(&["run", "--in-flight", "513", "--policy", "serial"], 2, &["in-flight = 513", "4 to 512"]);
-    fails(&["run", "--lookahead", "0", "--policy", "serial"], 2, &["lookahead = 0", "1 or more"]);
+    fails(&["run", "--lookahead", "0", "--policy", "serial"], 2, &["lookahead = 0", "choose 1 to 512"]);
     fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
     fails(&["run", "nowhere", "--policy", "serial"], 2, &["nowhere: No such file", "built in: brax"]);
     fails(&["run", "workloads", "--timeline", "t.json"], 2, &["--timeline", "one trace"]);
