@@ -140,6 +140,7 @@ mod tests {
                 smem: 0,
                 regs: None,
                 flops: 0,
+                traffic: None,
                 mnk: None,
                 reads: Vec::new(),
                 writes: (0..words as u64).map(|n| Segment { addr: 4096 + 8 * n, bytes: 4 }).collect(),
