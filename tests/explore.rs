@@ -230,7 +230,7 @@ fn what_fails_does_not_lose_the_rest() {
 fn a_real_exploration_with_area() {
     let out = directory();
     let path = out.path().to_string_lossy();
-    let output = windlass(&[
+    let common = [
         "explore",
         "--slots",
         "4,8",
@@ -246,10 +246,10 @@ fn a_real_exploration_with_area() {
         "behavioural",
         "--flow",
         "area",
-        "--json",
         "--out",
         &path,
-    ]);
+    ];
+    let output = windlass(&[&common[..], &["--json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
     let areas: Vec<f64> = (0..2).filter_map(|p| report["points"][p]["cost"]["area_um2"].as_f64()).collect();
@@ -264,27 +264,7 @@ fn a_real_exploration_with_area() {
     let csv = std::fs::read_to_string(out.path().join("points.csv")).unwrap_or_else(|e| panic!("{e}"));
     let ends: Vec<&str> = csv.lines().filter_map(|line| line.rsplit(',').next()).collect();
     assert_eq!(ends, ["library", "osu018_stdcells", "osu018_stdcells"]);
-    let text = windlass(&[
-        "explore",
-        "--slots",
-        "4,8",
-        "--window",
-        "matrix",
-        "--arbiter",
-        "single",
-        "--sms",
-        "8",
-        "--workloads",
-        "mix-fork",
-        "--dispatcher",
-        "behavioural",
-        "--flow",
-        "area",
-        "--keep",
-        "99.9",
-        "--out",
-        &path,
-    ]);
+    let text = windlass(&[&common[..], &["--keep", "99.9"]].concat());
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     let said = "Areas: estimate after synthesis, before layout: Yosys";
     assert!(
