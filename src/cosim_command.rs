@@ -279,9 +279,9 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         simulation.rule = HazardRule::StrictAlgorithm1;
     }
     for (option, is_given, policy) in [
-        ("software-slots", args.software_slots.is_some(), Policy::Streams),
-        ("streams", args.streams.is_some(), Policy::Streams),
-        ("poll-events", args.poll_events, Policy::Streams),
+        ("software-slots", args.software_slots.is_some(), Policy::StreamsAce),
+        ("streams", args.streams.is_some(), Policy::StreamsAce),
+        ("poll-events", args.poll_events, Policy::StreamsAce),
         ("fifo", args.fifo.is_some(), Policy::Window),
         ("driver-launch", args.driver_launch, Policy::Window),
         ("arbiter", !args.arbiter.is_empty(), Policy::Window),

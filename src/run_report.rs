@@ -228,7 +228,7 @@ impl Run {
         for measured in &mut self.policies {
             let policy = match measured.policy {
                 Policy::Serial => ModelPolicy::Serial,
-                Policy::StreamsAce => ModelPolicy::Streams,
+                Policy::StreamsAce => ModelPolicy::StreamsAce,
                 Policy::Graph => ModelPolicy::Graph,
                 // Their own plan is the prediction, by the same costs.
                 Policy::Streams | Policy::Pdl => {

@@ -204,7 +204,7 @@ impl CoSimulation {
             Policy::Queue => {
                 Box::new(SerialHost::queue(&self.profile, self.driver_launch, self.kernel_end()))
             }
-            Policy::Streams => {
+            Policy::StreamsAce => {
                 let option = |option, got| {
                     let checked = NonZeroUsize::new(got).filter(|got| got.get() <= MAX_STREAMS);
                     checked.ok_or(SimError::Option { option, got, remedy: "choose 1 to 1024" })

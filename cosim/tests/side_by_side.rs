@@ -122,7 +122,7 @@ fn a_wait_is_for_every_trace() {
         assert!(r.dispatched[2..].iter().all(|d| d >= before), "{:?}", r.policy);
         let overlap = r.dispatched[1] < r.completed[0];
         assert!(
-            overlap || [Policy::Serial, Policy::Queue, Policy::Streams].contains(&r.policy),
+            overlap || [Policy::Serial, Policy::Queue, Policy::StreamsAce].contains(&r.policy),
             "{:?}",
             r.policy
         );

@@ -33,8 +33,7 @@ pub enum Policy {
     /// A queue in hardware that takes packets as the window does and runs them in order: what `window` has to beat.
     Queue,
     /// ACE-SW: a window in host software over several CUDA streams.
-    #[serde(rename = "streams-ace")]
-    Streams,
+    StreamsAce,
     /// A CUDA graph, built for every run.
     Graph,
     /// A CUDA graph of an earlier step with the same kernels, launched again: what costs it nothing to be built.
@@ -47,15 +46,22 @@ pub enum Policy {
 
 impl Policy {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 7] =
-        [Self::Serial, Self::Queue, Self::Streams, Self::Graph, Self::GraphCached, Self::Window, Self::Ideal];
+    pub const ALL: [Self; 7] = [
+        Self::Serial,
+        Self::Queue,
+        Self::StreamsAce,
+        Self::Graph,
+        Self::GraphCached,
+        Self::Window,
+        Self::Ideal,
+    ];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serial => "serial",
             Self::Queue => "queue",
-            Self::Streams => "streams-ace",
+            Self::StreamsAce => "streams-ace",
             Self::Graph => "graph",
             Self::GraphCached => "graph-cached",
             Self::Window => "window",
