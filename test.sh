@@ -40,8 +40,8 @@ if [[ -n $long ]]; then
   # Rust-hdl's simulator runs for hours: what it simulates is worth its minutes in the compiler.
   tier "long tests" env WINDLASS_LONG=1 cargo test --config profile.release.package.windlass-catalog.opt-level=3 \
     --workspace --locked --release --test lockstep -- --nocapture
-  tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --nocapture
-  tier "long second forms" env WINDLASS_LONG=1 cargo test --locked --test semantics larger -- --nocapture
+  tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --include-ignored --nocapture
+  tier "long second forms" cargo test --locked --test semantics larger -- --ignored --nocapture
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture
 fi
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use windlass_cosim::profile::Profile;
 use windlass_cuda::{Calibration, CudaDevice, calibrate};
-use windlass_gen::new_file::save;
+use windlass_files::new_file::save;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::{ALL_SMS, Partitions};
-use windlass_cosim::policy::{Policy, Stream};
-use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunReport};
+use windlass_cosim::policy::{Policy, SimError, Stream};
+use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
-use windlass_gen::new_file::NewFile;
+use windlass_files::new_file::NewFile;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
@@ -369,7 +369,13 @@ fn run_all(
                 outcome = Outcome::Wrong;
                 continue;
             }
-            Err(error) => return Err(format!("{name}: {error}").into()),
+            Err(error) => {
+                let option = match &error {
+                    RunError::Simulation(SimError::Device(error)) => gpu::option(error),
+                    _ => "",
+                };
+                return Err(format!("{name}: {error}{option}").into());
+            }
         };
         if let Some((path, mut file)) = timeline {
             let mut out = BufWriter::new(&mut file);

@@ -4,7 +4,7 @@ use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
 use windlass_gen::prove;
-use windlass_gen::report::{PYOSYS_VERSION, Yosys, liberty};
+use windlass_gen::synth::{PYOSYS_VERSION, Yosys, liberty};
 use windlass_gen::tools::{TABLE, find};
 
 /// Arguments of `windlass doctor`.

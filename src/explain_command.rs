@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use windlass_gen::new_file::save;
+use windlass_files::new_file::save;
 use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
 
 /// Arguments of `windlass trace explain`.

@@ -14,9 +14,9 @@ use windlass_cosim::explore::{
 };
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
+use windlass_files::new_file::save;
 use windlass_gen::constraints::{Constraints, period};
-use windlass_gen::new_file::save;
-use windlass_gen::report::library;
+use windlass_gen::synth::library;
 use windlass_rtl::params::WindowKind;
 
 /// `--flow`.

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::options::distinct;
 use clap::Args;
 use std::time::Duration;
-use windlass_gen::report::fpga::{Family, FpgaOptions, FpgaReport, LIMIT, fpga};
+use windlass_gen::synth::fpga::{Family, FpgaOptions, FpgaReport, LIMIT, fpga};
 use windlass_rtl::port::Port;
 
 /// Options of the FPGA flow.

@@ -60,7 +60,8 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
     let constraints = constraints.files(args.library.as_deref())?;
-    let written = output::write_files(&output::files_with(&design, constraints), &args.out)?;
+    let written = output::write_files(&output::files_with(&design, constraints), &args.out)
+        .map_err(|e| format!("{e}; the option is --out"))?;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({

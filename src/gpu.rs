@@ -1,6 +1,7 @@
 //! Which device profile a command takes where `--gpu` does not say, and what a trace does not go with.
 
 use crate::Failure;
+use windlass_cosim::device::DeviceError;
 use windlass_cosim::profile::Profile;
 use windlass_runtime::analysis::memory_bytes;
 use windlass_runtime::ktrace::{Gpu, Trace};
@@ -16,6 +17,11 @@ pub fn profile(option: Option<&str>, first: Option<&Trace>) -> Result<Profile, F
         (None, Some(profile)) => profile,
         (None, None) => Profile::load(DEFAULT)?,
     })
+}
+
+/// What the remedy of an error is called here.
+pub fn option(error: &DeviceError) -> &'static str {
+    if matches!(error, DeviceError::DoesNotFit { .. }) { "; the option is --gpu" } else { "" }
 }
 
 /// SMs of the GPU that a trace names, as the trace or else its profile says.

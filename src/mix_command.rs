@@ -4,7 +4,7 @@ use crate::{Failure, Outcome};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
-use windlass_gen::new_file::save;
+use windlass_files::new_file::save;
 use windlass_runtime::ktrace::{Compression, Writer};
 use windlass_runtime::mix::{Mix, MixError, Shape};
 

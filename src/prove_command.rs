@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
-use windlass_gen::new_file;
+use windlass_files::new_file;
 use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, SolverKind, Trace, Verdict};
 
 /// Cycles in which [`BothWindows`] reaches every state that matters with 4 slots.

@@ -16,14 +16,15 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
 use windlass_gen::constraints::{Constraints, period};
 use windlass_gen::netlist::{ENERGY_LABEL, Gates};
-use windlass_gen::report::area::{AreaOptions, AreaReport, area};
-use windlass_gen::report::liberty::Library;
+use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Latency, MEASURED_ON, Parameter, Report, Speedup,
     Speedups, Spread,
 };
-use windlass_gen::report::synth::{SynthOptions, SynthReport, Variant, netlist, synth};
-use windlass_gen::report::{library, paper};
+use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
+use windlass_gen::synth::liberty::Library;
+use windlass_gen::synth::library;
+use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::{emit, output};
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
 

@@ -4,7 +4,7 @@ use crate::{Failure, Outcome, command_line};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use windlass_gen::new_file;
+use windlass_files::new_file;
 use windlass_gen::report::{Format, Report, baseline, figure, html, markdown_with_figures, render};
 
 /// `--format`.

@@ -13,15 +13,15 @@ use std::time::Duration;
 use windlass_cosim::decider::SchedulerDecider;
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
-use windlass_cosim::real;
+use windlass_cosim::real::{self, RealError};
 use windlass_cuda::CudaDevice;
-use windlass_gen::new_file::NewFile;
+use windlass_files::new_file::NewFile;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Overlap,
-    Policy, Program, Runner, SoftwareDecider, digest_of,
+    Policy, Program, ProgramError, Runner, SoftwareDecider, digest_of,
 };
 
 /// `--executor`.
@@ -227,6 +227,15 @@ fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failu
     })
 }
 
+/// What an error's remedy is called here.
+fn option(error: &RealError) -> &'static str {
+    match error {
+        RealError::Program(ProgramError::TooLarge { .. } | ProgramError::Scale) => "; the option is --scale",
+        RealError::Device(error) => gpu::option(error),
+        _ => "",
+    }
+}
+
 /// What the host's calls cost on the device that the profile is of; where nobody has measured it, parts of what is known.
 fn costs(profile: &Profile) -> Costs {
     let host = &profile.host;
@@ -334,8 +343,8 @@ impl All<'_> {
                 );
             }
             let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
-            let (program, estimates) =
-                real::program(&stream, self.profile, scale).map_err(|e| format!("{file}: {e}"))?;
+            let (program, estimates) = real::program(&stream, self.profile, scale)
+                .map_err(|e| format!("{file}: {e}{}", option(&e)))?;
             if scale > 1 {
                 eprintln!(
                     "note: {file}: memory divided by {scale}, overlaps kept: {:.1} of {:.1} MiB",

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use windlass_gen::new_file::save;
+use windlass_files::new_file::save;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
 use windlass_runtime::graph::StrictReport;
 use windlass_runtime::ktrace::Trace;

@@ -15,8 +15,9 @@ use windlass_cosim::policy::{SimError, Stream};
 use windlass_cosim::profile::{Profile, ProfileError};
 use windlass_cosim::wave::Wave;
 use windlass_gen::constraints::{ConstraintErrors, Constraints};
-use windlass_gen::report::liberty::{LibertyError, Library};
-use windlass_gen::report::{baseline, library};
+use windlass_gen::report::baseline;
+use windlass_gen::synth::liberty::{LibertyError, Library};
+use windlass_gen::synth::library;
 use windlass_rtl::params::{Encoding, ParamError};
 use windlass_runtime::explain::{History, Options, explain};
 use windlass_runtime::ktrace::Trace;
@@ -238,13 +239,13 @@ const ERRORS: [Errors; 14] = [
         without: &[("Margin", "a caller of the library: the option refuses it")],
     },
     Errors {
-        path: "windlass_gen::report::liberty::LibertyError",
-        source: include_str!("../gen/src/report/liberty.rs"),
+        path: "windlass_gen::synth::liberty::LibertyError",
+        source: include_str!("../gen/src/synth/liberty.rs"),
         without: &[("NotInstalled", "a machine without the default library")],
     },
     Errors {
-        path: "windlass_gen::report::library::LibraryError",
-        source: include_str!("../gen/src/report/library.rs"),
+        path: "windlass_gen::synth::library::LibraryError",
+        source: include_str!("../gen/src/synth/library.rs"),
         without: &[
             ("Liberty", WRAPS),
             ("NoCache", "a machine without a home"),

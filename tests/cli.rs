@@ -1205,7 +1205,7 @@ fn run_says_what_is_possible() {
         2,
         &["no policy `stream`", "streams-ace", "graph-cached", "all"],
     );
-    fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["--scale 0", "choose 1"]);
+    fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["a scale of 0: choose 1", "--scale"]);
     fails(&["run", "--repeats", "0"], 2, &["--repeats 0", "choose 1 or more"]);
     fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
     fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);

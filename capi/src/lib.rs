@@ -4,12 +4,12 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::io::Write as _;
 #[cfg(unix)]
 use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
+use windlass_files::new_file::save;
 use windlass_runtime::runtime::{
     Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Mode, Options, Policy,
     Registered, Runtime, Ticket,
@@ -600,8 +600,8 @@ pub unsafe extern "C" fn windlass_write_recording(
         // SAFETY: the caller's.
         if let Some(path) = unsafe { path(schedule, "schedule") }? {
             let refused = |e| Refusal(RESOURCES, format!("{}: {e}", path.display()));
-            let mut file = std::io::BufWriter::new(std::fs::File::create(path).map_err(refused)?);
-            recording.schedule.write(&mut file).and_then(|()| file.flush()).map_err(refused)?;
+            let mut text = Vec::new();
+            recording.schedule.write(&mut text).and_then(|()| save(path, text)).map_err(refused)?;
         }
         Ok(())
     })

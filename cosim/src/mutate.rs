@@ -24,7 +24,7 @@ use windlass_gen::output;
 use windlass_gen::parallel::parallel;
 use windlass_gen::prove::ProveError;
 use windlass_gen::prove::alike::Reachable;
-use windlass_gen::report::SynthesisError;
+use windlass_gen::synth::SynthesisError;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, RESET, Slot};
 

@@ -6,11 +6,12 @@ use sha2::{Digest, Sha256};
 use std::env::var_os;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::fmt;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use thiserror::Error;
+use windlass_files::cache;
+use windlass_files::new_file::save;
 
 /// The NVRTC that `scripts/setup.sh` fetches. It is one line there and one line here. A driver runs what an NVRTC of its own major version
 /// compiles, or of an older one; 550, the oldest, is of 12.
@@ -48,15 +49,6 @@ pub enum CompileError {
     },
 }
 
-/// Where compiled kernels are kept: below `$WINDLASS_CACHE`, else `$XDG_CACHE_HOME/windlass`, else `~/.cache/windlass`, as all that
-/// Windlass caches.
-fn cache_root() -> Option<PathBuf> {
-    let var = |name: &str| var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    var("WINDLASS_CACHE")
-        .or_else(|| Some(var("XDG_CACHE_HOME")?.join("windlass")))
-        .or_else(|| Some(var("HOME")?.join(".cache").join("windlass")))
-}
-
 /// Compiles CUDA C++ to a cubin for devices of one compute capability, such as `(9, 0)`. What was compiled before is read from the cache,
 /// whose key is everything that goes in: text, device, options and NVRTC's version.
 ///
@@ -70,7 +62,7 @@ pub fn compile(source: &str, arch: (u32, u32)) -> Result<Vec<u8>, CompileError> 
         key.update((part.len() as u64).to_le_bytes());
         key.update(part);
     }
-    let file = cache_root().map(|root| root.join("cubins").join(format!("{:x}", key.finalize())));
+    let file = cache::root().map(|root| root.join("cubins").join(format!("{:x}", key.finalize())));
     if let Some(cubin) = file.as_deref().and_then(read) {
         return Ok(cubin);
     }
@@ -101,11 +93,7 @@ fn read(file: &Path) -> Option<Vec<u8>> {
 fn write(file: &Path, cubin: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut part = tempfile::NamedTempFile::new_in(folder)?;
-    part.write_all(&Sha256::digest(cubin))?;
-    part.write_all(cubin)?;
-    part.persist(file)?;
-    Ok(())
+    save(file, [Sha256::digest(cubin).as_slice(), cubin].concat())
 }
 
 /// A program of NVRTC's, opaque.
@@ -208,7 +196,8 @@ impl Nvrtc {
             return Self::open(&chosen)
                 .map_err(|e| format!("WINDLASS_NVRTC={}: {e}", chosen.to_string_lossy()));
         }
-        let own = cache_root().map(|root| root.join(format!("nvrtc-{NVRTC_VERSION}")).join("libnvrtc.so.12"));
+        let own =
+            cache::root().map(|root| root.join(format!("nvrtc-{NVRTC_VERSION}")).join("libnvrtc.so.12"));
         let names = if cfg!(windows) {
             ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc.dll"]
         } else {

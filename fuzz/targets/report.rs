@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
-use windlass_gen::report::liberty::Library;
 use windlass_gen::report::{Format, baseline, figure, html, markdown_with_figures, render};
+use windlass_gen::synth::liberty::Library;
 
 fuzz_target!(|text: &str| {
     let path = Path::new("mine");

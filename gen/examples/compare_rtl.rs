@@ -10,8 +10,7 @@ use registered::registered;
 use std::path::Path;
 use std::process::ExitCode;
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::report::synth::Variant;
-use windlass_gen::report::{SynthOptions, library, synth};
+use windlass_gen::synth::{SynthOptions, Variant, library, synth};
 use windlass_gen::{emit, output};
 
 type Failure = Box<dyn std::error::Error>;
@@ -139,6 +138,6 @@ fn ours(spec: BlockSpec, goal_ns: f64) -> Result<Candidate, Failure> {
 }
 
 fn smallest_flip_flop(liberty: &Path) -> Result<f64, Failure> {
-    let library = windlass_gen::report::liberty::Library::load(liberty)?;
+    let library = windlass_gen::synth::liberty::Library::load(liberty)?;
     Ok(library.smallest_flip_flop().ok_or("the library has no flip-flop")?)
 }

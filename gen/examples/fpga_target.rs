@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::report::fpga::{Family, FpgaOptions, fpga, side_by_side, table};
+use windlass_gen::synth::fpga::{Family, FpgaOptions, fpga, side_by_side, table};
 use windlass_gen::{emit, output};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

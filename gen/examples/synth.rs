@@ -11,9 +11,8 @@
 mod registered;
 
 use registered::registered;
-use windlass_gen::report::liberty::Library;
-use windlass_gen::report::synth::Variant;
-use windlass_gen::report::{SynthOptions, library, synth};
+use windlass_gen::synth::liberty::Library;
+use windlass_gen::synth::{SynthOptions, Variant, library, synth};
 
 const USAGE: &str =
     "usage: synth [--quick] [--variants NAME,...] [--period NS] [--registered] LIBRARY TOP FILE...";

@@ -1,4 +1,4 @@
-//! Verilog emitter, file lists, metadata; the synthesis flow and its reports; the table of external tools.
+//! Verilog emitter, file lists, metadata; the synthesis flow; the report on what it and co-simulations measured; the table of external tools.
 //!
 //! ```
 //! use windlass_catalog::{BlockSpec, Request};
@@ -21,9 +21,9 @@ pub mod constraints;
 pub mod emit;
 pub mod mutate;
 pub mod netlist;
-pub mod new_file;
 pub mod output;
 pub mod parallel;
 pub mod prove;
 pub mod report;
+pub mod synth;
 pub mod tools;

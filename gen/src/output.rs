@@ -1,12 +1,12 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
 use crate::emit::{Design, Module};
-use crate::new_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use windlass_files::new_file;
 use windlass_rtl::port::Direction;
 
 /// Version of the JSON beside a design; it changes when a field changes its meaning or goes.
@@ -14,7 +14,7 @@ pub const METADATA_VERSION: u32 = 1;
 
 /// A file that could not be written.
 #[derive(Debug, Error)]
-#[error("{}: {source}; choose another directory with --out, or make this one writable", path.display())]
+#[error("{}: {source}; choose another directory, or make this one writable", path.display())]
 pub struct WriteError {
     /// The file or directory.
     pub path: PathBuf,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use windlass_catalog::{BLOCKS, BlockSpec, Request};
 use windlass_gen::constraints::{ConstraintErrors, Constraints, EMBEDDED, Problem};
-use windlass_gen::report::liberty;
+use windlass_gen::synth::liberty;
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
 use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
@@ -254,13 +254,13 @@ period_ns = { clk = 2 }
 }
 
 #[test]
-fn sta_reads_the_sdc_without_a_word() {
+fn sta_reads_the_sdc_and_the_xdc_without_a_word() {
     let sta = tools::find(Tool::OpenSta).expect("scripts/setup.sh installs OpenSTA");
     let yosys = tools::find(Tool::Yosys).expect("scripts/setup.sh installs Yosys");
     let library = liberty::default_path().expect("scripts/setup.sh installs the library");
     let library = library.display();
     let constraints = with(
-        "[[false_path]]\nfrom = [\"rst_ni\"]\nreason = \"held for many cycles\"\n[[multicycle_path]]\nto = [\"gnt_o\"]\nsetup = 2\nreason = \"so\"",
+        "[[false_path]]\nfrom = [\"rst_ni\"]\nreason = \"held for many cycles\"\n[[multicycle_path]]\nto = [\"gnt_o\"]\nsetup = 2\nreason = \"so\"\n[[fpga.xc7.pin]]\nport = \"rst_ni\"\nsites = [\"A1\"]",
     )
     .expect("no mistake");
     for name in ["find_first", "round_robin", "window_matrix", "sm_partitions"] {
@@ -272,6 +272,7 @@ fn sta_reads_the_sdc_without_a_word() {
             |name: &str, text: &str| std::fs::write(directory.path().join(name), text).expect("written");
         let resolved = constraints.resolve(name, &top.name, &top.ports).unwrap_or_else(|e| panic!("{e}"));
         write("top.sdc", &resolved.sdc(Some("osu018_stdcells")).unwrap_or_else(|e| panic!("{e}")));
+        write("top.xdc", &resolved.xdc());
         for (file, text) in output::verilog_files(&design) {
             write(&file, &text);
         }
@@ -300,9 +301,13 @@ fn sta_reads_the_sdc_without_a_word() {
         let bus = std::fs::read_to_string(directory.path().join("bus.v")).expect("Yosys wrote it");
         let concatenates =
             bus.lines().any(|line| line.trim_start().starts_with("assign") && line.contains('{'));
-        for netlist in ["bus.v", "split.v"].into_iter().skip(concatenates.into()) {
+        let netlists = ["bus.v", "split.v"].into_iter().skip(concatenates.into());
+        for (netlist, file) in netlists.flat_map(|n| [(n, "top.sdc"), (n, "top.xdc")]) {
+            // What XDC adds to SDC is `set_property`: OpenSTA looks for the ports, and there must be some.
+            let property =
+                "proc set_property {name value ports} { puts \"property $name of [llength $ports]\" }";
             let commands = format!(
-                "read_liberty {library}\nread_verilog {netlist}\nlink_design {}\nputs BEGIN\nread_sdc top.sdc\ncheck_setup -verbose\nputs END\nreport_checks -path_delay max\nreport_checks -path_delay min\n",
+                "{property}\nread_liberty {library}\nread_verilog {netlist}\nlink_design {}\nputs BEGIN\nread_sdc {file}\ncheck_setup -verbose\nputs END\nreport_checks -path_delay max\nreport_checks -path_delay min\n",
                 top.name
             );
             write("sta.tcl", &commands);
@@ -314,11 +319,21 @@ fn sta_reads_the_sdc_without_a_word() {
             let mut constant: Vec<String> =
                 ["busy_o", "ret_ready_0_o", "ret_ready_1_o"].map(String::from).into();
             constant.extend((3..8).map(|bit| format!("occupancy_o[{bit}]")));
-            let said: Vec<&str> = between.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let (properties, said): (Vec<&str>, Vec<&str>) = between
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .partition(|line| line.starts_with("property"));
+            let expected: &[&str] = if file == "top.xdc" && name != "find_first" {
+                &["property PACKAGE_PIN of 1", "property IOSTANDARD of 1"]
+            } else {
+                &[]
+            };
+            assert_eq!(properties, expected, "{name}, {netlist}: {between}");
             let odd =
                 |line: &&str| !constant.iter().any(|c| c == line) && !line.contains("unconstrained endpoint");
-            assert_eq!(said.into_iter().find(odd), None, "{name}, {netlist}: {between}");
-            assert!(after.contains("slack"), "{name}, {netlist}: {after}");
+            assert_eq!(said.into_iter().find(odd), None, "{name}, {netlist}, {file}: {between}");
+            assert!(after.contains("slack"), "{name}, {netlist}, {file}: {after}");
         }
     }
 }

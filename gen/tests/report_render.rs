@@ -1,13 +1,13 @@
 //! The report's three forms.
 
 use std::collections::BTreeMap;
-use windlass_gen::report::area::{Amount, AreaReport, ModuleArea};
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     Design, Format, Latency, Parameter, Report, Speedup, Speedups, Spread, render,
 };
-use windlass_gen::report::synth::{Sizing, SynthReport, VariantResult};
-use windlass_gen::report::timing::{ClassTiming, PathClass, PathEnd, TimingPath, TimingReport};
+use windlass_gen::synth::area::{Amount, AreaReport, ModuleArea};
+use windlass_gen::synth::timing::{ClassTiming, PathClass, PathEnd, TimingPath, TimingReport};
+use windlass_gen::synth::variants::{Sizing, SynthReport, VariantResult};
 
 fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
     let sequential_um2 = flip_flops as f64 * 96.0;

@@ -183,8 +183,9 @@ fn what_cannot_be_a_program_says_why() {
     assert!(error(0, &[Work::default()]).contains("choose 1"));
     assert!(error(1, &[]).contains("1 kernels and the work of 0"));
     let text = error(2, &[Work::default()]);
+    assert!(!text.contains("--"), "no command line is here: {text}");
     let needed: u64 =
-        text.split("--scale ").nth(1).and_then(|t| t.split(' ').next()?.parse().ok()).expect("a number");
+        text.split("a scale of ").nth(1).and_then(|t| t.split(' ').next()?.parse().ok()).expect("a number");
     assert!(needed > 2 && Program::new("t", &[&kernels], &[Work::default()], needed).is_ok(), "{text}");
 }
 

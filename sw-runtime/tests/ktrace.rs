@@ -592,6 +592,27 @@ fn the_writer_makes_files_that_load() {
 }
 
 #[test]
+fn a_file_that_is_not_written_to_its_end_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = read(body(&[KERNEL])).unwrap();
+    let mut bad = trace.clone();
+    let last = bad.runs[0].events[0].clone();
+    // Refused at its second kernel, which has the number of the first.
+    bad.runs[0].events.push(last);
+    for name in ["t.jsonl", "t.jsonl.zst"] {
+        let path = dir.path().join(name);
+        trace.save(&path).unwrap();
+        bad.save(&path).unwrap_err();
+        assert_eq!(Trace::load(&path).unwrap(), trace);
+        let mut writer = Writer::create(&path, &trace.header, Compression::Plain).unwrap();
+        writer.event(&trace.runs[0].events[0]).unwrap();
+        drop(writer);
+        assert_eq!(Trace::load(&path).unwrap(), trace);
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing else is left");
+}
+
+#[test]
 fn a_partition_is_kept_and_none_is_not_written() {
     let text = |kernel: &str| {
         let trace = read(body(&[kernel])).unwrap();

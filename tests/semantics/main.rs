@@ -54,13 +54,10 @@ fn every_block_is_its_second_form() {
     });
 }
 
-/// As large as they are used: `WINDLASS_LONG=1`.
+/// As large as they are used.
 #[test]
+#[ignore = "minutes; ./test.sh --long runs it"]
 fn larger_blocks_are_their_second_form() {
-    if !std::env::var("WINDLASS_LONG").is_ok_and(|v| v == "1") {
-        println!("not run: WINDLASS_LONG=1 asks for it");
-        return;
-    }
     let request = Request::default();
     same("front_end", request);
     same("front_end", Request { window: WindowKind::List, encoding: Encoding::Mask, ..request });

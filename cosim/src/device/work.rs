@@ -26,7 +26,7 @@ pub const RESOURCES: [&str; 5] = ["CTA slots", "warps", "threads", "registers", 
 pub enum DeviceError {
     /// A CTA does not fit on an empty SM.
     #[error(
-        "kernel {kernel} `{name}`: a CTA needs {needed} {resource}, an SM of {profile} has {available}; choose a larger GPU (--gpu) or a smaller block"
+        "kernel {kernel} `{name}`: a CTA needs {needed} {resource}, an SM of {profile} has {available}; choose a larger GPU or a smaller block"
     )]
     DoesNotFit {
         /// Position in the stream, from 0.

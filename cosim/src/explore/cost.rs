@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use windlass_gen::constraints::{Constraints, Sdc};
-use windlass_gen::report::synth::Variant;
-use windlass_gen::report::{AreaOptions, SynthOptions, SynthesisError, Yosys, area, synth};
+use windlass_gen::synth::{AreaOptions, SynthOptions, SynthesisError, Variant, Yosys, area, synth};
 use windlass_gen::tools::{self, Tool, ToolError};
 
 /// How much work synthesis is.

@@ -6,17 +6,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
+use windlass_files::new_file;
 use windlass_gen::cache::hex;
 
 /// Part of every key: goes up when a stored result comes to mean something else.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The folder of finished pieces.
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
+    /// SHA-256 of the running program: whatever changed in the device model, the blocks or the flow is in it.
+    program: String,
 }
 
 /// What a file holds: the inputs, for people and to be sure, and the result.
@@ -30,14 +32,17 @@ impl Store {
     /// Makes the folder.
     pub fn new(root: PathBuf) -> Result<Self, ExploreError> {
         fs::create_dir_all(&root).map_err(|source| ExploreError::Io { path: root.clone(), source })?;
-        Ok(Self { root })
+        let program = std::env::current_exe()
+            .and_then(fs::read)
+            .map_err(|source| ExploreError::Io { path: "the running program".into(), source })?;
+        Ok(Self { root, program: hex(&Sha256::digest(&program)) })
     }
 
     /// `inputs` with what every result depends on.
-    pub fn inputs(kind: &str, mut inputs: Value) -> Value {
+    pub fn inputs(&self, kind: &str, mut inputs: Value) -> Value {
         inputs["kind"] = kind.into();
         inputs["format"] = FORMAT.into();
-        inputs["windlass"] = env!("CARGO_PKG_VERSION").into();
+        inputs["program"] = self.program.as_str().into();
         inputs
     }
 
@@ -57,11 +62,9 @@ impl Store {
     pub fn save<T: Serialize>(&self, inputs: &Value, result: &T) -> Result<(), ExploreError> {
         let path = self.path(inputs);
         let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(&self.root)?;
-            serde_json::to_writer_pretty(&mut file, &Entry { inputs: inputs.clone(), result })?;
-            file.write_all(b"\n")?;
-            file.persist(&path).map_err(|e| e.error)?;
-            Ok(())
+            let mut text = serde_json::to_vec_pretty(&Entry { inputs: inputs.clone(), result })?;
+            text.push(b'\n');
+            new_file::save(&path, text)
         };
         write().map_err(|source| ExploreError::Io { path: path.clone(), source })
     }
@@ -76,11 +79,13 @@ mod tests {
     fn what_is_kept_comes_back_unless_damaged() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::new(directory.path().join("points")).unwrap();
-        let inputs = Store::inputs("run", json!({"slots": 8}));
+        let inputs = store.inputs("run", json!({"slots": 8}));
         assert_eq!(store.load::<u32>(&inputs), None);
         store.save(&inputs, &7u32).unwrap();
         assert_eq!(store.load::<u32>(&inputs), Some(7));
-        assert_eq!(store.load::<u32>(&Store::inputs("run", json!({"slots": 16}))), None);
+        assert_eq!(store.load::<u32>(&store.inputs("run", json!({"slots": 16}))), None);
+        let other_build = Store { root: store.root.clone(), program: "another".into() };
+        assert_eq!(other_build.load::<u32>(&other_build.inputs("run", json!({"slots": 8}))), None);
         let path = store.path(&inputs);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() / 2]).unwrap();

@@ -19,7 +19,7 @@ use std::time::Duration;
 use windlass_catalog::BlockSpec;
 use windlass_gen::cache::hex;
 use windlass_gen::constraints::Sdc;
-use windlass_gen::report::liberty::Library;
+use windlass_gen::synth::liberty::Library;
 use windlass_gen::{emit, output};
 use windlass_rtl::params::FrontEndParams;
 
@@ -161,7 +161,7 @@ pub fn explore(
                             "top": ready.top, "verilog": ready.sha256, "library": library,
                             "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns, "tools": tools.versions,
                         });
-                        let (result, kept) = keep(&store, Store::inputs("cost", inputs), broken, || {
+                        let (result, kept) = keep(&store, store.inputs("cost", inputs), broken, || {
                             cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools)
                                 .map_err(Trouble::new)
                         })?;
@@ -170,7 +170,7 @@ pub fn explore(
                     }
                     Piece::Run(_, workload) => {
                         let inputs = run_inputs(exploration, ready, workload);
-                        let (result, kept) = keep(&store, Store::inputs("run", inputs), broken, || {
+                        let (result, kept) = keep(&store, store.inputs("run", inputs), broken, || {
                             run(exploration, ready, workload)
                         })?;
                         lock().results.runs.insert((design, workload), result);

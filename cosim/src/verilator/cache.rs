@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
+use windlass_files::new_file::save;
 use windlass_gen::cache::hex;
 use windlass_gen::tools::{self, Found, Tool, ToolError};
 
@@ -174,10 +175,7 @@ impl Cache {
     /// The note is a convenience: where it cannot be written, the version is asked for again next time.
     fn write_whole(&self, file: &Path, seen: &BTreeMap<String, ToolRecord>) -> io::Result<()> {
         fs::create_dir_all(&self.root)?;
-        let new = tempfile::NamedTempFile::new_in(&self.root)?;
-        serde_json::to_writer_pretty(&new, seen)?;
-        new.persist(file)?;
-        Ok(())
+        save(file, serde_json::to_vec_pretty(seen)?)
     }
 }
 

@@ -30,7 +30,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
-use windlass_gen::new_file::NewFile;
+use windlass_files::new_file::NewFile;
 use windlass_gen::tools::ToolError;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port};

@@ -23,7 +23,7 @@ mod read;
 mod write;
 
 use names::{matches, near};
-pub use read::period;
+pub use read::{PeriodError, period};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -348,8 +348,8 @@ impl Constraints {
     /// The same with one period for every clock, whatever the library or the FPGA.
     ///
     /// # Errors
-    /// A period out of the range of those in a file, as a text.
-    pub fn with_period(mut self, period_ns: f64) -> Result<Self, String> {
+    /// A period out of the range of those in a file.
+    pub fn with_period(mut self, period_ns: f64) -> Result<Self, PeriodError> {
         read::check_period(period_ns)?;
         self.clocks.iter_mut().for_each(|clock| clock.period_ns = period_ns);
         self.libraries.values_mut().for_each(|library| library.period_ns.clear());

@@ -7,6 +7,7 @@ use super::{
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
+use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use windlass_catalog::BLOCKS;
@@ -487,14 +488,28 @@ fn in_range(range: &Range<f64>) -> String {
     format!("a number from {} to less than {}", range.start, range.end)
 }
 
+/// A clock period, in ns, that no clock can have.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum PeriodError {
+    /// A text that is no number.
+    #[error("choose {} ns", in_range(&PERIOD))]
+    NoNumber,
+    /// A number out of the range.
+    #[error("{got}: choose {} ns", in_range(&PERIOD))]
+    Range {
+        /// The number.
+        got: f64,
+    },
+}
+
 /// A clock period in ns as a text, in the range of those in a file.
-pub fn period(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| format!("choose {} ns", in_range(&PERIOD))).and_then(check_period)
+pub fn period(text: &str) -> Result<f64, PeriodError> {
+    text.parse().map_err(|_| PeriodError::NoNumber).and_then(check_period)
 }
 
 /// The same of a number.
-pub(super) fn check_period(ns: f64) -> Result<f64, String> {
-    if PERIOD.contains(&ns) { Ok(ns) } else { Err(format!("{ns}: choose {} ns", in_range(&PERIOD))) }
+pub(super) fn check_period(got: f64) -> Result<f64, PeriodError> {
+    if PERIOD.contains(&got) { Ok(got) } else { Err(PeriodError::Range { got }) }
 }
 
 const PERIOD: Range<f64> = 0.001..1e6;

@@ -2,6 +2,56 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
+use thiserror::Error;
+
+/// A text that is no netlist: something else wrote it, or it was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "line {line} of the AIGER netlist: {problem}; write it with Yosys' `aigmap; write_aiger -ascii -symbols`"
+)]
+pub struct AigerError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub problem: AigerProblem,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AigerProblem {
+    /// The first line is not that of the ASCII form.
+    #[error("`{header}` is no header, which is `aag` and five numbers")]
+    Header {
+        /// The line.
+        header: String,
+    },
+    /// The header announces what is not there.
+    #[error("there is not as much in the file as `{header}` says")]
+    Counts {
+        /// The line.
+        header: String,
+    },
+    /// Too few numbers, or a literal beyond those that the header announces.
+    #[error("`{text}` has too few numbers, or one that is out of range")]
+    Numbers {
+        /// The line.
+        text: String,
+    },
+    /// Variables do not come one after the other.
+    #[error("{what} {got} is out of order")]
+    Order {
+        /// Of what.
+        what: &'static str,
+        /// The literal.
+        got: u32,
+    },
+    /// A gate's operand is not before it.
+    #[error("gate {gate} is used before it is there")]
+    Early {
+        /// The gate's literal.
+        gate: u32,
+    },
+}
 
 /// A netlist. A literal is twice a variable, plus 1 where it is inverted; variable 0 is constant false, inputs follow, then latches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +70,8 @@ pub struct Aiger {
 
 impl Aiger {
     /// Reads the ASCII form.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, AigerError> {
+        let wrong = |line, problem| AigerError { line, problem };
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default();
         let counts: Vec<usize> = header
@@ -30,18 +81,25 @@ impl Aiger {
             .filter_map(|n| n.parse().ok())
             .collect();
         let [most, inputs, latches, outputs, gates] = counts[..] else {
-            return Err(format!("no AIGER netlist: `{header}`"));
+            return Err(wrong(1, AigerProblem::Header { header: header.into() }));
         };
         // Nothing is made for lines that are not there.
         let announced = [inputs, latches, outputs, gates].into_iter().try_fold(0, usize::checked_add);
         if announced.is_none_or(|lines| lines >= text.lines().count()) || most != inputs + latches + gates {
-            return Err(format!("AIGER: other numbers than `{header}` says"));
+            return Err(wrong(1, AigerProblem::Counts { header: header.into() }));
         }
-        let mut numbers = |least: usize| -> Result<Vec<u32>, String> {
-            let line = lines.next().unwrap_or_default();
-            let numbers: Vec<u32> = line.split(' ').filter_map(|n| n.parse().ok()).collect();
+        // The number of the line, and the numbers in it.
+        let mut line = 1;
+        let mut numbers = |least: usize| -> Result<(usize, Vec<u32>), AigerError> {
+            line += 1;
+            let text = lines.next().unwrap_or_default();
+            let numbers: Vec<u32> = text.split(' ').filter_map(|n| n.parse().ok()).collect();
             let in_range = numbers.iter().all(|n| *n as usize / 2 <= most);
-            if numbers.len() >= least && in_range { Ok(numbers) } else { Err(format!("AIGER: `{line}`")) }
+            if numbers.len() >= least && in_range {
+                Ok((line, numbers))
+            } else {
+                Err(wrong(line, AigerProblem::Numbers { text: text.into() }))
+            }
         };
         let mut netlist = Self {
             inputs: vec![String::new(); inputs],
@@ -50,31 +108,32 @@ impl Aiger {
             outputs: vec![],
             gates: vec![],
         };
-        let expect = |what: &str, got: u32, index: usize| {
+        let expect = |line, what, got: u32, index: usize| {
             if got as usize == 2 * index {
                 Ok(())
             } else {
-                Err(format!("AIGER: {what} {got} is out of order"))
+                Err(wrong(line, AigerProblem::Order { what, got }))
             }
         };
         for i in 0..inputs {
-            expect("input", numbers(1)?[0], i + 1)?;
+            let (line, input) = numbers(1)?;
+            expect(line, "input", input[0], i + 1)?;
         }
         for i in 0..latches {
-            let latch = numbers(2)?;
-            expect("latch", latch[0], inputs + i + 1)?;
+            let (line, latch) = numbers(2)?;
+            expect(line, "latch", latch[0], inputs + i + 1)?;
             // 0 is not written; a latch that starts with itself starts with anything.
             let start = latch.get(2).copied().unwrap_or(0);
             netlist.latches.push((latch[1], (start < 2).then_some(start)));
         }
         for _ in 0..outputs {
-            netlist.outputs.push(numbers(1)?[0]);
+            netlist.outputs.push(numbers(1)?.1[0]);
         }
         for i in 0..gates {
-            let gate = numbers(3)?;
-            expect("gate", gate[0], inputs + latches + i + 1)?;
+            let (line, gate) = numbers(3)?;
+            expect(line, "gate", gate[0], inputs + latches + i + 1)?;
             if gate[1].max(gate[2]) >= gate[0] {
-                return Err(format!("AIGER: gate {} is used before it is there", gate[0]));
+                return Err(wrong(line, AigerProblem::Early { gate: gate[0] }));
             }
             netlist.gates.push([gate[1], gate[2]]);
         }
@@ -194,6 +253,7 @@ fn bit_of(port: &str, name: &str) -> Option<u32> {
 
 /// Two netlists beside each other; all latches start at 0.
 #[derive(Clone, Debug)]
+#[must_use = "it is the question, and answers nothing by itself"]
 pub struct Miter {
     /// Names of the design's inputs. As many inputs follow as a copy has latches.
     pub inputs: Vec<String>,
@@ -304,6 +364,13 @@ mod tests {
         ] {
             assert!(Aiger::parse(bad).is_err(), "{bad}");
         }
+        let error = Aiger::parse("aag 2 1 0 1 1\n2\n4\n4 4 2\n").unwrap_err();
+        assert_eq!(error, AigerError { line: 4, problem: AigerProblem::Early { gate: 4 } });
+        let error = Aiger::parse("aag 1 1 0 1 0\n2\n9\n").unwrap_err().to_string();
+        assert!(
+            error.contains("line 3") && error.contains("`9`") && error.contains("write_aiger"),
+            "{error}"
+        );
     }
 
     #[test]

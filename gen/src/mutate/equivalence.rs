@@ -2,7 +2,7 @@
 
 use super::rules::{LEGAL, NEAR};
 use super::{Mutants, SELECT};
-use crate::report::flow::{self, SynthesisError, Workplace, Yosys};
+use crate::synth::flow::{self, SynthesisError, Workplace, Yosys};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +29,7 @@ pub enum Given {
 
 /// What ABC found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub enum Verdict {
     /// No inputs whatever show a difference after the first cycle, in which reset is low. Registers without reset start with any
     /// value, but with the same in both.

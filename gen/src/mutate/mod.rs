@@ -6,7 +6,7 @@ pub mod aiger;
 pub mod equivalence;
 pub mod rules;
 
-use crate::report::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
+use crate::synth::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
 use aiger::Aiger;
 use rules::{LEGAL, NEAR, Rules};
 use serde::Serialize;
@@ -137,7 +137,7 @@ pub fn mutants(
         .lines()
         .map(|line| mutant(line).ok_or_else(|| wrong(format!("the list of mutants: `{line}`"))))
         .collect::<Result<Vec<_>, _>>()?;
-    let aiger = Aiger::parse(&read("mutants.aag")).map_err(wrong)?;
+    let aiger = Aiger::parse(&read("mutants.aag")).map_err(|error| wrong(error.to_string()))?;
     let mut ports = ports.to_vec();
     for (name, direction, width) in [
         (SELECT, Direction::Input, select_width + 1),

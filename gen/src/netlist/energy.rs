@@ -10,7 +10,7 @@
 use super::graph::{Netlist, NetlistError};
 use super::library::{EDGES, Energy, Kind, TimingLibrary, table};
 use super::timing::{Boundary, Timing, levelize};
-use crate::report::liberty::evaluate;
+use crate::synth::liberty::evaluate;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! A flat netlist of library cells, from Yosys's JSON and back.
 
 use super::library::TimingLibrary;
-use crate::report::liberty::LibertyError;
-use crate::report::synth::REGISTER;
+use crate::synth::liberty::LibertyError;
+use crate::synth::variants::REGISTER;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Delays of a cell library: Liberty's tables over input slew and output load.
 
-use crate::report::liberty::{Group, LibertyError, evaluate, parse_groups};
+use crate::synth::liberty::{Group, LibertyError, evaluate, parse_groups};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use windlass_catalog::BlockSpec;
 
 /// A design with all its mutants, of which is known what it can reach.
+#[derive(Debug)]
 pub struct Reachable {
     solver: Installed,
     limit: Duration,
@@ -83,6 +84,7 @@ impl Reachable {
 }
 
 /// The question about a mutant.
+#[derive(Debug)]
 struct Question {
     /// What is taken for granted.
     given: String,

@@ -25,8 +25,8 @@ pub use trace::Trace;
 use crate::emit::{self, EmitErrors};
 use crate::mutate::Mutants;
 use crate::output;
-use crate::report::flow::{self, Workplace};
-use crate::report::{SynthesisError, Yosys};
+use crate::synth::flow::{self, Workplace};
+use crate::synth::{SynthesisError, Yosys};
 use crate::tools::{self, ToolError};
 use bench::Bench;
 use serde::Serialize;
@@ -186,6 +186,7 @@ pub struct PropertyResult {
 
 /// What was shown of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[must_use = "it says whether the properties hold"]
 pub struct ProofReport {
     /// See [`FORMAT_VERSION`].
     pub format_version: u32,

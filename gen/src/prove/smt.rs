@@ -217,6 +217,7 @@ impl Drop for Solver {
 }
 
 /// A design as Yosys' `write_smt2 -wires` writes it: functions of a state, and a transition.
+#[derive(Debug)]
 pub(super) struct Model {
     /// The text.
     pub text: String,

@@ -1,10 +1,10 @@
 //! Two reports compared: did area, clock, energy, FPGA fit, latency or speed-up get worse by more than a margin?
 
-use super::area::AreaReport;
 use super::render::{
     Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, FpgaOutcome, Latency, MEASURED_ON, Report, Speedups,
 };
-use super::synth::SynthReport;
+use crate::synth::area::AreaReport;
+use crate::synth::variants::SynthReport;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -108,6 +108,7 @@ pub struct Change {
 
 /// A report against an older one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[must_use = "it says whether anything got worse"]
 pub struct Changes {
     /// Version of Windlass that made the older one.
     pub windlass: String,
@@ -147,12 +148,20 @@ impl Changes {
     }
 }
 
+/// A text that is no margin.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{text}` is not a margin: a number of percent that is not negative is, as `5%`")]
+pub struct MarginError {
+    /// The text.
+    pub text: String,
+}
+
 /// A margin such as `5%` or `2.5`, in percent.
-pub fn margin(text: &str) -> Result<f64, String> {
+pub fn margin(text: &str) -> Result<f64, MarginError> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err(format!("`{text}` is not a margin: a number of percent that is not negative is, as `5%`")),
+        _ => Err(MarginError { text: text.into() }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bars, dots and lines as SVG, drawn directly. What they show is [`super::figure`]'s.
 
-use super::area::round4;
+use crate::synth::area::round4;
 use std::fmt::Write as _;
 
 /// Width of every figure in its own units.

@@ -3,13 +3,13 @@
 //! Every figure is 340 units wide and is meant for a column of 8.5 cm, so that a font of 10 units is one of 7 points. Fills differ in
 //! lightness and in pattern, marks in shape, so that nothing is lost in grey. Each figure comes with its numbers as CSV.
 
-use super::area::{AreaReport, ModuleArea, round4};
 pub use super::chart::escape;
 use super::chart::{
     Anchor, BOLD, Bar, Bars, DASHES, FAINT, Fill, Group, INK, MARKS, Mark, Point, STROKES, Scatter, Svg,
     WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text,
 };
 use super::render::{Design, Report, Speedup, Speedups};
+use crate::synth::area::{AreaReport, ModuleArea, round4};
 use std::fmt::Write as _;
 
 /// Workloads in one figure of bars; more of them make more figures.

@@ -4,7 +4,7 @@
 //! window when one retires. The kilobyte is an estimate by its authors, not a synthesis result, and there is no area in µm².
 //! Its size follows from the organisation: each of N slots keeps the ids of up to N-1 upstream kernels, 8 bits each.
 
-use super::area::{Amount, AreaReport, round4};
+use crate::synth::area::{Amount, AreaReport, round4};
 use serde::{Deserialize, Serialize};
 
 /// Where the figures come from.

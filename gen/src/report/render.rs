@@ -1,12 +1,13 @@
 //! One report, four forms: text for a terminal, JSON for programs, Markdown for documents, HTML ([`super::html`]) for reading and
 //! printing. The same report gives the same bytes.
 
-use super::area::AreaReport;
 use super::baseline::{self, Changes};
 use super::figure::{self, Figure, Place};
 use super::paper::{self, Comparison};
-use super::synth::{SynthReport, VariantResult};
-use super::timing::{TIMING_LABEL, TimingReport};
+use crate::synth::area::AreaReport;
+use crate::synth::fpga::{FpgaReport, Placement, one_line};
+use crate::synth::timing::{TIMING_LABEL, TimingReport};
+use crate::synth::variants::{SynthReport, VariantResult};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -248,6 +249,49 @@ impl Fpga {
             _ if self.runs > 0 => FpgaOutcome::Placed,
             _ => FpgaOutcome::NotRun,
         })
+    }
+}
+
+impl From<&FpgaReport> for Fpga {
+    fn from(report: &FpgaReport) -> Self {
+        let mut row = Self {
+            part: report.part.clone(),
+            tool: report.tool.clone(),
+            luts: report.luts,
+            flip_flops: report.flip_flops,
+            block_rams: report.block_rams,
+            carries: report.carries,
+            ..Self::default()
+        };
+        match &report.placement {
+            Placement::Placed { tool, logic_cells, available, runs, .. } => {
+                row.outcome = Some(FpgaOutcome::Placed);
+                row.tool = format!("{}, {tool}", report.tool);
+                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
+                row.runs = runs.len() as u64;
+                if let Some((slowest, fastest)) = report.placement.fmax_mhz() {
+                    (row.slowest_mhz, row.fastest_mhz) = (Some(slowest), Some(fastest));
+                }
+            }
+            Placement::TooLarge { tool, logic_cells, available, reason } => {
+                row.outcome = Some(FpgaOutcome::TooLarge);
+                row.tool = format!("{}, {tool}", report.tool);
+                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
+                row.remark = format!("does not fit: {reason}");
+            }
+            Placement::Unrouted { tool, logic_cells, available, reason } => {
+                row.outcome = Some(FpgaOutcome::Unrouted);
+                row.tool = format!("{}, {tool}", report.tool);
+                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
+                row.remark = format!("not routed: {reason}");
+            }
+            // How to install a tool has lines of its own, which a cell of a table has not.
+            Placement::NotRun { reason } => {
+                row.outcome = Some(FpgaOutcome::NotRun);
+                row.remark = one_line(reason);
+            }
+        }
+        row
     }
 }
 
@@ -619,7 +663,7 @@ fn variant_table(synthesis: &SynthReport) -> Table {
     let header = ["script", "cells", "flip-flops", "µm²", "GE", "period ns", "MHz", ""];
     let mut table = Table::new(&header, true);
     for r in &synthesis.results {
-        let of = |f: &dyn Fn(&super::area::Amount) -> String| r.total.as_ref().map_or(NONE.into(), f);
+        let of = |f: &dyn Fn(&crate::synth::area::Amount) -> String| r.total.as_ref().map_or(NONE.into(), f);
         let mut remark: Vec<&str> = Vec::new();
         if r.name == synthesis.fastest {
             remark.push("fastest");

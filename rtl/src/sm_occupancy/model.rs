@@ -20,7 +20,7 @@ pub(crate) const MAX_LANES: usize = 64;
 pub struct Free {
     /// A CTA has ended.
     pub valid: bool,
-    /// Its SM.
+    /// Its SM, one that is there, as the page asks. With another the model goes on, but what it says need not be what the hardware does.
     pub sm: u8,
     /// What it had.
     pub needs: CtaNeeds,
@@ -282,7 +282,7 @@ impl OccupancyModel {
             if let Some(Kept { lane, cta }) = kept[at_u]
                 && charged & one_hot(lane) == 0
             {
-                // An SM that there is not gets nothing back.
+                // An SM that there is not gets nothing back. The page forbids it; hardware does not look.
                 if let Some(free) = free.get_mut(lane) {
                     free.give_back(cta);
                 }
@@ -645,7 +645,7 @@ mod tests {
         assert_eq!(array.free[0][0].0, Amounts::of_empty(SmLimits::H100).0 - Amounts::of_cta(CTA).0);
     }
 
-    /// SM 255 would be in lane 87.
+    /// Forbidden, and no crash. SM 255 would be in lane 87.
     #[test]
     fn a_completion_of_an_sm_that_there_is_not_changes_nothing() {
         for sms in [12, 192] {

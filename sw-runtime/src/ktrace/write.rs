@@ -6,9 +6,9 @@ use super::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use windlass_files::new_file::NewFile;
 
 /// How a trace is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,8 +124,8 @@ impl<'a> From<&'a Kernel> for Line<'a> {
     }
 }
 
-impl Writer<BufWriter<File>> {
-    /// Creates `path`, or overwrites it, and writes the header.
+impl Writer<BufWriter<NewFile>> {
+    /// Begins the file `path`, and writes the header. [`Writer::keep`] must end it: until then, what was there before is still there.
     ///
     /// # Errors
     /// As [`Writer::new`].
@@ -136,24 +136,35 @@ impl Writer<BufWriter<File>> {
     ) -> Result<Self, KtraceError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        match File::create(path) {
+        match NewFile::create(path) {
             Ok(file) => Self::new(BufWriter::new(file), name, header, compression),
             Err(e) => Err(KtraceError { file: name, line: 0, field: None, problem: Problem::Io(e) }),
         }
     }
+
+    /// Ends the stream, and puts the file under its name.
+    ///
+    /// # Errors
+    /// Where the file cannot be written; what was there before still is.
+    pub fn keep(self) -> Result<(), KtraceError> {
+        let (file, line) = (self.file.clone(), self.line);
+        let output = self.finish()?;
+        let kept = output.into_inner().map_err(io::IntoInnerError::into_error).and_then(NewFile::keep);
+        kept.map_err(|e| KtraceError { file, line, field: None, problem: Problem::Io(e) })
+    }
 }
 
 impl Trace {
-    /// Writes it to a file, which is overwritten where it is there; compressed where the name ends in `.zst`.
+    /// Writes it to a file, in place of what is there; compressed where the name ends in `.zst`.
     ///
     /// # Errors
-    /// As [`Writer::event`].
+    /// As [`Writer::event`]; what was there before still is.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), KtraceError> {
         let zstd = path.as_ref().extension().is_some_and(|ending| ending == "zst");
         let compression = if zstd { Compression::Zstd } else { Compression::Plain };
         let mut writer = Writer::create(path, &self.header, compression)?;
         writer.trace(self)?;
-        writer.finish().map(|_| ())
+        writer.keep()
     }
 }
 

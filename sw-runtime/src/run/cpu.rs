@@ -77,10 +77,9 @@ impl CpuDevice {
     /// [`DeviceError::OutOfMemory`], [`DeviceError::Call`] where there are no threads to be had, or too many are asked for.
     pub fn new(program: Arc<Program>, options: CpuOptions) -> Result<Self, DeviceError> {
         let device = "cpu".to_string();
-        for (call, got, max) in [
-            ("--threads", options.threads, MAX_THREADS),
-            ("--streams", options.streams as usize, MAX_STREAMS),
-        ] {
+        for (call, got, max) in
+            [("threads", options.threads, MAX_THREADS), ("streams", options.streams as usize, MAX_STREAMS)]
+        {
             if got > max {
                 let reason = format!("{got} are too many, choose at most {max}");
                 return Err(DeviceError::Call { device, call, reason });

@@ -14,7 +14,9 @@ pub enum DeviceError {
         reason: String,
     },
     /// Too little memory.
-    #[error("out of memory on {device}: {bytes} bytes for {what} ({reason}); shrink the stream with --scale")]
+    #[error(
+        "out of memory on {device}: {bytes} bytes for {what} ({reason}); make the program with a larger scale"
+    )]
     OutOfMemory {
         /// The device.
         device: String,
@@ -49,7 +51,7 @@ pub enum DeviceError {
     },
     /// Nothing has ended for too long.
     #[error(
-        "{device}: nothing has ended for {waited:?} while {suspects} were in flight; a kernel hangs, or --timeout is too short"
+        "{device}: nothing has ended for {waited:?} while {suspects} were in flight; a kernel hangs, or the timeout is too short"
     )]
     Timeout {
         /// The device.

@@ -17,7 +17,7 @@ const MAX_CTAS: u64 = i32::MAX as u64;
 pub enum ProgramError {
     /// The image is too large.
     #[error(
-        "the stream's memory is {words} words of 4 bytes, at most 2^32 can be had; shrink it with --scale {needed} or more"
+        "the stream's memory is {words} words of 4 bytes, at most 2^32 can be had; divide it by a scale of {needed} or more"
     )]
     TooLarge {
         /// Words that it would take.
@@ -26,7 +26,7 @@ pub enum ProgramError {
         needed: u64,
     },
     /// A divisor of 0.
-    #[error("--scale 0: choose 1 (as it is) or more")]
+    #[error("a scale of 0: choose 1 (as it is) or more")]
     Scale,
     /// The grid is beyond what is run.
     #[error("kernel {kernel} `{name}`: {ctas} CTAs, at most {MAX_CTAS} are run; check its `grid`")]

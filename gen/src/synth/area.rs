@@ -110,7 +110,7 @@ impl Amount {
     }
 }
 
-pub(super) fn round4(value: f64) -> f64 {
+pub(crate) fn round4(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
@@ -389,7 +389,7 @@ fn walk<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::liberty::Cell;
+    use crate::synth::liberty::Cell;
 
     fn counts(rows: &[(&str, &[(&str, u64)])]) -> Counts {
         rows.iter()

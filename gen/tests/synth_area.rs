@@ -1,9 +1,9 @@
 //! Area of a small hierarchical design, with the Yosys and the library that `scripts/setup.sh` installs.
 
 use std::path::{Path, PathBuf};
-use windlass_gen::report::area::{AreaOptions, AreaReport, ModuleArea, area};
-use windlass_gen::report::liberty::{self, LibertyError};
-use windlass_gen::report::{SynthesisError, Yosys};
+use windlass_gen::synth::area::{AreaOptions, AreaReport, ModuleArea, area};
+use windlass_gen::synth::liberty::{self, LibertyError};
+use windlass_gen::synth::{SynthesisError, Yosys};
 
 const COUNTER: &str = "
 module counter (input clk_i, input rst_ni, input en_i, output reg [3:0] q_o);

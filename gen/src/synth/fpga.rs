@@ -7,7 +7,6 @@
 
 use super::area;
 use super::flow::{self, Failure, Stop, SynthesisError, Workplace, Yosys};
-use super::render::{Fpga, FpgaOutcome};
 use crate::tools::{self, Found, Tool};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+use thiserror::Error;
 use windlass_rtl::port::{CLOCK, Direction, Port};
 
 /// Part of the cache's key: goes up when an [`FpgaReport`] comes to mean something else.
@@ -62,11 +62,11 @@ impl Family {
     }
 
     /// Yosys's commands. The one with the smallest result counts: on an iCE40, carry chains cost a window a tenth of its cells, and
-    /// an adder is twice as large without.
+    /// an adder is twice as large without; on an ECP5, pickers of many requests take nearly twice the lookup tables with wide ones.
     fn synth(self) -> &'static [&'static str] {
         match self {
             Self::Ice40 => &["synth_ice40", "synth_ice40 -abc9 -device hx -nocarry"],
-            Self::Ecp5 => &["synth_ecp5"],
+            Self::Ecp5 => &["synth_ecp5", "synth_ecp5 -nowidelut"],
             Self::Xc7 => &["synth_xilinx -family xc7 -flatten -noiopad"],
         }
     }
@@ -112,15 +112,20 @@ impl fmt::Display for Family {
     }
 }
 
-impl FromStr for Family {
-    type Err = String;
+/// A name that no family has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no FPGA family `{name}`; possible: {}", Family::ALL.map(Family::name).join(", "))]
+pub struct NoSuchFamily {
+    /// The name.
+    pub name: String,
+}
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        let possible = Self::ALL.map(Self::name).join(", ");
-        Self::ALL
-            .into_iter()
-            .find(|f| f.name() == name)
-            .ok_or_else(|| format!("there is no FPGA family `{name}`; possible: {possible}"))
+impl FromStr for Family {
+    type Err = NoSuchFamily;
+
+    fn from_str(name: &str) -> Result<Self, NoSuchFamily> {
+        let found = Self::ALL.into_iter().find(|f| f.name() == name);
+        found.ok_or_else(|| NoSuchFamily { name: name.into() })
     }
 }
 
@@ -229,50 +234,7 @@ pub enum Placement {
     },
 }
 
-impl From<&FpgaReport> for Fpga {
-    fn from(report: &FpgaReport) -> Self {
-        let mut row = Self {
-            part: report.part.clone(),
-            tool: report.tool.clone(),
-            luts: report.luts,
-            flip_flops: report.flip_flops,
-            block_rams: report.block_rams,
-            carries: report.carries,
-            ..Self::default()
-        };
-        match &report.placement {
-            Placement::Placed { tool, logic_cells, available, runs, .. } => {
-                row.outcome = Some(FpgaOutcome::Placed);
-                row.tool = format!("{}, {tool}", report.tool);
-                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
-                row.runs = runs.len() as u64;
-                if let Some((slowest, fastest)) = report.placement.fmax_mhz() {
-                    (row.slowest_mhz, row.fastest_mhz) = (Some(slowest), Some(fastest));
-                }
-            }
-            Placement::TooLarge { tool, logic_cells, available, reason } => {
-                row.outcome = Some(FpgaOutcome::TooLarge);
-                row.tool = format!("{}, {tool}", report.tool);
-                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
-                row.remark = format!("does not fit: {reason}");
-            }
-            Placement::Unrouted { tool, logic_cells, available, reason } => {
-                row.outcome = Some(FpgaOutcome::Unrouted);
-                row.tool = format!("{}, {tool}", report.tool);
-                (row.logic_cells, row.available) = (Some(*logic_cells), Some(*available));
-                row.remark = format!("not routed: {reason}");
-            }
-            // How to install a tool has lines of its own, which a cell of a table has not.
-            Placement::NotRun { reason } => {
-                row.outcome = Some(FpgaOutcome::NotRun);
-                row.remark = one_line(reason);
-            }
-        }
-        row
-    }
-}
-
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 

@@ -8,11 +8,12 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use thiserror::Error;
+use windlass_files::new_file::save;
 
 /// Lines of a tool's complaint that an error shows.
 const TAIL_LINES: usize = 20;
@@ -151,10 +152,7 @@ pub(crate) fn key(format: u32, design: &[(String, String)], others: &[&str]) -> 
 /// Puts a file into the cache. Written aside and renamed, so that whoever reads at the same time sees a whole entry or none.
 pub(crate) fn store(root: &Path, name: &str, bytes: &[u8]) -> Result<(), SynthesisError> {
     let entry = root.join(name);
-    let mut file = tempfile::NamedTempFile::new_in(root).map_err(io_error("create a file in", root))?;
-    file.write_all(bytes).map_err(io_error("write", &entry))?;
-    file.persist(&entry).map_err(|e| io_error("write", &entry)(e.error))?;
-    Ok(())
+    save(&entry, bytes).map_err(io_error("write", &entry))
 }
 
 /// Puts an entry into the cache, for [`stored`].

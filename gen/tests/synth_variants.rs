@@ -5,11 +5,11 @@ use std::time::Duration;
 use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc};
 use windlass_gen::netlist::{ResizeOptions, resize};
-use windlass_gen::report::synth::{
+use windlass_gen::synth::timing::PathClass;
+use windlass_gen::synth::variants::{
     Sizing, SynthOptions, SynthReport, Variant, VariantResult, netlist, synth,
 };
-use windlass_gen::report::timing::PathClass;
-use windlass_gen::report::{SynthesisError, Yosys, liberty};
+use windlass_gen::synth::{SynthesisError, Yosys, liberty};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
 use windlass_rtl::port::{Direction, Port};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::report::fpga::{Family, FpgaOptions, Placement, fpga, side_by_side, table};
-use windlass_gen::report::{SynthesisError, Yosys};
+use windlass_gen::synth::fpga::{Family, FpgaOptions, Placement, fpga, side_by_side, table};
+use windlass_gen::synth::{SynthesisError, Yosys};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
 use windlass_rtl::port::{Direction, Port};
