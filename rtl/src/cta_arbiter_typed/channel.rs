@@ -328,6 +328,10 @@ pub struct CtaChannel<const LN: usize> {
     /// The entry that was selected last, and for how many cycles more than one.
     at: Register<Bits<4>>,
     stay: Register<Bits<2>>,
+    /// Where there are several: that entry has its second turn in a row; the first slice went round while another entry was taken, and no kernel
+    /// has had a second turn for it.
+    second: Vec<Register<Bit>>,
+    wrapped: Vec<Register<Bit>>,
     /// Selections whose needs are at stages C and P.
     sel_c: Register<Bits<4>>,
     sel_p: Register<Bits<4>>,
@@ -337,6 +341,8 @@ pub struct CtaChannel<const LN: usize> {
     load: Signal<Local, Bits<4>>,
     others: Signal<Local, Bits<4>>,
     other: Signal<Local, Bits<4>>,
+    once_more: Signal<Local, Bit>,
+    repeats: Signal<Local, Bit>,
     again: Signal<Local, Bit>,
     selected: Signal<Local, Bits<4>>,
     incoming: Signal<Local, Bit>,
@@ -392,6 +398,7 @@ pub struct CtaChannel<const LN: usize> {
     _entries: usize,
     _groups: usize,
     _uneven: usize,
+    _several: usize,
 }
 
 impl<const LN: usize> CtaChannel<LN> {
@@ -403,6 +410,7 @@ impl<const LN: usize> CtaChannel<LN> {
             |half: usize, which: usize| numbers(groups, |g| ((SLICES * (2 * g + half) + which) % 64) as u128);
         let short = sms.short_slices();
         let uneven = usize::from(short != 0);
+        let several = usize::from(active > 1);
         Self {
             info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2", PORTS)
                 .param("SLOT_BITS", "b", LN)
@@ -437,7 +445,7 @@ impl<const LN: usize> CtaChannel<LN> {
             cta_type_o: Signal::default(),
             no_room_o: Signal::default(),
             entry: bank(active),
-            picker: LanePicker::new(sms),
+            picker: LanePicker::new(sms, active),
             phase: SlicePhase::default(),
             first_free: FindFirst::default(),
             next_other: FindFirst::default(),
@@ -445,6 +453,8 @@ impl<const LN: usize> CtaChannel<LN> {
             active: Register::default(),
             at: Register::default(),
             stay: Register::default(),
+            second: bank(several),
+            wrapped: bank(several),
             sel_c: Register::default(),
             sel_p: Register::default(),
             held: Register::default(),
@@ -452,6 +462,8 @@ impl<const LN: usize> CtaChannel<LN> {
             load: Signal::default(),
             others: Signal::default(),
             other: Signal::default(),
+            once_more: Signal::default(),
+            repeats: Signal::default(),
             again: Signal::default(),
             selected: Signal::default(),
             incoming: Signal::default(),
@@ -504,6 +516,7 @@ impl<const LN: usize> CtaChannel<LN> {
             _entries: active,
             _groups: groups,
             _uneven: uneven,
+            _several: several,
         }
     }
 }
@@ -538,7 +551,8 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.load.next = self.none.val();
         }
 
-        // Which kernel is looked at next: each for a whole turn, then the next one.
+        // Which kernel is looked at next: each for a whole turn, then the next one. Where the first slice has gone round, the kernel at hand has a
+        // second turn, or else two kernels by turns would each have got every other lane of each slice, for as long as both are there.
         self.others.next = self.active.q_o.val() & (!self.at.q_o.val()) & self.more.val();
         self.next_other.req_i.next =
             self.others.val() & (!((self.at.q_o.val() - self.one.val()) | self.at.q_o.val()));
@@ -548,14 +562,24 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         } else {
             self.other.next = self.first_other.gnt_o.val();
         }
+        self.once_more.next = false;
+        for i in 0..self._several {
+            self.once_more.next = self.wrapped[i].q_o.val() & (!self.second[i].q_o.val());
+        }
         self.again.next = (self.active.q_o.val() & (self.at.q_o.val() | self.only.val())).any()
-            & ((self.stay.q_o.val() != self.full_stay.val()) | (!self.others.val().any()));
+            & ((self.stay.q_o.val() != self.full_stay.val())
+                | (!self.others.val().any())
+                | self.once_more.val());
+        self.repeats.next =
+            self.again.val() & (self.stay.q_o.val() == self.full_stay.val()) & self.others.val().any();
         self.incoming.next = self.load.val().any() & (!self.active.q_o.val().any());
         self.stay.d_i.next = self.no_stay.val();
         if self.again.val() {
             self.selected.next = self.at.q_o.val() | self.only.val();
             if self.stay.q_o.val() == self.full_stay.val() {
-                self.stay.d_i.next = self.full_stay.val();
+                if !self.repeats.val() {
+                    self.stay.d_i.next = self.full_stay.val();
+                }
             } else {
                 self.stay.d_i.next = self.stay.q_o.val() + self.one_stay.val();
             }
@@ -573,6 +597,20 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.at.d_i.next = self.selected.val();
         } else {
             self.at.d_i.next = self.at.q_o.val();
+        }
+        for i in 0..self._several {
+            self.second[i].clk_i.next = self.clk_i.val();
+            self.second[i].rst_ni.next = self.rst_ni.val();
+            self.wrapped[i].clk_i.next = self.clk_i.val();
+            self.wrapped[i].rst_ni.next = self.rst_ni.val();
+            if self.selected.val().any() {
+                self.second[i].d_i.next = self.again.val() & (self.second[i].q_o.val() | self.repeats.val());
+            } else {
+                self.second[i].d_i.next = self.second[i].q_o.val();
+            }
+            self.wrapped[i].d_i.next = self.others.val().any()
+                & ((self.picker.wraps_o[i].val() & self.phase.at_p_o.val().get_bit(0))
+                    | (self.wrapped[i].q_o.val() & (!self.repeats.val())));
         }
         self.sel_c.d_i.next = self.selected.val();
         // What was selected for the kernel that was here before says nothing of the one that comes.

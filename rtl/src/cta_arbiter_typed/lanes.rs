@@ -13,6 +13,7 @@ const PORTS: &[PortDoc] = &[
     ("short_i", "", "these lanes have one SM less than those of another slice"),
     ("room_o", "", "a lane is to be picked, and there is one that may be"),
     ("any_o", "", "one is picked"),
+    ("wraps_o", "", "one is picked, and no lane from the pointer on could have been"),
     ("low_o", "", "of each group: it is in the first four lanes"),
     ("high_o", "", "of each group: it is in the last four lanes"),
     ("place_o", "", "one-hot or zero: its place in its four"),
@@ -124,6 +125,8 @@ pub struct LanePicker {
     pub room_o: Signal<Out, Bit>,
     /// One is picked.
     pub any_o: Signal<Out, Bit>,
+    /// One is picked, and no lane from the pointer on could have been. Where one kernel is active there is no such port.
+    pub wraps_o: Vec<Signal<Out, Bit>>,
     /// Of each group: it is in the first four lanes.
     pub low_o: Signal<Out, Bits<8>>,
     /// It is in the last four.
@@ -179,17 +182,20 @@ pub struct LanePicker {
     upto: Vec<Constant<Bits<8>>>,
     _groups: usize,
     _uneven: usize,
+    _several: usize,
 }
 
 impl LanePicker {
-    /// For the lanes of this SM array.
-    pub fn new(sms: SmParams) -> Self {
+    /// For the lanes of this SM array, and for CTAs of `active` kernels.
+    pub fn new(sms: SmParams, active: usize) -> Self {
         let groups = groups(sms);
         let uneven = usize::from(sms.short_slices() != 0);
+        let several = usize::from(active > 1);
         Self {
             info: Info::module("lane_picker", "", PORTS)
                 .param("GROUPS", "n", groups)
-                .param_if("UNEVEN", "u", uneven),
+                .param_if("UNEVEN", "u", uneven)
+                .param_if("WRAPS", "w", several),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             go_i: Signal::default(),
@@ -198,6 +204,7 @@ impl LanePicker {
             short_i: bank(uneven),
             room_o: Signal::default(),
             any_o: Signal::default(),
+            wraps_o: bank(several),
             low_o: Signal::default(),
             high_o: Signal::default(),
             place_o: Signal::default(),
@@ -246,6 +253,7 @@ impl LanePicker {
             upto: numbers(groups, |g| (2 << g) - 1),
             _groups: groups,
             _uneven: uneven,
+            _several: several,
         }
     }
 }
@@ -310,6 +318,9 @@ impl Logic for LanePicker {
         self.moves.next = self.room.val() & (self.later.val() | (!self.may_pass.val()));
         self.room_o.next = self.room.val();
         self.any_o.next = self.moves.val();
+        for i in 0..self._several {
+            self.wraps_o[i].next = self.moves.val() & (!self.later.val());
+        }
         for i in 0..self._uneven {
             self.due_p[i].clk_i.next = self.clk_i.val();
             self.due_p[i].rst_ni.next = self.rst_ni.val();

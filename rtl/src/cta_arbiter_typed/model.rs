@@ -64,6 +64,7 @@ struct Entry {
 struct Selection {
     entry: usize,
     stay: usize,
+    second: bool,
     need: Need,
 }
 
@@ -76,6 +77,10 @@ pub struct ChannelModel {
     entries: [Entry; MAX_ACTIVE],
     at: usize,
     stay: usize,
+    /// `at` has its second turn in a row.
+    second: bool,
+    /// The first slice went round while another kernel had CTAs left, and no kernel has had a second turn for it.
+    wrapped: bool,
     /// Entries that were selected one and two cycles before.
     selected: [Option<usize>; 2],
     /// The lane of each slice from which on the next search goes.
@@ -98,8 +103,10 @@ impl ChannelModel {
             entries: [Entry::default(); MAX_ACTIVE],
             at: 0,
             stay: 0,
+            second: false,
+            wrapped: false,
             selected: [None; 2],
-            pointers: [0; SLICES],
+            pointers: [sms.lanes() as u32; SLICES],
             due: [false; SLICES],
             room: [false; SLICES - 1],
             held: None,
@@ -132,13 +139,17 @@ impl ChannelModel {
         if self.arrived().is_none() {
             return 0;
         }
-        let from = fit & u64::MAX.checked_shl(self.pointers[self.phase.placed()]).unwrap_or(0);
-        let lanes = match from {
+        let lanes = match fit & self.later() {
             0 if self.may_pass() => 0,
             0 => fit,
             from => from,
         };
         lanes & lanes.wrapping_neg()
+    }
+
+    /// Lanes from the slice's pointer on.
+    fn later(&self) -> u64 {
+        u64::MAX.checked_shl(self.pointers[self.phase.placed()]).unwrap_or(0)
     }
 
     /// The slice has an SM less than others, and would get its next CTA before they have had as many.
@@ -175,6 +186,9 @@ impl ChannelModel {
         let goes = self.goes(out.place);
         let slice = self.phase.placed();
         let room = self.arrived().is_some() && input.fit != 0;
+        let wraps = slice == 0 && out.place != 0 && out.place & self.later() == 0;
+        let repeats = selection.is_some_and(|selection| selection.second && !self.second);
+        self.wrapped = self.other().is_some() && (wraps || self.wrapped && !repeats);
         if out.place != 0 {
             self.pointers[slice] = out.place.trailing_zeros() + 1;
         }
@@ -188,8 +202,8 @@ impl ChannelModel {
             self.entries[entry].index = self.entries[entry].index.wrapping_add(1);
         }
         self.selected = [selection.map(|s| s.entry), self.selected[0].filter(|entry| Some(*entry) != comes)];
-        if let Some(Selection { entry, stay, .. }) = selection {
-            (self.at, self.stay) = (entry, stay);
+        if let Some(Selection { entry, stay, second, .. }) = selection {
+            (self.at, self.stay, self.second) = (entry, stay, second);
         }
         if let (Some(entry), Some(kernel)) = (comes, input.kernel) {
             self.entries[entry] = Entry { kernel, left: kernel.launch.grid, index: 0 };
@@ -209,19 +223,31 @@ impl ChannelModel {
         self.entries[..self.active].iter().position(|entry| entry.left == 0)
     }
 
+    fn is_taken(&self, entry: usize) -> bool {
+        self.entries[entry].left > 0
+    }
+
+    /// The next entry after `at` that holds a kernel, cyclically, and is not `at`.
+    fn other(&self) -> Option<usize> {
+        (1..self.active).map(|step| (self.at + step) % self.active).find(|entry| self.is_taken(*entry))
+    }
+
     fn select(&self, kernel: Option<&Kernel>) -> Option<Selection> {
-        let taken = |entry: &usize| self.entries[*entry].left > 0;
         let need = |launch: Launch| Need { needs: launch.needs, partition: launch.partition };
-        let select =
-            |entry: usize, stay| Selection { entry, stay, need: need(self.entries[entry].kernel.launch) };
-        let other = (1..self.active).map(|step| (self.at + step) % self.active).find(taken);
-        if taken(&self.at) && (self.stay < STAY || other.is_none()) {
-            Some(select(self.at, (self.stay + 1).min(STAY)))
+        let select = |entry: usize, stay, second| {
+            let need = need(self.entries[entry].kernel.launch);
+            Selection { entry, stay, second, need }
+        };
+        let other = self.other();
+        if self.is_taken(self.at) && (self.stay < STAY || other.is_none()) {
+            Some(select(self.at, (self.stay + 1).min(STAY), self.second))
+        } else if self.is_taken(self.at) && self.wrapped && !self.second {
+            Some(select(self.at, 0, true))
         } else if let Some(other) = other {
-            Some(select(other, 0))
+            Some(select(other, 0, false))
         } else {
             let (entry, kernel) = self.free().zip(kernel)?;
-            Some(Selection { entry, stay: 0, need: need(kernel.launch) })
+            Some(Selection { entry, stay: 0, second: false, need: need(kernel.launch) })
         }
     }
 
@@ -435,7 +461,43 @@ mod tests {
         let mut channel = channel(4, 12);
         let ctas = run(&mut channel, &[kernel(0, 90), kernel(1, 90), kernel(2, 90)], 20);
         let slots: Vec<u8> = ctas[2..].iter().flatten().map(|(slot, _)| *slot).collect();
-        assert_eq!(slots, [0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2]);
+        // Slice 0 goes round with the first CTA after the reset, and again with its fifth.
+        assert_eq!(slots, [0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, 1, 1]);
+    }
+
+    /// Two kernels by turns would each get every other lane, twice: 23 or 24 of 46 SMs.
+    #[test]
+    fn kernels_that_take_turns_change_lanes() {
+        for (active, sms) in [(2, 46), (2, 132), (4, 46), (4, 132)] {
+            let mut channel = channel(active, sms);
+            let kernels: Vec<Kernel> = (0..active as u8).map(|slot| kernel(slot, sms as u32)).collect();
+            let mut waiting = kernels.iter().copied().peekable();
+            let mut got = vec![vec![0; sms]; active];
+            for _ in 0..active * sms.next_multiple_of(3) + 9 {
+                let fit = lanes_of(sms, channel.phase.placed());
+                let out = channel.cycle(&ChannelIn { kernel: waiting.peek().copied(), fit, ..IDLE });
+                waiting.next_if(|_| out.kernel_ready);
+                if let Some(cta) = out.cta {
+                    got[usize::from(cta.slot)][usize::from(cta.sm)] += 1;
+                }
+            }
+            for (slot, got) in got.iter().enumerate() {
+                let used = got.iter().filter(|ctas| **ctas > 0).count();
+                println!("{active} kernels, {sms} SMs: kernel {slot} has {used}");
+                assert!(used * 4 >= sms * 3, "{active} kernels, {sms} SMs: kernel {slot} is on {got:?}");
+            }
+        }
+    }
+
+    /// With one lane, each CTA of slice 0 goes round: second turns often, and never a third.
+    #[test]
+    fn no_kernel_has_three_turns_in_a_row() {
+        let mut channel = channel(2, 3);
+        let ctas = run(&mut channel, &[kernel(0, 90), kernel(1, 90)], 122);
+        let slots: Vec<u8> = ctas[2..].iter().flatten().map(|(slot, _)| *slot).collect();
+        assert_eq!(slots.len(), 120);
+        let turns: Vec<usize> = slots.chunk_by(|a, b| a == b).map(<[u8]>::len).collect();
+        assert_eq!(turns.iter().max(), Some(&(2 * SLICES)), "{turns:?}");
     }
 
     #[test]

@@ -186,7 +186,7 @@ module channel_properties #(
     // A CTA would wait though there is room for it.
     places_what_fits: assert (!passes | S % 3 != 0 & slice >= S % 3 & ~|later & |fitted & ~passed_p);
     // A kernel would wait while others have the channel to themselves.
-    asked_for_in_its_turn: assert (!a | unasked + !asks_a <= 3 * (K - 1));
+    asked_for_in_its_turn: assert (!a | unasked + !asks_a <= 6 * (K - 1));
     // A held CTA would change on its way.
     held_cta_stays: assert (!held | cta_valid & cta_sm == held_sm & cta_slot == held_slot & cta_index == held_index & ~|place);
     // A CTA would run twice, or not at all.

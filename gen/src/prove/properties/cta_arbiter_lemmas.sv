@@ -35,6 +35,7 @@ module cta_arbiter_lemmas #(
   input [3:0] active_q,
   input [3:0] at_q,
   input [1:0] stay_q,
+  input second_0_q,
   input [3:0] sel_c_q,
   input [3:0] sel_p_q,
   input [3:0] held_q,
@@ -123,8 +124,8 @@ module cta_arbiter_lemmas #(
       wire [31:0] left_i = {left_high_q[i*16 +: 16], left_low_q[i*16 +: 16]};
       wire [31:0] index_i = {index_high_q[i*16 +: 16], index_low_q[i*16 +: 16]};
       for (j = 0; j < K; j = j + 1) begin : at
-        // Kernels between the one that was asked for last and A have three cycles each.
-        lemma waits_for_those_between (mine & at_q[j], unasked <= (i == j ? 0 : 3 * (K - 1 - (i + K - j) % K) + stay_q + 1));
+        // Kernels between the one that was asked for last and A have one turn of three cycles each, or two.
+        lemma waits_for_those_between (mine & at_q[j], unasked <= (i == j ? 0 : 6 * (K - 1 - (i + K - j) % K) + 3 * second_0_q + stay_q + 1));
       end
       lemma fields_alike (mine, id_q[i*8 +: 8] == id & kind_q[i] == type & part_q[i*3 +: 3] == part);
       lemma needs_alike (mine, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
