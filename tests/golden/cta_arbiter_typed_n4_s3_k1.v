@@ -489,7 +489,6 @@ module cta_channel_b2_l3_k1 (
   reg  [6:0] need_warps_o_comb;
   wire [3:0] next_other_gnt_o;
   wire [3:0] next_other_req_i;
-  wire once_more;
   wire [3:0] other;
   wire [3:0] others;
   reg  [2:0] part;
@@ -504,7 +503,6 @@ module cta_channel_b2_l3_k1 (
   wire [3:0] picker_place_o;
   wire picker_room_o;
   reg  [8:0] regs;
-  wire repeats;
   wire [3:0] sel_c_d;
   reg  [3:0] sel_c_q;
   wire [3:0] sel_p_d;
@@ -534,9 +532,7 @@ module cta_channel_b2_l3_k1 (
   assign others = (active_q & (~at_q)) & 4'h0;
   assign next_other_req_i = others & (~((at_q - 4'h1) | at_q));
   assign other = (|next_other_gnt_o) ? next_other_gnt_o : first_other_gnt_o;
-  assign once_more = 1'h0;
-  assign again = (|(active_q & (at_q | 4'h1))) & (((stay_q != 2'h2) | (~(|others))) | once_more);
-  assign repeats = (again & (stay_q == 2'h2)) & (|others);
+  assign again = (|(active_q & (at_q | 4'h1))) & ((stay_q != 2'h2) | (~(|others)));
   assign incoming = (|load) & (~(|active_q));
 
   always @(*) begin
@@ -544,9 +540,7 @@ module cta_channel_b2_l3_k1 (
     if (again) begin
       selected = at_q | 4'h1;
       if (stay_q == 2'h2) begin
-        if (~repeats) begin
-          stay_d = 2'h2;
-        end
+        stay_d = 2'h2;
       end else begin
         stay_d = stay_q + 2'h1;
       end

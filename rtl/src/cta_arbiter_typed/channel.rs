@@ -341,8 +341,7 @@ pub struct CtaChannel<const LN: usize> {
     load: Signal<Local, Bits<4>>,
     others: Signal<Local, Bits<4>>,
     other: Signal<Local, Bits<4>>,
-    once_more: Signal<Local, Bit>,
-    repeats: Signal<Local, Bit>,
+    repeats: Vec<Signal<Local, Bit>>,
     again: Signal<Local, Bit>,
     selected: Signal<Local, Bits<4>>,
     incoming: Signal<Local, Bit>,
@@ -462,8 +461,7 @@ impl<const LN: usize> CtaChannel<LN> {
             load: Signal::default(),
             others: Signal::default(),
             other: Signal::default(),
-            once_more: Signal::default(),
-            repeats: Signal::default(),
+            repeats: bank(several),
             again: Signal::default(),
             selected: Signal::default(),
             incoming: Signal::default(),
@@ -562,24 +560,21 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         } else {
             self.other.next = self.first_other.gnt_o.val();
         }
-        self.once_more.next = false;
-        for i in 0..self._several {
-            self.once_more.next = self.wrapped[i].q_o.val() & (!self.second[i].q_o.val());
-        }
         self.again.next = (self.active.q_o.val() & (self.at.q_o.val() | self.only.val())).any()
-            & ((self.stay.q_o.val() != self.full_stay.val())
-                | (!self.others.val().any())
-                | self.once_more.val());
-        self.repeats.next =
-            self.again.val() & (self.stay.q_o.val() == self.full_stay.val()) & self.others.val().any();
+            & ((self.stay.q_o.val() != self.full_stay.val()) | (!self.others.val().any()));
+        for i in 0..self._several {
+            self.repeats[i].next = (self.active.q_o.val() & self.at.q_o.val()).any()
+                & (self.stay.q_o.val() == self.full_stay.val())
+                & self.others.val().any()
+                & self.wrapped[i].q_o.val()
+                & (!self.second[i].q_o.val());
+        }
         self.incoming.next = self.load.val().any() & (!self.active.q_o.val().any());
         self.stay.d_i.next = self.no_stay.val();
         if self.again.val() {
             self.selected.next = self.at.q_o.val() | self.only.val();
             if self.stay.q_o.val() == self.full_stay.val() {
-                if !self.repeats.val() {
-                    self.stay.d_i.next = self.full_stay.val();
-                }
+                self.stay.d_i.next = self.full_stay.val();
             } else {
                 self.stay.d_i.next = self.stay.q_o.val() + self.one_stay.val();
             }
@@ -593,6 +588,12 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 }
             }
         }
+        for i in 0..self._several {
+            if self.repeats[i].val() {
+                self.selected.next = self.at.q_o.val();
+                self.stay.d_i.next = self.no_stay.val();
+            }
+        }
         if self.selected.val().any() {
             self.at.d_i.next = self.selected.val();
         } else {
@@ -604,13 +605,14 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.wrapped[i].clk_i.next = self.clk_i.val();
             self.wrapped[i].rst_ni.next = self.rst_ni.val();
             if self.selected.val().any() {
-                self.second[i].d_i.next = self.again.val() & (self.second[i].q_o.val() | self.repeats.val());
+                self.second[i].d_i.next =
+                    self.repeats[i].val() | (self.again.val() & self.second[i].q_o.val());
             } else {
                 self.second[i].d_i.next = self.second[i].q_o.val();
             }
             self.wrapped[i].d_i.next = self.others.val().any()
                 & ((self.picker.wraps_o[i].val() & self.phase.at_p_o.val().get_bit(0))
-                    | (self.wrapped[i].q_o.val() & (!self.repeats.val())));
+                    | (self.wrapped[i].q_o.val() & (!self.repeats[i].val())));
         }
         self.sel_c.d_i.next = self.selected.val();
         // What was selected for the kernel that was here before says nothing of the one that comes.
