@@ -11,6 +11,7 @@ use windlass_catalog::BlockSpec;
 use windlass_gen::emit::{self, EmitErrors};
 use windlass_gen::output;
 use windlass_rtl::params::FrontEndParams;
+use windlass_rtl::port::MissingPort;
 
 /// What carries out the front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub enum EngineError {
     Lockstep(#[from] LockstepError),
     /// A port of the front end is missing.
     #[error("the generated front end: {0}")]
-    Ports(String),
+    Ports(#[from] MissingPort),
     /// A waveform was asked for without Verilog.
     #[error("the golden model has no waveform; use --dispatcher hardware or both")]
     NoWave,

@@ -5,6 +5,7 @@
 //! first, in the order of the block's declaration; bits above the width are zero. The clock is not part of it.
 
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// Direction of a port, seen from inside the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,24 @@ pub struct Slot {
     pub word: usize,
     /// Width in bits.
     pub width: u32,
+}
+
+/// A block's ports lack one that its model, or who drives it, needs: they are another block's, or another size's.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("port {name} is missing")]
+pub struct MissingPort {
+    /// The port's name.
+    pub name: String,
+}
+
+/// Where the named port lies.
+pub(crate) fn find(layout: &Layout, name: &str) -> Result<Slot, MissingPort> {
+    layout.slot(name).ok_or_else(|| MissingPort { name: name.to_owned() })
+}
+
+/// The same for an array of `count` ports.
+pub(crate) fn find_all(layout: &Layout, name: &str, count: usize) -> Result<Vec<Slot>, MissingPort> {
+    (0..count).map(|i| find(layout, &indexed(name, i))).collect()
 }
 
 impl Layout {

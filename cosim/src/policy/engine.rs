@@ -4,7 +4,7 @@ use windlass_rtl::front_end::model::FrontEndModel;
 use windlass_rtl::front_end::{FrontEndIn, FrontEndOut, FrontEndPorts};
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::params::FrontEndParams;
-use windlass_rtl::port::{Direction, Layout};
+use windlass_rtl::port::{Direction, Layout, MissingPort};
 
 /// A front end, from launch packets to CTAs on SMs, one clock at a time.
 pub trait FrontEndEngine: Send {
@@ -51,7 +51,7 @@ impl FlatEngine {
         name: impl Into<String>,
         params: FrontEndParams,
         model: Box<dyn CycleModel>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MissingPort> {
         let all = model.ports();
         let inputs = Layout::new(&all, Direction::Input);
         let outputs = Layout::new(&all, Direction::Output);

@@ -4,9 +4,8 @@ use crate::front_end::io::{CtaNeeds, CtaOut, CtaType, Launch};
 use crate::kernel_table::model::{Kernel, KernelPorts};
 use crate::model::{CycleError, CycleModel};
 use crate::params::{DispatchParams, SLICES, SmParams};
-use crate::port::{Direction, Layout, Port, Slot};
+use crate::port::{Direction, Layout, MissingPort, Port, Slot, find};
 use crate::sm_occupancy::model::{LETTERS, LanePorts, NeedPorts, Phase};
-use crate::window::model::find;
 
 /// Most kernels that a channel can be at.
 const MAX_ACTIVE: usize = 4;
@@ -291,7 +290,7 @@ pub(crate) struct CtaPorts {
 
 impl CtaPorts {
     /// `name` gives each port's name.
-    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, String> {
+    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, MissingPort> {
         let slot = |field| find(layout, &name(field));
         Ok(Self {
             valid: slot("valid")?,
@@ -327,7 +326,7 @@ impl CtaPorts {
 
 impl FlatArbiter {
     /// The model with `params`, behind the hardware's `ports`.
-    pub fn new(params: DispatchParams, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: DispatchParams, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let lanes = params.sms().lanes();
@@ -351,7 +350,7 @@ impl FlatArbiter {
         };
         let channels = ChannelModel::of(params).into_iter().zip(LETTERS.into_iter().enumerate());
         Ok(Self {
-            channels: channels.map(channel).collect::<Result<_, String>>()?,
+            channels: channels.map(channel).collect::<Result<_, MissingPort>>()?,
             rst_ni: find(&inputs, "rst_ni")?,
             ports,
         })

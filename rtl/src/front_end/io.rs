@@ -5,8 +5,7 @@ use crate::kernel_scheduler::io::{HostPorts, StatusPorts};
 use crate::kernel_scheduler::{HostBeat, SchedulerOut};
 use crate::kernel_table::model::LaunchPorts;
 use crate::params::{DONE_PORTS, FrontEndParams, RETIRE_PORTS};
-use crate::port::{Layout, Slot, indexed};
-use crate::window::model::{find, find_all};
+use crate::port::{Layout, MissingPort, Slot, find, find_all, indexed};
 
 /// Most CTA channels a front end can have.
 pub const MAX_CTA_CHANNELS: usize = 2;
@@ -224,7 +223,7 @@ struct DonePorts {
 
 impl FrontEndPorts {
     /// Finds every port of a front end with `params` in the two layouts. Errors name the port that is missing.
-    pub fn new(params: FrontEndParams, inputs: &Layout, outputs: &Layout) -> Result<Self, String> {
+    pub fn new(params: FrontEndParams, inputs: &Layout, outputs: &Layout) -> Result<Self, MissingPort> {
         let cta = |c| {
             let out = CtaPorts::new(outputs, |field| indexed(&format!("cta_{field}_o"), c))?;
             Ok((out, find(inputs, &indexed("cta_ready_i", c))?))
@@ -244,8 +243,8 @@ impl FrontEndPorts {
             rst_ni: find(inputs, "rst_ni")?,
             host: HostPorts::new(params.scheduler().upstream(), inputs)?,
             launch: LaunchPorts::new(inputs, |field| format!("host_{field}_i"))?,
-            cta: (0..params.dispatch().arbiter().channels()).map(cta).collect::<Result<_, String>>()?,
-            done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
+            cta: (0..params.dispatch().arbiter().channels()).map(cta).collect::<Result<_, MissingPort>>()?,
+            done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
             done_err: find(outputs, "done_err_o")?,
             partition: [
                 find(inputs, "part_valid_i")?,

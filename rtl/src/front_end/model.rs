@@ -7,7 +7,7 @@ use crate::kernel_scheduler::model::SchedulerModel;
 use crate::kernel_table::model::{Done, Kernel, TableIn, TableModel};
 use crate::model::{CycleError, CycleModel};
 use crate::params::{DONE_PORTS, FrontEndParams};
-use crate::port::{Direction, Layout, Port};
+use crate::port::{Direction, Layout, MissingPort, Port};
 use crate::sm_occupancy::model::{Free, OccupancyIn, OccupancyModel};
 use crate::sm_partitions::model::{PartitionsIn, PartitionsModel};
 
@@ -180,7 +180,7 @@ pub struct FlatFrontEnd {
 
 impl FlatFrontEnd {
     /// The model with `params`, behind the hardware's `ports`.
-    pub fn new(params: FrontEndParams, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: FrontEndParams, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let io = FrontEndPorts::new(params, &inputs, &outputs)?;

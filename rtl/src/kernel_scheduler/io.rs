@@ -2,8 +2,7 @@
 
 use crate::model::one_hot;
 use crate::params::{Encoding, RETIRE_PORTS, SchedulerParams, UpstreamParams};
-use crate::port::{Layout, Slot, indexed};
-use crate::window::model::{find, find_all};
+use crate::port::{Layout, MissingPort, Slot, find, find_all, indexed};
 
 /// Most retire ports a scheduler can have.
 pub const MAX_RETIRE_PORTS: usize = *RETIRE_PORTS.end();
@@ -102,7 +101,7 @@ enum BeatPorts {
 }
 
 impl HostPorts {
-    pub(crate) fn new(params: UpstreamParams, inputs: &Layout) -> Result<Self, String> {
+    pub(crate) fn new(params: UpstreamParams, inputs: &Layout) -> Result<Self, MissingPort> {
         let beat = match params.encoding() {
             Encoding::Ids { lanes } => BeatPorts::Ids {
                 last: find(inputs, "host_last_i")?,
@@ -178,7 +177,7 @@ pub(crate) struct StatusPorts {
 }
 
 impl StatusPorts {
-    pub(crate) fn new(outputs: &Layout) -> Result<Self, String> {
+    pub(crate) fn new(outputs: &Layout) -> Result<Self, MissingPort> {
         let output = |name| find(outputs, name);
         Ok(Self {
             host_ready: output("host_ready_o")?,
@@ -248,7 +247,7 @@ pub struct SchedulerPorts {
 
 impl SchedulerPorts {
     /// Finds every port of a scheduler with `params` in the two layouts. Errors name the port that is missing.
-    pub fn new(params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Result<Self, String> {
+    pub fn new(params: SchedulerParams, inputs: &Layout, outputs: &Layout) -> Result<Self, MissingPort> {
         let retire = (0..params.window().retire_ports())
             .map(|r| {
                 Ok([
@@ -257,7 +256,7 @@ impl SchedulerPorts {
                     find(outputs, &indexed("ret_ready_o", r))?,
                 ])
             })
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, MissingPort>>()?;
         Ok(Self {
             inputs: inputs.words(),
             outputs: outputs.words(),

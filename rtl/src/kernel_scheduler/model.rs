@@ -3,7 +3,7 @@
 use super::io::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
 use crate::model::{CycleError, CycleModel};
 use crate::params::{Encoding, SchedulerParams};
-use crate::port::{Direction, Layout, Port};
+use crate::port::{Direction, Layout, MissingPort, Port};
 use crate::upstream_load::model::{UpstreamLoadModel, WindowView};
 use crate::window::model::{WindowIn, WindowModel};
 
@@ -78,7 +78,7 @@ pub struct FlatScheduler {
 
 impl FlatScheduler {
     /// The model with `params`, behind the hardware's `ports`.
-    pub fn new(params: SchedulerParams, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: SchedulerParams, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let io = SchedulerPorts::new(params, &inputs, &outputs)?;

@@ -4,9 +4,9 @@ use crate::front_end::io::{CtaNeeds, CtaType, Launch};
 use crate::kernel_scheduler::io::MAX_RETIRE_PORTS;
 use crate::model::{CycleError, CycleModel, ones};
 use crate::params::{DONE_PORTS, TableParams};
-use crate::port::{Direction, Layout, Port, Slot, indexed};
+use crate::port::{Direction, Layout, MissingPort, Port, Slot, find, find_all, indexed};
 use crate::sm_occupancy::model::NeedPorts;
-use crate::window::model::{SlotSet, find, find_all};
+use crate::window::model::SlotSet;
 
 /// Most queues that a table can have.
 pub const MAX_QUEUES: usize = 2;
@@ -244,7 +244,7 @@ pub(crate) struct LaunchPorts {
 
 impl LaunchPorts {
     /// `name` gives each port's name: of `grid`, `type`, `part`, `warps`, `regs`, `smem`.
-    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, String> {
+    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, MissingPort> {
         Ok(Self {
             grid: find(layout, &name("grid"))?,
             kind: find(layout, &name("type"))?,
@@ -272,7 +272,7 @@ impl LaunchPorts {
 
 impl KernelPorts {
     /// `name` gives each port's name, also of `slot` and `id`.
-    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, String> {
+    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, MissingPort> {
         Ok(Self {
             slot: find(layout, &name("slot"))?,
             id: find(layout, &name("id"))?,
@@ -311,7 +311,7 @@ pub struct FlatTable {
 
 impl FlatTable {
     /// The model with `params`, behind the hardware's `ports`.
-    pub fn new(params: TableParams, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: TableParams, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let next = |q| {
@@ -336,8 +336,8 @@ impl FlatTable {
             ins_id: find(&inputs, "ins_id_i")?,
             ins: LaunchPorts::new(&inputs, |field| format!("ins_{field}_i"))?,
             dispatch: [find(&inputs, "disp_valid_i")?, find(&inputs, "disp_slot_i")?],
-            next: (0..params.queues()).map(next).collect::<Result<_, String>>()?,
-            done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
+            next: (0..params.queues()).map(next).collect::<Result<_, MissingPort>>()?,
+            done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
             done_err: find(&outputs, "done_err_o")?,
             ret_valid: find_all(&outputs, "ret_valid_o", r)?,
             ret_ready: find_all(&inputs, "ret_ready_i", r)?,

@@ -3,8 +3,7 @@
 use crate::front_end::io::CtaNeeds;
 use crate::model::{CycleError, CycleModel, ones};
 use crate::params::{DONE_PORTS, Requesters, SLICES, SmLimits, SmParams};
-use crate::port::{Direction, Layout, Port, Slot, indexed};
-use crate::window::model::{find, find_all};
+use crate::port::{Direction, Layout, MissingPort, Port, Slot, find, find_all, indexed};
 
 /// Most requesters that a block can have.
 pub const MAX_REQUESTERS: usize = 2;
@@ -297,7 +296,7 @@ impl OccupancyModel {
 pub(crate) struct LanePorts(Vec<Slot>);
 
 impl LanePorts {
-    pub(crate) fn new(layout: &Layout, name: &str, lanes: usize) -> Result<Self, String> {
+    pub(crate) fn new(layout: &Layout, name: &str, lanes: usize) -> Result<Self, MissingPort> {
         find_all(layout, name, lanes.div_ceil(8)).map(Self)
     }
 
@@ -317,7 +316,7 @@ impl LanePorts {
 pub(crate) struct NeedPorts([Slot; 3]);
 
 impl NeedPorts {
-    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, String> {
+    pub(crate) fn new(layout: &Layout, name: impl Fn(&str) -> String) -> Result<Self, MissingPort> {
         let slot = |resource| find(layout, &name(resource));
         Ok(Self([slot("warps")?, slot("regs")?, slot("smem")?]))
     }
@@ -373,7 +372,7 @@ impl OccupancyPorts {
         requesters: Requesters,
         inputs: &Layout,
         outputs: &Layout,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MissingPort> {
         let lanes = params.lanes();
         let requester = |(r, letter): (usize, &char)| {
             Ok(RequesterPorts {
@@ -398,8 +397,8 @@ impl OccupancyPorts {
                 .iter()
                 .enumerate()
                 .map(requester)
-                .collect::<Result<_, String>>()?,
-            done: (0..DONE_PORTS).map(done).collect::<Result<_, String>>()?,
+                .collect::<Result<_, MissingPort>>()?,
+            done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
         })
     }
 
@@ -465,7 +464,7 @@ impl OccupancyPorts {
 
 impl FlatOccupancy {
     /// The model for one or two `requesters`, behind the hardware's `ports`.
-    pub fn new(params: SmParams, requesters: Requesters, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: SmParams, requesters: Requesters, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let io = OccupancyPorts::new(params, requesters, &inputs, &outputs)?;

@@ -3,9 +3,8 @@
 use crate::front_end::io::PartitionWrite;
 use crate::model::{CycleError, CycleModel};
 use crate::params::{PARTITIONS, Requesters, SLICES, SmParams};
-use crate::port::{Direction, Layout, Port, Slot};
+use crate::port::{Direction, Layout, MissingPort, Port, Slot, find};
 use crate::sm_occupancy::model::{LETTERS, LanePorts, MAX_REQUESTERS, Phase, lanes_of};
-use crate::window::model::find;
 
 /// Inputs of one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,7 +114,7 @@ pub struct FlatPartitions {
 
 impl FlatPartitions {
     /// The model for one or two `requesters`, behind the hardware's `ports`.
-    pub fn new(params: SmParams, requesters: Requesters, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: SmParams, requesters: Requesters, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let requester = |(r, letter): (usize, &char)| {
@@ -129,7 +128,7 @@ impl FlatPartitions {
                 .iter()
                 .enumerate()
                 .map(requester)
-                .collect::<Result<_, String>>()?,
+                .collect::<Result<_, MissingPort>>()?,
             write: [
                 find(&inputs, "write_valid_i")?,
                 find(&inputs, "write_part_i")?,

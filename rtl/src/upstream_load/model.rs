@@ -3,8 +3,8 @@
 use crate::kernel_scheduler::io::HostBeat;
 use crate::model::{CycleError, CycleModel, one_hot, ones};
 use crate::params::{Encoding, UpstreamParams};
-use crate::port::{Direction, Layout, Port, Slot};
-use crate::window::model::{PlaceSet, find, find_all, shifted};
+use crate::port::{Direction, Layout, MissingPort, Port, Slot, find, find_all};
+use crate::window::model::{PlaceSet, shifted};
 
 /// What the window tells the upstream load module in one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ enum BeatSlots {
 
 impl FlatUpstreamLoad {
     /// The model with `params`, behind the hardware's `ports`.
-    pub fn new(params: UpstreamParams, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(params: UpstreamParams, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let beat = match params.encoding() {
@@ -180,7 +180,7 @@ impl CycleModel for FlatUpstreamLoad {
         let rst_ni = self.rst_ni.is_none_or(bit);
         let out = self.model.cycle(rst_ni, beat, valid, &view);
 
-        let fault = |message| CycleError { cycle: 0, message };
+        let fault = |missing: MissingPort| CycleError { cycle: 0, message: missing.to_string() };
         out_words.fill(0);
         for (name, value) in [
             ("host_ready_o", u128::from(out.host_ready)),

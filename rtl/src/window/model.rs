@@ -3,7 +3,7 @@
 use crate::kernel_scheduler::io::{MAX_RETIRE_PORTS, Offer};
 use crate::model::{CycleError, CycleModel, one_hot};
 use crate::params::{WindowKind, WindowParams};
-use crate::port::{Direction, Layout, Port, Slot, indexed};
+use crate::port::{Direction, Layout, MissingPort, Port, Slot, find, find_all};
 use crate::window_list::model::WindowListModel;
 use crate::window_matrix::model::WindowMatrixModel;
 
@@ -101,16 +101,6 @@ impl WindowModel {
     }
 }
 
-/// Where the named port lies, or an error that names it.
-pub(crate) fn find(layout: &Layout, name: &str) -> Result<Slot, String> {
-    layout.slot(name).ok_or_else(|| format!("port {name} is missing"))
-}
-
-/// The same for an array of `count` ports.
-pub(crate) fn find_all(layout: &Layout, name: &str, count: usize) -> Result<Vec<Slot>, String> {
-    (0..count).map(|i| find(layout, &indexed(name, i))).collect()
-}
-
 /// A window's model behind flat words.
 pub struct FlatWindow {
     model: WindowModel,
@@ -125,7 +115,7 @@ pub struct FlatWindow {
 
 impl FlatWindow {
     /// The model of `kind`, behind the hardware's `ports`.
-    pub fn new(kind: WindowKind, params: WindowParams, ports: Vec<Port>) -> Result<Self, String> {
+    pub fn new(kind: WindowKind, params: WindowParams, ports: Vec<Port>) -> Result<Self, MissingPort> {
         let inputs = Layout::new(&ports, Direction::Input);
         let outputs = Layout::new(&ports, Direction::Output);
         let r = params.retire_ports();
@@ -148,7 +138,7 @@ impl CycleModel for FlatWindow {
     }
 
     fn cycle(&mut self, words: &[u32], out_words: &mut [u32]) -> Result<(), CycleError> {
-        let fault = |message| CycleError { cycle: 0, message };
+        let fault = |missing: MissingPort| CycleError { cycle: 0, message: missing.to_string() };
         let input = |name| find(&self.inputs, name).map_err(fault);
         let bit = |name| input(name).map(|s| s.get(words) != 0);
         let mut retire = [None; MAX_RETIRE_PORTS];
