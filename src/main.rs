@@ -12,6 +12,7 @@ mod explore_command;
 mod fpga_options;
 mod gen_command;
 mod gpu;
+mod import_command;
 mod mix_command;
 mod mutate_command;
 mod options;
@@ -58,6 +59,8 @@ enum Command {
     Mix(mix_command::MixArgs),
     /// Say which lines of a block's Verilog its bench runs, and which bits it moves
     Cover(cover_command::CoverArgs),
+    /// Write a ktrace of what a compiler or a profiler has written
+    Import(import_command::ImportArgs),
     /// Put faults into a block's Verilog, and say which of them its bench does not notice
     Mutate(mutate_command::MutateArgs),
     /// List the external tools: found or not, version, how to install
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Explore(args) => explore_command::run(&args),
         Command::Trace(args) => trace_command::run(&args),
         Command::Mix(args) => mix_command::run(&args),
+        Command::Import(args) => import_command::run(&args),
         Command::Cover(args) => cover_command::run(&args),
         Command::Mutate(args) => mutate_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),

@@ -1,0 +1,1 @@
+//! XLA: the dump directory of a GPU compilation.
