@@ -1,0 +1,125 @@
+//! Addresses as PyTorch's caching allocator for CUDA would give them: two pools of segments, best fit, blocks split and joined again.
+//!
+//! Sizes are those of its documentation and its default settings (`PYTORCH_CUDA_ALLOC_CONF` empty): blocks are multiples of 512 bytes; requests
+//! of at most 1 MiB share segments of 2 MiB, those below 10 MiB segments of 20 MiB, larger ones have a segment of their own in steps of 2 MiB.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+const BLOCK: u64 = 512;
+const MIB: u64 = 1 << 20;
+
+/// A pool's free blocks by size, then address, and all its blocks.
+#[derive(Default)]
+struct Pool {
+    free: BTreeSet<(u64, u64)>,
+    blocks: BTreeMap<u64, Block>,
+}
+
+#[derive(Clone, Copy)]
+struct Block {
+    bytes: u64,
+    /// Where its segment begins: blocks of two segments are never joined.
+    segment: u64,
+    used: bool,
+}
+
+pub(super) struct CachingAllocator {
+    small: Pool,
+    large: Pool,
+    next_segment: u64,
+}
+
+impl CachingAllocator {
+    /// The first segment is at `base`, the others follow.
+    pub(super) fn new(base: u64) -> Self {
+        Self { small: Pool::default(), large: Pool::default(), next_segment: base.next_multiple_of(2 * MIB) }
+    }
+
+    /// One past the last byte of the last segment.
+    pub(super) fn end(&self) -> u64 {
+        self.next_segment
+    }
+
+    /// The address of so many bytes, at least one and below 2^53; nothing where the addresses would pass 2^53.
+    pub(super) fn allocate(&mut self, bytes: u64) -> Option<u64> {
+        let bytes = bytes.max(1).next_multiple_of(BLOCK);
+        let small = bytes <= MIB;
+        let pool = if small { &mut self.small } else { &mut self.large };
+        let at = match pool.free.range((bytes, 0)..).next().copied() {
+            Some((_, at)) => at,
+            None => {
+                let segment = match bytes {
+                    _ if small => 2 * MIB,
+                    _ if bytes < 10 * MIB => 20 * MIB,
+                    _ => bytes.next_multiple_of(2 * MIB),
+                };
+                let at = self.next_segment;
+                let end =
+                    at.checked_add(segment).filter(|end| *end < windlass_runtime::ktrace::ADDRESS_LIMIT)?;
+                self.next_segment = end;
+                pool.blocks.insert(at, Block { bytes: segment, segment: at, used: false });
+                pool.free.insert((segment, at));
+                at
+            }
+        };
+        let block = pool.blocks.get_mut(&at)?;
+        pool.free.remove(&(block.bytes, at));
+        block.used = true;
+        let rest = block.bytes - bytes;
+        // Of large blocks a rest of at most 1 MiB stays with them.
+        if if small { rest >= BLOCK } else { rest > MIB } {
+            block.bytes = bytes;
+            let rest = Block { bytes: rest, used: false, ..*block };
+            pool.blocks.insert(at + bytes, rest);
+            pool.free.insert((rest.bytes, at + bytes));
+        }
+        Some(at)
+    }
+
+    /// Gives back what `allocate` gave.
+    pub(super) fn free(&mut self, address: u64) {
+        let pool = if self.small.blocks.contains_key(&address) { &mut self.small } else { &mut self.large };
+        let Some(mut block) = pool.blocks.remove(&address) else { return };
+        let mut at = address;
+        let joins = |other: &Block| !other.used && other.segment == block.segment;
+        let before =
+            pool.blocks.range(..address).next_back().map(|(at, b)| (*at, *b)).filter(|(_, b)| joins(b));
+        let after = pool.blocks.get(&(address + block.bytes)).copied().filter(joins);
+        if let Some(after) = after {
+            pool.blocks.remove(&(address + block.bytes));
+            pool.free.remove(&(after.bytes, address + block.bytes));
+            block.bytes += after.bytes;
+        }
+        if let Some((start, before)) = before {
+            pool.free.remove(&(before.bytes, start));
+            block.bytes += before.bytes;
+            at = start;
+        }
+        block.used = false;
+        pool.blocks.insert(at, block);
+        pool.free.insert((block.bytes, at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_reused_split_and_joined() {
+        let mut pool = CachingAllocator::new(0);
+        let (a, b) = (pool.allocate(700).expect("room"), pool.allocate(1).expect("room"));
+        assert_eq!((a, b), (0, 1024));
+        let large = pool.allocate(2 * MIB).expect("room");
+        assert_eq!((large, pool.end()), (2 * MIB, 22 * MIB));
+        // The best fit is the hole, not the rest of the segment.
+        pool.free(a);
+        assert_eq!(pool.allocate(600), Some(0));
+        pool.free(0);
+        pool.free(b);
+        assert_eq!(pool.allocate(MIB), Some(0), "all is one block again");
+        assert_eq!(pool.allocate(30 * MIB + 1), Some(22 * MIB));
+        assert_eq!(pool.end(), 54 * MIB);
+        assert_eq!(pool.allocate(1 << 53), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! The profile: what the GPU ran, and which operator launched it.
+//!
+//! A GPU event names the operator that was running at its launch by `External id`; the operator's own event has the same, and with it the
+//! `Record function id` that the execution trace calls `rf_id`. `correlation` names the call of the runtime that launched it.
+
+use super::error::{Problem, PytorchErrors};
+use super::input::{Document, Fault, shown, walk, wrong};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+
+/// What the GPU did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Kernel,
+    Copy,
+    Set,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct GpuEvent {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) smem: u64,
+    pub(super) regs: Option<u32>,
+    pub(super) stream: u32,
+    device: u64,
+    correlation: u64,
+    external: Option<u64>,
+    /// Nanoseconds.
+    start: f64,
+    duration: f64,
+    /// Bytes that a copy moves.
+    pub(super) bytes: Option<u64>,
+    /// Whether nothing else ran on the GPU meanwhile.
+    pub(super) alone: bool,
+}
+
+impl GpuEvent {
+    pub(super) fn dur_ns(&self) -> u64 {
+        // Never negative, and below 2^64: the reader sees to it.
+        self.duration.round() as u64
+    }
+}
+
+/// A kernel, or a place where the host waited.
+#[derive(Clone, Debug)]
+pub(super) enum Launch {
+    Gpu(GpuEvent),
+    Sync(String),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Profile {
+    gpu: Vec<GpuEvent>,
+    /// Calls that wait, with their correlation.
+    syncs: Vec<(u64, f64, String)>,
+    /// Operators by `External id`: record function and name.
+    operators: HashMap<u64, (u64, String)>,
+    /// `External id` of calls by correlation.
+    calls: HashMap<u64, u64>,
+    devices: HashMap<u64, (String, Option<u32>)>,
+}
+
+const HOW: &str = "record with torch.profiler.profile, and write it with export_chrome_trace";
+
+/// Calls that return when the GPU has done what was launched before.
+const WAITS: [&str; 8] = [
+    "cudaDeviceSynchronize",
+    "cudaStreamSynchronize",
+    "cudaEventSynchronize",
+    "cuCtxSynchronize",
+    "cuStreamSynchronize",
+    "hipDeviceSynchronize",
+    "hipStreamSynchronize",
+    "hipEventSynchronize",
+];
+
+impl Profile {
+    pub(super) fn read(file: &str, text: &[u8]) -> Result<Self, PytorchErrors> {
+        let mut profile = Self::default();
+        walk(file, text, &mut profile, HOW)?;
+        Ok(profile)
+    }
+
+    pub(super) fn gpu_events(&self) -> usize {
+        self.gpu.len()
+    }
+
+    /// Operators as `(record function, name)`, in no order.
+    pub(super) fn operators(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.operators.values().map(|(rf_id, name)| (*rf_id, name.as_str()))
+    }
+
+    /// The record function that launched an event, where the profile says.
+    pub(super) fn record_function(&self, event: &GpuEvent) -> Option<u64> {
+        let external = event.external.filter(|id| self.operators.contains_key(id));
+        let external = external.or_else(|| self.calls.get(&event.correlation).copied())?;
+        self.operators.get(&external).map(|(rf_id, _)| *rf_id)
+    }
+
+    /// Name and SMs of the GPU that ran most events.
+    pub(super) fn device(&self) -> Option<&(String, Option<u32>)> {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        self.gpu.iter().for_each(|event| *counts.entry(event.device).or_default() += 1);
+        let (device, _) =
+            counts.into_iter().max_by_key(|(device, count)| (*count, std::cmp::Reverse(*device)))?;
+        self.devices.get(&device)
+    }
+
+    /// Everything in the order of the calls that launched it: correlations count up from call to call. Waits before the first and
+    /// after the last kernel wait for nothing here.
+    pub(super) fn launches(&self) -> Vec<Launch> {
+        let mut gpu = self.gpu.clone();
+        mark_alone(&mut gpu);
+        let mut all: Vec<(u64, f64, Launch)> = Vec::new();
+        all.extend(self.syncs.iter().map(|(c, start, name)| (*c, *start, Launch::Sync(name.clone()))));
+        all.extend(gpu.into_iter().map(|event| (event.correlation, event.start, Launch::Gpu(event))));
+        // Kernels of a graph have one correlation; they are taken as they ran.
+        all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let mut launches: Vec<Launch> = Vec::new();
+        for (_, _, launch) in all {
+            if matches!(launch, Launch::Gpu(_)) || matches!(launches.last(), Some(Launch::Gpu(_))) {
+                launches.push(launch);
+            }
+        }
+        if matches!(launches.last(), Some(Launch::Sync(_))) {
+            launches.pop();
+        }
+        launches
+    }
+}
+
+/// Marks what had the GPU for itself; time stamps are rounded to nanoseconds, so neighbours may seem to touch.
+fn mark_alone(gpu: &mut [GpuEvent]) {
+    const ROUNDING_NS: f64 = 2.0;
+    gpu.sort_by(|a, b| a.device.cmp(&b.device).then(a.start.total_cmp(&b.start)));
+    let mut longest: Option<usize> = None;
+    for at in 0..gpu.len() {
+        let end = |event: &GpuEvent| event.start + event.duration - ROUNDING_NS;
+        match longest.filter(|other| gpu[*other].device == gpu[at].device) {
+            Some(other) if gpu[at].start < end(&gpu[other]) => {
+                gpu[at].alone = false;
+                gpu[other].alone = false;
+                if end(&gpu[at]) > end(&gpu[other]) {
+                    longest = Some(at);
+                }
+            }
+            _ => longest = Some(at),
+        }
+    }
+}
+
+fn dimensions(args: &Json, axis: &'static str) -> Result<[u32; 3], Fault> {
+    let bad = || (Some(format!("args.{axis}")), Problem::BadDimensions { axis, found: shown(&args[axis]) });
+    let list = args[axis].as_array().filter(|list| list.len() == 3).ok_or_else(bad)?;
+    let mut dims = [0; 3];
+    for (dim, json) in dims.iter_mut().zip(list) {
+        let value = json.as_u64().and_then(|value| u32::try_from(value).ok());
+        *dim = value.filter(|value| *value > 0).ok_or_else(bad)?;
+    }
+    let product = dims.iter().try_fold(1_u64, |product, dim| product.checked_mul(u64::from(*dim)));
+    product.map(|_| dims).ok_or_else(bad)
+}
+
+impl Document for Profile {
+    const ARRAY: &'static str = "traceEvents";
+
+    fn wants(&self, key: &str) -> bool {
+        key == "deviceProperties"
+    }
+
+    fn field(&mut self, _: &str, value: Json) {
+        for device in value.as_array().into_iter().flatten() {
+            let sms =
+                device["numSms"].as_u64().and_then(|sms| u32::try_from(sms).ok()).filter(|sms| *sms > 0);
+            if let (Some(id), Some(name)) = (device["id"].as_u64(), device["name"].as_str()) {
+                self.devices.insert(id, (name.to_owned(), sms));
+            }
+        }
+    }
+
+    fn element(&mut self, at: u64, json: Json) -> Result<(), (Option<u64>, Fault)> {
+        let args = &json["args"];
+        // Old versions wrote numbers as strings, and categories with a capital.
+        let id = |key: &str| args[key].as_u64().or_else(|| args[key].as_str()?.parse().ok());
+        let kind = match json["cat"].as_str().unwrap_or_default() {
+            "kernel" | "Kernel" => Kind::Kernel,
+            "gpu_memcpy" | "Memcpy" => Kind::Copy,
+            "gpu_memset" | "Memset" => Kind::Set,
+            "cpu_op" | "user_annotation" => {
+                if let (Some(external), Some(rf_id)) = (id("External id"), id("Record function id")) {
+                    let name = json["name"].as_str().unwrap_or_default().to_owned();
+                    self.operators.insert(external, (rf_id, name));
+                }
+                return Ok(());
+            }
+            "cuda_runtime" | "cuda_driver" | "Runtime" => {
+                if let Some(correlation) = id("correlation") {
+                    if let Some(external) = id("External id") {
+                        self.calls.insert(correlation, external);
+                    }
+                    if let Some(name) = json["name"].as_str().filter(|name| WAITS.contains(name)) {
+                        let start = json["ts"].as_f64().unwrap_or_default();
+                        self.syncs.push((correlation, start, name.to_owned()));
+                    }
+                }
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let event = gpu_event(kind, &json, id("External id"), id("correlation"));
+        self.gpu.push(event.map_err(|fault| (Some(at), fault))?);
+        Ok(())
+    }
+}
+
+fn gpu_event(
+    kind: Kind,
+    json: &Json,
+    external: Option<u64>,
+    correlation: Option<u64>,
+) -> Result<GpuEvent, Fault> {
+    let args = &json["args"];
+    let name = json["name"].as_str().ok_or_else(|| wrong("name", "a string", &json["name"]))?.to_owned();
+    let time = |key: &str| {
+        let value = json[key].as_f64().filter(|us| (0.0..1e15).contains(us));
+        value.map(|us| us * 1e3).ok_or_else(|| wrong(key, "a time in microseconds", &json[key]))
+    };
+    let correlation =
+        correlation.ok_or_else(|| wrong("args.correlation", "a whole number", &args["correlation"]))?;
+    let small = |key: &str, most: u32| -> Result<Option<u32>, Fault> {
+        let value = &args[key];
+        let read = value.as_u64().and_then(|value| u32::try_from(value).ok()).filter(|value| *value <= most);
+        match value {
+            Json::Null => Ok(None),
+            value => {
+                read.map(Some).ok_or_else(|| wrong(&format!("args.{key}"), "a small whole number", value))
+            }
+        }
+    };
+    let (grid, block) = match kind {
+        Kind::Kernel => (dimensions(args, "grid")?, dimensions(args, "block")?),
+        // Copy engines have no grid.
+        Kind::Copy | Kind::Set => ([1; 3], [32, 1, 1]),
+    };
+    Ok(GpuEvent {
+        kind,
+        name,
+        grid,
+        block,
+        smem: args["shared memory"].as_u64().unwrap_or(0),
+        regs: small("registers per thread", 255)?,
+        stream: small("stream", u32::MAX)?.unwrap_or(0),
+        device: args["device"].as_u64().unwrap_or(0),
+        correlation,
+        external,
+        start: time("ts")?,
+        duration: time("dur")?,
+        bytes: args["bytes"].as_u64(),
+        alone: true,
+    })
+}

@@ -1,0 +1,629 @@
+//! PyTorch: an execution trace, and with it what its profiler saw on a GPU.
+//!
+//! An execution trace (`torch.profiler.ExecutionTraceObserver`, schema 1.1.x) has every operator with its tensors and their storages, and no
+//! kernels. Without a profile the kernels follow from the operators by rules ([`Import::trace`] names every guess in `est`); with a profile
+//! (Kineto) of the same run they are those that ran, with their grids, and the operators say what memory they touch.
+//!
+//! The format is what PyTorch's `execution_trace_observer.cpp` writes; the profile's is libkineto's `output_json.cpp` and its CUPTI activities.
+
+mod allocator;
+mod error;
+mod et;
+mod input;
+mod kineto;
+mod operators;
+mod schema;
+mod storage;
+
+pub use error::{Problem, PytorchError, PytorchErrors, Warning};
+
+use allocator::CachingAllocator;
+use et::ExecutionTrace;
+use kineto::{Kind, Launch, Profile};
+use operators::{Accesses, Class, Draft, Rules, Work, short};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use storage::Memories;
+use windlass_runtime::ktrace::{ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, Run, Segment, Trace};
+
+/// Where what was there before the recording begins, in bytes; the pool is behind it.
+const BASE: u64 = 16 << 20;
+
+/// Every memory begins at a multiple of this, as the GPU's allocators do it.
+const ALIGNMENT: u64 = 512;
+
+/// SMs of the GPU that tiles are chosen for where none is named: an RTX 3070's.
+const SMS: u32 = 46;
+
+/// How to import.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The workload's name in the kernel stream.
+    pub name: String,
+    /// The GPU that it is for; without it that of the profile, or none (`assumed`). Its SMs decide the tiles of products.
+    pub gpu: Option<Gpu>,
+    /// Whether freed memory is used again, as by PyTorch's caching allocator; otherwise each memory has addresses of its own.
+    pub reuse: bool,
+    /// Whether matrix products in single precision use tensor cores (`torch.backends.cuda.matmul.allow_tf32`, which the trace does not
+    /// have; off in PyTorch). Convolutions go by the `allow_tf32` that is recorded with them.
+    pub tf32: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { name: "pytorch".to_owned(), gpu: None, reuse: true, tf32: false }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Import {
+    /// The kernel stream, in one run.
+    pub trace: Trace,
+    /// What is to be doubted, beside what `est` and `notes` say.
+    pub warnings: Vec<Warning>,
+}
+
+/// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd, and at most 2 GiB unpacked.
+///
+/// # Errors
+/// All that is wrong in the trace, or else in the profile, up to 20 errors.
+pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Import, PytorchErrors> {
+    let text = input::read(trace)?;
+    let file = |path: &Path| path.display().to_string();
+    let nodes = ExecutionTrace::read(&file(trace), &text)?;
+    drop(text);
+    let profile = match profile {
+        None => None,
+        Some(path) => Some((file(path), Profile::read(&file(path), &input::read(path)?)?)),
+    };
+    build(&file(trace), &nodes, profile.as_ref().map(|(file, profile)| (file.as_str(), profile)), options)
+}
+
+/// The same from text: `file` stands for it in errors.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_text(
+    file: &str,
+    trace: &[u8],
+    profile: Option<(&str, &[u8])>,
+    options: &Options,
+) -> Result<Import, PytorchErrors> {
+    let nodes = ExecutionTrace::read(file, trace)?;
+    let profile = match profile {
+        None => None,
+        Some((file, text)) => Some((file, Profile::read(file, text)?)),
+    };
+    build(file, &nodes, profile.as_ref().map(|(file, profile)| (*file, profile)), options)
+}
+
+/// Something in the stream, before it has addresses.
+#[derive(Debug)]
+enum Step {
+    Kernel(Launched),
+    Sync(String),
+}
+
+#[derive(Debug)]
+struct Launched {
+    draft: Draft,
+    /// Whether it may touch anything.
+    everything: bool,
+    grid: [u32; 3],
+    block: [u32; 3],
+    regs: Option<u32>,
+    stream: u32,
+    dur_ns: Option<u64>,
+}
+
+type Counts = BTreeMap<String, u64>;
+
+fn count(counts: &mut Counts, name: &str) {
+    *counts.entry(name.to_owned()).or_default() += 1;
+}
+
+/// The most frequent first.
+fn sorted(counts: Counts) -> Vec<(String, u64)> {
+    let mut sorted: Vec<_> = counts.into_iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sorted
+}
+
+fn build(
+    file: &str,
+    trace: &ExecutionTrace,
+    profile: Option<(&str, &Profile)>,
+    options: &Options,
+) -> Result<Import, PytorchErrors> {
+    let memories = Memories::of(trace);
+    let gpu_device = trace.devices.iter().position(|device| !["cpu", "meta"].contains(&device.as_str()));
+    // A trace of the CPU's stands for the same program on a GPU.
+    let device = gpu_device.or_else(|| trace.devices.iter().position(|device| device == "cpu")).unwrap_or(0);
+    let measured = match profile {
+        Some((file, profile)) if profile.gpu_events() > 0 => {
+            check_same_run(file, trace, profile, gpu_device.is_some())?;
+            Some(profile)
+        }
+        _ => None,
+    };
+    let of_profile = measured.and_then(|profile| profile.device());
+    let gpu = match (&options.gpu, of_profile) {
+        (Some(gpu), _) => gpu.clone(),
+        (None, Some((name, sms))) => Gpu { name: name.clone(), sms: *sms },
+        (None, None) => Gpu { name: "assumed".to_owned(), sms: Some(SMS) },
+    };
+    let rules = Rules { sms: gpu.sms.unwrap_or(SMS), tf32: options.tf32 };
+    let classes: Vec<Class> = trace.nodes.iter().map(operators::class).collect();
+    let mut importer = Importer {
+        trace,
+        memories,
+        classes,
+        device: device as u32,
+        on_gpu: gpu_device.is_some(),
+        rules,
+        steps: Vec::new(),
+        unknown: Counts::new(),
+        unexplained: Counts::new(),
+        elsewhere: Counts::new(),
+        overlapping: 0,
+    };
+    match measured {
+        Some(profile) => importer.launched(profile),
+        None => importer.estimated(),
+    }
+    let mut warnings = Vec::new();
+    if profile.is_some() && measured.is_none() {
+        warnings.push(Warning::NoGpuKernels);
+    }
+    let (unknown, unexplained) =
+        (std::mem::take(&mut importer.unknown), std::mem::take(&mut importer.unexplained));
+    let operators = std::mem::take(&mut importer.elsewhere);
+    let counted = [
+        (unknown, Warning::UnknownOperators as fn(_) -> _),
+        (unexplained, Warning::UnexplainedKernels),
+        (trace.no_storage.clone(), Warning::NoStorage),
+    ];
+    warnings.extend(
+        counted
+            .into_iter()
+            .filter(|(counts, _)| !counts.is_empty())
+            .map(|(counts, warning)| warning(sorted(counts))),
+    );
+    if !operators.is_empty() {
+        let device = trace.devices[device].clone();
+        warnings.push(Warning::ElsewhereOperators { device, operators: sorted(operators) });
+    }
+    let notes = importer.notes(measured.is_some(), options);
+    let (events, span) = importer.events(options.reuse).ok_or_else(|| PytorchError {
+        file: file.to_owned(),
+        node: None,
+        field: None,
+        problem: Problem::AddressSpace,
+    })?;
+    let kernels = events.iter().filter(|event| matches!(event, Event::Kernel(_))).count() as u64;
+    let header = Header {
+        name: options.name.clone(),
+        source: if measured.is_some() { "pytorch-et+kineto" } else { "pytorch-et" }.to_owned(),
+        producer: format!("windlass {} import pytorch", env!("CARGO_PKG_VERSION")),
+        gpu,
+        params: serde_json::json!({
+            "schema": trace.schema,
+            "device": trace.devices.get(device).map_or("", String::as_str),
+            "reuse": options.reuse,
+            "tf32": options.tf32,
+        }),
+        kernels,
+        span: Some(span),
+        notes,
+    };
+    let runs = vec![Run { number: 0, input: None, events }];
+    Ok(Import { trace: Trace { header, runs, warnings: Vec::new() }, warnings })
+}
+
+/// That a profile is of the run that was traced: record functions have the same names in both.
+fn check_same_run(
+    file: &str,
+    trace: &ExecutionTrace,
+    profile: &Profile,
+    has_gpu: bool,
+) -> Result<(), PytorchError> {
+    let located = |problem| PytorchError { file: file.to_owned(), node: None, field: None, problem };
+    if !has_gpu {
+        return Err(located(Problem::NoGpuInTrace { kernels: profile.gpu_events() }));
+    }
+    let names: HashMap<u64, &str> = trace.nodes.iter().map(|node| (node.rf_id, node.name.as_str())).collect();
+    let mut both: Vec<(u64, &str, &str)> = profile
+        .operators()
+        .filter_map(|(rf_id, name)| {
+            names.get(&rf_id).filter(|_| rf_id > 0).map(|known| (rf_id, name, *known))
+        })
+        .collect();
+    both.sort_unstable();
+    let others = both.iter().filter(|(_, name, known)| name != known);
+    // Annotations may be renamed on their way into the profile; most operators are not.
+    match others.clone().next() {
+        Some((rf_id, name, known)) if others.count() * 2 > both.len() => Err(located(Problem::AnotherRun {
+            rf_id: *rf_id,
+            profile: (*name).to_owned(),
+            trace: (*known).to_owned(),
+        })),
+        _ => Ok(()),
+    }
+}
+
+struct Importer<'a> {
+    trace: &'a ExecutionTrace,
+    memories: Memories<'a>,
+    classes: Vec<Class>,
+    device: u32,
+    /// Whether the trace is a GPU's.
+    on_gpu: bool,
+    rules: Rules,
+    /// With the moment of each, in order.
+    steps: Vec<(usize, Step)>,
+    unknown: Counts,
+    unexplained: Counts,
+    elsewhere: Counts,
+    /// Kernels with another beside them.
+    overlapping: u64,
+}
+
+impl<'a> Importer<'a> {
+    fn accesses(&self, at: usize, device: u32) -> Accesses<'a> {
+        let (inputs, outputs) = (&self.memories.inputs[at], &self.memories.outputs[at]);
+        Accesses::of(&self.trace.nodes[at], self.classes[at], inputs, outputs, device)
+    }
+
+    /// Whether an operator has work for the device, by itself.
+    fn works(&self, at: usize, device: u32) -> bool {
+        let node = &self.trace.nodes[at];
+        let accesses = || self.accesses(at, device);
+        match self.classes[at] {
+            _ if node.schema.is_none() && !node.triton => false,
+            Class::Free => false,
+            Class::Known(Work::ToHost) => !accesses().is_empty(),
+            Class::Known(_) | Class::Unknown => !accesses().writes.is_empty(),
+        }
+    }
+
+    /// The kernels that follow from the operators: of those that call each other the outermost that is one kernel on a GPU.
+    fn estimated(&mut self) {
+        let nodes = &self.trace.nodes;
+        let mut calls_work = vec![false; nodes.len()];
+        for at in (0..nodes.len()).rev() {
+            let works = calls_work[at] || self.works(at, self.device);
+            if let Some(parent) = nodes[at].parent.filter(|_| works) {
+                calls_work[parent] = true;
+            }
+        }
+        // What an operator that was taken calls is part of it.
+        let mut taken = vec![false; nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            if node.parent.is_some_and(|parent| taken[parent]) {
+                taken[at] = true;
+                continue;
+            }
+            let class = self.classes[at];
+            let by_calls = match class {
+                Class::Free => true,
+                Class::Unknown => calls_work[at],
+                // On a GPU they call cuDNN's convolution, and the addition of the bias.
+                Class::Known(Work::Convolution) => {
+                    self.on_gpu
+                        && calls_work[at]
+                        && ["convolution", "_convolution"].contains(&short(&node.name))
+                }
+                Class::Known(_) => false,
+            };
+            if by_calls || (calls_work[at] && !self.works(at, self.device)) {
+                continue;
+            }
+            if !self.works(at, self.device) {
+                let other = tensors_device(&self.memories, at).filter(|other| *other != self.device);
+                if other.is_some_and(|other| self.works(at, other)) {
+                    count(&mut self.elsewhere, &node.name);
+                }
+                continue;
+            }
+            taken[at] = true;
+            if class == Class::Unknown {
+                count(&mut self.unknown, &node.name);
+            }
+            let accesses = self.accesses(at, self.device);
+            let moment = self.memories.ends[at];
+            for mut draft in operators::kernels(node, class, &accesses, self.rules) {
+                if class == Class::Unknown {
+                    draft.est.push("type");
+                }
+                let sync = draft.sync.take();
+                let launched = Launched {
+                    everything: false,
+                    grid: fit(draft.grid),
+                    block: [draft.block, 1, 1],
+                    regs: None,
+                    stream: 0,
+                    dur_ns: None,
+                    draft,
+                };
+                self.steps.push((moment, Step::Kernel(launched)));
+                self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
+            }
+        }
+        self.steps.sort_by_key(|(moment, _)| *moment);
+    }
+
+    /// The kernels that ran, each with the memory of the operator that launched it.
+    fn launched(&mut self, profile: &Profile) {
+        let nodes = &self.trace.nodes;
+        let by_function: HashMap<u64, usize> = nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.rf_id > 0)
+            .map(|(at, node)| (node.rf_id, at))
+            .collect();
+        let launches = profile.launches();
+        // The operator that explains it: the one that ran, or the nearest around it that has tensors.
+        let explains = |launch: &Launch| -> Option<usize> {
+            let Launch::Gpu(event) = launch else { return None };
+            let mut at = by_function.get(&profile.record_function(event)?).copied();
+            while let Some(node) = at.filter(|node| self.accesses(*node, self.device).is_empty()) {
+                at = nodes[node].parent;
+            }
+            at
+        };
+        let explained: Vec<Option<usize>> = launches.iter().map(explains).collect();
+        // An operator's arithmetic counts once: with the kernel that took longest.
+        let mut longest: HashMap<usize, usize> = HashMap::new();
+        for (i, (launch, node)) in launches.iter().zip(&explained).enumerate() {
+            if let (Launch::Gpu(event), Some(node)) = (launch, node) {
+                let best = longest.entry(*node).or_insert(i);
+                if matches!(&launches[*best], Launch::Gpu(other) if other.dur_ns() < event.dur_ns()) {
+                    *best = i;
+                }
+            }
+        }
+        let mut moment = 0;
+        for (i, (launch, node)) in launches.into_iter().zip(explained).enumerate() {
+            let event = match launch {
+                Launch::Sync(why) => {
+                    self.steps.push((moment, Step::Sync(why)));
+                    continue;
+                }
+                Launch::Gpu(event) => event,
+            };
+            let mut draft = Draft::measured(&event.name);
+            if let Some(at) = node {
+                // Launch order is the stream's; an operator that launches before what it calls ends after it.
+                moment = moment.max(self.memories.ends[at]);
+                let accesses = self.accesses(at, self.device);
+                let rules = operators::kernels(&nodes[at], self.classes[at], &accesses, self.rules);
+                draft.take(&nodes[at], &accesses);
+                if longest.get(&at) == Some(&i) {
+                    draft.flops = rules.iter().map(|rule| rule.flops).fold(0, u64::saturating_add);
+                    draft.mnk = rules.iter().find_map(|rule| rule.mnk);
+                    if rules.iter().any(|rule| rule.est.contains(&"flops")) {
+                        draft.est.push("flops");
+                    }
+                }
+            } else {
+                count(&mut self.unexplained, &event.name);
+                draft.est.extend(["r", "w", "bytes", "flops"]);
+                // How much of everything it moves is not known; its duration, where it has one, stands for that.
+                draft.traffic = Some(0);
+            }
+            match event.kind {
+                Kind::Kernel => draft.est.push("type"),
+                Kind::Copy | Kind::Set => {
+                    draft.kind = KernelType::Copy;
+                    draft.est.extend(["grid", "block"]);
+                    // Both ends of a copy within the GPU are its memory.
+                    let ends = if event.name.contains("DtoD") { 2 } else { 1 };
+                    draft.traffic = event.bytes.map(|bytes| bytes.saturating_mul(ends)).or(draft.traffic);
+                }
+            }
+            draft.smem = event.smem;
+            self.overlapping += u64::from(!event.alone);
+            let launched = Launched {
+                draft,
+                everything: node.is_none(),
+                grid: event.grid,
+                block: event.block,
+                regs: event.regs,
+                stream: event.stream,
+                dur_ns: event.alone.then(|| event.dur_ns()),
+            };
+            self.steps.push((moment, Step::Kernel(launched)));
+        }
+    }
+
+    fn notes(&self, measured: bool, options: &Options) -> String {
+        let mut notes = Vec::new();
+        if measured {
+            notes.push(
+                "kernels, grids, blocks and durations from a profile, segments from the operator that launched each: where an operator has several \
+                 kernels, every one has all of its segments"
+                    .to_owned(),
+            );
+            if self.overlapping > 0 {
+                notes.push(format!("{} kernels overlapped others and have no duration", self.overlapping));
+            }
+        } else {
+            notes.push(
+                "kernels, grids and blocks by rule from an execution trace, without a profile".to_owned(),
+            );
+            if !self.on_gpu {
+                notes.push(
+                    "recorded on a CPU: operators as a GPU would run them, all memory taken as the GPU's"
+                        .to_owned(),
+                );
+            }
+        }
+        notes.push(match options.reuse {
+            true => "memory from an emulated CUDA caching allocator, freed after the last operator that names it: the program may have kept it longer".to_owned(),
+            false => "every memory has addresses of its own: the reuse of the program's allocator is not in the trace".to_owned(),
+        });
+        notes.join("; ")
+    }
+
+    /// Gives memory its addresses, and the events in order; nothing where there are not enough addresses. Also the first address in
+    /// use, and one past the last.
+    fn events(self, reuse: bool) -> Option<(Vec<Event>, [u64; 2])> {
+        let Self { steps, memories, .. } = self;
+        let mut memories = memories.all;
+        let mut touched = vec![false; memories.len()];
+        for (moment, step) in &steps {
+            let Step::Kernel(launched) = step else { continue };
+            for access in launched.draft.reads.iter().chain(&launched.draft.writes) {
+                touched[access.memory] = true;
+                let last = &mut memories[access.memory].last;
+                *last = (*last).max(*moment);
+            }
+        }
+        let mut addresses = vec![0; memories.len()];
+        let mut end = BASE;
+        let place = |end: &mut u64, bytes: u64| -> Option<u64> {
+            let at = *end;
+            *end = at.checked_add(bytes)?.checked_next_multiple_of(ALIGNMENT)?;
+            (*end < ADDRESS_LIMIT).then_some(at)
+        };
+        let used = || (0..memories.len()).filter(|at| touched[*at]);
+        for at in used().filter(|at| memories[*at].born.is_none()) {
+            addresses[at] = place(&mut end, memories[at].bytes)?;
+        }
+        let before = Segment { addr: BASE, bytes: end - BASE };
+        let mut pool = CachingAllocator::new(end);
+        let pool_base = pool.end();
+        let mut own_end = pool_base;
+        // At one moment: allocations, kernels, frees.
+        let mut order: Vec<(usize, u8, usize)> =
+            steps.iter().enumerate().map(|(at, (moment, _))| (*moment, 1, at)).collect();
+        for at in used() {
+            if let Some(born) = memories[at].born {
+                order.push((born, 0, at));
+                if !memories[at].result {
+                    order.push((memories[at].last, 2, at));
+                }
+            }
+        }
+        order.sort_unstable();
+        let mut steps: Vec<Option<Step>> = steps.into_iter().map(|(_, step)| Some(step)).collect();
+        let mut events = Vec::with_capacity(order.len());
+        let mut index = 0;
+        for (_, phase, at) in order {
+            match phase {
+                0 => {
+                    let bytes = memories[at].bytes;
+                    addresses[at] = if reuse { pool.allocate(bytes)? } else { place(&mut own_end, bytes)? };
+                    events.push(Event::Alloc(Segment { addr: addresses[at], bytes }));
+                }
+                2 => {
+                    if reuse {
+                        pool.free(addresses[at]);
+                    }
+                    events.push(Event::Free(Segment { addr: addresses[at], bytes: memories[at].bytes }));
+                }
+                _ => match steps[at].take() {
+                    Some(Step::Sync(why)) => events.push(Event::Sync { why }),
+                    Some(Step::Kernel(launched)) => {
+                        let pool_end = if reuse { pool.end() } else { own_end };
+                        let rest = Segment { addr: pool_base, bytes: pool_end - pool_base };
+                        events.push(Event::Kernel(launched.kernel(index, &addresses, [before, rest])));
+                        index += 1;
+                    }
+                    None => {}
+                },
+            }
+        }
+        let end = if reuse { pool.end() } else { own_end };
+        Some((events, [BASE, end]))
+    }
+}
+
+/// The device of an operator's first result.
+fn tensors_device(memories: &Memories<'_>, at: usize) -> Option<u32> {
+    memories.outputs[at].first().or(memories.inputs[at].first()).map(|(_, tensor, _)| tensor.device)
+}
+
+/// A grid that a trace can hold.
+fn fit(grid: [u64; 3]) -> [u32; 3] {
+    let fits =
+        |grid: [u32; 3]| grid.iter().try_fold(1_u64, |all, d| all.checked_mul(u64::from(*d))).is_some();
+    let grid = grid.map(|d| u32::try_from(d).unwrap_or(u32::MAX).max(1));
+    if fits(grid) { grid } else { [u32::MAX, 1, 1] }
+}
+
+/// Whether a kernel uses matrix units, by the names that NVIDIA's libraries and CUTLASS give theirs.
+fn kernel_type(name: &str) -> KernelType {
+    const TENSOR: [&str; 14] = [
+        "tensorop", "xmma", "nvjet", "wgmma", "hmma", "imma", "s1688", "s16816", "h16816", "s884", "h884",
+        "i16832", "flash", "fmha",
+    ];
+    let name = name.to_ascii_lowercase();
+    let simt = name.contains("simt") || name.contains("ffma");
+    if !simt && TENSOR.iter().any(|part| name.contains(part)) { KernelType::Tensor } else { KernelType::Simt }
+}
+
+impl Draft {
+    /// A kernel of a profile, of which nothing else is known yet.
+    fn measured(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            op: "unknown".to_owned(),
+            kind: kernel_type(name),
+            grid: [1; 3],
+            block: 1,
+            smem: 0,
+            flops: 0,
+            mnk: None,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            traffic: None,
+            est: Vec::new(),
+            sync: None,
+        }
+    }
+
+    /// What its operator says about it.
+    fn take(&mut self, node: &et::Node, accesses: &Accesses<'_>) {
+        self.op = short(&node.name).to_owned();
+        self.reads = accesses.reads.iter().map(|(_, access)| *access).collect();
+        self.writes = accesses.writes.clone();
+        if accesses.unsure {
+            self.est.extend(["r", "w"]);
+        }
+        self.count_gaps();
+    }
+}
+
+impl Launched {
+    /// With addresses: `whole` is all memory there is.
+    fn kernel(self, index: u64, addresses: &[u64], whole: [Segment; 2]) -> Kernel {
+        let Self { draft, everything, grid, block, regs, stream, dur_ns } = self;
+        let segments = |accesses: &[operators::Access]| -> Vec<Segment> {
+            if everything {
+                return whole.into_iter().filter(|segment| segment.bytes > 0).collect();
+            }
+            accesses.iter().map(|a| Segment { addr: addresses[a.memory] + a.first, bytes: a.bytes }).collect()
+        };
+        Kernel {
+            index,
+            kind: draft.kind,
+            grid,
+            block,
+            smem: draft.smem,
+            regs,
+            flops: draft.flops,
+            mnk: draft.mnk,
+            reads: segments(&draft.reads),
+            writes: segments(&draft.writes),
+            traffic: draft.traffic,
+            dur_ns,
+            stream,
+            part: None,
+            est: draft.est.iter().map(|field| (*field).to_owned()).collect(),
+            name: draft.name,
+            op: draft.op,
+        }
+    }
+}

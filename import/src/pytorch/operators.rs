@@ -1,0 +1,775 @@
+//! What a GPU launches for an operator: kernels with their grids, and the memory that they touch.
+//!
+//! Where no profile says, grids follow rules, and `est` says so: 512 elements per CTA of 128 threads for elementwise kernels, for products the
+//! largest tile that still gives every SM a CTA, a warp per row for short rows. FLOPs and M, N, K come from the shapes.
+
+use super::et::{Node, Precision, Tensor, Value};
+use super::schema::Alias;
+use super::storage::Placed;
+use windlass_runtime::ktrace::KernelType;
+
+/// What kind of work an operator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// One result per element.
+    Elementwise,
+    /// The same, with nothing computed: copies with a change of layout or type, padding.
+    Move,
+    /// Writes without reading.
+    Fill,
+    /// Copies several tensors into one.
+    Cat,
+    Product,
+    Convolution,
+    ConvolutionBackward,
+    Pool,
+    Reduce,
+    Softmax,
+    RowNorm,
+    BatchNorm,
+    /// Rows of a table, chosen by an index.
+    Gather,
+    Attention {
+        backward: bool,
+    },
+    Collective,
+    /// A kernel that a compiler made; which of its arguments it writes is not recorded.
+    Triton,
+    /// Copies a value to the host, which waits for it.
+    ToHost,
+}
+
+/// What the importer knows of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Launches nothing of its own: views, allocations, metadata.
+    Free,
+    /// One operator of the GPU, whatever it calls here.
+    Known(Work),
+    /// By what it calls; where it calls nothing, one elementwise kernel.
+    Unknown,
+}
+
+/// No alias annotation tells these from kernels.
+const FREE: &str = " empty empty_like empty_strided empty_permuted new_empty new_empty_strided empty_quantized resize_ resize_as_ as_strided_ set_ set_data \
+    detach_ transpose_ t_ squeeze_ unsqueeze_ swapaxes_ swapdims_ movedim_ rename_ requires_grad_ record_stream lift_fresh wait_tensor \
+    pin_memory _pin_memory retain_grad _nnpack_available _efficientzerotensor ";
+
+const ELEMENTWISE: &str = " abs absolute acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or \
+    bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min clip complex conj_physical copysign cos cosh cummax cummin cumprod cumsum \
+    deg2rad digamma div divide elu elu_backward eq erf erfc erfinv exp exp2 expm1 fix float_power floor floor_divide fmax fmin fmod frac \
+    gelu gelu_backward glu glu_backward ge greater greater_equal gt hardshrink hardshrink_backward hardsigmoid hardsigmoid_backward hardswish \
+    hardswish_backward hardtanh hardtanh_backward heaviside huber_loss_backward hypot isfinite isinf isnan isneginf isposinf ldexp le \
+    leaky_relu leaky_relu_backward lerp less less_equal lgamma log log10 log1p log2 log_sigmoid_backward log_sigmoid_forward logaddexp \
+    logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logit_backward lt masked_fill maximum minimum mish \
+    mish_backward mse_loss_backward mul multiply mvlgamma nan_to_num native_dropout native_dropout_backward ne neg negative nextafter \
+    nll_loss_backward nll_loss2d_backward not_equal pow positive prelu _prelu_kernel reciprocal relu relu6 remainder round rsqrt rsub \
+    rrelu_with_noise select_backward selu sgn sigmoid sigmoid_backward sign signbit silu silu_backward sin sinc sinh slice_backward \
+    smooth_l1_loss_backward softplus softplus_backward softshrink softshrink_backward sqrt square sub subtract tan tanh tanh_backward \
+    threshold threshold_backward trunc true_divide where xlogy binary_cross_entropy binary_cross_entropy_backward \
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d \
+    upsample_nearest2d_backward upsample_bilinear2d_backward grid_sampler_2d grid_sampler_2d_backward addr polar ";
+
+const MOVE: &str = " copy clone _to_copy contiguous flip roll constant_pad_nd reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d \
+    replication_pad2d replication_pad3d repeat tril triu diag_embed im2col col2im unfold_backward pixel_shuffle pixel_unshuffle channel_shuffle \
+    repeat_interleave ";
+
+const FILL: &str = " fill zero normal uniform random bernoulli exponential geometric log_normal cauchy arange linspace logspace eye randperm ";
+
+const REDUCE: &str = " sum nansum mean nanmean prod amax amin aminmax max min argmax argmin any all norm linalg_vector_norm std std_mean var var_mean logsumexp \
+    count_nonzero mse_loss l1_loss huber_loss smooth_l1_loss nll_loss_forward nll_loss2d_forward median mode kthvalue dist ";
+
+const PRODUCT: &str = " mm addmm bmm baddbmm addbmm mv addmv dot vdot linear _scaled_mm _addmm_activation mkldnn_linear _int_mm ";
+
+const CONVOLUTION: &str = " convolution _convolution convolution_overrideable mkldnn_convolution thnn_conv2d _slow_conv2d_forward slow_conv3d_forward \
+    slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d cudnn_convolution cudnn_convolution_transpose \
+    cudnn_convolution_relu cudnn_convolution_add_relu miopen_convolution miopen_convolution_transpose miopen_depthwise_convolution \
+    _conv_depthwise2d conv_depthwise3d ";
+
+const POOL: &str = " max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d \
+    adaptive_max_pool3d fractional_max_pool2d max_pool2d_with_indices_backward max_pool3d_with_indices_backward avg_pool2d_backward \
+    avg_pool3d_backward _adaptive_avg_pool2d_backward adaptive_max_pool2d_backward ";
+
+const SOFTMAX: &str =
+    " _softmax _log_softmax _safe_softmax _softmax_backward_data _log_softmax_backward_data _masked_softmax ";
+
+const ROW_NORM: &str = " native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward _fused_rms_norm _fused_rms_norm_backward ";
+
+const BATCH_NORM: &str = " native_batch_norm native_batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward miopen_batch_norm \
+    miopen_batch_norm_backward _native_batch_norm_legit _native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward ";
+
+const GATHER: &str = " index_select embedding gather index take _embedding_bag embedding_bag masked_select nonzero embedding_dense_backward index_add index_put \
+    _index_put_impl index_copy index_fill scatter scatter_add scatter_reduce masked_scatter sort topk argsort searchsorted bucketize bincount \
+    unique_dim unique_consecutive _unique _unique2 ";
+
+/// Their results' sizes, or results, are needed on the host.
+const WAITS: &str = " nonzero masked_select unique_dim unique_consecutive _unique _unique2 equal ";
+
+const ATTENTION: &str = " _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention \
+    _scaled_dot_product_cudnn_attention _scaled_dot_product_attention_math_for_mps _flash_attention_forward _efficient_attention_forward \
+    _scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward \
+    _scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward _flash_attention_backward \
+    _efficient_attention_backward ";
+
+fn listed(list: &str, name: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// The name without its namespace.
+pub(super) fn short(name: &str) -> &str {
+    name.rsplit_once("::").map_or(name, |(_, short)| short)
+}
+
+pub(super) fn class(node: &Node) -> Class {
+    use Class::{Free, Known, Unknown};
+    if node.triton {
+        return Known(Work::Triton);
+    }
+    let (space, name) = node.name.rsplit_once("::").unwrap_or(("", &node.name));
+    if listed(FREE, name) {
+        return Free;
+    }
+    if ["c10d", "_c10d_functional", "c10d_functional"].contains(&space) {
+        return Known(Work::Collective);
+    }
+    if space != "aten" {
+        return Unknown;
+    }
+    // `relu_` is `relu` in place.
+    let plain = name.strip_suffix('_').unwrap_or(name);
+    let overload = node.schema.as_ref().map_or("", |schema| &schema.overload);
+    let tables = [
+        (MOVE, Work::Move),
+        (FILL, Work::Fill),
+        (PRODUCT, Work::Product),
+        (CONVOLUTION, Work::Convolution),
+        (POOL, Work::Pool),
+        (SOFTMAX, Work::Softmax),
+        (ROW_NORM, Work::RowNorm),
+        (BATCH_NORM, Work::BatchNorm),
+        (GATHER, Work::Gather),
+        (ATTENTION, Work::Attention { backward: name.ends_with("backward") }),
+        (ELEMENTWISE, Work::Elementwise),
+    ];
+    match plain {
+        "_local_scalar_dense" => Known(Work::ToHost),
+        "cat" | "_cat" | "stack" => Known(Work::Cat),
+        "convolution_backward" => Known(Work::ConvolutionBackward),
+        // `max(a, b)` is elementwise, and so is `any` of two.
+        _ if listed(REDUCE, plain) && ["other", "binary_out"].contains(&overload) => Known(Work::Elementwise),
+        _ if listed(REDUCE, plain) => Known(Work::Reduce),
+        // One kernel over many tensors, where a GPU has them.
+        _ if plain.starts_with("_foreach_") || plain.starts_with("_fused_") => Known(Work::Elementwise),
+        _ => tables.iter().find(|(list, _)| listed(list, plain)).map_or(Unknown, |(_, work)| Known(*work)),
+    }
+}
+
+/// Bytes of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) memory: usize,
+    pub(super) first: u64,
+    pub(super) bytes: u64,
+    /// Bytes that are moved: fewer than those where a view has gaps.
+    pub(super) moved: u64,
+}
+
+impl Access {
+    fn of(tensor: &Tensor, memory: usize) -> Self {
+        let moved = tensor.payload().min(tensor.extent);
+        Self { memory, first: tensor.first, bytes: tensor.extent, moved }
+    }
+}
+
+/// What an operator reads and writes on the GPU.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Accesses<'a> {
+    /// With the argument's position.
+    pub(super) reads: Vec<(usize, Access)>,
+    pub(super) writes: Vec<Access>,
+    /// What `writes` are.
+    written: Vec<&'a Tensor>,
+    /// Whether it is not known which arguments are written.
+    pub(super) unsure: bool,
+}
+
+impl<'a> Accesses<'a> {
+    /// Of a node, on the device of this number.
+    pub(super) fn of(
+        node: &Node,
+        class: Class,
+        inputs: &Placed<'a>,
+        outputs: &Placed<'a>,
+        device: u32,
+    ) -> Self {
+        let name = short(&node.name);
+        let plain = name.strip_suffix('_').unwrap_or(name);
+        let mut found = Self {
+            // Collectives' schemas have no aliases though they work in place.
+            unsure: node.schema.is_none() || matches!(class, Class::Known(Work::Triton | Work::Collective)),
+            ..Self::default()
+        };
+        let overwrites = listed(FILL, plain) || plain == "copy";
+        // Running statistics change without the schema saying so.
+        let training = matches!(node.input("training"), Some(Value::Bool(true)))
+            && class == Class::Known(Work::BatchNorm);
+        for (argument, tensor, memory) in inputs {
+            let Some(memory) = memory.filter(|_| tensor.device == device) else { continue };
+            let declared = node.schema.as_ref().and_then(|schema| schema.arguments.get(*argument));
+            let name = declared.map_or("", |argument| &argument.name);
+            let access = Access::of(tensor, memory);
+            let statistic = training && ["running_mean", "running_var"].contains(&name);
+            let written = found.unsure || statistic || declared.is_some_and(|a| a.alias == Alias::Written);
+            let read = !written || found.unsure || statistic || !(overwrites || name.starts_with("out"));
+            if read {
+                found.read(*argument, access);
+            }
+            if written {
+                found.write(*argument, access, tensor);
+            }
+        }
+        for (_, tensor, memory) in outputs {
+            let Some(memory) = memory.filter(|_| tensor.device == device) else { continue };
+            // What was given and comes back is written where the schema says so, above.
+            if !inputs.iter().any(|(_, _, input)| *input == Some(memory)) {
+                found.write(usize::MAX, Access::of(tensor, memory), tensor);
+            }
+        }
+        found
+    }
+
+    fn read(&mut self, argument: usize, access: Access) {
+        if !self.reads.iter().any(|(_, known)| *known == access) {
+            self.reads.push((argument, access));
+        }
+    }
+
+    fn write(&mut self, argument: usize, access: Access, tensor: &'a Tensor) {
+        if self.writes.contains(&access) {
+            return;
+        }
+        self.writes.push(access);
+        self.written.push(tensor);
+        // What is written is written whole: gaps keep what was in them.
+        if access.moved < access.bytes {
+            self.read(argument, access);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty()
+    }
+}
+
+/// A kernel whose memory has no addresses yet.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) name: String,
+    pub(super) op: String,
+    pub(super) kind: KernelType,
+    pub(super) grid: [u64; 3],
+    pub(super) block: u32,
+    pub(super) smem: u64,
+    pub(super) flops: u64,
+    pub(super) mnk: Option<[u64; 4]>,
+    pub(super) reads: Vec<Access>,
+    pub(super) writes: Vec<Access>,
+    pub(super) traffic: Option<u64>,
+    pub(super) est: Vec<&'static str>,
+    /// Why the host waits for it.
+    pub(super) sync: Option<String>,
+}
+
+/// What the rules need to know beside the operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) sms: u32,
+    /// Whether matrix products in single precision use tensor cores.
+    pub(super) tf32: bool,
+}
+
+/// The kernels of an operator, in order; none where it touches no memory of the GPU.
+pub(super) fn kernels(node: &Node, class: Class, accesses: &Accesses<'_>, rules: Rules) -> Vec<Draft> {
+    let operator = Operator { node, accesses, rules };
+    let work = match class {
+        Class::Free => return Vec::new(),
+        Class::Known(work) => work,
+        Class::Unknown => Work::Elementwise,
+    };
+    if accesses.writes.is_empty() && work != Work::ToHost {
+        return Vec::new();
+    }
+    let mut drafts = operator.drafts(work);
+    if listed(WAITS, short(&node.name))
+        && let Some(last) = drafts.last_mut()
+    {
+        last.sync = Some(node.name.clone());
+    }
+    drafts
+}
+
+/// Which of a convolution's products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    Forward,
+    Data,
+    Weights,
+}
+
+struct Operator<'a> {
+    node: &'a Node,
+    accesses: &'a Accesses<'a>,
+    rules: Rules,
+}
+
+impl Operator<'_> {
+    fn drafts(&self, work: Work) -> Vec<Draft> {
+        let name = short(&self.node.name);
+        let elements = self.elements();
+        let read = self.read_elements();
+        let one = match work {
+            Work::Elementwise => {
+                self.simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, elements)
+            }
+            Work::Move if self.is_plain_copy() => Draft {
+                kind: KernelType::Copy,
+                ..self.simt(format!("memcpy_{name}"), elements.div_ceil(512), 128, 0)
+            },
+            Work::Move | Work::Fill => {
+                self.simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, 0)
+            }
+            Work::Cat => {
+                let parts = self.accesses.reads.len().max(1) as u64;
+                let largest = self.tensors().map(|tensor| tensor.numel).max().unwrap_or(elements);
+                let mut draft = self.simt("cat_batched_copy".to_owned(), largest.div_ceil(512), 128, 0);
+                draft.grid[1] = parts;
+                draft
+            }
+            Work::Pool => self.simt(name.to_owned(), elements.div_ceil(256), 256, read.max(elements)),
+            Work::Reduce => {
+                // As many threads per result as it has inputs, up to a CTA, and more CTAs past 16 inputs per thread.
+                let length = (read / elements.max(1)).max(1);
+                let results = 512 / length.clamp(1, 512).next_power_of_two();
+                let ctas = elements.div_ceil(results).saturating_mul(length.div_ceil(512 * 16));
+                self.simt(format!("reduce_{name}"), ctas, 512, read)
+            }
+            Work::Softmax => {
+                let rows = self.rows(elements);
+                let flops = elements.saturating_mul(5);
+                match elements / rows.max(1) {
+                    0..=1024 => self.simt("softmax_warp".to_owned(), rows.div_ceil(4), 128, flops),
+                    _ => self.simt("softmax_block".to_owned(), rows, 512, flops),
+                }
+            }
+            Work::RowNorm => {
+                let rows = self.normalised_rows();
+                self.simt(name.to_owned(), rows, 128, elements.saturating_mul(8))
+            }
+            Work::BatchNorm => match self.node.input("training") {
+                Some(Value::Bool(true)) => {
+                    let channels = self.tensors().next().and_then(|t| t.shape.get(1).copied()).unwrap_or(1);
+                    self.simt("batch_norm_train".to_owned(), channels, 512, elements.saturating_mul(5))
+                }
+                Some(_) => {
+                    let flops = elements.saturating_mul(2);
+                    self.simt("batch_norm_infer".to_owned(), elements.div_ceil(512), 128, flops)
+                }
+                None => self.simt(name.to_owned(), elements.div_ceil(512), 128, elements.saturating_mul(5)),
+            },
+            Work::Gather => {
+                let mut draft = self.simt(name.to_owned(), elements.div_ceil(512), 128, 0);
+                draft.traffic = self.gathered();
+                draft.est.push("bytes");
+                draft
+            }
+            Work::Attention { backward } => self.attention(backward),
+            Work::Collective => self.simt(name.to_owned(), elements.div_ceil(512).min(32), 512, elements),
+            Work::Triton => self.triton(),
+            Work::ToHost => Draft {
+                kind: KernelType::Copy,
+                block: 32,
+                sync: Some(self.node.name.clone()),
+                ..self.simt("memcpy_d2h".to_owned(), 1, 32, 0)
+            },
+            Work::Product => self.product(),
+            Work::Convolution => return self.convolution(),
+            Work::ConvolutionBackward => return self.convolution_backward(),
+        };
+        vec![one]
+    }
+
+    /// Input tensors, in order.
+    fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        let mut found = Vec::new();
+        self.node.inputs.iter().for_each(|value| value.tensors(&mut found));
+        found.into_iter()
+    }
+
+    /// Elements of the result; of all results where they are a list.
+    fn elements(&self) -> u64 {
+        let all = self.accesses.written.iter().map(|tensor| tensor.numel);
+        let many = short(&self.node.name).starts_with("_f")
+            || self.node.outputs.iter().any(|value| matches!(value, Value::List(_)));
+        if many { all.fold(0, u64::saturating_add) } else { all.max().unwrap_or(1) }
+    }
+
+    /// Elements of the largest input.
+    fn read_elements(&self) -> u64 {
+        self.tensors().map(|tensor| tensor.numel).max().unwrap_or(0)
+    }
+
+    /// A copy that the GPU's copy engine takes: same elements, one piece.
+    fn is_plain_copy(&self) -> bool {
+        if short(&self.node.name) != "copy_" {
+            return false;
+        }
+        let tensors: Vec<&Tensor> = self.tensors().collect();
+        let [to, from] = tensors[..] else { return false };
+        let whole = |tensor: &Tensor| tensor.extent == tensor.payload();
+        let same = to.numel == from.numel && to.itemsize == from.itemsize && to.precision == from.precision;
+        same && to.integer == from.integer && whole(to) && whole(from)
+    }
+
+    /// Rows that a softmax is over.
+    fn rows(&self, elements: u64) -> u64 {
+        let shape = self.tensors().next().map_or(&[][..], |tensor| &tensor.shape);
+        let dim = match self.node.input("dim") {
+            Some(Value::Int(dim)) => {
+                usize::try_from(*dim).unwrap_or(shape.len().wrapping_add_signed(*dim as isize))
+            }
+            _ => shape.len().wrapping_sub(1),
+        };
+        elements / shape.get(dim).copied().unwrap_or(1).max(1)
+    }
+
+    /// Rows, or groups, that are normalised each by itself.
+    fn normalised_rows(&self) -> u64 {
+        let Some(input) = self.node.tensor("input").or_else(|| self.tensors().next()) else { return 1 };
+        let rows = match (self.node.input("normalized_shape"), self.node.input("group")) {
+            (Some(Value::List(dims)), _) => {
+                let kept = input.shape.len().saturating_sub(dims.len());
+                input.shape[..kept].iter().fold(1, |rows: u64, d| rows.saturating_mul(*d))
+            }
+            (_, Some(Value::Int(groups))) => {
+                let groups = u64::try_from(*groups).unwrap_or(1);
+                input.shape.first().map_or(1, |n| n.saturating_mul(groups))
+            }
+            _ => input
+                .shape
+                .split_last()
+                .map_or(1, |(_, rest)| rest.iter().fold(1_u64, |rows, d| rows.saturating_mul(*d))),
+        };
+        rows.max(1)
+    }
+
+    /// Bytes that a gather or scatter moves: whole tables are named, and of their rows those that the index names are moved.
+    fn gathered(&self) -> Option<u64> {
+        let sizes = |access: &Access| access.moved;
+        let written: u64 = self.accesses.writes.iter().map(sizes).fold(0, u64::saturating_add);
+        let table = self.accesses.reads.iter().map(|(_, access)| access.moved).max()?;
+        let read = self.accesses.reads.iter().map(|(_, access)| access.moved).fold(0, u64::saturating_add);
+        // The largest input is the table; of a scatter the result is.
+        let others = read - table;
+        let rows = if table > written { written } else { table };
+        Some(others.saturating_add(rows).saturating_add(written))
+    }
+
+    fn simt(&self, name: String, ctas: u64, block: u32, flops: u64) -> Draft {
+        let reads: Vec<Access> = self.accesses.reads.iter().map(|(_, access)| *access).collect();
+        let mut est = vec!["grid", "block"];
+        if flops > 0 {
+            est.push("flops");
+        }
+        if self.accesses.unsure {
+            est.extend(["r", "w"]);
+        }
+        let mut draft = Draft {
+            name,
+            op: short(&self.node.name).to_owned(),
+            kind: KernelType::Simt,
+            grid: [ctas.max(1), 1, 1],
+            block,
+            smem: 0,
+            flops,
+            mnk: None,
+            traffic: None,
+            reads,
+            writes: self.accesses.writes.clone(),
+            est,
+            sync: None,
+        };
+        draft.count_gaps();
+        draft
+    }
+
+    /// A product of M x K by K x N matrices, `batch` of them.
+    fn tiles(&self, prefix: &str, mnk: [u64; 4], kind: KernelType, sure: bool) -> Draft {
+        let [m, n, k, batch] = mnk;
+        let flops = [m, n, k, batch].iter().fold(2_u64, |flops, d| flops.saturating_mul(*d));
+        let mut draft = if m.min(n) == 1 {
+            // A warp per result, which no tensor core helps.
+            self.simt("gemv".to_owned(), m.max(n).saturating_mul(batch).div_ceil(4), 128, 0)
+        } else {
+            const TILES: [(u64, u64, u32); 4] =
+                [(128, 128, 256), (128, 64, 128), (64, 64, 128), (64, 32, 64)];
+            let ctas = |(rows, columns, _): (u64, u64, u32)| {
+                m.div_ceil(rows).saturating_mul(n.div_ceil(columns)).saturating_mul(batch)
+            };
+            let fills = |tile: &(u64, u64, u32)| ctas(*tile) >= u64::from(self.rules.sms);
+            let tile = TILES.into_iter().find(fills).unwrap_or(TILES[3]);
+            let mut draft = self.simt(format!("{prefix}_{}x{}", tile.0, tile.1), ctas(tile), tile.2, 0);
+            draft.kind = kind;
+            // Two stages of both operands in single precision, 32 deep.
+            draft.smem = 32768;
+            draft.est.push("smem");
+            draft
+        };
+        if !sure && draft.kind == kind {
+            draft.est.push("type");
+        }
+        draft.flops = flops;
+        draft.mnk = Some(mnk);
+        draft
+    }
+
+    /// The pipe that a product of these elements uses, and whether the trace leaves no doubt.
+    fn pipe(&self, tensor: &Tensor, tf32: bool) -> (KernelType, bool) {
+        match tensor.precision {
+            Precision::Low => (KernelType::Tensor, true),
+            Precision::Single if tf32 => (KernelType::Tensor, false),
+            Precision::Single => (KernelType::Simt, false),
+            Precision::Other => (KernelType::Simt, true),
+        }
+    }
+
+    fn product(&self) -> Draft {
+        let name = short(&self.node.name).trim_end_matches('_');
+        let (a, b) = match name {
+            "addmm" | "_addmm_activation" => ("mat1", "mat2"),
+            "baddbmm" | "addbmm" => ("batch1", "batch2"),
+            "mv" => ("self", "vec"),
+            "addmv" => ("mat", "vec"),
+            "dot" => ("self", "tensor"),
+            "vdot" => ("self", "other"),
+            "linear" | "mkldnn_linear" => ("input", "weight"),
+            _ => ("self", "mat2"),
+        };
+        let mut factors = self.tensors();
+        let (a, b) = match (self.node.tensor(a), self.node.tensor(b)) {
+            (Some(a), Some(b)) => (a, b),
+            _ => match (factors.next(), factors.next()) {
+                (Some(a), Some(b)) => (a, b),
+                _ => {
+                    return self.simt(
+                        format!("elementwise_{name}"),
+                        self.elements().div_ceil(512),
+                        128,
+                        self.elements(),
+                    );
+                }
+            },
+        };
+        let last = |tensor: &Tensor, back: usize| {
+            tensor.shape.len().checked_sub(back).map_or(1, |at| tensor.shape[at])
+        };
+        let k = last(a, 1);
+        let mnk = match name {
+            "linear" | "mkldnn_linear" => [a.numel / k.max(1), last(b, 2), k, 1],
+            "mv" | "addmv" => [last(a, 2), 1, k, 1],
+            "dot" | "vdot" => [1, 1, k, 1],
+            _ if a.shape.len() >= 3 => [last(a, 2), last(b, 1), k, a.shape[0]],
+            _ => [last(a, 2), last(b, 1), k, 1],
+        };
+        let (kind, sure) = self.pipe(a, self.rules.tf32);
+        self.tiles("gemm", mnk, kind, sure)
+    }
+
+    fn convolution(&self) -> Vec<Draft> {
+        let name = short(&self.node.name);
+        let input = self.node.tensor("input").or_else(|| self.node.tensor("self"));
+        let (Some(input), Some(weight), Some(out)) =
+            (input, self.node.tensor("weight"), self.accesses.written.first().copied())
+        else {
+            let elements = self.elements();
+            return vec![self.simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, elements)];
+        };
+        let mut convolution = self.one_convolution(Pass::Forward, input, weight, out);
+        // Where the trace is a CPU's, the bias is part of the operator; cuDNN's operators have none, and an addition follows.
+        let bias = self.node.schema.as_ref().and_then(|schema| schema.position("bias"));
+        let bias = bias.and_then(|bias| self.accesses.reads.iter().find(|(argument, _)| *argument == bias));
+        let Some((_, bias)) = bias else { return vec![convolution] };
+        if ["_conv_depthwise2d", "conv_depthwise3d", "cudnn_convolution_relu", "cudnn_convolution_add_relu"]
+            .contains(&name)
+        {
+            return vec![convolution];
+        }
+        convolution.reads.retain(|access| access != bias);
+        convolution.count_gaps();
+        let results = self.accesses.writes.clone();
+        let mut add = self.simt("conv_bias_add".to_owned(), out.numel.div_ceil(512), 128, out.numel);
+        add.op = "add_".to_owned();
+        add.reads = std::iter::once(*bias).chain(results.iter().copied()).collect();
+        add.writes = results;
+        add.count_gaps();
+        vec![convolution, add]
+    }
+
+    /// `pass` says which of the three matrices of the product is the result.
+    fn one_convolution(&self, pass: Pass, input: &Tensor, weight: &Tensor, out: &Tensor) -> Draft {
+        let prefix = match pass {
+            Pass::Forward => "conv",
+            Pass::Data => "conv_dgrad",
+            Pass::Weights => "conv_wgrad",
+        };
+        let transposed = matches!(self.node.input("transposed"), Some(Value::Bool(true)))
+            || short(&self.node.name).contains("transpose");
+        let kernel = weight.shape.iter().skip(2).fold(1_u64, |taps, d| taps.saturating_mul(*d));
+        let dim = |tensor: &Tensor, at: usize| tensor.shape.get(at).copied().unwrap_or(1).max(1);
+        let (batch_in, channels_in) = (dim(input, 0), dim(input, 1));
+        // Weights are [out, in / groups, ..], of transposed ones [in, out / groups, ..].
+        let groups = match self.node.input("groups") {
+            Some(Value::Int(groups)) => u64::try_from(*groups).unwrap_or(1).max(1),
+            _ if transposed => 1,
+            _ => (channels_in / dim(weight, 1)).max(1),
+        };
+        let (channels, spatial) = if transposed {
+            (dim(weight, 1), input.numel / (batch_in * channels_in).max(1))
+        } else {
+            (dim(weight, 0) / groups, out.numel / dim(weight, 0).saturating_mul(batch_in).max(1))
+        };
+        let depth = if transposed { channels_in / groups } else { dim(weight, 1) };
+        if groups > 1 && groups == channels_in && depth == 1 {
+            let flops = [out.numel, kernel].iter().fold(2_u64, |flops, d| flops.saturating_mul(*d));
+            let mut draft = self.simt(format!("{prefix}_depthwise"), out.numel.div_ceil(256), 256, 0);
+            draft.flops = flops;
+            return draft;
+        }
+        let pixels = spatial.saturating_mul(batch_in);
+        let allowed = match self.node.input("allow_tf32") {
+            Some(Value::Bool(allowed)) => *allowed,
+            // cuDNN's default, unlike cuBLAS's.
+            _ => true,
+        };
+        let (kind, sure) = self.pipe(input, allowed);
+        // A transposed convolution is the gradient of one: its columns are the taps of the results.
+        let mnk = if transposed {
+            [pixels, channels.saturating_mul(kernel), depth, groups]
+        } else {
+            [pixels, channels, depth.saturating_mul(kernel), groups]
+        };
+        let [m, n, k, groups] = mnk;
+        let mnk = match pass {
+            Pass::Forward => mnk,
+            Pass::Data => [m, k, n, groups],
+            Pass::Weights => [n, k, m, groups],
+        };
+        self.tiles(&format!("{prefix}_implicit_gemm"), mnk, kind, sure)
+    }
+
+    /// Up to three kernels: the gradients of the input, of the weights and of the bias.
+    fn convolution_backward(&self) -> Vec<Draft> {
+        let named = ["grad_output", "input", "weight"].map(|name| self.node.tensor(name));
+        let [Some(gradient), Some(input), Some(weight)] = named else {
+            let elements = self.elements();
+            return vec![self.simt(
+                "elementwise_convolution_backward".to_owned(),
+                elements.div_ceil(512),
+                128,
+                elements,
+            )];
+        };
+        let read = |names: &[&str]| -> Vec<Access> {
+            let schema = self.node.schema.as_ref();
+            let wanted = |at: usize| {
+                schema
+                    .and_then(|schema| schema.arguments.get(at))
+                    .is_some_and(|a| names.contains(&a.name.as_str()))
+            };
+            self.accesses.reads.iter().filter(|(at, _)| wanted(*at)).map(|(_, access)| *access).collect()
+        };
+        let mut drafts = Vec::new();
+        for (result, write) in self.accesses.written.iter().zip(&self.accesses.writes) {
+            // Every product of the forward convolution is in each gradient once more.
+            let mut draft = if result.shape == input.shape {
+                Draft {
+                    reads: read(&["grad_output", "weight"]),
+                    ..self.one_convolution(Pass::Data, input, weight, gradient)
+                }
+            } else if result.shape == weight.shape {
+                Draft {
+                    reads: read(&["grad_output", "input"]),
+                    ..self.one_convolution(Pass::Weights, input, weight, gradient)
+                }
+            } else {
+                let sum = self.simt("reduce_conv_bias".to_owned(), result.numel, 512, gradient.numel);
+                Draft { reads: read(&["grad_output"]), ..sum }
+            };
+            draft.writes = vec![*write];
+            draft.count_gaps();
+            drafts.push(draft);
+        }
+        drafts
+    }
+
+    fn attention(&self, backward: bool) -> Draft {
+        let name = short(&self.node.name);
+        let [Some(query), Some(key), Some(value)] =
+            ["query", "key", "value"].map(|name| self.node.tensor(name))
+        else {
+            return self.simt(name.to_owned(), self.elements().div_ceil(512), 128, self.elements());
+        };
+        let dim = |tensor: &Tensor, at: usize| tensor.shape.get(at).copied().unwrap_or(1);
+        // [batch, heads, length, depth] at the outer operators, [batch, length, heads, depth] at the inner ones.
+        let (heads, length) = if name.starts_with("_scaled") { (1, 2) } else { (2, 1) };
+        let depths = dim(query, 3).saturating_add(dim(value, 3));
+        let flops = [dim(query, 0), dim(query, heads), dim(query, length), dim(key, length), depths]
+            .iter()
+            .fold(2_u64, |flops, d| flops.saturating_mul(*d));
+        let (kind, sure) = self.pipe(query, false);
+        let ctas =
+            dim(query, 0).saturating_mul(dim(query, heads)).saturating_mul(dim(query, length).div_ceil(128));
+        let mut draft = self.simt(name.to_owned(), ctas, 128, 0);
+        draft.kind = kind;
+        draft.smem = 65536;
+        // The backward pass computes the scores again, and four gradients.
+        draft.flops = if backward { flops.saturating_mul(5) / 2 } else { flops };
+        draft.est.push("smem");
+        if !sure {
+            draft.est.push("type");
+        }
+        draft
+    }
+
+    fn triton(&self) -> Draft {
+        let elements = self.elements();
+        let mut draft = self.simt(self.node.name.clone(), elements.div_ceil(512), 128, elements);
+        // The observer appends the grid as text, such as `(98, 1, 1)`.
+        let texts = self.node.inputs.iter().rev().filter_map(|value| match value {
+            Value::Text(text) if text.contains('(') => Some(text),
+            _ => None,
+        });
+        let numbers = |text: &String| -> Vec<u64> {
+            text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
+        };
+        if let Some(grid) =
+            texts.map(numbers).find(|grid| (1..=3).contains(&grid.len()) && !grid.contains(&0))
+        {
+            draft.grid = [1; 3];
+            draft.grid[..grid.len()].copy_from_slice(&grid);
+            draft.est.retain(|field| *field != "grid");
+        }
+        draft
+    }
+}
+
+impl Draft {
+    /// Views with gaps move fewer bytes than their segments have.
+    pub(super) fn count_gaps(&mut self) {
+        let all = || self.reads.iter().chain(&self.writes);
+        let moved = all().map(|access| access.moved).fold(0, u64::saturating_add);
+        // What is named as read only because of its gaps is not moved twice.
+        let kept = self.reads.iter().filter(|read| read.moved < read.bytes && self.writes.contains(read));
+        let kept: u64 = kept.map(|read| read.moved).sum();
+        self.traffic = all().any(|access| access.moved < access.bytes).then(|| moved.saturating_sub(kept));
+    }
+}
