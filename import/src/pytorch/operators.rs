@@ -6,6 +6,7 @@
 use super::et::{Node, Precision, Tensor, Value};
 use super::schema::Alias;
 use super::storage::Placed;
+use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
 
 /// What kind of work an operator is.
@@ -191,6 +192,8 @@ pub(super) struct Accesses<'a> {
     written: Vec<&'a Tensor>,
     /// Whether it is not known which arguments are written.
     pub(super) unsure: bool,
+    /// What is in both already: the lists of an optimizer's kernel are long.
+    known: HashSet<(bool, usize, u64, u64)>,
 }
 
 impl<'a> Accesses<'a> {
@@ -228,10 +231,11 @@ impl<'a> Accesses<'a> {
                 found.write(*argument, access, tensor);
             }
         }
+        let given: HashSet<usize> = inputs.iter().filter_map(|(_, _, memory)| *memory).collect();
         for (_, tensor, memory) in outputs {
             let Some(memory) = memory.filter(|_| tensor.device == device) else { continue };
             // What was given and comes back is written where the schema says so, above.
-            if !inputs.iter().any(|(_, _, input)| *input == Some(memory)) {
+            if !given.contains(&memory) {
                 found.write(usize::MAX, Access::of(tensor, memory), tensor);
             }
         }
@@ -239,20 +243,20 @@ impl<'a> Accesses<'a> {
     }
 
     fn read(&mut self, argument: usize, access: Access) {
-        if !self.reads.iter().any(|(_, known)| *known == access) {
+        if self.known.insert((false, access.memory, access.first, access.bytes)) {
             self.reads.push((argument, access));
         }
     }
 
     fn write(&mut self, argument: usize, access: Access, tensor: &'a Tensor) {
-        if self.writes.contains(&access) {
+        if !self.known.insert((true, access.memory, access.first, access.bytes)) {
             return;
         }
         self.writes.push(access);
         self.written.push(tensor);
-        // What is written is written whole: gaps keep what was in them.
+        // What a trace calls written is written whole; naming it as read, too, keeps what is in the gaps.
         if access.moved < access.bytes {
-            self.read(argument, access);
+            self.read(argument, Access { moved: 0, ..access });
         }
     }
 
@@ -408,7 +412,7 @@ impl Operator<'_> {
     /// Elements of the result; of all results where they are a list.
     fn elements(&self) -> u64 {
         let all = self.accesses.written.iter().map(|tensor| tensor.numel);
-        let many = short(&self.node.name).starts_with("_f")
+        let many = ["_foreach_", "_fused_"].iter().any(|prefix| short(&self.node.name).starts_with(prefix))
             || self.node.outputs.iter().any(|value| matches!(value, Value::List(_)));
         if many { all.fold(0, u64::saturating_add) } else { all.max().unwrap_or(1) }
     }
@@ -464,14 +468,19 @@ impl Operator<'_> {
 
     /// Bytes that a gather or scatter moves: whole tables are named, and of their rows those that the index names are moved.
     fn gathered(&self) -> Option<u64> {
-        let sizes = |access: &Access| access.moved;
-        let written: u64 = self.accesses.writes.iter().map(sizes).fold(0, u64::saturating_add);
-        let table = self.accesses.reads.iter().map(|(_, access)| access.moved).max()?;
-        let read = self.accesses.reads.iter().map(|(_, access)| access.moved).fold(0, u64::saturating_add);
-        // The largest input is the table; of a scatter the result is.
-        let others = read - table;
-        let rows = if table > written { written } else { table };
-        Some(others.saturating_add(rows).saturating_add(written))
+        let sum = |sizes: &mut dyn Iterator<Item = u64>| sizes.fold(0, u64::saturating_add);
+        let written = sum(&mut self.accesses.writes.iter().map(|access| access.moved));
+        let all = || self.accesses.reads.iter().map(|(_, access)| *access);
+        if all().any(|read| self.accesses.writes.contains(&read)) {
+            // In place: an index, and values that are added to as many of the table's.
+            let values = || all().filter(|read| !self.accesses.writes.contains(read)).map(|read| read.moved);
+            let rows = values().max().unwrap_or(written);
+            return Some(sum(&mut values()).saturating_add(rows.saturating_mul(2)));
+        }
+        let read = sum(&mut all().map(|read| read.moved));
+        // The largest input is the table, and of it as much is read as is written.
+        let table = all().map(|read| read.moved).max()?;
+        Some((read - table).saturating_add(table.min(written)).saturating_add(written))
     }
 
     fn simt(&self, name: String, ctas: u64, block: u32, flops: u64) -> Draft {
@@ -767,9 +776,6 @@ impl Draft {
     pub(super) fn count_gaps(&mut self) {
         let all = || self.reads.iter().chain(&self.writes);
         let moved = all().map(|access| access.moved).fold(0, u64::saturating_add);
-        // What is named as read only because of its gaps is not moved twice.
-        let kept = self.reads.iter().filter(|read| read.moved < read.bytes && self.writes.contains(read));
-        let kept: u64 = kept.map(|read| read.moved).sum();
-        self.traffic = all().any(|access| access.moved < access.bytes).then(|| moved.saturating_sub(kept));
+        self.traffic = all().any(|access| access.moved < access.bytes).then_some(moved);
     }
 }

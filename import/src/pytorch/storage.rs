@@ -6,7 +6,7 @@
 
 use super::et::{ExecutionTrace, Tensor, tensors};
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// One memory from its allocation to its end.
 #[derive(Clone, Debug)]
@@ -78,8 +78,10 @@ impl<'a> Memories<'a> {
             memories.ends[at] = moment;
             let operator = node.schema.is_some();
             let whole = operator && node.parent.is_none_or(|parent| nodes[parent].schema.is_none());
+            let inputs: HashSet<u64> =
+                memories.inputs[at].iter().map(|(_, input, _)| input.storage).collect();
             for (argument, tensor) in tensors(&node.outputs) {
-                let given = memories.inputs[at].iter().any(|(_, input, _)| input.storage == tensor.storage);
+                let given = inputs.contains(&tensor.storage);
                 let fresh = |born: Option<usize>| {
                     let within = born.is_some_and(|born| born > begins[at]);
                     (operator && !given && !within).then_some(moment)

@@ -1,0 +1,432 @@
+//! Imports of PyTorch's files, against facts that have another source than the importer.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use windlass_import::pytorch::{Import, Options, Problem, PytorchErrors, Warning, import, import_text};
+use windlass_runtime::ktrace::{Compression, Event, Kernel, KernelType, Reader, Segment, Trace, Writer};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn squeezenet() -> Vec<u8> {
+    let packed = std::fs::read(data("squeezenet1_1.et.json.zst")).expect("the data");
+    zstd::decode_all(&packed[..]).expect("zstd")
+}
+
+fn imported(text: &[u8]) -> Result<Import, PytorchErrors> {
+    import_text("et.json", text, None, &Options::default())
+}
+
+fn kernels(import: &Import) -> Vec<&Kernel> {
+    import.trace.kernels().collect()
+}
+
+fn overlap(a: &[Segment], b: &[Segment]) -> bool {
+    a.iter().any(|a| b.iter().any(|b| a.overlap(*b).is_some()))
+}
+
+/// A convolution of SqueezeNet 1.1: channels in and out, kernel, pixels of its result.
+type Conv = (u64, u64, u64, u64);
+
+/// The network as its authors and torchvision describe it: a convolution, 8 fire modules with a pooling before the first, third and
+/// fifth, a classifier.
+fn architecture() -> Vec<Conv> {
+    let mut convolutions = vec![(3, 64, 3, 111 * 111)];
+    let fires = [
+        (64, 16, 64, 55),
+        (128, 16, 64, 55),
+        (128, 32, 128, 27),
+        (256, 32, 128, 27),
+        (256, 48, 192, 13),
+        (384, 48, 192, 13),
+        (384, 64, 256, 13),
+        (512, 64, 256, 13),
+    ];
+    for (input, squeeze, expand, side) in fires {
+        let pixels = side * side;
+        convolutions.push((input, squeeze, 1, pixels));
+        convolutions.push((squeeze, expand, 1, pixels));
+        convolutions.push((squeeze, expand, 3, pixels));
+    }
+    convolutions.push((512, 1000, 1, 13 * 13));
+    convolutions
+}
+
+/// What is wrong with an import of SqueezeNet, if anything.
+fn check(import: &Import) -> Result<(), String> {
+    let ensure = |right: bool, what: &str| if right { Ok(()) } else { Err(what.to_owned()) };
+    let kernels = kernels(import);
+    let convolutions: Vec<&&Kernel> = kernels.iter().filter(|k| k.op == "convolution").collect();
+    let expected = architecture();
+    ensure(convolutions.len() == expected.len(), "as many convolutions as the network has")?;
+    for (at, (kernel, (input, output, taps, pixels))) in convolutions.iter().zip(&expected).enumerate() {
+        let depth = input * taps * taps;
+        let ensure = |right, what: &str| ensure(right, &format!("convolution {at}: {what}"));
+        ensure(kernel.mnk == Some([*pixels, *output, depth, 1]), "its shape")?;
+        ensure(kernel.flops == 2 * pixels * output * depth, "its FLOPs")?;
+        let sizes = |segments: &[Segment]| segments.iter().map(|s| s.bytes).collect::<Vec<_>>();
+        ensure(sizes(&kernel.writes) == [4 * pixels * output], "what it writes")?;
+        ensure(sizes(&kernel.reads).contains(&(4 * output * depth)), "its weights")?;
+    }
+    let mut ops: BTreeMap<&str, usize> = BTreeMap::new();
+    kernels.iter().for_each(|k| *ops.entry(&k.op).or_default() += 1);
+    let expected = [
+        ("add_", 26),
+        ("cat", 8),
+        ("convolution", 26),
+        ("max_pool2d_with_indices", 3),
+        ("mean", 1),
+        ("relu_", 26),
+    ];
+    ensure(ops == BTreeMap::from(expected), &format!("the operators, not {ops:?}"))?;
+    // Every kernel but the first reads what an earlier one wrote last.
+    for (at, kernel) in kernels.iter().enumerate().skip(1) {
+        let wrote = kernels[..at].iter().rev().any(|before| overlap(&kernel.reads, &before.writes));
+        ensure(wrote, &format!("kernel {at} reads what an earlier one wrote"))?;
+    }
+    // Both expansions read the squeeze's result, and each concatenation what both wrote.
+    for (at, kernel) in kernels.iter().enumerate().filter(|(_, kernel)| kernel.op == "cat") {
+        let [squeeze, left, right] = [at - 7, at - 4, at - 1].map(|at| kernels[at]);
+        for side in [left, right] {
+            ensure(
+                side.op == "relu_" && kernel.reads.contains(&side.writes[0]),
+                &format!("kernel {at} reads both"),
+            )?;
+        }
+        for convolution in [at - 6, at - 3].map(|at| kernels[at]) {
+            ensure(
+                convolution.reads.contains(&squeeze.writes[0]),
+                &format!("before kernel {at}: the squeeze's result"),
+            )?;
+        }
+        ensure(!overlap(&left.writes, &right.writes), &format!("before kernel {at}: two results"))?;
+    }
+    check_memory(&import.trace)
+}
+
+/// That allocations do not overlap while they live, and kernels touch none that is dead.
+fn check_memory(trace: &Trace) -> Result<(), String> {
+    let mut live: BTreeMap<u64, Segment> = BTreeMap::new();
+    let mut ever: Vec<Segment> = Vec::new();
+    for event in &trace.runs[0].events {
+        match event {
+            Event::Alloc(new) => {
+                if let Some(other) = live.values().find(|other| other.overlap(*new).is_some()) {
+                    return Err(format!("{new:?} while {other:?} lives"));
+                }
+                live.insert(new.addr, *new);
+                ever.push(*new);
+            }
+            Event::Free(old) => {
+                live.remove(&old.addr).ok_or(format!("{old:?} did not live"))?;
+            }
+            Event::Kernel(kernel) => {
+                for segment in kernel.reads.iter().chain(&kernel.writes) {
+                    let inside = live.values().any(|l| l.overlap(*segment) == Some(*segment));
+                    let before = !ever.iter().any(|other| other.overlap(*segment).is_some());
+                    if !inside && !before {
+                        return Err(format!("kernel {} touches dead memory: {segment:?}", kernel.index));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn squeezenet_is_what_its_architecture_says() {
+    let import = imported(&squeezenet()).expect("an import");
+    assert_eq!(check(&import), Ok(()));
+    assert_eq!(import.warnings, []);
+    assert_eq!(import.trace.header.kernels, 90);
+    // Weights and biases, in single precision, and the image.
+    let weights: u64 = architecture().iter().map(|(input, output, k, _)| output * (input * k * k + 1)).sum();
+    assert_eq!(weights, 1_235_496, "torchvision's count of parameters");
+    let pool: u64 = import.trace.runs[0]
+        .events
+        .iter()
+        .filter_map(|event| if let Event::Alloc(segment) = event { Some(segment.addr) } else { None })
+        .min()
+        .expect("an allocation");
+    let mut constant: Vec<Segment> =
+        kernels(&import).iter().flat_map(|k| k.reads.clone()).filter(|s| s.addr < pool).collect();
+    constant.sort_unstable();
+    constant.dedup();
+    assert_eq!(constant.iter().map(|s| s.bytes).sum::<u64>(), 4 * (weights + 3 * 224 * 224));
+    assert!(constant.iter().all(|s| s.addr % 512 == 0), "the first at {:?}", constant.first());
+}
+
+#[test]
+fn without_reuse_every_memory_has_its_own_addresses() {
+    let options = Options { reuse: false, ..Options::default() };
+    let import = import_text("et.json", &squeezenet(), None, &options).expect("an import");
+    assert_eq!(check(&import), Ok(()));
+    let mut all: Vec<Segment> = import.trace.runs[0]
+        .events
+        .iter()
+        .filter_map(|event| if let Event::Alloc(segment) = event { Some(*segment) } else { None })
+        .collect();
+    all.sort_unstable();
+    assert!(all.windows(2).all(|pair| pair[0].end() <= pair[1].addr));
+}
+
+#[test]
+fn a_faulty_import_is_noticed() {
+    let good: Value = serde_json::from_slice(&squeezenet()).expect("JSON");
+    let noticed = |what: &str, change: &dyn Fn(&mut Value)| {
+        let mut changed = good.clone();
+        change(&mut changed);
+        let import = imported(changed.to_string().as_bytes()).expect("an import");
+        assert!(check(&import).is_err(), "{what}: not noticed");
+    };
+    let nodes = |json: &mut Value, name: &str, change: &dyn Fn(&mut Value)| {
+        let all = json["nodes"].as_array_mut().expect("nodes");
+        all.iter_mut().filter(|node| node["name"] == name).for_each(change);
+    };
+    noticed("a pooling that reads something else", &|json| {
+        nodes(json, "aten::max_pool2d_with_indices", &|node| node["inputs"]["values"][0][1] = json!(999_999));
+    });
+    noticed("concatenations of one memory", &|json| {
+        nodes(json, "aten::cat", &|node| {
+            let first = node["inputs"]["values"][0][0][1].clone();
+            node["inputs"]["values"][0][1][1] = first;
+        });
+    });
+    noticed("convolutions that are views", &|json| {
+        nodes(json, "aten::convolution", &|node| {
+            node["outputs"]["values"][0][1] = node["inputs"]["values"][0][1].clone()
+        });
+    });
+    noticed("elements of half the size", &|json| {
+        nodes(json, "aten::convolution", &|node| node["inputs"]["values"][1][4] = json!(2));
+    });
+    noticed("an operator that is not there", &|json| {
+        nodes(json, "aten::mean", &|node| node["attrs"][6]["value"] = json!(""));
+    });
+}
+
+#[test]
+fn damaged_files_are_errors_and_no_more() {
+    let (large, small) = (squeezenet(), std::fs::read(data("by-hand-cuda.et.json")).expect("the data"));
+    for (text, step) in [(&large, 20_011), (&small, 13)] {
+        for length in (0..text.len() - 3).step_by(step) {
+            let errors = imported(&text[..length]).expect_err("cut short");
+            assert!(matches!(errors.0[0].problem, Problem::Truncated(..)), "{length}: {errors}");
+        }
+        // Digits, brackets and quotes changed here and there: an import or an error.
+        let mut outcomes = [0, 0];
+        for (i, at) in (7..text.len()).step_by(step / 2).enumerate() {
+            let mut damaged = text.clone();
+            damaged[at] = b"9[\"}-n, 0\xff"[i % 10];
+            if i % 3 == 0 {
+                damaged[at..].iter_mut().take(40).filter(|c| c.is_ascii_digit()).for_each(|c| *c = b'9');
+            }
+            outcomes[usize::from(imported(&damaged).is_ok())] += 1;
+        }
+        assert!(outcomes.iter().all(|n| *n > 3), "{outcomes:?}");
+    }
+    let packed = std::fs::read(data("squeezenet1_1.et.json.zst")).expect("the data");
+    let cut = tempfile::NamedTempFile::new().expect("a file");
+    for length in (5..packed.len()).step_by(997) {
+        std::fs::write(cut.path(), &packed[..length]).expect("written");
+        let errors = import(cut.path(), None, &Options::default()).expect_err("cut short");
+        assert!(matches!(errors.0[0].problem, Problem::Zstd(_)), "{errors}");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let says = |text: &str, words: &[&str]| {
+        let errors = imported(text.as_bytes()).expect_err("an error").to_string();
+        for word in words {
+            assert!(errors.contains(word), "`{errors}` does not say `{word}`");
+        }
+    };
+    let profile = std::fs::read_to_string(data("by-hand-cuda.kineto.json")).expect("the data");
+    says(&profile, &["et.json: this is a profile", "ExecutionTraceObserver", "--kineto"]);
+    says("{}", &["not an execution trace", "ExecutionTraceObserver"]);
+    says("", &["ends early"]);
+    says("HloModule m", &["not JSON"]);
+    says(r#"{"schema":"1.0.4","nodes":[]}"#, &["field `schema`", "`1.0.4` is not known", "PyTorch 2.5"]);
+    let node = |id: u64, parent: u64, value: Value, shape: Value| {
+        let side =
+            json!({"values": [value], "shapes": [shape], "types": ["Tensor(float)"], "strides": [[1]]});
+        let none = json!({"values": [], "shapes": [], "types": [], "strides": []});
+        json!({"id": id, "name": "aten::abs", "ctrl_deps": parent, "inputs": side, "outputs": none,
+               "attrs": [{"name": "rf_id", "value": id}, {"name": "op_schema", "value": "aten::abs(Tensor self) -> Tensor"}]})
+    };
+    let document = |nodes: &[Value]| json!({"schema": "1.1.1", "nodes": nodes}).to_string();
+    let bad = [
+        node(7, 1, json!([1, 2, 3]), json!([4])),
+        node(8, 1, json!([3, 4, 0, 5, 4, "cpu"]), json!([4])),
+        node(8, 1, json!([3, 4, 0, 4, 4, "cpu"]), json!([4])),
+        node(9, 1, json!([3, 4, 1u64 << 52, 4, 4, "cpu"]), json!([4])),
+        json!({"id": 11}),
+    ];
+    says(
+        &document(&bad),
+        &[
+            "et.json: node 7: field `inputs.values[0]`: it is [1,2,3]",
+            "node 8: field `inputs.values[0]`: 5 elements, but its shape has 4",
+            "node 8: field `id`: an earlier node",
+            "node 9: field `inputs.values[0]`",
+            "node 11: field `name`: it is missing",
+        ],
+    );
+    let good = || json!([3, 4, 0, 4, 4, "cpu"]);
+    says(
+        &document(&[node(7, 9, good(), json!([4])), node(9, 7, good(), json!([4]))]),
+        &["node 7: field `ctrl_deps`: 9 is not an earlier node"],
+    );
+    let many: Vec<Value> = (10..60).map(|id| node(id, 1, json!(null), json!([4]))).collect();
+    says(&document(&many), &["reading stopped after 20 errors"]);
+    let deep = format!(r#"{{"schema":"1.1.1","nodes":[{}"#, "[".repeat(100_000));
+    says(&deep, &["recursion limit"]);
+}
+
+/// A chain of callers as deep as a file can have it.
+#[test]
+fn deep_call_chains_need_no_stack() {
+    let none = json!({"values": [], "shapes": [], "types": [], "strides": []});
+    let node = |id: u64| {
+        json!({"id": id, "name": "f", "ctrl_deps": id - 1, "inputs": none, "outputs": none,
+               "attrs": [{"name": "rf_id", "value": id}, {"name": "op_schema", "value": "f() -> ()"}]})
+    };
+    let nodes: Vec<Value> = (2..50_000).map(node).collect();
+    let import =
+        imported(json!({"schema": "1.1.1", "nodes": nodes}).to_string().as_bytes()).expect("an import");
+    assert_eq!(kernels(&import).len(), 0);
+}
+
+fn by_hand(profile: bool) -> Import {
+    let kineto = data("by-hand-cuda.kineto.json");
+    import(&data("by-hand-cuda.et.json"), profile.then_some(&*kineto), &Options::default())
+        .expect("an import")
+}
+
+#[test]
+fn a_profile_gives_kernels_in_launch_order() {
+    let import = by_hand(true);
+    let kernels = kernels(&import);
+    let seen: Vec<(&str, KernelType, Option<u64>)> =
+        kernels.iter().map(|k| (k.op.as_str(), k.kind, k.dur_ns)).collect();
+    use KernelType::{Copy, Simt, Tensor};
+    let expected = [
+        ("_to_copy", Copy, Some(5500)),
+        ("mm", Tensor, Some(20250)),
+        ("mm", Simt, Some(2000)),
+        ("add_", Simt, Some(3125)),
+        ("triton_poi_fused_gelu_0", Simt, Some(4000)),
+        ("sum", Simt, Some(6000)),
+        // These two overlap.
+        ("allreduce_", Simt, None),
+        ("unknown", Simt, None),
+        ("_local_scalar_dense", Copy, Some(1500)),
+        ("sparkle", Simt, Some(2000)),
+    ];
+    assert_eq!(seen, expected);
+    let product = kernels[1];
+    assert_eq!(
+        (product.grid, product.block, product.smem, product.regs),
+        ([8, 4, 2], [128, 1, 1], 49152, Some(122))
+    );
+    assert_eq!((product.mnk, product.flops), (Some([256, 1024, 512, 1]), 2 * 256 * 1024 * 512));
+    assert_eq!(kernels[2].flops, 0, "the arithmetic counts once");
+    assert_eq!((&kernels[2].reads, &kernels[2].writes), (&product.reads, &product.writes));
+    // The copy to the GPU reads the host's memory, which is not the GPU's.
+    assert_eq!((kernels[0].reads.len(), kernels[0].writes.len()), (0, 1));
+    assert_eq!(product.reads[0], kernels[0].writes[0]);
+    // The kernel of the compiler reads the second half of each row, a range with gaps; the offset of a view counts elements.
+    let triton = kernels[4];
+    assert_eq!(triton.reads[0].addr, product.writes[0].addr + 512 * 2);
+    assert_eq!((triton.reads[0].bytes, triton.traffic), ((255 * 1024 + 512) * 2, Some(4 * 256 * 512 * 2)));
+    assert!(triton.est.iter().any(|field| field == "w"));
+    assert_eq!(kernels[6].stream, 20);
+    // Nothing says what the stranger does, so it may touch everything.
+    let stranger = kernels[7];
+    for other in &kernels {
+        assert!(
+            overlap(&stranger.writes, &other.reads) || overlap(&stranger.writes, &other.writes),
+            "{}",
+            other.op
+        );
+    }
+    let unexplained = Warning::UnexplainedKernels(vec![("mystery_kernel".to_owned(), 1)]);
+    assert_eq!(import.warnings, [unexplained]);
+    let gpu = &import.trace.header.gpu;
+    assert_eq!((gpu.name.as_str(), gpu.sms), ("NVIDIA A100-SXM4-40GB", Some(108)));
+    let syncs =
+        import.trace.runs[0].events.iter().filter(|event| matches!(event, Event::Sync { .. })).count();
+    assert_eq!(syncs, 1);
+}
+
+#[test]
+fn the_same_without_a_profile_is_estimated() {
+    let import = by_hand(false);
+    let kernels = kernels(&import);
+    let seen: Vec<&str> = kernels.iter().map(|k| k.op.as_str()).collect();
+    assert_eq!(
+        seen,
+        [
+            "_to_copy",
+            "mm",
+            "add_",
+            "triton_poi_fused_gelu_0",
+            "sum",
+            "allreduce_",
+            "_local_scalar_dense",
+            "sparkle"
+        ]
+    );
+    assert_eq!(import.warnings, [Warning::UnknownOperators(vec![("mylib::sparkle".to_owned(), 1)])]);
+    assert_eq!((kernels[1].kind, kernels[1].smem), (KernelType::Tensor, 32768), "half precision");
+    assert_eq!(kernels[3].grid, [256, 1, 1], "as the observer recorded it");
+    let events = &import.trace.runs[0].events;
+    let sync = events.iter().position(|event| matches!(event, Event::Sync { .. })).expect("a wait");
+    assert!(matches!(&events[sync - 1], Event::Kernel(kernel) if kernel.name == "memcpy_d2h"));
+}
+
+#[test]
+fn profiles_of_something_else_are_refused() {
+    let trace = std::fs::read(data("by-hand-cuda.et.json")).expect("the data");
+    let profile = std::fs::read_to_string(data("by-hand-cuda.kineto.json")).expect("the data");
+    let refused = |trace: &[u8], profile: &str| {
+        let profile = Some(("profile.json", profile.as_bytes()));
+        import_text("et.json", trace, profile, &Options::default()).expect_err("refused")
+    };
+    let renamed = profile.replace("\"name\": \"aten::", "\"name\": \"other::");
+    let errors = refused(&trace, &renamed);
+    assert!(matches!(errors.0[0].problem, Problem::AnotherRun { .. }), "{errors}");
+    let errors = refused(&squeezenet(), &profile);
+    assert!(matches!(errors.0[0].problem, Problem::NoGpuInTrace { kernels: 10 }), "{errors}");
+    let errors = refused(&trace, std::str::from_utf8(&trace).expect("text"));
+    assert!(matches!(errors.0[0].problem, Problem::NotAProfile), "{errors}");
+    let errors = refused(&trace, &profile.replace("\"grid\": [8, 4, 2]", "\"grid\": [8, 0, 2]"));
+    assert!(errors.to_string().contains("field `args.grid`: grid is [8,0,2]"), "{errors}");
+    // One of a CPU has no kernels: that is said, and the rules step in.
+    let cpu = profile.replace("\"kernel\"", "\"x\"").replace("\"gpu_memcpy\"", "\"x\"");
+    let import = import_text("et.json", &trace, Some(("profile.json", cpu.as_bytes())), &Options::default());
+    assert!(import.expect("an import").warnings.contains(&Warning::NoGpuKernels));
+    for length in (0..profile.len() - 3).step_by(97) {
+        let errors = refused(&trace, &profile[..length]);
+        assert!(matches!(errors.0[0].problem, Problem::Truncated(..)), "{errors}");
+    }
+}
+
+#[test]
+fn what_is_imported_can_be_written_and_read() {
+    for import in [by_hand(true), by_hand(false), imported(&squeezenet()).expect("an import")] {
+        let mut writer =
+            Writer::new(Vec::new(), "memory", &import.trace.header, Compression::Plain).expect("a header");
+        writer.trace(&import.trace).expect("lines");
+        let text = writer.finish().expect("text");
+        let again = Trace::read(Reader::new(&text[..], "memory").expect("a header")).expect("a trace");
+        assert_eq!(again.runs, import.trace.runs);
+        assert_eq!(again.warnings, []);
+    }
+    assert_eq!(by_hand(true), by_hand(true), "the same each time");
+}
