@@ -106,10 +106,11 @@ fn check(import: &Import) -> Result<(), String> {
     check_memory(&import.trace)
 }
 
-/// That allocations do not overlap while they live, and kernels touch none that is dead.
+/// That allocations do not overlap while they live, and kernels touch none that is dead, and read none that nothing wrote since.
 fn check_memory(trace: &Trace) -> Result<(), String> {
     let mut live: BTreeMap<u64, Segment> = BTreeMap::new();
     let mut ever: Vec<Segment> = Vec::new();
+    let mut written: Vec<Segment> = Vec::new();
     for event in &trace.runs[0].events {
         match event {
             Event::Alloc(new) => {
@@ -117,6 +118,7 @@ fn check_memory(trace: &Trace) -> Result<(), String> {
                     return Err(format!("{new:?} while {other:?} lives"));
                 }
                 live.insert(new.addr, *new);
+                written.retain(|old| old.overlap(*new).is_none());
                 ever.push(*new);
             }
             Event::Free(old) => {
@@ -130,6 +132,13 @@ fn check_memory(trace: &Trace) -> Result<(), String> {
                         return Err(format!("kernel {} touches dead memory: {segment:?}", kernel.index));
                     }
                 }
+                let constant = |read: &Segment| !ever.iter().any(|other| other.overlap(*read).is_some());
+                if let Some(read) =
+                    kernel.reads.iter().find(|read| !written.contains(read) && !constant(read))
+                {
+                    return Err(format!("kernel {} reads what nothing wrote: {read:?}", kernel.index));
+                }
+                written.extend(&kernel.writes);
             }
             _ => {}
         }
@@ -429,4 +438,35 @@ fn what_is_imported_can_be_written_and_read() {
         assert_eq!(again.warnings, []);
     }
     assert_eq!(by_hand(true), by_hand(true), "the same each time");
+}
+
+/// Torchvision's fire modules hold their input until they return: a profile with `profile_memory=True` says so, an execution trace does not.
+#[test]
+fn a_profile_says_how_long_memory_lives() {
+    let (trace, profile) = (data("squeezenet1_1.et.json.zst"), data("squeezenet1_1.kineto.json.zst"));
+    let held = |profile: Option<&Path>| {
+        let import = import(&trace, profile, &Options::default()).expect("an import");
+        assert_eq!(check(&import), Ok(()));
+        let kernels: Vec<Kernel> = import.trace.kernels().cloned().collect();
+        let events = &import.trace.runs[0].events;
+        let fires = kernels.iter().filter(|kernel| kernel.op == "cat");
+        fires
+            .filter(|cat| {
+                // Three convolutions, each with a bias and a ReLU, are before it.
+                let squeeze = &kernels[cat.index as usize - 9];
+                let at = events
+                    .iter()
+                    .position(|e| matches!(e, Event::Kernel(k) if k.index == squeeze.index))
+                    .expect("it");
+                let ends = events[at..]
+                    .iter()
+                    .position(|e| matches!(e, Event::Free(s) if squeeze.reads.contains(s)))
+                    .expect("an end");
+                let kernels_before =
+                    events[at..at + ends].iter().filter(|e| matches!(e, Event::Kernel(_))).count();
+                kernels_before == 10
+            })
+            .count()
+    };
+    assert_eq!((held(None), held(Some(&profile))), (0, 8));
 }

@@ -61,6 +61,25 @@ pub(super) struct Profile {
     /// `External id` of calls by correlation.
     calls: HashMap<u64, u64>,
     devices: HashMap<u64, (String, Option<u32>)>,
+    spans: HashMap<u64, Span>,
+    /// Of the GPU's memory, or of the host's.
+    memory: Vec<(bool, MemoryEvent)>,
+}
+
+/// When an operator ran, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: f64,
+    pub(super) end: f64,
+}
+
+/// An allocation, or with negative bytes a free.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemoryEvent {
+    /// Nanoseconds.
+    pub(super) time: f64,
+    pub(super) address: u64,
+    pub(super) bytes: i64,
 }
 
 const HOW: &str = "record with torch.profiler.profile, and write it with export_chrome_trace";
@@ -82,6 +101,19 @@ impl Profile {
         let mut profile = Self::default();
         walk(file, text, &mut profile, HOW)?;
         Ok(profile)
+    }
+
+    /// When a record function ran.
+    pub(super) fn span(&self, rf_id: u64) -> Option<Span> {
+        self.spans.get(&rf_id).copied()
+    }
+
+    /// Allocations and frees in order, of the GPU's memory or of the host's.
+    pub(super) fn memory(&self, on_gpu: bool) -> Vec<MemoryEvent> {
+        let mut events: Vec<MemoryEvent> =
+            self.memory.iter().filter(|(gpu, _)| *gpu == on_gpu).map(|(_, event)| *event).collect();
+        events.sort_by(|a, b| a.time.total_cmp(&b.time));
+        events
     }
 
     pub(super) fn gpu_events(&self) -> usize {
@@ -193,6 +225,19 @@ impl Document for Profile {
                 if let (Some(external), Some(rf_id)) = (id("External id"), id("Record function id")) {
                     let name = json["name"].as_str().unwrap_or_default().to_owned();
                     self.operators.insert(external, (rf_id, name));
+                    if let (Ok(start), Ok(duration)) = (time(&json, "ts"), time(&json, "dur")) {
+                        self.spans.insert(rf_id, Span { start, end: start + duration });
+                    }
+                }
+                return Ok(());
+            }
+            "cpu_instant_event" if json["name"] == "[memory]" => {
+                // 0 is the host.
+                let gpu = id("Device Type").is_some_and(|kind| kind > 0);
+                if let (Ok(time), Some(address), Some(bytes)) =
+                    (time(&json, "ts"), id("Addr"), args["Bytes"].as_i64())
+                {
+                    self.memory.push((gpu, MemoryEvent { time, address, bytes }));
                 }
                 return Ok(());
             }
@@ -216,6 +261,12 @@ impl Document for Profile {
     }
 }
 
+/// In nanoseconds.
+fn time(json: &Json, key: &str) -> Result<f64, Fault> {
+    let value = json[key].as_f64().filter(|us| (0.0..1e15).contains(us));
+    value.map(|us| us * 1e3).ok_or_else(|| wrong(key, "a time in microseconds", &json[key]))
+}
+
 fn gpu_event(
     kind: Kind,
     json: &Json,
@@ -224,10 +275,6 @@ fn gpu_event(
 ) -> Result<GpuEvent, Fault> {
     let args = &json["args"];
     let name = json["name"].as_str().ok_or_else(|| wrong("name", "a string", &json["name"]))?.to_owned();
-    let time = |key: &str| {
-        let value = json[key].as_f64().filter(|us| (0.0..1e15).contains(us));
-        value.map(|us| us * 1e3).ok_or_else(|| wrong(key, "a time in microseconds", &json[key]))
-    };
     let correlation =
         correlation.ok_or_else(|| wrong("args.correlation", "a whole number", &args["correlation"]))?;
     let small = |key: &str, most: u32| -> Result<Option<u32>, Fault> {
@@ -256,8 +303,8 @@ fn gpu_event(
         device: args["device"].as_u64().unwrap_or(0),
         correlation,
         external,
-        start: time("ts")?,
-        duration: time("dur")?,
+        start: time(json, "ts")?,
+        duration: time(json, "dur")?,
         bytes: args["bytes"].as_u64(),
         alone: true,
     })

@@ -11,6 +11,7 @@ mod error;
 mod et;
 mod input;
 mod kineto;
+mod lifetime;
 mod operators;
 mod schema;
 mod storage;
@@ -101,7 +102,7 @@ pub fn import_text(
 /// Something in the stream, before it has addresses.
 #[derive(Debug)]
 enum Step {
-    Kernel(Launched),
+    Kernel(Box<Launched>),
     Sync(String),
 }
 
@@ -136,17 +137,16 @@ fn build(
     profile: Option<(&str, &Profile)>,
     options: &Options,
 ) -> Result<Import, PytorchErrors> {
-    let memories = Memories::of(trace);
+    let mut memories = Memories::of(trace);
     let gpu_device = trace.devices.iter().position(|device| !["cpu", "meta"].contains(&device.as_str()));
     // A trace of the CPU's stands for the same program on a GPU.
     let device = gpu_device.or_else(|| trace.devices.iter().position(|device| device == "cpu")).unwrap_or(0);
-    let measured = match profile {
-        Some((file, profile)) if profile.gpu_events() > 0 => {
-            check_same_run(file, trace, profile, gpu_device.is_some())?;
-            Some(profile)
-        }
-        _ => None,
-    };
+    let mut known_ends = 0;
+    if let Some((file, profile)) = profile {
+        check_same_run(file, trace, profile, gpu_device.is_some())?;
+        known_ends = lifetime::correct(trace, &mut memories, profile, gpu_device.is_some());
+    }
+    let measured = profile.map(|(_, profile)| profile).filter(|profile| profile.gpu_events() > 0);
     let of_profile = measured.and_then(|profile| profile.device());
     let gpu = match (&options.gpu, of_profile) {
         (Some(gpu), _) => gpu.clone(),
@@ -167,6 +167,7 @@ fn build(
         unexplained: Counts::new(),
         elsewhere: Counts::new(),
         overlapping: 0,
+        known_ends,
     };
     match measured {
         Some(profile) => importer.launched(profile),
@@ -229,7 +230,7 @@ fn check_same_run(
     has_gpu: bool,
 ) -> Result<(), PytorchError> {
     let located = |problem| PytorchError { file: file.to_owned(), node: None, field: None, problem };
-    if !has_gpu {
+    if !has_gpu && profile.gpu_events() > 0 {
         return Err(located(Problem::NoGpuInTrace { kernels: profile.gpu_events() }));
     }
     let names: HashMap<u64, &str> = trace.nodes.iter().map(|node| (node.rf_id, node.name.as_str())).collect();
@@ -267,6 +268,8 @@ struct Importer<'a> {
     elsewhere: Counts,
     /// Kernels with another beside them.
     overlapping: u64,
+    /// Memories whose end the profile says.
+    known_ends: u64,
 }
 
 impl<'a> Importer<'a> {
@@ -346,7 +349,7 @@ impl<'a> Importer<'a> {
                     dur_ns: None,
                     draft,
                 };
-                self.steps.push((moment, Step::Kernel(launched)));
+                self.steps.push((moment, Step::Kernel(Box::new(launched))));
                 self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
             }
         }
@@ -433,7 +436,7 @@ impl<'a> Importer<'a> {
                 stream: event.stream,
                 dur_ns: event.alone.then(|| event.dur_ns()),
             };
-            self.steps.push((moment, Step::Kernel(launched)));
+            self.steps.push((moment, Step::Kernel(Box::new(launched))));
         }
     }
 
@@ -460,6 +463,10 @@ impl<'a> Importer<'a> {
             }
         }
         notes.push(match options.reuse {
+            true if self.known_ends > 0 => format!(
+                "memory from an emulated CUDA caching allocator; a profile says when {} allocations end, any others do after the last operator that names them",
+                self.known_ends
+            ),
             true => "memory from an emulated CUDA caching allocator, freed after the last operator that names it: the program may have kept it longer".to_owned(),
             false => "every memory has addresses of its own: the reuse of the program's allocator is not in the trace".to_owned(),
         });
@@ -499,7 +506,7 @@ impl<'a> Importer<'a> {
         let mut order: Vec<(usize, u8, usize)> =
             steps.iter().enumerate().map(|(at, (moment, _))| (*moment, 1, at)).collect();
         for at in used() {
-            if let Some(born) = memories[at].born {
+            if let Some((born, _)) = memories[at].born {
                 order.push((born, 0, at));
                 if !memories[at].result {
                     order.push((memories[at].last, 2, at));

@@ -1,8 +1,8 @@
 //! Which memory each tensor is in, and when it lives.
 //!
 //! A storage's id stands for an address, so one id is several memories one after another. A new one begins where an operator returns a storage
-//! that it was not given and that nothing it called returned; where the first that is heard of a storage is that an operator reads it, it
-//! was there before the recording: a weight or an input.
+//! that it was not given and that nothing it called returned, or passes such a one on; where the first that is heard of a storage is that the
+//! program gives it to an operator, it was there before the recording: a weight or an input.
 
 use super::et::{ExecutionTrace, Tensor, tensors};
 use std::cmp::Reverse;
@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Memory {
     /// Bytes up to the end of the furthest tensor in it.
     pub(super) bytes: u64,
-    /// When it was allocated; nothing where it was there before.
-    pub(super) born: Option<usize>,
+    /// When it was allocated, and by which node; nothing where it was there before.
+    pub(super) born: Option<(usize, usize)>,
     /// The last moment at which anything names it.
     pub(super) last: usize,
     /// Whether the program has it at the end: no operator took it after a whole operator of the program had returned it.
@@ -28,7 +28,8 @@ pub(super) struct Memories<'a> {
     pub(super) all: Vec<Memory>,
     pub(super) inputs: Vec<Placed<'a>>,
     pub(super) outputs: Vec<Placed<'a>>,
-    /// The moment at which a node ends.
+    /// The moments at which nodes begin and end.
+    pub(super) begins: Vec<usize>,
     pub(super) ends: Vec<usize>,
 }
 
@@ -61,32 +62,43 @@ impl<'a> Memories<'a> {
             all: Vec::new(),
             inputs: nodes.iter().map(|_| Vec::new()).collect(),
             outputs: nodes.iter().map(|_| Vec::new()).collect(),
+            begins: vec![0; nodes.len()],
             ends: vec![0; nodes.len()],
         };
-        let mut begins = vec![0; nodes.len()];
         let mut current: HashMap<u64, usize> = HashMap::new();
+        let mut given: HashSet<(usize, u64)> = HashSet::new();
         for (moment, (at, ending)) in moments(trace).into_iter().enumerate() {
             let node = &nodes[at];
             if !ending {
-                begins[at] = moment;
+                memories.begins[at] = moment;
+                // PyTorch's own operators keep nothing: what one passes on was given to it, or made by it, even if no call of it says so.
+                let own = |parent: &usize| {
+                    nodes[*parent].schema.is_some() && nodes[*parent].name.starts_with("aten::")
+                };
+                let parent = node.parent.filter(own);
                 for (argument, tensor) in tensors(&node.inputs) {
-                    let place = memories.place(&mut current, tensor, moment, |_| None);
+                    let begins = &memories.begins;
+                    let passed = |parent: usize, born: Option<(usize, usize)>| {
+                        given.contains(&(parent, tensor.storage))
+                            || born.is_some_and(|(born, _)| born > begins[parent])
+                    };
+                    let known = current.get(&tensor.storage).and_then(|known| memories.all[*known].born);
+                    let fresh =
+                        parent.filter(|parent| !passed(*parent, known)).map(|parent| (moment, parent));
+                    let place = memories.place(&mut current, tensor, moment, fresh);
                     memories.inputs[at].push((argument, tensor, place));
                 }
+                given.extend(memories.inputs[at].iter().map(|(_, tensor, _)| (at, tensor.storage)));
                 continue;
             }
             memories.ends[at] = moment;
             let operator = node.schema.is_some();
             let whole = operator && node.parent.is_none_or(|parent| nodes[parent].schema.is_none());
-            let inputs: HashSet<u64> =
-                memories.inputs[at].iter().map(|(_, input, _)| input.storage).collect();
             for (argument, tensor) in tensors(&node.outputs) {
-                let given = inputs.contains(&tensor.storage);
-                let fresh = |born: Option<usize>| {
-                    let within = born.is_some_and(|born| born > begins[at]);
-                    (operator && !given && !within).then_some(moment)
-                };
-                let place = memories.place(&mut current, tensor, moment, fresh);
+                let known = current.get(&tensor.storage).and_then(|known| memories.all[*known].born);
+                let within = known.is_some_and(|(born, _)| born > memories.begins[at]);
+                let fresh = operator && !within && !given.contains(&(at, tensor.storage));
+                let place = memories.place(&mut current, tensor, moment, fresh.then_some((moment, at)));
                 if let Some(place) = place {
                     memories.all[place].result = whole;
                 }
@@ -96,20 +108,19 @@ impl<'a> Memories<'a> {
         memories
     }
 
-    /// The memory of a tensor at a moment. `fresh` says of the one that is there whether, and when, another one takes its place.
+    /// The memory of a tensor at a moment. `born` is there where a new one takes the place of the one before.
     fn place(
         &mut self,
         current: &mut HashMap<u64, usize>,
         tensor: &Tensor,
         moment: usize,
-        fresh: impl Fn(Option<usize>) -> Option<usize>,
+        born: Option<(usize, usize)>,
     ) -> Option<usize> {
         // Empty tensors share the storage at address 0.
         if tensor.extent == 0 {
             return None;
         }
         let known = current.get(&tensor.storage).copied();
-        let born = fresh(known.and_then(|known| self.all[known].born));
         let place = match (known, born) {
             (Some(known), None) => known,
             (_, born) => {
