@@ -394,9 +394,31 @@ fn the_same_without_a_profile_is_estimated() {
     assert_eq!(import.warnings, [Warning::UnknownOperators(vec![("mylib::sparkle".to_owned(), 1)])]);
     assert_eq!((kernels[1].kind, kernels[1].smem), (KernelType::Tensor, 32768), "half precision");
     assert_eq!(kernels[3].grid, [256, 1, 1], "as the observer recorded it");
+    assert_eq!((kernels[0].name.as_str(), kernels[0].kind), ("memcpy_h2d", KernelType::Copy));
     let events = &import.trace.runs[0].events;
     let sync = events.iter().position(|event| matches!(event, Event::Sync { .. })).expect("a wait");
     assert!(matches!(&events[sync - 1], Event::Kernel(kernel) if kernel.name == "memcpy_d2h"));
+}
+
+/// A copy to the host reads the GPU's memory and writes none of it.
+#[test]
+fn copies_to_the_host_are_there_and_waited_for() {
+    let mut json: Value =
+        serde_json::from_slice(&std::fs::read(data("by-hand-cuda.et.json")).expect("the data"))
+            .expect("JSON");
+    let nodes = json["nodes"].as_array_mut().expect("nodes");
+    let there = nodes.iter().find(|node| node["name"] == "aten::_to_copy").expect("a copy").clone();
+    let mut back = there.clone();
+    (back["inputs"], back["outputs"]) = (there["outputs"].clone(), there["inputs"].clone());
+    (back["id"], back["ctrl_deps"], back["attrs"][0]["value"]) = (json!(70), json!(2), json!(70));
+    nodes.push(back);
+    let import = imported(json.to_string().as_bytes()).expect("an import");
+    let last = import.trace.kernels().last().expect("kernels");
+    assert_eq!((last.name.as_str(), last.reads.len(), last.writes.len()), ("memcpy_d2h", 1, 0));
+    assert_eq!(
+        import.trace.runs[0].events.iter().filter(|event| matches!(event, Event::Sync { .. })).count(),
+        2
+    );
 }
 
 #[test]

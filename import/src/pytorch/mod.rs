@@ -154,7 +154,8 @@ fn build(
         (None, None) => Gpu { name: "assumed".to_owned(), sms: Some(SMS) },
     };
     let rules = Rules { sms: gpu.sms.unwrap_or(SMS), tf32: options.tf32 };
-    let classes: Vec<Class> = trace.nodes.iter().map(operators::class).collect();
+    let class = |node| operators::class_on(node, device as u32, &trace.devices);
+    let classes: Vec<Class> = trace.nodes.iter().map(class).collect();
     let mut importer = Importer {
         trace,
         memories,
@@ -285,7 +286,7 @@ impl<'a> Importer<'a> {
         match self.classes[at] {
             _ if node.schema.is_none() && !node.triton => false,
             Class::Free => false,
-            Class::Known(Work::ToHost) => !accesses().is_empty(),
+            Class::Known(Work::ToHost { .. }) => !accesses().is_empty(),
             Class::Known(_) | Class::Unknown => !accesses().writes.is_empty(),
         }
     }

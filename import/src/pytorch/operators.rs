@@ -3,7 +3,7 @@
 //! Where no profile says, grids follow rules, and `est` says so: 512 elements per CTA of 128 threads for elementwise kernels, for products the
 //! largest tile that still gives every SM a CTA, a warp per row for short rows. FLOPs and M, N, K come from the shapes.
 
-use super::et::{Node, Precision, Tensor, Value};
+use super::et::{Node, Precision, Tensor, Value, tensors};
 use super::schema::Alias;
 use super::storage::Placed;
 use std::collections::HashSet;
@@ -36,8 +36,13 @@ pub(super) enum Work {
     Collective,
     /// A kernel that a compiler made; which of its arguments it writes is not recorded.
     Triton,
-    /// Copies a value to the host, which waits for it.
-    ToHost,
+    /// Copies to the host, or to another GPU.
+    ToHost {
+        /// Whether the host waits for it.
+        waits: bool,
+    },
+    /// Copies from there.
+    FromHost,
 }
 
 /// What the importer knows of an operator.
@@ -153,7 +158,7 @@ pub(super) fn class(node: &Node) -> Class {
         (ELEMENTWISE, Work::Elementwise),
     ];
     match plain {
-        "_local_scalar_dense" => Known(Work::ToHost),
+        "_local_scalar_dense" => Known(Work::ToHost { waits: true }),
         "cat" | "_cat" | "stack" => Known(Work::Cat),
         "convolution_backward" => Known(Work::ConvolutionBackward),
         // `max(a, b)` is elementwise, and so is `any` of two.
@@ -163,6 +168,20 @@ pub(super) fn class(node: &Node) -> Class {
         _ if plain.starts_with("_foreach_") || plain.starts_with("_fused_") => Known(Work::Elementwise),
         _ => tables.iter().find(|(list, _)| listed(list, plain)).map_or(Unknown, |(_, work)| Known(*work)),
     }
+}
+
+/// The same on a device, given the names of all: what copies between two of them is no kernel on either.
+pub(super) fn class_on(node: &Node, device: u32, devices: &[String]) -> Class {
+    let class = class(node);
+    let (inputs, outputs) = (tensors(&node.inputs), tensors(&node.outputs));
+    let Some((_, to)) = outputs.first().filter(|_| class == Class::Known(Work::Move)) else { return class };
+    let other = |tensor: &Tensor| tensor.device != device;
+    if !other(to) {
+        return if inputs.iter().any(|(_, from)| other(from)) { Class::Known(Work::FromHost) } else { class };
+    }
+    let waits = devices.get(to.device as usize).is_some_and(|name| name == "cpu")
+        && !matches!(node.input("non_blocking"), Some(Value::Bool(true)));
+    if inputs.iter().any(|(_, from)| !other(from)) { Class::Known(Work::ToHost { waits }) } else { class }
 }
 
 /// Bytes of a memory.
@@ -300,7 +319,8 @@ pub(super) fn kernels(node: &Node, class: Class, accesses: &Accesses<'_>, rules:
         Class::Known(work) => work,
         Class::Unknown => Work::Elementwise,
     };
-    if accesses.writes.is_empty() && work != Work::ToHost {
+    let copies_out = matches!(work, Work::ToHost { .. }) && !accesses.is_empty();
+    if accesses.writes.is_empty() && !copies_out {
         return Vec::new();
     }
     let mut drafts = operator.drafts(work);
@@ -389,12 +409,10 @@ impl Operator<'_> {
             Work::Attention { backward } => self.attention(backward),
             Work::Collective => self.simt(name.to_owned(), elements.div_ceil(512).min(32), 512, elements),
             Work::Triton => self.triton(),
-            Work::ToHost => Draft {
-                kind: KernelType::Copy,
-                block: 32,
-                sync: Some(self.node.name.clone()),
-                ..self.simt("memcpy_d2h".to_owned(), 1, 32, 0)
-            },
+            Work::ToHost { waits } => {
+                Draft { sync: waits.then(|| self.node.name.clone()), ..self.memcpy("memcpy_d2h") }
+            }
+            Work::FromHost => self.memcpy("memcpy_h2d"),
             Work::Product => self.product(),
             Work::Convolution => return self.convolution(),
             Work::ConvolutionBackward => return self.convolution_backward(),
@@ -747,6 +765,11 @@ impl Operator<'_> {
             draft.est.push("type");
         }
         draft
+    }
+
+    /// What a copy engine does: it has no grid.
+    fn memcpy(&self, name: &str) -> Draft {
+        Draft { kind: KernelType::Copy, ..self.simt(name.to_owned(), 1, 32, 0) }
     }
 
     fn triton(&self) -> Draft {
