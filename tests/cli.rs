@@ -1265,3 +1265,29 @@ fn mutate_says_what_the_bench_misses() {
     assert_eq!((&report["format_version"], &report["cycles"]), (&3.into(), &vec![3000, 4000].into()));
     fails(&["mutate", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
 }
+
+#[test]
+fn import_pytorch_writes_what_trace_and_cosim_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = "import/tests/data";
+    let out = folder.path().join("net.ktrace.jsonl.zst");
+    let out = out.to_str().unwrap();
+    let trace = format!("{data}/squeezenet1_1.et.json.zst");
+    let said = succeeds(&["import", "pytorch", &trace, "--gpu", "rtx3070", "--out", out]);
+    assert!(said.starts_with("squeezenet1_1 (90 kernels)\n"), "{said}");
+    let said = succeeds(&["trace", out]);
+    assert!(said.contains("90 (26 TENSOR, 64 SIMT, 0 COPY)"), "{said}");
+    // By default the same bytes each time.
+    let first = std::fs::read(out).unwrap();
+    succeeds(&["import", "pytorch", &trace, "--gpu", "rtx3070", "--out", out]);
+    assert_eq!(first, std::fs::read(out).unwrap());
+    // What is in doubt is said, what is not a trace refused.
+    let (trace, profile) = (format!("{data}/by-hand-cuda.et.json"), format!("{data}/by-hand-cuda.kineto.json"));
+    let said = windlass(&["import", "pytorch", &trace, "--kineto", &profile, "--name", "mine", "--out", out]);
+    assert!(stdout(&said).starts_with("mine (10 kernels)\n"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("mystery_kernel (1)"), "{said:?}");
+    let args = ["cosim", out, "--gpu", "a100", "--policy", "window", "--dispatcher", "behavioural"];
+    succeeds(&args);
+    fails(&["import", "pytorch", &profile, "--out", out], 2, &["this is a profile", "ExecutionTraceObserver"]);
+    fails(&["import", "pytorch", "nowhere.json", "--out", out], 2, &["nowhere.json: No such file"]);
+}
