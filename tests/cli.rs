@@ -1282,12 +1282,17 @@ fn import_pytorch_writes_what_trace_and_cosim_read() {
     succeeds(&["import", "pytorch", &trace, "--gpu", "rtx3070", "--out", out]);
     assert_eq!(first, std::fs::read(out).unwrap());
     // What is in doubt is said, what is not a trace refused.
-    let (trace, profile) = (format!("{data}/by-hand-cuda.et.json"), format!("{data}/by-hand-cuda.kineto.json"));
+    let (trace, profile) =
+        (format!("{data}/by-hand-cuda.et.json"), format!("{data}/by-hand-cuda.kineto.json"));
     let said = windlass(&["import", "pytorch", &trace, "--kineto", &profile, "--name", "mine", "--out", out]);
     assert!(stdout(&said).starts_with("mine (10 kernels)\n"), "{said:?}");
     assert!(String::from_utf8_lossy(&said.stderr).contains("mystery_kernel (1)"), "{said:?}");
     let args = ["cosim", out, "--gpu", "a100", "--policy", "window", "--dispatcher", "behavioural"];
     succeeds(&args);
-    fails(&["import", "pytorch", &profile, "--out", out], 2, &["this is a profile", "ExecutionTraceObserver"]);
+    fails(
+        &["import", "pytorch", &profile, "--out", out],
+        2,
+        &["this is a profile", "ExecutionTraceObserver"],
+    );
     fails(&["import", "pytorch", "nowhere.json", "--out", out], 2, &["nowhere.json: No such file"]);
 }

@@ -492,3 +492,130 @@ fn a_profile_says_how_long_memory_lives() {
     };
     assert_eq!((held(None), held(Some(&profile))), (0, 8));
 }
+
+/// The kernels of one operator on the CPU, of contiguous tensors in single precision; `arguments` are shapes, or other values.
+fn operator(name: &str, schema: &str, arguments: &[Value], results: &[&[u64]]) -> Vec<Kernel> {
+    let mut storage = 100;
+    let mut tensor = |shape: &[u64]| {
+        storage += 1;
+        let numel: u64 = shape.iter().product();
+        let strides: Vec<u64> = (0..shape.len()).map(|d| shape[d + 1..].iter().product()).collect();
+        (json!([storage, storage, 0, numel, 4, "cpu"]), json!(shape), json!("Tensor(float)"), json!(strides))
+    };
+    let mut side = |values: Vec<Value>| {
+        let mut lists = [const { Vec::new() }; 4];
+        for value in values {
+            // Shapes are lists of numbers under `t`.
+            let (value, shape, kind, strides) = match value.get("t") {
+                Some(shape) => tensor(
+                    &shape.as_array().expect("a shape").iter().filter_map(Value::as_u64).collect::<Vec<_>>(),
+                ),
+                None => (value, json!([]), json!("Int"), json!([])),
+            };
+            for (list, field) in lists.iter_mut().zip([value, shape, kind, strides]) {
+                list.push(field);
+            }
+        }
+        let [values, shapes, types, strides] = lists;
+        json!({"values": values, "shapes": shapes, "types": types, "strides": strides})
+    };
+    let inputs = side(arguments.to_vec());
+    let outputs = side(results.iter().map(|shape| json!({"t": shape})).collect());
+    let attributes = json!([{"name": "rf_id", "value": 1}, {"name": "op_schema", "value": schema}]);
+    let node = json!({"id": 2, "name": name, "ctrl_deps": 1, "inputs": inputs, "outputs": outputs, "attrs": attributes});
+    let text = json!({"schema": "1.1.1", "nodes": [node]}).to_string();
+    let options = Options { tf32: true, ..Options::default() };
+    let import = import_text("et.json", text.as_bytes(), None, &options).expect("an import");
+    assert_eq!(import.warnings, [], "{name}");
+    import.trace.kernels().cloned().collect()
+}
+
+/// Grids and FLOPs that recordings of other networks have, made another way: ALBERT, AlexNet, DenseNet, EfficientNet, DLRM, Llama.
+#[test]
+fn rules_agree_with_other_recordings() {
+    let t = |shape: &[u64]| json!({"t": shape});
+    let n = |n: i64| json!(n);
+    let check = |kernel: &Kernel, grid: u32, block: u32, flops: u64, mnk: Option<[u64; 4]>| {
+        let found = (kernel.grid, kernel.block, kernel.flops, kernel.mnk);
+        assert_eq!(found, ([grid, 1, 1], [block, 1, 1], flops, mnk), "{}", kernel.name);
+    };
+    let mm = "aten::mm(Tensor self, Tensor mat2) -> Tensor";
+    let kernels = operator("aten::mm", mm, &[t(&[2048, 512]), t(&[512, 256])], &[&[2048, 256]]);
+    check(&kernels[0], 64, 128, 536_870_912, Some([2048, 256, 512, 1]));
+    let kernels = operator("aten::mm", mm, &[t(&[1, 4]), t(&[4, 38400])], &[&[1, 38400]]);
+    check(&kernels[0], 9600, 128, 307_200, Some([1, 38400, 4, 1]));
+    let addmm =
+        "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+    let arguments = [t(&[3072]), t(&[128, 768]), t(&[768, 3072]), n(1), n(1)];
+    let kernels = operator("aten::addmm", addmm, &arguments, &[&[128, 3072]]);
+    check(&kernels[0], 48, 128, 603_979_776, Some([128, 3072, 768, 1]));
+    let bmm = "aten::bmm(Tensor self, Tensor mat2) -> Tensor";
+    let kernels = operator("aten::bmm", bmm, &[t(&[12, 128, 64]), t(&[12, 64, 128])], &[&[12, 128, 128]]);
+    check(&kernels[0], 48, 128, 25_165_824, Some([128, 128, 64, 12]));
+    let softmax = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
+    let kernels =
+        operator("aten::_softmax", softmax, &[t(&[12, 128, 128]), n(-1), json!(false)], &[&[12, 128, 128]]);
+    check(&kernels[0], 384, 128, 983_040, None);
+    let kernels =
+        operator("aten::_softmax", softmax, &[t(&[32, 1, 2049]), n(2), json!(false)], &[&[32, 1, 2049]]);
+    check(&kernels[0], 32, 512, 327_840, None);
+    let norm = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)";
+    let arguments = [t(&[1, 128, 128]), json!([128]), t(&[128]), t(&[128]), json!(1e-5)];
+    let kernels =
+        operator("aten::native_layer_norm", norm, &arguments, &[&[1, 128, 128], &[1, 128, 1], &[1, 128, 1]]);
+    check(&kernels[0], 128, 128, 131_072, None);
+    let mean =
+        "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    let arguments = [t(&[1, 32, 112, 112]), json!([2, 3]), json!(true), json!("<None>")];
+    let kernels = operator("aten::mean", mean, &arguments, &[&[1, 32, 1, 1]]);
+    check(&kernels[0], 64, 512, 401_408, None);
+    let convolution = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool \
+                       transposed, SymInt[] output_padding, SymInt groups) -> Tensor";
+    let rest = |groups| {
+        [json!("<None>"), json!([1, 1]), json!([0, 0]), json!([1, 1]), json!(false), json!([0, 0]), n(groups)]
+    };
+    let arguments = [&[t(&[1, 64, 56, 56]), t(&[128, 64, 1, 1])][..], &rest(1)].concat();
+    let kernels = operator("aten::convolution", convolution, &arguments, &[&[1, 128, 56, 56]]);
+    check(&kernels[0], 50, 128, 51_380_224, Some([3136, 128, 64, 1]));
+    assert_eq!((kernels.len(), kernels[0].kind), (1, KernelType::Tensor));
+    let arguments = [&[t(&[1, 32, 112, 112]), t(&[32, 1, 3, 3])][..], &rest(32)].concat();
+    let kernels = operator("aten::convolution", convolution, &arguments, &[&[1, 32, 112, 112]]);
+    check(&kernels[0], 1568, 256, 7_225_344, None);
+    let select = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor";
+    let arguments = [t(&[30000, 128]), t(&[1, 128]), n(0), json!(false), json!(false)];
+    let kernels = operator("aten::embedding", select, &arguments, &[&[1, 128, 128]]);
+    check(&kernels[0], 32, 128, 0, None);
+    assert_eq!(kernels[0].traffic, Some(512 + 2 * 65536), "the rows, not the table");
+    assert_eq!(kernels[0].segment_bytes(), 15_360_000 + 512 + 65536);
+}
+
+/// Each gradient has the products of the forward pass once more.
+#[test]
+fn a_convolution_s_gradients_are_kernels_of_their_own() {
+    let schema = "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, \
+                  SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
+    let t = |shape: &[u64]| json!({"t": shape});
+    let lists = [
+        json!([128]),
+        json!([1, 1]),
+        json!([1, 1]),
+        json!([1, 1]),
+        json!(false),
+        json!([0, 0]),
+        json!(1),
+        json!([true, true, true]),
+    ];
+    let arguments = [&[t(&[2, 128, 28, 28]), t(&[2, 64, 28, 28]), t(&[128, 64, 3, 3])][..], &lists].concat();
+    let results: [&[u64]; 3] = [&[2, 64, 28, 28], &[128, 64, 3, 3], &[128]];
+    let kernels = operator("aten::convolution_backward", schema, &arguments, &results);
+    let pixels = 2 * 28 * 28;
+    let mnk: Vec<_> = kernels.iter().map(|kernel| kernel.mnk).collect();
+    assert_eq!(mnk, [Some([pixels, 64, 128 * 9, 1]), Some([128, 64 * 9, pixels, 1]), None]);
+    assert!(kernels[..2].iter().all(|kernel| kernel.flops == 2 * pixels * 128 * 64 * 9));
+    let sizes = |segments: &[Segment]| segments.iter().map(|s| s.bytes / 4).collect::<Vec<_>>();
+    assert_eq!(
+        (sizes(&kernels[1].reads), sizes(&kernels[1].writes)),
+        (vec![pixels * 128, pixels * 64], vec![128 * 64 * 9])
+    );
+    assert_eq!((sizes(&kernels[2].reads), sizes(&kernels[2].writes)), (vec![pixels * 128], vec![128]));
+}

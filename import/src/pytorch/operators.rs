@@ -687,6 +687,8 @@ impl Operator<'_> {
         let [m, n, k, groups] = mnk;
         let mnk = match pass {
             Pass::Forward => mnk,
+            // Every pixel gathers the taps of all results.
+            Pass::Data if !transposed => [m, depth, n.saturating_mul(kernel), groups],
             Pass::Data => [m, k, n, groups],
             Pass::Weights => [n, k, m, groups],
         };
