@@ -1,1 +1,0 @@
-//! XLA: the dump directory of a GPU compilation.

@@ -1,0 +1,191 @@
+//! Which files of a dump directory belong to which module.
+
+use super::error::{XlaError, XlaErrors, XlaProblem, XlaWarning};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes of text that are read of one file.
+const MAX_TEXT_BYTES: u64 = 1 << 30;
+
+const SEQUENCE: &str = ".thunk_sequence.txt";
+
+/// A file's text, and what errors call it.
+#[derive(Default)]
+pub(super) struct Text {
+    pub(super) file: String,
+    pub(super) text: String,
+}
+
+/// What is read of one module.
+pub(super) struct Module {
+    /// Such as `module_0001.jit_step`.
+    pub(super) stem: String,
+    pub(super) sequence: Text,
+    pub(super) metadata: Text,
+    pub(super) hlo: Text,
+    pub(super) assignment: Text,
+    /// Older XLAs have no such file: it is the end of `assignment`.
+    pub(super) values: Option<Text>,
+    /// The GPU that was compiled for, as a text protobuf.
+    pub(super) target: Option<Text>,
+    /// What whoever dumped wrote beside it.
+    pub(super) meta: Option<Text>,
+    /// Such as `8.6`.
+    pub(super) capability: Option<String>,
+}
+
+/// The file name without the `.zst` that whoever keeps dumps may have added.
+fn plain(name: &str) -> &str {
+    name.strip_suffix(".zst").unwrap_or(name)
+}
+
+struct Directory {
+    path: PathBuf,
+    /// Sorted, so that the same directory always gives the same.
+    names: Vec<String>,
+}
+
+impl Directory {
+    fn error(&self, problem: XlaProblem) -> XlaError {
+        XlaError { file: self.path.display().to_string(), line: 0, problem }
+    }
+
+    fn new(path: &Path) -> Result<Self, XlaError> {
+        let mut directory = Self { path: path.to_owned(), names: Vec::new() };
+        let names = || -> io::Result<Vec<String>> {
+            fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+        };
+        directory.names = names().map_err(|e| directory.error(XlaProblem::Io(e)))?;
+        directory.names.sort();
+        Ok(directory)
+    }
+
+    fn stems(&self) -> Vec<&str> {
+        let mut stems: Vec<&str> =
+            self.names.iter().filter_map(|name| plain(name).strip_suffix(SEQUENCE)).collect();
+        stems.dedup();
+        stems
+    }
+
+    /// The module's file whose name ends so.
+    fn name(&self, stem: &str, ending: &str) -> Option<&str> {
+        let of_module = |name: &&String| {
+            let rest = plain(name).strip_prefix(stem);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(ending))
+        };
+        self.names.iter().find(of_module).map(String::as_str)
+    }
+
+    fn read(&self, name: &str) -> Result<Text, XlaError> {
+        let path = self.path.join(name);
+        let file = path.display().to_string();
+        let error = |problem| XlaError { file: file.clone(), line: 0, problem };
+        let mut bytes = Vec::new();
+        let opened = File::open(&path).map_err(|e| error(XlaProblem::Io(e)))?;
+        let read = if name.ends_with(".zst") {
+            let decoder = zstd::Decoder::new(opened).map_err(|e| error(XlaProblem::CorruptZstd(e)))?;
+            decoder.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(XlaProblem::CorruptZstd)
+        } else {
+            opened.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(XlaProblem::Io)
+        };
+        if read.map_err(error)? as u64 > MAX_TEXT_BYTES {
+            return Err(error(XlaProblem::TooLarge { limit: MAX_TEXT_BYTES }));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|e| error(XlaProblem::NotUtf8 { at: e.utf8_error().valid_up_to() + 1 }))?;
+        Ok(Text { file, text })
+    }
+
+    fn longest<'a>(&'a self, stems: &[&'a str]) -> Option<&'a str> {
+        let bytes = |stem: &str| {
+            let name = self.name(stem, SEQUENCE)?;
+            fs::metadata(self.path.join(name)).ok().map(|metadata| metadata.len())
+        };
+        // The first of those that are equally long.
+        stems.iter().rev().max_by_key(|stem| bytes(stem)).copied()
+    }
+
+    /// Those that a name means: its stem, the part before or the part behind the point.
+    fn named<'a>(stems: &[&'a str], name: &str) -> Vec<&'a str> {
+        let parts = |stem: &str| {
+            stem.split_once('.').is_some_and(|(number, module)| number == name || module == name)
+        };
+        stems.iter().filter(|stem| **stem == name || parts(stem)).copied().collect()
+    }
+}
+
+/// Reads the files of the module called `chosen`, or of the one with the longest thunk sequence.
+pub(super) fn read(
+    path: &Path,
+    chosen: Option<&str>,
+    warnings: &mut Vec<XlaWarning>,
+) -> Result<Module, XlaErrors> {
+    let directory = Directory::new(path)?;
+    let stems = directory.stems();
+    let Some(longest) = directory.longest(&stems) else {
+        return Err(directory.error(XlaProblem::NoModule).into());
+    };
+    let stem = match chosen {
+        None => longest,
+        Some(name) => match Directory::named(&stems, name)[..] {
+            [stem] => stem,
+            ref all => {
+                let possible = if all.is_empty() { &stems } else { all }.join(", ");
+                let problem = XlaProblem::WhichModule { name: name.into(), found: all.len(), possible };
+                return Err(directory.error(problem).into());
+            }
+        },
+    };
+    if chosen.is_none() && stems.len() > 1 {
+        let others = stems.iter().filter(|other| **other != stem).map(|other| (*other).to_owned()).collect();
+        warnings.push(XlaWarning::OtherModules { taken: stem.to_owned(), others });
+    }
+
+    let mut errors = Vec::new();
+    let mut file = |ending: &str, pattern: &str, holds: Option<&'static str>| {
+        let text = match (directory.name(stem, ending), holds) {
+            (Some(name), _) => directory.read(name).map(Some),
+            (None, None) => Ok(None),
+            (None, Some(holds)) => {
+                Err(directory.error(XlaProblem::NoFile { pattern: format!("{stem}.{pattern}"), holds }))
+            }
+        };
+        text.unwrap_or_else(|error| {
+            errors.push(error);
+            None
+        })
+    };
+    let sequence = file(SEQUENCE, "thunk_sequence.txt", Some("holds the launches"));
+    let metadata =
+        file(".thunk_metadata.txt", "thunk_metadata.txt", Some("says which instruction each launch is of"));
+    let hlo =
+        file("gpu_after_optimizations.txt", "*gpu_after_optimizations.txt", Some("holds the instructions"));
+    let assignment = file(
+        "after_optimizations-buffer-assignment.txt",
+        "*after_optimizations-buffer-assignment.txt",
+        Some("says where buffers are"),
+    );
+    let values = file("after_optimizations-buffer-assignment-values.txt", "", None);
+    let target = file(".gpu_target_config.pbtxt", "", None);
+    let meta = directory.names.iter().find(|name| plain(name) == "meta.json");
+    let meta = meta.and_then(|name| directory.read(name).map_err(|error| errors.push(error)).ok());
+    if !errors.is_empty() {
+        return Err(XlaErrors(errors));
+    }
+    let capability = directory.name(stem, "gpu_after_optimizations.txt").and_then(|name| {
+        let rest = name.split_once(".sm_")?.1;
+        Some(rest.split_once('_')?.0.to_owned())
+    });
+    Ok(Module {
+        stem: stem.to_owned(),
+        sequence: sequence.unwrap_or_default(),
+        metadata: metadata.unwrap_or_default(),
+        hlo: hlo.unwrap_or_default(),
+        assignment: assignment.unwrap_or_default(),
+        values,
+        target,
+        meta,
+        capability,
+    })
+}

@@ -1,0 +1,272 @@
+//! What can be wrong with a dump, and what is doubtful about what was read from it.
+
+use std::{fmt, io};
+use thiserror::Error;
+
+/// As many errors as one import reports.
+pub const MAX_ERRORS: usize = 20;
+
+/// One thing wrong in a dump, and where.
+///
+/// Displayed as `FILE:LINE: PROBLEM; REMEDY`.
+#[derive(Debug, Error)]
+pub struct XlaError {
+    /// The file, or the directory.
+    pub file: String,
+    /// Line from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong.
+    #[source]
+    pub problem: XlaProblem,
+}
+
+impl fmt::Display for XlaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file)?;
+        if self.line > 0 {
+            write!(f, "{}:", self.line)?;
+        }
+        write!(f, " {}", self.problem)
+    }
+}
+
+/// What is wrong, with the values that are.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum XlaProblem {
+    /// The operating system refused.
+    #[error("{0}; give the directory that XLA_FLAGS=--xla_dump_to=DIR named")]
+    Io(io::Error),
+    /// The compressed file does not decode.
+    #[error("it does not decompress ({0}); compress it again with zstd, or put XLA's own text file there")]
+    CorruptZstd(io::Error),
+    /// Bytes that are no text.
+    #[error("byte {at} is not UTF-8; XLA's dumps are text, dump again")]
+    NotUtf8 {
+        /// Position in the file, from 1.
+        at: usize,
+    },
+    /// A file past the limit, which bounds the reader's memory.
+    #[error("more than {limit} bytes of text; dump without --xla_dump_large_constants, or a smaller program")]
+    TooLarge {
+        /// Bytes that are read at most.
+        limit: u64,
+    },
+    /// No GPU module in the directory.
+    #[error(
+        "no *.thunk_sequence.txt; compile on the GPU backend with XLA_FLAGS=--xla_dump_to=DIR (and, where JAX's compilation cache is on, an empty \
+         one: what comes from it is not compiled and leaves no dump)"
+    )]
+    NoModule,
+    /// A module that is not there, or a name that several modules have.
+    #[error("{found} modules are `{name}`; choose one with --module: {possible}")]
+    WhichModule {
+        /// What was asked.
+        name: String,
+        /// How many have that name.
+        found: usize,
+        /// Those of the directory, or of that name.
+        possible: String,
+    },
+    /// A file of a module that is not there.
+    #[error("no {pattern}, which {holds}; dump again with a JAX or XLA that writes it (seen with JAX 0.10)")]
+    NoFile {
+        /// How it is called.
+        pattern: String,
+        /// Why it is needed.
+        holds: &'static str,
+    },
+    /// A line that is not as XLA writes it.
+    #[error("`{found}` where {expected} was expected; the file is cut or of another XLA, dump again")]
+    Line {
+        /// How the line begins.
+        found: String,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// A file in which nothing is of what it is read for.
+    #[error("not one {what} in the file; it is cut or of another XLA, dump again")]
+    Nothing {
+        /// What was looked for.
+        what: &'static str,
+    },
+    /// Loops or branches in one another past the limit.
+    #[error("thunks are nested more than {limit} deep; the file is damaged, dump again")]
+    TooDeep {
+        /// The limit.
+        limit: usize,
+    },
+    /// A thunk that launches a kernel, with a launch that no GPU takes.
+    #[error(
+        "the grid, threads or shared memory of `{name}` are no launch: dimensions are 1 to {}; dump again",
+        u32::MAX
+    )]
+    Launch {
+        /// The kernel.
+        name: String,
+    },
+    /// A loop that ends when its condition says, after nobody knows how many rounds.
+    #[error("`{name}` has no known_trip_count; say with --trip-count N how many rounds such loops take")]
+    NoTripCount {
+        /// The `while` instruction.
+        name: String,
+    },
+    /// More kernels than an import makes.
+    #[error(
+        "{kernels} kernels and waits once loops are unrolled, and {limit} is the limit; let loops end sooner with --max-trip-count N"
+    )]
+    TooManyKernels {
+        /// How many it would be.
+        kernels: u64,
+        /// How many may be.
+        limit: u64,
+    },
+    /// Allocations that together leave the address space of a trace.
+    #[error("the allocations reach past 2^53; the file is damaged, dump again")]
+    PastAddressLimit,
+}
+
+/// Everything wrong in a dump, as far as reading could go on, at most [`MAX_ERRORS`]; never empty.
+#[derive(Debug, Error)]
+pub struct XlaErrors(pub Vec<XlaError>);
+
+impl fmt::Display for XlaErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if i == 0 { "" } else { "\n" })?;
+        }
+        if self.0.len() == MAX_ERRORS {
+            write!(f, "\nreading stopped after {MAX_ERRORS} errors; there may be more")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<XlaError> for XlaErrors {
+    fn from(error: XlaError) -> Self {
+        Self(vec![error])
+    }
+}
+
+/// Errors are collected until there are [`MAX_ERRORS`].
+#[derive(Default)]
+pub(super) struct Collected(Vec<XlaError>);
+
+impl Collected {
+    pub(super) fn push(&mut self, file: &str, line: usize, problem: XlaProblem) {
+        if self.0.len() < MAX_ERRORS {
+            self.0.push(XlaError { file: file.to_owned(), line, problem });
+        }
+    }
+
+    pub(super) fn line(&mut self, file: &str, line: usize, found: &str, expected: &'static str) {
+        let found = found.trim().chars().take(60).collect();
+        self.push(file, line, XlaProblem::Line { found, expected });
+    }
+
+    pub(super) fn result(self) -> Result<(), XlaErrors> {
+        if self.0.is_empty() { Ok(()) } else { Err(XlaErrors(self.0)) }
+    }
+}
+
+/// Something that was read, but on an assumption.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum XlaWarning {
+    /// The directory has several modules, and nobody said which.
+    OtherModules {
+        /// The one that was taken: it has the longest thunk sequence.
+        taken: String,
+        /// All others.
+        others: Vec<String>,
+    },
+    /// The dump does not say which GPU it was compiled for.
+    NoGpu {
+        /// What it does say: the compute capability, such as `8.6`.
+        capability: Option<String>,
+    },
+    /// A kind of thunk that this reader does not know.
+    UnknownKind {
+        /// Such as `kAllReduceStart`.
+        kind: String,
+        /// How many of them, with loops counted once.
+        thunks: usize,
+        /// Whether there is no instruction for some of them, so that the host waits there instead.
+        waits: bool,
+    },
+    /// Kernels whose memory the buffer assignment does not name: they read and write all of it.
+    UnknownMemory {
+        /// One of them.
+        name: String,
+        /// How many.
+        thunks: usize,
+    },
+    /// A loop without a known trip count, and the rounds that it got.
+    AssumedTrips {
+        /// The `while` instruction.
+        name: String,
+        /// Rounds.
+        trips: u64,
+    },
+    /// A loop that was cut short.
+    CutTrips {
+        /// The `while` instruction.
+        name: String,
+        /// Rounds that it has.
+        known: u64,
+        /// Rounds that it got.
+        trips: u64,
+    },
+    /// A conditional: one of its branches was taken, the one with most kernels.
+    Branch {
+        /// The `conditional` instruction.
+        name: String,
+        /// Branches.
+        branches: usize,
+    },
+}
+
+impl fmt::Display for XlaWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherModules { taken, others } => {
+                let first: Vec<&str> = others.iter().take(8).map(String::as_str).collect();
+                let more = if others.len() > first.len() { ", .." } else { "" };
+                write!(
+                    f,
+                    "{taken} is taken, whose thunk sequence is the longest; --module NAME chooses another: {}{more}",
+                    first.join(", ")
+                )
+            }
+            Self::NoGpu { capability: Some(capability) } => {
+                write!(
+                    f,
+                    "the dump names no GPU, only compute capability {capability}; say which with --gpu NAME"
+                )
+            }
+            Self::NoGpu { capability: None } => write!(f, "the dump names no GPU; say which with --gpu NAME"),
+            Self::UnknownKind { kind, thunks, waits } => {
+                let what = if *waits {
+                    "where there is no instruction for one, the host waits in its place"
+                } else {
+                    "each is one COPY kernel with the memory of its instruction, its launch an estimate"
+                };
+                write!(f, "{thunks} thunks of kind {kind}, which is not known here: {what}")
+            }
+            Self::UnknownMemory { name, thunks } => write!(
+                f,
+                "{thunks} thunks such as `{name}` have operands or results without a buffer: they read and write all memory, which keeps their order"
+            ),
+            Self::AssumedTrips { name, trips } => {
+                write!(f, "`{name}` has no known trip count: {trips} rounds, as --trip-count says")
+            }
+            Self::CutTrips { name, known, trips } => {
+                write!(f, "`{name}` takes {known} rounds, and {trips} are imported, as --max-trip-count says")
+            }
+            Self::Branch { name, branches } => write!(
+                f,
+                "`{name}` chooses one of {branches} branches as it runs: the one with most kernels is imported"
+            ),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `*gpu_after_optimizations.txt`: the instructions, as far as launches need them.
+
+use std::collections::HashMap;
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Instruction<'a> {
+    pub(super) name: &'a str,
+    pub(super) shape: &'a str,
+    pub(super) opcode: &'a str,
+    pub(super) operands: Vec<&'a str>,
+    /// What follows the operands.
+    pub(super) attributes: &'a str,
+}
+
+/// A module's instructions.
+#[derive(Debug, Default)]
+pub(super) struct Hlo<'a> {
+    by_name: HashMap<&'a str, Instruction<'a>>,
+    /// Names of the instructions of each computation, in their order.
+    computations: HashMap<&'a str, Vec<&'a str>>,
+}
+
+/// The end of what the first bracket of a text opens.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Names in a list of operands; their shapes and the comments of every fifth are left out.
+fn operands(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let name = &rest[at + 1..];
+        let end = name.find([',', ' ', ')', '(']).unwrap_or(name.len());
+        names.push(&name[..end]);
+        rest = &name[end..];
+    }
+    names
+}
+
+/// `  ROOT %name = SHAPE opcode(operands), attributes`
+fn instruction(line: &str) -> Option<Instruction<'_>> {
+    let text = line.trim_start();
+    let text = text.strip_prefix("ROOT ").unwrap_or(text).strip_prefix('%')?;
+    let (name, rest) = text.split_once(" = ")?;
+    let end = if rest.starts_with('(') { closing(rest)? + 1 } else { rest.find(' ')? };
+    let (shape, rest) = rest.split_at(end);
+    let rest = rest.trim_start();
+    let (opcode, _) = rest.split_once('(')?;
+    let inside = &rest[opcode.len()..];
+    let end = closing(inside)?;
+    let operands = if opcode == "constant" { Vec::new() } else { operands(&inside[1..end]) };
+    Some(Instruction { name, shape, opcode, operands, attributes: &inside[end + 1..] })
+}
+
+impl<'a> Hlo<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let mut hlo = Self::default();
+        let mut computation = "";
+        for line in text.lines() {
+            if line.starts_with([' ', '\t']) {
+                let Some(instruction) = instruction(line) else { continue };
+                hlo.computations.entry(computation).or_default().push(instruction.name);
+                hlo.by_name.insert(instruction.name, instruction);
+            } else if line.ends_with('{') {
+                let name = line.strip_prefix("ENTRY ").unwrap_or(line).trim_start_matches('%');
+                computation = name.split([' ', '(']).next().unwrap_or_default();
+            }
+        }
+        hlo
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Instruction<'a>> {
+        self.by_name.get(name)
+    }
+
+    pub(super) fn computation(&self, name: &str) -> impl Iterator<Item = &Instruction<'a>> {
+        let names = self.computations.get(name).map_or(&[][..], Vec::as_slice);
+        names.iter().filter_map(|name| self.get(name))
+    }
+}
+
+impl<'a> Instruction<'a> {
+    /// The computation that it calls under this attribute: `calls`, `to_apply`, `body`.
+    pub(super) fn called(&self, attribute: &str) -> Option<&'a str> {
+        let at = self.attributes.find(&format!("{attribute}=%"))? + attribute.len() + 2;
+        self.attributes[at..].split([',', ' ', ')']).next()
+    }
+
+    /// The numbers of an attribute such as `lhs_contracting_dims={1,2}`.
+    pub(super) fn dimensions(&self, attribute: &str) -> Vec<usize> {
+        let Some(at) = self.attributes.find(&format!("{attribute}={{")) else { return Vec::new() };
+        let list = &self.attributes[at + attribute.len() + 2..];
+        let list = list.split('}').next().unwrap_or_default();
+        list.split(',').filter_map(|number| number.trim().parse().ok()).collect()
+    }
+
+    /// A string in its attributes, without its quotes.
+    fn string(&self, key: &str) -> Option<&'a str> {
+        let at = self.attributes.find(&format!("{key}=\""))? + key.len() + 2;
+        self.attributes[at..].split('"').next()
+    }
+
+    pub(super) fn custom_call_target(&self) -> Option<&'a str> {
+        self.string("custom_call_target")
+    }
+
+    /// What the application calls it: the end of `op_name`, which is a path through the program; or else the opcode.
+    pub(super) fn operation(&self) -> &'a str {
+        let path = self.string("op_name").unwrap_or_default();
+        let last = path.rsplit('/').next().filter(|last| !last.is_empty());
+        last.unwrap_or(self.opcode)
+    }
+
+    /// Rounds of a `while`, where XLA has found out.
+    pub(super) fn trip_count(&self) -> Option<u64> {
+        let (_, rest) = self.attributes.split_once("\"known_trip_count\":{\"n\":\"")?;
+        rest.split('"').next()?.parse().ok()
+    }
+}
+
+/// The dimensions of the arrays in a shape.
+fn arrays(shape: &str) -> impl Iterator<Item = Vec<u64>> {
+    let open = shape.split('[').skip(1);
+    open.map(|rest| {
+        let inside = rest.split(']').next().unwrap_or_default();
+        let number = |text: &str| text.trim().trim_start_matches("<=").parse().ok();
+        inside.split(',').filter_map(number).collect()
+    })
+}
+
+/// Dimensions of the first array of a shape.
+pub(super) fn dims(shape: &str) -> Vec<u64> {
+    arrays(shape).next().unwrap_or_default()
+}
+
+/// Elements of all arrays of a shape together.
+pub(super) fn elements(shape: &str) -> u64 {
+    arrays(shape).map(|dims| product(&dims)).fold(0, u64::saturating_add)
+}
+
+pub(super) fn product(dims: &[u64]) -> u64 {
+    dims.iter().fold(1, |product, n| product.saturating_mul(*n))
+}
