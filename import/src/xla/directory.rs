@@ -29,6 +29,8 @@ pub(super) struct Module {
     pub(super) values: Option<Text>,
     /// The GPU that was compiled for, as a text protobuf.
     pub(super) target: Option<Text>,
+    /// The kernels' text; none where XLA has loaded what it compiled before.
+    pub(super) ptx: Vec<Text>,
     /// What whoever dumped wrote beside it.
     pub(super) meta: Option<Text>,
     /// Such as `8.6`.
@@ -168,6 +170,9 @@ pub(super) fn read(
     );
     let values = file("after_optimizations-buffer-assignment-values.txt", "", None);
     let target = file(".gpu_target_config.pbtxt", "", None);
+    let of_module = |name: &&String| plain(name).strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'));
+    let ptx = directory.names.iter().filter(of_module).filter(|name| plain(name).ends_with(".ptx"));
+    let ptx = ptx.filter_map(|name| directory.read(name).map_err(|error| errors.push(error)).ok()).collect();
     let meta = directory.names.iter().find(|name| plain(name) == "meta.json");
     let meta = meta.and_then(|name| directory.read(name).map_err(|error| errors.push(error)).ok());
     if !errors.is_empty() {
@@ -185,6 +190,7 @@ pub(super) fn read(
         assignment: assignment.unwrap_or_default(),
         values,
         target,
+        ptx,
         meta,
         capability,
     })

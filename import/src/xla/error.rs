@@ -194,6 +194,13 @@ pub enum XlaWarning {
         /// Whether there is no instruction for some of them, so that the host waits there instead.
         waits: bool,
     },
+    /// Thunks of the metadata that the sequence does not have.
+    MissingThunks {
+        /// The instruction of the first.
+        name: String,
+        /// How many.
+        thunks: usize,
+    },
     /// Kernels whose memory the buffer assignment does not name: they read and write all of it.
     UnknownMemory {
         /// One of them.
@@ -253,6 +260,10 @@ impl fmt::Display for XlaWarning {
                 };
                 write!(f, "{thunks} thunks of kind {kind}, which is not known here: {what}")
             }
+            Self::MissingThunks { name, thunks } => write!(
+                f,
+                "{thunks} thunks such as `{name}` are in the metadata but not in the sequence, which may be cut: they are not in the trace"
+            ),
             Self::UnknownMemory { name, thunks } => write!(
                 f,
                 "{thunks} thunks such as `{name}` have operands or results without a buffer: they read and write all memory, which keeps their order"

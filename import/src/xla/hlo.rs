@@ -19,6 +19,7 @@ pub(super) struct Hlo<'a> {
     by_name: HashMap<&'a str, Instruction<'a>>,
     /// Names of the instructions of each computation, in their order.
     computations: HashMap<&'a str, Vec<&'a str>>,
+    roots: HashMap<&'a str, &'a str>,
 }
 
 /// The end of what the first bracket of a text opens.
@@ -80,6 +81,9 @@ impl<'a> Hlo<'a> {
         for line in text.lines() {
             if line.starts_with([' ', '\t']) {
                 let Some(instruction) = instruction(line) else { continue };
+                if line.trim_start().starts_with("ROOT ") {
+                    hlo.roots.insert(computation, instruction.name);
+                }
                 hlo.computations.entry(computation).or_default().push(instruction.name);
                 hlo.by_name.insert(instruction.name, instruction);
             } else if line.ends_with('{') {
@@ -101,6 +105,19 @@ impl<'a> Hlo<'a> {
     pub(super) fn computation(&self, name: &str) -> impl Iterator<Item = &Instruction<'a>> {
         let names = self.computations.get(name).map_or(&[][..], Vec::as_slice);
         names.iter().filter_map(|name| self.get(name))
+    }
+}
+
+impl<'a> Hlo<'a> {
+    /// What a fusion writes: the root of its computation, or all that the root's tuple has.
+    pub(super) fn roots(&self, fusion: &Instruction<'a>) -> impl Iterator<Item = &Instruction<'a>> {
+        let root =
+            fusion.called("calls").and_then(|name| self.roots.get(name)).and_then(|root| self.get(root));
+        let (root, tuple) = match root {
+            Some(root) if root.opcode == "tuple" => (None, root.operands.as_slice()),
+            root => (root, &[][..]),
+        };
+        root.into_iter().chain(tuple.iter().filter_map(|name| self.get(name)))
     }
 }
 
@@ -161,6 +178,13 @@ pub(super) fn dims(shape: &str) -> Vec<u64> {
 /// Elements of all arrays of a shape together.
 pub(super) fn elements(shape: &str) -> u64 {
     arrays(shape).map(|dims| product(&dims)).fold(0, u64::saturating_add)
+}
+
+/// Bytes of an element: of `f32[2]` four, of `pred[2]` one.
+pub(super) fn element_bytes(shape: &str) -> u64 {
+    let bits = shape.trim_start_matches(|c: char| c.is_alphabetic());
+    let end = bits.find(|c: char| !c.is_ascii_digit()).unwrap_or(bits.len());
+    bits[..end].parse::<u64>().map_or(1, |bits| bits.div_ceil(8))
 }
 
 pub(super) fn product(dims: &[u64]) -> u64 {

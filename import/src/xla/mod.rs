@@ -3,7 +3,7 @@
 //! `XLA_FLAGS=--xla_dump_to=DIR` makes XLA's GPU compiler, and so JAX and TensorFlow, write what it compiles into DIR. Of each module this
 //! reads `*.thunk_sequence.txt` (launches in order), `*.thunk_metadata.txt` (which instruction each is of), `*gpu_after_optimizations.txt` (the
 //! instructions), `*gpu_after_optimizations-buffer-assignment.txt` and `-values.txt` (where their operands and results are), and where
-//! there are any, `*.gpu_target_config.pbtxt` and `meta.json`. Each may be compressed, with `.zst` behind its name. docs/import.md says what
+//! there are any, `*.ptx` (static shared memory), `*.gpu_target_config.pbtxt` and `meta.json`. Each may be compressed, with `.zst` behind its name. docs/import.md says what
 //! becomes of what.
 
 mod buffers;
@@ -11,6 +11,7 @@ mod directory;
 mod error;
 mod flops;
 mod hlo;
+mod ptx;
 mod stream;
 mod thunks;
 
@@ -22,8 +23,9 @@ use directory::Module;
 use error::Collected;
 use hlo::Hlo;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::path::Path;
-use stream::Stream;
+use stream::Dump;
 use windlass_runtime::ktrace::{Gpu, Header, Run, Trace};
 
 /// What the dump does not say, or says otherwise than the user.
@@ -69,8 +71,12 @@ pub fn import(directory: &Path, options: &Options) -> Result<Imported, XlaErrors
     let buffers = Buffers::new(&module.assignment, module.values.as_ref(), &mut errors);
     errors.result()?;
 
+    let mut shared = HashMap::new();
+    module.ptx.iter().for_each(|ptx| ptx::shared(&ptx.text, &mut shared));
+    warnings.extend(thunks::missing(&thunks, &names));
     let file = &module.sequence.file;
-    let (events, kernels) = Stream::events(&thunks, file, &names, &hlo, &buffers, options, &mut warnings)?;
+    let dump = Dump { file, names: &names, hlo: &hlo, buffers: &buffers, shared: &shared };
+    let (events, kernels) = dump.events(&thunks, options, &mut warnings)?;
     let meta = module.meta.as_ref().and_then(|meta| serde_json::from_str(&meta.text).ok());
     let mut params: Map<String, Value> = meta.unwrap_or_default();
     let gpu = gpu(&module, &params, options, &mut warnings);

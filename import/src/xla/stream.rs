@@ -4,8 +4,8 @@ use super::Options;
 use super::buffers::Buffers;
 use super::error::{Collected, XlaErrors, XlaProblem, XlaWarning};
 use super::flops::{self, Counter};
-use super::hlo::{Hlo, Instruction};
-use super::thunks::{Group, Thunk};
+use super::hlo::{self, Hlo, Instruction};
+use super::thunks::{Group, Launch, Thunk};
 use std::collections::HashMap;
 use windlass_runtime::ktrace::{Event, Kernel, KernelType, Segment};
 
@@ -21,17 +21,28 @@ const CTA_BYTES: u64 = 16 * BLOCK as u64;
 /// Rows and columns that a CTA of a library's matrix product computes, where nobody knows.
 const TILE: u64 = 64;
 
+/// Elements that a transposing kernel stages in shared memory: a tile of 32 x 32, its rows one longer than the banks.
+const TRANSPOSE_TILE: u64 = 32 * 33;
+
 /// A piece of the stream.
 enum Step {
     Kernel(Box<Kernel>),
     Wait(String),
-    Loop { steps: Vec<Step>, rounds: u64 },
+    /// Condition and body by turns, and the condition once more; a loop that just counts has no condition.
+    Loop {
+        condition: Vec<Step>,
+        body: Vec<Step>,
+        rounds: u64,
+    },
 }
 
 impl Step {
     fn events(steps: &[Self]) -> u64 {
         let one = |step: &Self| match step {
-            Self::Loop { steps, rounds } => Self::events(steps).saturating_mul(*rounds),
+            Self::Loop { condition, body, rounds } => {
+                let conditions = Self::events(condition).saturating_mul(rounds.saturating_add(1));
+                Self::events(body).saturating_mul(*rounds).saturating_add(conditions)
+            }
             Self::Kernel(_) | Self::Wait(_) => 1,
         };
         steps.iter().map(one).fold(0, u64::saturating_add)
@@ -40,11 +51,13 @@ impl Step {
     fn unroll(steps: &[Self], events: &mut Vec<Event>, kernels: &mut u64) {
         for step in steps {
             match step {
-                // Rounds of nothing could be very many.
-                Self::Loop { steps, rounds } if Self::events(steps) > 0 => {
-                    (0..*rounds).for_each(|_| Self::unroll(steps, events, kernels));
+                Self::Loop { condition, body, rounds } => {
+                    for _ in 0..*rounds {
+                        Self::unroll(condition, events, kernels);
+                        Self::unroll(body, events, kernels);
+                    }
+                    Self::unroll(condition, events, kernels);
                 }
-                Self::Loop { .. } => {}
                 Self::Wait(why) => events.push(Event::Sync { why: why.clone() }),
                 Self::Kernel(kernel) => {
                     let mut kernel = Kernel::clone(kernel);
@@ -90,42 +103,50 @@ fn kind(name: &str) -> Kind {
     }
 }
 
-pub(super) struct Stream<'h, 'a> {
-    options: &'h Options,
-    hlo: &'h Hlo<'a>,
-    buffers: &'h Buffers,
-    names: &'h HashMap<u64, String>,
-    file: &'h str,
-    counter: Counter<'h, 'a>,
-    errors: Collected,
-    warnings: &'h mut Vec<XlaWarning>,
+/// What was read of a module, but for its thunks.
+#[derive(Clone, Copy)]
+pub(super) struct Dump<'h, 'a> {
+    /// The thunk sequence's, for errors.
+    pub(super) file: &'h str,
+    /// Instructions by thunk id.
+    pub(super) names: &'h HashMap<u64, String>,
+    pub(super) hlo: &'h Hlo<'a>,
+    pub(super) buffers: &'h Buffers,
+    /// Bytes of static shared memory by kernel, where there is PTX.
+    pub(super) shared: &'h HashMap<&'h str, u64>,
 }
 
-impl<'h, 'a> Stream<'h, 'a> {
+impl Dump<'_, '_> {
     /// The events of one execution of these thunks, and how many of them are kernels.
     pub(super) fn events(
+        self,
         thunks: &[Thunk],
-        file: &'h str,
-        names: &'h HashMap<u64, String>,
-        hlo: &'h Hlo<'a>,
-        buffers: &'h Buffers,
-        options: &'h Options,
-        warnings: &'h mut Vec<XlaWarning>,
+        options: &Options,
+        warnings: &mut Vec<XlaWarning>,
     ) -> Result<(Vec<Event>, u64), XlaErrors> {
-        let counter = Counter::new(hlo);
-        let errors = Collected::default();
-        let mut stream = Self { options, hlo, buffers, names, file, counter, errors, warnings };
+        let counter = Counter::new(self.hlo);
+        let mut stream = Stream { dump: self, options, counter, errors: Collected::default(), warnings };
         let steps = stream.steps(thunks);
         let kernels = Step::events(&steps);
         if kernels > MAX_EVENTS {
-            stream.errors.push(file, 0, XlaProblem::TooManyKernels { kernels, limit: MAX_EVENTS });
+            stream.errors.push(self.file, 0, XlaProblem::TooManyKernels { kernels, limit: MAX_EVENTS });
         }
         stream.errors.result()?;
         let (mut events, mut kernels) = (Vec::new(), 0);
         Step::unroll(&steps, &mut events, &mut kernels);
         Ok((events, kernels))
     }
+}
 
+struct Stream<'h, 'a> {
+    dump: Dump<'h, 'a>,
+    options: &'h Options,
+    counter: Counter<'h, 'a>,
+    errors: Collected,
+    warnings: &'h mut Vec<XlaWarning>,
+}
+
+impl<'a> Stream<'_, 'a> {
     fn steps(&mut self, thunks: &[Thunk]) -> Vec<Step> {
         let mut steps = Vec::new();
         for thunk in thunks {
@@ -136,7 +157,7 @@ impl<'h, 'a> Stream<'h, 'a> {
 
     /// The instruction's name, or where the metadata has none, what can be said of the thunk.
     fn name(&self, thunk: &Thunk) -> String {
-        self.names.get(&thunk.id).cloned().unwrap_or_else(|| format!("{}.{}", thunk.kind, thunk.id))
+        self.dump.names.get(&thunk.id).cloned().unwrap_or_else(|| format!("{}.{}", thunk.kind, thunk.id))
     }
 
     fn thunk(&mut self, thunk: &Thunk, steps: &mut Vec<Step>) {
@@ -156,32 +177,35 @@ impl<'h, 'a> Stream<'h, 'a> {
         let name = self.name(thunk);
         let group = |label: &str| thunk.groups.iter().find(|group| group.label == label);
         let Some(body) = group("body") else {
-            self.errors.line(self.file, thunk.line, &thunk.kind, "a loop with its `body:` below");
+            self.errors.line(self.dump.file, thunk.line, &thunk.kind, "a loop with its `body:` below");
             return;
         };
-        let mut body = self.steps(&body.thunks);
-        if let Some(known) = self.hlo.get(&name).and_then(Instruction::trip_count) {
-            let rounds = known.min(self.options.max_trip_count.unwrap_or(u64::MAX));
-            if rounds < known {
-                self.warnings.push(XlaWarning::CutTrips { name, known, trips: rounds });
+        let body = self.steps(&body.thunks);
+        let known = self.dump.hlo.get(&name).and_then(Instruction::trip_count);
+        let (condition, rounds) = match (known, self.options.trip_count) {
+            (Some(known), _) => {
+                let rounds = known.min(self.options.max_trip_count.unwrap_or(u64::MAX));
+                if rounds < known {
+                    self.warnings.push(XlaWarning::CutTrips { name, known, trips: rounds });
+                }
+                (Vec::new(), rounds)
             }
-            steps.push(Step::Loop { steps: body, rounds });
-            return;
+            (None, Some(trips)) => {
+                let mut condition =
+                    group("condition").map_or_else(Vec::new, |group| self.steps(&group.thunks));
+                condition.push(Step::Wait(format!("whether {name} goes on")));
+                self.warnings.push(XlaWarning::AssumedTrips { name, trips });
+                (condition, trips)
+            }
+            (None, None) => {
+                self.errors.push(self.dump.file, thunk.line, XlaProblem::NoTripCount { name });
+                return;
+            }
+        };
+        // Rounds of nothing could be very many.
+        if Step::events(&condition).max(Step::events(&body)) > 0 {
+            steps.push(Step::Loop { condition, body, rounds });
         }
-        let Some(trips) = self.options.trip_count else {
-            self.errors.push(self.file, thunk.line, XlaProblem::NoTripCount { name });
-            return;
-        };
-        let condition = group("condition").map_or(&[][..], |group| &group.thunks);
-        let condition = |stream: &mut Self| {
-            let mut steps = stream.steps(condition);
-            steps.push(Step::Wait(format!("whether {name} goes on")));
-            steps
-        };
-        steps.extend(condition(self));
-        body.extend(condition(self));
-        steps.push(Step::Loop { steps: body, rounds: trips });
-        self.warnings.push(XlaWarning::AssumedTrips { name, trips });
     }
 
     fn branch(&mut self, thunk: &Thunk, steps: &mut Vec<Step>) {
@@ -196,7 +220,7 @@ impl<'h, 'a> Stream<'h, 'a> {
 
     fn leaf(&mut self, thunk: &Thunk) -> Option<Step> {
         let name = self.name(thunk);
-        let instruction = self.hlo.get(&name).cloned();
+        let instruction = self.dump.hlo.get(&name).cloned();
         let kind = kind(&thunk.kind);
         match (&thunk.launch, &kind) {
             (None, Kind::Done) => return None,
@@ -242,11 +266,8 @@ impl<'h, 'a> Stream<'h, 'a> {
             Some(launch) => {
                 kernel.name.clone_from(&launch.name);
                 (kernel.grid, kernel.block) = (launch.grid, launch.block);
-                kernel.smem = launch.smem.unwrap_or(0);
-                if launch.smem.is_none() {
-                    kernel.est.push("smem".to_owned());
-                }
                 kernel.kind = KernelType::Simt;
+                self.shared(launch, instruction.as_ref(), &mut kernel);
                 if let Some(instruction) = &instruction {
                     kernel.flops = self.counter.flops(instruction);
                     self.product(instruction, &mut kernel);
@@ -265,10 +286,30 @@ impl<'h, 'a> Stream<'h, 'a> {
         Some(Step::Kernel(Box::new(kernel)))
     }
 
+    /// Shared memory: what the launch gives, and what the kernel declares.
+    fn shared(&self, launch: &Launch, fusion: Option<&Instruction<'a>>, kernel: &mut Kernel) {
+        let dynamic = launch.smem.unwrap_or(0);
+        if let Some(declared) = self.dump.shared.get(launch.name.as_str()) {
+            kernel.smem = dynamic.saturating_add(*declared);
+            return;
+        }
+        kernel.smem = dynamic;
+        // Of the kernels that XLA writes itself, those that transpose or reduce across threads declare some.
+        let staged = fusion.filter(|fusion| fusion.attributes.contains("kind=kInput")).and_then(|fusion| {
+            self.dump.hlo.roots(fusion).find(|root| matches!(root.opcode, "transpose" | "reduce"))
+        });
+        if let Some(root) = staged.filter(|root| root.opcode == "transpose" && dynamic == 0) {
+            kernel.smem = TRANSPOSE_TILE * hlo::element_bytes(root.shape);
+        }
+        if staged.is_some() || launch.smem.is_none() {
+            kernel.est.push("smem".to_owned());
+        }
+    }
+
     /// A kernel with a matrix product or a convolution in it uses matrix units.
     fn product(&self, instruction: &Instruction<'a>, kernel: &mut Kernel) {
         let inside: Vec<&Instruction<'a>> = match instruction.called("calls") {
-            Some(computation) => self.hlo.computation(computation).collect(),
+            Some(computation) => self.dump.hlo.computation(computation).collect(),
             None => vec![instruction],
         };
         let dots: Vec<_> = inside.iter().filter(|i| i.opcode == "dot").collect();
@@ -276,7 +317,7 @@ impl<'h, 'a> Stream<'h, 'a> {
             kernel.kind = KernelType::Tensor;
         }
         if let [dot] = dots[..] {
-            kernel.mnk = flops::dot(self.hlo, dot);
+            kernel.mnk = flops::dot(self.dump.hlo, dot);
         }
     }
 
@@ -285,14 +326,14 @@ impl<'h, 'a> Stream<'h, 'a> {
         kernel.est.push("smem".to_owned());
         let target = instruction.and_then(Instruction::custom_call_target).unwrap_or_default();
         if let Some(instruction) = instruction.filter(|_| target.starts_with("__cublas$"))
-            && let Some(mnk @ [m, n, _, batch]) = flops::gemm(self.hlo, instruction)
+            && let Some(mnk @ [m, n, _, batch]) = flops::gemm(self.dump.hlo, instruction)
         {
             kernel.kind = KernelType::Tensor;
             kernel.mnk = Some(mnk);
             kernel.flops = mnk.iter().fold(2, |flops, n| flops.saturating_mul(*n));
             kernel.grid = [ctas(m.div_ceil(TILE)), ctas(n.div_ceil(TILE)), ctas(batch)];
         } else if let Some(instruction) = instruction.filter(|_| target.starts_with("__cudnn$convForward"))
-            && let Some(flops) = flops::convolution(self.hlo, instruction)
+            && let Some(flops) = flops::convolution(self.dump.hlo, instruction)
         {
             kernel.kind = KernelType::Tensor;
             kernel.flops = flops;
@@ -304,10 +345,10 @@ impl<'h, 'a> Stream<'h, 'a> {
     /// What an instruction reads and writes, each in order of addresses; everything, where that is not known.
     fn memory(&mut self, name: &str, instruction: Option<&Instruction<'a>>) -> (Vec<Segment>, Vec<Segment>) {
         let known = |name: &str| -> Option<Vec<Segment>> {
-            if let Some(segments) = self.buffers.of(name) {
+            if let Some(segments) = self.dump.buffers.of(name) {
                 return Some(segments.collect());
             }
-            let shape = self.hlo.get(name)?.shape;
+            let shape = self.dump.hlo.get(name)?.shape;
             // Tokens and empty tuples have no memory.
             matches!(shape, "token[]" | "()").then(Vec::new)
         };
@@ -317,7 +358,7 @@ impl<'h, 'a> Stream<'h, 'a> {
         });
         let Some((mut reads, mut writes)) = both else {
             self.unknown_memory(name);
-            return (vec![self.buffers.span], vec![self.buffers.span]);
+            return (vec![self.dump.buffers.span], vec![self.dump.buffers.span]);
         };
         for segments in [&mut reads, &mut writes] {
             segments.sort_unstable();

@@ -1,8 +1,8 @@
 //! `*.thunk_sequence.txt`: what the executable launches, in order; and `*.thunk_metadata.txt`: the instruction that each launch is of.
 
 use super::directory::Text;
-use super::error::{Collected, XlaProblem};
-use std::collections::HashMap;
+use super::error::{Collected, XlaProblem, XlaWarning};
+use std::collections::{HashMap, HashSet};
 
 /// Thunks in one another: a loop in a loop is two.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -171,4 +171,19 @@ pub(super) fn metadata(source: &Text, errors: &mut Collected) -> HashMap<u64, St
         errors.push(&source.file, 0, XlaProblem::Nothing { what: "thunk with its instruction" });
     }
     names
+}
+
+/// Thunks that have an instruction, but are not in the sequence.
+pub(super) fn missing(thunks: &[Thunk], names: &HashMap<u64, String>) -> Option<XlaWarning> {
+    fn ids(thunks: &[Thunk], found: &mut HashSet<u64>) {
+        for thunk in thunks {
+            found.insert(thunk.id);
+            thunk.groups.iter().for_each(|group| ids(&group.thunks, found));
+        }
+    }
+    let mut found = HashSet::new();
+    ids(thunks, &mut found);
+    let missing = || names.iter().filter(|(id, _)| !found.contains(id));
+    let (_, name) = missing().min()?;
+    Some(XlaWarning::MissingThunks { name: name.clone(), thunks: missing().count() })
 }
