@@ -49,7 +49,7 @@ impl Buffers {
         let mut buffers = Self { places: HashMap::new(), span: Segment { addr: BASE, bytes: 0 } };
         let mut segments = HashMap::new();
         // Older XLAs write both parts into one file.
-        let used = assignment.text.find("\nUsed values:").unwrap_or(assignment.text.len());
+        let used = assignment.text.find("\nUsed values:").map_or(assignment.text.len(), |at| at + 1);
         buffers.allocations(&assignment.file, &assignment.text[..used], &mut segments, errors);
         if segments.is_empty() {
             errors.push(&assignment.file, 0, XlaProblem::Nothing { what: "value with its allocation" });
@@ -159,4 +159,26 @@ impl Buffers {
 fn is_inside(inner: &str, outer: &str) -> bool {
     inner.len() > outer.len()
         && (outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with(',')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_buffer_assignment() {
+        assert_eq!(
+            allocation("allocation 3: size 30720, maybe-live-out:"),
+            Some((30720, " maybe-live-out:"))
+        );
+        let line = "<4403 while.10{2} (phi) @0> (size=40960,offset=64): f32[256,10,4]{2,1,0}";
+        assert_eq!(value(line), Some((4403, "while.10{2}", 40960, 64)));
+        for text in ["", "<1", "<1 a @0>", "<1 a @0> (size=1)", "<x a @0> (size=1,offset=0): f32[]"] {
+            assert_eq!(value(text), None, "{text}");
+        }
+        assert_eq!(position("while.10{2}"), ("while.10", "2"));
+        assert_eq!(position("loop_fusion {1,0}"), ("loop_fusion", "1,0"));
+        assert_eq!(position("copy.1"), ("copy.1", ""));
+        assert!(is_inside("1,0", "1") && is_inside("1", "") && !is_inside("10", "1") && !is_inside("1", "1"));
+    }
 }

@@ -139,7 +139,14 @@ impl<'a> Instruction<'a> {
     /// A string in its attributes, without its quotes.
     fn string(&self, key: &str) -> Option<&'a str> {
         let at = self.attributes.find(&format!("{key}=\""))? + key.len() + 2;
-        self.attributes[at..].split('"').next()
+        let text = &self.attributes[at..];
+        let mut escaped = false;
+        let end = text.find(|c| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        Some(&text[..end?])
     }
 
     pub(super) fn custom_call_target(&self) -> Option<&'a str> {
@@ -189,4 +196,57 @@ pub(super) fn element_bytes(shape: &str) -> u64 {
 
 pub(super) fn product(dims: &[u64]) -> u64 {
     dims.iter().fold(1, |product, n| product.saturating_mul(*n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_has_its_parts() {
+        let line = r#"  ROOT %fusion.3 = (f32[2,3]{1,0:T(8,128)}, /*index=5*/pred[]) fusion(f32[2]{0} %a.1, /*index=5*/%b), kind=kInput, calls=%fused.3, metadata={op_name="jit(f)/a \")\"/sin" stack_frame_id=2}"#;
+        let found = instruction(line).expect("an instruction");
+        assert_eq!((found.name, found.opcode), ("fusion.3", "fusion"));
+        assert_eq!(found.operands, ["a.1", "b"]);
+        assert_eq!(found.called("calls"), Some("fused.3"));
+        assert_eq!(found.operation(), "sin");
+        assert_eq!((elements(found.shape), dims(found.shape)), (7, vec![2, 3]));
+        let constant = instruction("  %c = s32[8,1]{1,0} constant({ {0}, {1} })").expect("a constant");
+        assert_eq!((constant.operands.len(), constant.operation()), (0, "constant"));
+        for text in [
+            "",
+            "  %x",
+            "  %x = ",
+            "  %x = f32[2]",
+            "  %x = (f32[2] add(",
+            "  %x = f32[] add(%a",
+            "}",
+            "  %x = f32[] )(",
+        ] {
+            assert_eq!(instruction(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn attributes_are_found() {
+        let line = r#"  %w = (s32[]) while(%t), condition=%c, body=%b, backend_config={"known_trip_count":{"n":"5"},"x":1}"#;
+        assert_eq!(instruction(line).and_then(|w| w.trip_count()), Some(5));
+        let line = "  %d = f32[8,256,2]{2,1,0} dot(%x, %y), lhs_batch_dims={0,1}, lhs_contracting_dims={3}";
+        assert_eq!(instruction(line).map(|d| d.dimensions("lhs_batch_dims")), Some(vec![0, 1]));
+    }
+
+    #[test]
+    fn shapes_have_elements_of_some_bytes() {
+        let shapes = [
+            ("f32[]", 1, 4),
+            ("bf16[3,<=4]{1,0}", 12, 2),
+            ("pred[0]", 0, 1),
+            ("f8e4m3fn[2]", 2, 1),
+            ("token[]", 1, 1),
+        ];
+        for (shape, count, bytes) in shapes {
+            assert_eq!((elements(shape), element_bytes(shape)), (count, bytes), "{shape}");
+        }
+        assert_eq!(elements("f32[18446744073709551615,2]"), u64::MAX);
+    }
 }

@@ -187,3 +187,42 @@ pub(super) fn missing(thunks: &[Thunk], names: &HashMap<u64, String>) -> Option<
     let (_, name) = missing().min()?;
     Some(XlaWarning::MissingThunks { name: name.clone(), thunks: missing().count() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_of_old_and_new() {
+        let launch = |text| launch(text).map(|launch| launch.map(|l| (l.name, l.grid, l.block, l.smem)));
+        let text = "a_1 grid: [48, 2, 1] threads: [128, 1, 1] cluster: [2, 1, 1] shared_memory: 7 bytes";
+        assert_eq!(launch(text), Some(Ok(("a_1".into(), [48, 2, 1], [128, 1, 1], Some(7)))));
+        let text = ", kernel = a_1, launch dimensions = blocks: {48, 2, 1}, threads/block: {128, 1, 1}, cluster_dim = nullopt";
+        assert_eq!(launch(text), Some(Ok(("a_1".into(), [48, 2, 1], [128, 1, 1], None))));
+        assert_eq!(launch("kCopy"), None);
+        for text in [
+            "a grid: [48, 2, 1]",
+            "a grid: [1, 1] threads: [1, 1, 1]",
+            "a grid: [1, 1, 1, 1] threads: [1, 1, 1]  shared_memory: 0 bytes",
+        ] {
+            assert_eq!(launch(text), Some(Err("a".into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn thunks_are_where_their_indentation_says() {
+        let text = "1: kWhile [a]   \ncondition:\n    2: kCopy [a] kCopy\n  body:\n    3: kWhile [a]\ncondition:\n        4: kCopy [a]\n      body:\n        5: kCopy [a]\n    6: kCopy [a]\n7: kCopy";
+        let mut errors = Collected::default();
+        let source = Text { file: "f".into(), text: text.into() };
+        let thunks = sequence(&source, &mut errors);
+        errors.result().expect("no errors");
+        fn show(thunks: &[Thunk]) -> String {
+            let one = |thunk: &Thunk| {
+                let groups = thunk.groups.iter().map(|g| format!("{}({})", &g.label[..1], show(&g.thunks)));
+                format!("{}{}", thunk.id, groups.collect::<String>())
+            };
+            thunks.iter().map(one).collect::<Vec<_>>().join(" ")
+        }
+        assert_eq!(show(&thunks), "1c(2)b(3c(4)b(5) 6) 7");
+    }
+}
