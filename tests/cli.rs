@@ -948,6 +948,27 @@ fn mix_says_what_is_possible() {
     fails(&["mix", "fork", "--out", "/proc/nowhere/m"], 2, &["/proc/nowhere/m", "--out"]);
 }
 
+#[test]
+fn import_xla_makes_the_recorded_workload() {
+    let dump = "import/tests/data/brax-v1-ant-b256";
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("ant.ktrace.jsonl.zst");
+    let out = path.to_string_lossy();
+    let said = succeeds(&["import", "xla", dump, "--out", &out]);
+    assert!(said.starts_with("ant (433 kernels)\n"), "{said}");
+    let ours = json(&succeeds(&["trace", &out, "--json"]))["traces"][0].clone();
+    let theirs = json(&succeeds(&["trace", "brax-v1-ant-b256", "--json"]))["traces"][0].clone();
+    for key in ["kernels", "by_type", "bytes", "graph", "window_bounds"] {
+        assert_eq!(ours[key], theirs[key], "{key}");
+    }
+    assert!(
+        succeeds(&["import", "xla", dump])
+            .starts_with("{\"e\":\"trace\",\"ktrace\":1,\"name\":\"jit_tracedstep\"")
+    );
+    fails(&["import", "xla", "docs"], 2, &["docs: no *.thunk_sequence.txt", "XLA_FLAGS=--xla_dump_to=DIR"]);
+    fails(&["import", "xla", dump, "--module", "x"], 2, &["0 modules are `x`", "module_0001.jit_tracedstep"]);
+}
+
 /// Rows of `windlass run`'s table: the policy, and what is said of its memory.
 fn memory_by_policy(table: &str) -> Vec<(String, String)> {
     let row = |line: &str| {
