@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use windlass_import::pytorch::{Import, Options, Problem, PytorchErrors, Warning, import, import_text};
+use windlass_import::pytorch::{Imported, Options, Problem, PytorchErrors, Warning, import, import_text};
 use windlass_runtime::ktrace::{Compression, Event, Kernel, KernelType, Reader, Segment, Trace, Writer};
 
 fn data(name: &str) -> PathBuf {
@@ -15,11 +15,11 @@ fn squeezenet() -> Vec<u8> {
     zstd::decode_all(&packed[..]).expect("zstd")
 }
 
-fn imported(text: &[u8]) -> Result<Import, PytorchErrors> {
+fn imported(text: &[u8]) -> Result<Imported, PytorchErrors> {
     import_text("et.json", text, None, &Options::default())
 }
 
-fn kernels(import: &Import) -> Vec<&Kernel> {
+fn kernels(import: &Imported) -> Vec<&Kernel> {
     import.trace.kernels().collect()
 }
 
@@ -55,7 +55,7 @@ fn architecture() -> Vec<Conv> {
 }
 
 /// What is wrong with an import of SqueezeNet, if anything.
-fn check(import: &Import) -> Result<(), String> {
+fn check(import: &Imported) -> Result<(), String> {
     let ensure = |right: bool, what: &str| if right { Ok(()) } else { Err(what.to_owned()) };
     let kernels = kernels(import);
     let convolutions: Vec<&&Kernel> = kernels.iter().filter(|k| k.op == "convolution").collect();
@@ -311,7 +311,7 @@ fn deep_call_chains_need_no_stack() {
     assert_eq!(kernels(&import).len(), 0);
 }
 
-fn by_hand(profile: bool) -> Import {
+fn by_hand(profile: bool) -> Imported {
     let kineto = data("by-hand-cuda.kineto.json");
     import(&data("by-hand-cuda.et.json"), profile.then_some(&*kineto), &Options::default())
         .expect("an import")

@@ -1,7 +1,7 @@
 //! PyTorch: an execution trace, and with it what its profiler saw on a GPU.
 //!
 //! An execution trace (`torch.profiler.ExecutionTraceObserver`, schema 1.1.x) has every operator with its tensors and their storages, and no
-//! kernels. Without a profile the kernels follow from the operators by rules ([`Import::trace`] names every guess in `est`); with a profile
+//! kernels. Without a profile the kernels follow from the operators by rules ([`Imported::trace`] names every guess in `est`); with a profile
 //! (Kineto) of the same run they are those that ran, with their grids, and the operators say what memory they touch.
 //!
 //! The format is what PyTorch's `execution_trace_observer.cpp` writes; the profile's is libkineto's `output_json.cpp` and its CUPTI activities.
@@ -58,7 +58,7 @@ impl Default for Options {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Import {
+pub struct Imported {
     /// The kernel stream, in one run.
     pub trace: Trace,
     /// What is to be doubted, beside what `est` and `notes` say.
@@ -69,7 +69,7 @@ pub struct Import {
 ///
 /// # Errors
 /// All that is wrong in the trace, or else in the profile, up to 20 errors.
-pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Import, PytorchErrors> {
+pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Imported, PytorchErrors> {
     let text = input::read(trace)?;
     let file = |path: &Path| path.display().to_string();
     let nodes = ExecutionTrace::read(&file(trace), &text)?;
@@ -90,7 +90,7 @@ pub fn import_text(
     trace: &[u8],
     profile: Option<(&str, &[u8])>,
     options: &Options,
-) -> Result<Import, PytorchErrors> {
+) -> Result<Imported, PytorchErrors> {
     let nodes = ExecutionTrace::read(file, trace)?;
     let profile = match profile {
         None => None,
@@ -136,7 +136,7 @@ fn build(
     trace: &ExecutionTrace,
     profile: Option<(&str, &Profile)>,
     options: &Options,
-) -> Result<Import, PytorchErrors> {
+) -> Result<Imported, PytorchErrors> {
     let mut memories = Memories::of(trace);
     let gpu_device = trace.devices.iter().position(|device| !["cpu", "meta"].contains(&device.as_str()));
     // A trace of the CPU's stands for the same program on a GPU.
@@ -220,7 +220,7 @@ fn build(
         notes,
     };
     let runs = vec![Run { number: 0, input: None, events }];
-    Ok(Import { trace: Trace { header, runs, warnings: Vec::new() }, warnings })
+    Ok(Imported { trace: Trace { header, runs, warnings: Vec::new() }, warnings })
 }
 
 /// That a profile is of the run that was traced: record functions have the same names in both.
