@@ -34,7 +34,7 @@ counted=(hazards runtime kernels)
 tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
 tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
 # A minute on the clock each, all at once.
-tier "fuzzing" env JOBS=7 scripts/fuzz.sh 60
+tier "fuzzing" env JOBS=8 scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   # Rust-hdl's simulator runs for hours: what it simulates is worth its minutes in the compiler.

@@ -52,6 +52,8 @@ run() { # target: its log is kept, and its last numbers are printed
   case $target in
     # Few calls and small blocks are as good as many and large ones, and more are tried.
     capi | emitter | options) length=512 ;;
+    # A dump or a trace with all that may be in it.
+    import) length=16384 ;;
   esac
   mkdir -p "$place/corpus/$target" "$place/artifacts/$target"
   local status=0
