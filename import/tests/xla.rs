@@ -71,6 +71,68 @@ fn a_real_dump_gives_the_trace_that_another_program_made_of_it() {
     assert_eq!(kernels[10].flops - 4608, recorded().kernels().nth(10).expect("ten").flops);
 }
 
+/// JAX 0.10.2 for an H100, without one: a product, a `cond`, a `while_loop`, a Cholesky decomposition, an FFT and a convolution.
+#[test]
+fn a_real_dump_with_branches_and_libraries() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/branches-and-libraries");
+    let imported = import(&dir, &twice()).expect("a dump");
+    let header = &imported.trace.header;
+    assert_eq!((header.gpu.name.as_str(), header.gpu.sms), ("NVIDIA H100 80GB HBM3", Some(132)));
+    assert_eq!(header.params["compute_capability"], "9.0a");
+    let expected = [
+        XlaWarning::Branch { name: "cond.3.clone".into(), branches: 2 },
+        XlaWarning::AssumedTrips { name: "while.5".into(), trips: 2 },
+    ];
+    assert_eq!(imported.warnings, expected);
+
+    // The branch is taken in a command buffer, without the host; the loop is outside of it.
+    let waits: Vec<usize> = imported.trace.runs[0]
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| matches!(event, Event::Sync { .. }))
+        .map(|(at, _)| at)
+        .collect();
+    assert_eq!(waits, [9, 16, 23]);
+    let kernels = kernels(&imported);
+    assert_eq!(kernels.len(), 34);
+    let find = |name: &str| *kernels.iter().find(|kernel| kernel.name == name).expect(name);
+    // 256 x 256 x 256, its K split in four.
+    let product = find("gemm_fusion_dot_3");
+    assert_eq!(
+        (product.kind, product.mnk, product.flops),
+        (KernelType::Tensor, Some([256, 256, 64, 4]), 2 << 24)
+    );
+    assert_eq!((product.smem, product.est.len()), (1024, 0));
+    // Their PTX is there, as XLA writes it with --xla_dump_emitter_re=.*; that of the others is not, and would say the same.
+    for name in ["wrapped_transpose", "input_transpose_fusion"] {
+        assert_eq!((find(name).smem, find(name).est.len()), (4224, 0), "{name}");
+    }
+    for name in ["wrapped_transpose_1", "input_transpose_fusion_1"] {
+        assert_eq!((find(name).smem, &find(name).est[..]), (4224, &["smem".to_owned()][..]), "{name}");
+    }
+    for (name, op, kind, flops, reads, writes) in [
+        ("cholesky.0", "cholesky", KernelType::Simt, 0, 1, 2),
+        ("fft.0.0", "fft", KernelType::Simt, 0, 1, 1),
+        ("cudnn-conv.1", "conv_general_dilated", KernelType::Tensor, 8 * 32 * 32 * 9 * 2, 2, 1),
+    ] {
+        let kernel = find(name);
+        assert_eq!((kernel.op.as_str(), kernel.kind, kernel.flops), (op, kind, flops));
+        assert_eq!((kernel.reads.len(), kernel.writes.len()), (reads, writes), "{name}");
+        assert!(kernel.est.contains(&"grid".to_owned()), "{name}");
+    }
+    // A round of the loop reads what the round before has written.
+    let rounds: Vec<_> = kernels.iter().filter(|kernel| kernel.name == "gemm_fusion_dot_2").collect();
+    assert_eq!(rounds.len(), 2);
+    assert!(find("loop_reduce_fusion_1").writes.iter().all(|written| rounds[1].reads.contains(written)));
+    // What has the PTX says the same without it.
+    let guessed = changed(&dir, |name, text| if name.ends_with(".ptx") { String::new() } else { text });
+    let guessed = import(guessed.path(), &twice()).expect("a dump");
+    for (ours, guessed) in kernels.iter().zip(guessed.trace.kernels()) {
+        assert_eq!((&ours.name, ours.smem), (&guessed.name, guessed.smem));
+    }
+}
+
 /// A directory with the files of another, plain, and changed as the function says.
 fn changed(from: &Path, change: impl Fn(&str, String) -> String) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");

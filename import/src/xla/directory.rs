@@ -158,7 +158,9 @@ pub(super) fn read(
             None
         })
     };
-    let sequence = file(SEQUENCE, "thunk_sequence.txt", Some("holds the launches"));
+    // What is executed; the other is what it was made of, and all that there is where no pass has changed it.
+    let sequence = file(".thunk_sequence_after_thunk_passes.txt", "", None)
+        .or_else(|| file(SEQUENCE, "thunk_sequence.txt", Some("holds the launches")));
     let metadata =
         file(".thunk_metadata.txt", "thunk_metadata.txt", Some("says which instruction each launch is of"));
     let hlo =

@@ -86,10 +86,9 @@ enum Kind {
 fn kind(name: &str) -> Kind {
     match name {
         "kMemzero" | "kMemset32BitValue" => Kind::Fill,
-        "kGemm" | "kCublasLtMatmul" | "kConvolution" | "kCuDnn" | "kCholesky" => {
-            Kind::Library(KernelType::Tensor)
-        }
-        "kTriangularSolve"
+        "kGemm" | "kCublasLtMatmul" | "kConvolution" | "kCuDnn" => Kind::Library(KernelType::Tensor),
+        "kCholesky"
+        | "kTriangularSolve"
         | "kFft"
         | "kNorm"
         | "kCubSort"
@@ -125,7 +124,8 @@ impl Dump<'_, '_> {
         warnings: &mut Vec<XlaWarning>,
     ) -> Result<(Vec<Event>, u64), XlaErrors> {
         let counter = Counter::new(self.hlo);
-        let mut stream = Stream { dump: self, options, counter, errors: Collected::default(), warnings };
+        let errors = Collected::default();
+        let mut stream = Stream { dump: self, options, counter, graph: false, errors, warnings };
         let steps = stream.steps(thunks);
         let kernels = Step::events(&steps);
         if kernels > MAX_EVENTS {
@@ -142,6 +142,8 @@ struct Stream<'h, 'a> {
     dump: Dump<'h, 'a>,
     options: &'h Options,
     counter: Counter<'h, 'a>,
+    /// Within a command buffer, where the GPU itself decides: the host does not wait.
+    graph: bool,
     errors: Collected,
     warnings: &'h mut Vec<XlaWarning>,
 }
@@ -165,7 +167,10 @@ impl<'a> Stream<'_, 'a> {
             "kWhile" => self.repeat(thunk, steps),
             "kConditional" => self.branch(thunk, steps),
             _ if !thunk.groups.is_empty() => {
+                let outside = self.graph;
+                self.graph |= thunk.kind == "kCommandBuffer";
                 thunk.groups.iter().for_each(|group| steps.extend(self.steps(&group.thunks)));
+                self.graph = outside;
             }
             _ => steps.extend(self.leaf(thunk)),
         }
@@ -193,7 +198,7 @@ impl<'a> Stream<'_, 'a> {
             (None, Some(trips)) => {
                 let mut condition =
                     group("condition").map_or_else(Vec::new, |group| self.steps(&group.thunks));
-                condition.push(Step::Wait(format!("whether {name} goes on")));
+                condition.extend(self.wait(format!("whether {name} goes on")));
                 self.warnings.push(XlaWarning::AssumedTrips { name, trips });
                 (condition, trips)
             }
@@ -208,9 +213,13 @@ impl<'a> Stream<'_, 'a> {
         }
     }
 
+    fn wait(&self, why: String) -> Option<Step> {
+        (!self.graph).then_some(Step::Wait(why))
+    }
+
     fn branch(&mut self, thunk: &Thunk, steps: &mut Vec<Step>) {
         let name = self.name(thunk);
-        steps.push(Step::Wait(format!("which branch {name} takes")));
+        steps.extend(self.wait(format!("which branch {name} takes")));
         let branches = thunk.groups.iter().map(|Group { thunks, .. }| self.steps(thunks)).collect::<Vec<_>>();
         self.warnings.push(XlaWarning::Branch { name, branches: branches.len() });
         // The first of those that are equally long.
@@ -295,15 +304,25 @@ impl<'a> Stream<'_, 'a> {
         }
         kernel.smem = dynamic;
         // Of the kernels that XLA writes itself, those that transpose or reduce across threads declare some.
-        let staged = fusion.filter(|fusion| fusion.attributes.contains("kind=kInput")).and_then(|fusion| {
-            self.dump.hlo.roots(fusion).find(|root| matches!(root.opcode, "transpose" | "reduce"))
-        });
+        let fusion = fusion.filter(|fusion| fusion.attributes.contains("kind=kInput"));
+        let staged = fusion.and_then(|fusion| self.staged(fusion));
         if let Some(root) = staged.filter(|root| root.opcode == "transpose" && dynamic == 0) {
             kernel.smem = TRANSPOSE_TILE * hlo::element_bytes(root.shape);
         }
         if staged.is_some() || launch.smem.is_none() {
             kernel.est.push("smem".to_owned());
         }
+    }
+
+    /// What a fusion stages in shared memory: a root that transposes or reduces, or a transpose before roots that just compute.
+    fn staged(&self, fusion: &Instruction<'a>) -> Option<&Instruction<'a>> {
+        let hlo = self.dump.hlo;
+        if let Some(root) = hlo.roots(fusion).find(|root| matches!(root.opcode, "transpose" | "reduce")) {
+            return Some(root);
+        }
+        let moves = |root: &Instruction<'_>| matches!(root.opcode, "scatter" | "concatenate" | "bitcast");
+        let computation = fusion.called("calls").filter(|_| !hlo.roots(fusion).any(moves))?;
+        hlo.computation(computation).find(|inside| inside.opcode == "transpose")
     }
 
     /// A kernel with a matrix product or a convolution in it uses matrix units.
@@ -361,6 +380,7 @@ impl<'a> Stream<'_, 'a> {
             return (vec![self.dump.buffers.span], vec![self.dump.buffers.span]);
         };
         for segments in [&mut reads, &mut writes] {
+            segments.retain(|segment| segment.bytes > 0);
             segments.sort_unstable();
             segments.dedup();
         }
