@@ -314,15 +314,13 @@ impl<'a> Stream<'_, 'a> {
         }
     }
 
-    /// What a fusion stages in shared memory: a root that transposes or reduces, or a transpose before roots that just compute.
+    /// What a fusion stages in shared memory: the transpose that XLA has named it after, or a reduction that it ends with.
     fn staged(&self, fusion: &Instruction<'a>) -> Option<&Instruction<'a>> {
         let hlo = self.dump.hlo;
-        if let Some(root) = hlo.roots(fusion).find(|root| matches!(root.opcode, "transpose" | "reduce")) {
-            return Some(root);
+        if fusion.name.contains("transpose") {
+            return hlo.computation(fusion.called("calls")?).find(|inside| inside.opcode == "transpose");
         }
-        let moves = |root: &Instruction<'_>| matches!(root.opcode, "scatter" | "concatenate" | "bitcast");
-        let computation = fusion.called("calls").filter(|_| !hlo.roots(fusion).any(moves))?;
-        hlo.computation(computation).find(|inside| inside.opcode == "transpose")
+        hlo.roots(fusion).find(|root| root.opcode == "reduce")
     }
 
     /// A kernel with a matrix product or a convolution in it uses matrix units.
