@@ -1,11 +1,9 @@
 //! `windlass mix`: a synthetic stream of SIMT and TENSOR kernels, as a ktrace.
 
+use crate::workload::deliver;
 use crate::{Failure, Outcome};
 use clap::{Args, ValueEnum};
-use std::io::Write;
 use std::path::PathBuf;
-use windlass_files::new_file::save;
-use windlass_runtime::ktrace::{Compression, Writer};
 use windlass_runtime::mix::{Mix, MixError, Shape};
 
 /// The data flow within a tile.
@@ -44,7 +42,7 @@ pub struct MixArgs {
     /// CTAs of each GEMM, a multiple of 4 from 4 to 16384 [default: 128]
     #[arg(long, value_name = "N")]
     ctas: Option<u32>,
-    /// Where to write; without it, stdout
+    /// Where to write, compressed if it ends in .zst; without it, stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -65,17 +63,6 @@ pub fn run(args: &MixArgs) -> Result<Outcome, Failure> {
         }
         error => error.to_string(),
     })?;
-    let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
-    writer.trace(&trace)?;
-    let text = writer.finish()?;
-    let mut stdout = std::io::stdout().lock();
-    match &args.out {
-        None => stdout.write_all(&text)?,
-        Some(path) => {
-            let refused = |e| format!("{}: {e}; choose another --out", path.display());
-            save(path, &text).map_err(refused)?;
-            writeln!(stdout, "{} ({} kernels)\n  {}", mix.name(), trace.header.kernels, path.display())?;
-        }
-    }
+    deliver(&trace, args.out.as_deref())?;
     Ok(Outcome::Done)
 }

@@ -2,8 +2,9 @@
 
 use crate::Failure;
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
-use windlass_runtime::ktrace::{Reader, Run, Trace};
+use windlass_runtime::ktrace::{Compression, Reader, Run, Trace, Writer};
 
 /// Name of the built-in trace that commands take by default: one environment step of the physics engine Brax, 256 ants.
 pub const BUILT_IN: &str = "brax-v1-ant-b256";
@@ -59,6 +60,24 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
         );
     }
     Ok(trace)
+}
+
+/// Writes a trace that was made, and says where; without `out` to stdout.
+pub fn deliver(trace: &Trace, out: Option<&Path>) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match out {
+        None => {
+            let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
+            writer.trace(trace)?;
+            stdout.write_all(&writer.finish()?)?;
+        }
+        Some(path) => {
+            trace.save(path).map_err(|e| format!("{e}; choose another --out"))?;
+            let (name, kernels) = (&trace.header.name, trace.header.kernels);
+            writeln!(stdout, "{name} ({kernels} kernels)\n  {}", path.display())?;
+        }
+    }
+    Ok(())
 }
 
 /// The files that are named; in the place of a folder the traces in it, by name.

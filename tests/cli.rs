@@ -1295,7 +1295,7 @@ fn import_pytorch_writes_what_trace_and_cosim_read() {
     let out = out.to_str().unwrap();
     let trace = format!("{data}/squeezenet1_1.et.json.zst");
     let said = succeeds(&["import", "pytorch", &trace, "--gpu", "rtx3070", "--out", out]);
-    assert!(said.starts_with("squeezenet1_1 (90 kernels)\n"), "{said}");
+    assert!(said.starts_with("net (90 kernels)\n"), "{said}");
     let said = succeeds(&["trace", out]);
     assert!(said.contains("90 (26 TENSOR, 64 SIMT, 0 COPY)"), "{said}");
     // By default the same bytes each time.

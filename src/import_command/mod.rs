@@ -3,8 +3,11 @@
 mod pytorch;
 mod xla;
 
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, workload};
 use clap::{Args, Subcommand};
+use std::fmt::Display;
+use std::path::Path;
+use windlass_runtime::ktrace::Trace;
 
 /// Arguments of `windlass import`.
 #[derive(Args)]
@@ -27,4 +30,27 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
         From::Xla(args) => xla::run(args),
         From::Pytorch(args) => pytorch::run(args),
     }
+}
+
+/// The file's name without the endings of traces.
+fn stem(path: &Path) -> Option<String> {
+    let mut name = path.file_name()?.to_str()?;
+    for ending in [".zst", ".jsonl", ".json", ".ktrace", ".et"] {
+        name = name.strip_suffix(ending).unwrap_or(name);
+    }
+    Some(name.to_owned())
+}
+
+/// Prints what is to be doubted of a trace that came of `from`, and writes it.
+fn deliver(
+    trace: &Trace,
+    warnings: &[impl Display],
+    from: &Path,
+    out: Option<&Path>,
+) -> Result<Outcome, Failure> {
+    for warning in warnings {
+        eprintln!("warning: {}: {warning}", from.display());
+    }
+    workload::deliver(trace, out)?;
+    Ok(Outcome::Done)
 }

@@ -2,10 +2,8 @@
 
 use crate::{Failure, Outcome};
 use clap::Args;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use windlass_import::xla::{Options, import};
-use windlass_runtime::ktrace::{Compression, Writer};
 
 /// Arguments of `windlass import xla`.
 #[derive(Args)]
@@ -32,40 +30,15 @@ pub struct XlaArgs {
     max_trip_count: Option<u64>,
 }
 
-/// The file's name without the endings of a trace.
-fn stem(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_string_lossy();
-    let name = name.strip_suffix(".zst").unwrap_or(&name);
-    let name = name.strip_suffix(".jsonl").unwrap_or(name);
-    Some(name.strip_suffix(".ktrace").unwrap_or(name).to_owned())
-}
-
 /// Runs it.
 pub fn run(args: &XlaArgs) -> Result<Outcome, Failure> {
     let options = Options {
         module: args.module.clone(),
-        name: args.name.clone().or_else(|| stem(args.out.as_deref()?)),
+        name: args.name.clone().or_else(|| super::stem(args.out.as_deref()?)),
         gpu: args.gpu.clone(),
         trip_count: args.trip_count,
         max_trip_count: args.max_trip_count,
     };
     let imported = import(&args.dir, &options)?;
-    for warning in &imported.warnings {
-        eprintln!("warning: {}: {warning}", args.dir.display());
-    }
-    let trace = &imported.trace;
-    let mut stdout = std::io::stdout().lock();
-    match &args.out {
-        None => {
-            let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
-            writer.trace(trace)?;
-            stdout.write_all(&writer.finish()?)?;
-        }
-        Some(path) => {
-            trace.save(path)?;
-            let (name, kernels) = (&trace.header.name, trace.header.kernels);
-            writeln!(stdout, "{name} ({kernels} kernels)\n  {}", path.display())?;
-        }
-    }
-    Ok(Outcome::Done)
+    super::deliver(&imported.trace, &imported.warnings, &args.dir, args.out.as_deref())
 }
