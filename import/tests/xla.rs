@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use windlass_import::xla::{Imported, MAX_ERRORS, Options, XlaErrors, XlaProblem, XlaWarning, import};
+use windlass_import::MAX_ERRORS;
+use windlass_import::xla::{Imported, Options, XlaErrors, XlaProblem, XlaWarning, import};
 use windlass_runtime::ktrace::{Compression, Event, Kernel, KernelType, Trace, Writer};
 
 fn real() -> PathBuf {

@@ -138,10 +138,7 @@ pub fn area(
     flow::check_names(design, top)?;
     let root = flow::shelf(options.cache.as_deref(), "area")?;
     let liberty_text = liberty::read(liberty)?;
-    let yosys = match &options.yosys {
-        Some(found) => found.clone(),
-        None => Yosys::find()?,
-    };
+    let yosys = options.yosys.clone().map_or_else(Yosys::find, Ok)?;
     let script = script(design, top, &yosys, &options.abc_script);
     let key = flow::key(CACHE_FORMAT, design, &[&yosys.version, &liberty_text, &script]);
     let entry = format!("{key}.json");

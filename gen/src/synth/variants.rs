@@ -257,10 +257,7 @@ pub fn synth(
     flow::check_names(design, top)?;
     let root = flow::shelf(options.cache.as_deref(), "synth")?;
     let liberty_text = liberty::read(liberty)?;
-    let yosys = match &options.yosys {
-        Some(yosys) => yosys.clone(),
-        None => Yosys::find()?,
-    };
+    let yosys = options.yosys.clone().map_or_else(Yosys::find, Ok)?;
     let sta = match (&options.sta, options.estimate) {
         (_, true) => None,
         (Some(sta), false) => Some(sta.clone()),

@@ -1,10 +1,8 @@
 //! What can be wrong with an execution trace or a profile: the file, the node, the field, the problem and its remedy.
 
+use crate::fmt_errors;
 use std::{fmt, io};
 use thiserror::Error;
-
-/// Reading stops after this many errors.
-pub(super) const MAX_ERRORS: usize = 20;
 
 /// One thing wrong in a file, and where.
 ///
@@ -157,16 +155,7 @@ pub struct PytorchErrors(pub Vec<PytorchError>);
 
 impl fmt::Display for PytorchErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, error) in self.0.iter().enumerate() {
-            let newline = if i == 0 { "" } else { "\n" };
-            write!(f, "{newline}{error}")?;
-        }
-        match &self.0[..] {
-            all @ [first, ..] if all.len() >= MAX_ERRORS => {
-                write!(f, "\n{}: reading stopped after {MAX_ERRORS} errors; there may be more", first.file)
-            }
-            _ => Ok(()),
-        }
+        fmt_errors(f, &self.0)
     }
 }
 

@@ -141,7 +141,7 @@ impl ExecutionTrace {
             if node.parent.is_some_and(|parent| parent > i) {
                 let problem = Problem::ParentNotEarlier { parent: node.parent_id };
                 errors.push(error(Some(node.id), "ctrl_deps", problem));
-                if errors.len() >= super::error::MAX_ERRORS {
+                if errors.len() >= crate::MAX_ERRORS {
                     break;
                 }
             }

@@ -1,6 +1,7 @@
 //! Files into bytes, and JSON that is read one element at a time: memory is bounded by the file, not by a tree of it.
 
-use super::error::{MAX_ERRORS, Problem, PytorchError, PytorchErrors};
+use super::error::{Problem, PytorchError, PytorchErrors};
+use crate::MAX_ERRORS;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use std::fs::File;

@@ -68,7 +68,7 @@ pub struct Imported {
 /// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd, and at most 2 GiB unpacked.
 ///
 /// # Errors
-/// All that is wrong in the trace, or else in the profile, up to 20 errors.
+/// All that is wrong in the trace, or else in the profile, up to [`MAX_ERRORS`](crate::MAX_ERRORS).
 pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Imported, PytorchErrors> {
     let text = input::read(trace)?;
     let file = |path: &Path| path.display().to_string();

@@ -1,10 +1,8 @@
 //! What can be wrong with a dump, and what is doubtful about what was read from it.
 
+use crate::{MAX_ERRORS, fmt_errors};
 use std::{fmt, io};
 use thiserror::Error;
-
-/// As many errors as one import reports.
-pub const MAX_ERRORS: usize = 20;
 
 /// One thing wrong in a dump, and where.
 ///
@@ -132,13 +130,7 @@ pub struct XlaErrors(pub Vec<XlaError>);
 
 impl fmt::Display for XlaErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, error) in self.0.iter().enumerate() {
-            write!(f, "{}{error}", if i == 0 { "" } else { "\n" })?;
-        }
-        if self.0.len() == MAX_ERRORS {
-            write!(f, "\nreading stopped after {MAX_ERRORS} errors; there may be more")?;
-        }
-        Ok(())
+        fmt_errors(f, &self.0)
     }
 }
 

@@ -15,7 +15,7 @@ mod ptx;
 mod stream;
 mod thunks;
 
-pub use error::{MAX_ERRORS, XlaError, XlaErrors, XlaProblem, XlaWarning};
+pub use error::{XlaError, XlaErrors, XlaProblem, XlaWarning};
 pub use stream::MAX_EVENTS;
 
 use buffers::Buffers;
