@@ -109,6 +109,8 @@ fn upstream_load_and_scheduler() {
     proved(spec("kernel_scheduler", |_| {}), &options(8, 12));
     proved(spec("kernel_scheduler", |r| (r.encoding, r.scheduled) = (Encoding::Mask, 255)), &options(4, 12));
     proved(spec("kernel_scheduler", |r| r.pipelined = true), &options(4, 12));
+    // The limit stops the host before the window is full.
+    proved(spec("kernel_scheduler", |r| (r.slots, r.scheduled) = (16, 8)), &options(1, 14));
     proved(spec("kernel_scheduler", |r| r.window = WindowKind::List), &options(6, 24));
 }
 
@@ -123,19 +125,21 @@ fn pickers() {
 #[test]
 fn kernel_table() {
     proved(spec("kernel_table", |_| {}), &options(4, 12));
-    proved(spec("kernel_table", |r| (r.arbiter, r.retire_ports) = (ArbiterKind::Single, 1)), &options(1, 0));
+    proved(spec("kernel_table", |r| (r.arbiter, r.retire_ports) = (ArbiterKind::Single, 1)), &options(1, 12));
+    proved(spec("kernel_table", |r| r.retire_ports = 4), &options(1, 12));
 }
 
 #[test]
 fn sm_array_and_arbiters() {
     proved(spec("sm_occupancy", |_| {}), &options(9, 14));
-    proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Single)), &options(2, 0));
+    proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (8, ArbiterKind::Single)), &options(2, 14));
     // Beyond 24 SMs there is more than one group of lanes.
     proved(spec("sm_occupancy", |r| (r.sms, r.arbiter) = (32, ArbiterKind::Single)), &options(2, 0));
     proved(spec("sm_partitions", |_| {}), &options(8, 10));
     proved(spec("sm_partitions", |r| r.sms = 132), &options(1, 0));
     proved(spec("cta_arbiter_typed", |_| {}), &options(8, 10));
-    proved(spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }), &options(1, 0));
+    proved(spec("sm_partitions", |r| r.arbiter = ArbiterKind::Single), &options(1, 10));
+    proved(spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }), &options(1, 10));
     proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
 }
 
@@ -314,6 +318,30 @@ fn an_arbiter_that_fills_the_first_lane_first_is_noticed() {
         ["lane_quad", "assign next_o = earlier;", "assign next_o = 4'h0;"],
     ];
     noticed(spec("cta_arbiter_single", |r| r.sms = 12), 7, &faults, "lanes_in_turn");
+}
+
+/// The first CTA of a kernel would be fitted without its shared memory.
+#[test]
+fn an_arbiter_that_asks_for_less_than_a_comer_needs_is_noticed() {
+    let fault = ["cta_channel", "need_smem_o_comb = kern_smem_i;", "need_smem_o_comb = smem;"];
+    noticed(spec("cta_arbiter_single", |_| {}), 6, &[fault], "was_asked_for");
+}
+
+/// Two kernels by turns would keep to every other lane.
+#[test]
+fn an_arbiter_without_second_turns_is_noticed() {
+    let spec = spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 });
+    let broken = broken(spec, "cta_channel", "& (~second_0_q);", "& 1'h0;");
+    let report = prove::prove_design(spec, &broken, &options(1, 10)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!report.is_good(), "{report:#?}");
+    let turn = report.properties.iter().find(|p| p.name == "reaches_a_second_turn").expect("the cover");
+    assert!(!matches!(turn.verdict, Verdict::Reached { .. }), "{turn:#?}");
+}
+
+#[test]
+fn a_table_that_has_a_comer_overtake_who_waits_is_noticed() {
+    let fault = ["kernel_table", "if (|queued_0) begin", "if ((|queued_0) & ~comes_0) begin"];
+    noticed(spec("kernel_table", |_| {}), 7, &[fault], "who_waits_goes_first");
 }
 
 /// All kernels would run in partition 0.

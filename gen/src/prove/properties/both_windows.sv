@@ -34,7 +34,7 @@ module both_windows_properties #(
   always @(posedge clk_i) if (!rst_ni) reset_seen <= 1;
   wire on = reset_seen & rst_ni;
 
-  // The host: ids count up, one per kernel; a beat goes to both in the same cycle.
+  // The host: ids count up from 0, one per kernel, for they number the kernels below; a beat goes to both in the same cycle.
   wire sends = host_valid_i & (MASK | host_last_i);
   reg [7:0] next_id;
   always @(posedge clk_i) next_id <= !rst_ni ? 0 : next_id + sends;

@@ -110,11 +110,13 @@ module channel_properties #(
   reg [31:0] held_index;
   reg [1:0] phase;
   wire asks_a = need_valid & need_warps == warps & need_regs == regs & need_smem == smem & need_part == part;
+  // In the cycle in which A comes, its needs are those beside it.
+  wire asks_at_once = comes & pick & need_valid & need_warps == kern_warps & need_regs == kern_regs & need_smem == kern_smem & need_part == kern_part;
   always @(posedge clk_i) begin
     looked_for_a <= rst_ni & a ? {looked_for_a[0], asks_a} : 2'b0;
     other_taken <= {other_taken[0], taken & ~of_a};
     unasked <= !rst_ni | !a | asks_a ? 0 : unasked + (unasked < 63);
-    asked_a <= {asked_a[0], asks_a | comes & pick & ~a};
+    asked_a <= {asked_a[0], a ? asks_a : asks_at_once};
     held <= rst_ni & cta_valid & ~cta_ready;
     held_sm <= cta_sm;
     held_slot <= cta_slot;
@@ -208,6 +210,7 @@ module channel_properties #(
     reaches_held: cover (held & of_a);
     reaches_next: cover (a & index == 1 & cta_valid & ~of_a & K > 1 | K == 1 & cta_valid & of_a & index == 1);
     reaches_no_room: cover (no_room & a);
+    reaches_a_second_turn: cover (K == 1 | a & unasked == 3 * (K - 1) + 1);
     reaches_a_turn_that_passes: cover (S % 3 == 0 | S < 4 | passes);
   end
 endmodule

