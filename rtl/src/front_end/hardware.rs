@@ -36,7 +36,7 @@ const PORTS: &[PortDoc] = &[
     ("done_ready_o", "done", "it is taken at the end of this cycle"),
     ("done_sm_i", "done", "its SM: that number mod 4 is the port's"),
     ("done_slot_i", "done", "its kernel's window slot"),
-    ("done_err_o", "", "a completion names a kernel that was not dispatched, or more end than its grid has left"),
+    ("done_err_o", "", "completions of a kernel that was not dispatched, or too many of it"),
     ("part_valid_i", "part", "32 SMs of a partition are rewritten"),
     ("part_ready_o", "part", "they are, at the end of this cycle"),
     ("part_id_i", "part", "the partition"),

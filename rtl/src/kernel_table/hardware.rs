@@ -32,7 +32,7 @@ const PORTS: &[PortDoc] = &[
     ("done_warps_o", "", "warps it had"),
     ("done_regs_o", "", "register units it had"),
     ("done_smem_o", "", "shared memory units it had"),
-    ("done_err_o", "", "a completion names a kernel that was not dispatched, or more end than its grid has left"),
+    ("done_err_o", "", "completions of a kernel that was not dispatched, or too many of it"),
     ("ret_valid_o", "ret", "all CTAs of a kernel have ended"),
     ("ret_ready_i", "ret", "its retirement is taken at the end of this cycle"),
     ("ret_slot_o", "ret", "its slot"),
