@@ -4,7 +4,6 @@ use crate::Failure;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
-use windlass_files::new_file::save;
 use windlass_runtime::ktrace::{Compression, Reader, Run, Trace, Writer};
 
 /// Name of the built-in trace that commands take by default: one environment step of the physics engine Brax, 256 ants.
@@ -63,18 +62,17 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
     Ok(trace)
 }
 
-/// Writes a trace that was made, and says where, compressed if the name ends in `.zst`; without `out` to stdout.
+/// Writes a trace that was made, and says where; without `out` to stdout.
 pub fn deliver(trace: &Trace, out: Option<&Path>) -> Result<(), Failure> {
-    let zstd = out.and_then(Path::extension).is_some_and(|ending| ending == "zst");
-    let compression = if zstd { Compression::Zstd } else { Compression::Plain };
-    let mut writer = Writer::new(Vec::new(), "the trace", &trace.header, compression)?;
-    writer.trace(trace)?;
-    let bytes = writer.finish()?;
     let mut stdout = std::io::stdout().lock();
     match out {
-        None => stdout.write_all(&bytes)?,
+        None => {
+            let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
+            writer.trace(trace)?;
+            stdout.write_all(&writer.finish()?)?;
+        }
         Some(path) => {
-            save(path, &bytes).map_err(|e| format!("{}: {e}; choose another --out", path.display()))?;
+            trace.save(path).map_err(|e| format!("--out {e}"))?;
             let (name, kernels) = (&trace.header.name, trace.header.kernels);
             writeln!(stdout, "{name} ({kernels} kernels)\n  {}", path.display())?;
         }

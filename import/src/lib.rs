@@ -2,8 +2,11 @@
 //!
 //! Each module reads one producer's files and gives a [`windlass_runtime::ktrace::Trace`], with its doubts in `est` and `notes`.
 
+mod file;
 pub mod pytorch;
 pub mod xla;
+
+pub use file::FileError;
 
 use std::fmt;
 

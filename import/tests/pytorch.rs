@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use windlass_import::FileError;
 use windlass_import::pytorch::{Imported, Options, Problem, PytorchErrors, Warning, import, import_text};
 use windlass_runtime::ktrace::{Compression, Event, Kernel, KernelType, Reader, Segment, Trace, Writer};
 
@@ -243,7 +244,7 @@ fn damaged_files_are_errors_and_no_more() {
     for length in (5..packed.len()).step_by(997) {
         std::fs::write(cut.path(), &packed[..length]).expect("written");
         let errors = import(cut.path(), None, &Options::default()).expect_err("cut short");
-        assert!(matches!(errors.0[0].problem, Problem::Zstd(_)), "{errors}");
+        assert!(matches!(errors.0[0].problem, Problem::File(FileError::Zstd(_))), "{errors}");
     }
 }
 

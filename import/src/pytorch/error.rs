@@ -1,7 +1,7 @@
 //! What can be wrong with an execution trace or a profile: the file, the node, the field, the problem and its remedy.
 
-use crate::fmt_errors;
-use std::{fmt, io};
+use crate::{FileError, fmt_errors};
+use std::fmt;
 use thiserror::Error;
 
 /// One thing wrong in a file, and where.
@@ -37,21 +37,9 @@ impl fmt::Display for PytorchError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The operating system refused.
-    #[error("{0}; check that the path exists and can be read")]
-    Io(io::Error),
-    /// A file past the limit, which bounds the reader's memory.
-    #[error("it is larger than {limit} bytes, unpacked; record fewer steps")]
-    TooLarge {
-        /// The limit.
-        limit: u64,
-    },
-    /// A zstd stream that does not decode, or ends early.
-    #[error("the zstd stream is damaged or cut short ({0}); compress or copy it again")]
-    Zstd(io::Error),
-    /// A file that is compressed by something else.
-    #[error("it is compressed by gzip; unpack it with gunzip, or compress it with zstd instead")]
-    Gzip,
+    /// A file was not read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// JSON that ends early.
     #[error("the JSON ends early ({0}); {1}")]
     Truncated(String, &'static str),

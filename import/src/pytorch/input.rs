@@ -1,39 +1,21 @@
 //! Files into bytes, and JSON that is read one element at a time: memory is bounded by the file, not by a tree of it.
 
 use super::error::{Problem, PytorchError, PytorchErrors};
-use crate::MAX_ERRORS;
+use crate::{MAX_ERRORS, file};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 /// Bytes of a file, unpacked.
 pub(super) const MAX_FILE_BYTES: u64 = 2 << 30;
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, PytorchError> {
-    let located =
-        |problem| PytorchError { file: path.display().to_string(), node: None, field: None, problem };
-    let file = File::open(path).map_err(|e| located(Problem::Io(e)))?;
-    let bytes = read_up_to(file).map_err(|e| located(Problem::Io(e)))?;
-    match bytes {
-        None => Err(located(Problem::TooLarge { limit: MAX_FILE_BYTES })),
-        Some(bytes) if bytes.starts_with(&[0x1f, 0x8b]) => Err(located(Problem::Gzip)),
-        Some(bytes) if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
-            let unpacked = zstd::Decoder::new(&bytes[..]).and_then(read_up_to);
-            match unpacked.map_err(|e| located(Problem::Zstd(e)))? {
-                Some(text) => Ok(text),
-                None => Err(located(Problem::TooLarge { limit: MAX_FILE_BYTES })),
-            }
-        }
-        Some(bytes) => Ok(bytes),
-    }
-}
-
-fn read_up_to(input: impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    input.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
+    file::read(path, MAX_FILE_BYTES).map_err(|error| PytorchError {
+        file: path.display().to_string(),
+        node: None,
+        field: None,
+        problem: error.into(),
+    })
 }
 
 /// Takes a document apart: the elements of one array of the outermost object, and its other fields.

@@ -1,7 +1,7 @@
 //! `*-buffer-assignment.txt` and `*-buffer-assignment-values.txt`: which addresses an instruction's result is at.
 
 use super::directory::Text;
-use super::error::{Collected, XlaProblem};
+use super::error::{Collected, Problem};
 use std::collections::HashMap;
 use windlass_runtime::ktrace::{ADDRESS_LIMIT, Segment};
 
@@ -52,7 +52,7 @@ impl Buffers {
         let used = assignment.text.find("\nUsed values:").map_or(assignment.text.len(), |at| at + 1);
         buffers.allocations(&assignment.file, &assignment.text[..used], &mut segments, errors);
         if segments.is_empty() {
-            errors.push(&assignment.file, 0, XlaProblem::Nothing { what: "value with its allocation" });
+            errors.push(&assignment.file, 0, Problem::Nothing { what: "value with its allocation" });
         }
         let above = assignment.text[..used].lines().count();
         match values {
@@ -107,7 +107,7 @@ impl Buffers {
                 let base = self.span.end();
                 let padded = bytes.checked_next_multiple_of(ALIGNMENT).and_then(|n| base.checked_add(n));
                 let Some(end) = padded.filter(|end| *end <= ADDRESS_LIMIT) else {
-                    errors.push(file, number, XlaProblem::PastAddressLimit);
+                    errors.push(file, number, Problem::PastAddressLimit);
                     continue;
                 };
                 current.0 = Some(base);

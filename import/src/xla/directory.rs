@@ -1,9 +1,9 @@
 //! Which files of a dump directory belong to which module.
 
-use super::error::{XlaError, XlaErrors, XlaProblem, XlaWarning};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use super::error::{Problem, Warning, XlaError, XlaErrors};
+use crate::file;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Bytes of text that are read of one file.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
@@ -49,7 +49,7 @@ struct Directory {
 }
 
 impl Directory {
-    fn error(&self, problem: XlaProblem) -> XlaError {
+    fn error(&self, problem: Problem) -> XlaError {
         XlaError { file: self.path.display().to_string(), line: 0, problem }
     }
 
@@ -58,7 +58,7 @@ impl Directory {
         let names = || -> io::Result<Vec<String>> {
             fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
         };
-        directory.names = names().map_err(|e| directory.error(XlaProblem::Io(e)))?;
+        directory.names = names().map_err(|e| directory.error(Problem::Io(e)))?;
         directory.names.sort();
         Ok(directory)
     }
@@ -83,19 +83,9 @@ impl Directory {
         let path = self.path.join(name);
         let file = path.display().to_string();
         let error = |problem| XlaError { file: file.clone(), line: 0, problem };
-        let mut bytes = Vec::new();
-        let opened = File::open(&path).map_err(|e| error(XlaProblem::Io(e)))?;
-        let read = if name.ends_with(".zst") {
-            let decoder = zstd::Decoder::new(opened).map_err(|e| error(XlaProblem::CorruptZstd(e)))?;
-            decoder.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(XlaProblem::CorruptZstd)
-        } else {
-            opened.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(XlaProblem::Io)
-        };
-        if read.map_err(error)? as u64 > MAX_TEXT_BYTES {
-            return Err(error(XlaProblem::TooLarge { limit: MAX_TEXT_BYTES }));
-        }
+        let bytes = file::read(&path, MAX_TEXT_BYTES).map_err(|e| error(e.into()))?;
         let text = String::from_utf8(bytes)
-            .map_err(|e| error(XlaProblem::NotUtf8 { at: e.utf8_error().valid_up_to() + 1 }))?;
+            .map_err(|e| error(Problem::NotUtf8 { at: e.utf8_error().valid_up_to() + 1 }))?;
         Ok(Text { file, text })
     }
 
@@ -121,12 +111,12 @@ impl Directory {
 pub(super) fn read(
     path: &Path,
     chosen: Option<&str>,
-    warnings: &mut Vec<XlaWarning>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<Module, XlaErrors> {
     let directory = Directory::new(path)?;
     let stems = directory.stems();
     let Some(longest) = directory.longest(&stems) else {
-        return Err(directory.error(XlaProblem::NoModule).into());
+        return Err(directory.error(Problem::NoModule).into());
     };
     let stem = match chosen {
         None => longest,
@@ -134,14 +124,14 @@ pub(super) fn read(
             [stem] => stem,
             ref all => {
                 let possible = if all.is_empty() { &stems } else { all }.join(", ");
-                let problem = XlaProblem::WhichModule { name: name.into(), found: all.len(), possible };
+                let problem = Problem::WhichModule { name: name.into(), found: all.len(), possible };
                 return Err(directory.error(problem).into());
             }
         },
     };
     if chosen.is_none() && stems.len() > 1 {
         let others = stems.iter().filter(|other| **other != stem).map(|other| (*other).to_owned()).collect();
-        warnings.push(XlaWarning::OtherModules { taken: stem.to_owned(), others });
+        warnings.push(Warning::OtherModules { taken: stem.to_owned(), others });
     }
 
     let mut errors = Vec::new();
@@ -150,7 +140,7 @@ pub(super) fn read(
             (Some(name), _) => directory.read(name).map(Some),
             (None, None) => Ok(None),
             (None, Some(holds)) => {
-                Err(directory.error(XlaProblem::NoFile { pattern: format!("{stem}.{pattern}"), holds }))
+                Err(directory.error(Problem::NoFile { pattern: format!("{stem}.{pattern}"), holds }))
             }
         };
         text.unwrap_or_else(|error| {

@@ -1,6 +1,6 @@
 //! What can be wrong with a dump, and what is doubtful about what was read from it.
 
-use crate::{MAX_ERRORS, fmt_errors};
+use crate::{FileError, MAX_ERRORS, fmt_errors};
 use std::{fmt, io};
 use thiserror::Error;
 
@@ -15,7 +15,7 @@ pub struct XlaError {
     pub line: usize,
     /// What is wrong.
     #[source]
-    pub problem: XlaProblem,
+    pub problem: Problem,
 }
 
 impl fmt::Display for XlaError {
@@ -31,24 +31,18 @@ impl fmt::Display for XlaError {
 /// What is wrong, with the values that are.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum XlaProblem {
-    /// The operating system refused.
+pub enum Problem {
+    /// The directory cannot be read.
     #[error("{0}; give the directory that XLA_FLAGS=--xla_dump_to=DIR named")]
     Io(io::Error),
-    /// The compressed file does not decode.
-    #[error("it does not decompress ({0}); compress it again with zstd, or put XLA's own text file there")]
-    CorruptZstd(io::Error),
+    /// A file was not read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Bytes that are no text.
     #[error("byte {at} is not UTF-8; XLA's dumps are text, dump again")]
     NotUtf8 {
         /// Position in the file, from 1.
         at: usize,
-    },
-    /// A file past the limit, which bounds the reader's memory.
-    #[error("more than {limit} bytes of text; dump without --xla_dump_large_constants, or a smaller program")]
-    TooLarge {
-        /// Bytes that are read at most.
-        limit: u64,
     },
     /// No GPU module in the directory.
     #[error(
@@ -145,7 +139,7 @@ impl From<XlaError> for XlaErrors {
 pub(super) struct Collected(Vec<XlaError>);
 
 impl Collected {
-    pub(super) fn push(&mut self, file: &str, line: usize, problem: XlaProblem) {
+    pub(super) fn push(&mut self, file: &str, line: usize, problem: Problem) {
         if self.0.len() < MAX_ERRORS {
             self.0.push(XlaError { file: file.to_owned(), line, problem });
         }
@@ -153,7 +147,7 @@ impl Collected {
 
     pub(super) fn line(&mut self, file: &str, line: usize, found: &str, expected: &'static str) {
         let found = found.trim().chars().take(60).collect();
-        self.push(file, line, XlaProblem::Line { found, expected });
+        self.push(file, line, Problem::Line { found, expected });
     }
 
     pub(super) fn result(self) -> Result<(), XlaErrors> {
@@ -164,7 +158,7 @@ impl Collected {
 /// Something that was read, but on an assumption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum XlaWarning {
+pub enum Warning {
     /// The directory has several modules, and nobody said which.
     OtherModules {
         /// The one that was taken: it has the longest thunk sequence.
@@ -225,7 +219,7 @@ pub enum XlaWarning {
     },
 }
 
-impl fmt::Display for XlaWarning {
+impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherModules { taken, others } => {

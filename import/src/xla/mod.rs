@@ -15,7 +15,7 @@ mod ptx;
 mod stream;
 mod thunks;
 
-pub use error::{XlaError, XlaErrors, XlaProblem, XlaWarning};
+pub use error::{Problem, Warning, XlaError, XlaErrors};
 pub use stream::MAX_EVENTS;
 
 use buffers::Buffers;
@@ -49,7 +49,7 @@ pub struct Imported {
     /// One run of the module.
     pub trace: Trace,
     /// What to tell the user.
-    pub warnings: Vec<XlaWarning>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Reads the dump of one module as one run of it. The same directory and options always give the same trace.
@@ -66,7 +66,7 @@ pub fn import(directory: &Path, options: &Options) -> Result<Imported, XlaErrors
     let names = thunks::metadata(&module.metadata, &mut errors);
     let hlo = Hlo::new(&module.hlo.text);
     if hlo.is_empty() {
-        errors.push(&module.hlo.file, 0, XlaProblem::Nothing { what: "instruction" });
+        errors.push(&module.hlo.file, 0, Problem::Nothing { what: "instruction" });
     }
     let buffers = Buffers::new(&module.assignment, module.values.as_ref(), &mut errors);
     errors.result()?;
@@ -107,7 +107,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(value).map(|value| value.trim_matches('"'))
 }
 
-fn gpu(module: &Module, meta: &Map<String, Value>, options: &Options, warnings: &mut Vec<XlaWarning>) -> Gpu {
+fn gpu(module: &Module, meta: &Map<String, Value>, options: &Options, warnings: &mut Vec<Warning>) -> Gpu {
     let target = module.target.as_ref().map(|target| target.text.as_str()).unwrap_or_default();
     let described = field(target, "device_description_str").filter(|name| !name.is_empty());
     if let Some(name) = &options.gpu {
@@ -121,6 +121,6 @@ fn gpu(module: &Module, meta: &Map<String, Value>, options: &Options, warnings: 
     if let Some(name) = named {
         return Gpu { name: name.to_owned(), sms: None };
     }
-    warnings.push(XlaWarning::NoGpu { capability: module.capability.clone() });
+    warnings.push(Warning::NoGpu { capability: module.capability.clone() });
     Gpu { name: "assumed".to_owned(), sms: None }
 }

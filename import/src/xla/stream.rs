@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::buffers::Buffers;
-use super::error::{Collected, XlaErrors, XlaProblem, XlaWarning};
+use super::error::{Collected, Problem, Warning, XlaErrors};
 use super::flops::{self, Counter};
 use super::hlo::{self, Hlo, Instruction};
 use super::thunks::{Group, Launch, Thunk};
@@ -121,7 +121,7 @@ impl Dump<'_, '_> {
         self,
         thunks: &[Thunk],
         options: &Options,
-        warnings: &mut Vec<XlaWarning>,
+        warnings: &mut Vec<Warning>,
     ) -> Result<(Vec<Event>, u64), XlaErrors> {
         let counter = Counter::new(self.hlo);
         let errors = Collected::default();
@@ -129,7 +129,7 @@ impl Dump<'_, '_> {
         let steps = stream.steps(thunks);
         let kernels = Step::events(&steps);
         if kernels > MAX_EVENTS {
-            stream.errors.push(self.file, 0, XlaProblem::TooManyKernels { kernels, limit: MAX_EVENTS });
+            stream.errors.push(self.file, 0, Problem::TooManyKernels { kernels, limit: MAX_EVENTS });
         }
         stream.errors.result()?;
         let (mut events, mut kernels) = (Vec::new(), 0);
@@ -145,7 +145,7 @@ struct Stream<'h, 'a> {
     /// Within a command buffer, where the GPU itself decides: the host does not wait.
     graph: bool,
     errors: Collected,
-    warnings: &'h mut Vec<XlaWarning>,
+    warnings: &'h mut Vec<Warning>,
 }
 
 impl<'a> Stream<'_, 'a> {
@@ -191,7 +191,7 @@ impl<'a> Stream<'_, 'a> {
             (Some(known), _) => {
                 let rounds = known.min(self.options.max_trip_count.unwrap_or(u64::MAX));
                 if rounds < known {
-                    self.warnings.push(XlaWarning::CutTrips { name, known, trips: rounds });
+                    self.warnings.push(Warning::CutTrips { name, known, trips: rounds });
                 }
                 (Vec::new(), rounds)
             }
@@ -199,11 +199,11 @@ impl<'a> Stream<'_, 'a> {
                 let mut condition =
                     group("condition").map_or_else(Vec::new, |group| self.steps(&group.thunks));
                 condition.extend(self.wait(format!("whether {name} goes on")));
-                self.warnings.push(XlaWarning::AssumedTrips { name, trips });
+                self.warnings.push(Warning::AssumedTrips { name, trips });
                 (condition, trips)
             }
             (None, None) => {
-                self.errors.push(self.dump.file, thunk.line, XlaProblem::NoTripCount { name });
+                self.errors.push(self.dump.file, thunk.line, Problem::NoTripCount { name });
                 return;
             }
         };
@@ -221,7 +221,7 @@ impl<'a> Stream<'_, 'a> {
         let name = self.name(thunk);
         steps.extend(self.wait(format!("which branch {name} takes")));
         let branches = thunk.groups.iter().map(|Group { thunks, .. }| self.steps(thunks)).collect::<Vec<_>>();
-        self.warnings.push(XlaWarning::Branch { name, branches: branches.len() });
+        self.warnings.push(Warning::Branch { name, branches: branches.len() });
         // The first of those that are equally long.
         let longest = branches.into_iter().rev().max_by_key(|steps| Step::events(steps));
         steps.extend(longest.unwrap_or_default());
@@ -387,7 +387,7 @@ impl<'a> Stream<'_, 'a> {
 
     fn unknown_kind(&mut self, kind: &str, waits_here: bool) {
         for warning in self.warnings.iter_mut() {
-            if let XlaWarning::UnknownKind { kind: known, thunks, waits } = warning
+            if let Warning::UnknownKind { kind: known, thunks, waits } = warning
                 && known == kind
             {
                 *thunks += 1;
@@ -395,17 +395,17 @@ impl<'a> Stream<'_, 'a> {
                 return;
             }
         }
-        self.warnings.push(XlaWarning::UnknownKind { kind: kind.to_owned(), thunks: 1, waits: waits_here });
+        self.warnings.push(Warning::UnknownKind { kind: kind.to_owned(), thunks: 1, waits: waits_here });
     }
 
     fn unknown_memory(&mut self, name: &str) {
         for warning in self.warnings.iter_mut() {
-            if let XlaWarning::UnknownMemory { thunks, .. } = warning {
+            if let Warning::UnknownMemory { thunks, .. } = warning {
                 *thunks += 1;
                 return;
             }
         }
-        self.warnings.push(XlaWarning::UnknownMemory { name: name.to_owned(), thunks: 1 });
+        self.warnings.push(Warning::UnknownMemory { name: name.to_owned(), thunks: 1 });
     }
 }
 

@@ -1,7 +1,7 @@
 //! `*.thunk_sequence.txt`: what the executable launches, in order; and `*.thunk_metadata.txt`: the instruction that each launch is of.
 
 use super::directory::Text;
-use super::error::{Collected, XlaProblem, XlaWarning};
+use super::error::{Collected, Problem, Warning};
 use std::collections::{HashMap, HashSet};
 
 /// Thunks in one another: a loop in a loop is two.
@@ -104,7 +104,7 @@ pub(super) fn sequence(source: &Text, errors: &mut Collected) -> Vec<Thunk> {
         };
         let launch = match launch(rest) {
             Some(Err(name)) => {
-                errors.push(&source.file, number, XlaProblem::Launch { name });
+                errors.push(&source.file, number, Problem::Launch { name });
                 None
             }
             Some(Ok(launch)) => Some(launch),
@@ -115,7 +115,7 @@ pub(super) fn sequence(source: &Text, errors: &mut Collected) -> Vec<Thunk> {
         }
         close(&mut open, &mut root, indent);
         if open.len() == MAX_DEPTH {
-            errors.push(&source.file, number, XlaProblem::TooDeep { limit: MAX_DEPTH });
+            errors.push(&source.file, number, Problem::TooDeep { limit: MAX_DEPTH });
             break;
         }
         let kind = kind.to_owned();
@@ -123,7 +123,7 @@ pub(super) fn sequence(source: &Text, errors: &mut Collected) -> Vec<Thunk> {
     }
     close(&mut open, &mut root, 0);
     if root.thunks.is_empty() {
-        errors.push(&source.file, 0, XlaProblem::Nothing { what: "thunk" });
+        errors.push(&source.file, 0, Problem::Nothing { what: "thunk" });
     }
     root.thunks
 }
@@ -168,13 +168,13 @@ pub(super) fn metadata(source: &Text, errors: &mut Collected) -> HashMap<u64, St
         }
     }
     if names.is_empty() {
-        errors.push(&source.file, 0, XlaProblem::Nothing { what: "thunk with its instruction" });
+        errors.push(&source.file, 0, Problem::Nothing { what: "thunk with its instruction" });
     }
     names
 }
 
 /// Thunks that have an instruction, but are not in the sequence.
-pub(super) fn missing(thunks: &[Thunk], names: &HashMap<u64, String>) -> Option<XlaWarning> {
+pub(super) fn missing(thunks: &[Thunk], names: &HashMap<u64, String>) -> Option<Warning> {
     fn ids(thunks: &[Thunk], found: &mut HashSet<u64>) {
         for thunk in thunks {
             found.insert(thunk.id);
@@ -185,7 +185,7 @@ pub(super) fn missing(thunks: &[Thunk], names: &HashMap<u64, String>) -> Option<
     ids(thunks, &mut found);
     let missing = || names.iter().filter(|(id, _)| !found.contains(id));
     let (_, name) = missing().min()?;
-    Some(XlaWarning::MissingThunks { name: name.clone(), thunks: missing().count() })
+    Some(Warning::MissingThunks { name: name.clone(), thunks: missing().count() })
 }
 
 #[cfg(test)]

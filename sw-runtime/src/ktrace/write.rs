@@ -96,6 +96,11 @@ fn is_zero(stream: &u32) -> bool {
     *stream == 0
 }
 
+/// The output took no more: no line is to blame.
+fn refused(file: String, error: io::Error) -> KtraceError {
+    KtraceError { file, line: 0, field: None, problem: Problem::Io(error) }
+}
+
 fn pairs(segments: &[Segment]) -> Vec<[u64; 2]> {
     segments.iter().map(|s| [s.addr, s.bytes]).collect()
 }
@@ -138,7 +143,7 @@ impl Writer<BufWriter<NewFile>> {
         let name = path.display().to_string();
         match NewFile::create(path) {
             Ok(file) => Self::new(BufWriter::new(file), name, header, compression),
-            Err(e) => Err(KtraceError { file: name, line: 0, field: None, problem: Problem::Io(e) }),
+            Err(e) => Err(refused(name, e)),
         }
     }
 
@@ -147,10 +152,10 @@ impl Writer<BufWriter<NewFile>> {
     /// # Errors
     /// Where the file cannot be written; what was there before still is.
     pub fn keep(self) -> Result<(), KtraceError> {
-        let (file, line) = (self.file.clone(), self.line);
+        let file = self.file.clone();
         let output = self.finish()?;
         let kept = output.into_inner().map_err(io::IntoInnerError::into_error).and_then(NewFile::keep);
-        kept.map_err(|e| KtraceError { file, line, field: None, problem: Problem::Io(e) })
+        kept.map_err(|e| refused(file, e))
     }
 }
 
@@ -180,7 +185,7 @@ impl<W: Write> Writer<W> {
         compression: Compression,
     ) -> Result<Self, KtraceError> {
         let file = name.into();
-        let io_error = |e| KtraceError { file: file.clone(), line: 0, field: None, problem: Problem::Io(e) };
+        let io_error = |e| refused(file.clone(), e);
         let output = match compression {
             Compression::Plain => Output::Plain(output),
             Compression::Zstd => {
@@ -264,12 +269,7 @@ impl<W: Write> Writer<W> {
             Output::Plain(w) => Ok(w),
             Output::Zstd(encoder) => encoder.finish(),
         };
-        finished.and_then(|mut w| w.flush().map(|()| w)).map_err(|e| KtraceError {
-            file: self.file,
-            line: self.line,
-            field: None,
-            problem: Problem::Io(e),
-        })
+        finished.and_then(|mut w| w.flush().map(|()| w)).map_err(|e| refused(self.file, e))
     }
 
     /// That the reader takes a value as deep as this one, which is of the application's making.
@@ -298,7 +298,7 @@ impl<W: Write> Writer<W> {
             Output::Plain(w) => w.write_all(&self.text),
             Output::Zstd(w) => w.write_all(&self.text),
         };
-        written.map_err(|e| self.located((None, Problem::Io(e))))?;
+        written.map_err(|e| refused(self.file.clone(), e))?;
         self.line += 1;
         Ok(())
     }

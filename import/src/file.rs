@@ -1,0 +1,47 @@
+//! Files that are read whole, within a limit, plain or compressed.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use thiserror::Error;
+
+/// Why a file was not read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The operating system refused.
+    #[error("{0}; check that the path exists and can be read")]
+    Io(io::Error),
+    /// A file past the limit, which bounds the reader's memory.
+    #[error("it is larger than {limit} bytes, unpacked; record or dump a smaller program, or fewer steps")]
+    TooLarge {
+        /// Bytes that are read at most.
+        limit: u64,
+    },
+    /// A zstd stream that does not decode, or ends early.
+    #[error("the zstd stream is damaged or cut short ({0}); compress or copy it again")]
+    Zstd(io::Error),
+    /// A file that is compressed by something else.
+    #[error("it is compressed by gzip; unpack it with gunzip, or compress it with zstd instead")]
+    Gzip,
+}
+
+/// The bytes of a file, unpacked where they begin as zstd's do.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    let bytes = read_up_to(File::open(path).map_err(FileError::Io)?, limit).map_err(FileError::Io)?;
+    let bytes = bytes.ok_or(FileError::TooLarge { limit })?;
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        return Err(FileError::Gzip);
+    }
+    if !bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return Ok(bytes);
+    }
+    let unpacked = zstd::Decoder::new(&bytes[..]).and_then(|unpacked| read_up_to(unpacked, limit));
+    unpacked.map_err(FileError::Zstd)?.ok_or(FileError::TooLarge { limit })
+}
+
+fn read_up_to(input: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    input.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
