@@ -620,3 +620,144 @@ fn a_convolution_s_gradients_are_kernels_of_their_own() {
     );
     assert_eq!((sizes(&kernels[2].reads), sizes(&kernels[2].writes)), (vec![pixels * 128], vec![128]));
 }
+
+fn tensor(shape: &[u64]) -> Value {
+    json!({"t": shape})
+}
+
+/// An LSTM layer of 5 steps, 3 sequences, 32 inputs, 64 hidden units, of which oneDNN makes one operator.
+fn lstm(reverse: bool) -> (&'static str, Vec<Value>) {
+    let schema = "aten::mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, \
+                  bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, \
+                  bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)";
+    let shapes: [&[u64]; 7] = [&[5, 3, 32], &[256, 32], &[256, 64], &[256], &[256], &[3, 64], &[3, 64]];
+    let rest = [json!(reverse), json!([]), json!(2), json!(64), json!(1), json!(true), json!(false)];
+    let flags = [json!(false), json!(true)];
+    (schema, shapes.map(tensor).into_iter().chain(rest).chain(flags).collect())
+}
+
+#[test]
+fn a_recurrent_layer_is_a_kernel_per_time_step() {
+    let outputs: [&[u64]; 4] = [&[5, 3, 64], &[3, 64], &[3, 64], &[1000]];
+    for reverse in [false, true] {
+        let (schema, arguments) = lstm(reverse);
+        let kernels = operator("aten::mkldnn_rnn_layer", schema, &arguments, &outputs);
+        assert_eq!(kernels.len(), 5);
+        // The four gates of each unit and sequence are sums over inputs and hidden state.
+        assert!(kernels.iter().all(|kernel| kernel.mnk == Some([3, 4 * 64, 32 + 64, 1])));
+        assert!(kernels.iter().all(|kernel| kernel.flops == 2 * 3 * 256 * 96));
+        for pair in kernels.windows(2) {
+            assert!(overlap(&pair[1].reads, &pair[0].writes[..1]), "the hidden state of the step before");
+            assert!(!overlap(&pair[1].writes[..1], &pair[0].writes[..1]), "each step has its own result");
+        }
+        let mut slices: Vec<u64> = kernels.iter().map(|kernel| kernel.writes[0].addr).collect();
+        assert_eq!(slices.is_sorted_by(|a, b| a > b), reverse);
+        slices.sort_unstable();
+        let apart: Vec<u64> = slices.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(
+            (apart, kernels[0].writes[0].bytes),
+            (vec![3 * 64 * 4; 4], 3 * 64 * 4),
+            "all of the output"
+        );
+        let read: u64 = kernels.iter().map(|kernel| kernel.reads[0].bytes).sum();
+        assert_eq!(read, 5 * 3 * 32 * 4, "all of the input, once");
+        // Input, weights and biases, states, a fifth of the workspace each way.
+        let weights = 256 * (32 + 64 + 1 + 1);
+        let moved = 4 * (3 * 32 + weights + 2 * 3 * 64 + 2 * 3 * 64) + 2 * 4 * 1000 / 5;
+        assert_eq!(kernels[0].traffic, Some(moved));
+    }
+}
+
+#[test]
+fn a_recurrent_layer_goes_back_step_by_step() {
+    let schema = "aten::mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor weight4, Tensor hx_, \
+                  Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, bool reverse, \
+                  int mode, int hidden_size, int num_layers, bool has_biases, bool train, bool bidirectional, int[] batch_sizes, \
+                  bool batch_first, Tensor workspace) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)";
+    let shapes: [&[u64]; 11] = [
+        &[5, 3, 32],
+        &[256, 32],
+        &[256, 64],
+        &[256],
+        &[256],
+        &[3, 64],
+        &[3, 64],
+        &[5, 3, 64],
+        &[3, 64],
+        &[3, 64],
+        &[5, 3, 64],
+    ];
+    let none = || json!("<None>");
+    let rest = [none(), none(), json!(false), json!(2), json!(64), json!(1), json!(true), json!(true)];
+    let last = [json!(false), json!([]), json!(false), tensor(&[1000])];
+    let arguments: Vec<Value> = shapes.map(tensor).into_iter().chain(rest).chain(last).collect();
+    let results: [&[u64]; 7] = [&[5, 3, 32], &[256, 32], &[256, 64], &[256], &[256], &[3, 64], &[3, 64]];
+    let kernels = operator("aten::mkldnn_rnn_layer_backward", schema, &arguments, &results);
+    let forward = 2 * 3 * 256 * 96;
+    let flops: Vec<u64> = kernels.iter().map(|kernel| kernel.flops).collect();
+    assert_eq!(flops, [forward, forward, forward, forward, forward, 5 * forward]);
+    let first: Vec<u64> = kernels[..5].iter().map(|kernel| kernel.writes[0].addr).collect();
+    assert!(first.is_sorted_by(|a, b| a > b), "the last step first");
+    let sizes: Vec<u64> = kernels[5].writes.iter().map(|segment| segment.bytes / 4).collect();
+    assert_eq!(sizes, [256 * 32, 256 * 64, 256, 256], "the weights' gradients, once for all steps");
+    assert!(kernels.windows(2).all(|pair| overlap(&pair[1].reads, &pair[0].writes)), "one after another");
+}
+
+/// cuDNN's operator is all layers of a network.
+#[test]
+fn a_recurrent_network_in_one_operator_has_all_its_products() {
+    let schema = "aten::_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, Tensor? cx, int mode, \
+                  SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, \
+                  SymInt[] batch_sizes, Tensor? dropout_state) -> (Tensor, Tensor, Tensor, Tensor, Tensor)";
+    // The helper has no lists of tensors: one weight of each sort is what a layer without biases has, side by side.
+    let schema = schema.replace("Tensor[] weight,", "Tensor weight_ih, Tensor weight_hh,");
+    let shapes: [&[u64]; 3] = [&[5, 3, 32], &[256, 32], &[256, 64]];
+    let arguments = shapes.map(tensor).into_iter().chain([json!(4), tensor(&[24576]), tensor(&[1, 3, 64])]);
+    let kernels = operator("aten::_cudnn_rnn", &schema, &arguments.collect::<Vec<_>>(), &[&[5, 3, 64]]);
+    let found: Vec<_> = kernels.iter().map(|kernel| (&kernel.name[..], kernel.flops)).collect();
+    assert_eq!(found, [("rnn_persistent", 2 * 15 * 256 * (32 + 64))]);
+}
+
+#[test]
+fn a_fourier_transform_is_a_kernel_per_dimension() {
+    let schema = "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor";
+    let arguments = [tensor(&[3, 16, 32]), json!([1, 2]), json!(0), json!(true)];
+    let kernels = operator("aten::_fft_c2c", schema, &arguments, &[&[3, 16, 32]]);
+    let flops: Vec<u64> = kernels.iter().map(|kernel| kernel.flops).collect();
+    assert_eq!(flops, [5 * 1536 * 4, 5 * 1536 * 5]);
+    assert_eq!(kernels[1].reads, kernels[0].writes, "the second in place");
+}
+
+/// What an operator of an extension does beside what it calls: of two results it has one from `aten::add`.
+#[test]
+fn what_an_operator_does_beside_its_calls_is_not_lost() {
+    let t = |storage: u64| json!([storage, storage, 0, 64, 4, "cpu"]);
+    let side = |values: &[u64]| {
+        let each = |what: Value| vec![what; values.len()];
+        let tensors: Vec<Value> = values.iter().map(|storage| t(*storage)).collect();
+        json!({"values": tensors, "shapes": each(json!([64])), "types": each(json!("Tensor(float)")), "strides": each(json!([1]))})
+    };
+    let node = |id: u64, parent: u64, name: &str, schema: &str, inputs: &[u64], outputs: &[u64]| {
+        let attributes = json!([{"name": "rf_id", "value": id}, {"name": "op_schema", "value": schema}]);
+        json!({"id": id, "name": name, "ctrl_deps": parent, "inputs": side(inputs), "outputs": side(outputs), "attrs": attributes})
+    };
+    let add = "aten::add.Tensor(Tensor self, Tensor other) -> Tensor";
+    let import = |outputs: &[u64]| {
+        let results = vec!["Tensor"; outputs.len()].join(", ");
+        let own = format!("mine::both(Tensor a, Tensor b) -> ({results})");
+        let nodes = [
+            node(2, 1, "mine::both", &own, &[10, 11], outputs),
+            node(3, 2, "aten::add", add, &[10, 11], &[12]),
+        ];
+        imported(json!({"schema": "1.1.1", "nodes": nodes}).to_string().as_bytes()).expect("an import")
+    };
+    let whole = import(&[12]);
+    assert_eq!((kernels(&whole).len(), &whole.warnings[..]), (1, &[][..]));
+    let both = import(&[12, 13]);
+    let names: Vec<&str> = kernels(&both).iter().map(|kernel| &kernel.op[..]).collect();
+    assert_eq!(names, ["add", "both"]);
+    assert_eq!(both.warnings, [Warning::UnknownOperators(vec![("mine::both".to_owned(), 1)])]);
+    let [add, rest] = kernels(&both)[..] else { unreachable!() };
+    assert_eq!((rest.writes.len(), overlap(&rest.writes, &add.writes)), (1, false), "the other result alone");
+    assert!(rest.est.contains(&"r".to_owned()));
+}

@@ -29,6 +29,8 @@ pub(super) struct Tensor {
     pub(super) first: u64,
     /// Bytes from the first element to the end of the last.
     pub(super) extent: u64,
+    /// Bytes from one index of the first dimension to the next.
+    pub(super) leading: u64,
     pub(super) numel: u64,
     pub(super) itemsize: u64,
     /// Index into [`ExecutionTrace::devices`].
@@ -289,6 +291,7 @@ impl ExecutionTrace {
             storage,
             first,
             extent,
+            leading: strides.first().map_or(0, |stride| stride.saturating_mul(itemsize)),
             numel,
             itemsize,
             device,

@@ -13,6 +13,7 @@ mod input;
 mod kineto;
 mod lifetime;
 mod operators;
+mod recurrent;
 mod schema;
 mod storage;
 
@@ -331,30 +332,76 @@ impl<'a> Importer<'a> {
                 continue;
             }
             taken[at] = true;
-            if class == Class::Unknown {
-                count(&mut self.unknown, &node.name);
-            }
-            let accesses = self.accesses(at, self.device);
-            let moment = self.memories.ends[at];
-            for mut draft in operators::kernels(node, class, &accesses, self.rules) {
-                if class == Class::Unknown {
-                    draft.est.push("type");
-                }
-                let sync = draft.sync.take();
-                let launched = Launched {
-                    everything: false,
-                    grid: fit(draft.grid),
-                    block: [draft.block, 1, 1],
-                    regs: None,
-                    stream: 0,
-                    dur_ns: None,
-                    draft,
-                };
-                self.steps.push((moment, Step::Kernel(Box::new(launched))));
-                self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
+            self.take(at, self.accesses(at, self.device));
+        }
+        self.rest(&calls_work, &taken);
+        self.steps.sort_by_key(|(moment, _)| *moment);
+    }
+
+    /// What operators without a rule do beside what they call: results of theirs that no kernel of that has written.
+    fn rest(&mut self, calls_work: &[bool], taken: &[bool]) {
+        let mut written: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (moment, step) in &self.steps {
+            let Step::Kernel(launched) = step else { continue };
+            for access in &launched.draft.writes {
+                written.entry(access.memory).or_default().push(*moment);
             }
         }
-        self.steps.sort_by_key(|(moment, _)| *moment);
+        // Threads are beside each other, so the steps are not in order yet.
+        written.values_mut().for_each(|moments| moments.sort_unstable());
+        // Callers after what they call.
+        let mut unknown: Vec<usize> = (0..taken.len())
+            .filter(|at| self.classes[*at] == Class::Unknown && calls_work[*at] && !taken[*at])
+            .filter(|at| self.works(*at, self.device))
+            .collect();
+        unknown.sort_unstable_by_key(|at| self.memories.ends[*at]);
+        for at in unknown {
+            let mut accesses = self.accesses(at, self.device);
+            let (begins, ends) = (self.memories.begins[at], self.memories.ends[at]);
+            accesses.keep_writes(|access| {
+                let moments = written.get(&access.memory).map_or(&[][..], Vec::as_slice);
+                let within = moments.partition_point(|moment| *moment < begins);
+                moments.get(within).is_none_or(|moment| *moment > ends)
+            });
+            for access in &accesses.writes {
+                let moments = written.entry(access.memory).or_default();
+                moments.insert(moments.partition_point(|moment| *moment <= ends), ends);
+            }
+            // What it reads of what it called is not known.
+            let first = self.steps.len();
+            self.take(at, accesses);
+            for (_, step) in &mut self.steps[first..] {
+                if let Step::Kernel(launched) = step {
+                    launched.draft.est.push("r");
+                }
+            }
+        }
+    }
+
+    /// The kernels of an operator by its rule.
+    fn take(&mut self, at: usize, accesses: Accesses<'_>) {
+        let (node, class, moment) = (&self.trace.nodes[at], self.classes[at], self.memories.ends[at]);
+        let drafts = operators::kernels(node, class, &accesses, self.rules);
+        if class == Class::Unknown && !drafts.is_empty() {
+            count(&mut self.unknown, &node.name);
+        }
+        for mut draft in drafts {
+            if class == Class::Unknown {
+                draft.est.push("type");
+            }
+            let sync = draft.sync.take();
+            let launched = Launched {
+                everything: false,
+                grid: fit(draft.grid),
+                block: [draft.block, 1, 1],
+                regs: None,
+                stream: 0,
+                dur_ns: None,
+                draft,
+            };
+            self.steps.push((moment, Step::Kernel(Box::new(launched))));
+            self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
+        }
     }
 
     /// The kernels that ran, each with the memory of the operator that launched it.

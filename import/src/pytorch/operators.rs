@@ -33,6 +33,11 @@ pub(super) enum Work {
     Attention {
         backward: bool,
     },
+    /// Layers of a recurrent network.
+    Recurrent {
+        backward: bool,
+    },
+    Fourier,
     Collective,
     /// A kernel that a compiler made; which of its arguments it writes is not recorded.
     Triton,
@@ -72,7 +77,8 @@ const ELEMENTWISE: &str = " abs absolute acos acosh add addcdiv addcmul angle as
     nll_loss_backward nll_loss2d_backward not_equal pow positive prelu _prelu_kernel reciprocal relu relu6 remainder round rsqrt rsub \
     rrelu_with_noise select_backward selu sgn sigmoid sigmoid_backward sign signbit silu silu_backward sin sinc sinh slice_backward \
     smooth_l1_loss_backward softplus softplus_backward softshrink softshrink_backward sqrt square sub subtract tan tanh tanh_backward \
-    threshold threshold_backward trunc true_divide where xlogy binary_cross_entropy binary_cross_entropy_backward \
+    threshold threshold_backward trunc true_divide where xlogy _transform_bias_rescale_qkv _thnn_fused_lstm_cell \
+    _thnn_fused_lstm_cell_backward_impl _thnn_fused_gru_cell _thnn_fused_gru_cell_backward binary_cross_entropy binary_cross_entropy_backward \
     upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d \
     upsample_nearest2d_backward upsample_bilinear2d_backward grid_sampler_2d grid_sampler_2d_backward addr polar ";
 
@@ -117,6 +123,10 @@ const ATTENTION: &str = " _scaled_dot_product_flash_attention _scaled_dot_produc
     _scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward _flash_attention_backward \
     _efficient_attention_backward ";
 
+const RECURRENT: &str = " mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward ";
+
+const FOURIER: &str = " _fft_r2c _fft_c2r _fft_c2c ";
+
 fn listed(list: &str, name: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == name)
 }
@@ -155,6 +165,8 @@ pub(super) fn class(node: &Node) -> Class {
         (BATCH_NORM, Work::BatchNorm),
         (GATHER, Work::Gather),
         (ATTENTION, Work::Attention { backward: name.ends_with("backward") }),
+        (RECURRENT, Work::Recurrent { backward: name.ends_with("backward") }),
+        (FOURIER, Work::Fourier),
         (ELEMENTWISE, Work::Elementwise),
     ];
     match plain {
@@ -208,7 +220,7 @@ pub(super) struct Accesses<'a> {
     pub(super) reads: Vec<(usize, Access)>,
     pub(super) writes: Vec<Access>,
     /// What `writes` are.
-    written: Vec<&'a Tensor>,
+    pub(super) written: Vec<&'a Tensor>,
     /// Whether it is not known which arguments are written.
     pub(super) unsure: bool,
     /// What is in both already: the lists of an optimizer's kernel are long.
@@ -279,6 +291,11 @@ impl<'a> Accesses<'a> {
         }
     }
 
+    pub(super) fn keep_writes(&mut self, keep: impl Fn(&Access) -> bool) {
+        let all = std::mem::take(&mut self.writes).into_iter().zip(std::mem::take(&mut self.written));
+        (self.writes, self.written) = all.filter(|(access, _)| keep(access)).unzip();
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.reads.is_empty() && self.writes.is_empty()
     }
@@ -340,10 +357,10 @@ enum Pass {
     Weights,
 }
 
-struct Operator<'a> {
-    node: &'a Node,
-    accesses: &'a Accesses<'a>,
-    rules: Rules,
+pub(super) struct Operator<'a> {
+    pub(super) node: &'a Node,
+    pub(super) accesses: &'a Accesses<'a>,
+    pub(super) rules: Rules,
 }
 
 impl Operator<'_> {
@@ -416,6 +433,8 @@ impl Operator<'_> {
             Work::Product => self.product(),
             Work::Convolution => return self.convolution(),
             Work::ConvolutionBackward => return self.convolution_backward(),
+            Work::Recurrent { backward } => return self.recurrent(backward),
+            Work::Fourier => return self.fourier(),
         };
         vec![one]
     }
@@ -501,7 +520,7 @@ impl Operator<'_> {
         Some((read - table).saturating_add(table.min(written)).saturating_add(written))
     }
 
-    fn simt(&self, name: String, ctas: u64, block: u32, flops: u64) -> Draft {
+    pub(super) fn simt(&self, name: String, ctas: u64, block: u32, flops: u64) -> Draft {
         let reads: Vec<Access> = self.accesses.reads.iter().map(|(_, access)| *access).collect();
         let mut est = vec!["grid", "block"];
         if flops > 0 {
@@ -530,7 +549,7 @@ impl Operator<'_> {
     }
 
     /// A product of M x K by K x N matrices, `batch` of them.
-    fn tiles(&self, prefix: &str, mnk: [u64; 4], kind: KernelType, sure: bool) -> Draft {
+    pub(super) fn tiles(&self, prefix: &str, mnk: [u64; 4], kind: KernelType, sure: bool) -> Draft {
         let [m, n, k, batch] = mnk;
         let flops = [m, n, k, batch].iter().fold(2_u64, |flops, d| flops.saturating_mul(*d));
         let mut draft = if m.min(n) == 1 {
@@ -560,13 +579,58 @@ impl Operator<'_> {
     }
 
     /// The pipe that a product of these elements uses, and whether the trace leaves no doubt.
-    fn pipe(&self, tensor: &Tensor, tf32: bool) -> (KernelType, bool) {
+    pub(super) fn pipe(&self, tensor: &Tensor, tf32: bool) -> (KernelType, bool) {
         match tensor.precision {
             Precision::Low => (KernelType::Tensor, true),
             Precision::Single if tf32 => (KernelType::Tensor, false),
             Precision::Single => (KernelType::Simt, false),
             Precision::Other => (KernelType::Simt, true),
         }
+    }
+
+    /// A kernel per dimension, all but the first in place.
+    fn fourier(&self) -> Vec<Draft> {
+        let Some(larger) =
+            self.tensors().chain(self.accesses.written.iter().copied()).max_by_key(|t| t.numel)
+        else {
+            return Vec::new();
+        };
+        let rank = larger.shape.len();
+        let index = |dim: &Value| match dim {
+            Value::Int(dim) => usize::try_from(*dim).ok().or_else(|| rank.checked_add_signed(*dim as isize)),
+            _ => None,
+        };
+        let dims: Vec<u64> = match self.node.input("dim") {
+            Some(Value::List(dims)) => {
+                dims.iter().filter_map(|dim| larger.shape.get(index(dim)?).copied()).collect()
+            }
+            _ => Vec::new(),
+        };
+        // Half of what is real is the other half's mirror image.
+        let real = ["_fft_r2c", "_fft_c2r"].contains(&short(&self.node.name));
+        let elements = if real { larger.numel.div_ceil(2) } else { larger.numel };
+        let count = dims.len().max(1);
+        let one = |(at, length): (usize, u64)| {
+            let flops = elements.saturating_mul(5).saturating_mul(u64::from(length.max(1).ilog2()));
+            let mut draft = self.simt("fft".to_owned(), larger.numel.div_ceil(512), 128, flops);
+            if at > 0 {
+                draft.reads = self.accesses.writes.clone();
+                draft.count_gaps();
+            }
+            draft
+        };
+        dims.into_iter().chain(std::iter::once(larger.numel)).take(count).enumerate().map(one).collect()
+    }
+
+    /// What it reads by arguments of these names.
+    pub(super) fn reads_of(&self, names: &[&str]) -> Vec<Access> {
+        let schema = self.node.schema.as_ref();
+        let wanted = |at: usize| {
+            schema
+                .and_then(|schema| schema.arguments.get(at))
+                .is_some_and(|a| names.contains(&a.name.as_str()))
+        };
+        self.accesses.reads.iter().filter(|(at, _)| wanted(*at)).map(|(_, access)| *access).collect()
     }
 
     fn product(&self) -> Draft {
@@ -707,31 +771,22 @@ impl Operator<'_> {
                 elements,
             )];
         };
-        let read = |names: &[&str]| -> Vec<Access> {
-            let schema = self.node.schema.as_ref();
-            let wanted = |at: usize| {
-                schema
-                    .and_then(|schema| schema.arguments.get(at))
-                    .is_some_and(|a| names.contains(&a.name.as_str()))
-            };
-            self.accesses.reads.iter().filter(|(at, _)| wanted(*at)).map(|(_, access)| *access).collect()
-        };
         let mut drafts = Vec::new();
         for (result, write) in self.accesses.written.iter().zip(&self.accesses.writes) {
             // Every product of the forward convolution is in each gradient once more.
             let mut draft = if result.shape == input.shape {
                 Draft {
-                    reads: read(&["grad_output", "weight"]),
+                    reads: self.reads_of(&["grad_output", "weight"]),
                     ..self.one_convolution(Pass::Data, input, weight, gradient)
                 }
             } else if result.shape == weight.shape {
                 Draft {
-                    reads: read(&["grad_output", "input"]),
+                    reads: self.reads_of(&["grad_output", "input"]),
                     ..self.one_convolution(Pass::Weights, input, weight, gradient)
                 }
             } else {
                 let sum = self.simt("reduce_conv_bias".to_owned(), result.numel, 512, gradient.numel);
-                Draft { reads: read(&["grad_output"]), ..sum }
+                Draft { reads: self.reads_of(&["grad_output"]), ..sum }
             };
             draft.writes = vec![*write];
             draft.count_gaps();
