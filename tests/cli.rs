@@ -1074,11 +1074,15 @@ fn the_timeline_is_that_of_the_last_policy_where_its_memory_is_wrong() {
     let file = directory.path().join("timeline.json");
     let out = file.to_string_lossy();
     let args = ["run", "--verify", "--no-work", "--dispatcher", "software", "--strict-algorithm1"];
-    windlass(&[&args[..], &["--policy", "serial,window", "--threads", "4", "--timeline", &out]].concat());
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{e}"));
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
-    let events = value["traceEvents"].as_array().expect("an array");
-    assert!(events.iter().any(|e| e["tid"].as_u64() > Some(0)), "kernels overlap under `window`");
+    // A busy machine may run the threads one after another, but not every time; a serial run never overlaps.
+    let overlaps = || {
+        windlass(&[&args[..], &["--policy", "serial,window", "--threads", "4", "--timeline", &out]].concat());
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{e}"));
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+        let events = value["traceEvents"].as_array().expect("an array");
+        events.iter().any(|e| e["tid"].as_u64() > Some(0))
+    };
+    assert!((0..20).any(|_| overlaps()), "kernels overlap under `window`");
 }
 
 #[test]
