@@ -494,7 +494,7 @@ fn a_profile_says_how_long_memory_lives() {
     assert_eq!((held(None), held(Some(&profile))), (0, 8));
 }
 
-/// The kernels of one operator on the CPU, of contiguous tensors in single precision; `arguments` are shapes, or other values.
+/// The kernels of one operator on the CPU, of contiguous tensors in single precision; `arguments` are shapes, lists of shapes, or other values.
 fn operator(name: &str, schema: &str, arguments: &[Value], results: &[&[u64]]) -> Vec<Kernel> {
     let mut storage = 100;
     let mut tensor = |shape: &[u64]| {
@@ -506,12 +506,21 @@ fn operator(name: &str, schema: &str, arguments: &[Value], results: &[&[u64]]) -
     let mut side = |values: Vec<Value>| {
         let mut lists = [const { Vec::new() }; 4];
         for value in values {
-            // Shapes are lists of numbers under `t`.
-            let (value, shape, kind, strides) = match value.get("t") {
-                Some(shape) => tensor(
-                    &shape.as_array().expect("a shape").iter().filter_map(Value::as_u64).collect::<Vec<_>>(),
-                ),
-                None => (value, json!([]), json!("Int"), json!([])),
+            // Shapes are lists of numbers under `t`, of lists of tensors under `l`.
+            let shape = |shape: &Value| -> Vec<u64> {
+                shape.as_array().expect("a shape").iter().filter_map(Value::as_u64).collect()
+            };
+            let (value, shape, kind, strides) = if let Some(one) = value.get("t") {
+                tensor(&shape(one))
+            } else if let Some(Value::Array(all)) = value.get("l") {
+                let all: Vec<_> = all.iter().map(|one| tensor(&shape(one))).collect();
+                let kinds = vec!["Tensor(float)"; all.len()].join(",");
+                let of = |field: fn(&(Value, Value, Value, Value)) -> &Value| {
+                    json!(all.iter().map(field).collect::<Vec<_>>())
+                };
+                (of(|t| &t.0), of(|t| &t.1), json!(format!("GenericList[{kinds}]")), of(|t| &t.3))
+            } else {
+                (value, json!([]), json!("Int"), json!([]))
             };
             for (list, field) in lists.iter_mut().zip([value, shape, kind, strides]) {
                 list.push(field);
@@ -709,13 +718,12 @@ fn a_recurrent_network_in_one_operator_has_all_its_products() {
     let schema = "aten::_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, Tensor? cx, int mode, \
                   SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, float dropout, bool train, bool bidirectional, \
                   SymInt[] batch_sizes, Tensor? dropout_state) -> (Tensor, Tensor, Tensor, Tensor, Tensor)";
-    // The helper has no lists of tensors: one weight of each sort is what a layer without biases has, side by side.
-    let schema = schema.replace("Tensor[] weight,", "Tensor weight_ih, Tensor weight_hh,");
-    let shapes: [&[u64]; 3] = [&[5, 3, 32], &[256, 32], &[256, 64]];
-    let arguments = shapes.map(tensor).into_iter().chain([json!(4), tensor(&[24576]), tensor(&[1, 3, 64])]);
-    let kernels = operator("aten::_cudnn_rnn", &schema, &arguments.collect::<Vec<_>>(), &[&[5, 3, 64]]);
+    let weights = json!({"l": [[256, 32], [256, 64], [256], [256], [256, 64], [256, 64], [256], [256]]});
+    let arguments =
+        [tensor(&[5, 3, 32]), weights, json!(4), tensor(&[58368]), tensor(&[2, 3, 64]), tensor(&[2, 3, 64])];
+    let kernels = operator("aten::_cudnn_rnn", schema, &arguments, &[&[5, 3, 64], &[2, 3, 64], &[2, 3, 64]]);
     let found: Vec<_> = kernels.iter().map(|kernel| (&kernel.name[..], kernel.flops)).collect();
-    assert_eq!(found, [("rnn_persistent", 2 * 15 * 256 * (32 + 64))]);
+    assert_eq!(found, [("rnn_persistent", 2 * 15 * 256 * (32 + 64 + 64 + 64))]);
 }
 
 #[test]
