@@ -600,16 +600,18 @@ impl Operator<'_> {
             Value::Int(dim) => usize::try_from(*dim).ok().or_else(|| rank.checked_add_signed(*dim as isize)),
             _ => None,
         };
-        let dims: Vec<u64> = match self.node.input("dim") {
+        let mut dims: Vec<u64> = match self.node.input("dim") {
             Some(Value::List(dims)) => {
                 dims.iter().filter_map(|dim| larger.shape.get(index(dim)?).copied()).collect()
             }
             _ => Vec::new(),
         };
+        if dims.is_empty() {
+            dims.push(larger.numel);
+        }
         // Half of what is real is the other half's mirror image.
         let real = ["_fft_r2c", "_fft_c2r"].contains(&short(&self.node.name));
         let elements = if real { larger.numel.div_ceil(2) } else { larger.numel };
-        let count = dims.len().max(1);
         let one = |(at, length): (usize, u64)| {
             let flops = elements.saturating_mul(5).saturating_mul(u64::from(length.max(1).ilog2()));
             let mut draft = self.simt("fft".to_owned(), larger.numel.div_ceil(512), 128, flops);
@@ -619,7 +621,7 @@ impl Operator<'_> {
             }
             draft
         };
-        dims.into_iter().chain(std::iter::once(larger.numel)).take(count).enumerate().map(one).collect()
+        dims.into_iter().enumerate().map(one).collect()
     }
 
     /// What it reads by arguments of these names.
