@@ -73,6 +73,11 @@ impl Access {
         Self { head: RAW, offset: addr, bytes }
     }
 
+    /// Whether it is a buffer by its handle.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.head & KIND == 0
+    }
+
     pub(crate) fn target(&self) -> Target {
         match self.head & KIND {
             RAW => Target::Raw(self.offset, self.bytes),
@@ -348,9 +353,9 @@ pub enum Error {
         /// Its length.
         bytes: u64,
     },
-    /// No more regions. A buffer takes one for each 4 GiB or part of it.
+    /// No more regions. A buffer takes one for each 2 GiB or part of it.
     #[error(
-        "more than 65535 regions of up to 4 GiB; release buffers, or declare one buffer for many small ones and use views"
+        "more than 65535 regions of up to 2 GiB; release buffers, or declare one buffer for many small ones and use views"
     )]
     TooManyBuffers,
     /// A kernel in flight still uses the buffer.

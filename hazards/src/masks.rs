@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Error, Slot, bits};
 use crate::memory::{Memory, Piece, Pieces};
-use crate::simd::{self, Comparison, Group, LANES, Rows, Vectors};
+use crate::simd::{self, Comparisons, Group, LANES, Rows, Vectors};
 use crate::window::{Common, Output, Window};
 use crate::{Config, Rule};
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -37,8 +37,8 @@ struct Spilled {
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Tables<const N: usize, const G: usize, const K: usize> {
-    /// With one word: for each slot what it waits for, and stale bits of slots that are free. With more: for each slot who waits for it, and how many it waits for. The
-    /// first takes one pass over all slots per retirement, in vectors; the second, time by the number of edges.
+    /// With one word: for each slot what it waits for, 0 where it is free. With more: for each slot who waits for it, and how many it
+    /// waits for. The first takes one pass over all slots per retirement, in vectors; the second, time by the number of edges.
     edges: [[[u64; N]; LANES]; G],
     /// Valid for the slots in `viewing`; the others have whole regions only.
     ranges: [[Group; G]; K],
@@ -74,7 +74,7 @@ pub(crate) struct Masks<const N: usize, const G: usize, const K: usize, V> {
     special: [u64; N],
     /// No slot is of an unknown reader or writer, and the rule is the exact one: what the fast path takes for granted.
     plain: bool,
-    comparisons: Vec<Comparison<N>>,
+    comparisons: Comparisons<N>,
 }
 
 impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, V> {
@@ -118,7 +118,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
             unknown_writers: [0; N],
             special: [0; N],
             plain: config.rule == Rule::Exact,
-            comparisons: Vec::with_capacity(2 * crate::MAX_SEGMENTS),
+            comparisons: Comparisons::new(),
         })
     }
 
@@ -128,7 +128,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         Some(word * 64 + self.free[word].trailing_zeros() as usize)
     }
 
-    /// Whole buffers by their handles, no more than K: the fastest path. `None` where nothing was changed.
+    /// Whole buffers by their handles, no more than K: the fastest path; [`Self::insert_simple`] where some are not.
     #[inline(always)]
     pub fn insert_whole(&mut self, common: &mut Common, reads: &[Access], writes: &[Access]) -> Option<Slot> {
         let slot = self.free_slot()?;
@@ -139,7 +139,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         for (done, (access, regions)) in reads.iter().zip(read_regions).enumerate() {
             let Some(region) = of_buffer(&mut self.regions, access) else {
                 self.forget(slot, done, 0);
-                return None;
+                return simd::insert_simple(self, common, reads, writes);
             };
             or(&mut upstream, &region.writers);
             region.readers[word] |= bit;
@@ -148,7 +148,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         for (done, (access, regions)) in writes.iter().zip(write_regions).enumerate() {
             let Some(region) = of_buffer(&mut self.regions, access) else {
                 self.forget(slot, reads.len(), done);
-                return None;
+                return simd::insert_simple(self, common, reads, writes);
             };
             or(&mut upstream, &region.writers);
             or(&mut upstream, &region.readers);
@@ -190,45 +190,24 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         let (word, bit) = (slot / 64 % N, 1u64 << (slot % 64));
         let (group, lane) = (slot / LANES % G, slot % LANES);
         let mut upstream = [0; N];
-        let mut viewing = false;
         self.comparisons.clear();
-        let tables = self.tables.region.iter_mut().zip(&mut self.tables.ranges);
-        for (j, (access, (regions, ranges))) in reads.iter().chain(writes).zip(tables).enumerate() {
-            let write = j >= reads.len();
-            let Some(piece) = common.memory.simple(access) else {
-                self.tables.counts[group][lane] = [j as u8, 0];
-                self.forget_any(slot);
-                return None;
-            };
-            let region = self.regions.get_mut(usize::from(piece.region))?;
-            let mut candidates = region.writers;
-            if write {
-                or(&mut candidates, &region.readers);
-                region.writers[word] |= bit;
-            } else {
-                region.readers[word] |= bit;
-            }
-            if piece.whole {
-                or(&mut upstream, &candidates);
-            } else {
-                viewing = true;
-                candidates[word] &= !bit;
-                if part(&mut upstream, &mut candidates, &region.viewers) {
-                    self.comparisons.push(Comparison { piece, write, candidates });
-                }
-                region.viewers[word] |= bit;
-            }
-            regions[group][lane] = piece.region;
-            ranges[group].lo[lane] = piece.lo;
-            ranges[group].last[lane] = piece.last;
+        let (reads_done, reads_view) = self.take::<false>(&mut common.memory, reads, 0, slot, &mut upstream);
+        let (writes_done, writes_view) = if reads_done == reads.len() {
+            self.take::<true>(&mut common.memory, writes, reads.len(), slot, &mut upstream)
+        } else {
+            (0, false)
+        };
+        self.tables.counts[group][lane] = [reads_done as u8, writes_done as u8];
+        if reads_done + writes_done != reads.len() + writes.len() {
+            self.forget_any(slot);
+            return None;
         }
         if !self.comparisons.is_empty() {
             self.rows().compare::<V>(&self.comparisons, &mut upstream);
             self.compare_spilled(&mut upstream);
         }
         upstream[word] &= !bit;
-        self.tables.counts[group][lane] = [reads.len() as u8, writes.len() as u8];
-        if viewing {
+        if reads_view || writes_view {
             self.viewing[word] |= bit;
             self.special[word] |= bit;
             let rows = self.tables.row_reads.iter_mut().take(reads.len());
@@ -236,6 +215,50 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
                 .for_each(|row| row[word] |= bit);
         }
         Some(self.link(&mut common.upstream, slot, upstream))
+    }
+
+    /// Puts reads, or writes, into the rows of a slot from row `first` on: as many as are known ranges within a region, up to the
+    /// first that is not; and whether any is a part of its region.
+    #[inline(always)]
+    fn take<const WRITE: bool>(
+        &mut self,
+        memory: &mut Memory,
+        accesses: &[Access],
+        first: usize,
+        slot: usize,
+        upstream: &mut [u64; N],
+    ) -> (usize, bool) {
+        let (word, bit) = (slot / 64 % N, 1u64 << (slot % 64));
+        let (group, lane) = (slot / LANES % G, slot % LANES);
+        let (mut done, mut view) = (0, false);
+        let tables = &mut *self.tables;
+        let rows = tables.region.iter_mut().skip(first).zip(tables.ranges.iter_mut().skip(first));
+        for (access, (regions, ranges)) in accesses.iter().zip(rows) {
+            let Some(piece) = memory.simple(access) else { break };
+            let Some(region) = self.regions.get_mut(usize::from(piece.region)) else { break };
+            let mut candidates = region.writers;
+            if WRITE {
+                or(&mut candidates, &region.readers);
+                region.writers[word] |= bit;
+            } else {
+                region.readers[word] |= bit;
+            }
+            if piece.whole {
+                or(upstream, &candidates);
+            } else {
+                view = true;
+                candidates[word] &= !bit;
+                if part(upstream, &mut candidates, &region.viewers) {
+                    self.comparisons.push(piece, WRITE, &candidates);
+                }
+                region.viewers[word] |= bit;
+            }
+            regions[group][lane] = piece.region;
+            ranges[group].lo[lane] = piece.lo;
+            ranges[group].last[lane] = piece.last;
+            done += 1;
+        }
+        (done, view)
     }
 
     /// Puts a kernel whose segments are in place into the graph.
@@ -261,18 +284,12 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         Slot(slot as u16)
     }
 
-    /// The slots in use, where they are one word; slots that do not exist too, which do no harm.
-    #[inline]
-    fn live(&self) -> u64 {
-        !self.free[0]
-    }
-
     /// How many a slot waits for.
     #[inline]
     fn waits_for(&self, slot: usize) -> usize {
         let (group, lane) = (slot / LANES % G, slot % LANES);
         if N == 1 {
-            (self.tables.edges[group][lane][0] & self.live()).count_ones() as usize
+            self.tables.edges[group][lane][0].count_ones() as usize
         } else {
             self.tables.waits[group][lane].into()
         }
@@ -306,7 +323,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
                 continue;
             }
             if part(&mut upstream, &mut candidates, &region.viewers) {
-                self.comparisons.push(Comparison { piece: *piece, write, candidates });
+                self.comparisons.push(*piece, write, &candidates);
             }
         }
         if !self.plain || *unknown_read || *unknown_write {
@@ -350,16 +367,14 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         if self.spilling == [0; N] {
             return;
         }
-        for comparison in &self.comparisons {
-            for (n, upstream) in upstream.iter_mut().enumerate() {
-                for s in bits(comparison.candidates[n] & self.spilling[n] & !*upstream) {
-                    if self
-                        .spilled(n * 64 + s)
-                        .any(|old| (old.write || comparison.write) && old.piece.overlaps(&comparison.piece))
-                    {
-                        *upstream |= 1 << s;
-                    }
-                }
+        let (candidates, pieces) = (self.comparisons.candidates(upstream), self.comparisons.sides());
+        for (n, upstream) in upstream.iter_mut().enumerate() {
+            for s in bits(candidates[n] & self.spilling[n]) {
+                let hazard = self.spilled(n * 64 + s).any(|old| {
+                    let pieces = if old.write { pieces.with_writes } else { pieces.with_reads };
+                    pieces.iter().any(|new| new.overlaps(&old.piece))
+                });
+                *upstream |= u64::from(hazard) << s;
             }
         }
     }
@@ -449,9 +464,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
         }
         self.free[word] |= bit;
         if N == 1 {
-            let live = self.live();
-            let waiting = self.tables.edges.as_flattened().as_flattened();
-            freed.mask[0] = V::freed(waiting, s, live) & live;
+            freed.mask[0] = V::freed(self.tables.edges.as_flattened_mut().as_flattened_mut(), s);
             return true;
         }
         for n in 0..N {
@@ -506,8 +519,12 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Window for Mask
         if !self.plain || reads.len() + writes.len() > K {
             return None;
         }
-        simd::insert_whole(self, common, reads, writes)
-            .or_else(|| simd::insert_simple(self, common, reads, writes))
+        // The first access says what the others are likely to be.
+        if reads.first().or(writes.first()).is_none_or(Access::is_whole) {
+            simd::insert_whole(self, common, reads, writes)
+        } else {
+            simd::insert_simple(self, common, reads, writes)
+        }
     }
 
     #[cold]

@@ -1,17 +1,17 @@
 //! The allocation filter: which declared buffer an address lies in.
 //!
-//! Buffers never share bytes, so an access is a few *pieces*, each within one *region*: a buffer, or 4 GiB of a larger one, so
-//! that 32 bits hold an offset. Two pieces overlap where their regions are equal and their offsets overlap.
+//! Buffers never share bytes, so an access is a few *pieces*, each within one *region*: a buffer, or 2 GiB of a larger one, so
+//! that 31 bits hold an offset, and differences of offsets have a sign. Two pieces overlap where their regions are equal and their offsets overlap.
 
 use crate::access::{ADDRESS_LIMIT, Access, Buffer, Error, MAX_SEGMENTS, Shared, Target, UnknownRange};
 use alloc::{boxed::Box, vec, vec::Vec};
 
 /// Bytes that one region holds: a larger buffer takes several.
-pub const REGION_BYTES: u64 = 1 << 32;
+pub const REGION_BYTES: u64 = 1 << 31;
 /// Regions that an engine has room for: as many buffers, where none is larger than a region.
 pub const MAX_REGIONS: usize = u16::MAX as usize;
 /// Entries of the cache from addresses to regions; a power of two.
-const CACHE: usize = 1024;
+const CACHE: usize = 4096;
 /// Addresses that share their upper bits share a cache entry: CUDA aligns allocations to 256 bytes.
 const CACHE_GRANULE_BITS: u32 = 8;
 
@@ -22,7 +22,7 @@ pub(crate) struct Piece {
     /// All of the region.
     pub whole: bool,
     pub lo: u32,
-    /// The last byte, not the one past it: a region can be 4 GiB.
+    /// The last byte, not the one past it.
     pub last: u32,
 }
 
@@ -337,12 +337,13 @@ fn search(bases: &[u64], by_base: &[u16], addr: u64) -> Option<u16> {
 /// `bytes` bytes from an offset, where there are any and they are all in the region.
 #[inline(always)]
 fn within(region: &Region, index: u16, offset: u64, bytes: u64) -> Option<Piece> {
-    let size = u64::from(region.last) + 1;
-    (bytes != 0 && offset < size && bytes <= size - offset).then(|| Piece {
+    // No bytes are more than all.
+    let (last, more) = (u64::from(region.last), bytes.wrapping_sub(1));
+    (offset <= last && more <= last - offset).then(|| Piece {
         region: index,
-        whole: bytes == size,
+        whole: more == last,
         lo: offset as u32,
-        last: (offset + bytes - 1) as u32,
+        last: (offset + more) as u32,
     })
 }
 

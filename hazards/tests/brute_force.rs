@@ -13,8 +13,8 @@ const MIXES: [Mix; 4] = [Mix::Handles, Mix::Views, Mix::Raw, Mix::All];
 /// Random kernels through a window, retired in a random order, until `pairs` were compared.
 fn compare(rng: &mut Rng, config: &Config, mix: Mix, pairs: u64) -> u64 {
     let mut checked = Checked::new(config);
-    // 4 GiB is no multiple of the last one, and its largest buffers have several regions.
-    let scale = [1, 1, 256, (1 << 28) + 12345][rng.below(4)];
+    // 2 GiB is no multiple of the last one, and its largest buffers have several regions.
+    let scale = [1, 1, 256, (1 << 27) + 12345][rng.below(4)];
     let largest = [4, 24, 100][rng.below(3)];
     let gaps = rng.one_in(4);
     let mut layout = Layout::random(rng, &mut checked.engine, largest, gaps, scale);

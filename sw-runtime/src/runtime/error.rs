@@ -83,7 +83,7 @@ pub enum Error {
     },
     /// More buffers than the hazard engine has room for. One that was released counts until its last user has ended.
     #[error(
-        "no room for one more buffer: there are at most {most}, where one of more than 4 GiB counts once for each 4 GiB or part of it; release buffers and synchronise, or make one of many and use views"
+        "no room for one more buffer: there are at most {most}, where one of more than 2 GiB counts once for each 2 GiB or part of it; release buffers and synchronise, or make one of many and use views"
     )]
     TooManyBuffers {
         /// How many there may be.
