@@ -225,12 +225,21 @@ impl Reduced {
     /// The edges to those of a list that the piece overlaps; with `cover`, it takes the place of those that it covers.
     #[inline]
     fn meet(&mut self, upstream: &mut Vec<Slot>, slot: u16, piece: Piece, list: usize, cover: bool) {
-        let mut entry = self.regions[usize::from(piece.region)].first[list];
+        let region = &mut self.regions[usize::from(piece.region)];
+        let mut entry = region.first[list];
+        // Of a whole region it covers all, and leaves none that would have to be linked around.
+        let all = cover && piece.whole;
+        if all {
+            (region.first[list], region.count[list]) = (NONE, 0);
+        }
         while entry != NONE {
             let (row, j) = (&mut self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
             let (next, owner) = (row.next[j], row.owner);
             let (lo, last) = (row.lo[j], row.last[j]);
-            if lo <= piece.last && last >= piece.lo {
+            if all {
+                row.previous[j] = COVERED;
+                self.wait(upstream, slot, owner);
+            } else if lo <= piece.last && last >= piece.lo {
                 if cover && piece.lo <= lo && last <= piece.last {
                     self.unlink(entry, list);
                     self.rows[usize::from(entry >> 3)].previous[j] = COVERED;
