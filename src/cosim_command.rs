@@ -101,6 +101,10 @@ pub struct CosimArgs {
     /// Let the threads of `streams-ace` poll events instead of synchronising with their stream
     #[arg(long)]
     poll_events: bool,
+    /// Kernels per graph of `graph-cached`, whose graphs then follow each other in a stream; by default there is one graph for all kernels up
+    /// to a synchronisation
+    #[arg(long, value_name = "N")]
+    graph_window: Option<usize>,
     /// Let the hosts of streams-ace, graph and window find hazards as ACE's Algorithm 1 is printed: where that lets a kernel start too
     /// early, the run ends with status 1 (serial, queue and ideal do not use it)
     #[arg(long)]
@@ -273,6 +277,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.software_slots = args.software_slots.unwrap_or(args.slots);
     simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;
+    simulation.graph_window = args.graph_window;
     simulation.step = args.step;
     simulation.record = args.timeline.is_some();
     if args.strict_algorithm1 {
@@ -282,6 +287,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         ("software-slots", args.software_slots.is_some(), Policy::StreamsAce),
         ("streams", args.streams.is_some(), Policy::StreamsAce),
         ("poll-events", args.poll_events, Policy::StreamsAce),
+        ("graph-window", args.graph_window.is_some(), Policy::GraphCached),
         ("fifo", args.fifo.is_some(), Policy::Window),
         ("driver-launch", args.driver_launch, Policy::Window),
         ("arbiter", !args.arbiter.is_empty(), Policy::Window),

@@ -467,7 +467,7 @@ impl All<'_> {
             file.keep().map_err(|e| named(path, e))?;
         }
         if let Some(params) = self.model {
-            report.predict(self.profile, stream, args.streams as usize, params);
+            report.predict(self.profile, stream, args.streams as usize, args.graph_window, params);
         }
         report.finish();
         Ok(report)

@@ -224,7 +224,14 @@ impl Run {
     }
 
     /// Asks the device model for the policies that it has.
-    pub fn predict(&mut self, profile: &Profile, stream: &Stream, streams: usize, params: SchedulerParams) {
+    pub fn predict(
+        &mut self,
+        profile: &Profile,
+        stream: &Stream,
+        streams: usize,
+        graph_window: usize,
+        params: SchedulerParams,
+    ) {
         for measured in &mut self.policies {
             let policy = match measured.policy {
                 Policy::Serial => ModelPolicy::Serial,
@@ -236,12 +243,14 @@ impl Run {
                     measured.predicted_us = (expected > 0).then_some(expected as f64 / 1e3);
                     continue;
                 }
-                // The model has no graphs by windows, and a scheduler in the GPU.
-                Policy::GraphCached | Policy::Window => continue,
+                Policy::GraphCached => ModelPolicy::GraphCached,
+                // The model has the scheduler in the GPU, not beside it.
+                Policy::Window => continue,
             };
             let mut simulation = CoSimulation::new(profile.clone(), params);
             simulation.policies = vec![policy];
             simulation.streams = streams;
+            simulation.graph_window = Some(graph_window);
             let result = simulation.run(stream, |_| unreachable!("no policy here has a front end"));
             measured.predicted_us =
                 result.ok().and_then(|outcome| outcome.report.policies.first().map(|p| p.micros));

@@ -67,6 +67,8 @@ pub struct CoSimulation {
     pub streams: usize,
     /// `streams-ace`: threads poll events instead of synchronising with their stream.
     pub poll_events: bool,
+    /// `graph-cached`: kernels per graph, where it is not one graph for all that there is up to a synchronisation; at least 1.
+    pub graph_window: Option<usize>,
     /// How hosts find hazards. The order checker is exact whatever this says.
     pub rule: HazardRule,
     /// Visit every cycle; otherwise time jumps, with the same results.
@@ -91,6 +93,7 @@ impl CoSimulation {
             software_slots: scheduler.window().slots(),
             streams: 8,
             poll_events: false,
+            graph_window: None,
             rule: HazardRule::Exact,
             step: false,
             record: false,
@@ -178,6 +181,7 @@ impl CoSimulation {
                 software_slots: self.software_slots,
                 streams: self.streams,
                 poll_events: self.poll_events,
+                graph_window: self.graph_window,
                 policies,
             },
             recordings,
@@ -216,12 +220,19 @@ impl CoSimulation {
             }
             Policy::Graph | Policy::GraphCached => {
                 let upstream = stream.upstream_by(self.rule)?;
-                let costs = if policy == Policy::Graph { GraphCosts::cuda } else { GraphCosts::cached };
-                Box::new(GraphHost::new(costs(&self.profile), &upstream))
+                let (costs, window) = match policy {
+                    Policy::Graph => (GraphCosts::cuda(&self.profile), None),
+                    _ => (GraphCosts::cached(&self.profile), self.graph_window),
+                };
+                if window == Some(0) {
+                    let remedy = "choose 1 or more";
+                    return Err(SimError::Option { option: "graph-window", got: 0, remedy });
+                }
+                Box::new(GraphHost::new(costs, &upstream, stream.sections(), window))
             }
             Policy::Ideal => {
                 let upstream = stream.upstream_by(HazardRule::Exact)?;
-                Box::new(GraphHost::new(GraphCosts::FREE, &upstream))
+                Box::new(GraphHost::new(GraphCosts::FREE, &upstream, stream.sections(), None))
             }
             Policy::Window => return Ok(None),
         }))
@@ -475,6 +486,8 @@ pub struct RunReport {
     pub streams: usize,
     /// Whether their threads poll events.
     pub poll_events: bool,
+    /// Kernels per graph of `graph-cached`, where it is not one graph up to a synchronisation.
+    pub graph_window: Option<usize>,
     /// One entry per policy.
     pub policies: Vec<PolicyReport>,
 }
@@ -485,7 +498,7 @@ impl RunReport {
         let s = &self.scheduler;
         let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}{}, dispatcher {}; streams: {} slots, {} streams{}\n",
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}{}, dispatcher {}; streams: {} slots, {} streams{}{}\n",
             self.trace,
             self.kernels,
             self.ctas,
@@ -510,6 +523,7 @@ impl RunReport {
             self.software_slots,
             self.streams,
             if self.poll_events { ", events polled" } else { "" },
+            self.graph_window.map_or_else(String::new, |n| format!("; graph-cached: {n} kernels per graph")),
         );
         if !self.partitions.is_empty() {
             let ranges = self.partitions.iter().enumerate().map(|(p, range)| format!("{p}: SMs {range}"));

@@ -108,6 +108,40 @@ fn the_window_takes_notice_of_a_kernels_end_when_the_hardware_can() {
 }
 
 #[test]
+fn graphs_of_a_window_follow_each_other_in_a_stream_and_are_launched_ahead() {
+    let mut cosim = cosim(scheduler(WindowKind::Matrix, 8));
+    let host = &mut cosim.profile.host;
+    // 1725 MHz: 1035, 69, 138 and 345 cycles.
+    (host.graph_launch_ns, host.graph_edge_ns, host.stream_gap_ns, host.synchronise_ns) = (600, 40, 80, 200);
+    // 1 waits for 0, 4 for 1; the other three for none. Each takes 1725 cycles.
+    let chain = [(vec![], 0), (vec![0], 1), (vec![], 2), (vec![], 3), (vec![1], 4)];
+    let kernels = chain
+        .map(|(reads, write)| Kernel { dur_ns: Some(1000), ..kernel("k", 1, &reads, &[write]) })
+        .to_vec();
+    let stream = Stream::from_sections("two", vec![kernels.clone(), kernels]).expect("short");
+    let times = |graph_window| {
+        let cosim = CoSimulation { graph_window, ..cosim.clone() };
+        let outcome = run(&cosim, &stream);
+        let (report, recording) = of(&outcome, Policy::GraphCached);
+        let starts: Vec<u64> = recording.dispatched.iter().map(|c| c.expect("ran")).collect();
+        (starts, recording.completed[..5].iter().map(|c| c.expect("ran")).collect::<Vec<_>>(), report.cycles)
+    };
+    // One graph for a section: only edges. The dispatcher takes a kernel per cycle.
+    let (starts, ends, cycles) = times(None);
+    assert_eq!(starts[..5], [1035, ends[0] + 69, 1036, 1037, ends[1] + 69]);
+    assert_eq!(starts[5], ends[4] + 345 + 1035);
+    // Two at a time: the host is ahead, the next graph starts behind all of the one before, also what waits for none of it.
+    let (starts, ends, longer) = times(Some(2));
+    assert_eq!(starts[..5], [1035, ends[0] + 69, ends[1] + 138, ends[1] + 139, ends[3] + 138]);
+    assert_eq!(starts[5], ends[4] + 345 + 1035);
+    assert!(longer > cycles);
+    // Graphs that end before the host has launched the next one wait for it.
+    let (starts, ends, _) = times(Some(1));
+    assert_eq!(starts[1], (2 * 1035).max(ends[0] + 138));
+    assert_eq!(times(Some(5)).0, times(None).0);
+}
+
+#[test]
 fn no_policy_moves_more_bytes_than_the_memory_can() {
     let mut cosim = cosim(scheduler(WindowKind::Matrix, 32));
     cosim.profile.host = HostLatencies::FREE;
@@ -211,6 +245,7 @@ fn options_that_cannot_be_are_errors() {
     };
     assert!(error(&CoSimulation { fifo_depth: 0, ..base.clone() }).contains("FIFO"));
     assert!(error(&CoSimulation { streams: 0, ..base.clone() }).contains("streams = 0"));
+    assert!(error(&CoSimulation { graph_window: Some(0), ..base.clone() }).contains("graph-window = 0"));
     assert!(error(&CoSimulation { software_slots: 0, ..base.clone() }).contains("software-slots = 0"));
     let arbiters = vec![ArbiterKind::Typed { active: 3 }];
     assert!(error(&CoSimulation { arbiters, ..base.clone() }).contains("active = 3"));
@@ -634,9 +669,17 @@ proptest! {
         fifo_depth in 1..20usize,
         streams in 1..5usize,
         poll_events: bool,
+        graph_window in prop::option::of(1..30usize),
     ) {
-        let cosim =
-            CoSimulation { arbiters, partitions, fifo_depth, streams, poll_events, ..cosim(scheduler) };
+        let cosim = CoSimulation {
+            arbiters,
+            partitions,
+            fifo_depth,
+            streams,
+            poll_events,
+            graph_window,
+            ..cosim(scheduler)
+        };
         let outcome = run(&cosim, &stream);
         let ctas: u64 = stream.kernels().iter().map(Kernel::ctas).sum();
         for r in &outcome.recordings {

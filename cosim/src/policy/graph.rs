@@ -4,6 +4,7 @@ use super::machine::{Machine, Pending};
 use super::{Host, SimError};
 use crate::device::Completion;
 use crate::profile::Profile;
+use std::ops::Range;
 
 /// What a graph costs, in cycles.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,8 @@ pub(crate) struct GraphCosts {
     node: u64,
     launch: u64,
     edge: u64,
+    /// From the end of a graph to the start of the next in its stream.
+    gap: u64,
     synchronise: u64,
 }
 
@@ -21,6 +24,7 @@ impl GraphCosts {
             node: profile.cycles(profile.host.graph_node_ns),
             launch: profile.cycles(profile.host.graph_launch_ns),
             edge: profile.cycles(profile.host.graph_edge_ns),
+            gap: profile.cycles(profile.host.stream_gap_ns),
             synchronise: profile.cycles(profile.host.synchronise_ns),
         }
     }
@@ -31,16 +35,21 @@ impl GraphCosts {
     }
 
     /// Nothing costs anything.
-    pub const FREE: Self = Self { node: 0, launch: 0, edge: 0, synchronise: 0 };
+    pub const FREE: Self = Self { node: 0, launch: 0, edge: 0, gap: 0, synchronise: 0 };
 }
 
 pub(crate) struct GraphHost {
     costs: GraphCosts,
-    /// For each kernel: unfinished upstream, and the kernels that wait for it.
+    /// For each kernel: unfinished upstream in its graph, and the kernels of the graph that wait for it.
     waits_for: Vec<usize>,
     downstream: Vec<Vec<u32>>,
+    /// The graphs of each section with kernels, in the order in which they run.
+    sections: Vec<Vec<Range<usize>>>,
     section: usize,
-    /// Unfinished kernels of the section.
+    graph: usize,
+    /// When the host has launched the graphs so far.
+    launched: u64,
+    /// Unfinished kernels of the graph.
     left: usize,
     started: bool,
     pending: Pending,
@@ -48,19 +57,39 @@ pub(crate) struct GraphHost {
 }
 
 impl GraphHost {
-    /// `upstream` is what the host believes.
-    pub fn new(costs: GraphCosts, upstream: &[Vec<u32>]) -> Self {
+    /// `upstream` is what the host believes. A section is one graph, or with a `window`, which is not 0, one per so many kernels: one
+    /// after another in a stream, launched ahead.
+    pub fn new(
+        costs: GraphCosts,
+        upstream: &[Vec<u32>],
+        sections: &[Range<usize>],
+        window: Option<usize>,
+    ) -> Self {
+        let graphs = |section: &Range<usize>| -> Vec<Range<usize>> {
+            let step = window.unwrap_or(usize::MAX).max(1);
+            let starts = section.clone().step_by(step);
+            starts.map(|first| first..first.saturating_add(step).min(section.end)).collect()
+        };
+        let sections: Vec<_> = sections.iter().filter(|s| !s.is_empty()).map(graphs).collect();
+        let mut waits_for = vec![0; upstream.len()];
         let mut downstream = vec![Vec::new(); upstream.len()];
-        for (k, up) in upstream.iter().enumerate() {
-            for u in up {
-                downstream[*u as usize].push(k as u32);
+        for graph in sections.iter().flatten() {
+            for k in graph.clone() {
+                // What is before the graph has ended when the graph begins.
+                for u in upstream[k].iter().filter(|u| graph.contains(&(**u as usize))) {
+                    downstream[*u as usize].push(k as u32);
+                    waits_for[k] += 1;
+                }
             }
         }
         Self {
             costs,
-            waits_for: upstream.iter().map(Vec::len).collect(),
+            waits_for,
             downstream,
+            sections,
             section: 0,
+            graph: 0,
+            launched: 0,
             left: 0,
             started: false,
             pending: Pending::default(),
@@ -68,16 +97,24 @@ impl GraphHost {
         }
     }
 
-    fn begin(&mut self, now: u64, machine: &Machine<'_>) {
-        match machine.stream.sections().get(self.section) {
-            None => self.finished = Some(now),
-            Some(section) => {
-                self.left = section.len();
-                let available = now + self.costs.node * section.len() as u64 + self.costs.launch;
-                for k in section.clone().filter(|k| self.waits_for[*k] == 0) {
-                    self.pending.push(available, k);
-                }
-            }
+    /// The host goes on with the next section.
+    fn begin_section(&mut self, now: u64) {
+        if self.section == self.sections.len() {
+            self.finished = Some(now);
+        } else {
+            (self.graph, self.launched) = (0, now);
+            self.begin_graph(now);
+        }
+    }
+
+    /// The next graph of the section starts, at `now` at the earliest.
+    fn begin_graph(&mut self, now: u64) {
+        let graph = self.sections[self.section][self.graph].clone();
+        self.left = graph.len();
+        self.launched += self.costs.node * graph.len() as u64 + self.costs.launch;
+        let available = self.launched.max(now);
+        for k in graph.filter(|k| self.waits_for[*k] == 0) {
+            self.pending.push(available, k);
         }
     }
 }
@@ -87,7 +124,7 @@ impl Host for GraphHost {
         let now = machine.now();
         if !self.started {
             self.started = true;
-            self.begin(now, machine);
+            self.begin_section(now);
         }
         for completion in done {
             for k in std::mem::take(&mut self.downstream[completion.kernel]) {
@@ -98,8 +135,13 @@ impl Host for GraphHost {
             }
             self.left -= 1;
             if self.left == 0 {
-                self.section += 1;
-                self.begin(now + self.costs.synchronise, machine);
+                self.graph += 1;
+                if self.graph < self.sections[self.section].len() {
+                    self.begin_graph(now + self.costs.gap);
+                } else {
+                    self.section += 1;
+                    self.begin_section(now + self.costs.synchronise);
+                }
             }
         }
         self.pending.feed(machine)
@@ -115,8 +157,9 @@ impl Host for GraphHost {
 
     fn state(&self) -> String {
         format!(
-            "section {}: {} kernels unfinished, {} of them ready",
+            "section {}, graph {}: {} kernels unfinished, {} of them ready",
             self.section,
+            self.graph,
             self.left,
             self.pending.len()
         )
