@@ -91,6 +91,7 @@ typedef struct windlass_options {
     uint32_t serial;  /* not 0: one kernel after another, in program order */
     uint32_t check;   /* not 0: as serial, and what kernels write is compared with what they declare: windlass_next_finding() */
     uint32_t record;  /* not 0: what is launched, and when it runs, is kept: windlass_write_recording() */
+    uint32_t rename;  /* MiB beyond the buffers' own for values that overwrite a whole buffer which is in use, so that they need not wait; none */
 } windlass_options;
 
 /* NULL for `options` takes all defaults. */

@@ -93,6 +93,7 @@ pub struct WindlassOptions {
     serial: u32,
     check: u32,
     record: u32,
+    rename: u32,
 }
 
 /// `windlass_body`.
@@ -254,6 +255,7 @@ pub unsafe extern "C" fn windlass_create(
         if options.serial != 0 {
             builder = builder.policy(Policy::Serial);
         }
+        let builder = builder.rename(u64::from(options.rename) << 20);
         let runtime = builder.check(options.check != 0).record(options.record != 0).build()?;
         let runtime = Box::new(WindlassRuntime {
             runtime,

@@ -131,6 +131,35 @@ static void failures(void) {
     windlass_destroy(rt);
 }
 
+/* Each frame overwrites a buffer that the one before may still read. */
+static void renaming(void) {
+    windlass_runtime *rt;
+    windlass_options options = {.size = sizeof(windlass_options), .rename = 1};
+    windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE, WINDLASS_VALUE};
+    windlass_kernel kernel;
+    windlass_buffer a, b[8];
+    unsigned char bad = 255, bytes[1000];
+    uint32_t one[3] = {1, 1, 1};
+
+    OK(windlass_create(&options, &rt));
+    OK(windlass_register(rt, "copy", modes, 3, copy, &bad, &kernel));
+    OK(windlass_allocate(rt, sizeof bytes, &a));
+    for (int n = 0; n < 8; n++) {
+        OK(windlass_allocate(rt, sizeof bytes, &b[n]));
+        memset(bytes, n, sizeof bytes);
+        OK(windlass_write(rt, a, 0, bytes, sizeof bytes));
+        windlass_arg args[] = {
+            {.buffer = a, .bytes = sizeof bytes}, {.buffer = b[n], .bytes = sizeof bytes}, {.value = sizeof bytes}};
+        OK(windlass_launch(rt, kernel, one, one, args, 3, 0, NULL));
+    }
+    for (int n = 0; n < 8; n++) {
+        OK(windlass_read(rt, b[n], 0, bytes, sizeof bytes));
+        TRUE(bytes[0] == n && bytes[sizeof bytes - 1] == n);
+    }
+    OK(windlass_synchronize(rt));
+    windlass_destroy(rt);
+}
+
 /* Recorded, waited for one by one, and with callbacks. */
 static void tickets(const char *folder) {
     windlass_runtime *rt;
@@ -200,6 +229,7 @@ int main(int argc, char **argv) {
     FAILS(WINDLASS_INVALID, "a window of 2 kernels; choose 4 to 4096", windlass_create(&small, &rt));
     TRUE(rt == NULL);
     sizes();
+    renaming();
     windlass_destroy(NULL);
     OK(windlass_create(NULL, &rt));
     FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_synchronize(NULL));

@@ -53,6 +53,7 @@ struct Options {
     serial: u32,
     check: u32,
     record: u32,
+    rename: u32,
 }
 
 type Body = extern "C" fn(*const Cta, *mut c_void) -> c_int;
@@ -307,6 +308,7 @@ impl State {
                         serial: u32::from(serial % 2),
                         check: u32::from(check % 2),
                         record: u32::from(record % 2),
+                        rename: u32::from(record / 2 % 3),
                     });
                     let options = options.as_ref().map_or(std::ptr::null(), |options| &raw const *options);
                     let mut runtime = null_mut();

@@ -143,15 +143,24 @@ impl Engine {
         Ok(buffer)
     }
 
+    /// Whether a kernel in flight has an access to a buffer: whether it could not be released now.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBuffer`].
+    pub fn is_used(&self, buffer: Buffer) -> Result<bool, Error> {
+        let regions = self.common.memory.regions_of(buffer)?;
+        Ok(regions.iter().any(|region| self.window.is_used(*region)))
+    }
+
     /// Forgets a buffer. Its handle is not valid afterwards, and its addresses are of no known allocation.
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::UnknownBuffer`].
     pub fn release(&mut self, buffer: Buffer) -> Result<(), Error> {
-        let regions = self.common.memory.regions_of(buffer)?;
-        if regions.iter().any(|region| self.window.is_used(*region)) {
+        if self.is_used(buffer)? {
             return Err(Error::InUse);
         }
+        let regions = self.common.memory.regions_of(buffer)?;
         regions.iter().for_each(|region| self.window.remove_region(*region));
         self.common.memory.release(buffer)
     }

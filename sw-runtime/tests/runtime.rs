@@ -11,7 +11,7 @@ use windlass_runtime::args;
 use windlass_runtime::runtime::{
     Allocator, Buffer, Cause, Completions, Cpu, CudaSource, Element, ElementKind, Error, Event, EventKind,
     Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy,
-    Registered, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
+    Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 /// What a call gives that must not wait for ever.
@@ -101,20 +101,147 @@ fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, E
 #[test]
 fn memory_is_what_program_order_makes_it() {
     let seed = seed();
+    let (mut versions, mut refused) = ([0; 2], 0);
     for round in 0..60 {
         let seed = seed.wrapping_add(round);
         let mut serial =
             Runtime::builder().policy(Policy::Serial).executor(Cpu::new(1).unwrap()).build().unwrap();
         let expected = program(&mut serial, seed, 120).unwrap();
-        for (window, threads, queue) in [(4, 2, 1), (32, 4, 1024), (1024, 3, 7)] {
+        // With renaming too: none, little, for one or two more versions, and as much as there is.
+        let few = 2 * ELEMENTS as u64 * 4;
+        for (window, threads, queue, rename) in
+            [(4, 2, 1, few), (32, 4, 1024, 0), (32, 4, 1024, u64::MAX), (1024, 3, 7, few), (1024, 3, 7, 0)]
+        {
             let executor = Cpu::new(threads).unwrap();
-            let mut rt = Runtime::builder().window(window).queue(queue).executor(executor).build().unwrap();
+            let builder = Runtime::builder().window(window).queue(queue).rename(rename);
+            let mut rt = builder.executor(executor).build().unwrap();
             let found = program(&mut rt, seed, 120);
             let found =
                 found.unwrap_or_else(|e| panic!("seed {seed}, window {window}: {e}; {:?}", rt.synchronize()));
-            assert_eq!(found, expected, "seed {seed}, window {window}, {threads} threads");
+            assert_eq!(found, expected, "seed {seed}, window {window}, {threads} threads, renaming {rename}");
+            let renamed = rt.renamed();
+            assert!(renamed.peak_bytes <= rename, "{renamed:?}");
+            versions[usize::from(rename > 0)] += renamed.versions;
+            refused += renamed.refused;
         }
     }
+    assert!(versions[0] == 0 && versions[1] > 100 && refused > 0, "{versions:?}, {refused}");
+}
+
+/// Reads `x` into `y` once it is let go.
+fn held_up(go: &Arc<AtomicU32>) -> Kernel {
+    let go = go.clone();
+    Kernel::new("held up").read("x").write("y").body(move |cta| {
+        while go.load(Ordering::Acquire) == 0 {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        let (x, y) = (cta.read::<i32>(0)?, cta.write::<i32>(1)?);
+        (0..x.len()).for_each(|i| y.set(i, x.get(i)));
+        Ok(())
+    })
+}
+
+/// Writes all of its argument.
+fn fill() -> Kernel {
+    Kernel::new("fill").value("with").write("x").body(|cta| {
+        let (with, x) = (cta.value::<i32>(0)?, cta.write::<i32>(1)?);
+        (0..x.len()).for_each(|i| x.set(i, with));
+        Ok(())
+    })
+}
+
+#[test]
+fn what_overwrites_a_buffer_waits_for_no_reader_where_memory_is_renamed() {
+    let go = Arc::new(AtomicU32::new(0));
+    let builder = Runtime::builder().executor(Cpu::new(2).unwrap()).rename(4096);
+    let mut rt = builder.build().unwrap();
+    let (held_up, fill) = (rt.register(held_up(&go)).unwrap(), rt.register(fill()).unwrap());
+    let (x, y, z) =
+        (rt.buffer_from(&[1; 256]).unwrap(), rt.buffer::<i32>(256).unwrap(), rt.buffer::<i32>(256).unwrap());
+    let reader = rt.launch(held_up, 1, 1, args![x, y]).unwrap();
+    // Would wait for the reader for ever: WAR; and the next for the one before: WAW.
+    for value in [2, 3] {
+        let writer = rt.launch(fill, 1, 1, args![value, x]).unwrap();
+        rt.wait(writer).unwrap();
+    }
+    assert_eq!(rt.read(x).unwrap(), [3; 256], "the new value");
+    rt.write(x, &[4; 256]).unwrap();
+    assert_eq!(
+        rt.read(x.slice(7..9)).unwrap(),
+        [4; 2],
+        "what the host overwrites as a whole is renamed, too, or not in use"
+    );
+    go.store(1, Ordering::Release);
+    rt.wait(reader).unwrap();
+    assert_eq!(rt.read(y).unwrap(), [1; 256], "the value that there was when it was launched");
+    // Memory that has no users serves again: as many versions as one likes.
+    for round in 0..100 {
+        go.store(0, Ordering::Release);
+        let reader = rt.launch(held_up, 1, 1, args![x, z]).unwrap();
+        let writer = rt.launch(fill, 1, 1, args![round, x]).unwrap();
+        rt.wait(writer).unwrap();
+        go.store(1, Ordering::Release);
+        rt.wait(reader).unwrap();
+        assert_eq!(rt.read(z).unwrap(), [if round == 0 { 4 } else { round - 1 }; 256]);
+    }
+    // More where a read of the application's has not quite ended when the next launch overwrites what it read.
+    let Renamed { versions, refused, peak_bytes } = rt.renamed();
+    assert!(versions > 100 && refused == 0 && peak_bytes <= 4096, "{:?}", rt.renamed());
+    rt.release(x).unwrap();
+    assert_eq!(rt.read(x), Err(Error::UnknownBuffer));
+    rt.synchronize().unwrap();
+}
+
+#[test]
+fn without_budget_or_where_a_part_is_written_or_read_too_the_hazard_stands() {
+    for (rename, part, reads, refused) in [(1023, 256, false, 1), (4096, 255, false, 0), (4096, 256, true, 0)]
+    {
+        let go = Arc::new(AtomicU32::new(0));
+        let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).rename(rename).build().unwrap();
+        let held_up = rt.register(held_up(&go)).unwrap();
+        let seen = go.clone();
+        let write = Kernel::new("write").read("r").write("x").body(move |cta| {
+            if seen.load(Ordering::Acquire) == 0 {
+                return Err("it did not wait".into());
+            }
+            cta.write::<i32>(1).map(|_| ())?;
+            Ok(())
+        });
+        let write = rt.register(write).unwrap();
+        let (x, y, z) = (
+            rt.buffer_from(&[1; 256]).unwrap(),
+            rt.buffer::<i32>(256).unwrap(),
+            rt.buffer::<i32>(1).unwrap(),
+        );
+        rt.launch(held_up, 1, 1, args![x, y]).unwrap();
+        let r = if reads { x.slice(0..1) } else { z.into() };
+        rt.launch(write, 1, 1, args![r, x.slice(0..part)]).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        go.store(1, Ordering::Release);
+        rt.synchronize().unwrap_or_else(|e| panic!("{rename} bytes, {part} elements, reads {reads}: {e}"));
+        assert_eq!(rt.renamed(), Renamed { versions: 0, refused, peak_bytes: 0 });
+        assert_eq!(rt.read(y).unwrap(), [1; 256]);
+    }
+}
+
+#[test]
+fn a_failure_spoils_the_version_that_it_was_to_write_and_no_other() {
+    let go = Arc::new(AtomicU32::new(0));
+    let builder = Runtime::builder().executor(Cpu::new(2).unwrap()).rename(u64::MAX);
+    let mut rt = builder.build().unwrap();
+    let (held_up, fill) = (rt.register(held_up(&go)).unwrap(), rt.register(fill()).unwrap());
+    let fails = rt.register(Kernel::new("fails").write("x").body(|_| Err("no".into()))).unwrap();
+    let (x, y) = (rt.buffer_from(&[1; 16]).unwrap(), rt.buffer::<i32>(16).unwrap());
+    rt.launch(held_up, 1, 1, args![x, y]).unwrap();
+    let failed = rt.launch(fails, 1, 1, args![x]).unwrap();
+    assert!(rt.wait(failed).is_err());
+    assert!(matches!(rt.read(x), Err(Error::Poisoned(failure)) if failure.ticket == failed));
+    let healed = rt.launch(fill, 1, 1, args![5, x]).unwrap();
+    rt.wait(healed).unwrap();
+    assert_eq!(rt.read(x).unwrap(), [5; 16]);
+    go.store(1, Ordering::Release);
+    assert_eq!(rt.read(y).unwrap(), [1; 16]);
+    assert_eq!(failures(rt.synchronize()).len(), 1);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub struct Task<'a> {
     pub(crate) block: [u32; 3],
     pub(crate) args: &'a [Arg],
     pub(crate) accesses: &'a [Access],
-    pub(crate) buffers: &'a super::scheduler::Buffers,
+    pub(crate) buffers: &'a super::versions::Buffers,
     pub(crate) check: bool,
 }
 

@@ -301,7 +301,7 @@ pub trait Memory: Any + Send + Sync + fmt::Debug {
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), String>;
 }
 
-/// Gives the memory of an executor; called from the launching thread.
+/// Gives the memory of an executor; called from the launching thread, and for renaming from the scheduler's.
 pub trait Allocator: Send + Sync {
     /// So many elements, all zero; at least 1.
     ///

@@ -18,6 +18,7 @@ mod schedule;
 mod scheduler;
 mod signal;
 mod sync;
+mod versions;
 mod view;
 
 pub use check::{Finding, Violation};
@@ -30,6 +31,7 @@ pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch,
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
+pub use versions::Renamed;
 pub use view::{ReadView, ReadWriteView, WriteView};
 
 use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
@@ -48,6 +50,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use versions::Renaming;
 use windlass_hazards::{Config, Engine, MAX_REGIONS, MAX_SEGMENTS, REGION_BYTES};
 
 /// Which launch of a runtime: they are numbered in program order, from 0.
@@ -169,6 +172,7 @@ pub struct Builder {
     queue: usize,
     record: bool,
     check: bool,
+    rename: u64,
     replay: Option<Schedule>,
     executor: Option<Box<dyn Executor>>,
 }
@@ -219,6 +223,17 @@ impl Builder {
         self
     }
 
+    /// Gives values memory of their own, up to so many bytes beyond the buffers' own: what a kernel declares as written, or the application
+    /// writes, is all of a buffer, and kernels in flight still use what was there. It then waits for none of them (WAR, WAW), and those that are launched
+    /// later see the new value. 0, where nothing is said: nothing is renamed. Where the budget is spent, the hazard stands.
+    ///
+    /// A kernel must then write all that it declares as [`Mode::Write`]: what it leaves out does not hold the old value.
+    #[must_use]
+    pub fn rename(mut self, bytes: u64) -> Self {
+        self.rename = bytes;
+        self
+    }
+
     /// Starts and ends kernels in a recorded order. Past its end the policy decides again. An order that the program's hazards do not
     /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation.
     #[must_use]
@@ -259,7 +274,9 @@ impl Builder {
         let shared = Arc::new(Shared::new(recorder));
         let allocator = executor.allocator();
         let serial = self.policy == Policy::Serial || self.check;
-        let plan = Plan { engine, window: self.window, serial, check: self.check, replay: self.replay };
+        let renaming = (self.rename > 0).then(|| Renaming::new(allocator.clone(), self.rename));
+        let (window, check, replay) = (self.window, self.check, self.replay);
+        let plan = Plan { engine, window, serial, check, replay, renaming };
         let (scheduler, completions) = Scheduler::new(plan, executor, consumer, used, shared.clone());
         let thread = std::thread::Builder::new()
             .name("windlass-scheduler".into())
@@ -314,7 +331,6 @@ struct Live {
     address: u64,
     bytes: u64,
     element: ElementKind,
-    memory: Arc<dyn Memory>,
 }
 
 /// Launches kernels. `Send`, so that any thread may own it; not `Sync`, for program order is that of one thread: share it behind a
@@ -351,6 +367,7 @@ impl Runtime {
             queue: 1024,
             record: false,
             check: false,
+            rename: 0,
             replay: None,
             executor: None,
         }
@@ -409,10 +426,10 @@ impl Runtime {
             (self.buffers.len() - 1) as u32
         });
         let id = BufferId { index, unique: unique() };
-        self.submit(Submission::Declare { buffer: id, address, bytes, memory: memory.clone() })?;
+        self.submit(Submission::Declare { buffer: id, address, bytes, element, memory })?;
         // A gap between neighbours, so that no range of one buffer ends where another begins.
         self.next_address = end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
-        self.buffers[index as usize] = Some(Live { unique: id.unique, address, bytes, element, memory });
+        self.buffers[index as usize] = Some(Live { unique: id.unique, address, bytes, element });
         self.record(|| ktrace::Event::Alloc(Segment { addr: address, bytes }));
         Ok(id)
     }
@@ -598,7 +615,6 @@ impl Runtime {
         mode: Mode,
         copy: impl FnOnce(&dyn Memory) -> Result<(), String>,
     ) -> Result<(), Error> {
-        let memory = self.live(part.buffer)?.memory.clone();
         let (grant, granted) = sync_channel(1);
         self.submit(Submission::Host { access: Access { part, mode }, grant })?;
         self.shared.host_waits.store(true, Ordering::Release);
@@ -614,7 +630,9 @@ impl Runtime {
         let Grant { token, result } = granted.map_err(|_| Error::SchedulerGone)?;
         let result = match result {
             // A token that were lost would keep the window, and with it the runtime's end, waiting for ever.
-            Ok(()) => caught(|| copy(&*memory)).map_err(|reason| Error::Device { bytes: part.bytes, reason }),
+            Ok(memory) => {
+                caught(|| copy(&*memory)).map_err(|reason| Error::Device { bytes: part.bytes, reason })
+            }
             Err(failure) => Err(Error::Poisoned(failure)),
         };
         if let Some(token) = token {
@@ -694,6 +712,11 @@ impl Runtime {
     /// The first 10 000 are kept until they are asked for. Empty unless the runtime was built with [`Builder::check`].
     pub fn findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.shared.news().findings)
+    }
+
+    /// What [`Builder::rename`] did so far.
+    pub fn renamed(&self) -> Renamed {
+        self.shared.news().renamed
     }
 
     /// What a kernel does with each of its arguments; `None` for a number.

@@ -6,11 +6,12 @@ use super::cpu::message as panic_message;
 use super::error::{Cause, Failure, Failures};
 use super::executor::{Completed, Completions, Executor, Started, Task, Token};
 use super::kernel::{Access, Kernel, Mode};
-use super::memory::{Arg, BufferId, Bytes, Memory};
+use super::memory::{Arg, ArgKind, BufferId, Bytes, ElementKind, Memory};
 use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
 use super::signal::{PATIENCE, Signal, pause};
+use super::versions::{Buffers, Declared, Renamed, Renaming};
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -19,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use windlass_hazards::{Access as Range, Buffer as Handle, Engine, REGION_BYTES, Slot};
+use windlass_hazards::{Access as Range, Engine, REGION_BYTES, Slot};
 
 /// Launches that are not worth their cache lines: where a scheduler that has just taken some finds fewer, it lets them gather, for else
 /// each launch's lines would go to and fro between the two processors.
@@ -46,6 +47,18 @@ impl Launched {
     fn each_access(&self, kernel: &Kernel, f: impl FnMut(Access)) {
         kernel.each_access(&self.args, self.accesses.as_deref(), f);
     }
+
+    /// All that names a buffer.
+    fn each_buffer(&mut self, mut f: impl FnMut(&mut BufferId)) {
+        for arg in &mut self.args {
+            if let ArgKind::Buffer(part) = &mut arg.0 {
+                f(&mut part.buffer);
+            }
+        }
+        for access in self.accesses.iter_mut().flatten() {
+            f(&mut access.part.buffer);
+        }
+    }
 }
 
 /// What the application's thread asks for, in program order.
@@ -56,6 +69,7 @@ pub(crate) enum Submission {
         buffer: BufferId,
         address: u64,
         bytes: u64,
+        element: ElementKind,
         memory: Arc<dyn Memory>,
     },
     /// The memory goes when all that use it have retired.
@@ -73,8 +87,8 @@ pub(crate) enum Submission {
 pub(crate) struct Grant {
     /// To be completed; `None` where there is nothing to complete.
     pub(crate) token: Option<Token>,
-    /// What is wrong with the bytes.
-    pub(crate) result: Result<(), Box<Failure>>,
+    /// Where the bytes are, or what is wrong with them.
+    pub(crate) result: Result<Arc<dyn Memory>, Box<Failure>>,
 }
 
 /// On cache lines of its own, for the same reason as [`Signal`].
@@ -110,6 +124,7 @@ pub(crate) struct News {
     pub(crate) free: Vec<u32>,
     /// What the buffers that are not gone take of the hazard engine.
     pub(crate) regions: u64,
+    pub(crate) renamed: Renamed,
     pub(crate) recorder: Option<Recorder>,
 }
 
@@ -141,42 +156,6 @@ impl Drop for Farewell {
     }
 }
 
-#[derive(Debug)]
-struct Declared {
-    /// Another buffer may have had the index before, and a kernel that did not declare its access to that one may still name it.
-    unique: u32,
-    /// Or why the hazard engine does not know it.
-    handle: Result<Handle, windlass_hazards::Error>,
-    bytes: u64,
-    memory: Arc<dyn Memory>,
-}
-
-/// The buffers, by index.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers(Vec<Option<Declared>>);
-
-impl Buffers {
-    fn get(&self, id: BufferId) -> Option<&Declared> {
-        self.0.get(id.index as usize)?.as_ref().filter(|declared| declared.unique == id.unique)
-    }
-
-    pub(crate) fn memory(&self, id: BufferId) -> Option<&Arc<dyn Memory>> {
-        self.get(id).map(|declared| &declared.memory)
-    }
-
-    /// As the hazard engine takes it.
-    #[inline]
-    fn range(&self, part: &Bytes) -> Result<Range, windlass_hazards::Error> {
-        let unknown = windlass_hazards::Error::UnknownBuffer { buffer: u64::from(part.buffer.index) };
-        let declared = self.get(part.buffer).ok_or(unknown)?;
-        Ok(if part.offset == 0 && part.bytes == declared.bytes {
-            Range::whole(declared.handle?)
-        } else {
-            Range::view(declared.handle?, part.offset, part.bytes)
-        })
-    }
-}
-
 /// The accesses of what is about to be inserted.
 #[derive(Default)]
 struct Ranges {
@@ -193,7 +172,8 @@ impl Ranges {
     }
 
     #[inline]
-    fn add(&mut self, buffers: &Buffers, access: &Access) {
+    fn add(&mut self, buffers: &Buffers, mut access: Access) {
+        buffers.resolve(&mut access.part.buffer);
         match buffers.range(&access.part) {
             Ok(range) => {
                 if access.mode.reads() {
@@ -220,9 +200,19 @@ impl Ranges {
 
 /// What a slot of the window holds.
 enum Work {
-    Kernel { ticket: Ticket, launched: Launched },
-    Release(Bytes),
-    Host { access: Access, grant: SyncSender<Grant> },
+    Kernel {
+        ticket: Ticket,
+        launched: Launched,
+    },
+    /// A buffer as it is now, and its handle.
+    Release {
+        whole: Bytes,
+        given: BufferId,
+    },
+    Host {
+        access: Access,
+        grant: SyncSender<Grant>,
+    },
 }
 
 /// Whether a launch overwrites bytes of buffers that have spoiled ones.
@@ -234,6 +224,29 @@ fn heals(poison: &Poison, kernels: &[Arc<Kernel>], launched: &Launched) -> bool 
         });
     }
     heals
+}
+
+/// What a submission overwrites, of buffers that it does not access otherwise.
+fn each_overwritten(submission: &Submission, kernels: &[Arc<Kernel>], mut f: impl FnMut(&Bytes)) {
+    match submission {
+        Submission::Kernel(launched) => {
+            let mut accesses: SmallVec<[Access; 16]> = SmallVec::new();
+            launched.each_access(&kernels[launched.kernel as usize], |access| accesses.push(access));
+            for access in accesses.iter().filter(|access| access.mode == Mode::Write) {
+                let named = accesses.iter().filter(|other| other.part.buffer == access.part.buffer);
+                if named.count() == 1 {
+                    f(&access.part);
+                }
+            }
+        }
+        Submission::Host { access, .. } if access.mode == Mode::Write => f(&access.part),
+        _ => {}
+    }
+}
+
+/// Why the application's thread does not get its bytes.
+fn host_failure(tickets: u64, cause: Cause) -> Failure {
+    Failure { ticket: Ticket(tickets), kernel: "host access".into(), cause }
 }
 
 /// What became of the head of the queue.
@@ -262,6 +275,7 @@ pub(crate) struct Plan {
     pub(crate) serial: bool,
     pub(crate) check: bool,
     pub(crate) replay: Option<Schedule>,
+    pub(crate) renaming: Option<Renaming>,
 }
 
 pub(crate) struct Scheduler {
@@ -326,7 +340,7 @@ impl Scheduler {
             stash: None,
             shared,
             kernels: Vec::new(),
-            buffers: Buffers::default(),
+            buffers: Buffers::new(plan.renaming),
             slots: (0..plan.window).map(|_| None).collect(),
             ready: Ready::new(),
             own: Vec::new(),
@@ -417,16 +431,22 @@ impl Scheduler {
     #[inline]
     fn take_submission(&mut self) -> Taken {
         let Ok(next) = self.submissions.peek() else { return Taken::Nothing };
+        // In a serial schedule nobody uses what is overwritten.
+        if self.buffers.renaming.is_some() && !self.serial && self.engine.len() < self.slots.len() {
+            each_overwritten(next, &self.kernels, |part| {
+                self.buffers.overwrite(part, &mut self.engine, &mut self.poison, &self.shared);
+            });
+        }
         let (ranges, buffers) = (&mut self.ranges, &self.buffers);
         ranges.clear();
         match next {
             Submission::Kernel(launched) => {
                 let kernel = &self.kernels[launched.kernel as usize];
-                launched.each_access(kernel, |access| ranges.add(buffers, &access));
+                launched.each_access(kernel, |access| ranges.add(buffers, access));
             }
             // What is no kernel goes through the window as one.
-            Submission::Host { access, .. } => ranges.add(buffers, access),
-            Submission::Release { whole } => ranges.add(buffers, &Access { part: *whole, mode: Mode::Write }),
+            Submission::Host { access, .. } => ranges.add(buffers, *access),
+            Submission::Release { whole } => ranges.add(buffers, Access { part: *whole, mode: Mode::Write }),
             Submission::Register(_) | Submission::Declare { .. } => {
                 if let Ok(submission) = self.submissions.pop() {
                     self.learn(submission);
@@ -459,12 +479,22 @@ impl Scheduler {
     #[inline]
     fn work(&mut self, submission: Submission) -> Option<Work> {
         match submission {
-            Submission::Kernel(launched) => {
+            Submission::Kernel(mut launched) => {
                 self.tickets += 1;
+                if self.buffers.renaming.is_some() {
+                    launched.each_buffer(|buffer| self.buffers.resolve(buffer));
+                }
                 Some(Work::Kernel { ticket: Ticket(self.tickets - 1), launched })
             }
-            Submission::Host { access, grant } => Some(Work::Host { access, grant }),
-            Submission::Release { whole } => Some(Work::Release(whole)),
+            Submission::Host { mut access, grant } => {
+                self.buffers.resolve(&mut access.part.buffer);
+                Some(Work::Host { access, grant })
+            }
+            Submission::Release { mut whole } => {
+                let given = whole.buffer;
+                self.buffers.resolve(&mut whole.buffer);
+                Some(Work::Release { whole, given })
+            }
             Submission::Register(_) | Submission::Declare { .. } => None,
         }
     }
@@ -473,13 +503,9 @@ impl Scheduler {
     fn learn(&mut self, submission: Submission) {
         match submission {
             Submission::Register(kernel) => self.kernels.push(kernel),
-            Submission::Declare { buffer: BufferId { index, unique }, address, bytes, memory } => {
+            Submission::Declare { buffer: BufferId { index, unique }, address, bytes, element, memory } => {
                 let handle = self.engine.declare_at(address, bytes);
-                let index = index as usize;
-                if self.buffers.0.len() <= index {
-                    self.buffers.0.resize_with(index + 1, || None);
-                }
-                self.buffers.0[index] = Some(Declared { unique, handle, bytes, memory });
+                self.buffers.declare(index, Declared { unique, handle, bytes, element, memory });
             }
             _ => {}
         }
@@ -493,13 +519,12 @@ impl Scheduler {
                 self.conclude(ticket, launched, Err(Cause::Hazards(error)));
             }
             Some(Work::Host { grant, .. }) => {
-                let ticket = Ticket(self.tickets);
-                let failure = Failure { ticket, kernel: "host access".into(), cause: Cause::Hazards(error) };
+                let failure = host_failure(self.tickets, Cause::Hazards(error));
                 // Whether it still listens or not: it has nothing to do.
                 let _ = grant.send(Grant { token: None, result: Err(Box::new(failure)) });
             }
             // The engine never had it.
-            Some(Work::Release(whole)) => self.forget(&whole),
+            Some(Work::Release { whole, given }) => self.forget(&whole, given),
             None => {}
         }
         self.done += 1;
@@ -610,12 +635,19 @@ impl Scheduler {
         let token = |serial| Token { slot: slot.0, serial };
         match &self.slots[slot.index()] {
             None => {}
-            Some(Work::Release(_)) => self.retire(Completed::new(token(Token::HOST), Ok(()))),
+            Some(Work::Release { .. }) => self.retire(Completed::new(token(Token::HOST), Ok(()))),
             Some(Work::Host { access, grant }) => {
                 let token = token(Token::HOST);
                 let result = match self.poison.spoiled(&access.part) {
                     Some(failure) if access.mode.reads() => Err(Box::new(Failure::clone(&failure))),
-                    _ => Ok(()),
+                    _ => match self.buffers.memory(access.part.buffer) {
+                        Some(memory) => Ok(memory.clone()),
+                        // In the engine, and so not released.
+                        None => Err(Box::new(host_failure(
+                            self.tickets,
+                            Cause::Executor("the buffer is gone".into()),
+                        ))),
+                    },
                 };
                 self.granted += 1;
                 if grant.send(Grant { token: Some(token), result }).is_err() {
@@ -721,10 +753,10 @@ impl Scheduler {
         }
         let Some(work) = place.take() else { return };
         match work {
-            Work::Release(whole) => {
+            Work::Release { whole, given } => {
                 self.poison.clear(&whole);
                 self.free(slot);
-                self.forget(&whole);
+                self.forget(&whole, given);
             }
             Work::Host { access, .. } => {
                 self.granted -= 1;
@@ -772,14 +804,13 @@ impl Scheduler {
     }
 
     /// The last user of a buffer has retired. Whoever still holds its memory for a moment keeps it alive.
-    fn forget(&mut self, whole: &Bytes) {
-        let index = whole.buffer.index;
-        if let Some(declared) = self.buffers.0.get_mut(index as usize).and_then(Option::take) {
+    fn forget(&mut self, whole: &Bytes, given: BufferId) {
+        if let Some(declared) = self.buffers.forget(given, whole.buffer) {
             // It cannot be in use: its release was a write of all of it.
             let _ = declared.handle.map(|handle| self.engine.release(handle));
         }
         let mut news = self.shared.news();
-        news.free.push(index);
+        news.free.push(given.index);
         news.regions -= whole.bytes.div_ceil(REGION_BYTES);
     }
 
