@@ -228,6 +228,25 @@ impl Builder {
     /// later see the new value. 0, where nothing is said: nothing is renamed. Where the budget is spent, the hazard stands.
     ///
     /// A kernel must then write all that it declares as [`Mode::Write`]: what it leaves out does not hold the old value.
+    ///
+    /// ```
+    /// # use windlass_runtime::{args, runtime::{Error, Kernel, Runtime}};
+    /// # fn main() -> Result<(), Error> {
+    /// let mut rt = Runtime::builder().rename(1 << 20).build()?;
+    /// let double = rt.register(Kernel::new("double").read("x").write("y").body(|cta| {
+    ///     let (x, y) = (cta.read::<i32>(0)?, cta.write::<i32>(1)?);
+    ///     cta.threads().for_each(|i| y.set(i, 2 * x.get(i)));
+    ///     Ok(())
+    /// }))?;
+    /// let (input, mut outputs) = (rt.buffer::<i32>(64)?, Vec::new());
+    /// for frame in 0..10 {
+    ///     rt.write(input, &[frame; 64])?; // waits for none of the frames before
+    ///     outputs.push(rt.buffer::<i32>(64)?);
+    ///     rt.launch(double, 1, 64, args![input, outputs[outputs.len() - 1]])?;
+    /// }
+    /// assert_eq!(rt.read(outputs[9])?, [18; 64]);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn rename(mut self, bytes: u64) -> Self {
         self.rename = bytes;
