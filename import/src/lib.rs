@@ -3,6 +3,7 @@
 //! Each module reads one producer's files and gives a [`windlass_runtime::ktrace::Trace`], with its doubts in `est` and `notes`.
 
 mod file;
+mod launch;
 pub mod pytorch;
 pub mod xla;
 
