@@ -13,7 +13,7 @@ use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 pub(crate) const SMS: u32 = 46;
 
 /// Bytes of a memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Access {
     pub(crate) memory: usize,
     pub(crate) first: u64,

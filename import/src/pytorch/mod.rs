@@ -19,10 +19,11 @@ mod storage;
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
 
 use crate::launch::{self, Draft, Launched, Rules, SMS, Step};
+use crate::{Counts, count, sorted};
 use et::ExecutionTrace;
 use kineto::{Kind, Launch, Profile};
 use operators::{Accesses, Class, Work, short};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use storage::Memories;
 use windlass_runtime::ktrace::{Event, Gpu, Header, KernelType, Run, Trace};
@@ -88,19 +89,6 @@ pub fn import_text(
         Some((file, text)) => Some((file, Profile::read(file, text)?)),
     };
     build(file, &nodes, profile.as_ref().map(|(file, profile)| (*file, profile)), options)
-}
-
-type Counts = BTreeMap<String, u64>;
-
-fn count(counts: &mut Counts, name: &str) {
-    *counts.entry(name.to_owned()).or_default() += 1;
-}
-
-/// The most frequent first.
-fn sorted(counts: Counts) -> Vec<(String, u64)> {
-    let mut sorted: Vec<_> = counts.into_iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sorted
 }
 
 fn build(
