@@ -5,6 +5,9 @@ use super::shape::{Results, broadcast};
 use super::tensor::{Element, sizes};
 use crate::launch::product;
 
+/// Of a dimension the first element, the step, and how many.
+type Slice = (i64, i64, u64);
+
 impl Operator<'_> {
     pub(super) fn layout(&self) -> Result<Results, Fault> {
         let shape = match self.name {
@@ -153,8 +156,8 @@ impl Operator<'_> {
         Ok(shape)
     }
 
-    /// For each dimension the first element, the step and how many; nothing where it is not known.
-    pub(super) fn slices(&self) -> Result<Option<Vec<(i64, i64, u64)>>, Fault> {
+    /// For each dimension what is taken; nothing where it is not known.
+    pub(super) fn slices(&self) -> Result<Option<Vec<Slice>>, Fault> {
         let shape = self.input(0)?.shape();
         let lists = [("starts", 1), ("ends", 2), ("axes", 3)].map(|(name, at)| self.ints_or_input(name, at));
         let [Listed::Known(starts), Listed::Known(ends), axes] = lists else { return Ok(None) };
@@ -171,7 +174,7 @@ impl Operator<'_> {
         if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
             return mismatch("starts, ends, axes and steps are not as many");
         }
-        let mut all: Vec<(i64, i64, u64)> = shape.iter().map(|d| (0, 1, *d)).collect();
+        let mut all: Vec<Slice> = shape.iter().map(|d| (0, 1, *d)).collect();
         for at in 0..starts.len() {
             let axis = self.axis(axes[at], shape.len())?;
             // Below 2^53.

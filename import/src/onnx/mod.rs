@@ -48,6 +48,8 @@ pub struct Options {
     pub gpu: Option<Gpu>,
     /// Whether freed memory is used again, as by PyTorch's caching allocator; otherwise each tensor has addresses of its own.
     pub reuse: bool,
+    /// Whether an elementwise node writes over an input of the same size that nothing reads later, as ONNX Runtime plans memory.
+    pub in_place: bool,
     /// Whether matrix products in single precision use tensor cores. Convolutions do.
     pub tf32: bool,
     /// Sizes of dimensions that the model names, or of the inputs' that have no name, `INPUT[AXIS]`.
@@ -56,7 +58,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { name: "onnx".to_owned(), gpu: None, reuse: true, tf32: false, dims: BTreeMap::new() }
+        Self {
+            name: "onnx".to_owned(),
+            gpu: None,
+            reuse: true,
+            in_place: false,
+            tf32: false,
+            dims: BTreeMap::new(),
+        }
     }
 }
 
@@ -97,7 +106,8 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
         model: &model,
         opsets: model.opset_import.iter().map(|set| (plain(&set.domain), set.version)).collect(),
         rules: Rules { sms: gpu.sms.unwrap_or(SMS), tf32: options.tf32 },
-        dims: &options.dims,
+        options,
+        last_uses: last_uses(graph),
         declared: graph
             .value_info
             .iter()
@@ -106,6 +116,7 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
             .collect(),
         values: HashMap::new(),
         memories: Vec::new(),
+        last_readers: Vec::new(),
         numbers: 0,
         steps: Vec::new(),
         kernels: 0,
@@ -164,6 +175,7 @@ fn header(
             "opset": opset,
             "dims": options.dims,
             "reuse": options.reuse,
+            "in_place": options.in_place,
             "tf32": options.tf32,
         }),
         kernels: kernels as u64,
@@ -177,6 +189,15 @@ fn header(
 /// ONNX's own operators have two names.
 fn plain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// The last node that reads each value; of results, one past the last node.
+fn last_uses(graph: &GraphProto) -> HashMap<&str, usize> {
+    let nodes = graph.node.iter().enumerate();
+    let mut uses: HashMap<&str, usize> =
+        nodes.flat_map(|(at, node)| node.input.iter().map(move |name| (name.as_str(), at))).collect();
+    uses.extend(graph.output.iter().map(|info| (info.name.as_str(), graph.node.len())));
+    uses
 }
 
 fn whole(file: &str, problem: Problem) -> OnnxError {
@@ -213,7 +234,11 @@ struct Importer<'a> {
     /// Versions of the operators, by domain.
     opsets: HashMap<&'a str, i64>,
     rules: Rules,
-    dims: &'a BTreeMap<String, u64>,
+    options: &'a Options,
+    /// The last node that reads a value; none for results.
+    last_uses: HashMap<&'a str, usize>,
+    /// The same of each memory, by all values in it so far: those that come later are made of one of them.
+    last_readers: Vec<usize>,
     /// What the model says about its values.
     declared: HashMap<&'a str, &'a ValueInfoProto>,
     /// Nothing for what is not known because of an error that was reported.
@@ -254,6 +279,7 @@ impl<'a> Importer<'a> {
             last: born.unwrap_or(0),
             result: false,
         });
+        self.last_readers.push(0);
         self.memories.len() - 1
     }
 
@@ -273,7 +299,7 @@ impl<'a> Importer<'a> {
                     .filter_map(|dim| if let Size::Named(name) = dim { Some(name) } else { None }),
             );
         }
-        for name in self.dims.keys().filter(|name| !names.contains(*name)) {
+        for name in self.options.dims.keys().filter(|name| !names.contains(*name)) {
             let known = names.iter().take(MAX_ERRORS).cloned().collect();
             self.error(None, Some(format!("--dim {name}")), Problem::UnknownDim { known });
         }
@@ -319,7 +345,7 @@ impl<'a> Importer<'a> {
         for (axis, dim) in dims.into_iter().enumerate() {
             match dim {
                 Size::Known(size) => shape.push(size),
-                Size::Named(name) => match self.dims.get(&name) {
+                Size::Named(name) => match self.options.dims.get(&name) {
                     Some(size) => shape.push(*size),
                     None => self.error(None, field(), Problem::NoSize { axis, name }),
                 },
@@ -343,6 +369,11 @@ impl<'a> Importer<'a> {
     fn define(&mut self, node: Option<(usize, &NodeProto)>, name: &'a str, value: Option<Value>) {
         if name.is_empty() {
             return;
+        }
+        if let Some(value) = &value {
+            let last = self.last_uses.get(name).copied().unwrap_or(0);
+            let reader = &mut self.last_readers[value.memory];
+            *reader = last.max(*reader);
         }
         if self.values.insert(name, value).is_some() {
             let field = node.is_none().then(|| format!("input {name}"));
@@ -405,7 +436,7 @@ impl<'a> Importer<'a> {
             opset: self.opset(&node.domain),
         };
         let tensors = self.tensors(&operator)?;
-        let given = || operator.inputs.iter().flatten();
+        let given = || operator.inputs.iter().copied().flatten();
         let constant = match operator.name {
             "Constant" | "Shape" | "Size" => true,
             "CastLike" => operator.given(0).is_some_and(|value| value.constant),
@@ -422,8 +453,12 @@ impl<'a> Importer<'a> {
             }
             let viewed = operator.given(0).filter(|_| position == 0 && operator.is_view(&tensor));
             view |= viewed.is_some();
-            let born = (!constant).then_some(at);
-            let memory = viewed.map(|value| value.memory).unwrap_or_else(|| self.memory(&tensor, born));
+            let overwritten =
+                || given().find(|value| position == 0 && self.may_overwrite(at, &operator, value, &tensor));
+            let memory = match viewed.or_else(overwritten) {
+                Some(value) => value.memory,
+                None => self.memory(&tensor, (!constant).then_some(at)),
+            };
             let numbers = self.kept(numbers);
             results.push(Some(Value { tensor, constant, made: true, numbers, memory }));
         }
@@ -444,6 +479,15 @@ impl<'a> Importer<'a> {
             self.steps.extend(sync.map(|why| (at, Step::Sync(why))));
         }
         Ok(results)
+    }
+
+    /// Whether a node may write its result where this input is: it alone reads that, and for the last time.
+    fn may_overwrite(&self, at: usize, operator: &Operator<'_>, value: &Value, result: &Tensor) -> bool {
+        self.options.in_place
+            && self.memories[value.memory].born.is_some()
+            && operators::is_elementwise(operator.name)
+            && value.tensor == *result
+            && self.last_readers[value.memory] == at
     }
 
     /// Types of a node's results: by its rule, or else as the model says.
@@ -476,7 +520,7 @@ impl<'a> Importer<'a> {
         };
         let size = |dim| match dim {
             Size::Known(size) => Some(size),
-            Size::Named(name) => self.dims.get(&name).copied(),
+            Size::Named(name) => self.options.dims.get(&name).copied(),
         };
         let shape: Option<Vec<u64>> = dims.into_iter().map(size).collect();
         shape.map(|shape| Tensor::new(element, shape)).transpose()

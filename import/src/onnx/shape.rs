@@ -93,7 +93,7 @@ impl Operator<'_> {
         // Others are parameters, and of an old version broadcast into the first.
         let operands = match self.name {
             "Clip" => 1,
-            _ if self.opset < 7 && self.node.domain.is_empty() && self.name != "Sum" => 1,
+            _ if self.opset < 7 && self.node.domain != "com.microsoft" && self.name != "Sum" => 1,
             _ => self.inputs.len(),
         };
         for value in self.inputs[..operands.min(self.inputs.len())].iter().flatten() {
