@@ -120,6 +120,7 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
         numbers: 0,
         steps: Vec::new(),
         kernels: 0,
+        asked: BTreeSet::new(),
         unknown: Counts::new(),
         other_shapes: Counts::new(),
         errors: Vec::new(),
@@ -249,6 +250,8 @@ struct Importer<'a> {
     /// With the node of each.
     steps: Vec<(usize, Step)>,
     kernels: usize,
+    /// Dimensions of inputs that have no size.
+    asked: BTreeSet<String>,
     unknown: Counts,
     other_shapes: Counts,
     errors: Vec<OnnxError>,
@@ -347,7 +350,12 @@ impl<'a> Importer<'a> {
                 Size::Known(size) => shape.push(size),
                 Size::Named(name) => match self.options.dims.get(&name) {
                     Some(size) => shape.push(*size),
-                    None => self.error(None, field(), Problem::NoSize { axis, name }),
+                    // Each name is asked for once.
+                    None => {
+                        if self.asked.insert(name.clone()) {
+                            self.error(None, field(), Problem::NoSize { axis, name });
+                        }
+                    }
                 },
             }
         }
@@ -505,13 +513,29 @@ impl<'a> Importer<'a> {
                 (None, Some(declared)) => tensors.push(declared),
                 // Nobody asks.
                 (None, None) if name.is_empty() => tensors.push(Tensor::new(Element::BOOL, Vec::new())?),
-                (None, None) => return Err(Problem::UnknownShape(name.clone()).into()),
+                (None, None) => return Err(self.unknown_shape(name)),
             }
         }
         if other {
             count(&mut self.other_shapes, &error::operator(operator.node));
         }
         Ok(tensors)
+    }
+
+    /// What is to be done about it: the model may have a name for the size.
+    fn unknown_shape(&self, output: &str) -> Fault {
+        let dims = self.declared.get(output).and_then(|info| dimensions(info)).map(|(_, dims)| dims);
+        for (axis, dim) in dims.into_iter().flatten().enumerate() {
+            if let Size::Named(name) = dim
+                && !self.options.dims.contains_key(&name)
+            {
+                return Fault {
+                    field: Some(format!("output {output}")),
+                    problem: Problem::NoSize { axis, name },
+                };
+            }
+        }
+        Problem::UnknownShape(output.to_owned()).into()
     }
 
     fn declared_tensor(&self, name: &str) -> Result<Option<Tensor>, Problem> {
