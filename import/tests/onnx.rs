@@ -643,6 +643,40 @@ fn what_is_constant_is_computed_before_and_what_is_random_is_not() {
     assert_eq!(kernels(&imported(&model(&[], &weights, nodes))).len(), 2);
 }
 
+/// As PyTorch exports `squeeze`: whether a dimension is 1 is asked as the model runs, but known before.
+#[test]
+fn a_branch_is_taken_where_its_condition_is_known() {
+    let branch = |name: &str, nodes: Vec<NodeProto>| {
+        let output =
+            vec![ValueInfoProto { name: nodes.last().expect("one").output[0].clone(), r#type: None }];
+        let g = Some(Box::new(GraphProto { node: nodes, output, ..Default::default() }));
+        AttributeProto { name: name.to_owned(), g, ..Default::default() }
+    };
+    let import = |condition: &str, width: &str| {
+        let squeeze = vec![node("in = Squeeze x one", &[]), node("twice = Add in in", &[])];
+        let branches =
+            [branch("then_branch", squeeze), branch("else_branch", vec![node("in = Identity x", &[])])];
+        let nodes = vec![
+            node("s = Shape x", &[int("start", 1), int("end", 2)]),
+            node("is = Equal s one", &[]),
+            node(&format!("a = If {condition}"), &branches),
+            node(&format!("b = If {condition}"), &branches),
+            node("y = Relu b", &[]),
+        ];
+        let mut model = model(&[(&format!("x: 4 {width}"), FLOAT), ("asked: 1", BOOL)], &[], nodes);
+        graph(&mut model).initializer.push(numbers("one", &[1]));
+        with(&Options { in_place: true, ..Options::default() }, &model)
+    };
+    let names = |import: &Imported| kernels(import).iter().map(|k| k.op.clone()).collect::<Vec<_>>();
+    let (squeezed, as_it_is) = (import("is", "1").expect("an import"), import("is", "7").expect("an import"));
+    assert_eq!(names(&squeezed), ["Add", "Add", "Relu"]);
+    assert_eq!(names(&as_it_is), ["Relu"]);
+    assert_eq!(check_memory(&squeezed.trace), Ok(()));
+    assert_eq!(sizes(&kernels(&as_it_is)[0].reads), [4 * 4 * 7]);
+    let errors = import("asked", "1").expect_err("not known");
+    assert!(errors.0.iter().all(|error| matches!(error.problem, Problem::ControlFlow)), "{errors}");
+}
+
 #[test]
 fn sizes_that_only_a_run_knows_are_given_and_waited_for() {
     let nodes = vec![node("where = NonZero x", &[]), node("y = Cast where", &[int("to", 1)])];

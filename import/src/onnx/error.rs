@@ -24,7 +24,7 @@ pub struct OnnxError {
 /// Which node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeName {
-    /// Its place in the graph, from 0.
+    /// Its place in the graph, from 0; of one in a branch, that of the node around it.
     pub index: usize,
     /// Its name, if it has one.
     pub name: String,
@@ -126,7 +126,7 @@ pub enum Problem {
          onnxruntime's symbolic_shape_infer.py, and give sizes that only a run knows with --dim"
     )]
     UnknownShape(String),
-    /// If, Loop, Scan.
+    /// Loop, Scan, and an If whose condition is not known before the run.
     #[error(
         "which kernels run is decided as the model runs; export with fixed shapes, fold constants (onnxsim, onnxruntime's optimized_model_filepath) \
          or unroll it, and import again"

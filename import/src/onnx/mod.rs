@@ -103,7 +103,6 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
     let gpu = options.gpu.clone().unwrap_or(Gpu { name: "assumed".to_owned(), sms: Some(SMS) });
     let mut importer = Importer {
         file,
-        model: &model,
         opsets: model.opset_import.iter().map(|set| (plain(&set.domain), set.version)).collect(),
         rules: Rules { sms: gpu.sms.unwrap_or(SMS), tf32: options.tf32 },
         options,
@@ -118,6 +117,8 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
         memories: Vec::new(),
         last_readers: Vec::new(),
         numbers: 0,
+        functions: model.functions.iter().map(|f| (f.domain.as_str(), f.name.as_str())).collect(),
+        moment: 0,
         steps: Vec::new(),
         kernels: 0,
         asked: BTreeSet::new(),
@@ -127,7 +128,7 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
     };
     let opset = importer.opset("");
     importer.begin(graph);
-    importer.nodes(graph);
+    importer.nodes(graph, None);
     importer.end(graph);
     let Importer { memories, steps, unknown, other_shapes, errors, kernels, .. } = importer;
     if !errors.is_empty() {
@@ -192,12 +193,18 @@ fn plain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
-/// The last node that reads each value; of results, one past the last node.
+/// The last node that reads each value, itself or in a branch; of results, one past the last node.
 fn last_uses(graph: &GraphProto) -> HashMap<&str, usize> {
-    let nodes = graph.node.iter().enumerate();
-    let mut uses: HashMap<&str, usize> =
-        nodes.flat_map(|(at, node)| node.input.iter().map(move |name| (name.as_str(), at))).collect();
-    uses.extend(graph.output.iter().map(|info| (info.name.as_str(), graph.node.len())));
+    fn add<'a>(graph: &'a GraphProto, outer: Option<usize>, uses: &mut HashMap<&'a str, usize>) {
+        for (at, node) in graph.node.iter().enumerate() {
+            let at = outer.unwrap_or(at);
+            uses.extend(node.input.iter().map(|name| (name.as_str(), at)));
+            node.attribute.iter().filter_map(|a| a.g.as_ref()).for_each(|g| add(g, Some(at), uses));
+        }
+        uses.extend(graph.output.iter().map(|info| (info.name.as_str(), outer.unwrap_or(graph.node.len()))));
+    }
+    let mut uses = HashMap::new();
+    add(graph, None, &mut uses);
     uses
 }
 
@@ -223,7 +230,8 @@ fn dimensions(info: &ValueInfoProto) -> Option<(Element, Vec<Size>)> {
     let tensor = tensor_type.as_ref()?;
     let dim = |(axis, dim): (usize, &proto::DimensionProto)| match &dim.value {
         Some(Dimension::Size(size)) if *size >= 0 => Size::Known(size.unsigned_abs()),
-        Some(Dimension::Name(name)) if !name.is_empty() => Size::Named(name.clone()),
+        // Some write a question mark for what has no name.
+        Some(Dimension::Name(name)) if !["", "?"].contains(&name.as_str()) => Size::Named(name.clone()),
         _ => Size::Named(format!("{}[{axis}]", info.name)),
     };
     Some((Element(tensor.elem_type), tensor.shape.as_ref()?.dim.iter().enumerate().map(dim).collect()))
@@ -231,9 +239,10 @@ fn dimensions(info: &ValueInfoProto) -> Option<(Element, Vec<Size>)> {
 
 struct Importer<'a> {
     file: &'a str,
-    model: &'a ModelProto,
     /// Versions of the operators, by domain.
     opsets: HashMap<&'a str, i64>,
+    /// Operators that the model defines, with their domains.
+    functions: HashSet<(&'a str, &'a str)>,
     rules: Rules,
     options: &'a Options,
     /// The last node that reads a value; none for results.
@@ -247,7 +256,9 @@ struct Importer<'a> {
     memories: Vec<Memory>,
     /// How many are kept.
     numbers: usize,
-    /// With the node of each.
+    /// Counts nodes, those of branches, too.
+    moment: usize,
+    /// With the moment of each.
     steps: Vec<(usize, Step)>,
     kernels: usize,
     /// Dimensions of inputs that have no size.
@@ -306,6 +317,17 @@ impl<'a> Importer<'a> {
             let known = names.iter().take(MAX_ERRORS).cloned().collect();
             self.error(None, Some(format!("--dim {name}")), Problem::UnknownDim { known });
         }
+        self.constants(graph);
+        for info in &graph.input {
+            // Old models name their initializers as inputs, too.
+            if !self.values.contains_key(info.name.as_str()) {
+                let value = self.input(info);
+                self.define(None, &info.name, value);
+            }
+        }
+    }
+
+    fn constants(&mut self, graph: &'a GraphProto) {
         let sparse = graph
             .sparse_initializer
             .iter()
@@ -328,13 +350,6 @@ impl<'a> Importer<'a> {
                 }
             };
             self.define(None, &proto.name, value);
-        }
-        for info in &graph.input {
-            // Old models name their initializers as inputs, too.
-            if !self.values.contains_key(info.name.as_str()) {
-                let value = self.input(info);
-                self.define(None, &info.name, value);
-            }
         }
     }
 
@@ -389,19 +404,22 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn nodes(&mut self, graph: &'a GraphProto) {
-        let functions: HashSet<(&str, &str)> =
-            self.model.functions.iter().map(|f| (f.domain.as_str(), f.name.as_str())).collect();
+    /// The nodes of the graph, or of a branch, which is part of the graph's node `outer`.
+    fn nodes(&mut self, graph: &'a GraphProto, outer: Option<usize>) {
         for (at, node) in graph.node.iter().enumerate() {
             if self.full() {
                 return;
             }
-            let results = if functions.contains(&(node.domain.as_str(), node.op_type.as_str())) {
-                Err(Problem::Function.into())
-            } else if ["If", "Loop", "Scan"].contains(&node.op_type.as_str()) && node.domain.is_empty() {
-                Err(Problem::ControlFlow.into())
-            } else {
-                self.node(at, node)
+            self.moment += 1;
+            let at = outer.unwrap_or(at);
+            let ours = plain(&node.domain).is_empty();
+            let results = match node.op_type.as_str() {
+                name if self.functions.contains(&(node.domain.as_str(), name)) => {
+                    Err(Problem::Function.into())
+                }
+                "If" if ours => self.branch(at, node),
+                "Loop" | "Scan" if ours => Err(Problem::ControlFlow.into()),
+                _ => self.node(at, outer.is_some(), node),
             };
             let results = results.unwrap_or_else(|Fault { field, problem }| {
                 self.error(Some((at, node)), field, problem);
@@ -414,8 +432,41 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// The results of a node, and its kernels into `steps`; none of them where an input is not known because of another's error.
-    fn node(&mut self, at: usize, node: &'a NodeProto) -> Result<Vec<Option<Value>>, Fault> {
+    /// The results of the branch that is taken, where that is known before the run.
+    fn branch(&mut self, at: usize, node: &'a NodeProto) -> Result<Vec<Option<Value>>, Fault> {
+        let Some(inputs) = self.inputs(at, node) else { return Ok(Vec::new()) };
+        let condition = inputs.first().and_then(|value| value.as_ref()?.numbers.as_ref()?.first().copied());
+        let name = match condition {
+            Some(0.0) => "else_branch",
+            Some(_) => "then_branch",
+            None => return Err(Problem::ControlFlow.into()),
+        };
+        let branch = node.attribute.iter().find(|attribute| attribute.name == name);
+        let Some(branch) = branch.and_then(|attribute| attribute.g.as_deref()) else {
+            return Err(Fault { field: Some(name.to_owned()), problem: Problem::Missing("a graph") });
+        };
+        self.declared.extend(branch.value_info.iter().map(|info| (info.name.as_str(), info)));
+        self.constants(branch);
+        self.nodes(branch, Some(at));
+        let result = |info: &ValueInfoProto| match self.values.get(info.name.as_str()) {
+            Some(value) => Ok(value.clone()),
+            None if self.full() => Ok(None),
+            None => {
+                let problem = Problem::NotDefined(info.name.clone());
+                Err(Fault { field: Some(format!("{name} output {}", info.name)), problem })
+            }
+        };
+        let results = branch.output.iter().map(result).collect();
+        // Another branch may use the names again.
+        let nodes = branch.node.iter().flat_map(|node| &node.output);
+        for name in branch.initializer.iter().map(|constant| &constant.name).chain(nodes) {
+            self.values.remove(name.as_str());
+        }
+        results
+    }
+
+    /// What a node is given; nothing where one of it is not known because of an error.
+    fn inputs(&mut self, at: usize, node: &NodeProto) -> Option<Vec<Option<Value>>> {
         let mut inputs: Vec<Option<Value>> = Vec::with_capacity(node.input.len());
         let mut known = true;
         for (position, name) in node.input.iter().enumerate() {
@@ -430,9 +481,12 @@ impl<'a> Importer<'a> {
                 }
             }
         }
-        if !known {
-            return Ok(Vec::new());
-        }
+        known.then_some(inputs)
+    }
+
+    /// The results of a node, and its kernels into `steps`; none of them where an input is not known because of another's error.
+    fn node(&mut self, at: usize, in_branch: bool, node: &'a NodeProto) -> Result<Vec<Option<Value>>, Fault> {
+        let Some(inputs) = self.inputs(at, node) else { return Ok(Vec::new()) };
         let operator = Operator {
             node,
             name: if ["", "ai.onnx", "com.microsoft"].contains(&node.domain.as_str()) {
@@ -461,11 +515,12 @@ impl<'a> Importer<'a> {
             }
             let viewed = operator.given(0).filter(|_| position == 0 && operator.is_view(&tensor));
             view |= viewed.is_some();
+            let may = position == 0 && !in_branch;
             let overwritten =
-                || given().find(|value| position == 0 && self.may_overwrite(at, &operator, value, &tensor));
+                || given().find(|value| may && self.may_overwrite(at, &operator, value, &tensor));
             let memory = match viewed.or_else(overwritten) {
                 Some(value) => value.memory,
-                None => self.memory(&tensor, (!constant).then_some(at)),
+                None => self.memory(&tensor, (!constant).then_some(self.moment)),
             };
             let numbers = self.kept(numbers);
             results.push(Some(Value { tensor, constant, made: true, numbers, memory }));
@@ -481,10 +536,11 @@ impl<'a> Importer<'a> {
         if self.kernels > MAX_KERNELS {
             return Err(Problem::TooManyKernels { limit: MAX_KERNELS }.into());
         }
+        let moment = self.moment;
         for mut draft in launches.drafts {
             let sync = draft.sync.take();
-            self.steps.push((at, Step::Kernel(Box::new(Launched::by_rule(draft)))));
-            self.steps.extend(sync.map(|why| (at, Step::Sync(why))));
+            self.steps.push((moment, Step::Kernel(Box::new(Launched::by_rule(draft)))));
+            self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
         }
         Ok(results)
     }

@@ -97,7 +97,7 @@ pub struct NodeProto {
     pub domain: String,
 }
 
-/// An attribute: one of its values, by its type. Graphs are not read.
+/// An attribute: one of its values, by its type.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeProto {
     /// Which.
@@ -115,6 +115,9 @@ pub struct AttributeProto {
     /// A tensor.
     #[prost(message, optional, tag = "5")]
     pub t: Option<TensorProto>,
+    /// A graph: a branch.
+    #[prost(message, optional, boxed, tag = "6")]
+    pub g: Option<Box<GraphProto>>,
     /// Numbers.
     #[prost(float, repeated, tag = "7")]
     pub floats: Vec<f32>,
