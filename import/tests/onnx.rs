@@ -667,7 +667,7 @@ fn shapes_are_computed_of_shapes() {
     };
     expanded(&["n = Identity s"], 4 * 6 * 7);
     expanded(&["n = Gather s last"], 7);
-    expanded(&["a = Gather s last", "n = Div a two"], 3);
+    expanded(&["a = Gather s last", "d = Div a two", "n = Mul d two"], 6);
     expanded(&["f = Cast s : to 1", "g = Mul f h", "c = Ceil g", "n = Cast c : to 7"], 2 * 3 * 4);
     expanded(&["f = Cast s : to 1", "g = Mul f h", "c = Floor g", "n = Cast c : to 7"], 2 * 3 * 3);
     expanded(&["f = Cast s : to 1", "g = Mul f h", "n = Cast g : to 7"], 2 * 3 * 3);
@@ -715,11 +715,8 @@ fn a_branch_is_taken_where_its_condition_is_known() {
     let names = |import: &Imported| kernels(import).iter().map(|k| k.op.clone()).collect::<Vec<_>>();
     let (squeezed, as_it_is) = (import("is", "1").expect("an import"), import("is", "7").expect("an import"));
     assert_eq!(names(&squeezed), ["Exp", "Relu", "Add", "Exp", "Relu", "Add", "Relu"]);
-    let [_, relu, add, ..] = kernels(&squeezed)[..] else { unreachable!() };
-    assert!(
-        relu.reads != relu.writes && add.reads.len() == 2,
-        "what a branch reads again is not written over"
-    );
+    let relus = kernels(&squeezed).into_iter().take(6).filter(|kernel| kernel.op == "Relu");
+    assert!(relus.into_iter().all(|k| k.reads != k.writes), "what a branch reads again is not written over");
     assert_eq!(names(&as_it_is), ["Relu"]);
     assert_eq!(check_memory(&squeezed.trace), Ok(()));
     assert_eq!(sizes(&kernels(&as_it_is)[0].reads), [4 * 4 * 7]);
