@@ -569,6 +569,15 @@ fn quantised_operators_use_tensor_cores() {
     assert_eq!(convolution.len(), 1, "the bias is in it");
     assert_eq!((convolution[0].kind, convolution[0].mnk), (KernelType::Tensor, Some([36, 6, 36, 1])));
     assert_eq!(convolution[0].reads.len(), 9);
+    // ONNX Runtime's own.
+    let inputs = [("8 64", UINT8), s, z, ("32 64", INT8), s, ("", INT8), ("32", INT32), s, z];
+    let product = operator("com.microsoft::QGemm", &inputs, &[int("transB", 1)], &[("8 32", UINT8)]);
+    assert_eq!((product[0].kind, product[0].mnk), (KernelType::Tensor, Some([8, 32, 64, 1])));
+    let inputs = [("8 64", FLOAT), ("64 32", INT8), s];
+    let product = operator("com.microsoft::DynamicQuantizeMatMul", &inputs, &[], &[("8 32", FLOAT)]);
+    assert_eq!((product[0].kind, product[0].mnk), (KernelType::Tensor, Some([8, 32, 64, 1])));
+    let inputs = [s, z, ("1 4 8", UINT8), s, z, ("1 6 8", UINT8), s, z];
+    operator("com.microsoft::QLinearConcat", &inputs, &[int("axis", 1)], &[("1 10 8", UINT8)]);
 }
 
 #[test]
@@ -607,6 +616,22 @@ fn attention_copies_the_past_together_first() {
     assert_eq!(kernels[2].flops, 2 * 8 * 16 * 116 * 128);
     assert_eq!((kernels[2].kind, kernels[2].reads.len()), (KernelType::Tensor, 3));
     assert!(overlap(&kernels[2].reads, &kernels[0].writes) && overlap(&kernels[2].reads, &kernels[1].writes));
+}
+
+/// ONNX Runtime's operator of that name has the product for query, key and value in it.
+#[test]
+fn a_packed_attention_is_a_product_and_an_attention() {
+    let half = |dims| (dims, HALF);
+    let name = "com.microsoft::Attention";
+    let inputs = [half("2 128 64"), half("64 192"), half("192")];
+    let import = operator_of(1, name, &inputs, &[int("num_heads", 4)], &[half("2 128 64")]);
+    assert_eq!((check_memory(&import.trace), &import.warnings[..]), (Ok(()), &[][..]));
+    let [product, attention] = kernels(&import)[..] else { panic!("two kernels") };
+    assert_eq!((product.mnk, attention.flops), (Some([256, 192, 64, 1]), 2 * 2 * 4 * 128 * 128 * 32));
+    assert_eq!(attention.reads, product.writes, "memory between them");
+    // Of another shape the attention has no rule.
+    let odd = operator_of(20, "Attention", &[half("4 4"), half("4 4"), half("4 4")], &[], &[half("4 4")]);
+    assert_eq!(odd.warnings, [Warning::UnknownOperators(vec![("Attention".to_owned(), 1)])]);
 }
 
 #[test]

@@ -34,7 +34,10 @@ impl Operator<'_> {
                 let element = self.input(1)?.tensor.element;
                 return Ok(Some(vec![self.tensor(element, self.input(0)?.shape().to_vec())?]));
             }
-            "Concat" => Some(self.concatenated()?),
+            "Concat" => {
+                let parts: Vec<&[u64]> = self.inputs.iter().flatten().map(|value| value.shape()).collect();
+                Some(self.joined(&parts)?)
+            }
             "Slice" => self.sliced()?,
             "Split" => return self.split(),
             "Expand" => match self.numbers(1) {
@@ -142,10 +145,12 @@ impl Operator<'_> {
         Ok(Some(new.into_iter().map(|new| if new { 1 } else { old.next().unwrap_or(1) }).collect()))
     }
 
-    fn concatenated(&self) -> Result<Vec<u64>, Fault> {
-        let mut shape = self.input(0)?.shape().to_vec();
+    /// The shape of parts behind each other.
+    pub(super) fn joined(&self, parts: &[&[u64]]) -> Result<Vec<u64>, Fault> {
+        let Some((first, rest)) = parts.split_first() else { return mismatch("nothing is joined") };
+        let mut shape = first.to_vec();
         let axis = self.axis_or(1, shape.len())?;
-        for other in self.inputs.iter().flatten().skip(1).map(|value| value.shape()) {
+        for other in rest {
             let fits = other.len() == shape.len()
                 && other.iter().zip(&shape).enumerate().all(|(at, (a, b))| at == axis || a == b);
             if !fits {

@@ -489,10 +489,12 @@ impl<'a> Importer<'a> {
         let Some(inputs) = self.inputs(at, node) else { return Ok(Vec::new()) };
         let operator = Operator {
             node,
-            name: if ["", "ai.onnx", "com.microsoft"].contains(&node.domain.as_str()) {
-                &node.op_type
-            } else {
-                ""
+            name: match node.domain.as_str() {
+                "" | "ai.onnx" => &node.op_type,
+                // Of two operators of one name ONNX Runtime's has one tensor for query, key and value.
+                "com.microsoft" if node.op_type == "Attention" => "PackedAttention",
+                "com.microsoft" => &node.op_type,
+                _ => "",
             },
             inputs: inputs.iter().map(Option::as_ref).collect(),
             opset: self.opset(&node.domain),
@@ -528,7 +530,16 @@ impl<'a> Importer<'a> {
         if constant || view {
             return Ok(results);
         }
-        let launches = Launcher { operator: &operator, results: &results, rules: self.rules }.kernels();
+        let launches = Launcher {
+            operator: &operator,
+            results: &results,
+            rules: self.rules,
+            memories: self.memories.len(),
+        }
+        .kernels();
+        for tensor in &launches.scratch {
+            self.memory(tensor, Some(self.moment));
+        }
         if !launches.known && !launches.drafts.is_empty() {
             count(&mut self.unknown, &error::operator(node));
         }

@@ -1,8 +1,8 @@
 //! What a GPU launches for a node: its kernels by the [rules](crate::launch), and the memory that they touch.
 
 use super::node::{Listed, Operator};
-use super::tensor::Value;
-use crate::launch::{Access, Convolution, Draft, Pass, Rules, product};
+use super::tensor::{Tensor, Value};
+use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules, product};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
 
@@ -28,6 +28,9 @@ pub(super) enum Work {
     /// The same the other way: into a copy.
     Scatter,
     Attention,
+    /// The same with the product before it.
+    PackedAttention,
+    Embedding,
     Recurrent,
     DynamicQuantize,
 }
@@ -47,7 +50,7 @@ const MOVE: &str = " Cast CastLike DepthToSpace Expand Flatten Identity OneHot P
 const FILL: &str =
     " Bernoulli ConstantOfShape EyeLike RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ";
 
-const PRODUCT: &str = " Einsum FusedGemm FusedMatMul Gemm MatMul MatMulInteger MatMulNBits QLinearMatMul ";
+const PRODUCT: &str = " DynamicQuantizeMatMul Einsum FusedGemm FusedMatMul Gemm MatMul MatMulInteger MatMulIntegerToFloat MatMulNBits QGemm QLinearMatMul ";
 
 const CONVOLUTION: &str = " Conv ConvInteger ConvTranspose FusedConv QLinearConv ";
 
@@ -98,8 +101,10 @@ fn work(name: &str) -> Option<Work> {
         (" BatchNormalization ", Work::BatchNorm),
         (GATHER, Work::Gather),
         (SCATTER, Work::Scatter),
-        (" Concat ", Work::Cat),
+        (" Concat QLinearConcat ", Work::Cat),
         (" Attention GroupQueryAttention MultiHeadAttention ", Work::Attention),
+        (" PackedAttention ", Work::PackedAttention),
+        (" EmbedLayerNormalization ", Work::Embedding),
         (" GRU LSTM RNN ", Work::Recurrent),
         (" DynamicQuantizeLinear ", Work::DynamicQuantize),
     ];
@@ -136,6 +141,8 @@ fn accesses<'a>(values: impl IntoIterator<Item = &'a Value>) -> Vec<Access> {
 /// The kernels of a node, and how it came to them.
 pub(super) struct Launches {
     pub(super) drafts: Vec<Draft>,
+    /// What only they have memory for, the first of it behind all others.
+    pub(super) scratch: Vec<Tensor>,
     /// Whether there is a rule for the operator.
     pub(super) known: bool,
 }
@@ -146,11 +153,13 @@ pub(super) struct Launcher<'a> {
     /// Those that are wanted.
     pub(super) results: &'a [Option<Value>],
     pub(super) rules: Rules,
+    /// How many memories there are.
+    pub(super) memories: usize,
 }
 
 impl Operator<'_> {
     /// Whether the first result is the first input in the same memory.
-    pub(super) fn is_view(&self, result: &super::tensor::Tensor) -> bool {
+    pub(super) fn is_view(&self, result: &Tensor) -> bool {
         let Some(input) = self.given(0) else { return false };
         let same = input.tensor == *result;
         match self.name {
@@ -192,11 +201,22 @@ impl Launcher<'_> {
     /// None where nothing is written.
     pub(super) fn kernels(&self) -> Launches {
         let work = work(self.operator.name);
-        let mut launches = Launches { drafts: Vec::new(), known: work.is_some() };
+        // A rule may need more than there is.
+        let work = match work {
+            Some(Work::Attention) if !matches!(self.operator.attention(), Ok(Some(_))) => None,
+            Some(Work::Product) if self.operator.name == "Einsum" => {
+                work.filter(|_| matches!(self.operator.equation(), Ok(Some(_))))
+            }
+            work => work,
+        };
+        let mut launches = Launches { drafts: Vec::new(), scratch: Vec::new(), known: work.is_some() };
         if self.written().is_empty() {
             return launches;
         }
-        launches.drafts = self.drafts(work);
+        match self.packed_attention().filter(|_| work == Some(Work::PackedAttention)) {
+            Some((drafts, scratch)) => (launches.drafts, launches.scratch) = (drafts, vec![scratch]),
+            None => launches.drafts = self.drafts(work),
+        }
         if listed(WAITS, self.operator.name)
             && let Some(last) = launches.drafts.last_mut()
         {
@@ -234,7 +254,7 @@ impl Launcher<'_> {
         let read = operator.inputs.iter().flatten().map(|value| value.numel()).max().unwrap_or(0);
         let shape = operator.given(0).map_or(&[][..], Value::shape);
         let one = match work {
-            None => {
+            None | Some(Work::PackedAttention) => {
                 let mut draft = Draft::elementwise(&snake(&operator.node.op_type), elements, elements);
                 draft.est.push("type");
                 draft
@@ -267,6 +287,14 @@ impl Launcher<'_> {
             }
             // These look at all of their input.
             Some(Work::Gather) => Draft::simt(name, read.div_ceil(512), 128, read),
+            Some(Work::Embedding) => {
+                let draft = Draft::row_norm(name, product(shape), elements);
+                let mut draft = self.touching(draft);
+                draft.est.push("bytes");
+                // A row of each of three tables, and the result.
+                let written = self.written().first().map_or(0, |access| access.moved);
+                return vec![Draft { traffic: Some(written.saturating_mul(4)), ..draft }];
+            }
             Some(Work::Scatter) => return self.scatter(name),
             Some(Work::Attention) => return self.attend(name),
             Some(Work::Recurrent) => return self.recurrent(),
@@ -334,8 +362,10 @@ impl Launcher<'_> {
     fn product(&self, name: &str, elements: u64) -> Draft {
         let operator = self.operator;
         let draft = match (operator.mnk(), operator.factors()) {
-            (Ok(Some(mnk)), Ok((a, _))) => {
-                self.rules.tiles("gemm", mnk, a.tensor.element.precision().pipe(self.rules.tf32))
+            (Ok(Some(mnk)), Ok((a, b))) => {
+                // One quantises its first factor on the way.
+                let quantised = b.filter(|_| operator.name == "DynamicQuantizeMatMul").unwrap_or(a);
+                self.rules.tiles("gemm", mnk, quantised.tensor.element.precision().pipe(self.rules.tf32))
             }
             _ => Draft::elementwise(name, elements, elements),
         };
@@ -370,13 +400,39 @@ impl Launcher<'_> {
         vec![convolution, self.of(add, reads, result)]
     }
 
+    /// Query, key and value are a product, which only the attention reads.
+    fn packed_attention(&self) -> Option<(Vec<Draft>, Tensor)> {
+        let operator = self.operator;
+        let (input, weights) = (operator.given(0)?, operator.given(1)?);
+        let ([batch, length, depth], [_, width]) = (input.shape(), weights.shape()) else { return None };
+        let packed = Tensor::new(input.tensor.element, vec![*batch, *length, *width]).ok()?;
+        let bytes = packed.bytes();
+        let scratch = Access { memory: self.memories, first: 0, bytes, moved: bytes };
+        let precision = input.tensor.element.precision();
+        let rows = batch.saturating_mul(*length);
+        let product = self.rules.tiles("gemm", [rows, *width, *depth, 1], precision.pipe(self.rules.tf32));
+        let given = |from: usize, to: usize| accesses((from..to).filter_map(|at| operator.given(at)));
+        let product = self.of(product, given(0, 3), vec![scratch]);
+        let heads = operator.size("num_heads").unwrap_or(1).max(1);
+        let before = operator.given(4).and_then(|past| past.shape().get(3).copied()).unwrap_or(0);
+        let out = self.results.first()?.as_ref()?.shape().last().copied()?;
+        let sizes = Heads {
+            batch: *batch,
+            heads,
+            queries: *length,
+            keys: length.saturating_add(before),
+            depths: width.saturating_sub(out) / 2 / heads + out / heads,
+        };
+        let attention = Draft::attention("attention", sizes, precision.pipe(false));
+        let mut reads = given(3, operator.inputs.len());
+        reads.push(scratch);
+        Some((vec![product, self.of(attention, reads, self.written())], packed))
+    }
+
     /// Present keys and values are copied together first.
     fn attend(&self, name: &str) -> Vec<Draft> {
         let operator = self.operator;
-        let Ok(Some(attention)) = operator.attention() else {
-            let elements = self.results.iter().flatten().map(Value::numel).max().unwrap_or(1);
-            return vec![self.touching(Draft::elementwise(name, elements, elements))];
-        };
+        let Ok(Some(attention)) = operator.attention() else { return Vec::new() };
         let mut reads = self.read();
         let mut writes = self.written();
         let mut drafts = Vec::new();

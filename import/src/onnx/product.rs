@@ -44,7 +44,7 @@ impl Operator<'_> {
     pub(super) fn factors(&self) -> Result<(&Value, Option<&Value>), Fault> {
         match self.name {
             "MatMulNBits" => Ok((self.input(0)?, None)),
-            "QLinearMatMul" => Ok((self.input(0)?, Some(self.input(3)?))),
+            "QLinearMatMul" | "QGemm" => Ok((self.input(0)?, Some(self.input(3)?))),
             _ => Ok((self.input(0)?, Some(self.input(1)?))),
         }
     }
@@ -155,6 +155,22 @@ impl Operator<'_> {
             value_depth,
             key_depth,
         }))
+    }
+
+    /// Of [batch, length, depth] and weights of three matrices beside each other.
+    pub(super) fn packed_attention_results(&self) -> Result<Results, Fault> {
+        let (input, weights) = (self.input(0)?, self.input(1)?);
+        let ([batch, length, _], [_, width]) = (input.shape(), weights.shape()) else {
+            return mismatch("the input has three dimensions, the weights two");
+        };
+        let values = self.ints("qkv_hidden_sizes").and_then(|sizes| u64::try_from(*sizes.get(2)?).ok());
+        let values = values.unwrap_or(width / 3);
+        let mut results = vec![self.tensor(input.tensor.element, vec![*batch, *length, values])?];
+        if let Some([two, batch, heads, before, depth]) = self.given(4).map(Value::shape) {
+            let keys = before.saturating_add(*length);
+            results.push(self.tensor(input.tensor.element, vec![*two, *batch, *heads, keys, *depth])?);
+        }
+        Ok(Some(results))
     }
 
     pub(super) fn attention_results(&self) -> Result<Results, Fault> {

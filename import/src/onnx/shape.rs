@@ -50,9 +50,24 @@ impl Operator<'_> {
                 Ok(Some(vec![self.tensor(input.tensor.element, shape.collect())?]))
             }
             "MaxRoiPool" | "RoiAlign" => self.regions(),
-            "MatMul" | "MatMulInteger" | "QLinearMatMul" | "FusedMatMul" | "Gemm" | "FusedGemm"
+            "DynamicQuantizeMatMul"
+            | "MatMulIntegerToFloat"
+            | "QGemm"
+            | "MatMul"
+            | "MatMulInteger"
+            | "QLinearMatMul"
+            | "FusedMatMul"
+            | "Gemm"
+            | "FusedGemm"
             | "MatMulNBits" => self.product().map(Some),
             "Einsum" => self.einsum(),
+            "PackedAttention" => self.packed_attention_results(),
+            "EmbedLayerNormalization" => self.embedding().map(Some),
+            "QLinearConcat" => {
+                let parts: Vec<&[u64]> =
+                    self.inputs.iter().skip(2).step_by(3).flatten().map(|v| v.shape()).collect();
+                Ok(Some(vec![self.tensor(self.input(1)?.tensor.element, self.joined(&parts)?)?]))
+            }
             "Attention" | "MultiHeadAttention" | "GroupQueryAttention" => self.attention_results(),
             "LSTM" | "GRU" | "RNN" => self.recurrent_results().map(Some),
             "Resize" | "Upsample" => self.resize(),
@@ -145,6 +160,15 @@ impl Operator<'_> {
         Ok(vec![input.tensor.clone(), statistics.clone(), statistics])
     }
 
+    fn embedding(&self) -> Result<Vec<Tensor>, Fault> {
+        let (ids, table) = (self.input(0)?.shape(), self.input(2)?);
+        let Some((width, batch)) = table.shape().last().zip(ids.first()) else {
+            return mismatch("ids or a table of one number");
+        };
+        let out = self.tensor(table.tensor.element, ids.iter().chain([width]).copied().collect())?;
+        Ok(vec![out.clone(), self.tensor(Element::INT32, vec![*batch])?, out])
+    }
+
     fn quantisation(&self) -> Result<Vec<Tensor>, Fault> {
         let input = self.input(0)?;
         let shape = input.shape().to_vec();
@@ -175,6 +199,7 @@ impl Operator<'_> {
             return Ok(vec![self.tensor(a.tensor.element, rows.chain([n]).collect())?]);
         }
         let gemm = self.name.ends_with("Gemm");
+        let like = |at: usize| self.input(at).map(|other| other.tensor.element);
         let swapped = |mut shape: Vec<u64>, by: &str| {
             if let (true, [.., a, b]) = (self.flag(by), &mut shape[..]) {
                 std::mem::swap(a, b);
@@ -198,7 +223,10 @@ impl Operator<'_> {
         };
         let element = match self.name {
             "MatMulInteger" => Element::INT32,
-            "QLinearMatMul" => self.input(7)?.tensor.element,
+            "QLinearMatMul" => like(7)?,
+            // As their scales are, where they are not quantised again.
+            "DynamicQuantizeMatMul" | "MatMulIntegerToFloat" => like(2)?,
+            "QGemm" => like(8).or_else(|_| like(1))?,
             _ => a.tensor.element,
         };
         Ok(vec![self.tensor(element, shape)?])
