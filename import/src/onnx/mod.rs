@@ -2,7 +2,7 @@
 //!
 //! Shapes follow from those of the inputs, and from the model where it has them (`value_info`). What is the same in every run is computed
 //! before it, as runtimes do, and launches nothing; of small constants the numbers are known, for shapes are made of them. Kernels follow
-//! from the operators by [rules](crate::launch), which `est` names.
+//! from the operators by rules, which `est` names.
 
 mod error;
 mod fold;
