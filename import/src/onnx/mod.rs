@@ -227,7 +227,7 @@ enum Size {
 
 fn dimensions(info: &ValueInfoProto) -> Option<(Element, Vec<Size>)> {
     let TypeProto { tensor_type } = info.r#type.as_ref()?;
-    let tensor = tensor_type.as_ref()?;
+    let tensor = tensor_type.as_ref().filter(|tensor| tensor.elem_type != 0)?;
     let dim = |(axis, dim): (usize, &proto::DimensionProto)| match &dim.value {
         Some(Dimension::Size(size)) if *size >= 0 => Size::Known(size.unsigned_abs()),
         // Some write a question mark for what has no name.
