@@ -80,7 +80,7 @@ impl<'a> Operator<'a> {
         Some(self.given(at)?.numbers.as_ref()?.iter().map(|n| *n as i64).collect())
     }
 
-    /// What was an attribute before it was an input: nothing where neither is there, an error in `Some` never.
+    /// What was an attribute before it was an input.
     pub(super) fn ints_or_input(&self, name: &str, at: usize) -> Listed {
         match (self.given(at), self.ints(name)) {
             (Some(_), _) => self.numbers(at).map_or(Listed::Unknown, Listed::Known),
@@ -89,7 +89,7 @@ impl<'a> Operator<'a> {
         }
     }
 
-    /// An axis counted from the front; `rank` itself is one where a new one may be there.
+    /// An axis counted from the front.
     pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize, Fault> {
         let counted = usize::try_from(axis).ok().or_else(|| rank.checked_add_signed(axis as isize));
         match counted.filter(|axis| *axis < rank) {
