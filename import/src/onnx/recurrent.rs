@@ -1,7 +1,6 @@
 //! Recurrent layers: a kernel per time step and direction, which reads the hidden state of the step before.
 
 use super::operators::{Launcher, access};
-use super::tensor::Value;
 use crate::launch::{Access, Draft};
 
 /// Layers of more steps than this are one kernel: a few bytes of a model may ask for any number.
@@ -43,8 +42,10 @@ impl Launcher<'_> {
             draft.est.push("r");
             return vec![draft];
         }
+        // States have the direction outermost unless the batch is; weights always.
         let given = |at: usize, direction: u64| {
-            operator.given(at).map(|value: &Value| part(access(value), direction, *directions))
+            let whole = access(operator.given(at)?);
+            Some(if batch_first && at > 4 { whole } else { part(whole, direction, *directions) })
         };
         let mut drafts = Vec::new();
         for direction in 0..*directions {
@@ -71,6 +72,11 @@ impl Launcher<'_> {
                 let mut writes: Vec<Access> = output(order(at)).into_iter().chain(cell).collect();
                 if all.is_none() || at + 1 == steps {
                     writes.extend(last);
+                }
+                // What is between the parts that it writes stays.
+                if batch_first {
+                    let kept = writes.iter().filter(|write| !reads.contains(write));
+                    reads.extend(kept.map(|write| Access { moved: 0, ..*write }).collect::<Vec<_>>());
                 }
                 let step = self.rules.tiles("rnn", [batch, *gates, depth, 1], pipe);
                 let mut step = self.of(step, reads, writes);

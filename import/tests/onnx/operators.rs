@@ -265,6 +265,12 @@ fn a_recurrent_layer_is_a_kernel_per_time_step_and_direction() {
     assert!(!kernels[..5].iter().any(|a| kernels[5..].iter().any(|b| overlap(&a.writes, &b.writes))));
     let first = |kernels: &[Kernel]| kernels.iter().map(|kernel| kernel.reads[0].addr).collect::<Vec<_>>();
     assert!(first(&kernels[..5]).is_sorted() && first(&kernels[5..]).is_sorted_by(|a, b| a > b));
+    // With the batch outermost a step's part is everywhere, and what other steps and directions wrote stays.
+    let inputs = [f("3 5 32"), f("2 256 32"), f("2 256 64")];
+    let attributes = [text("direction", "bidirectional"), int("layout", 1)];
+    let kernels = operator("LSTM", &inputs, &attributes, &[f("3 5 2 64"), f("3 2 64"), f("3 2 64")]);
+    assert_eq!(kernels.len(), 10);
+    assert!(kernels.iter().all(|kernel| kernel.writes.iter().all(|write| kernel.reads.contains(write))));
     // The last hidden state alone.
     let kernels =
         operator("GRU", &[f("5 3 32"), f("1 192 32"), f("1 192 64")], &[], &[("-", 0), f("1 3 64")]);
