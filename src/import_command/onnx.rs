@@ -13,7 +13,7 @@ pub struct OnnxArgs {
     /// A model, plain or compressed with zstd; weights in other files are not needed
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
-    /// The size of a dimension that the model names, or of an input's that has no name, INPUT[AXIS]; may be given several times
+    /// The size of a dimension that the model names, or of an input's that has no name, `INPUT[AXIS]`; may be given several times
     #[arg(long, value_name = "NAME=SIZE", value_parser = dim)]
     dim: Vec<(String, u64)>,
     /// Where to write, compressed if it ends in .zst; without it, stdout
