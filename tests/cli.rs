@@ -1321,3 +1321,42 @@ fn import_pytorch_writes_what_trace_and_cosim_read() {
     );
     fails(&["import", "pytorch", "nowhere.json", "--out", out], 2, &["nowhere.json: No such file"]);
 }
+
+#[test]
+fn import_onnx_writes_what_trace_and_cosim_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = "import/tests/data/squeezenet1_1.onnx";
+    let out = folder.path().join("net.ktrace.jsonl.zst");
+    let out = out.to_str().unwrap();
+    let said = succeeds(&["import", "onnx", model, "--gpu", "rtx3070", "--out", out]);
+    assert!(said.starts_with("net (90 kernels)\n"), "{said}");
+    let said = succeeds(&["trace", out]);
+    assert!(said.contains("90 (26 TENSOR, 64 SIMT, 0 COPY)"), "{said}");
+    let first = std::fs::read(out).unwrap();
+    succeeds(&["import", "onnx", model, "--gpu", "rtx3070", "--out", out]);
+    assert_eq!(first, std::fs::read(out).unwrap());
+    succeeds(&[
+        "import",
+        "onnx",
+        model,
+        "--in-place",
+        "--no-reuse",
+        "--tf32",
+        "--name",
+        "mine",
+        "--out",
+        out,
+    ]);
+    assert!(succeeds(&["trace", out]).contains("97 after transitive reduction"));
+    succeeds(&["cosim", out, "--policy", "window", "--dispatcher", "behavioural"]);
+    // Without --out the trace is the result, under the model's name.
+    assert!(succeeds(&["import", "onnx", model]).contains(r#""name":"squeezenet1_1""#));
+    // Corpora of the fuzzer have named sizes, and an operator of their own.
+    let recurrent = "fuzz/corpus/import/onnx_recurrent";
+    let sizes = ["--dim", "length=5", "--dim", "found=9", "--dim", "ow[0]=5", "--out", out];
+    let said = windlass(&[&["import", "onnx", recurrent][..], &sizes].concat());
+    assert!(String::from_utf8_lossy(&said.stderr).contains("mine::Own (1)"), "{said:?}");
+    fails(&["import", "onnx", recurrent, "--out", out], 2, &["input x", "--dim 'length=N'"]);
+    fails(&["import", "onnx", "README.md", "--out", out], 2, &["README.md: it is no ONNX model"]);
+    fails(&["import", "onnx", "nowhere.onnx", "--out", out], 2, &["nowhere.onnx: No such file"]);
+}

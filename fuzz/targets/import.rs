@@ -1,13 +1,13 @@
 //! The importers: no panic, errors that name their file, and what is imported is a ktrace that can be written and read back.
 //!
 //! The input is files, each behind a line `--- NAME`: a dump directory of XLA, or where the first is `et.json`, an execution trace and,
-//! second, a profile.
+//! second, a profile. What does not begin like that is an ONNX model.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 use std::sync::LazyLock;
-use windlass_import::{pytorch, xla};
+use windlass_import::{onnx, pytorch, xla};
 use windlass_runtime::ktrace::{Compression, Reader, Trace, Writer};
 
 static DIRECTORY: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a directory"));
@@ -44,8 +44,28 @@ fn from_xla(files: &[(&str, &str)], directory: &Path) {
     }
 }
 
-fuzz_target!(|text: &str| {
-    let Some(text) = text.strip_prefix("--- ") else { return };
+/// As given, and then with all sizes that it asks for.
+fn from_onnx(bytes: &[u8]) {
+    let mut options = onnx::Options::default();
+    for _ in 0..2 {
+        match onnx::import_bytes("model", bytes.to_vec(), &options) {
+            Ok(imported) => check(&imported.trace),
+            Err(errors) => {
+                assert!(errors.to_string().starts_with("model: "), "{errors}");
+                for error in errors.0 {
+                    if let onnx::Problem::NoSize { name, .. } = error.problem {
+                        options.dims.insert(name, 3);
+                    }
+                }
+            }
+        }
+        options = onnx::Options { in_place: true, reuse: false, tf32: true, ..options };
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix("--- "));
+    let Some(text) = text else { return from_onnx(bytes) };
     let files: Vec<(&str, &str)> =
         text.split("\n--- ").map(|file| file.split_once('\n').unwrap_or((file, ""))).collect();
     match files[..] {

@@ -1,5 +1,6 @@
 //! `windlass import`: what compilers and profilers write, as a ktrace.
 
+mod onnx;
 mod pytorch;
 mod xla;
 
@@ -22,6 +23,8 @@ enum From {
     Xla(xla::XlaArgs),
     /// From PyTorch's execution trace
     Pytorch(pytorch::PytorchArgs),
+    /// From an ONNX model
+    Onnx(onnx::OnnxArgs),
 }
 
 /// Runs it.
@@ -29,13 +32,14 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
     match &args.from {
         From::Xla(args) => xla::run(args),
         From::Pytorch(args) => pytorch::run(args),
+        From::Onnx(args) => onnx::run(args),
     }
 }
 
 /// The file's name without the endings of traces.
 fn stem(path: &Path) -> Option<String> {
     let mut name = path.file_name()?.to_str()?;
-    for ending in [".zst", ".jsonl", ".json", ".ktrace", ".et"] {
+    for ending in [".zst", ".jsonl", ".json", ".ktrace", ".et", ".onnx"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
     Some(name.to_owned())

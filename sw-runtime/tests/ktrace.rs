@@ -389,7 +389,8 @@ fn a_byte_order_mark_is_skipped() {
 fn a_file_of_another_kind_is_told_in_one_line() {
     let json =
         "a JSON document that is not one object with an `e` per line, as profilers write it (Kineto, Chrome)";
-    let binary = "binary, as a protobuf is (ONNX, a dump of XLA, an xplane)";
+    let binary =
+        "binary, as a protobuf is (ONNX, which `windlass import onnx` reads, a dump of XLA, an xplane)";
     let hlo = "the text of an HLO or MLIR module, as XLA dumps it";
     let long =
         format!(r#"{{"traceEvents":[{{"ph": "e", "ts":1}}],"x":"{}"}}"#, "x".repeat(MAX_LINE_BYTES as usize));

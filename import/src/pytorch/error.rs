@@ -1,6 +1,6 @@
 //! What can be wrong with an execution trace or a profile: the file, the node, the field, the problem and its remedy.
 
-use crate::{FileError, fmt_errors};
+use crate::{FileError, fmt_counts, fmt_errors};
 use std::fmt;
 use thiserror::Error;
 
@@ -198,10 +198,6 @@ impl fmt::Display for Warning {
                 );
             }
         };
-        write!(f, "{text}: ")?;
-        for (i, (name, count)) in counts.iter().enumerate() {
-            write!(f, "{}{name} ({count})", if i == 0 { "" } else { ", " })?;
-        }
-        Ok(())
+        fmt_counts(f, &text, counts)
     }
 }

@@ -7,20 +7,10 @@
 use super::error::{Problem, PytorchErrors};
 use super::input::{Document, Fault, number, shown, walk, wrong};
 use super::schema::{Schema, split};
+use crate::launch::Precision;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-
-/// What an element is, as far as it matters for how products are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Precision {
-    /// Half, bfloat16, 8 bits: tensor cores take them.
-    Low,
-    /// Single.
-    Single,
-    /// Anything else.
-    Other,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {

@@ -6,7 +6,6 @@
 //!
 //! The format is what PyTorch's `execution_trace_observer.cpp` writes; the profile's is libkineto's `output_json.cpp` and its CUPTI activities.
 
-mod allocator;
 mod error;
 mod et;
 mod input;
@@ -19,23 +18,15 @@ mod storage;
 
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
 
-use allocator::CachingAllocator;
+use crate::launch::{self, Draft, Launched, Rules, SMS, Step};
+use crate::{Counts, count, sorted};
 use et::ExecutionTrace;
 use kineto::{Kind, Launch, Profile};
-use operators::{Accesses, Class, Draft, Rules, Work, short};
-use std::collections::{BTreeMap, HashMap};
+use operators::{Accesses, Class, Work, short};
+use std::collections::HashMap;
 use std::path::Path;
 use storage::Memories;
-use windlass_runtime::ktrace::{ADDRESS_LIMIT, Event, Gpu, Header, Kernel, KernelType, Run, Segment, Trace};
-
-/// Where what was there before the recording begins, in bytes; the pool is behind it.
-const BASE: u64 = 16 << 20;
-
-/// Every memory begins at a multiple of this, as the GPU's allocators do it.
-const ALIGNMENT: u64 = 512;
-
-/// SMs of the GPU that tiles are chosen for where none is named: an RTX 3070's.
-const SMS: u32 = 46;
+use windlass_runtime::ktrace::{Event, Gpu, Header, KernelType, Run, Trace};
 
 /// How to import.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,38 +89,6 @@ pub fn import_text(
         Some((file, text)) => Some((file, Profile::read(file, text)?)),
     };
     build(file, &nodes, profile.as_ref().map(|(file, profile)| (*file, profile)), options)
-}
-
-/// Something in the stream, before it has addresses.
-#[derive(Debug)]
-enum Step {
-    Kernel(Box<Launched>),
-    Sync(String),
-}
-
-#[derive(Debug)]
-struct Launched {
-    draft: Draft,
-    /// Whether it may touch anything.
-    everything: bool,
-    grid: [u32; 3],
-    block: [u32; 3],
-    regs: Option<u32>,
-    stream: u32,
-    dur_ns: Option<u64>,
-}
-
-type Counts = BTreeMap<String, u64>;
-
-fn count(counts: &mut Counts, name: &str) {
-    *counts.entry(name.to_owned()).or_default() += 1;
-}
-
-/// The most frequent first.
-fn sorted(counts: Counts) -> Vec<(String, u64)> {
-    let mut sorted: Vec<_> = counts.into_iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sorted
 }
 
 fn build(
@@ -198,12 +157,13 @@ fn build(
         warnings.push(Warning::ElsewhereOperators { device, operators: sorted(operators) });
     }
     let notes = importer.notes(measured.is_some(), options);
-    let (events, span) = importer.events(options.reuse).ok_or_else(|| PytorchError {
-        file: file.to_owned(),
-        node: None,
-        field: None,
-        problem: Problem::AddressSpace,
-    })?;
+    let (events, span) =
+        launch::events(importer.steps, importer.memories.all, options.reuse).ok_or_else(|| PytorchError {
+            file: file.to_owned(),
+            node: None,
+            field: None,
+            problem: Problem::AddressSpace,
+        })?;
     let kernels = events.iter().filter(|event| matches!(event, Event::Kernel(_))).count() as u64;
     let header = Header {
         name: options.name.clone(),
@@ -390,15 +350,7 @@ impl<'a> Importer<'a> {
                 draft.est.push("type");
             }
             let sync = draft.sync.take();
-            let launched = Launched {
-                everything: false,
-                grid: fit(draft.grid),
-                block: [draft.block, 1, 1],
-                regs: None,
-                stream: 0,
-                dur_ns: None,
-                draft,
-            };
+            let launched = Launched::by_rule(draft);
             self.steps.push((moment, Step::Kernel(Box::new(launched))));
             self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
         }
@@ -520,92 +472,11 @@ impl<'a> Importer<'a> {
         });
         notes.join("; ")
     }
-
-    /// Gives memory its addresses, and the events in order; nothing where there are not enough addresses. Also the first address in
-    /// use, and one past the last.
-    fn events(self, reuse: bool) -> Option<(Vec<Event>, [u64; 2])> {
-        let Self { steps, memories, .. } = self;
-        let mut memories = memories.all;
-        let mut touched = vec![false; memories.len()];
-        for (moment, step) in &steps {
-            let Step::Kernel(launched) = step else { continue };
-            for access in launched.draft.reads.iter().chain(&launched.draft.writes) {
-                touched[access.memory] = true;
-                let last = &mut memories[access.memory].last;
-                *last = (*last).max(*moment);
-            }
-        }
-        let mut addresses = vec![0; memories.len()];
-        let mut end = BASE;
-        let place = |end: &mut u64, bytes: u64| -> Option<u64> {
-            let at = *end;
-            *end = at.checked_add(bytes)?.checked_next_multiple_of(ALIGNMENT)?;
-            (*end < ADDRESS_LIMIT).then_some(at)
-        };
-        let used = || (0..memories.len()).filter(|at| touched[*at]);
-        for at in used().filter(|at| memories[*at].born.is_none()) {
-            addresses[at] = place(&mut end, memories[at].bytes)?;
-        }
-        let before = Segment { addr: BASE, bytes: end - BASE };
-        let mut pool = CachingAllocator::new(end);
-        let pool_base = pool.end();
-        let mut own_end = pool_base;
-        // At one moment: allocations, kernels, frees.
-        let mut order: Vec<(usize, u8, usize)> =
-            steps.iter().enumerate().map(|(at, (moment, _))| (*moment, 1, at)).collect();
-        for at in used() {
-            if let Some((born, _)) = memories[at].born {
-                order.push((born, 0, at));
-                if !memories[at].result {
-                    order.push((memories[at].last, 2, at));
-                }
-            }
-        }
-        order.sort_unstable();
-        let mut steps: Vec<Option<Step>> = steps.into_iter().map(|(_, step)| Some(step)).collect();
-        let mut events = Vec::with_capacity(order.len());
-        let mut index = 0;
-        for (_, phase, at) in order {
-            match phase {
-                0 => {
-                    let bytes = memories[at].bytes;
-                    addresses[at] = if reuse { pool.allocate(bytes)? } else { place(&mut own_end, bytes)? };
-                    events.push(Event::Alloc(Segment { addr: addresses[at], bytes }));
-                }
-                2 => {
-                    if reuse {
-                        pool.free(addresses[at]);
-                    }
-                    events.push(Event::Free(Segment { addr: addresses[at], bytes: memories[at].bytes }));
-                }
-                _ => match steps[at].take() {
-                    Some(Step::Sync(why)) => events.push(Event::Sync { why }),
-                    Some(Step::Kernel(launched)) => {
-                        let pool_end = if reuse { pool.end() } else { own_end };
-                        let rest = Segment { addr: pool_base, bytes: pool_end - pool_base };
-                        events.push(Event::Kernel(launched.kernel(index, &addresses, [before, rest])));
-                        index += 1;
-                    }
-                    None => {}
-                },
-            }
-        }
-        let end = if reuse { pool.end() } else { own_end };
-        Some((events, [BASE, end]))
-    }
 }
 
 /// The device of an operator's first result.
 fn tensors_device(memories: &Memories<'_>, at: usize) -> Option<u32> {
     memories.outputs[at].first().or(memories.inputs[at].first()).map(|(_, tensor, _)| tensor.device)
-}
-
-/// A grid that a trace can hold.
-fn fit(grid: [u64; 3]) -> [u32; 3] {
-    let fits =
-        |grid: [u32; 3]| grid.iter().try_fold(1_u64, |all, d| all.checked_mul(u64::from(*d))).is_some();
-    let grid = grid.map(|d| u32::try_from(d).unwrap_or(u32::MAX).max(1));
-    if fits(grid) { grid } else { [u32::MAX, 1, 1] }
 }
 
 /// Whether a kernel uses matrix units, by the names that NVIDIA's libraries and CUTLASS give theirs.
@@ -622,21 +493,8 @@ fn kernel_type(name: &str) -> KernelType {
 impl Draft {
     /// A kernel of a profile, of which nothing else is known yet.
     fn measured(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            op: "unknown".to_owned(),
-            kind: kernel_type(name),
-            grid: [1; 3],
-            block: 1,
-            smem: 0,
-            flops: 0,
-            mnk: None,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            traffic: None,
-            est: Vec::new(),
-            sync: None,
-        }
+        let draft = Self::simt(name, 1, 1, 0);
+        Self { op: "unknown".to_owned(), kind: kernel_type(name), est: Vec::new(), ..draft }
     }
 
     /// What its operator says about it.
@@ -648,37 +506,5 @@ impl Draft {
             self.est.extend(["r", "w"]);
         }
         self.count_gaps();
-    }
-}
-
-impl Launched {
-    /// With addresses: `whole` is all memory there is.
-    fn kernel(self, index: u64, addresses: &[u64], whole: [Segment; 2]) -> Kernel {
-        let Self { draft, everything, grid, block, regs, stream, dur_ns } = self;
-        let segments = |accesses: &[operators::Access]| -> Vec<Segment> {
-            if everything {
-                return whole.into_iter().filter(|segment| segment.bytes > 0).collect();
-            }
-            accesses.iter().map(|a| Segment { addr: addresses[a.memory] + a.first, bytes: a.bytes }).collect()
-        };
-        Kernel {
-            index,
-            kind: draft.kind,
-            grid,
-            block,
-            smem: draft.smem,
-            regs,
-            flops: draft.flops,
-            mnk: draft.mnk,
-            reads: segments(&draft.reads),
-            writes: segments(&draft.writes),
-            traffic: draft.traffic,
-            dur_ns,
-            stream,
-            part: None,
-            est: draft.est.iter().map(|field| (*field).to_owned()).collect(),
-            name: draft.name,
-            op: draft.op,
-        }
     }
 }

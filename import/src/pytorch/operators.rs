@@ -1,11 +1,9 @@
-//! What a GPU launches for an operator: kernels with their grids, and the memory that they touch.
-//!
-//! Where no profile says, grids follow rules, and `est` says so: 512 elements per CTA of 128 threads for elementwise kernels, for products the
-//! largest tile that still gives every SM a CTA, a warp per row for short rows. FLOPs and M, N, K come from the shapes.
+//! What a GPU launches for an operator: its kernels by the [rules](crate::launch), and the memory that they touch.
 
-use super::et::{Node, Precision, Tensor, Value, tensors};
+use super::et::{Node, Tensor, Value, tensors};
 use super::schema::Alias;
 use super::storage::Placed;
+use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
 
@@ -196,16 +194,6 @@ pub(super) fn class_on(node: &Node, device: u32, devices: &[String]) -> Class {
     if inputs.iter().any(|(_, from)| !other(from)) { Class::Known(Work::ToHost { waits }) } else { class }
 }
 
-/// Bytes of a memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
-    pub(super) memory: usize,
-    pub(super) first: u64,
-    pub(super) bytes: u64,
-    /// Bytes that are moved: fewer than those where a view has gaps.
-    pub(super) moved: u64,
-}
-
 impl Access {
     fn of(tensor: &Tensor, memory: usize) -> Self {
         let moved = tensor.payload().min(tensor.extent);
@@ -301,33 +289,6 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// A kernel whose memory has no addresses yet.
-#[derive(Clone, Debug)]
-pub(super) struct Draft {
-    pub(super) name: String,
-    pub(super) op: String,
-    pub(super) kind: KernelType,
-    pub(super) grid: [u64; 3],
-    pub(super) block: u32,
-    pub(super) smem: u64,
-    pub(super) flops: u64,
-    pub(super) mnk: Option<[u64; 4]>,
-    pub(super) reads: Vec<Access>,
-    pub(super) writes: Vec<Access>,
-    pub(super) traffic: Option<u64>,
-    pub(super) est: Vec<&'static str>,
-    /// Why the host waits for it.
-    pub(super) sync: Option<String>,
-}
-
-/// What the rules need to know beside the operator.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
-    pub(super) sms: u32,
-    /// Whether matrix products in single precision use tensor cores.
-    pub(super) tf32: bool,
-}
-
 /// The kernels of an operator, in order; none where it touches no memory of the GPU.
 pub(super) fn kernels(node: &Node, class: Class, accesses: &Accesses<'_>, rules: Rules) -> Vec<Draft> {
     let operator = Operator { node, accesses, rules };
@@ -349,14 +310,6 @@ pub(super) fn kernels(node: &Node, class: Class, accesses: &Accesses<'_>, rules:
     drafts
 }
 
-/// Which of a convolution's products.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
-    Forward,
-    Data,
-    Weights,
-}
-
 pub(super) struct Operator<'a> {
     pub(super) node: &'a Node,
     pub(super) accesses: &'a Accesses<'a>,
@@ -369,62 +322,34 @@ impl Operator<'_> {
         let elements = self.elements();
         let read = self.read_elements();
         let one = match work {
-            Work::Elementwise => {
-                self.simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, elements)
-            }
+            Work::Elementwise => Draft::elementwise(name, elements, elements),
             Work::Move if self.is_plain_copy() => Draft {
                 kind: KernelType::Copy,
-                ..self.simt(format!("memcpy_{name}"), elements.div_ceil(512), 128, 0)
+                ..Draft::simt(format!("memcpy_{name}"), elements.div_ceil(512), 128, 0)
             },
-            Work::Move | Work::Fill => {
-                self.simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, 0)
-            }
+            Work::Move | Work::Fill => Draft::elementwise(name, elements, 0),
             Work::Cat => {
                 let parts = self.accesses.reads.len().max(1) as u64;
-                let largest = self.tensors().map(|tensor| tensor.numel).max().unwrap_or(elements);
-                let mut draft = self.simt("cat_batched_copy".to_owned(), largest.div_ceil(512), 128, 0);
-                draft.grid[1] = parts;
-                draft
+                Draft::cat(parts, self.tensors().map(|tensor| tensor.numel).max().unwrap_or(elements))
             }
-            Work::Pool => self.simt(name.to_owned(), elements.div_ceil(256), 256, read.max(elements)),
-            Work::Reduce => {
-                // As many threads per result as it has inputs, up to a CTA, and more CTAs past 16 inputs per thread.
-                let length = (read / elements.max(1)).max(1);
-                let results = 512 / length.clamp(1, 512).next_power_of_two();
-                let ctas = elements.div_ceil(results).saturating_mul(length.div_ceil(512 * 16));
-                self.simt(format!("reduce_{name}"), ctas, 512, read)
-            }
-            Work::Softmax => {
-                let rows = self.rows(elements);
-                let flops = elements.saturating_mul(5);
-                match elements / rows.max(1) {
-                    0..=1024 => self.simt("softmax_warp".to_owned(), rows.div_ceil(4), 128, flops),
-                    _ => self.simt("softmax_block".to_owned(), rows, 512, flops),
-                }
-            }
-            Work::RowNorm => {
-                let rows = self.normalised_rows();
-                self.simt(name.to_owned(), rows, 128, elements.saturating_mul(8))
-            }
+            Work::Pool => Draft::pool(name, elements, read),
+            Work::Reduce => Draft::reduce(name, elements, read),
+            Work::Softmax => Draft::softmax(self.rows(elements), elements),
+            Work::RowNorm => Draft::row_norm(name, self.normalised_rows(), elements),
             Work::BatchNorm => match self.node.input("training") {
                 Some(Value::Bool(true)) => {
                     let channels = self.tensors().next().and_then(|t| t.shape.get(1).copied()).unwrap_or(1);
-                    self.simt("batch_norm_train".to_owned(), channels, 512, elements.saturating_mul(5))
+                    Draft::batch_norm_train(channels, elements)
                 }
-                Some(_) => {
-                    let flops = elements.saturating_mul(2);
-                    self.simt("batch_norm_infer".to_owned(), elements.div_ceil(512), 128, flops)
-                }
-                None => self.simt(name.to_owned(), elements.div_ceil(512), 128, elements.saturating_mul(5)),
+                Some(_) => Draft::batch_norm_infer(elements),
+                None => Draft::simt(name, elements.div_ceil(512), 128, elements.saturating_mul(5)),
             },
             Work::Gather => {
-                let mut draft = self.simt(name.to_owned(), elements.div_ceil(512), 128, 0);
-                draft.traffic = self.gathered();
-                draft.est.push("bytes");
-                draft
+                let draft = self.touching(Draft::gather(name, elements));
+                return vec![Draft { traffic: self.gathered(), ..draft }];
             }
             Work::Attention { backward } => self.attention(backward),
-            Work::Collective => self.simt(name.to_owned(), elements.div_ceil(512).min(32), 512, elements),
+            Work::Collective => Draft::simt(name, elements.div_ceil(512).min(32), 512, elements),
             Work::Triton => self.triton(),
             Work::ToHost { waits } => {
                 Draft { sync: waits.then(|| self.node.name.clone()), ..self.memcpy("memcpy_d2h") }
@@ -436,7 +361,7 @@ impl Operator<'_> {
             Work::Recurrent { backward } => return self.recurrent(backward),
             Work::Fourier => return self.fourier(),
         };
-        vec![one]
+        vec![self.touching(one)]
     }
 
     /// Input tensors, in order.
@@ -520,72 +445,16 @@ impl Operator<'_> {
         Some((read - table).saturating_add(table.min(written)).saturating_add(written))
     }
 
-    pub(super) fn simt(&self, name: String, ctas: u64, block: u32, flops: u64) -> Draft {
-        let reads: Vec<Access> = self.accesses.reads.iter().map(|(_, access)| *access).collect();
-        let mut est = vec!["grid", "block"];
-        if flops > 0 {
-            est.push("flops");
-        }
+    /// With all memory that the operator touches.
+    pub(super) fn touching(&self, mut draft: Draft) -> Draft {
+        draft.op = short(&self.node.name).to_owned();
+        draft.reads = self.accesses.reads.iter().map(|(_, access)| *access).collect();
+        draft.writes.clone_from(&self.accesses.writes);
         if self.accesses.unsure {
-            est.extend(["r", "w"]);
+            draft.est.extend(["r", "w"]);
         }
-        let mut draft = Draft {
-            name,
-            op: short(&self.node.name).to_owned(),
-            kind: KernelType::Simt,
-            grid: [ctas.max(1), 1, 1],
-            block,
-            smem: 0,
-            flops,
-            mnk: None,
-            traffic: None,
-            reads,
-            writes: self.accesses.writes.clone(),
-            est,
-            sync: None,
-        };
         draft.count_gaps();
         draft
-    }
-
-    /// A product of M x K by K x N matrices, `batch` of them.
-    pub(super) fn tiles(&self, prefix: &str, mnk: [u64; 4], kind: KernelType, sure: bool) -> Draft {
-        let [m, n, k, batch] = mnk;
-        let flops = [m, n, k, batch].iter().fold(2_u64, |flops, d| flops.saturating_mul(*d));
-        let mut draft = if m.min(n) == 1 {
-            // A warp per result, which no tensor core helps.
-            self.simt("gemv".to_owned(), m.max(n).saturating_mul(batch).div_ceil(4), 128, 0)
-        } else {
-            const TILES: [(u64, u64, u32); 4] =
-                [(128, 128, 256), (128, 64, 128), (64, 64, 128), (64, 32, 64)];
-            let ctas = |(rows, columns, _): (u64, u64, u32)| {
-                m.div_ceil(rows).saturating_mul(n.div_ceil(columns)).saturating_mul(batch)
-            };
-            let fills = |tile: &(u64, u64, u32)| ctas(*tile) >= u64::from(self.rules.sms);
-            let tile = TILES.into_iter().find(fills).unwrap_or(TILES[3]);
-            let mut draft = self.simt(format!("{prefix}_{}x{}", tile.0, tile.1), ctas(tile), tile.2, 0);
-            draft.kind = kind;
-            // Two stages of both operands in single precision, 32 deep.
-            draft.smem = 32768;
-            draft.est.push("smem");
-            draft
-        };
-        if !sure && draft.kind == kind {
-            draft.est.push("type");
-        }
-        draft.flops = flops;
-        draft.mnk = Some(mnk);
-        draft
-    }
-
-    /// The pipe that a product of these elements uses, and whether the trace leaves no doubt.
-    pub(super) fn pipe(&self, tensor: &Tensor, tf32: bool) -> (KernelType, bool) {
-        match tensor.precision {
-            Precision::Low => (KernelType::Tensor, true),
-            Precision::Single if tf32 => (KernelType::Tensor, false),
-            Precision::Single => (KernelType::Simt, false),
-            Precision::Other => (KernelType::Simt, true),
-        }
     }
 
     /// A kernel per dimension, all but the first in place.
@@ -614,7 +483,7 @@ impl Operator<'_> {
         let elements = if real { larger.numel.div_ceil(2) } else { larger.numel };
         let one = |(at, length): (usize, u64)| {
             let flops = elements.saturating_mul(5).saturating_mul(u64::from(length.max(1).ilog2()));
-            let mut draft = self.simt("fft".to_owned(), larger.numel.div_ceil(512), 128, flops);
+            let mut draft = self.touching(Draft::simt("fft", larger.numel.div_ceil(512), 128, flops));
             if at > 0 {
                 draft.reads = self.accesses.writes.clone();
                 draft.count_gaps();
@@ -652,14 +521,7 @@ impl Operator<'_> {
             (Some(a), Some(b)) => (a, b),
             _ => match (factors.next(), factors.next()) {
                 (Some(a), Some(b)) => (a, b),
-                _ => {
-                    return self.simt(
-                        format!("elementwise_{name}"),
-                        self.elements().div_ceil(512),
-                        128,
-                        self.elements(),
-                    );
-                }
+                _ => return Draft::elementwise(name, self.elements(), self.elements()),
             },
         };
         let last = |tensor: &Tensor, back: usize| {
@@ -673,8 +535,7 @@ impl Operator<'_> {
             _ if a.shape.len() >= 3 => [last(a, 2), last(b, 1), k, a.shape[0]],
             _ => [last(a, 2), last(b, 1), k, 1],
         };
-        let (kind, sure) = self.pipe(a, self.rules.tf32);
-        self.tiles("gemm", mnk, kind, sure)
+        self.rules.tiles("gemm", mnk, a.precision.pipe(self.rules.tf32))
     }
 
     fn convolution(&self) -> Vec<Draft> {
@@ -684,9 +545,10 @@ impl Operator<'_> {
             (input, self.node.tensor("weight"), self.accesses.written.first().copied())
         else {
             let elements = self.elements();
-            return vec![self.simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, elements)];
+            return vec![self.touching(Draft::elementwise(name, elements, elements))];
         };
-        let mut convolution = self.one_convolution(Pass::Forward, input, weight, out);
+        let convolution = self.one_convolution(Pass::Forward, input, weight, out);
+        let mut convolution = self.touching(convolution);
         // Where the trace is a CPU's, the bias is part of the operator; cuDNN's operators have none, and an addition follows.
         let bias = self.node.schema.as_ref().and_then(|schema| schema.position("bias"));
         let bias = bias.and_then(|bias| self.accesses.reads.iter().find(|(argument, _)| *argument == bias));
@@ -699,8 +561,8 @@ impl Operator<'_> {
         convolution.reads.retain(|access| access != bias);
         convolution.count_gaps();
         let results = self.accesses.writes.clone();
-        let mut add = self.simt("conv_bias_add".to_owned(), out.numel.div_ceil(512), 128, out.numel);
-        add.op = "add_".to_owned();
+        let add = Draft::simt("conv_bias_add", out.numel.div_ceil(512), 128, out.numel);
+        let mut add = Draft { op: "add_".to_owned(), ..self.touching(add) };
         add.reads = std::iter::once(*bias).chain(results.iter().copied()).collect();
         add.writes = results;
         add.count_gaps();
@@ -709,56 +571,23 @@ impl Operator<'_> {
 
     /// `pass` says which of the three matrices of the product is the result.
     fn one_convolution(&self, pass: Pass, input: &Tensor, weight: &Tensor, out: &Tensor) -> Draft {
-        let prefix = match pass {
-            Pass::Forward => "conv",
-            Pass::Data => "conv_dgrad",
-            Pass::Weights => "conv_wgrad",
+        let shapes = Convolution {
+            input: &input.shape,
+            weight: &weight.shape,
+            out: &out.shape,
+            groups: match self.node.input("groups") {
+                Some(Value::Int(groups)) => Some(u64::try_from(*groups).unwrap_or(1)),
+                _ => None,
+            },
+            transposed: matches!(self.node.input("transposed"), Some(Value::Bool(true)))
+                || short(&self.node.name).contains("transpose"),
         };
-        let transposed = matches!(self.node.input("transposed"), Some(Value::Bool(true)))
-            || short(&self.node.name).contains("transpose");
-        let kernel = weight.shape.iter().skip(2).fold(1_u64, |taps, d| taps.saturating_mul(*d));
-        let dim = |tensor: &Tensor, at: usize| tensor.shape.get(at).copied().unwrap_or(1).max(1);
-        let (batch_in, channels_in) = (dim(input, 0), dim(input, 1));
-        // Weights are [out, in / groups, ..], of transposed ones [in, out / groups, ..].
-        let groups = match self.node.input("groups") {
-            Some(Value::Int(groups)) => u64::try_from(*groups).unwrap_or(1).max(1),
-            _ if transposed => 1,
-            _ => (channels_in / dim(weight, 1)).max(1),
-        };
-        let (channels, spatial) = if transposed {
-            (dim(weight, 1), input.numel / (batch_in * channels_in).max(1))
-        } else {
-            (dim(weight, 0) / groups, out.numel / dim(weight, 0).saturating_mul(batch_in).max(1))
-        };
-        let depth = if transposed { channels_in / groups } else { dim(weight, 1) };
-        if groups > 1 && groups == channels_in && depth == 1 {
-            let flops = [out.numel, kernel].iter().fold(2_u64, |flops, d| flops.saturating_mul(*d));
-            let mut draft = self.simt(format!("{prefix}_depthwise"), out.numel.div_ceil(256), 256, 0);
-            draft.flops = flops;
-            return draft;
-        }
-        let pixels = spatial.saturating_mul(batch_in);
         let allowed = match self.node.input("allow_tf32") {
             Some(Value::Bool(allowed)) => *allowed,
             // cuDNN's default, unlike cuBLAS's.
             _ => true,
         };
-        let (kind, sure) = self.pipe(input, allowed);
-        // A transposed convolution is the gradient of one: its columns are the taps of the results.
-        let mnk = if transposed {
-            [pixels, channels.saturating_mul(kernel), depth, groups]
-        } else {
-            [pixels, channels, depth.saturating_mul(kernel), groups]
-        };
-        let [m, n, k, groups] = mnk;
-        let mnk = match pass {
-            Pass::Forward => mnk,
-            // Every pixel gathers the taps of all results.
-            Pass::Data if !transposed => [m, depth, n.saturating_mul(kernel), groups],
-            Pass::Data => [m, k, n, groups],
-            Pass::Weights => [n, k, m, groups],
-        };
-        self.tiles(&format!("{prefix}_implicit_gemm"), mnk, kind, sure)
+        self.rules.convolution(pass, &shapes, input.precision.pipe(allowed))
     }
 
     /// Up to three kernels: the gradients of the input, of the weights and of the bias.
@@ -766,31 +595,22 @@ impl Operator<'_> {
         let named = ["grad_output", "input", "weight"].map(|name| self.node.tensor(name));
         let [Some(gradient), Some(input), Some(weight)] = named else {
             let elements = self.elements();
-            return vec![self.simt(
-                "elementwise_convolution_backward".to_owned(),
-                elements.div_ceil(512),
-                128,
-                elements,
-            )];
+            let one = Draft::elementwise("convolution_backward", elements, elements);
+            return vec![self.touching(one)];
         };
         let mut drafts = Vec::new();
         for (result, write) in self.accesses.written.iter().zip(&self.accesses.writes) {
             // Every product of the forward convolution is in each gradient once more.
-            let mut draft = if result.shape == input.shape {
-                Draft {
-                    reads: self.reads_of(&["grad_output", "weight"]),
-                    ..self.one_convolution(Pass::Data, input, weight, gradient)
-                }
+            let (draft, reads) = if result.shape == input.shape {
+                (self.one_convolution(Pass::Data, input, weight, gradient), &["grad_output", "weight"][..])
             } else if result.shape == weight.shape {
-                Draft {
-                    reads: self.reads_of(&["grad_output", "input"]),
-                    ..self.one_convolution(Pass::Weights, input, weight, gradient)
-                }
+                (self.one_convolution(Pass::Weights, input, weight, gradient), &["grad_output", "input"][..])
             } else {
-                let sum = self.simt("reduce_conv_bias".to_owned(), result.numel, 512, gradient.numel);
-                Draft { reads: self.reads_of(&["grad_output"]), ..sum }
+                let sum = Draft::simt("reduce_conv_bias", result.numel, 512, gradient.numel);
+                (sum, &["grad_output"][..])
             };
-            draft.writes = vec![*write];
+            let mut draft =
+                Draft { reads: self.reads_of(reads), writes: vec![*write], ..self.touching(draft) };
             draft.count_gaps();
             drafts.push(draft);
         }
@@ -802,38 +622,34 @@ impl Operator<'_> {
         let [Some(query), Some(key), Some(value)] =
             ["query", "key", "value"].map(|name| self.node.tensor(name))
         else {
-            return self.simt(name.to_owned(), self.elements().div_ceil(512), 128, self.elements());
+            return Draft::simt(name, self.elements().div_ceil(512), 128, self.elements());
         };
         let dim = |tensor: &Tensor, at: usize| tensor.shape.get(at).copied().unwrap_or(1);
         // [batch, heads, length, depth] at the outer operators, [batch, length, heads, depth] at the inner ones.
         let (heads, length) = if name.starts_with("_scaled") { (1, 2) } else { (2, 1) };
-        let depths = dim(query, 3).saturating_add(dim(value, 3));
-        let flops = [dim(query, 0), dim(query, heads), dim(query, length), dim(key, length), depths]
-            .iter()
-            .fold(2_u64, |flops, d| flops.saturating_mul(*d));
-        let (kind, sure) = self.pipe(query, false);
-        let ctas =
-            dim(query, 0).saturating_mul(dim(query, heads)).saturating_mul(dim(query, length).div_ceil(128));
-        let mut draft = self.simt(name.to_owned(), ctas, 128, 0);
-        draft.kind = kind;
-        draft.smem = 65536;
-        // The backward pass computes the scores again, and four gradients.
-        draft.flops = if backward { flops.saturating_mul(5) / 2 } else { flops };
-        draft.est.push("smem");
-        if !sure {
-            draft.est.push("type");
+        let sizes = Heads {
+            batch: dim(query, 0),
+            heads: dim(query, heads),
+            queries: dim(query, length),
+            keys: dim(key, length),
+            depths: dim(query, 3).saturating_add(dim(value, 3)),
+        };
+        let mut draft = Draft::attention(name, sizes, query.precision.pipe(false));
+        if backward {
+            // The backward pass computes the scores again, and four gradients.
+            draft.flops = draft.flops.saturating_mul(5) / 2;
         }
         draft
     }
 
     /// What a copy engine does: it has no grid.
     fn memcpy(&self, name: &str) -> Draft {
-        Draft { kind: KernelType::Copy, ..self.simt(name.to_owned(), 1, 32, 0) }
+        Draft { kind: KernelType::Copy, ..Draft::simt(name, 1, 32, 0) }
     }
 
     fn triton(&self) -> Draft {
         let elements = self.elements();
-        let mut draft = self.simt(self.node.name.clone(), elements.div_ceil(512), 128, elements);
+        let mut draft = Draft::simt(&self.node.name, elements.div_ceil(512), 128, elements);
         // The observer appends the grid as text, such as `(98, 1, 1)`.
         let texts = self.node.inputs.iter().rev().filter_map(|value| match value {
             Value::Text(text) if text.contains('(') => Some(text),
@@ -850,14 +666,5 @@ impl Operator<'_> {
             draft.est.retain(|field| *field != "grid");
         }
         draft
-    }
-}
-
-impl Draft {
-    /// Views with gaps move fewer bytes than their segments have.
-    pub(super) fn count_gaps(&mut self) {
-        let all = || self.reads.iter().chain(&self.writes);
-        let moved = all().map(|access| access.moved).fold(0, u64::saturating_add);
-        self.traffic = all().any(|access| access.moved < access.bytes).then_some(moved);
     }
 }

@@ -5,7 +5,8 @@
 //! operator, whose layers have no memory in the trace: one kernel.
 
 use super::et::{Tensor, Value, tensors};
-use super::operators::{Access, Draft, Operator};
+use super::operators::Operator;
+use crate::launch::{Access, Draft};
 
 /// Layers of more steps than this are one kernel: a few bytes of a trace may ask for any number.
 const MAX_STEPS: u64 = 4096;
@@ -131,15 +132,15 @@ impl Operator<'_> {
     }
 
     fn step(&self, layer: &Layer<'_>, mnk: [u64; 4]) -> Draft {
-        let (kind, sure) = self.pipe(layer.input, self.rules.tf32);
-        let mut draft = self.tiles("rnn", mnk, kind, sure);
+        let pipe = layer.input.precision.pipe(self.rules.tf32);
+        let mut draft = self.touching(self.rules.tiles("rnn", mnk, pipe));
         draft.est.extend(["r", "w"]);
         draft
     }
 
     /// All layers, directions and steps in one kernel that stays on every SM: each row of the input meets every weight.
     fn network(&self, backward: bool) -> Draft {
-        let mut draft = self.simt("rnn_persistent".to_owned(), u64::from(self.rules.sms), 256, 0);
+        let mut draft = self.touching(Draft::simt("rnn_persistent", u64::from(self.rules.sms), 256, 0));
         let Some(input) = self.node.tensor("input") else { return draft };
         if let Some(schema) = &self.node.schema {
             let weight = |at: usize| {
@@ -156,22 +157,12 @@ impl Operator<'_> {
             let times = if backward { 4 } else { 2 };
             draft.flops = rows.saturating_mul(weights).saturating_mul(times);
         }
-        let (kind, sure) = self.pipe(input, self.rules.tf32);
+        let (kind, sure) = input.precision.pipe(self.rules.tf32);
         draft.kind = kind;
         draft.est.push("flops");
         if !sure {
             draft.est.push("type");
         }
         draft
-    }
-}
-
-impl Draft {
-    /// Reads, and writes at the same place.
-    fn updates(&mut self, accesses: impl Iterator<Item = Access>) {
-        for access in accesses {
-            self.reads.push(access);
-            self.writes.push(access);
-        }
     }
 }

@@ -5,21 +5,9 @@
 //! program gives it to an operator, it was there before the recording: a weight or an input.
 
 use super::et::{ExecutionTrace, Tensor, tensors};
+use crate::launch::Memory;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-
-/// One memory from its allocation to its end.
-#[derive(Clone, Debug)]
-pub(super) struct Memory {
-    /// Bytes up to the end of the furthest tensor in it.
-    pub(super) bytes: u64,
-    /// When it was allocated, and by which node; nothing where it was there before.
-    pub(super) born: Option<(usize, usize)>,
-    /// The last moment at which anything names it.
-    pub(super) last: usize,
-    /// Whether the program has it at the end: no operator took it after a whole operator of the program had returned it.
-    pub(super) result: bool,
-}
 
 /// A node's tensors: for each the argument that it belongs to, the tensor and the memory, which is nothing where it has no bytes.
 pub(super) type Placed<'a> = Vec<(usize, &'a Tensor, Option<usize>)>;

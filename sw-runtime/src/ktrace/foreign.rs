@@ -23,9 +23,9 @@ pub(super) fn looks_like(first_line: &[u8]) -> Option<&'static str> {
         {
             Some("the text of an HLO or MLIR module, as XLA dumps it")
         }
-        _ if text.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) => {
-            Some("binary, as a protobuf is (ONNX, a dump of XLA, an xplane)")
-        }
+        _ if text.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) => Some(
+            "binary, as a protobuf is (ONNX, which `windlass import onnx` reads, a dump of XLA, an xplane)",
+        ),
         _ => None,
     }
 }

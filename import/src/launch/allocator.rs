@@ -23,7 +23,7 @@ struct Block {
     used: bool,
 }
 
-pub(super) struct CachingAllocator {
+pub(crate) struct CachingAllocator {
     small: Pool,
     large: Pool,
     next_segment: u64,
@@ -31,17 +31,17 @@ pub(super) struct CachingAllocator {
 
 impl CachingAllocator {
     /// The first segment is at `base`, the others follow.
-    pub(super) fn new(base: u64) -> Self {
+    pub(crate) fn new(base: u64) -> Self {
         Self { small: Pool::default(), large: Pool::default(), next_segment: base.next_multiple_of(2 * MIB) }
     }
 
     /// One past the last byte of the last segment.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.next_segment
     }
 
     /// The address of so many bytes, at least one and below 2^53; nothing where the addresses would pass 2^53.
-    pub(super) fn allocate(&mut self, bytes: u64) -> Option<u64> {
+    pub(crate) fn allocate(&mut self, bytes: u64) -> Option<u64> {
         let bytes = bytes.max(1).next_multiple_of(BLOCK);
         let small = bytes <= MIB;
         let pool = if small { &mut self.small } else { &mut self.large };
@@ -77,7 +77,7 @@ impl CachingAllocator {
     }
 
     /// Gives back what `allocate` gave.
-    pub(super) fn free(&mut self, address: u64) {
+    pub(crate) fn free(&mut self, address: u64) {
         let pool = if self.small.blocks.contains_key(&address) { &mut self.small } else { &mut self.large };
         let Some(mut block) = pool.blocks.remove(&address) else { return };
         let mut at = address;
