@@ -98,6 +98,8 @@ fn windows() {
     proved(spec("window_matrix", |r| r.retire_ports = 1), &options(2, 0));
     proved(spec("window_matrix", |r| r.pipelined = true), &options(6, 16));
     proved(spec("window_matrix", |r| r.slots = 8), &options(2, 0));
+    // Questions that several solvers share are the same ones.
+    proved(spec("window_matrix", |r| r.slots = 16), &ProveOptions { jobs: 2, ..options(1, 0) });
     proved(spec("window_list", |_| {}), &options(2, 24));
     let _ = shown(spec("window_list", |_| {}), &ProveOptions { unbounded: false, ..options(12, 0) });
 }
