@@ -37,6 +37,9 @@ pub struct ProveArgs {
     /// Who answers [default: the one that is known to be quicker for the block]
     #[arg(long, value_enum)]
     solver: Option<SolverArg>,
+    /// Solvers that share the questions of an induction [default: one for each processor, 4 at most]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    jobs: Option<u32>,
     /// Where to write the waveform of the first property that fails
     #[arg(long, value_name = "FILE.vcd")]
     vcd: Option<PathBuf>,
@@ -63,6 +66,11 @@ impl From<SolverArg> for SolverKind {
     }
 }
 
+/// Those of this machine: each solver learns by itself what the others know, so that many are not much quicker than a few.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(4)
+}
+
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
@@ -77,6 +85,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         covers: args.covers,
         limit: Duration::from_secs(args.limit),
         solver: args.solver.map(SolverKind::from),
+        jobs: args.jobs.map_or_else(processors, |jobs| jobs as usize),
     };
     let started = Instant::now();
     let report = match (args.both_windows, spec) {

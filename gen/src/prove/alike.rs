@@ -72,8 +72,7 @@ impl Reachable {
     /// Whether there is a state of the design, and of mutant `id`, in which `what` holds.
     fn ask(&self, id: u32, what: &str) -> Result<Answer, ProveError> {
         let mut solver = Solver::start(&self.solver, self.limit)?;
-        solver.tell("(set-logic QF_UFBV)")?;
-        solver.tell(&self.model.text)?;
+        solver.tell(&self.model.whole())?;
         solver.tell(&self.question.given)?;
         let width = self.select_width as usize + 1;
         for (state, id) in [("d", 0), ("m", id)] {

@@ -6,7 +6,7 @@
 //!
 //! - for the *base*, whether a property can fail within some cycles from a reset, `k` where an induction goes on from there;
 //! - for the *step*, whether each property can fail in a state that follows `k` cycles in which all held, from anywhere. If neither can, it
-//!   holds for all time. What is already shown is used for the next question, lemmas first;
+//!   holds for all time. What is already shown is used for the next question;
 //! - for *covers*, whether the states that matter are reached at all.
 //!
 //! Registers without reset start at any value. Reset may come again in any cycle.
@@ -32,6 +32,7 @@ use bench::Bench;
 use serde::Serialize;
 use smt::{Answer, Installed, Model, Solver};
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
@@ -109,11 +110,20 @@ pub struct ProveOptions {
     pub limit: Duration,
     /// Who answers; `None`: the one that is known to be quicker for the block, if it is there.
     pub solver: Option<SolverKind>,
+    /// Solvers that share the questions of the step.
+    pub jobs: usize,
 }
 
 impl Default for ProveOptions {
     fn default() -> Self {
-        Self { depth: 8, unbounded: true, covers: COVER_DEPTH, limit: Duration::from_secs(600), solver: None }
+        Self {
+            depth: 8,
+            unbounded: true,
+            covers: COVER_DEPTH,
+            limit: Duration::from_secs(600),
+            solver: None,
+            jobs: 1,
+        }
     }
 }
 
@@ -302,8 +312,10 @@ fn prove_bench(
         let (top, yosys) = (design.top().name.clone(), yosys.version.clone());
         return Err(ProveError::NoProperties { top, yosys });
     }
+    let start = || Solver::start(solver, options.limit);
     let proof = Proof {
-        solver: Solver::start(solver, options.limit)?,
+        solver: start()?,
+        order: model.order(),
         signals: harness::vectors(&design.top().ports)
             .into_iter()
             .map(|(name, _, _)| name)
@@ -316,7 +328,7 @@ fn prove_bench(
         found: BTreeMap::new(),
         reached: BTreeMap::new(),
     };
-    proof.run(&design.top().name, &yosys.version, &solver.version, || Solver::start(solver, options.limit))
+    proof.run(&design.top().name, &yosys.version, &solver.version, start)
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
@@ -378,6 +390,8 @@ fn model(
 /// A proof that goes on.
 struct Proof<'a> {
     solver: Solver,
+    /// The assertions' numbers, as they are asked.
+    order: Vec<usize>,
     signals: Vec<String>,
     model: &'a Model,
     bench: &'a Bench,
@@ -394,15 +408,14 @@ impl Proof<'_> {
         top: &str,
         yosys: &str,
         name: &str,
-        again: impl Fn() -> Result<Solver, ProveError>,
+        again: impl Fn() -> Result<Solver, ProveError> + Sync,
     ) -> Result<ProofReport, ProveError> {
         let induction = self.bench.induction.filter(|_| self.options.unbounded);
         let covers: Vec<usize> = self.model.covers.iter().map(|(number, _)| *number).collect();
         // An induction needs no more from the reset on than it looks back.
         let held = self.base(induction.unwrap_or(self.options.depth), covers)?;
         if let Some(back) = induction.filter(|_| held) {
-            self.solver = again()?;
-            let open = self.step(back)?;
+            let open = self.step(back, &again)?;
             if !open.is_empty() {
                 // It stands as a whole, or not at all: what is left is whether a reset leads there.
                 self.solver = again()?;
@@ -463,33 +476,17 @@ impl Proof<'_> {
         Ok(report)
     }
 
-    fn start(&mut self) -> Result<(), ProveError> {
-        self.solver.tell("(set-logic QF_UFBV)")?;
-        self.solver.tell(&self.model.text)
-    }
-
-    fn state(&mut self, cycle: usize) -> Result<(), ProveError> {
-        let before = if cycle == 0 {
-            String::new()
-        } else {
-            format!("(assert (|harness_t| s{} s{cycle}))\n", cycle - 1)
-        };
-        self.solver.tell(&format!(
-            "(declare-fun s{cycle} () |harness_s|)\n{before}(assert (|harness_h| s{cycle}))\n(assert (|harness_u| s{cycle}))"
-        ))
-    }
-
     /// From the reset on: what fails within `depth` cycles, and which covers of those `to_reach` are reached.
     /// False where something fails or was not shown.
     fn base(&mut self, depth: usize, mut to_reach: Vec<usize>) -> Result<bool, ProveError> {
-        self.start()?;
+        self.solver.tell(&self.model.whole())?;
         // The reset takes the first cycle.
         let depth = depth + 1;
         for cycle in 0..depth.max(self.options.covers + 1) {
             if cycle >= depth && to_reach.is_empty() {
                 break;
             }
-            self.state(cycle)?;
+            self.solver.tell(&Model::state(cycle))?;
             if cycle == 0 {
                 self.solver.tell("(assert (|harness_i| s0))")?;
             }
@@ -519,9 +516,8 @@ impl Proof<'_> {
 
     /// Whether all holds in this cycle, given that all held before; what does not is noted.
     fn base_cycle(&mut self, cycle: usize) -> Result<bool, ProveError> {
-        let order = self.order();
         // Several at once, but not all: a question about all is the hardest of them.
-        for some in order.chunks(TOGETHER) {
+        for some in self.order.chunks(TOGETHER) {
             let all: Vec<String> =
                 some.iter().map(|number| format!("(|harness_a {number}| s{cycle})")).collect();
             let all = format!("(and true {})", all.join(" "));
@@ -552,54 +548,88 @@ impl Proof<'_> {
                 }
             }
         }
-        for number in order {
-            self.found.insert(number, Verdict::Bounded { cycles: cycle });
+        for number in &self.order {
+            self.found.insert(*number, Verdict::Bounded { cycles: cycle });
         }
         Ok(true)
     }
 
-    /// The assertions in the order in which they are asked: lemmas of one place or SM first, then other lemmas, then properties. Each
-    /// makes what follows easier.
-    fn order(&self) -> Vec<usize> {
-        let mut order: Vec<&(usize, String)> = self.model.assertions.iter().collect();
-        order.sort_by_key(|(number, name)| (!name.contains('['), name.starts_with("properties."), *number));
-        order.into_iter().map(|(number, _)| *number).collect()
-    }
-
     /// From anywhere: what fails after `back` cycles in which all held. If nothing does, all is proved; else what is not shown comes
     /// back, as what it is if nothing fails from a reset.
-    fn step(&mut self, back: usize) -> Result<BTreeMap<usize, Verdict>, ProveError> {
-        self.start()?;
-        for cycle in 0..=back {
-            self.state(cycle)?;
-            if cycle < back {
-                self.solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
-            }
-        }
-        let mut open = BTreeMap::new();
-        for number in self.order() {
-            let signals = &self.signals;
-            let (answer, seen) =
-                self.solver.ask(&format!("(not (|harness_a {number}| s{back}))"), |solver| {
-                    trace(solver, signals, back)
-                })?;
-            match (answer, seen) {
-                (Answer::Unsat, _) => {
-                    self.solver.tell(&format!("(assert (|harness_a {number}| s{back}))"))?;
-                }
-                (_, Some(trace)) => {
-                    open.insert(number, Verdict::NotInductive { cycles: back, trace });
-                }
-                _ => {
-                    open.insert(number, Verdict::Unknown { cycles: back });
-                }
-            }
-        }
+    fn step(
+        &mut self,
+        back: usize,
+        start: &(impl Fn() -> Result<Solver, ProveError> + Sync),
+    ) -> Result<BTreeMap<usize, Verdict>, ProveError> {
+        let asked = Asked { left: self.order.iter(), shown: Vec::new(), open: BTreeMap::new() };
+        let asked = Mutex::new(asked);
+        let proof = &*self;
+        std::thread::scope(|scope| {
+            let ask = || proof.ask_in_turn(back, start()?, &asked);
+            let others: Vec<_> = (1..self.options.jobs).map(|_| scope.spawn(ask)).collect();
+            let mine = ask();
+            others.into_iter().fold(mine, |so_far, other| {
+                let lost = |_| Err(ProveError::Solver { what: "a thread that asks it was lost".into() });
+                so_far.and(other.join().unwrap_or_else(lost))
+            })
+        })?;
+        let open = asked.into_inner().unwrap_or_else(PoisonError::into_inner).open;
         if open.is_empty() {
             self.found.values_mut().for_each(|verdict| *verdict = Verdict::Proved);
         }
         Ok(open)
     }
+
+    /// Asks one solver what is left of the step, until nothing is. What any of them has shown is told to all.
+    fn ask_in_turn(
+        &self,
+        back: usize,
+        mut solver: Solver,
+        asked: &Mutex<Asked<'_>>,
+    ) -> Result<(), ProveError> {
+        let asked = || asked.lock().unwrap_or_else(PoisonError::into_inner);
+        solver.tell(&self.model.whole())?;
+        for cycle in 0..=back {
+            solver.tell(&Model::state(cycle))?;
+            if cycle < back {
+                solver.tell(&format!("(assert (|harness_a| s{cycle}))"))?;
+            }
+        }
+        let mut told = 0;
+        loop {
+            let (number, new) = {
+                let mut asked = asked();
+                let Some(number) = asked.left.next() else { return Ok(()) };
+                (*number, asked.shown[told..].to_vec())
+            };
+            told += new.len();
+            for shown in new {
+                solver.tell(&format!("(assert (|harness_a {shown}| s{back}))"))?;
+            }
+            let (answer, seen) = solver.ask(&format!("(not (|harness_a {number}| s{back}))"), |solver| {
+                trace(solver, &self.signals, back)
+            })?;
+            let mut asked = asked();
+            match (answer, seen) {
+                (Answer::Unsat, _) => asked.shown.push(number),
+                (_, Some(trace)) => {
+                    asked.open.insert(number, Verdict::NotInductive { cycles: back, trace });
+                }
+                _ => {
+                    asked.open.insert(number, Verdict::Unknown { cycles: back });
+                }
+            }
+        }
+    }
+}
+
+/// How far the step is.
+struct Asked<'a> {
+    /// What is still to be asked.
+    left: std::slice::Iter<'a, usize>,
+    /// What holds, given that all held before.
+    shown: Vec<usize>,
+    open: BTreeMap<usize, Verdict>,
 }
 
 /// Of an assertion without a name, which is what a part of the design assumes: the part.

@@ -3,6 +3,7 @@
 use super::ProveError;
 use crate::cache;
 use crate::tools::{self, Tool};
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -237,5 +238,101 @@ impl Model {
             lines.collect()
         };
         Self { assertions: named("assert "), covers: named("cover "), text }
+    }
+
+    /// All that a solver is told before it hears of states.
+    pub fn whole(&self) -> String {
+        format!("(set-logic QF_UFBV)\n{}", self.text)
+    }
+
+    /// A state, which follows the one of the cycle before.
+    pub fn state(cycle: usize) -> String {
+        let before = match cycle.checked_sub(1) {
+            Some(before) => format!("(assert (|harness_t| s{before} s{cycle}))\n"),
+            None => String::new(),
+        };
+        format!(
+            "(declare-fun s{cycle} () |harness_s|)\n{before}(assert (|harness_h| s{cycle}))\n(assert (|harness_u| s{cycle}))"
+        )
+    }
+
+    /// The assertions' numbers in the order in which they are asked: those that see the least of the design, over a clock edge, first. What is
+    /// shown helps with the next question, and what is asked about much is mostly said by what was asked about its parts.
+    pub fn order(&self) -> Vec<usize> {
+        let wires = Wires::new(&self.text);
+        let mut order: Vec<(usize, usize)> =
+            self.assertions.iter().map(|(number, _)| (wires.cone(*number), *number)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+/// What each wire of a model is made of.
+struct Wires<'a> {
+    /// By wire: those in its definition.
+    made_of: HashMap<&'a str, Vec<&'a str>>,
+    /// By register: those in what it takes at a clock edge.
+    takes: HashMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Wires<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut wires = Self { made_of: HashMap::new(), takes: HashMap::new() };
+        for line in text.lines() {
+            let line = line.split_once(" ; ").map_or(line, |(line, _)| line);
+            // Names are `|harness#12|`, those of assertions `|harness_a 12|`.
+            let mut names =
+                line.split('|').skip(1).step_by(2).filter_map(|name| name.strip_prefix("harness"));
+            if line.starts_with("(define-fun ") {
+                if let Some(name) = names.next() {
+                    wires.made_of.insert(name, names.filter(|name| name.starts_with('#')).collect());
+                }
+            } else if line.ends_with(" next_state))") {
+                let mut names: Vec<&str> = names.collect();
+                if let Some(register) = names.pop() {
+                    wires.takes.insert(register, names);
+                }
+            }
+        }
+        wires
+    }
+
+    /// How many wires an assertion depends on, in its own cycle and the one before.
+    fn cone(&self, number: usize) -> usize {
+        let top = format!("_a {number}");
+        let mut seen: HashSet<(&str, bool)> = HashSet::new();
+        let mut left: Vec<(&str, bool)> = vec![(&top, false)];
+        while let Some((name, before)) = left.pop() {
+            if !seen.insert((name, before)) {
+                continue;
+            }
+            left.extend(self.made_of.get(name).into_iter().flatten().map(|name| (*name, before)));
+            if !before {
+                left.extend(self.takes.get(name).into_iter().flatten().map(|name| (*name, true)));
+            }
+        }
+        seen.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sees_least_is_asked_first() {
+        let text = "; yosys-smt2-assert 0 much\n; yosys-smt2-assert 1 little\n\
+            (declare-fun |harness#0| (|harness_s|) (_ BitVec 1)) ; \\a\n\
+            (declare-fun |harness#1| (|harness_s|) (_ BitVec 1)) ; \\b\n\
+            (define-fun |harness#2| ((state |harness_s|)) (_ BitVec 1) (bvnot (|harness#1| state))) ; \\c\n\
+            (define-fun |harness_a 0| ((state |harness_s|)) Bool (= (|harness#2| state) #b1)) ; much\n\
+            (define-fun |harness_a 1| ((state |harness_s|)) Bool (= (|harness#0| state) #b1)) ; little\n\
+            (define-fun |harness_t| ((state |harness_s|) (next_state |harness_s|)) Bool (and\n  \
+            (= (bvand (|harness#0| state) (|harness#2| state)) (|harness#1| next_state)) ; x \\b\n))\n";
+        let model = Model::new(text.into());
+        assert_eq!(model.order(), [1, 0]);
+        let wires = Wires::new(&model.text);
+        // Itself, c and b; and before the edge a, c and b.
+        assert_eq!((wires.cone(0), wires.cone(1)), (6, 2));
     }
 }
