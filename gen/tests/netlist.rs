@@ -113,17 +113,15 @@ fn random(seed: u64, gates: usize) -> String {
     let (inputs, state) = (8, 12);
     // Net 2 is the clock; inputs, then what flip-flops hold.
     let mut nets: Vec<u64> = (10..10 + inputs + state).collect();
-    let mut next = 100;
     let kinds =
         [("INVX1", 1), ("ND2X1", 2), ("ND2X1", 2), ("NR2X1", 2), ("AN2X1", 2), ("AOIX1", 3), ("XR2X1", 2)];
-    for gate in 0..gates {
+    for (gate, next) in (100..).enumerate().take(gates) {
         let (kind, pins) = kinds[numbers.below(kinds.len())];
         let mut connected: Vec<(&str, u64)> =
             ["A", "B", "C"][..pins].iter().map(|pin| (*pin, nets[numbers.below(nets.len())])).collect();
         connected.push(("Z", next));
         cells.insert(format!("gate_{gate}"), cell(kind, &connected));
         nets.push(next);
-        next += 1;
     }
     for bit in 0..state {
         let from = nets[nets.len() - 1 - numbers.below(gates / 2)];

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// Inputs of a cone at most.
 pub(crate) const LEAVES: usize = 6;
-/// Circuits for one function at most, the smallest ones.
+/// Circuits for one function at most: the smallest.
 const PER_FUNCTION: usize = 12;
 
 /// Where an input comes from.
@@ -256,7 +256,7 @@ impl Shapes {
     }
 
     /// The circuits that compute `table` of `leaves` inputs, smallest first, each with all ways to put the inputs at its leaves.
-    pub(crate) fn of(&self, leaves: usize, table: u64) -> Vec<(&Shape, Vec<Vec<usize>>)> {
+    pub(crate) fn of(&self, leaves: usize, table: u64) -> Found<'_> {
         let classes = self.by_function.get(&key(table, leaves)).map_or(&[][..], Vec::as_slice);
         let Some((_, shapes)) = classes.iter().find(|c| !orders(c.0, table, leaves).is_empty()) else {
             return Vec::new();
@@ -265,17 +265,15 @@ impl Shapes {
     }
 }
 
+/// Circuits, each with all ways to put the inputs at its leaves.
+type Found<'a> = Vec<(&'a Shape, Vec<Vec<usize>>)>;
+
 /// What [`Shapes::of`] said before.
 #[derive(Default)]
-pub(crate) struct Known<'a>(HashMap<(usize, u64), Rc<Vec<(&'a Shape, Vec<Vec<usize>>)>>>);
+pub(crate) struct Known<'a>(HashMap<(usize, u64), Rc<Found<'a>>>);
 
 impl<'a> Known<'a> {
-    pub(crate) fn of(
-        &mut self,
-        shapes: &'a Shapes,
-        leaves: usize,
-        table: u64,
-    ) -> Rc<Vec<(&'a Shape, Vec<Vec<usize>>)>> {
+    pub(crate) fn of(&mut self, shapes: &'a Shapes, leaves: usize, table: u64) -> Rc<Found<'a>> {
         self.0.entry((leaves, table)).or_insert_with(|| Rc::new(shapes.of(leaves, table))).clone()
     }
 }
