@@ -78,12 +78,14 @@ pub fn resize(
         let worst = work.run(fanout)?;
         Ok((worst, work.netlist))
     };
-    // Which of the two suits a design better is not known before.
-    let (mut worst, mut best) = attempt(14.0)?;
-    let (other_worst, other) = attempt(30.0)?;
-    let (was, now) = (worst.min(0.0), other_worst.min(0.0));
-    if now > was || (now == was && other.area(&library) < best.area(&library)) {
-        (worst, best) = (other_worst, other);
+    // Which of these suits a design and a library is not known before.
+    let (mut worst, mut best) = attempt(8.0)?;
+    for fanout in [14.0, 30.0] {
+        let (other_worst, other) = attempt(fanout)?;
+        let (was, now) = (worst.min(0.0), other_worst.min(0.0));
+        if now > was || (now == was && other.area(&library) < best.area(&library)) {
+            (worst, best) = (other_worst, other);
+        }
     }
     let buffers = best.instances.iter().filter(|i| i.name.is_empty()).count();
     best.christen();
