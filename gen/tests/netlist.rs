@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use windlass_gen::netlist::{Gates, NetlistError, ResizeOptions, Resized, SHARED, resize};
 
-/// Inverter, NAND, buffer and flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
+/// Inverter, buffer, some gates and a flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
 fn library() -> String {
     let table = |name: &str, base: f64, slope: f64| {
         format!(
@@ -32,6 +32,10 @@ fn library() -> String {
             ("INV", vec!["A"], "!A", negative),
             ("ND2", vec!["A", "B"], "!(A B)", negative),
             ("BUF", vec!["A"], "A", "timing_sense : positive_unate;"),
+            ("NR2", vec!["A", "B"], "!(A+B)", negative),
+            ("AN2", vec!["A", "B"], "(A B)", "timing_sense : positive_unate;"),
+            ("AOI", vec!["A", "B", "C"], "!((A B)+C)", negative),
+            ("XR2", vec!["A", "B"], "(A^B)", ""),
         ] {
             text += &format!("cell ({name}X{size}) {{ area : {};\n", strength * inputs.len() as f64);
             for pin in &inputs {
@@ -49,10 +53,12 @@ fn library() -> String {
             "cell (DFFX{size}) {{ area : {}; ff (IQ, IQN) {{ clocked_on : \"CK\"; next_state : \"D\"; }}\n\
              pin (CK) {{ direction : input; capacitance : 1; clock : true; }}\n\
              pin (D) {{ direction : input; capacitance : 1; timing () {{ related_pin : \"CK\"; timing_type : setup_rising; {} {} }} }}\n\
-             pin (Q) {{ direction : output; function : \"IQ\"; {} }} }}\n",
+             pin (Q) {{ direction : output; function : \"IQ\"; {} }}\n\
+             pin (QN) {{ direction : output; function : \"IQN\"; {} }} }}\n",
             4 + size,
             table("rise_constraint", 0.03, 0.0),
             table("fall_constraint", 0.03, 0.0),
+            timing("CK", "timing_type : rising_edge;", slope),
             timing("CK", "timing_type : rising_edge;", slope)
         );
     }
@@ -90,38 +96,106 @@ fn run(netlist: &str, period_ps: f64) -> Resized {
     resize(netlist, "top", &library(), "mini.lib".as_ref(), &options).unwrap()
 }
 
-/// Each cell without its size, with where its pins come from when one looks through buffers.
-fn function(netlist: &str) -> BTreeMap<String, (String, Vec<(String, u64)>)> {
-    let document: Value = serde_json::from_str(netlist).unwrap();
-    let cells = document["modules"]["top"]["cells"].as_object().unwrap();
-    let bit = |cell: &Value, pin: &str| cell["connections"][pin][0].as_u64().unwrap();
-    let kind = |cell: &Value| cell["type"].as_str().unwrap().split('X').next().unwrap().to_string();
-    let through: BTreeMap<u64, u64> =
-        cells.values().filter(|c| kind(c) == "BUF").map(|c| (bit(c, "Z"), bit(c, "A"))).collect();
-    let source = |mut bit: u64| {
-        while let Some(before) = through.get(&bit) {
-            bit = *before;
-        }
-        bit
+/// Numbers that look random, the same ones each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
+}
+
+/// Gates at random between flip-flops, and ports on both sides.
+fn random(seed: u64, gates: usize) -> String {
+    let mut numbers = Numbers(seed);
+    let mut cells = BTreeMap::new();
+    let (inputs, state) = (8, 12);
+    // Net 2 is the clock; inputs, then what flip-flops hold.
+    let mut nets: Vec<u64> = (10..10 + inputs + state).collect();
+    let kinds =
+        [("INVX1", 1), ("ND2X1", 2), ("ND2X1", 2), ("NR2X1", 2), ("AN2X1", 2), ("AOIX1", 3), ("XR2X1", 2)];
+    for (gate, next) in (100..).enumerate().take(gates) {
+        let (kind, pins) = kinds[numbers.below(kinds.len())];
+        let mut connected: Vec<(&str, u64)> =
+            ["A", "B", "C"][..pins].iter().map(|pin| (*pin, nets[numbers.below(nets.len())])).collect();
+        connected.push(("Z", next));
+        cells.insert(format!("gate_{gate}"), cell(kind, &connected));
+        nets.push(next);
+    }
+    for bit in 0..state {
+        let from = nets[nets.len() - 1 - numbers.below(gates / 2)];
+        let pins = [("CK", 2), ("D", from), ("Q", 10 + inputs + bit)];
+        cells.insert(format!("state_{bit}"), cell("DFFX1", &pins));
+    }
+    let outputs: Vec<u64> = (0..20).map(|_| nets[nets.len() - 1 - numbers.below(gates)]).collect();
+    let ports = json!({
+        "clk": { "direction": "input", "bits": [2] },
+        "in": { "direction": "input", "bits": (10..10 + inputs).collect::<Vec<_>>() },
+        "out": { "direction": "output", "bits": outputs },
+    });
+    json!({ "modules": { "top": { "ports": ports, "cells": cells, "netnames": {} } } }).to_string()
+}
+
+/// What leaves the design in many cycles of random inputs.
+fn behaviour(netlist: &str, input: &str, width: usize, output: &str) -> Vec<Option<Vec<bool>>> {
+    let mut gates = gates(netlist);
+    let mut numbers = Numbers(7);
+    let cycle = |_| {
+        assert!(gates.set(input, (0..width).map(|_| numbers.below(2) == 1)));
+        gates.settle();
+        let out = gates.get(output);
+        gates.clock();
+        out
     };
-    cells
-        .iter()
-        .filter(|(_, c)| kind(c) != "BUF")
-        .map(|(name, c)| {
-            let pins = c["connections"].as_object().unwrap().keys();
-            (name.clone(), (kind(c), pins.map(|pin| (pin.clone(), source(bit(c, pin)))).collect()))
-        })
-        .collect()
+    (0..400).map(cycle).collect()
 }
 
 #[test]
-fn only_sizes_and_buffers_change() {
+fn the_netlist_computes_what_it_did() {
+    let mut remade = 0;
+    for seed in 0..24 {
+        let before = random(seed, 40 + 12 * seed as usize);
+        for period_ps in [0.0, 5000.0] {
+            let after = run(&before, period_ps);
+            let [was, is] = [&before, &after.netlist].map(|netlist| behaviour(netlist, "in", 8, "out"));
+            assert!(was == is, "seed {seed}, {period_ps} ps");
+            assert_eq!(after.netlist, run(&before, period_ps).netlist, "the same input gives the same bytes");
+            remade += after.netlist.matches("\"remade_").count();
+        }
+    }
+    assert!(remade > 100, "{remade} gates in place of others");
     for sinks in [1, 7, 40, 300] {
         let before = fan_out(sinks);
-        let after = run(&before, 0.0);
-        assert_eq!(function(&before), function(&after.netlist), "{sinks} sinks");
-        assert_eq!(after.netlist, run(&before, 0.0).netlist, "the same input gives the same bytes");
+        let after = run(&before, 0.0).netlist;
+        assert_eq!(behaviour(&before, "d", 1, "q"), behaviour(&after, "d", 1, "q"), "{sinks} sinks");
     }
+}
+
+#[test]
+fn a_complement_is_the_flip_flops_own() {
+    let mut document: Value = serde_json::from_str(&fan_out(1)).unwrap();
+    let cells = &mut document["modules"]["top"]["cells"];
+    // Two more inverters of what the flip-flop holds; an output reads one of them.
+    cells["extra_0"] = cell("INVX1", &[("A", 4), ("Z", 90)]);
+    cells["extra_1"] = cell("INVX1", &[("A", 4), ("Z", 91)]);
+    cells["end_1"] = cell("DFFX1", &[("CK", 2), ("D", 91), ("Q", 92)]);
+    document["modules"]["top"]["ports"]["n"] = json!({ "direction": "output", "bits": [90, 92] });
+    let before = document.to_string();
+    let after = run(&before, 5000.0).netlist;
+    assert_eq!(behaviour(&before, "d", 1, "n"), behaviour(&after, "d", 1, "n"));
+    let document: Value = serde_json::from_str(&after).unwrap();
+    let cells = document["modules"]["top"]["cells"].as_object().unwrap();
+    assert!(cells["source"]["connections"]["QN"][0].is_u64(), "{}", cells["source"]);
+    assert!(!cells.contains_key("extra_0") && !cells.contains_key("extra_1"));
+}
+
+#[test]
+fn what_was_sized_can_be_sized_again() {
+    let before = random(3, 200);
+    let once = run(&before, 0.0).netlist;
+    let twice = run(&once, 5000.0).netlist;
+    assert!(behaviour(&before, "in", 8, "out") == behaviour(&twice, "in", 8, "out"));
 }
 
 #[test]
@@ -133,7 +207,7 @@ fn verilog_has_all_cells() {
     let instances = after.verilog.lines().filter(|line| line.contains(" (.")).count() as u64;
     assert_eq!(instances, after.cells.values().sum::<u64>());
     assert_eq!(after.verilog.matches("fanout_").count(), after.buffers);
-    assert!(after.verilog.contains(" source (.CK(clk), .D(d), .Q(q));"), "{}", after.verilog);
+    assert!(after.verilog.contains(" source (.CK(clk), .D(d), .Q(q), .QN(n"), "{}", after.verilog);
 }
 
 #[test]

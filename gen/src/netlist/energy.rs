@@ -183,8 +183,13 @@ impl Gates {
                 }
                 let next = table(&state.next, &names).ok_or_else(|| no_function(&cell.name))?;
                 let complement = |f: &str| f.trim_matches(['(', ')', ' ']) == state.names[1];
-                let outputs = used.map(|(net, function)| (net, complement(function))).collect();
+                let outputs: Vec<(usize, bool)> =
+                    used.map(|(net, function)| (net, complement(function))).collect();
                 let inputs = nets().ok_or_else(|| no_function(&cell.name))?;
+                // All flip-flops begin with 0, and so with 1 at the complement.
+                for (net, complement) in &outputs {
+                    gates.value[*net] = *complement;
+                }
                 gates.flip_flops.push(FlipFlop { inputs, next, outputs });
                 continue;
             }

@@ -4,7 +4,7 @@ use super::library::TimingLibrary;
 use crate::synth::liberty::LibertyError;
 use crate::synth::variants::REGISTER;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use thiserror::Error;
 
@@ -236,6 +236,79 @@ impl Netlist {
         out
     }
 
+    /// The name of what was made in place of other gates, until [`Netlist::christen`].
+    pub(crate) const REMADE: &str = "+";
+
+    /// Names for all instances that have none of the document's: by what they are and a number.
+    pub(crate) fn christen(&mut self) {
+        let mut taken: HashSet<String> = self.instances.iter().map(|i| i.name.clone()).collect();
+        let mut number = 0;
+        for instance in &mut self.instances {
+            let kind = match instance.name.as_str() {
+                "" => "fanout",
+                Self::REMADE => "remade",
+                _ => continue,
+            };
+            loop {
+                instance.name = format!("{kind}_{number}");
+                number += 1;
+                if taken.insert(instance.name.clone()) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Pin `pin` of an instance drives `net` instead of what did.
+    pub(crate) fn drive(&mut self, instance: usize, pin: usize, net: usize) {
+        if let Some(before) = self.instances[instance].nets[pin].replace(net) {
+            self.nets[before].driver = None;
+        }
+        self.nets[net].driver = Some(Pin { instance, pin });
+    }
+
+    /// A cell of that name with these nets; its pins are put on them.
+    pub(crate) fn add(
+        &mut self,
+        library: &TimingLibrary,
+        name: String,
+        cell: usize,
+        nets: Vec<Option<usize>>,
+    ) {
+        let instance = self.instances.len();
+        for (pin, net) in nets.iter().enumerate() {
+            let Some(net) = *net else { continue };
+            let here = Pin { instance, pin };
+            match library.cells[cell].output[pin] {
+                true => self.nets[net].driver = Some(here),
+                false => self.nets[net].sinks.push(here),
+            }
+        }
+        self.instances.push(Instance { name, cell, nets });
+    }
+
+    /// Takes instances out; what they drove has no driver, unless another instance has been given the net.
+    pub(crate) fn remove(&mut self, gone: &[bool]) {
+        let mut number = vec![0; self.instances.len()];
+        let mut kept = 0;
+        for (at, number) in number.iter_mut().enumerate() {
+            *number = kept;
+            kept += usize::from(!gone[at]);
+        }
+        for net in &mut self.nets {
+            net.driver = net.driver.filter(|pin| !gone[pin.instance]);
+            net.sinks.retain(|pin| !gone[pin.instance]);
+            for pin in net.driver.iter_mut().chain(&mut net.sinks) {
+                pin.instance = number[pin.instance];
+            }
+        }
+        let mut at = 0;
+        self.instances.retain(|_| {
+            at += 1;
+            !gone[at - 1]
+        });
+    }
+
     /// Cell area, in the library's unit.
     pub(crate) fn area(&self, library: &TimingLibrary) -> f64 {
         self.instances.iter().map(|i| f64::from(library.cells[i.cell].area)).sum()
@@ -247,9 +320,14 @@ impl Netlist {
         let added = (next..).map(|bit| json!(bit)).take(self.nets.len() - self.bits.len());
         let bits: Vec<Value> = self.bits.iter().cloned().chain(added).collect();
         let Some(cells) = document["modules"][top]["cells"].as_object_mut() else { return };
-        for (number, instance) in self.instances.iter().enumerate() {
+        let names: HashSet<&str> = self.instances.iter().map(|i| i.name.as_str()).collect();
+        cells.retain(|name, cell| {
+            names.contains(name.as_str())
+                || !cell["type"].as_str().is_some_and(|t| library.by_name.contains_key(t))
+        });
+        for instance in &self.instances {
             let timed = &library.cells[instance.cell];
-            if instance.name.is_empty() {
+            if !cells.contains_key(&instance.name) {
                 let pins = timed.pins.iter().zip(&instance.nets);
                 let connections: Map<String, Value> =
                     pins.filter_map(|(pin, net)| Some((pin.clone(), json!([bits[(*net)?]])))).collect();
@@ -261,7 +339,7 @@ impl Netlist {
                     .collect();
                 let cell = json!({ "hide_name": 0, "type": timed.name, "parameters": {}, "attributes": {},
                     "port_directions": directions, "connections": connections });
-                cells.insert(format!("fanout_{number}"), cell);
+                cells.insert(instance.name.clone(), cell);
                 continue;
             }
             let Some(cell) = cells.get_mut(&instance.name) else { continue };
@@ -314,10 +392,9 @@ impl Netlist {
             *name = Some(format!("n{net}"));
         }
         text += &assigns;
-        for (number, instance) in self.instances.iter().enumerate() {
+        for instance in &self.instances {
             let cell = &library.cells[instance.cell];
-            let name =
-                if instance.name.is_empty() { format!("fanout_{number}") } else { escaped(&instance.name) };
+            let name = escaped(&instance.name);
             let pins = cell.pins.iter().zip(&instance.nets);
             let pins: Vec<String> = pins
                 .filter_map(|(pin, net)| {

@@ -3,14 +3,16 @@
 //! Yosys and ABC map a design to cells, and ABC can size gates and insert buffers, but it does so for the logic between two flip-flops
 //! only and in chains: a flip-flop that drives hundreds of gates keeps them. [`resize`] works on the whole netlist, as the
 //! tools after synthesis do, with the library's own delay tables and ideal wires: it builds buffer trees, enlarges what is on the
-//! slowest paths, and makes the rest as small as it may be. OpenSTA has the last word on the result.
+//! slowest paths, and makes the rest as small as it may be, by sizes and by other gates that compute the same. OpenSTA has the last word on the result.
 //!
 //! [`Gates`] runs such a netlist, cycle by cycle, and adds up the energy of what changes, by block of the RTL.
 
 mod energy;
 mod graph;
 mod library;
+mod remake;
 mod resize;
+mod shapes;
 mod timing;
 
 pub use energy::{Block, ENERGY_LABEL, Gates, Power, SHARED};

@@ -1,11 +1,16 @@
-//! Buffer trees, then sizes: what is slow gets larger, what has time gets smaller.
+//! Buffer trees, then sizes and other gates of the same function: what is slow gets larger or another circuit, what has time gets smaller.
 
 use super::graph::{Netlist, NetlistError, Pin};
 use super::library::{EDGES, Kind, TimingLibrary};
+use super::remake::complements;
+use super::shapes::Shapes;
 use super::timing::{Boundary, Timing};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+
+/// Load, in the smallest buffer's, that a net may get where buffers are taken away.
+const MOST_LOAD: f32 = 42.0;
 
 /// What to aim at.
 #[derive(Clone, Debug)]
@@ -55,7 +60,9 @@ pub fn resize(
     }
     let mut document: Value = serde_json::from_str(netlist)
         .map_err(|e| NetlistError::Format { top: top.into(), what: e.to_string() })?;
-    let read = Netlist::read(&document, top, &library)?;
+    let mut read = Netlist::read(&document, top, &library)?;
+    let shapes = Shapes::new(&library);
+    complements(&mut read, &library, &shapes);
     let middle = library.buffers[library.buffers.len() / 3];
     let unit = input_load(&library, library.buffers[0]);
     let boundary = Boundary {
@@ -66,17 +73,22 @@ pub fn resize(
     };
     let attempt = |fanout: f32| -> Result<(f32, Netlist), NetlistError> {
         let rounds = options.rounds.unwrap_or(2000);
-        let mut work = Work { library: &library, netlist: read.clone(), boundary, top, unit, rounds };
+        let mut work =
+            Work { library: &library, shapes: &shapes, netlist: read.clone(), boundary, top, unit, rounds };
         let worst = work.run(fanout)?;
         Ok((worst, work.netlist))
     };
-    // Which of the two suits a design better is not known before.
+    // Which of these suits a design and a library is not known before.
     let (mut worst, mut best) = attempt(8.0)?;
-    let (other_worst, other) = attempt(14.0)?;
-    let (was, now) = (worst.min(0.0), other_worst.min(0.0));
-    if now > was || (now == was && other.area(&library) < best.area(&library)) {
-        (worst, best) = (other_worst, other);
+    for fanout in [14.0, 30.0] {
+        let (other_worst, other) = attempt(fanout)?;
+        let (was, now) = (worst.min(0.0), other_worst.min(0.0));
+        if now > was || (now == was && other.area(&library) < best.area(&library)) {
+            (worst, best) = (other_worst, other);
+        }
     }
+    let buffers = best.instances.iter().filter(|i| i.name.is_empty()).count();
+    best.christen();
     best.write(&mut document, top, &library);
     Ok(Resized {
         netlist: document.to_string(),
@@ -84,7 +96,7 @@ pub fn resize(
         cells: best.cells(&library),
         area: best.area(&library),
         delay_ps: f64::from(boundary.period - worst) * library.ps,
-        buffers: best.instances.iter().filter(|i| i.name.is_empty()).count(),
+        buffers,
     })
 }
 
@@ -101,9 +113,10 @@ enum Move {
     Swap([usize; 2]),
 }
 
-struct Work<'a> {
-    library: &'a TimingLibrary,
-    netlist: Netlist,
+pub(super) struct Work<'a> {
+    pub(super) library: &'a TimingLibrary,
+    pub(super) shapes: &'a Shapes,
+    pub(super) netlist: Netlist,
     boundary: Boundary,
     top: &'a str,
     /// Load of the smallest buffer's input.
@@ -125,24 +138,27 @@ impl Work<'_> {
         loop {
             let before = timing.worst;
             self.faster(&mut timing, &mut left);
-            let mut split = self.split(&mut timing)?;
-            while self.bypass(&mut timing)? {
-                split = true;
-            }
-            if left == 0 || timing.worst >= 0.0 || (!split && timing.worst <= before + self.step()) {
+            self.split(&mut timing)?;
+            while self.bypass(&mut timing)? {}
+            self.quicken(&mut timing)?;
+            // A thousandth of the longest path is not worth another turn.
+            let longest = timing.boundary.period - timing.worst;
+            if left == 0 || timing.worst >= 0.0 || timing.worst <= before + 0.001 * longest {
                 break;
             }
         }
         self.smaller(&mut timing);
+        self.lessen(&mut timing, MOST_LOAD * self.unit)?;
+        self.smaller(&mut timing);
         Ok(timing.worst)
     }
 
-    fn analyse(&self) -> Result<Timing, NetlistError> {
+    pub(super) fn analyse(&self) -> Result<Timing, NetlistError> {
         Timing::new(&self.netlist, self.library, self.boundary, self.top)
     }
 
     /// What counts as a difference in time: 0.05 ps.
-    fn step(&self) -> f32 {
+    pub(super) fn step(&self) -> f32 {
         (0.05 / self.library.ps) as f32
     }
 
@@ -414,8 +430,8 @@ impl Work<'_> {
         Ok(better)
     }
 
-    /// Takes sinks that have time off nets that have none. Whether anything was gained.
-    fn split(&mut self, timing: &mut Timing) -> Result<bool, NetlistError> {
+    /// Takes sinks that have time off nets that have none.
+    fn split(&mut self, timing: &mut Timing) -> Result<(), NetlistError> {
         let longest = timing.boundary.period - timing.worst;
         let urgent = timing.worst + 0.01 * longest;
         let saved = self.netlist.clone();
@@ -455,7 +471,7 @@ impl Work<'_> {
             }
             done = true;
         }
-        self.keep_if_better(timing, saved, done)
+        self.keep_if_better(timing, saved, done).map(|_| ())
     }
 
     /// Makes smaller what has time for it.

@@ -20,13 +20,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache's key: our own share of the result. A change in it is another result, also where nobody thought of the cache.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     include_str!("variants.rs"),
     include_str!("timing.rs"),
     include_str!("area.rs"),
     include_str!("liberty.rs"),
     include_str!("../netlist/mod.rs"),
+    include_str!("../netlist/remake.rs"),
     include_str!("../netlist/resize.rs"),
+    include_str!("../netlist/shapes.rs"),
     include_str!("../netlist/timing.rs"),
     include_str!("../netlist/library.rs"),
     include_str!("../netlist/graph.rs"),
