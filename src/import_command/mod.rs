@@ -7,8 +7,9 @@ mod xla;
 use crate::{Failure, Outcome, workload};
 use clap::{Args, Subcommand};
 use std::fmt::Display;
-use std::path::Path;
-use windlass_runtime::ktrace::Trace;
+use std::path::{Path, PathBuf};
+use windlass_cosim::profile::Profile;
+use windlass_runtime::ktrace::{Gpu, Trace};
 
 /// Arguments of `windlass import`.
 #[derive(Args)]
@@ -33,6 +34,39 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
         From::Xla(args) => xla::run(args),
         From::Pytorch(args) => pytorch::run(args),
         From::Onnx(args) => onnx::run(args),
+    }
+}
+
+/// What there is to say where kernels follow from rules.
+#[derive(Args)]
+struct ByRules {
+    /// Where to write, compressed if it ends in .zst; without it, stdout
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The trace's name [default: that of --out, or else of what is imported]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The GPU that it is for, a device profile; its SMs decide the tiles of products [default: that of a recorded profile, or none]
+    #[arg(long, value_name = "NAME")]
+    gpu: Option<String>,
+    /// Give every tensor addresses of its own, instead of emulating PyTorch's caching allocator
+    #[arg(long)]
+    no_reuse: bool,
+    /// Matrix products in single precision use tensor cores, as with torch.backends.cuda.matmul.allow_tf32
+    #[arg(long)]
+    tf32: bool,
+}
+
+impl ByRules {
+    /// The name of a trace that comes of `from`.
+    fn name(&self, from: &Path) -> String {
+        let name = self.name.clone().or_else(|| stem(self.out.as_deref().unwrap_or(from)));
+        name.unwrap_or_default()
+    }
+
+    fn gpu(&self) -> Result<Option<Gpu>, Failure> {
+        let profile = self.gpu.as_deref().map(Profile::load).transpose()?;
+        Ok(profile.map(|profile| Gpu { name: profile.name, sms: Some(profile.sms) }))
     }
 }
 

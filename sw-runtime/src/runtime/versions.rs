@@ -229,10 +229,15 @@ impl Buffers {
             news.renamed.refused += 1;
             return;
         };
+        let Ok(handle) = engine.declare(bytes) else {
+            renaming.pool.push_back((bytes, element, memory));
+            news.renamed.refused += 1;
+            return;
+        };
         news.regions += regions;
         news.renamed.versions += 1;
         news.renamed.peak_bytes = news.renamed.peak_bytes.max(renaming.extra);
-        let declared = Declared { unique: unique(), handle: engine.declare(bytes), bytes, element, memory };
+        let declared = Declared { unique: unique(), handle: Ok(handle), bytes, element, memory };
         let version = renaming.add(declared);
         renaming.old.push(now);
         if let Some(Some((_, current))) = renaming.current.get_mut(part.buffer.index as usize) {
