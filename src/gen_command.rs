@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
 use windlass_gen::constraints::Constraints;
-use windlass_gen::{emit, output};
+use windlass_gen::{checker, emit, output};
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]
@@ -28,6 +28,10 @@ pub struct GenArgs {
     /// Cell library whose driving cell and load go into the SDC: osu018, nangate45, sg13g2, or another that --constraints has
     #[arg(long, value_name = "NAME")]
     library: Option<String>,
+    /// Write a checker too, for simulation: SystemVerilog that watches the ports of a front_end, and says which rule is broken by
+    /// whom
+    #[arg(long)]
+    checker: bool,
     /// Name the blocks and write nothing
     #[arg(long)]
     list: bool,
@@ -60,8 +64,11 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
     let constraints = constraints.files(args.library.as_deref())?;
-    let written = output::write_files(&output::files_with(&design, constraints), &args.out)
-        .map_err(|e| format!("{e}; the option is --out"))?;
+    let mut files = output::files_with(&design, constraints);
+    if args.checker {
+        files.extend(checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?);
+    }
+    let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({

@@ -60,6 +60,49 @@ fn a_host_that_forgets_a_dependency_is_noticed() {
     );
 }
 
+/// Under Verilator, which has `bind`; other tests of the checker run in Icarus Verilog.
+#[test]
+fn the_checker_binds_and_says_what_the_page_shows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
+    output(gen_command.args(["gen", "--checker"]).args(DESIGN.split(' ')).arg("--out").arg(folder.path()));
+    let right = read("docs/integration/tb.v");
+    let either = right.replace(".done_sm_1_i(8'd1)", ".done_sm_1_i($test$plusargs(\"wrong\") ? 8'd2 : 8'd1)");
+    assert_ne!(right, either);
+    std::fs::write(path("tb.v"), either).expect("written");
+    let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
+    let (define, files, checker) =
+        (format!("-DFRONT_END={TOP}"), format!("{TOP}.f"), format!("{TOP}_checker.sv"));
+    output(
+        Command::new(verilator)
+            .current_dir(folder.path())
+            .args([
+                "--binary",
+                "--timing",
+                "-O0",
+                "-Wno-fatal",
+                "-j",
+                "2",
+                "--Mdir",
+                "obj",
+                "--top-module",
+                "tb",
+            ])
+            .args([&define, "-f", &files, "front_end_checker.sv", &checker, "tb.v"]),
+    );
+    let run = |plus: Option<&str>| {
+        let output = Command::new(path("obj/Vtb")).args(plus).output().expect("a simulation");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (ends_well, said) = run(None);
+    assert!(ends_well && said.contains("PASSED: 3 kernels, 15 CTAs"), "{said}");
+    let (ends_well, said) = run(Some("+wrong"));
+    let line = said.lines().find(|line| line.contains("front_end_checker.sv")).unwrap_or_default();
+    assert!(!ends_well && !line.is_empty(), "{said}");
+    assert!(read("docs/integration.md").contains(line), "the page shows something else; now:\n{line}");
+}
+
 #[test]
 fn the_trace_of_the_page_is_one() {
     let page = read("docs/ktrace.md");

@@ -65,18 +65,20 @@ module tb;
     .count_sel_i(count_sel), .count_o(count)
   );
 
-  // Sends a kernel and waits until it is taken.
+  // Sends a kernel and waits until it is taken. Between falling edges, so that no simulator's order of processes matters.
+  reg host_taken = 1'b0;
+  always @(posedge clk) host_taken <= host_valid && host_ready;
   task launch(input [7:0] id, input [31:0] grid, input is_tensor, input waits, input [7:0] upstream);
     begin
-      host_valid <= 1'b1;
-      host_id <= id;
-      host_grid <= grid;
-      host_type <= is_tensor;
-      host_up_valid <= waits;
-      host_up_id <= upstream;
-      @(posedge clk);
-      while (!host_ready) @(posedge clk);
-      host_valid <= 1'b0;
+      host_valid = 1'b1;
+      host_id = id;
+      host_grid = grid;
+      host_type = is_tensor;
+      host_up_valid = waits;
+      host_up_id = upstream;
+      @(negedge clk);
+      while (!host_taken) @(negedge clk);
+      host_valid = 1'b0;
     end
   endtask
 
@@ -153,15 +155,14 @@ module tb;
   end
 
   initial begin
-    repeat (2) @(posedge clk);
-    rst_n <= 1'b1;
-    @(posedge clk);
+    repeat (2) @(negedge clk);
+    rst_n = 1'b1;
     launch(8'd0, 32'd10, 1'b0, 1'b0, 8'd0); // ten SIMT CTAs
     launch(8'd1, 32'd2, 1'b1, 1'b1, 8'd0);  // two TENSOR CTAs, once kernel 0 has retired
     launch(8'd2, 32'd3, 1'b1, 1'b0, 8'd0);  // three TENSOR CTAs, at once: beside kernel 0, before kernel 1
-    while (retired != 3'b111) @(posedge clk);
-    count_sel <= 4'd12;                     // kernels that retired
-    repeat (5) @(posedge clk);
+    while (retired != 3'b111) @(negedge clk);
+    count_sel = 4'd12;                      // kernels that retired
+    repeat (5) @(negedge clk);
     if (placed[0] != 10 || placed[1] != 2 || placed[2] != 3 || count != 48'd3) begin
       $display("ERROR: %0d, %0d and %0d CTAs, %0d kernels retired", placed[0], placed[1], placed[2], count);
       errors = errors + 1;

@@ -17,6 +17,7 @@
 //! ```
 
 pub mod cache;
+pub mod checker;
 pub mod constraints;
 pub mod emit;
 pub mod mutate;

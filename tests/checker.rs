@@ -1,0 +1,239 @@
+//! The checker that `windlass gen --checker` writes, under Icarus Verilog: it finds nothing wrong with what the benches drive, of front ends
+//! of all kinds, and names each of its rules where it is broken.
+
+use std::fmt::Write as _;
+use std::process::Command;
+use windlass_catalog::{BlockSpec, Request};
+use windlass_cosim::block_stimulus::stimulus;
+use windlass_gen::checker::{self, NoChecker};
+use windlass_gen::emit::{self, Design};
+use windlass_gen::output;
+use windlass_rtl::params::{ArbiterKind, Encoding, SmLimits, WindowKind};
+use windlass_rtl::port::{Direction, Layout};
+
+/// What the block's bench drives: a line of hexadecimal digits per cycle, the last input first.
+fn recorded(spec: BlockSpec, seed: u64, cycles: u64) -> String {
+    let mut model = spec.model();
+    let ports = model.ports();
+    let inputs = Layout::new(&ports, Direction::Input);
+    let outputs = Layout::new(&ports, Direction::Output);
+    let (mut from, mut to) = (vec![0; inputs.words()], vec![0; outputs.words()]);
+    let mut bench = stimulus(spec, seed);
+    let mut text = String::new();
+    for cycle in 0..cycles {
+        bench.next(cycle, &to, &mut from);
+        for word in from.iter().rev() {
+            write!(text, "{word:08x}").expect("a string");
+        }
+        text.push('\n');
+        model.cycle(&from, &mut to).unwrap_or_else(|e| panic!("{e}"));
+    }
+    text
+}
+
+/// What the checker sees in place of a port.
+type Fault = (&'static str, &'static str);
+
+/// A testbench that drives what was recorded. Run with `+fault=I`, the checker sees the I-th of these lists of faults. `late` is high from
+/// cycle 300 on.
+fn testbench(design: &Design, cycles: u64, faults: &[&[Fault]]) -> String {
+    let top = design.top();
+    let inputs = Layout::new(&top.ports, Direction::Input);
+    let (width, last) = (32 * inputs.words(), cycles - 1);
+    let mut text = format!(
+        "module tb;
+  reg clk_i = 0;
+  always #5 clk_i = ~clk_i;
+  reg [{width}-1:0] all [0:{last}];
+  reg [{width}-1:0] now;
+  integer t = 0, fault = -1;
+  wire late = t >= 300;
+"
+    );
+    let mut dut = vec![".clk_i(clk_i)".to_string()];
+    for port in top.ports.iter().filter(|port| port.name != "clk_i") {
+        let value = inputs
+            .slot(&port.name)
+            .map(|slot| format!(" = now[{} +: {}]", 32 * slot.word, slot.width))
+            .unwrap_or_default();
+        let _ = writeln!(text, "  wire [{}:0] {}{value};", port.width - 1, port.name);
+        dut.push(format!(".{0}({0})", port.name));
+    }
+    let _ = writeln!(text, "  {} dut ({});", top.name, dut.join(", "));
+    let mut seen = Vec::new();
+    for port in checker::ports(design) {
+        let mut value = String::new();
+        for (i, faults) in faults.iter().enumerate() {
+            if let Some((_, wrong)) = faults.iter().find(|(name, _)| *name == port.name) {
+                let _ = write!(value, "fault == {i} ? {wrong} : ");
+            }
+        }
+        let _ = writeln!(text, "  wire [{}:0] seen_{1} = {value}{1};", port.width - 1, port.name);
+        seen.push(format!(".{0}(seen_{0})", port.name));
+    }
+    let _ = writeln!(text, "  {}_checker watch ({});", top.name, seen.join(", "));
+    text + &format!(
+        "  defparam watch.u_rules.REPORTS = 100000;
+  defparam watch.u_rules.QUIET = 50;
+  initial begin
+    if (!$value$plusargs(\"fault=%d\", fault)) fault = -1;
+    $readmemh(\"vectors.hex\", all);
+    now = all[0];
+  end
+  always @(posedge clk_i) begin
+    t <= t + 1;
+    now <= all[t + 1];
+    if (t == {last}) begin
+      $display(\"broken %0d, sent %0d, retired %0d, placed %0d, ended %0d\", watch.u_rules.broken, watch.u_rules.sent,
+        watch.u_rules.retired, watch.u_rules.placed_ctas, watch.u_rules.ended_ctas);
+      $finish;
+    end
+  end
+endmodule
+"
+    )
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// A design, its checker and what its bench drives, built for Icarus Verilog.
+struct Replay {
+    folder: tempfile::TempDir,
+    top: String,
+}
+
+impl Replay {
+    fn new(request: Request, seed: u64, cycles: u64, faults: &[&[Fault]]) -> Self {
+        let spec = BlockSpec::new("front_end", request).unwrap_or_else(|e| panic!("{e}"));
+        let design = emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
+        let mut files = output::verilog_files(&design);
+        files.extend(checker::files(spec, &design).unwrap_or_else(|e| panic!("{e}")));
+        files.push(("tb.v".into(), testbench(&design, cycles, faults)));
+        let folder = tempfile::tempdir().expect("a folder");
+        output::write_files(&files, folder.path()).unwrap_or_else(|e| panic!("{e}"));
+        std::fs::write(folder.path().join("vectors.hex"), recorded(spec, seed, cycles)).expect("written");
+        let iverilog = std::env::var("IVERILOG").unwrap_or_else(|_| "iverilog".into());
+        let names = files.iter().map(|(name, _)| name);
+        said(Command::new(iverilog).current_dir(folder.path()).args(["-g2012", "-o", "tb"]).args(names));
+        Self { folder, top: design.top().name.clone() }
+    }
+
+    /// What the checker says.
+    fn run(&self, fault: Option<usize>) -> String {
+        let plus = fault.map(|fault| format!("+fault={fault}"));
+        said(Command::new("vvp").current_dir(self.folder.path()).args(["-n", "tb"]).args(plus))
+    }
+}
+
+fn small() -> Request {
+    Request {
+        slots: 4,
+        sms: 4,
+        limits: SmLimits::new(2, 4, 4, 4).expect("an SM"),
+        encoding: Encoding::Ids { lanes: 2 },
+        ..Request::default()
+    }
+}
+
+#[test]
+fn benches_break_no_rule() {
+    let seed = std::env::var("WINDLASS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_125);
+    let requests = [
+        small(),
+        Request { pipelined: true, arbiter: ArbiterKind::Typed { active: 1 }, sms: 33, slots: 8, ..small() },
+        Request { window: WindowKind::List, encoding: Encoding::Mask, scheduled: 32, ..small() },
+        Request { arbiter: ArbiterKind::Single, scheduled: 255, retire_ports: 1, ..small() },
+    ];
+    for request in requests {
+        let replay = Replay::new(request, seed, 5000, &[]);
+        let said = replay.run(None);
+        let last = said.lines().last().unwrap_or_default();
+        eprintln!("{}, seed {seed}: {last}", replay.top);
+        assert!(last.starts_with("broken 0, sent "), "{said}");
+        let counts: Vec<u64> = last.split([' ', ',']).filter_map(|number| number.parse().ok()).collect();
+        assert!(counts.len() == 5 && counts[1..].iter().all(|n| *n >= 50), "{last}");
+    }
+}
+
+#[test]
+fn each_rule_is_named_where_it_is_broken() {
+    let stop: Fault = ("host_valid_i", "host_valid_i & (t < 200)");
+    let cases: &[(&str, &[Fault])] = &[
+        ("inputs_are_known", &[("part_valid_i", "late ? 1'bx : part_valid_i")]),
+        ("host_holds_a_beat", &[("host_valid_i", "host_valid_i & ~(late & t[0])")]),
+        ("host_ids_count_up", &[("host_id_i", "host_id_i + late")]),
+        ("host_names_the_last", &[("host_up_id_0_i", "late ? host_id_i : host_up_id_0_i")]),
+        ("host_kernel_fits", &[("host_warps_i", "late ? 7'd5 : host_warps_i")]),
+        ("sms_hold_a_completion", &[("done_slot_0_i", "done_slot_0_i ^ {2{late & t[0]}}")]),
+        ("sms_use_their_port", &[("done_sm_1_i", "late ? 8'd2 : done_sm_1_i")]),
+        ("sms_name_a_cta_that_runs", &[("done_valid_0_i", "done_valid_0_i | late")]),
+        ("partitions_hold_a_write", &[("part_valid_i", "part_valid_i & ~(late & t[0])")]),
+        ("no_false_alarm", &[("done_err_o", "late")]),
+        ("no_false_alarm", &[("ret_err_o", "late")]),
+        ("cta_stays", &[("cta_index_0_o", "cta_index_0_o ^ (late & t[0])")]),
+        ("cta_goes_to_an_sm", &[("cta_sm_0_o", "late ? 8'd4 : cta_sm_0_o")]),
+        ("cta_is_of_its_kernel", &[("cta_id_0_o", "cta_id_0_o ^ late")]),
+        ("cta_is_of_its_kernel", &[("cta_type_1_o", "cta_type_1_o ^ late")]),
+        ("ctas_in_order", &[("cta_index_1_o", "cta_index_1_o + late")]),
+        ("cta_stays_in_its_partition", &[("part_mask_i", "late ? 32'd0 : part_mask_i")]),
+        ("cta_fits", &[("cta_sm_0_o", "late ? 8'd0 : cta_sm_0_o")]),
+        ("slot_is_free", &[("disp_slot_o", "late ? 2'd0 : disp_slot_o")]),
+        ("kernel_was_sent", &[("disp_id_o", "disp_id_o + (late ? 8'd100 : 8'd0)")]),
+        ("dispatched_once", &[("disp_id_o", "late ? disp_id_o & 8'hfc : disp_id_o")]),
+        (
+            "waits_for_upstream",
+            &[
+                ("host_up_valid_1_i", "host_up_valid_1_i | late"),
+                ("host_up_id_1_i", "late ? host_id_i - 8'd1 : host_up_id_1_i"),
+            ],
+        ),
+        ("id_is_free", &[("host_id_i", "late ? 8'd5 : host_id_i")]),
+        ("retires_once", &[("ret_valid_1_o", "ret_valid_1_o | late")]),
+        ("retires_when_all_have_ended", &[("done_valid_3_i", "done_valid_3_i & ~late")]),
+        (
+            "goes_on",
+            &[
+                stop,
+                ("disp_valid_o", "0"),
+                ("cta_valid_0_o", "0"),
+                ("cta_valid_1_o", "0"),
+                ("done_valid_0_i", "0"),
+                ("done_valid_1_i", "0"),
+                ("done_valid_2_i", "0"),
+                ("done_valid_3_i", "0"),
+                ("ret_valid_0_o", "0"),
+                ("ret_valid_1_o", "0"),
+                ("part_valid_i", "0"),
+            ],
+        ),
+    ];
+    let faults: Vec<&[Fault]> = cases.iter().map(|(_, faults)| *faults).collect();
+    let replay = Replay::new(small(), 20_261_125, 1300, &faults);
+    let mut missed = Vec::new();
+    for (i, (rule, faults)) in cases.iter().enumerate() {
+        let said = replay.run(Some(i));
+        if !said.contains(&format!("{rule} in cycle ")) {
+            let first: Vec<&str> = said.lines().filter(|line| line.contains(" in cycle ")).take(3).collect();
+            missed.push(format!("{rule}: {faults:?}: {first:#?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+    // Every rule that there is.
+    let text = include_str!("../gen/src/checker/front_end.sv");
+    let rules = text.split("broke(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    for rule in rules {
+        assert!(cases.iter().any(|(name, _)| *name == rule), "{rule} has no case");
+    }
+}
+
+#[test]
+fn other_blocks_have_none() {
+    let spec = BlockSpec::new("window_matrix", Request { slots: 4, ..Request::default() }).expect("a size");
+    let design = emit::emit(&*spec.hardware()).expect("Verilog");
+    assert_eq!(checker::files(spec, &design), Err(NoChecker { block: "window_matrix" }));
+}
