@@ -4,6 +4,7 @@
 
 mod calibrate_command;
 mod command_line;
+mod completions_command;
 mod cosim_command;
 mod cover_command;
 mod doctor_command;
@@ -65,6 +66,8 @@ enum Command {
     Mutate(mutate_command::MutateArgs),
     /// List the external tools: found or not, version, how to install
     Doctor(doctor_command::DoctorArgs),
+    /// Print what a shell needs to complete this command line
+    Completions(completions_command::CompletionsArgs),
 }
 
 /// How a command that ran ended.
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Command::Cover(args) => cover_command::run(&args),
         Command::Mutate(args) => mutate_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),
+        Command::Completions(args) => completions_command::run(&args),
     };
     // What is left in the buffer may not fit.
     let result = result.and_then(|outcome| Ok(std::io::stdout().flush().map(|()| outcome)?));

@@ -1244,6 +1244,20 @@ fn run_says_what_is_possible() {
 }
 
 #[test]
+fn shells_complete_the_command_line() {
+    for (shell, word) in
+        [("bash", "complete "), ("zsh", "#compdef windlass"), ("fish", "complete -c windlass")]
+    {
+        let text = succeeds(&["completions", shell]);
+        assert!(
+            text.contains(word) && text.contains("kernel-end") && text.contains("explore"),
+            "{shell}: {text}"
+        );
+    }
+    assert_eq!(run(&["completions", "cmd"], &[]).status.code(), Some(2));
+}
+
+#[test]
 fn doctor_knows_every_tool() {
     let value = json(&succeeds(&["doctor", "--json"]));
     assert_eq!(value["tools"].as_array().map(Vec::len), Some(8));
