@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
 use windlass_files::new_file;
+use windlass_gen::output;
 use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, SolverKind, Trace, Verdict};
 
 /// Cycles in which [`BothWindows`] reaches every state that matters with 4 slots.
@@ -43,6 +44,9 @@ pub struct ProveArgs {
     /// Where to write the waveform of the first property that fails
     #[arg(long, value_name = "FILE.vcd")]
     vcd: Option<PathBuf>,
+    /// Ask nothing; write design, properties, lemmas and what ties them together for other tools, with a prove.sby for SymbiYosys
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["both_windows", "vcd", "solver", "limit", "jobs"])]
+    write: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -87,6 +91,18 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         solver: args.solver.map(SolverKind::from),
         jobs: args.jobs.map_or_else(processors, |jobs| jobs as usize),
     };
+    if let Some(directory) = &args.write {
+        let written = output::write_files(&prove::files(spec, &options)?, directory)
+            .map_err(|e| format!("{e}; the option is --write"))?;
+        let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        if args.json {
+            let object = serde_json::json!({"format_version": prove::FORMAT_VERSION, "files": files});
+            writeln!(stdout, "{object}")?;
+        } else {
+            writeln!(stdout, "{}", files.join("\n"))?;
+        }
+        return Ok(Outcome::Done);
+    }
     let started = Instant::now();
     let report = match (args.both_windows, spec) {
         (false, _) => prove::prove(spec, &options)?,

@@ -1244,6 +1244,26 @@ fn run_says_what_is_possible() {
 }
 
 #[test]
+fn proofs_are_written_for_other_tools() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("a path");
+    let front_end = ["prove", "--block", "front_end", "--covers", "12", "--write", out];
+    let written = json(&succeeds(&[&front_end[..], &["--json"]].concat()));
+    let names = ["design.v", "properties.sv", "parts.sv", "lemmas.sv", "harness.sv", "prove.sby"];
+    let paths: Vec<String> = names.iter().map(|name| format!("{out}/{name}")).collect();
+    assert_eq!(written["files"], serde_json::json!(paths));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    let sby = read("prove.sby");
+    assert!(sby.contains("prove: depth 2\n") && sby.contains("cover: depth 12\n"), "{sby}");
+    assert!(sby.contains("read_verilog -formal -sv properties.sv parts.sv lemmas.sv harness.sv\n"), "{sby}");
+    assert!(read("harness.sv").contains("front_end_lemmas #("), "no lemmas");
+    // What is only looked at for some cycles needs none.
+    succeeds(&["prove", "--block", "front_end", "--bounded", "--write", out]);
+    assert!(!read("harness.sv").contains("_lemmas #(") && !read("prove.sby").contains("mode prove"));
+    fails(&["prove", "--write", out, "--both-windows"], 2, &["--write", "--both-windows"]);
+}
+
+#[test]
 fn shells_complete_the_command_line() {
     for (shell, word) in
         [("bash", "complete "), ("zsh", "#compdef windlass"), ("fish", "complete -c windlass")]

@@ -333,6 +333,50 @@ fn prove_bench(
 
 /// The design between free inputs with its properties, as SMT-LIB.
 /// With all its `mutants`, where there are any.
+/// What is asked of a design, beside it: name and text of each file, in the order in which they are read.
+fn asked(design: &emit::Design, bench: &Bench, select: Option<u32>) -> Vec<(&'static str, String)> {
+    let mut files = vec![("properties.sv", bench.text.to_string())];
+    if !bench.parts.is_empty() {
+        let lemmas = |part: &bench::Part| part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text);
+        files.push(("parts.sv", bench.parts.iter().map(|part| part.text() + lemmas(part)).collect()));
+    }
+    if let Some(lemmas) = &bench.lemmas {
+        files.push(("lemmas.sv", lemmas.text.to_string()));
+    }
+    files.push(("harness.sv", harness::harness(design, bench, select)));
+    files
+}
+
+/// A block's proof for other tools: the design, its properties and lemmas, the harness around them, and `prove.sby`, by which SymbiYosys
+/// runs the induction (task `prove`), looks at the first cycles after a reset (`bmc`), and for states that matter (`cover`).
+/// Names and texts of the files.
+pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, String)>, EmitErrors> {
+    let design = emit::emit(&*spec.hardware())?;
+    let mut bench = Bench::of(spec).complete(&design);
+    if !options.unbounded {
+        bench = bench.alone();
+    }
+    let mut files = vec![("design.v", design.verilog())];
+    files.extend(asked(&design, &bench, None));
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let induction = bench.induction.map(|cycles| ("prove", "prove", cycles + 1));
+    let covers = (options.covers > 0).then_some(("cover", "cover", options.covers));
+    let tasks: Vec<_> = induction.into_iter().chain([("bmc", "bmc", options.depth)]).chain(covers).collect();
+    let lines = |line: &dyn Fn(&(&str, &str, usize)) -> String| tasks.iter().map(line).collect::<String>();
+    let sby = format!(
+        "# {}: sby prove.sby\n[tasks]\n{}\n[options]\n{}\n[engines]\nsmtbmc yices\n\n[script]\nread_verilog -sv design.v\n\
+         read_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\n\n[files]\n{}\n",
+        design.top().name,
+        lines(&|(task, _, _)| format!("{task}\n")),
+        lines(&|(task, mode, depth)| format!("{task}: mode {mode}\n{task}: depth {depth}\n")),
+        names[1..].join(" "),
+        harness::TOP,
+        names.join("\n"),
+    );
+    files.push(("prove.sby", sby));
+    Ok(files.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
+}
+
 fn model(
     design: &emit::Design,
     bench: &Bench,
@@ -343,7 +387,6 @@ fn model(
     let shelf = flow::shelf(None, "prove")?;
     let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
     let work = Workplace::new(&shelf, top, &key, flow::TIME_LIMIT)?;
-    let mut files = vec!["properties.sv", "harness.sv"];
     let read = match mutants {
         None => {
             work.write("design.v", &design.verilog())?;
@@ -359,25 +402,16 @@ fn model(
             format!("{}script mutants.ys\n", mutants.prepare)
         }
     };
-    work.write("properties.sv", bench.text)?;
-    work.write("harness.sv", &harness::harness(design, bench, mutants.map(|m| m.select_width + 1)))?;
-    if let Some(lemmas) = &bench.lemmas {
-        work.write("lemmas.sv", lemmas.text)?;
-        files.insert(1, "lemmas.sv");
+    let asked = asked(design, bench, mutants.map(|m| m.select_width + 1));
+    for (name, text) in &asked {
+        work.write(name, text)?;
     }
-    if !bench.parts.is_empty() {
-        let texts = bench
-            .parts
-            .iter()
-            .map(|part| part.text() + part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text));
-        work.write("parts.sv", &texts.collect::<String>())?;
-        files.insert(1, "parts.sv");
-    }
+    let names: Vec<&str> = asked.iter().map(|(name, _)| *name).collect();
     let script = format!(
         "{read}read_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
          opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
          write_smt2 -wires model.smt2\n",
-        files.join(" "),
+        names.join(" "),
         harness::TOP
     );
     work.write("prove.ys", &script)?;
