@@ -90,7 +90,7 @@ pub struct CosimArgs {
     driver_launch: bool,
     /// Nanoseconds from the end of a kernel until `window` and `queue` take notice: what it may take until all SMs see what the kernel
     /// wrote. The gaps of the other policies, which are measured or published, have theirs in them
-    #[arg(long, default_value_t = 0, value_name = "NS")]
+    #[arg(long, default_value_t = 0, value_name = "NS", value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     kernel_end: u64,
     /// Slots of the software window of `streams-ace`; by default those of the hardware
     #[arg(long, value_name = "N")]

@@ -53,6 +53,9 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     let spec = match &args.gpu {
+        Some(_) if !args.block.has_sms()? => {
+            return Err("--gpu says how many SMs there are and what each has, and this block has none".into());
+        }
         Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
         None => args.block.spec()?,
     };
@@ -78,7 +81,8 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         });
         writeln!(stdout, "{object}")?;
     } else {
-        writeln!(stdout, "{} ({} modules)", design.top().name, design.modules().len())?;
+        let modules = design.modules().len();
+        writeln!(stdout, "{} ({modules} module{})", design.top().name, if modules == 1 { "" } else { "s" })?;
         for path in written {
             writeln!(stdout, "  {}", path.display())?;
         }

@@ -67,7 +67,7 @@ pub struct BlockArgs {
     /// The window of a kernel_scheduler or a front_end [default: matrix]
     #[arg(long, value_enum)]
     window: Option<WindowArg>,
-    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32; for `prove` 8, of a front_end 4]
+    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128, of round_robin also 28, 46, 108, 132, 144 or 192 [default: 32; for `prove` 8, of a front_end 4]
     #[arg(long, value_name = "N")]
     slots: Option<usize>,
     #[command(flatten)]
@@ -82,10 +82,12 @@ impl BlockArgs {
         self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
     }
 
-    /// The block, with `sms` where the user named no others.
-    ///
-    /// # Errors
-    /// The block has no SMs, or what [`BlockArgs::spec`] returns.
+    /// Whether a device profile says anything of the block.
+    pub fn has_sms(&self) -> Result<bool, ParamError> {
+        Ok(parameters(&self.block, Encoding::Mask)?.contains(&"sms"))
+    }
+
+    /// The block, with `sms`, if it has SMs, where the user named no others.
     pub fn spec_for(&self, sms: SmParams) -> Result<BlockSpec, ParamError> {
         let dispatch = self.dispatch.or_sms(&self.block, sms)?;
         self.hardware.block(&self.block, self.window, self.slots, dispatch)
@@ -144,8 +146,11 @@ impl DispatchArgs {
     /// The same with `sms` where the user named no others, as far as the block called `name` has limits.
     pub fn or_sms(mut self, name: &str, sms: SmParams) -> Result<Self, ParamError> {
         let limits = sms.limits();
-        self.sms = self.sms.or(Some(sms.sms()));
-        if parameters(name, Encoding::Mask)?.contains(&"sm-ctas") {
+        let has = parameters(name, Encoding::Mask)?;
+        if has.contains(&"sms") {
+            self.sms = self.sms.or(Some(sms.sms()));
+        }
+        if has.contains(&"sm-ctas") {
             for (given, profile) in [
                 (&mut self.sm_ctas, limits.ctas()),
                 (&mut self.sm_warps, limits.warps()),
@@ -187,7 +192,7 @@ pub struct HardwareArgs {
     /// One pipeline stage more in the matrix window: offers come a cycle later, the clock is higher
     #[arg(long)]
     pipelined: bool,
-    /// Length M of the host's scheduled list [default: 128]
+    /// Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255, of a front_end 32 or 128 [default: 128]
     #[arg(long, value_name = "M")]
     scheduled: Option<usize>,
     /// How the host says what a kernel waits for [default: ids]

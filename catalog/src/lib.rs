@@ -357,7 +357,11 @@ impl BlockSpec {
                 let active = if let ArbiterKind::Typed { active } = arbiter { active } else { 1 };
                 DispatchParams::new(ArbiterKind::Typed { active }, slots, sms()?).map(Self::CtaArbiter)
             }
-            "front_end" => FrontEndParams::new(scheduler()?, arbiter, sms()?).map(Self::FrontEnd),
+            "front_end" => {
+                // Before the scheduler's own list, which is longer.
+                FrontEndParams::check_scheduled(scheduled, encoding)?;
+                FrontEndParams::new(scheduler()?, arbiter, sms()?).map(Self::FrontEnd)
+            }
             _ => Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
         }
     }

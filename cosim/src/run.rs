@@ -602,12 +602,9 @@ fn window_text(name: &str, window: &WindowReport) -> String {
         ("host to dispatch", &window.host_to_dispatch),
     ] {
         let Distribution { count, min, median, p99, max } = d;
-        rows.push(
-            [name.to_string()]
-                .into_iter()
-                .chain([count, min, median, p99, max].map(u64::to_string))
-                .collect(),
-        );
+        let cycles = |n: &u64| if *count == 0 { "-".to_string() } else { n.to_string() };
+        let numbers = [min, median, p99, max].map(cycles);
+        rows.push([name.to_string(), count.to_string()].into_iter().chain(numbers).collect());
     }
     let (stalls, p) = (&window.stalls, &window.placement);
     format!(

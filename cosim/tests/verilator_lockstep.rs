@@ -87,9 +87,9 @@ fn equal_models_agree_for_many_cycles() {
 
 #[test]
 fn a_planted_difference_is_found_and_described() {
-    let mut lockstep = Lockstep::new(vec![golden(500), verilog()])
-        .unwrap()
-        .replay("windlass cosim --seed {seed} --cycles {cycles} --wave stage.vcd --from {from} --to {to}");
+    let mut lockstep = Lockstep::new(vec![golden(500), verilog()]).unwrap().replay(
+        "WINDLASS_SEED={seed} WINDLASS_WAVE={from}-{to} cargo test --test lockstep # {cycles} cycles",
+    );
     let error = lockstep.run(&mut RandomStimulus::new(&stage_ports(), 11), 100_000).unwrap_err();
     let LockstepError::Difference(difference) = &error else { panic!("{error}") };
     assert_eq!((difference.port.as_str(), difference.failure.seed), ("res_data_o", Some(11)));
@@ -102,10 +102,10 @@ fn a_planted_difference_is_found_and_described() {
     let cycle = difference.cycle;
     assert!(text.starts_with(&format!("cycle {cycle}: `res_data_o` differs\n  model    0x")), "{text}");
     let replay = format!(
-        "replay: windlass cosim --seed 11 --cycles {} --wave stage.vcd --from {} --to {}",
-        cycle + 1,
+        "replay: WINDLASS_SEED=11 WINDLASS_WAVE={}-{} cargo test --test lockstep # {} cycles",
         cycle - 64,
-        cycle + 8
+        cycle + 8,
+        cycle + 1
     );
     assert!(text.contains("seed: 11") && text.contains("req_data_i=0x") && text.ends_with(&replay), "{text}");
 }

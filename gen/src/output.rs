@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use windlass_files::new_file;
-use windlass_rtl::port::Direction;
+use windlass_rtl::port::{Direction, Port};
 
 /// Version of the JSON beside a design; it changes when a field changes its meaning or goes.
 pub const METADATA_VERSION: u32 = 1;
@@ -28,6 +28,8 @@ struct Metadata<'a> {
     generator: String,
     top: &'a str,
     source: &'a str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    variant: BTreeMap<&'static str, &'a str>,
     parameters: BTreeMap<&'a str, usize>,
     clock: Option<&'a str>,
     reset: Option<&'a str>,
@@ -43,6 +45,12 @@ struct PortMetadata<'a> {
     width: u32,
     #[serde(skip_serializing_if = "str::is_empty")]
     channel: &'a str,
+    /// `valid`, `ready` or `payload` of a channel.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    role: &'static str,
+    /// Of an array of ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
 }
@@ -71,17 +79,17 @@ pub fn files(design: &Design) -> Vec<(String, String)> {
 /// The same with the design's constraints, name and text, which the FuseSoC core then names too.
 pub fn files_with(design: &Design, constraints: Vec<(String, String)>) -> Vec<(String, String)> {
     let top = design.top();
-    // A misspelt name must not become a wire; what is read after the file may count on it.
-    let text = |m: &Module| {
-        let header = design.header(m);
-        format!("{header}\n`default_nettype none\n\n{}\n`default_nettype wire\n", m.text)
+    // Designs that share a module name its file in each of their lists: a tool that reads both meets it twice.
+    let once = |m: &Module| {
+        let guard = format!("WINDLASS_{}", m.name.to_uppercase());
+        format!("{}\n`ifndef {guard}\n`define {guard}\n{}`endif\n", design.header(m), body(m))
     };
-    let verilog: Vec<(String, String)> = design.modules.iter().map(|m| (file_name(m), text(m))).collect();
+    let verilog: Vec<(String, String)> = design.modules.iter().map(|m| (file_name(m), once(m))).collect();
     let names: Vec<&str> = verilog.iter().map(|(name, _)| name.as_str()).collect();
     let list = names.iter().map(|name| format!("{name}\n")).collect::<String>();
     let core = core_file(top, &names, &constraints);
     let json = metadata(design, &names);
-    let mut files = verilog.clone();
+    let mut files = verilog;
     files.push((format!("{}.f", top.name), list));
     files.push((format!("{}.core", top.name), core));
     files.push((format!("{}.json", top.name), json));
@@ -89,9 +97,15 @@ pub fn files_with(design: &Design, constraints: Vec<(String, String)>) -> Vec<(S
     files
 }
 
-/// The Verilog files alone.
+/// The Verilog files alone, for a tool that reads one design: without what lets a file be read twice.
 pub fn verilog_files(design: &Design) -> Vec<(String, String)> {
-    files(design).into_iter().filter(|(name, _)| name.ends_with(".v")).collect()
+    let text = |m: &Module| format!("{}\n{}", design.header(m), body(m));
+    design.modules.iter().map(|m| (file_name(m), text(m))).collect()
+}
+
+/// A misspelt name must not become a wire; what is read after the file may count on it.
+fn body(module: &Module) -> String {
+    format!("`default_nettype none\n\n{}\n`default_nettype wire\n", module.text)
 }
 
 /// Writes the design's files into `directory`, which is made if it is not there; returns their paths.
@@ -116,8 +130,12 @@ pub fn write_files(files: &[(String, String)], directory: &Path) -> Result<Vec<P
 }
 
 /// The kinds of constraints that a FuseSoC core can name: ending, file type, and for which tools.
-const CORE_CONSTRAINTS: [(&str, &str, &str); 2] =
-    [("sdc", "SDC", "!tool_vivado? (sdc)"), ("xdc", "xdc", "tool_vivado? (xdc)")];
+const CORE_CONSTRAINTS: [(&str, &str, &str); 4] = [
+    ("sdc", "SDC", "!tool_vivado? (sdc)"),
+    ("xdc", "xdc", "tool_vivado? (xdc)"),
+    ("pcf", "PCF", "tool_icestorm? (pcf)"),
+    ("lpf", "LPF", "tool_trellis? (lpf)"),
+];
 
 fn core_file(top: &Module, files: &[&str], constraints: &[(String, String)]) -> String {
     let version = env!("CARGO_PKG_VERSION");
@@ -148,6 +166,38 @@ fn core_file(top: &Module, files: &[&str], constraints: &[(String, String)]) -> 
     text
 }
 
+/// What a module's name says beside its numbers.
+fn variant(name: &str) -> BTreeMap<&'static str, &str> {
+    let words = [
+        ("window", &["matrix", "list"][..]),
+        ("encoding", &["ids", "mask"]),
+        ("arbiter", &["single", "typed"]),
+    ];
+    let said = |(what, of): (&'static str, &[&str])| {
+        name.split('_').find(|word| of.contains(word)).map(|word| (what, word))
+    };
+    words.into_iter().filter_map(said).collect()
+}
+
+/// What a port is to its channel.
+fn role(port: &Port) -> &'static str {
+    let Some(rest) =
+        port.name.strip_prefix(&format!("{}_", port.channel)).filter(|_| !port.channel.is_empty())
+    else {
+        return "";
+    };
+    match rest.split('_').next() {
+        Some("valid") => "valid",
+        Some("ready") => "ready",
+        _ => "payload",
+    }
+}
+
+/// `cta_sm_1_o` is element 1 of an array of ports.
+fn index(name: &str) -> Option<u32> {
+    crate::prove::harness::element(name).and_then(|_| name.rsplit('_').nth(1)?.parse().ok())
+}
+
 fn metadata(design: &Design, files: &[&str]) -> String {
     let top = design.top();
     let data = Metadata {
@@ -155,6 +205,7 @@ fn metadata(design: &Design, files: &[&str]) -> String {
         generator: format!("windlass {}", env!("CARGO_PKG_VERSION")),
         top: &top.name,
         source: &top.source,
+        variant: variant(&top.name),
         parameters: parameters(top),
         clock: top.clock(),
         reset: top.reset(),
@@ -167,6 +218,8 @@ fn metadata(design: &Design, files: &[&str]) -> String {
                 direction: if p.direction == Direction::Input { "input" } else { "output" },
                 width: p.width,
                 channel: &p.channel,
+                role: role(p),
+                index: index(&p.name),
                 description: &p.doc,
             })
             .collect(),
@@ -220,7 +273,8 @@ mod tests {
         let with = core(&["find_first_n4.sdc", "find_first_n4.xdc", "find_first_n4.pcf"]);
         let sets = "  sdc:\n    files:\n      - find_first_n4.sdc\n    file_type: SDC\n  xdc:\n    files:\n      - find_first_n4.xdc\n";
         assert!(with.contains(sets), "{with}");
-        let target = "filesets: [rtl, \"!tool_vivado? (sdc)\", \"tool_vivado? (xdc)\"]";
+        let target =
+            "filesets: [rtl, \"!tool_vivado? (sdc)\", \"tool_vivado? (xdc)\", \"tool_icestorm? (pcf)\"]";
         assert!(with.contains(target) && with.contains("filesets: [rtl]\n"), "{with}");
         assert!(!core(&[]).contains("synth:"));
     }

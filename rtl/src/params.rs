@@ -532,10 +532,16 @@ impl FrontEndParams {
     /// A front end of `scheduler` and a dispatcher for as many slots; with masks, M is one of [`FRONT_END_MASK`].
     pub fn new(scheduler: SchedulerParams, arbiter: ArbiterKind, sms: SmParams) -> Result<Self, ParamError> {
         let dispatch = DispatchParams::new(arbiter, scheduler.window().slots(), sms)?;
-        if scheduler.upstream().encoding() == Encoding::Mask {
-            compiled_in("scheduled", scheduler.upstream().scheduled(), &FRONT_END_MASK)?;
-        }
+        Self::check_scheduled(scheduler.upstream().scheduled(), scheduler.upstream().encoding())?;
         Ok(Self { scheduler, dispatch })
+    }
+
+    /// With masks, M is one of [`FRONT_END_MASK`].
+    pub fn check_scheduled(scheduled: usize, encoding: Encoding) -> Result<(), ParamError> {
+        match encoding {
+            Encoding::Mask => compiled_in("scheduled", scheduled, &FRONT_END_MASK),
+            Encoding::Ids { .. } => Ok(()),
+        }
     }
 
     /// Upstream load and window.

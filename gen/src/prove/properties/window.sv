@@ -237,8 +237,9 @@ module window_properties #(
     goes_after_few: assert (!(a_is_ready & disp_valid_o) | |(offered & (ahead | a_slot)));
   end
 
-  // States without which a proof would say little. A list takes no insertion in a cycle with a retirement, and one retirement at a time.
+  // A list takes no insertion in a cycle with a retirement, and one retirement at a time.
   always @* if (on) begin
+    // States without which a proof would say little.
     reaches_full: cover (full_o);
     reaches_waiting: cover (b_waits_for_a & b_waits & a_waits);
     reaches_freed: cover (b_waits_for_a & a_done & |(b_slot & offered));
