@@ -1,5 +1,8 @@
 //! What goes wrong in programs: failed writes, panics of others' code, little memory, callbacks that wait, arguments of the wrong type.
 
+mod common;
+
+use common::seed;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -7,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Allocator, Cause, Completions, Cpu, ElementKind, Error, Executor, HostMemory, Immediate, Kernel, Memory,
-    Options, Renamed, Runtime, Started, Task, Ticket, Token,
+    Allocator, Buffer, Cause, Completions, Cpu, ElementKind, Error, Executor, HostMemory, Immediate, Kernel,
+    Memory, Options, Policy, Renamed, Runtime, Started, Task, Ticket, Token, View,
 };
 
 /// What a call gives that must not wait for ever.
@@ -87,7 +90,7 @@ impl Allocator for DeviceAllocator {
     }
 }
 
-/// Runs nothing: `held` kernels end when the device is told, others at once.
+/// Runs nothing: `held` kernels end when the device is told, others at once, `fails` with an error.
 struct OnDevice(Arc<Device>);
 
 impl Executor for OnDevice {
@@ -104,8 +107,10 @@ impl Executor for OnDevice {
         *self.0.completions.lock().unwrap() = Some(completions);
     }
     fn start(&mut self, task: Task<'_>) -> Started {
-        if task.name() != "held" {
-            return Started::Ended(Ok(()));
+        match task.name() {
+            "held" => {}
+            "fails" => return Started::Ended(Err(Cause::Returned("no".into()))),
+            _ => return Started::Ended(Ok(())),
         }
         self.0.held.lock().unwrap().push(task.token());
         Started::Running
@@ -163,6 +168,113 @@ fn what_a_failed_write_of_the_hosts_should_have_written_is_poisoned() {
         device.complete_all();
         let _ = rt.synchronize();
     }
+}
+
+#[test]
+fn the_last_user_of_a_spoiled_value_passes_on_who_failed_first() {
+    let (mut rt, device) = on_device(1 << 20);
+    let held = rt.register(Kernel::new("held").read_write("g")).unwrap();
+    let fails = rt.register(Kernel::new("fails").read("g").write("y")).unwrap();
+    let copy = rt.register(Kernel::new("copy").read("x").write("y")).unwrap();
+    let fill = rt.register(Kernel::new("fill").write("y")).unwrap();
+    let [g, y, z] = [(); 3].map(|()| rt.buffer::<u8>(8).unwrap());
+    rt.launch(held, 1, 1, args![g]).unwrap();
+    let first = rt.launch(fails, 1, 1, args![g, y]).unwrap();
+    rt.launch(copy, 1, 1, args![y, z]).unwrap();
+    let anew = rt.launch(fill, 1, 1, args![y]).unwrap();
+    rt.wait(anew).unwrap();
+    assert_eq!(rt.renamed().versions, 1);
+    device.complete_all();
+    assert!(matches!(rt.read(z), Err(Error::Poisoned(failure)) if failure.ticket == first));
+    assert_eq!(rt.read(y).unwrap(), [0; 8]);
+    let Err(Error::Failed(failures)) = rt.synchronize() else { panic!("two failed") };
+    let by = |cause: &Cause| matches!(cause, Cause::Poisoned { by, .. } if *by == first);
+    assert!(failures.first.len() == 2 && by(&failures.first[1].cause), "{failures}");
+}
+
+/// A random program with kernels that fail: what it reads, and which launches failed for which cause, is told in the log.
+fn failing(rt: &mut Runtime, seed: u64) -> Vec<String> {
+    const ELEMENTS: usize = 24;
+    let mut state = seed;
+    let mut below = move |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    let digest = |of: &dyn Fn(usize) -> u32, len: usize, number: u32| {
+        (0..len).fold(number, |digest, i| (digest ^ of(i)).wrapping_mul(0x9E37_79B1).rotate_left(7))
+    };
+    let overwrite = Kernel::new("overwrite").value("n").read("x").write("y").body(move |cta| {
+        let (n, x, y) = (cta.value::<u32>(0)?, cta.read::<u32>(1)?, cta.write::<u32>(2)?);
+        if n % 17 == 3 {
+            return Err("17".into());
+        }
+        let digest = digest(&|i| x.get(i), x.len(), n);
+        (0..y.len()).for_each(|i| y.set(i, digest.wrapping_add(i as u32)));
+        Ok(())
+    });
+    let update = Kernel::new("update").value("n").read("x").read_write("y").body(move |cta| {
+        let (n, x, y) = (cta.value::<u32>(0)?, cta.read::<u32>(1)?, cta.read_write::<u32>(2)?);
+        let digest = digest(&|i| x.get(i), x.len(), n);
+        (0..y.len()).for_each(|i| y.set(i, y.get(i).wrapping_mul(3) ^ digest));
+        Ok(())
+    });
+    let (overwrite, update) = (rt.register(overwrite).unwrap(), rt.register(update).unwrap());
+    let mut buffers: Vec<Buffer<u32>> = (0..5).map(|_| rt.buffer(ELEMENTS).unwrap()).collect();
+    let mut log = Vec::new();
+    for number in 0..150u32 {
+        let (one, other) = (below(5), below(5));
+        let (x, y) = (buffers[one], buffers[other]);
+        let mut view = |buffer: Buffer<u32>| -> View<u32> {
+            let start = below(3 * ELEMENTS);
+            let end = start + below(ELEMENTS.saturating_sub(start) + 1);
+            if start < ELEMENTS { buffer.slice(start..end) } else { buffer.into() }
+        };
+        let (part, other_part) = (view(x), view(y));
+        match below(16) {
+            0 => log.push(format!("{:?}", rt.read(&part))),
+            1 => rt.write(&part, &vec![number; part.range().len()]).unwrap(),
+            2 => {
+                rt.release(x).unwrap();
+                buffers[one] = rt.buffer(ELEMENTS).unwrap();
+            }
+            3 => {
+                let mut failures = match rt.synchronize() {
+                    Err(Error::Failed(failures)) => failures.first,
+                    done => {
+                        done.unwrap();
+                        Vec::new()
+                    }
+                };
+                failures.sort_by_key(|failure| failure.ticket);
+                log.push(format!("{failures:?}"));
+            }
+            _ if one == other => {}
+            4..=10 => _ = rt.launch(overwrite, 1, 1, args![number, part, y]).unwrap(),
+            _ => _ = rt.launch(update, 1, 1, args![number, part, other_part]).unwrap(),
+        }
+    }
+    log.extend(buffers.into_iter().map(|buffer| format!("{:?}", rt.read(buffer))));
+    log
+}
+
+#[test]
+fn failures_and_what_they_spoil_are_those_of_program_order() {
+    let first = seed();
+    let (mut versions, mut spoiled) = (0, 0);
+    for seed in (0..20).map(|round| first.wrapping_add(round)) {
+        let runtime = |policy, window, rename, threads| {
+            let builder = Runtime::builder().policy(policy).window(window).rename(rename);
+            builder.executor(Cpu::new(threads).unwrap()).build().unwrap()
+        };
+        let expected = failing(&mut runtime(Policy::Serial, 32, 0, 1), seed);
+        spoiled += expected.iter().filter(|line| line.contains("Poisoned")).count();
+        for (window, rename) in [(32, 0), (4, 200), (32, 96), (600, 1 << 20)] {
+            let mut rt = runtime(Policy::Window, window, rename, 3);
+            assert_eq!(failing(&mut rt, seed), expected, "seed {seed}, window {window}, renaming {rename}");
+            versions += rt.renamed().versions;
+        }
+    }
+    assert!(versions > 50 && spoiled > 50, "{versions}, {spoiled}");
 }
 
 /// Panics where it is shown.

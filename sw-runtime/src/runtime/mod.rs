@@ -236,7 +236,7 @@ impl Builder {
     /// # use windlass_runtime::{args, runtime::{Error, Kernel, Runtime}};
     /// # fn main() -> Result<(), Error> {
     /// let mut rt = Runtime::builder().rename(1 << 20).build()?;
-    /// let double = rt.register(Kernel::new("double").read("x").write("y").body(|cta| {
+    /// let double = rt.register(Kernel::new("double").read_of::<i32>("x").write_of::<i32>("y").body(|cta| {
     ///     let (x, y) = (cta.read::<i32>(0)?, cta.write::<i32>(1)?);
     ///     cta.threads().for_each(|i| y.set(i, 2 * x.get(i)));
     ///     Ok(())

@@ -827,7 +827,6 @@ impl Scheduler {
                     findings.truncate(MOST_FINDINGS);
                 }
                 self.free(slot);
-                self.let_go(&launched);
                 self.conclude(ticket, launched, completed.result);
                 self.shared.hold(slot, None);
             }
@@ -897,6 +896,8 @@ impl Scheduler {
         if let Err(failure) = &result {
             self.shared.news().fail(failure);
         }
+        // Not before: poison of a value goes with it.
+        self.let_go(&launched);
         Self::give_back(&mut self.used, launched.args);
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
