@@ -227,6 +227,15 @@ fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failu
     })
 }
 
+/// Why an order that was broken on purpose is not found wrong.
+fn nothing_found(verified: bool) -> &'static str {
+    if verified {
+        "the memory is as after serial: no kernel came early that was let to, or its order does not matter; try another one, other policies, or more --repeats"
+    } else {
+        "the order was broken, and without --verify nobody has looked at the memory"
+    }
+}
+
 /// What an error's remedy is called here.
 fn option(error: &RealError) -> &'static str {
     match error {
@@ -259,6 +268,9 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let repeats = args.repeats.unwrap_or(if args.compare { 20 } else { 1 });
     if repeats == 0 {
         return Err("--repeats 0: choose 1 or more".into());
+    }
+    if args.streams == 0 {
+        return Err("--streams 0: choose 1 or more".into());
     }
     let files = workload::files(&args.files)?;
     if files.len() > 1 && args.timeline.is_some() {
@@ -355,6 +367,8 @@ impl All<'_> {
             let result = self.one(&stream, Arc::new(program), estimates, decider.as_deref_mut())?;
             if result.is_wrong() {
                 outcome = Outcome::Wrong;
+            } else if args.forget.is_some() || args.strict_algorithm1 {
+                eprintln!("note: {file}: {}", nothing_found(args.verify));
             }
             if args.json {
                 report.runs.push(result);

@@ -1073,6 +1073,21 @@ fn run_notices_wrong_hazards() {
     assert_ne!(difference["serial"], difference["found"], "{found}");
 }
 
+/// An order that was broken and did no harm is not taken for one that was kept.
+#[test]
+fn run_says_where_a_broken_order_did_no_harm() {
+    let forget = ["run", "--no-work", "--policy", "serial", "--forget", "100"];
+    for (more, note) in [
+        (&["--verify"][..], "the memory is as after serial: no kernel came early that was let to"),
+        (&[], "without --verify nobody has looked at the memory"),
+    ] {
+        let output = windlass(&[&forget[..], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains(note), "{said}");
+    }
+}
+
 /// The serial run that a difference is held against is none of the timeline's.
 #[test]
 fn the_timeline_is_that_of_the_last_policy_where_its_memory_is_wrong() {
@@ -1238,6 +1253,7 @@ fn run_says_what_is_possible() {
     );
     fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["a scale of 0: choose 1", "--scale"]);
     fails(&["run", "--repeats", "0"], 2, &["--repeats 0", "choose 1 or more"]);
+    fails(&["run", "--streams", "0"], 2, &["--streams 0", "choose 1 or more"]);
     fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
     fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);
     fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);

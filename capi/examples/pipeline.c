@@ -41,9 +41,9 @@ int main(void) {
         }
         for (uint64_t s = 0; s < 3; s++) {
             windlass_arg args[3] = {
-                {.buffer = stage[s], .bytes = PIXELS},
-                {.buffer = stage[s + 1], .bytes = PIXELS},
-                {.value = 10 * (s + 1) + (uint64_t)frame},
+                windlass_whole(stage[s]),
+                windlass_whole(stage[s + 1]),
+                windlass_u64(10 * (s + 1) + (uint64_t)frame),
             };
             check(windlass_launch(rt, kernel, grid, block, args, 3, 0, NULL));
         }

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +26,8 @@ typedef enum windlass_status {
     WINDLASS_OK = 0,
     /* An argument of the call is wrong; nothing has happened. */
     WINDLASS_INVALID = 1,
-    /* Kernels failed since the last synchronisation, or the bytes to be read are those that one should have written. */
+    /* Kernels failed since the last synchronisation, or the bytes to be read are those that one, or a windlass_write() that failed,
+     * should have written. */
     WINDLASS_KERNEL_FAILED = 2,
     /* No memory, no room for more buffers, no thread, or the device failed. */
     WINDLASS_RESOURCES = 3,
@@ -43,7 +45,7 @@ typedef enum windlass_mode {
     WINDLASS_READ_WRITE = 3  /* anything else */
 } windlass_mode;
 
-/* Memory of a runtime. A handle, to be copied at will; all zero, it is of no runtime. */
+/* Memory of a runtime. A handle, to be copied at will and not to be changed; all zero, it is of no runtime. */
 typedef struct windlass_buffer {
     uint64_t id;
     uint64_t bytes;
@@ -54,13 +56,55 @@ typedef struct windlass_kernel {
     uint64_t id;
 } windlass_kernel;
 
-/* An argument of a launch: for a buffer, `bytes` bytes from `offset`; for a number, `value`. */
+/* An argument of a launch: for a buffer, `bytes` bytes from `offset`, at least 1; for a number, `value`. Best made by windlass_whole(),
+ * windlass_part(), windlass_u64() and the others below. */
 typedef struct windlass_arg {
     windlass_buffer buffer;
     uint64_t offset;
     uint64_t bytes;
     uint64_t value;
 } windlass_arg;
+
+/* Some bytes of a buffer. */
+static inline windlass_arg windlass_part(windlass_buffer buffer, uint64_t offset, uint64_t bytes) {
+    windlass_arg arg;
+    arg.buffer = buffer;
+    arg.offset = offset;
+    arg.bytes = bytes;
+    arg.value = 0;
+    return arg;
+}
+
+/* All of a buffer. */
+static inline windlass_arg windlass_whole(windlass_buffer buffer) {
+    return windlass_part(buffer, 0, buffer.bytes);
+}
+
+/* A number of 64 bits; in the body it is `cta->values[n]`. */
+static inline windlass_arg windlass_u64(uint64_t value) {
+    windlass_buffer none = {0, 0};
+    windlass_arg arg = windlass_part(none, 0, 0);
+    arg.value = value;
+    return arg;
+}
+
+/* A number with a sign; in the body it is `(int64_t)cta->values[n]`. */
+static inline windlass_arg windlass_i64(int64_t value) {
+    return windlass_u64((uint64_t)value);
+}
+
+/* Others by their bits; in the body windlass_value_f32() and windlass_value_f64() have them again. */
+static inline windlass_arg windlass_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return windlass_u64(bits);
+}
+
+static inline windlass_arg windlass_f64(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return windlass_u64(bits);
+}
 
 /* One CTA of a running kernel. Valid during the call. */
 typedef struct windlass_cta {
@@ -73,13 +117,29 @@ typedef struct windlass_cta {
     const uint64_t *values;  /* of each argument the size in bytes, or the number */
 } windlass_cta;
 
+/* Argument n, which windlass_f32() made. */
+static inline float windlass_value_f32(const windlass_cta *cta, size_t n) {
+    uint32_t bits = (uint32_t)cta->values[n];
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Argument n, which windlass_f64() made. */
+static inline double windlass_value_f64(const windlass_cta *cta, size_t n) {
+    double value;
+    memcpy(&value, &cta->values[n], sizeof value);
+    return value;
+}
+
 /* What one CTA does; 0, or anything else where it fails: the kernel has then failed, and what reads its results does not run.
  * Neither a C++ exception nor a longjmp may leave it. */
 typedef int (*windlass_body)(const windlass_cta *cta, void *user);
 
 /* Called once a launch has retired, with WINDLASS_OK and NULL, or has failed, with WINDLASS_KERNEL_FAILED and why; the text is valid
- * during the call. It runs on a thread of the runtime; nothing starts before it returns, and it must not call a function of this
- * header. Neither a C++ exception nor a longjmp may leave it. */
+ * during the call. Where the launch is refused, it is never called: whoever gave it `user` frees that then. It runs on a thread of the
+ * runtime; nothing starts before it returns. It must not call a function of this header for its runtime while another thread does, and so
+ * best not at all; what would wait there for the runtime is WINDLASS_INVALID. Neither a C++ exception nor a longjmp may leave it. */
 typedef void (*windlass_done)(windlass_status status, const char *text, void *user);
 
 /* 0 stands for the default, but in `size`. Fields past `size` are not read. */
@@ -118,20 +178,24 @@ int windlass_release(windlass_runtime *runtime, windlass_buffer buffer);
 int windlass_launch(windlass_runtime *runtime, windlass_kernel kernel, const uint32_t grid[3], const uint32_t block[3],
                     const windlass_arg *args, size_t count, int32_t priority, uint64_t *ticket);
 
-/* As windlass_launch(); `done` is called with `user` at the end. */
+/* As windlass_launch(); `done` is called with `user` at the end, unless this gives anything but WINDLASS_OK. */
 int windlass_launch_then(windlass_runtime *runtime, windlass_kernel kernel, const uint32_t grid[3], const uint32_t block[3],
                          const windlass_arg *args, size_t count, int32_t priority, windlass_done done, void *user,
                          uint64_t *ticket);
 
-/* Waits until one launch has retired, or failed: WINDLASS_KERNEL_FAILED, unless a synchronisation has told that already. Others run
+/* Waits until one launch has retired, or failed: WINDLASS_KERNEL_FAILED, also where a synchronisation has told that already. Others run
  * on. */
 int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
 
-/* Copies from a buffer, once the kernels launched before that write these bytes are done. After an error, what `to` holds is not
- * said. */
+/* Whether one launch has retired, or failed; `done` gets 1 or 0. Does not wait. */
+int windlass_is_done(windlass_runtime *runtime, uint64_t ticket, int *done);
+
+/* Copies from a buffer, once the kernels launched before that write these bytes are done, and all launched before are in the window or
+ * have been. After an error, what `to` holds is not said. */
 int windlass_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, void *to, uint64_t bytes);
 
-/* Copies to a buffer, once the kernels launched before that use these bytes are done. */
+/* Copies to a buffer, once the kernels launched before that use these bytes are done, and all launched before are in the window or have
+ * been. Where the device does not take it, these bytes are as those of a failed kernel. */
 int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, const void *from, uint64_t bytes);
 
 /* Waits for all that was launched; where kernels failed since the last time, the text has the first five of them, and
@@ -139,7 +203,7 @@ int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t o
 int windlass_synchronize(windlass_runtime *runtime);
 
 /* What the synchronisations so far have told, one failure for each call, the oldest first; NULL where there are no more. `ticket`, where
- * it is not NULL, gets the launch's number. 1000 are kept. Valid until the next call of this function for this runtime. */
+ * it is not NULL, gets the launch's number, or WINDLASS_NO_TICKET. 1000 are kept. Valid until the next call of this function for this runtime. */
 const char *windlass_next_failure(windlass_runtime *runtime, uint64_t *ticket);
 
 /* With `check`: what is wrong with the declaration of a kernel that has ended, one finding for each call, the oldest first; NULL where

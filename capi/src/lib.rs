@@ -108,15 +108,36 @@ struct Refusal(c_int, String);
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match &error {
-            Error::Failed(_) | Error::Poisoned(_) => KERNEL_FAILED,
+            Error::Failed(_) | Error::Poisoned(_) | Error::CauseNotKept { .. } => KERNEL_FAILED,
             Error::OutOfMemory { .. }
+            | Error::NoAddresses { .. }
             | Error::TooManyBuffers { .. }
             | Error::Device { .. }
             | Error::Thread { .. } => RESOURCES,
             Error::SchedulerGone => INTERNAL,
             _ => INVALID,
         };
-        Self(status, error.to_string())
+        Self(status, text(&error))
+    }
+}
+
+/// What an error says, with the remedies that C has.
+fn text(error: &Error) -> String {
+    match error {
+        Error::UnknownKernel => {
+            "this kernel was not registered with this runtime; give it to windlass_register() first".into()
+        }
+        Error::UnknownBuffer => {
+            "this buffer is not of this runtime, or was released; make it with windlass_allocate()".into()
+        }
+        Error::BufferSize { elements, .. } => {
+            format!("a buffer of {elements} bytes; choose at least 1, and less than 2^53")
+        }
+        Error::NotLaunched { ticket, launched } => format!(
+            "launch {ticket} is not one of the {launched} of this runtime; wait for a ticket that windlass_launch() gave"
+        ),
+        Error::NotRecorded => "this run is not recorded; set `record` in windlass_options".into(),
+        error => error.to_string(),
     }
 }
 
@@ -172,9 +193,17 @@ unsafe fn list_mut<'a, T>(first: *mut T, count: usize, what: &str) -> Result<&'a
     }
 }
 
-fn buffer(buffer: WindlassBuffer) -> Buffer<u8> {
-    // A length that does not fit is past the end of any buffer.
-    Buffer::from_bits(buffer.id, usize::try_from(buffer.bytes).unwrap_or(usize::MAX))
+/// A buffer that is there, and as large as its handle says.
+fn buffer(runtime: &Runtime, given: WindlassBuffer) -> Result<Buffer<u8>, Refusal> {
+    let buffer = Buffer::from_bits(given.id, usize::try_from(given.bytes).unwrap_or(usize::MAX));
+    let (bytes, said) = (runtime.bytes(buffer)?, given.bytes);
+    if bytes != said {
+        let text = format!(
+            "a windlass_buffer of {said} bytes, and its buffer has {bytes}; pass it as windlass_allocate() gave it, and a part of it by offset and bytes"
+        );
+        return Err(Refusal(INVALID, text));
+    }
+    Ok(buffer)
 }
 
 fn range(offset: u64, bytes: u64) -> std::ops::Range<usize> {
@@ -416,8 +445,12 @@ pub unsafe extern "C" fn windlass_allocate(
 /// Pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_release(runtime: *mut WindlassRuntime, buffer: WindlassBuffer) -> c_int {
-    // SAFETY: the caller's.
-    call(|| Ok(unsafe { self::runtime(runtime) }?.release(self::buffer(buffer))?))
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        let buffer = self::buffer(runtime, buffer)?;
+        Ok(runtime.release(buffer)?)
+    })
 }
 
 /// # Safety
@@ -489,11 +522,17 @@ unsafe fn launch(
     let kernel = Registered::from_bits(kernel.id);
     let modes = runtime.modes(kernel)?;
     let arg = |(arg, n): (&WindlassArg, usize)| match modes.get(n) {
-        Some(Some(_)) => Arg::from(buffer(arg.buffer).slice(range(arg.offset, arg.bytes))),
+        // Nearly always a field that nobody has set. Who means all has `windlass_whole`; that 0 were all would overwrite a buffer where a
+        // size came out as 0.
+        Some(Some(_)) if arg.bytes == 0 => {
+            let text = format!("argument {n} is 0 bytes of a buffer; set `bytes`, or take windlass_whole()");
+            Err(Refusal(INVALID, text))
+        }
+        Some(Some(_)) => Ok(Arg::from(buffer(runtime, arg.buffer)?.slice(range(arg.offset, arg.bytes)))),
         // What is too much is refused by its number.
-        _ => Arg::from(arg.value),
+        _ => Ok(Arg::from(arg.value)),
     };
-    let args: Vec<Arg> = args.iter().zip(0..).map(arg).collect();
+    let args: Vec<Arg> = args.iter().zip(0..).map(arg).collect::<Result<_, _>>()?;
     let launched = runtime.launch_with(kernel, grid, block, &args, options)?;
     // SAFETY: the caller's.
     if let Some(ticket) = unsafe { ticket.as_mut() } {
@@ -508,6 +547,28 @@ unsafe fn launch(
 pub unsafe extern "C" fn windlass_wait(runtime: *mut WindlassRuntime, ticket: u64) -> c_int {
     // SAFETY: the caller's.
     call(|| Ok(unsafe { self::runtime(runtime) }?.wait(Ticket(ticket))?))
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_is_done(
+    runtime: *mut WindlassRuntime,
+    ticket: u64,
+    done: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(done, 0) };
+    call(|| {
+        if done.is_null() {
+            return Err(null("done"));
+        }
+        // SAFETY: the caller's, here and below.
+        let is_done = unsafe { self::runtime(runtime) }?.is_done(Ticket(ticket))?;
+        // SAFETY: not NULL, and the caller's.
+        unsafe { done.write(c_int::from(is_done)) };
+        Ok(())
+    })
 }
 
 /// # Safety
@@ -526,7 +587,8 @@ pub unsafe extern "C" fn windlass_read(
         let count = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: the caller's.
         let values = unsafe { list_mut(to.cast::<u8>(), count, "to") }?;
-        Ok(runtime.read_into(self::buffer(buffer).slice(range(offset, bytes)), values)?)
+        let view = self::buffer(runtime, buffer)?.slice(range(offset, bytes));
+        Ok(runtime.read_into(view, values)?)
     })
 }
 
@@ -546,7 +608,8 @@ pub unsafe extern "C" fn windlass_write(
         let count = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: the caller's.
         let values = unsafe { list(from.cast::<u8>(), count, "from") }?;
-        Ok(runtime.write(self::buffer(buffer).slice(range(offset, bytes)), values)?)
+        let view = self::buffer(runtime, buffer)?.slice(range(offset, bytes));
+        Ok(runtime.write(view, values)?)
     })
 }
 
@@ -573,6 +636,8 @@ pub unsafe extern "C" fn windlass_next_failure(
     runtime: *mut WindlassRuntime,
     ticket: *mut u64,
 ) -> *const c_char {
+    // SAFETY: the caller's.
+    unsafe { clear(ticket, NO_TICKET) };
     // SAFETY: the caller's.
     let Some(runtime) = (unsafe { runtime.as_mut() }) else { return std::ptr::null() };
     let Some(failure) = runtime.failures.pop_front() else { return std::ptr::null() };

@@ -85,11 +85,16 @@ fn header_and_library_have_the_same_functions() {
         names
     };
     let header = std::fs::read_to_string(here().join("include/windlass.h")).unwrap();
+    // Helpers are in the header as a whole.
+    let helper = |name: &String| {
+        let helpers = header.lines().filter(|line| line.starts_with("static inline "));
+        helpers.into_iter().any(|line| line.contains(&format!(" windlass_{name}(")))
+    };
     let declared: Vec<String> = names(&header, "windlass_")
         .into_iter()
-        .filter(|name| header.contains(&format!("windlass_{name}(")))
+        .filter(|name| header.contains(&format!("windlass_{name}(")) && !helper(name))
         .collect();
     let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 16);
+    assert_eq!(declared.len(), 17);
 }

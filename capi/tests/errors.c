@@ -116,7 +116,7 @@ static void failures(void) {
     for (; launches < 7; launches++) {
         OK(windlass_launch(rt, kernel, one, one, args, 2, 0, NULL));
     }
-    TRUE(windlass_next_failure(rt, &ticket) == NULL && ticket == 99);
+    TRUE(windlass_next_failure(rt, &ticket) == NULL && ticket == WINDLASS_NO_TICKET);
     FAILS(WINDLASS_KERNEL_FAILED, "7 kernels failed", windlass_synchronize(rt));
     TRUE(windlass_next_failure(rt, NULL) != NULL);
     OK(windlass_launch(rt, kernel, one, one, args, 2, 0, NULL));
@@ -126,8 +126,10 @@ static void failures(void) {
         snprintf(text, sizeof text, "launch %d (copy): its body gave 7 for CTA 0", (int)n);
         TRUE(said != NULL && strcmp(said, text) == 0 && ticket == n);
     }
-    TRUE(windlass_next_failure(rt, &ticket) == NULL);
+    TRUE(windlass_next_failure(rt, &ticket) == NULL && ticket == WINDLASS_NO_TICKET);
     TRUE(windlass_next_failure(NULL, NULL) == NULL);
+    /* Told, and still so. */
+    FAILS(WINDLASS_KERNEL_FAILED, "launch 3 failed; its cause was told", windlass_wait(rt, 3));
     windlass_destroy(rt);
 }
 
@@ -171,6 +173,7 @@ static void tickets(const char *folder) {
     uint32_t one[3] = {1, 1, 1};
     uint64_t good, failed, ticket = 5;
     char said[2][80], trace[512], schedule[512], line[512];
+    int done = 7;
 
     OK(windlass_create(&options, &rt));
     OK(windlass_register(rt, "copy", modes, 2, copy, &bad, &kernel));
@@ -179,6 +182,8 @@ static void tickets(const char *folder) {
     windlass_arg args[] = {{.buffer = a, .bytes = 16}, {.buffer = b, .bytes = 16}};
     FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_launch_then(rt, kernel, one, one, args, 2, 0, NULL, NULL, &ticket));
     FAILS(WINDLASS_INVALID, "launch 0 is not one of the 0", windlass_wait(rt, 0));
+    FAILS(WINDLASS_INVALID, "a ticket that windlass_launch() gave", windlass_is_done(rt, 0, &done));
+    TRUE(done == 0);
     TRUE(ticket == WINDLASS_NO_TICKET);
     FAILS(WINDLASS_INVALID, "launch 18446744073709551615 is not one of the 0", windlass_wait(rt, ticket));
     OK(windlass_launch_then(rt, kernel, one, one, args, 2, 0, note, said[0], &good));
@@ -187,6 +192,9 @@ static void tickets(const char *folder) {
     OK(windlass_launch_then(rt, kernel, one, one, args, 2, 0, note, said[1], &failed));
     FAILS(WINDLASS_KERNEL_FAILED, "1 kernel failed: launch 1 (copy): its body gave 7", windlass_wait(rt, failed));
     OK(windlass_wait(rt, good));
+    OK(windlass_is_done(rt, good, &done));
+    TRUE(done == 1);
+    FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_is_done(rt, good, NULL));
     TRUE(strcmp(said[0], "0 done") == 0);
     TRUE(strcmp(said[1], "2 launch 1 (copy): its body gave 7 for CTA 0") == 0);
     FAILS(WINDLASS_KERNEL_FAILED, "launch 1", windlass_synchronize(rt));
@@ -204,8 +212,61 @@ static void tickets(const char *folder) {
     windlass_destroy(rt);
 
     OK(windlass_create(NULL, &rt));
-    FAILS(WINDLASS_INVALID, "is not recorded", windlass_write_recording(rt, trace, NULL));
+    FAILS(WINDLASS_INVALID, "set `record` in windlass_options", windlass_write_recording(rt, trace, NULL));
     windlass_destroy(rt);
+}
+
+/* y = by * x + to, and what it is told of the sizes. */
+static int scale(const windlass_cta *cta, void *user) {
+    const float *x = cta->pointers[0];
+    float *y = cta->pointers[1];
+    (void)user;
+    if ((int64_t)cta->values[4] != -5 || cta->values[0] != 16 || cta->values[1] != 8) {
+        return 1;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        y[i] = (float)(windlass_value_f32(cta, 2) * x[i] + windlass_value_f64(cta, 3));
+    }
+    return 0;
+}
+
+/* Arguments as the helpers make them, without sizes, and with those of another buffer. */
+static void arguments(void) {
+    windlass_runtime *rt;
+    windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE, WINDLASS_VALUE, WINDLASS_VALUE, WINDLASS_VALUE};
+    windlass_kernel kernel;
+    windlass_buffer x, y, forged;
+    uint32_t one[3] = {1, 1, 1};
+    float numbers[4] = {1, 2, 3, 4};
+    char said[80] = "";
+    uint64_t ticket;
+
+    OK(windlass_create(NULL, &rt));
+    OK(windlass_register(rt, "scale", modes, 5, scale, NULL, &kernel));
+    OK(windlass_allocate(rt, sizeof numbers, &x));
+    OK(windlass_allocate(rt, sizeof numbers, &y));
+    OK(windlass_write(rt, x, 0, numbers, sizeof numbers));
+    windlass_arg args[] = {windlass_whole(x), windlass_part(y, 8, 8), windlass_f32(1.5f), windlass_f64(-0.25),
+                           windlass_i64(-5)};
+    OK(windlass_launch(rt, kernel, one, one, args, 5, 0, NULL));
+    OK(windlass_read(rt, y, 0, numbers, sizeof numbers));
+    TRUE(numbers[0] == 0 && numbers[2] == 1.25f && numbers[3] == 2.75f);
+
+    windlass_arg forgotten[] = {{.buffer = x}, args[1], args[2], args[3], args[4]};
+    FAILS(WINDLASS_INVALID, "argument 0 is 0 bytes of a buffer; set `bytes`, or take windlass_whole()",
+          windlass_launch_then(rt, kernel, one, one, forgotten, 5, 0, note, said, &ticket));
+    TRUE(ticket == WINDLASS_NO_TICKET);
+    forged = x;
+    forged.bytes = 8;
+    args[0] = windlass_whole(forged);
+    FAILS(WINDLASS_INVALID, "a windlass_buffer of 8 bytes, and its buffer has 16",
+          windlass_launch(rt, kernel, one, one, args, 5, 0, NULL));
+    FAILS(WINDLASS_INVALID, "and its buffer has 16", windlass_read(rt, forged, 0, numbers, 4));
+    FAILS(WINDLASS_INVALID, "and its buffer has 16", windlass_write(rt, forged, 0, numbers, 4));
+    FAILS(WINDLASS_INVALID, "and its buffer has 16", windlass_release(rt, forged));
+    OK(windlass_synchronize(rt));
+    windlass_destroy(rt);
+    TRUE(said[0] == '\0');
 }
 
 int main(int argc, char **argv) {
@@ -243,7 +304,7 @@ int main(int argc, char **argv) {
     OK(windlass_register(rt, "place", place_modes, 2, place, NULL, &placed));
 
     a.id = a.bytes = 77;
-    FAILS(WINDLASS_INVALID, "a buffer of 0 elements", windlass_allocate(rt, 0, &a));
+    FAILS(WINDLASS_INVALID, "a buffer of 0 bytes; choose at least 1", windlass_allocate(rt, 0, &a));
     TRUE(a.id == 0 && a.bytes == 0);
     FAILS(WINDLASS_RESOURCES, "no memory for", windlass_allocate(rt, UINT64_C(1) << 52, &a));
     OK(windlass_allocate(rt, 64, &a));
@@ -251,7 +312,7 @@ int main(int argc, char **argv) {
     OK(windlass_allocate(rt, 64, &c));
     OK(windlass_allocate(rt, 64, &gone));
     OK(windlass_release(rt, gone));
-    FAILS(WINDLASS_INVALID, "was released", windlass_release(rt, gone));
+    FAILS(WINDLASS_INVALID, "was released; make it with windlass_allocate()", windlass_release(rt, gone));
 
     memset(bytes, 5, sizeof bytes);
     OK(windlass_write(rt, a, 0, bytes, 64));
@@ -272,7 +333,7 @@ int main(int argc, char **argv) {
     windlass_arg bc[] = {{.buffer = b, .bytes = 64}, {.buffer = c, .bytes = 64}};
     windlass_arg far[] = {{.buffer = a, .offset = 60, .bytes = 5}, {.buffer = b, .bytes = 64}};
     windlass_arg lost[] = {{.buffer = gone, .bytes = 64}, {.buffer = b, .bytes = 64}};
-    FAILS(WINDLASS_INVALID, "not registered", windlass_launch(rt, nowhere, one, one, ab, 2, 0, &ticket));
+    FAILS(WINDLASS_INVALID, "give it to windlass_register() first", windlass_launch(rt, nowhere, one, one, ab, 2, 0, &ticket));
     FAILS(WINDLASS_INVALID, "not registered", windlass_launch(rt, zero, one, one, ab, 2, 0, &ticket));
     FAILS(WINDLASS_INVALID, "takes 2 arguments, and was given 1", windlass_launch(rt, kernel, one, one, ab, 1, 0, NULL));
     FAILS(WINDLASS_INVALID, "a grid of [1, 0, 1]", windlass_launch(rt, kernel, none, one, ab, 2, 0, NULL));
@@ -306,6 +367,7 @@ int main(int argc, char **argv) {
     windlass_destroy(rt);
     findings();
     failures();
+    arguments();
     tickets(argv[1]);
     return wrong != 0;
 }

@@ -16,6 +16,17 @@ use windlass_runtime::runtime::{
     Allocator, Cause, Completions, CudaSource, ElementKind, Executor, Memory, Started, Task, Token,
 };
 
+/// What marks, on devices whose streams cannot.
+pub(crate) const MARK: &str = include_str!("mark.cu");
+
+/// How a stream tells the host how far it is.
+enum Marking {
+    /// By itself.
+    Stream,
+    /// By a kernel, which costs more; the function is the module's.
+    Kernel { mark: Function, _module: Module },
+}
+
 /// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
 ///
 /// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. One that did not
@@ -27,6 +38,7 @@ pub struct Cuda {
     watchdog: Duration,
     streams: Arc<Vec<Stream>>,
     marks: Arc<Marks>,
+    marking: Marking,
     /// Of each stream, the last mark it was given.
     values: Vec<u32>,
     free: Vec<usize>,
@@ -84,16 +96,76 @@ impl Cuda {
         let free = (0..count).rev().collect();
         let (streams, values) = (Arc::new(streams), vec![0; count]);
         let watchdog = Duration::from_secs(60);
-        Ok(Self {
+        let cuda = Self {
             context,
             watchdog,
             streams,
             marks,
+            marking: Marking::Stream,
             values,
             free,
             compiled: HashMap::new(),
             connection: None,
-        })
+        };
+        if cuda.marks() { Ok(cuda) } else { cuda.mark_by_kernel() }
+    }
+
+    /// Has marks written by a kernel, as [`Cuda::new`] does where streams cannot; public for tests.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`] where it is not compiled, or not seen to mark.
+    #[doc(hidden)]
+    pub fn mark_by_kernel(mut self) -> Result<Self, DeviceError> {
+        let cubin =
+            compile(MARK, self.context.arch).map_err(|e| self.context.failed("compile", e.to_string()))?;
+        let module = Module::new(&self.context, &cubin)?;
+        self.marking = Marking::Kernel { mark: module.function("mark")?, _module: module };
+        if self.marks() {
+            return Ok(self);
+        }
+        Err(self.context.failed("a mark", "neither streams nor kernels write to the host's memory".into()))
+    }
+
+    /// Whether a mark arrives; nothing is in flight.
+    fn marks(&self) -> bool {
+        // SAFETY: the stream lives.
+        let ended = || unsafe { (self.context.driver.cuStreamSynchronize)(self.streams[0].raw) } == 0;
+        let arrived = self.mark(0, 1).is_ok() && ended() && self.marks.at(0).load(Ordering::Acquire) == 1;
+        self.marks.zero();
+        arrived
+    }
+
+    /// Has a stream write a mark once it has done all that it was given before.
+    fn mark(&self, stream: usize, value: u32) -> Result<(), DeviceError> {
+        let (context, raw) = (&self.context, self.streams[stream].raw);
+        context.enter()?;
+        let (mut address, mut value) = (self.marks.address(stream), value);
+        match &self.marking {
+            Marking::Stream => {
+                // SAFETY: the stream lives, and the address is pinned memory of this context, of 4 aligned bytes.
+                let code = unsafe { (context.driver.cuStreamWriteValue32_v2)(raw, address, value, 0) };
+                context.ok(code, "cuStreamWriteValue32")
+            }
+            Marking::Kernel { mark, .. } => {
+                let mut args = [(&raw mut address).cast(), (&raw mut value).cast()];
+                // SAFETY: it takes a pointer and a 32-bit integer.
+                let code = unsafe { mark.launch(context, &config([1; 3], [1; 3], 0, raw), &mut args) };
+                context.ok(code, "cuLaunchKernelEx of `mark`")
+            }
+        }
+    }
+
+    /// Waits for a kernel that runs and that nobody will notice: until it ends, the memory that it writes must not serve another. One that
+    /// hangs keeps it for good.
+    fn settle(&self, stream: usize) {
+        let began = Instant::now();
+        // SAFETY: the stream lives.
+        while unsafe { (self.context.driver.cuStreamQuery)(self.streams[stream].raw) } == NOT_READY {
+            if began.elapsed() > self.watchdog {
+                return self.context.abandon();
+            }
+            std::thread::sleep(Notice::SLEEP);
+        }
     }
 
     /// How long nothing in flight may end before a kernel is taken to hang; a minute where nothing is said.
@@ -188,14 +260,7 @@ impl Cuda {
             let code = unsafe { function.launch(&context, &config, &mut args) };
             context.ok(code, "cuLaunchKernelEx")
         });
-        let value = self.values[stream].wrapping_add(1);
-        let marked = launched.and_then(|()| {
-            let address = self.marks.address(stream);
-            // SAFETY: the stream lives, and the address is pinned memory of this context, of 4 aligned bytes.
-            let code = unsafe { (context.driver.cuStreamWriteValue32_v2)(raw, address, value, 0) };
-            context.ok(code, "cuStreamWriteValue32")
-        });
-        if let Err(error) = marked {
+        if let Err(error) = launched {
             self.free.push(stream);
             let hint = match error {
                 DeviceError::Call { .. } => {
@@ -207,12 +272,22 @@ impl Cuda {
             };
             return Err(Cause::Executor(format!("{error}{hint}")));
         }
+        // Whatever becomes of this mark, it is not taken for the next kernel's.
+        let value = self.values[stream].wrapping_add(1);
         self.values[stream] = value;
         let flight = Flight { stream, value, token: task.token(), launched: now };
-        match self.connection.as_ref().map(|c| c.flights.send(flight)) {
-            Some(Ok(())) => Ok(()),
-            _ => Err(Cause::Executor("the thread that notices completions is gone".into())),
-        }
+        let noticed = match self.mark(stream, value) {
+            Err(error) => Err(error.to_string()),
+            Ok(()) => match self.connection.as_ref().map(|c| c.flights.send(flight)) {
+                Some(Ok(())) => Ok(()),
+                _ => Err("the thread that notices completions is gone".into()),
+            },
+        };
+        noticed.map_err(|problem| {
+            self.settle(stream);
+            self.free.push(stream);
+            Cause::Executor(problem)
+        })
     }
 }
 

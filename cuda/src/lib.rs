@@ -41,5 +41,5 @@ pub fn gpu(ordinal: u32) -> Result<(String, u32), DeviceError> {
 
 /// The CUDA sources of this crate, by name: for tests that compile them.
 #[doc(hidden)]
-pub const SOURCES: [(&str, &str); 2] =
-    [("footprint.cu", device::SOURCE), ("calibrate.cu", calibrate::SOURCE)];
+pub const SOURCES: [(&str, &str); 3] =
+    [("footprint.cu", device::SOURCE), ("calibrate.cu", calibrate::SOURCE), ("mark.cu", executor::MARK)];

@@ -97,6 +97,7 @@ unsafe extern "C" {
         ticket: *mut u64,
     ) -> c_int;
     fn windlass_wait(runtime: *mut Runtime, ticket: u64) -> c_int;
+    fn windlass_is_done(runtime: *mut Runtime, ticket: u64, done: *mut c_int) -> c_int;
     fn windlass_write_recording(
         runtime: *mut Runtime,
         trace: *const c_char,
@@ -407,7 +408,12 @@ impl State {
                     let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
                     windlass_write(runtime, buffer, place.offset.bytes(), from, place.bytes.bytes())
                 }
-                Call::Wait { runtime, ticket } => windlass_wait(self.runtime(*runtime), (*ticket).into()),
+                Call::Wait { runtime, ticket } => {
+                    let (runtime, ticket, mut done) = (self.runtime(*runtime), u64::from(*ticket), 7);
+                    let asked = windlass_is_done(runtime, ticket, &raw mut done);
+                    assert!(done == 0 || done == 1 && asked == 0);
+                    windlass_wait(runtime, ticket)
+                }
                 Call::Recording { runtime, folder } => {
                     let to = if *folder { c"/".as_ptr() } else { null() };
                     windlass_write_recording(self.runtime(*runtime), to, null())

@@ -52,9 +52,10 @@ impl Convolution {
 }
 
 pub(crate) fn conv2d() -> Kernel {
-    let kernel = Kernel::new(NAME).read("x").read("w").write("y");
+    let kernel = Kernel::new(NAME).read_of::<f32>("x").read_of::<f32>("w").write_of::<f32>("y");
     let sizes = ["channels", "height", "width", "filters", "rows", "cols", "stride", "padding"];
-    let kernel = sizes.into_iter().chain(["out_height", "out_width", "n"]).fold(kernel, Kernel::value);
+    let kernel =
+        sizes.into_iter().chain(["out_height", "out_width", "n"]).fold(kernel, Kernel::value_of::<u32>);
     kernel.body(body).cuda(cuda(include_str!("convolution.cu"), NAME))
 }
 

@@ -14,12 +14,12 @@ const NAMED_ROWS: u64 = 255;
 pub(crate) fn copy_block() -> Kernel {
     Kernel::new(NAME)
         .kind(KernelType::Copy)
-        .read("from")
-        .read_write("to")
-        .value("rows")
-        .value("cols")
-        .value("from_stride")
-        .value("to_stride")
+        .read_of::<f32>("from")
+        .read_write_of::<f32>("to")
+        .value_of::<u32>("rows")
+        .value_of::<u32>("cols")
+        .value_of::<u32>("from_stride")
+        .value_of::<u32>("to_stride")
         .access(access)
         .body(|cta| {
             let (from, to) = (cta.read::<f32>(0)?, cta.read_write::<f32>(1)?);

@@ -92,10 +92,10 @@ fn text(expression: &str, text: &str) -> String {
 pub(crate) fn binary(op: Binary) -> Kernel {
     let (name, expression, f) = op.parts();
     Kernel::new(name)
-        .read("x")
-        .read("y")
-        .write("z")
-        .value("n")
+        .read_of::<f32>("x")
+        .read_of::<f32>("y")
+        .write_of::<f32>("z")
+        .value_of::<u32>("n")
         .body(move |cta| {
             let (x, y, z) = (cta.read::<f32>(0)?, cta.read::<f32>(1)?, cta.write::<f32>(2)?);
             let n = cta.value::<u32>(3)? as usize;
@@ -110,9 +110,9 @@ pub(crate) fn unary(op: Activation) -> Kernel {
     let kind = if op == Activation::Identity { KernelType::Copy } else { KernelType::Simt };
     Kernel::new(name)
         .kind(kind)
-        .read("x")
-        .write("y")
-        .value("n")
+        .read_of::<f32>("x")
+        .write_of::<f32>("y")
+        .value_of::<u32>("n")
         .body(move |cta| {
             let (x, y) = (cta.read::<f32>(0)?, cta.write::<f32>(1)?);
             let n = cta.value::<u32>(2)? as usize;
@@ -125,12 +125,12 @@ pub(crate) fn unary(op: Activation) -> Kernel {
 pub(crate) fn bias(op: Activation) -> Kernel {
     let (_, name, expression, f) = op.parts();
     Kernel::new(name)
-        .read("x")
-        .read("bias")
-        .write("y")
-        .value("n")
-        .value("channels")
-        .value("inner")
+        .read_of::<f32>("x")
+        .read_of::<f32>("bias")
+        .write_of::<f32>("y")
+        .value_of::<u32>("n")
+        .value_of::<u32>("channels")
+        .value_of::<u32>("inner")
         .body(move |cta| {
             let (x, bias, y) = (cta.read::<f32>(0)?, cta.read::<f32>(1)?, cta.write::<f32>(2)?);
             let [n, channels, inner] =

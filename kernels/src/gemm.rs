@@ -10,7 +10,13 @@ use windlass_runtime::runtime::{Cta, CtaResult, Kernel, Registered, Runtime, Tic
 const TILE: usize = 64;
 
 fn product(name: &str) -> Kernel {
-    Kernel::new(name).read("a").read("b").write("c").value("m").value("n").value("k")
+    Kernel::new(name)
+        .read_of::<f32>("a")
+        .read_of::<f32>("b")
+        .write_of::<f32>("c")
+        .value_of::<u32>("m")
+        .value_of::<u32>("n")
+        .value_of::<u32>("k")
 }
 
 pub(crate) fn gemm() -> Kernel {

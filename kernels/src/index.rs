@@ -19,11 +19,11 @@ fn inside(row: usize, got: u32, rows: usize) -> Result<usize, String> {
 
 pub(crate) fn gather_rows() -> Kernel {
     Kernel::new("gather_rows")
-        .read("x")
-        .read("index")
-        .write("y")
-        .value("from_rows")
-        .value("cols")
+        .read_of::<f32>("x")
+        .read_of::<u32>("index")
+        .write_of::<f32>("y")
+        .value_of::<u32>("from_rows")
+        .value_of::<u32>("cols")
         .body(|cta| -> CtaResult {
             let (x, index, y) = (cta.read::<f32>(0)?, cta.read::<u32>(1)?, cta.write::<f32>(2)?);
             let (rows, cols) = (cta.value::<u32>(3)? as usize, cta.value::<u32>(4)? as usize);
@@ -38,12 +38,12 @@ pub(crate) fn gather_rows() -> Kernel {
 pub(crate) fn scatter_rows() -> Kernel {
     // Nobody knows before which rows are written: that is a read-write, not a write.
     Kernel::new("scatter_rows")
-        .read("x")
-        .read("index")
-        .read_write("y")
-        .value("rows")
-        .value("to_rows")
-        .value("cols")
+        .read_of::<f32>("x")
+        .read_of::<u32>("index")
+        .read_write_of::<f32>("y")
+        .value_of::<u32>("rows")
+        .value_of::<u32>("to_rows")
+        .value_of::<u32>("cols")
         .body(|cta| -> CtaResult {
             let (x, index, y) = (cta.read::<f32>(0)?, cta.read::<u32>(1)?, cta.read_write::<f32>(2)?);
             let [rows, to_rows, cols] =

@@ -35,9 +35,9 @@ fn max(cols: usize, element: impl Fn(usize) -> f32) -> f32 {
 
 pub(crate) fn sum_rows() -> Kernel {
     Kernel::new("sum_rows")
-        .read("x")
-        .write("y")
-        .value("cols")
+        .read_of::<f32>("x")
+        .write_of::<f32>("y")
+        .value_of::<u32>("cols")
         .body(|cta| {
             let (x, y) = (cta.read::<f32>(0)?, cta.write::<f32>(1)?);
             let (row, cols) = (cta.index() as usize, cta.value::<u32>(2)? as usize);
@@ -49,9 +49,9 @@ pub(crate) fn sum_rows() -> Kernel {
 
 pub(crate) fn max_rows() -> Kernel {
     Kernel::new("max_rows")
-        .read("x")
-        .write("y")
-        .value("cols")
+        .read_of::<f32>("x")
+        .write_of::<f32>("y")
+        .value_of::<u32>("cols")
         .body(|cta| {
             let (x, y) = (cta.read::<f32>(0)?, cta.write::<f32>(1)?);
             let (row, cols) = (cta.index() as usize, cta.value::<u32>(2)? as usize);
@@ -63,9 +63,9 @@ pub(crate) fn max_rows() -> Kernel {
 
 pub(crate) fn softmax_rows() -> Kernel {
     Kernel::new("softmax_rows")
-        .read("x")
-        .write("y")
-        .value("cols")
+        .read_of::<f32>("x")
+        .write_of::<f32>("y")
+        .value_of::<u32>("cols")
         .body(|cta| {
             let (x, y) = (cta.read::<f32>(0)?, cta.write::<f32>(1)?);
             let (row, cols) = (cta.index() as usize, cta.value::<u32>(2)? as usize);
@@ -81,12 +81,12 @@ pub(crate) fn softmax_rows() -> Kernel {
 
 pub(crate) fn layer_norm_rows() -> Kernel {
     Kernel::new("layer_norm_rows")
-        .read("x")
-        .read("gain")
-        .read("bias")
-        .write("y")
-        .value("cols")
-        .value("epsilon")
+        .read_of::<f32>("x")
+        .read_of::<f32>("gain")
+        .read_of::<f32>("bias")
+        .write_of::<f32>("y")
+        .value_of::<u32>("cols")
+        .value_of::<f32>("epsilon")
         .body(|cta| {
             let (x, gain, bias) = (cta.read::<f32>(0)?, cta.read::<f32>(1)?, cta.read::<f32>(2)?);
             let y = cta.write::<f32>(3)?;

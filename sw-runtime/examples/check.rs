@@ -7,9 +7,9 @@ fn main() -> Result<(), Error> {
     let mut rt = Runtime::builder().check(true).build()?;
     // Each element needs its left neighbour; the declaration has forgotten it.
     let blur = Kernel::new("blur")
-        .value("first")
-        .read("from")
-        .write("to")
+        .value_of::<u32>("first")
+        .read_of::<f32>("from")
+        .write_of::<f32>("to")
         .access(|launch, accesses| {
             let (first, bytes) = (u64::from(launch.value::<u32>(0).unwrap_or(0)), launch.bytes(2));
             accesses.read(1, first * 4..first * 4 + bytes);

@@ -5,16 +5,17 @@ use windlass_runtime::runtime::{Error, Kernel, Options, Runtime};
 
 fn main() -> Result<(), Error> {
     let mut rt = Runtime::builder().build()?;
-    let inverse = rt.register(Kernel::new("inverse").read("x").write("y").body(|cta| {
-        let (x, y) = (cta.read::<f64>(0)?, cta.write::<f64>(1)?);
-        for i in 0..y.len() {
-            if x.get(i) == 0.0 {
-                return Err(format!("element {i} is 0").into());
+    let inverse =
+        rt.register(Kernel::new("inverse").read_of::<f64>("x").write_of::<f64>("y").body(|cta| {
+            let (x, y) = (cta.read::<f64>(0)?, cta.write::<f64>(1)?);
+            for i in 0..y.len() {
+                if x.get(i) == 0.0 {
+                    return Err(format!("element {i} is 0").into());
+                }
+                y.set(i, 1.0 / x.get(i));
             }
-            y.set(i, 1.0 / x.get(i));
-        }
-        Ok(())
-    }))?;
+            Ok(())
+        }))?;
     let (good, bad) = (rt.buffer_from(&[2.0, 4.0])?, rt.buffer_from(&[2.0, 0.0])?);
     let [a, b, c] = [rt.buffer::<f64>(2)?, rt.buffer::<f64>(2)?, rt.buffer::<f64>(2)?];
     rt.launch(inverse, 1, 1, args![good, a])?;

@@ -5,7 +5,7 @@ use windlass_runtime::runtime::{Cpu, Error, Kernel, Recording, Runtime, Schedule
 
 /// Eight sums of halves of an array, and a sum of all.
 fn program(rt: &mut Runtime) -> Result<(u64, Recording), Error> {
-    let sum = rt.register(Kernel::new("sum").read("from").write("to").body(|cta| {
+    let sum = rt.register(Kernel::new("sum").read_of::<u64>("from").write_of::<u64>("to").body(|cta| {
         let (from, to) = (cta.read::<u64>(0)?, cta.write::<u64>(1)?);
         to.set(0, (0..from.len()).map(|i| from.get(i)).sum());
         Ok(())

@@ -4,13 +4,14 @@ use windlass_runtime::args;
 use windlass_runtime::runtime::{Error, Kernel, Runtime};
 
 fn main() -> Result<(), Error> {
-    let saxpy = Kernel::new("saxpy").value("a").read("x").read_write("y").body(|cta| {
-        let (a, x, y) = (cta.value::<f32>(0)?, cta.read::<f32>(1)?, cta.read_write::<f32>(2)?);
-        for i in cta.threads().filter(|i| *i < y.len()) {
-            y.set(i, a * x.get(i) + y.get(i));
-        }
-        Ok(())
-    });
+    let saxpy =
+        Kernel::new("saxpy").value_of::<f32>("a").read_of::<f32>("x").read_write_of::<f32>("y").body(|cta| {
+            let (a, x, y) = (cta.value::<f32>(0)?, cta.read::<f32>(1)?, cta.read_write::<f32>(2)?);
+            for i in cta.threads().filter(|i| *i < y.len()) {
+                y.set(i, a * x.get(i) + y.get(i));
+            }
+            Ok(())
+        });
     let mut rt = Runtime::builder().window(32).build()?;
     let saxpy = rt.register(saxpy)?;
     let x = rt.buffer_from(&vec![1.0f32; 1000])?;

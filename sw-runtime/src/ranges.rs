@@ -63,6 +63,16 @@ impl<T: Clone> RangeMap<T> {
         self.insert(Segment { addr: first, bytes: end - first }, value);
     }
 
+    /// How many ranges there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Takes the first range out.
+    pub fn pop_first(&mut self) -> Option<Segment> {
+        self.0.pop_first().map(|(addr, (end, _))| Segment { addr, bytes: end - addr })
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

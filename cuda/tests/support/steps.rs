@@ -20,7 +20,7 @@ pub type Outcome = Result<String, String>;
 pub type Step = (&'static str, fn(Options) -> Outcome);
 
 /// All steps that leave the process well, in an order in which each builds on those before.
-pub const STEPS: [Step; 18] = [
+pub const STEPS: [Step; 19] = [
     ("sources compile", sources),
     ("opens", opens),
     ("random programs, serial", |o| random_programs(o, false)),
@@ -35,6 +35,7 @@ pub const STEPS: [Step; 18] = [
     ("cost of a launch", launches),
     ("calibrate", calibration),
     ("executor", executor),
+    ("executor, marks by a kernel", executor_marks),
     ("executor, errors", executor_errors),
     ("periods", periods),
     ("out of memory", memory_runs_out),
@@ -403,11 +404,20 @@ fn cuda(source: &'static str, entry: &'static str) -> CudaSource {
 }
 
 fn saxpy() -> Kernel {
-    Kernel::new("saxpy").value("a").read("x").read_write("y").cuda(cuda(SAXPY, "saxpy"))
+    let saxpy = Kernel::new("saxpy").value_of::<f32>("a").read_of::<f32>("x").read_write_of::<f32>("y");
+    saxpy.cuda(cuda(SAXPY, "saxpy"))
 }
 
 fn executor(options: Options) -> Outcome {
-    let cuda = Cuda::new(options.ordinal, 16).map_err(text)?;
+    chains(Cuda::new(options.ordinal, 16).map_err(text)?)
+}
+
+/// As on a device whose streams cannot write marks.
+fn executor_marks(options: Options) -> Outcome {
+    chains(Cuda::new(options.ordinal, 16).and_then(Cuda::mark_by_kernel).map_err(text)?)
+}
+
+fn chains(cuda: Cuda) -> Outcome {
     let mut rt = Runtime::builder().window(64).executor(cuda).build().map_err(text)?;
     let saxpy = rt.register(saxpy()).map_err(text)?;
     let x = rt.buffer_from(&vec![1.0f32; 1000]).map_err(text)?;

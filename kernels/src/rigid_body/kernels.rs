@@ -116,11 +116,11 @@ fn text(entry: &'static str) -> windlass_runtime::runtime::CudaSource {
 }
 
 fn accelerate() -> Kernel {
-    let kernel = Kernel::new("accelerate").read_write("bodies").value("count");
+    let kernel = Kernel::new("accelerate").read_write_of::<f32>("bodies").value_of::<u32>("count");
     kernel
-        .value("x")
-        .value("y")
-        .value("z")
+        .value_of::<f32>("x")
+        .value_of::<f32>("y")
+        .value_of::<f32>("z")
         .body(|cta| {
             let (bodies, count) = (cta.read_write::<f32>(0)?, cta.value::<u32>(1)? as usize);
             let by = [cta.value::<f32>(2)?, cta.value::<f32>(3)?, cta.value::<f32>(4)?];
@@ -137,9 +137,9 @@ fn accelerate() -> Kernel {
 
 fn advance() -> Kernel {
     Kernel::new("advance")
-        .read_write("bodies")
-        .value("count")
-        .value("dt")
+        .read_write_of::<f32>("bodies")
+        .value_of::<u32>("count")
+        .value_of::<f32>("dt")
         .body(|cta| {
             let (bodies, count) = (cta.read_write::<f32>(0)?, cta.value::<u32>(1)? as usize);
             let dt = cta.value::<f32>(2)?;
@@ -154,12 +154,15 @@ fn advance() -> Kernel {
 }
 
 fn prepare_contacts() -> Kernel {
-    let kernel = Kernel::new("prepare_contacts").read("bodies").read("pairs").write("contacts");
+    let kernel = Kernel::new("prepare_contacts")
+        .read_of::<f32>("bodies")
+        .read_of::<u32>("pairs")
+        .write_of::<f32>("contacts");
     kernel
-        .value("count")
-        .value("body_count")
-        .value("dt")
-        .value("restitution")
+        .value_of::<u32>("count")
+        .value_of::<u32>("body_count")
+        .value_of::<f32>("dt")
+        .value_of::<f32>("restitution")
         .body(|cta| -> CtaResult {
             let (bodies, pairs, contacts) = (cta.read::<f32>(0)?, cta.read::<u32>(1)?, cta.write::<f32>(2)?);
             let (count, body_count) = (cta.value::<u32>(3)? as usize, cta.value::<u32>(4)? as usize);
@@ -176,11 +179,14 @@ fn prepare_contacts() -> Kernel {
 }
 
 fn solve_contacts() -> Kernel {
-    let kernel = Kernel::new("solve_contacts").read_write("bodies").read("pairs").read_write("contacts");
+    let kernel = Kernel::new("solve_contacts")
+        .read_write_of::<f32>("bodies")
+        .read_of::<u32>("pairs")
+        .read_write_of::<f32>("contacts");
     kernel
-        .value("count")
-        .value("body_count")
-        .value("friction")
+        .value_of::<u32>("count")
+        .value_of::<u32>("body_count")
+        .value_of::<f32>("friction")
         .body(|cta| -> CtaResult {
             let (bodies, pairs) = (cta.read_write::<f32>(0)?, cta.read::<u32>(1)?);
             let contacts = cta.read_write::<f32>(2)?;

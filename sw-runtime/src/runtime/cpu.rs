@@ -4,19 +4,36 @@ use super::Ticket;
 use super::check::{self, Touched};
 use super::error::{Cause, Error};
 use super::executor::{Completed, Completions, Executor, HostAllocator, Started, Task, Token};
+use super::guard::{discard, guarded};
 use super::kernel::{Access, Cta, Job, JobArg, Mode};
 use super::memory::{Allocator, ArgKind, HostMemory};
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body.
+/// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body. They have
+/// ended when it has been dropped, as it is with its runtime.
 #[derive(Debug)]
 pub struct Cpu {
+    // Dropped before the threads are waited for: they end once it is gone, and have run all that it was given.
     pool: rayon_core::ThreadPool,
+    _threads: Threads,
     completions: Option<Completions>,
+}
+
+/// The pool does not wait for its threads, and what they run may be held by bodies, or be the code of a library that is to be unloaded.
+#[derive(Debug, Default)]
+struct Threads(Vec<JoinHandle<()>>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let here = thread::current().id();
+        for thread in self.0.drain(..).filter(|thread| thread.thread().id() != here) {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// The most threads that are made: a slip of the finger must not bring the machine down.
@@ -32,12 +49,17 @@ impl Cpu {
             let reason = format!("{threads} are more than {MAX_THREADS}");
             return Err(Error::Thread { what: "the cpu executor", reason });
         }
+        let mut handles = Threads::default();
         let pool = rayon_core::ThreadPoolBuilder::new()
             .num_threads(threads)
-            .thread_name(|n| format!("windlass-sm-{n}"))
+            .spawn_handler(|sm| {
+                let name = format!("windlass-sm-{}", sm.index());
+                handles.0.push(thread::Builder::new().name(name).spawn(|| sm.run())?);
+                Ok(())
+            })
             .build()
             .map_err(|e| Error::Thread { what: "the cpu executor", reason: e.to_string() })?;
-        Ok(Self { pool, completions: None })
+        Ok(Self { pool, _threads: handles, completions: None })
     }
 
     /// Threads.
@@ -77,10 +99,15 @@ impl Running {
             let began = *began.get_or_insert_with(|| *self.began.get_or_init(Instant::now));
             let cta = Cta { job: &self.job, index };
             // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
-            let cause = match catch_unwind(AssertUnwindSafe(|| body(&cta))) {
+            let cause = match guarded(|| body(&cta)) {
                 Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(Cause::Returned(error.to_string())),
-                Err(panic) => Some(Cause::Panicked(message(panic.as_ref()))),
+                Ok(Err(error)) => {
+                    // Its text and its end are the body's author's, too.
+                    let text = guarded(|| error.to_string());
+                    discard(error);
+                    Some(text.map_or_else(Cause::Panicked, Cause::Returned))
+                }
+                Err(panic) => Some(Cause::Panicked(panic)),
             };
             let mut ended = 1;
             if let Some(cause) = cause {
@@ -102,12 +129,6 @@ impl Running {
             }
         }
     }
-}
-
-/// What a panic said.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("without a message").to_string()
 }
 
 /// CTAs of a grid.
@@ -193,7 +214,11 @@ impl Executor for Cpu {
         let hands = usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads());
         for _ in 0..hands {
             let running = running.clone();
-            self.pool.spawn_fifo(move || running.work());
+            self.pool.spawn_fifo(move || {
+                running.work();
+                // It may be the last that holds an allocator's memory.
+                discard(running);
+            });
         }
         Started::Running
     }

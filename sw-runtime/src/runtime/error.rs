@@ -61,6 +61,33 @@ pub enum Error {
         /// `buffer` or `value`.
         wanted: &'static str,
     },
+    /// An argument of another type than its parameter was declared with.
+    #[error(
+        "argument {position} ({name}) of kernel {kernel} is declared as {wanted}, and was given as {given}; {}",
+        remedy(*buffer, *wanted)
+    )]
+    ArgumentType {
+        /// The kernel's name.
+        kernel: String,
+        /// From 0.
+        position: usize,
+        /// The parameter's name.
+        name: String,
+        /// What it was declared with.
+        wanted: ElementKind,
+        /// What the launch has.
+        given: ElementKind,
+        /// Whether it is a buffer.
+        buffer: bool,
+    },
+    /// The closure that says what a launch accesses panicked.
+    #[error("the access closure of kernel {kernel} panicked: {reason}; correct it")]
+    AccessPanicked {
+        /// The kernel's name.
+        kernel: String,
+        /// What the panic said.
+        reason: String,
+    },
     /// No CTA, no thread, or more CTAs than are counted.
     #[error(
         "kernel {kernel}: a grid of {grid:?} CTAs of {block:?} threads; each dimension is at least 1, and there are fewer than 2^63 CTAs"
@@ -80,6 +107,14 @@ pub enum Error {
         elements: usize,
         /// Of this kind.
         element: ElementKind,
+    },
+    /// A recording gives each buffer addresses of its own, and has none left.
+    #[error(
+        "a recording has no addresses left for {bytes} bytes more: there are 2^53 in all, and each is given once; make a new runtime, or do not record"
+    )]
+    NoAddresses {
+        /// What was asked.
+        bytes: u64,
     },
     /// More buffers than the hazard engine has room for. One that was released counts until its last user has ended.
     #[error(
@@ -129,6 +164,22 @@ pub enum Error {
         /// Which argument of which kernel.
         what: Option<String>,
     },
+    /// A range that is none.
+    #[error("a range that ends before it begins, or leads out of the view that it was cut from ({what})")]
+    Range {
+        /// Which argument of which kernel.
+        what: String,
+    },
+    /// The application gives, or has room for, another number of elements than a view has.
+    #[error(
+        "{given} bytes are given for a view of {view}; give as many elements as the view has, or slice it"
+    )]
+    Length {
+        /// Bytes that the application has.
+        given: u64,
+        /// Bytes of the view.
+        view: u64,
+    },
     /// An access that the kernel's parameters do not allow.
     #[error(
         "kernel {kernel} declares a {access} of argument {position}, and its parameter there is {parameter}; correct one of the two"
@@ -165,7 +216,29 @@ pub enum Error {
     /// Kernels failed since the last synchronisation, or the one that was waited for did.
     #[error(transparent)]
     Failed(#[from] Failures),
-    /// Bytes that a failed kernel should have written: its failure, which others may have passed on.
+    /// The launch that was waited for failed, and its cause is not kept any more.
+    #[error(
+        "launch {ticket} failed; its cause was told by a synchronisation before, or is one of those beyond the first {}",
+        Failures::MOST
+    )]
+    CauseNotKept {
+        /// Its number.
+        ticket: u64,
+    },
+    /// The launch that was waited for ended so long ago, and so many have failed since, that nobody knows how.
+    #[error(
+        "launch {ticket} has ended, and whether it failed is not known any more: very many have failed since; wait sooner, or use a callback"
+    )]
+    OutcomeNotKept {
+        /// Its number.
+        ticket: u64,
+    },
+    /// A callback waits for the runtime that called it: for ever, were it not refused.
+    #[error(
+        "a callback of this runtime would wait for the runtime, which waits for the callback; launch there at most as much as the queue holds, and wait elsewhere"
+    )]
+    Reentrant,
+    /// Bytes that a failed kernel, or a failed write of the application's, should have written: that failure, which others may have passed on.
     #[error("these bytes are not valid: {0}; write them again")]
     Poisoned(Box<Failure>),
     /// The scheduler's thread is gone, which is a defect of this library.
@@ -195,6 +268,15 @@ pub enum Error {
     NotRecorded,
 }
 
+/// How an argument gets the type that it is declared with.
+fn remedy(buffer: bool, wanted: ElementKind) -> String {
+    if buffer {
+        format!("give a buffer of {wanted}")
+    } else {
+        format!("write the number with its type, as in `1{wanted}`")
+    }
+}
+
 /// Why a kernel did not do its work.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -213,6 +295,12 @@ pub enum Cause {
         /// Its name.
         name: String,
     },
+    /// A write of the application's that failed, which is no kernel: what it should have written is not valid.
+    #[error("a write of the application's failed: {0}")]
+    HostWrite(String),
+    /// It did not run, for it reads what a write of the application's should have written.
+    #[error("not run: it reads what a write of the application's, which failed, should have written")]
+    PoisonedByHost,
     /// The executor cannot run it.
     #[error("the executor cannot run it: {0}")]
     Executor(String),
@@ -224,9 +312,9 @@ pub enum Cause {
 /// A kernel that did not do its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which launch.
+    /// Which launch; of an access of the application's the next one.
     pub ticket: Ticket,
-    /// The kernel's name.
+    /// The kernel's name; of an access of the application's `host access`.
     pub kernel: String,
     /// Why.
     pub cause: Cause,
@@ -234,7 +322,10 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "launch {} ({}): {}", self.ticket.0, self.kernel, self.cause)
+        match &self.cause {
+            cause @ Cause::HostWrite(_) => write!(f, "before launch {}: {cause}", self.ticket.0),
+            cause => write!(f, "launch {} ({}): {cause}", self.ticket.0, self.kernel),
+        }
     }
 }
 

@@ -158,6 +158,25 @@ pub trait Executor: Send {
     fn start(&mut self, task: Task<'_>) -> Started;
 }
 
+/// One that was chosen at run time.
+impl<E: Executor + ?Sized> Executor for Box<E> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+    fn concurrency(&self) -> usize {
+        (**self).concurrency()
+    }
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        (**self).allocator()
+    }
+    fn connect(&mut self, completions: Completions) {
+        (**self).connect(completions);
+    }
+    fn start(&mut self, task: Task<'_>) -> Started {
+        (**self).start(task)
+    }
+}
+
 /// Ends each kernel at once without running it: what is left is the cost of the runtime itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Immediate;

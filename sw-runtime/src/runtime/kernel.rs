@@ -47,6 +47,8 @@ pub(crate) struct Param {
     pub(crate) name: String,
     /// `None` for a number.
     pub(crate) mode: Option<Mode>,
+    /// The type, where the author has said it.
+    pub(crate) element: Option<ElementKind>,
 }
 
 /// What a CTA's work ends with.
@@ -55,11 +57,13 @@ pub type CtaResult = Result<(), Box<dyn StdError + Send + Sync>>;
 type AccessFn = dyn Fn(&Launch<'_>, &mut Accesses<'_>) + Send + Sync;
 type Body = dyn Fn(&Cta<'_>) -> CtaResult + Send + Sync;
 
-/// A kernel as its author writes it down, once. Parameters are declared in the order of the arguments.
+/// A kernel as its author writes it down, once. Parameters are declared in the order of the arguments. One that is declared with its
+/// type (`read_of`, `value_of`) is checked when it is launched, on every executor; one without takes any, and what its body makes of
+/// another is an error of the body on [`Cpu`](super::Cpu), and on a GPU wrong numbers.
 ///
 /// ```
 /// use windlass_runtime::runtime::Kernel;
-/// let saxpy = Kernel::new("saxpy").value("a").read("x").read_write("y").body(|cta| {
+/// let saxpy = Kernel::new("saxpy").value_of::<f32>("a").read_of::<f32>("x").read_write_of::<f32>("y").body(|cta| {
 ///     let (a, x, y) = (cta.value::<f32>(0)?, cta.read::<f32>(1)?, cta.read_write::<f32>(2)?);
 ///     for i in cta.threads().filter(|i| *i < y.len()) {
 ///         y.set(i, a * x.get(i) + y.get(i));
@@ -123,33 +127,62 @@ impl Kernel {
         self.cuda.as_ref()
     }
 
-    fn param(mut self, name: impl Into<String>, mode: Option<Mode>) -> Self {
-        self.params.push(Param { name: name.into(), mode });
+    fn param(
+        mut self,
+        name: impl Into<String>,
+        mode: Option<Mode>,
+        element: impl Into<Option<ElementKind>>,
+    ) -> Self {
+        self.params.push(Param { name: name.into(), mode, element: element.into() });
         self
     }
 
     /// Next comes a buffer that it reads.
     #[must_use]
     pub fn read(self, name: impl Into<String>) -> Self {
-        self.param(name, Some(Mode::Read))
+        self.param(name, Some(Mode::Read), None)
+    }
+
+    /// As [`Kernel::read`], of elements of this type.
+    #[must_use]
+    pub fn read_of<T: Element>(self, name: impl Into<String>) -> Self {
+        self.param(name, Some(Mode::Read), T::KIND)
     }
 
     /// Next comes a buffer that it overwrites wholly, without having read it.
     #[must_use]
     pub fn write(self, name: impl Into<String>) -> Self {
-        self.param(name, Some(Mode::Write))
+        self.param(name, Some(Mode::Write), None)
+    }
+
+    /// As [`Kernel::write`], of elements of this type.
+    #[must_use]
+    pub fn write_of<T: Element>(self, name: impl Into<String>) -> Self {
+        self.param(name, Some(Mode::Write), T::KIND)
     }
 
     /// Next comes a buffer that it reads and writes, or of which it writes a part that is not known before.
     #[must_use]
     pub fn read_write(self, name: impl Into<String>) -> Self {
-        self.param(name, Some(Mode::ReadWrite))
+        self.param(name, Some(Mode::ReadWrite), None)
+    }
+
+    /// As [`Kernel::read_write`], of elements of this type.
+    #[must_use]
+    pub fn read_write_of<T: Element>(self, name: impl Into<String>) -> Self {
+        self.param(name, Some(Mode::ReadWrite), T::KIND)
     }
 
     /// Next comes a number.
     #[must_use]
     pub fn value(self, name: impl Into<String>) -> Self {
-        self.param(name, None)
+        self.param(name, None, None)
+    }
+
+    /// As [`Kernel::value`], of this type.
+    #[must_use]
+    pub fn value_of<T: Element>(self, name: impl Into<String>) -> Self {
+        self.param(name, None, T::KIND)
     }
 
     /// What a launch accesses: what its closure has said, or each buffer as a whole, as its parameter says.
@@ -174,7 +207,7 @@ impl Kernel {
     }
 
     /// Says for each launch which bytes are accessed (the `get_addresses` of ACE, section 4). Without it, each buffer is accessed as
-    /// a whole, as its parameter says; with it, as the closure says and not otherwise.
+    /// a whole, as its parameter says; with it, as the closure says and not otherwise. Where it panics, the launch is refused.
     #[must_use]
     pub fn access(mut self, access: impl Fn(&Launch<'_>, &mut Accesses<'_>) + Send + Sync + 'static) -> Self {
         self.access = Some(Arc::new(access));

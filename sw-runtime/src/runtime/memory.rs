@@ -6,7 +6,7 @@ use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{Bound, Range, RangeBounds};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// The kinds of numbers that buffers hold and kernels take.
@@ -108,11 +108,13 @@ element! {
     f64, F64, AtomicU64, u64, f64::to_bits, f64::from_bits;
 }
 
-/// Which buffer of which runtime. `unique` is given once in a process (until 2^32 of them).
+/// Which buffer of which runtime. `unique` is given once in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BufferId {
+    /// Of a buffer below 2^16, for there are no more than regions of the hazard engine.
     pub(crate) index: u32,
-    pub(crate) unique: u32,
+    /// Of a buffer below 2^48.
+    pub(crate) unique: u64,
 }
 
 /// Memory on the executor's device: a number of elements, zero at first. A handle, to be copied at will; the memory lives
@@ -164,19 +166,34 @@ impl<T: Element> Buffer<T> {
 
     /// The bits, to hand through C, together with the length.
     pub const fn to_bits(&self) -> u64 {
-        (self.id.unique as u64) << 32 | self.id.index as u64
+        self.id.unique << 16 | self.id.index as u64
     }
 
     /// From [`Buffer::to_bits`]. Bits that no runtime gave are refused as [`Error::UnknownBuffer`] when they are used.
     pub const fn from_bits(bits: u64, len: usize) -> Self {
-        let id = BufferId { index: bits as u32, unique: (bits >> 32) as u32 };
+        let id = BufferId { index: bits as u32 & 0xFFFF, unique: bits >> 16 };
         Self { id, len, element: PhantomData }
     }
 
-    /// Some of its elements. A range past the end is refused where the view is used.
-    pub fn slice(&self, range: Range<usize>) -> View<T> {
-        View { buffer: *self, range }
+    /// Some of its elements: `x.slice(2..5)`, `x.slice(..5)`. A range past the end is refused where the view is used.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> View<T> {
+        View { buffer: *self, range: resolve(&range, self.len) }
     }
+}
+
+/// Where a range of `len` elements begins and ends.
+fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(first) => *first,
+        Bound::Excluded(before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(last) => last.saturating_add(1),
+        Bound::Excluded(end) => *end,
+        Bound::Unbounded => len,
+    };
+    start..end
 }
 
 /// Elements of a buffer that lie side by side.
@@ -198,6 +215,21 @@ impl<T: Element> View<T> {
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
+
+    /// Some of its elements, counted from its first one. A range past its end is refused where the new view is used, also where the
+    /// buffer goes on.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
+        let part = resolve(&range, self.range.len());
+        let inside =
+            self.range.start <= self.range.end && part.start <= part.end && part.end <= self.range.len();
+        // As any range that ends before it begins.
+        let nowhere = Range { start: usize::MAX, end: 0 };
+        let first = self.range.start;
+        Self {
+            buffer: self.buffer,
+            range: if inside { first + part.start..first + part.end } else { nowhere },
+        }
+    }
 }
 
 impl<T: Element> From<&View<T>> for View<T> {
@@ -208,13 +240,13 @@ impl<T: Element> From<&View<T>> for View<T> {
 
 impl<T: Element> From<Buffer<T>> for View<T> {
     fn from(buffer: Buffer<T>) -> Self {
-        buffer.slice(0..buffer.len)
+        buffer.slice(..)
     }
 }
 
 impl<T: Element> From<&Buffer<T>> for View<T> {
     fn from(buffer: &Buffer<T>) -> Self {
-        buffer.slice(0..buffer.len)
+        buffer.slice(..)
     }
 }
 
@@ -237,16 +269,20 @@ pub(crate) struct Bytes {
     pub(crate) bytes: u64,
 }
 
+impl Bytes {
+    /// The size of a range that ends before it begins: past any end.
+    const NONE: u64 = u64::MAX;
+}
+
 impl<T: Element> From<&View<T>> for Bytes {
     fn from(view: &View<T>) -> Self {
         let size = size_of::<T>() as u64;
-        // A range that ends before it starts is past any end.
-        let len = view.range.end.checked_sub(view.range.start).map_or(u64::MAX, |len| len as u64);
+        let len = view.range.end.checked_sub(view.range.start);
         Self {
             buffer: view.buffer.id,
             element: T::KIND,
             offset: (view.range.start as u64).saturating_mul(size),
-            bytes: len.saturating_mul(size),
+            bytes: len.map_or(Self::NONE, |len| (len as u64).saturating_mul(size).min(Self::NONE - 1)),
         }
     }
 }
@@ -447,6 +483,8 @@ compile_error!("buffers are copied as little-endian bytes; this machine's order 
 pub(crate) fn check_bounds(part: &Bytes, size: u64, what: impl FnOnce() -> String) -> Result<(), Error> {
     if part.offset.checked_add(part.bytes).is_some_and(|end| end <= size) {
         Ok(())
+    } else if part.bytes == Bytes::NONE {
+        Err(Error::Range { what: what() })
     } else {
         Err(Error::OutOfBounds { offset: part.offset, bytes: part.bytes, size, what: Some(what()) })
     }

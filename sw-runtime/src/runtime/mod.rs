@@ -10,6 +10,7 @@ mod check;
 mod cpu;
 mod error;
 mod executor;
+mod guard;
 mod kernel;
 mod memory;
 mod poison;
@@ -24,9 +25,9 @@ mod view;
 pub use check::{Finding, Violation};
 pub use cpu::Cpu;
 pub(crate) use cpu::MAX_THREADS;
-pub(crate) use cpu::message as panic_message;
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
+pub(crate) use guard::message as panic_message;
 pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
 pub use record::Recording;
@@ -36,21 +37,21 @@ pub use view::{ReadView, ReadWriteView, WriteView};
 
 use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
 use crate::run::MOST_SPILLED;
+use guard::guarded;
 use kernel::Access;
 use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds};
 use record::Recorder;
-use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use rtrb::{Consumer, Producer, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
 use signal::PATIENCE;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
-use versions::Renaming;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use versions::{Pool, Renaming};
 use windlass_hazards::{Config, Engine, MAX_REGIONS, MAX_SEGMENTS, REGION_BYTES};
 
 /// Which launch of a runtime: they are numbered in program order, from 0.
@@ -61,18 +62,18 @@ pub struct Ticket(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Registered {
     index: u32,
-    unique: u32,
+    runtime: u32,
 }
 
 impl Registered {
     /// The bits, to hand through C.
     pub const fn to_bits(self) -> u64 {
-        (self.unique as u64) << 32 | self.index as u64
+        (self.runtime as u64) << 32 | self.index as u64
     }
 
     /// From [`Registered::to_bits`]. Bits that no runtime gave are refused as [`Error::UnknownKernel`] when they are used.
     pub const fn from_bits(bits: u64) -> Self {
-        Self { index: bits as u32, unique: (bits >> 32) as u32 }
+        Self { index: bits as u32, runtime: (bits >> 32) as u32 }
     }
 }
 
@@ -156,8 +157,10 @@ impl Options {
         self
     }
 
-    /// To be called once the kernel has retired, or failed. It runs on the scheduler's thread: nothing starts before it returns,
-    /// and what waits in it for the runtime waits for ever.
+    /// To be called once the kernel has retired, or failed; not where the launch is refused. It runs on the scheduler's thread: nothing
+    /// starts before it returns. Where it is given the runtime, it may launch as much as the queue has room for; what would wait there for
+    /// the runtime is [`Error::Reentrant`], and a runtime that is dropped there ends by itself when all is done. A lock that the
+    /// application's thread holds while it waits for the runtime is nothing that can be seen from here: both then wait for ever.
     #[must_use]
     pub fn on_done(mut self, callback: impl FnOnce(Result<(), Failure>) + Send + 'static) -> Self {
         self.callback = Some(Box::new(callback));
@@ -233,7 +236,7 @@ impl Builder {
     /// # use windlass_runtime::{args, runtime::{Error, Kernel, Runtime}};
     /// # fn main() -> Result<(), Error> {
     /// let mut rt = Runtime::builder().rename(1 << 20).build()?;
-    /// let double = rt.register(Kernel::new("double").read("x").write("y").body(|cta| {
+    /// let double = rt.register(Kernel::new("double").read_of::<i32>("x").write_of::<i32>("y").body(|cta| {
     ///     let (x, y) = (cta.read::<i32>(0)?, cta.write::<i32>(1)?);
     ///     cta.threads().for_each(|i| y.set(i, 2 * x.get(i)));
     ///     Ok(())
@@ -290,14 +293,14 @@ impl Builder {
         let (producer, consumer) = RingBuffer::new(self.queue);
         let (used, lists) = RingBuffer::new(self.queue + self.window);
         let recorder = self.record.then(|| Recorder::new(executor.name()));
-        let shared = Arc::new(Shared::new(recorder));
-        let allocator = executor.allocator();
+        let shared = Arc::new(Shared::new(recorder, self.window));
+        let pool = Arc::new(Pool::new(executor.allocator(), self.rename));
         let serial = self.policy == Policy::Serial || self.check;
-        let renaming = (self.rename > 0).then(|| Renaming::new(allocator.clone(), self.rename));
+        let renaming = (self.rename > 0).then(|| Renaming::new(pool.clone()));
         let (window, check, replay) = (self.window, self.check, self.replay);
         let plan = Plan { engine, window, serial, check, replay, renaming };
         let (scheduler, completions) = Scheduler::new(plan, executor, consumer, used, shared.clone());
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("windlass-scheduler".into())
             .spawn(move || scheduler.run())
             .map_err(|e| Error::Thread { what: "the scheduler", reason: e.to_string() })?;
@@ -306,8 +309,9 @@ impl Builder {
             lists,
             thread: Some(thread),
             shared,
-            allocator,
+            pool,
             completions,
+            id: RUNTIMES.fetch_add(1, Ordering::Relaxed),
             kernels: Vec::new(),
             buffers: Vec::new(),
             next_address: FIRST_ADDRESS,
@@ -318,35 +322,27 @@ impl Builder {
     }
 }
 
-/// Addresses of buffers begin here. They are never used twice, so that a recording names each buffer by its own.
+/// In a recording, addresses of buffers begin here. They are never used twice, so that it names each buffer by its own.
 const FIRST_ADDRESS: u64 = 1 << 20;
 const ALIGNMENT: u64 = 256;
 
 /// How often a host access that waits asks whether the scheduler's thread still lives.
 const IS_IT_GONE: Duration = Duration::from_millis(100);
 
-/// Numbers for kernels and buffers, so that one runtime's handles mean nothing to another.
-fn unique() -> u32 {
-    // From 1: a handle that C has set to zero is not one.
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
+/// Numbers for runtimes and for buffers, so that one runtime's handles mean nothing to another. From 1: a handle that C has set to zero is
+/// not one.
+static RUNTIMES: AtomicU32 = AtomicU32::new(1);
+static BUFFERS: AtomicU64 = AtomicU64::new(1);
 
 /// Calls what an executor's author wrote; a panic is an error as any other.
 fn caught<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_message(panic.as_ref()))))
-}
-
-/// A kernel that was registered.
-struct Known {
-    unique: u32,
-    kernel: Arc<Kernel>,
+    guarded(call).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
 /// A buffer that is there.
 struct Live {
-    unique: u32,
+    unique: u64,
+    /// 0 where nothing is recorded.
     address: u64,
     bytes: u64,
     element: ElementKind,
@@ -361,9 +357,11 @@ pub struct Runtime {
     lists: Consumer<Vec<Arg>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
-    allocator: Arc<dyn Allocator>,
+    pool: Arc<Pool>,
     completions: Completions,
-    kernels: Vec<Known>,
+    /// Which one this is of the process.
+    id: u32,
+    kernels: Vec<Arc<Kernel>>,
     buffers: Vec<Option<Live>>,
     next_address: u64,
     submitted: u64,
@@ -395,20 +393,21 @@ impl Runtime {
     /// Makes a kernel known.
     ///
     /// # Errors
-    /// [`Error::SchedulerGone`].
+    /// [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn register(&mut self, kernel: Kernel) -> Result<Registered, Error> {
         let kernel = Arc::new(kernel);
         // A table of 2^32 kernels is not to be had.
-        let registered = Registered { index: self.kernels.len() as u32, unique: unique() };
+        let registered = Registered { index: self.kernels.len() as u32, runtime: self.id };
         self.submit(Submission::Register(kernel.clone()))?;
-        self.kernels.push(Known { unique: registered.unique, kernel });
+        self.kernels.push(kernel);
         Ok(registered)
     }
 
     /// Memory for so many elements, all zero.
     ///
     /// # Errors
-    /// [`Error::BufferSize`], [`Error::TooManyBuffers`], [`Error::OutOfMemory`], [`Error::SchedulerGone`].
+    /// [`Error::BufferSize`], [`Error::TooManyBuffers`], [`Error::OutOfMemory`], [`Error::NoAddresses`], [`Error::SchedulerGone`],
+    /// [`Error::Reentrant`].
     pub fn buffer<T: Element>(&mut self, elements: usize) -> Result<Buffer<T>, Error> {
         let id = self.allocate(elements, T::KIND)?;
         Ok(Buffer { id, len: elements, element: PhantomData })
@@ -417,20 +416,30 @@ impl Runtime {
     /// Memory with these elements in it.
     ///
     /// # Errors
-    /// As [`Runtime::buffer`].
+    /// As [`Runtime::buffer`], and [`Error::Device`].
     pub fn buffer_from<T: Element>(&mut self, values: &[T]) -> Result<Buffer<T>, Error> {
         let buffer = self.buffer(values.len())?;
-        self.write(buffer, values)?;
+        if let Err(error) = self.write(buffer, values) {
+            // Nobody has its handle.
+            self.release(buffer)?;
+            return Err(error);
+        }
         Ok(buffer)
     }
 
     fn allocate(&mut self, elements: usize, element: ElementKind) -> Result<BufferId, Error> {
-        let size = Error::BufferSize { elements, element };
-        let bytes =
-            (elements as u64).checked_mul(element.bytes() as u64).filter(|b| *b > 0).ok_or(size.clone())?;
-        let address = self.next_address;
-        let end = address.checked_add(bytes).filter(|end| *end <= ADDRESS_LIMIT - ALIGNMENT).ok_or(size)?;
-        let memory = caught(|| self.allocator.allocate(elements, element));
+        self.make_room()?;
+        let most = ADDRESS_LIMIT - ALIGNMENT - FIRST_ADDRESS;
+        let bytes = (elements as u64).checked_mul(element.bytes() as u64);
+        let Some(bytes) = bytes.filter(|bytes| (1..=most).contains(bytes)) else {
+            return Err(Error::BufferSize { elements, element });
+        };
+        let address = if self.record { self.next_address } else { 0 };
+        let end = address + bytes;
+        if end > ADDRESS_LIMIT - ALIGNMENT {
+            return Err(Error::NoAddresses { bytes });
+        }
+        let memory = self.pool.allocate(elements, element);
         let memory = memory.map_err(|reason| Error::OutOfMemory { bytes, reason })?;
         let mut news = self.shared.news();
         let regions = news.regions + bytes.div_ceil(REGION_BYTES);
@@ -444,10 +453,12 @@ impl Runtime {
             self.buffers.push(None);
             (self.buffers.len() - 1) as u32
         });
-        let id = BufferId { index, unique: unique() };
-        self.submit(Submission::Declare { buffer: id, address, bytes, element, memory })?;
-        // A gap between neighbours, so that no range of one buffer ends where another begins.
-        self.next_address = end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
+        let id = BufferId { index, unique: BUFFERS.fetch_add(1, Ordering::Relaxed) };
+        self.submit(Submission::Declare { buffer: id, bytes, element, memory })?;
+        if self.record {
+            // A gap between neighbours, so that no range of one buffer ends where another begins.
+            self.next_address = end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
+        }
         self.buffers[index as usize] = Some(Live { unique: id.unique, address, bytes, element });
         self.record(|| ktrace::Event::Alloc(Segment { addr: address, bytes }));
         Ok(id)
@@ -456,7 +467,7 @@ impl Runtime {
     /// Gives a buffer's memory back once the kernels that use it are done. The handle is not valid any more.
     ///
     /// # Errors
-    /// [`Error::UnknownBuffer`], [`Error::SchedulerGone`].
+    /// [`Error::UnknownBuffer`], [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn release<T: Element>(&mut self, buffer: Buffer<T>) -> Result<(), Error> {
         let live = self.live(buffer.id)?;
         let (address, bytes) = (live.address, live.bytes);
@@ -470,7 +481,7 @@ impl Runtime {
     /// Launches the next kernel in program order: `grid` CTAs of `block` threads. It starts when its hazards allow it.
     ///
     /// # Errors
-    /// What is wrong with the launch; it has then not happened. [`Error::SchedulerGone`].
+    /// What is wrong with the launch; it has then not happened. [`Error::SchedulerGone`], [`Error::Reentrant`] where the queue is full.
     pub fn launch(
         &mut self,
         kernel: Registered,
@@ -484,7 +495,7 @@ impl Runtime {
     /// As [`Runtime::launch`], with a priority or a callback.
     ///
     /// # Errors
-    /// As [`Runtime::launch`].
+    /// As [`Runtime::launch`]; the callback is then not called.
     pub fn launch_with(
         &mut self,
         kernel: Registered,
@@ -497,7 +508,8 @@ impl Runtime {
         let known = self.known(kernel)?;
         let accesses = self.check_launch(known, grid, block, args)?;
         if self.record {
-            self.record_launch(known, grid, block, args, accesses.as_deref());
+            self.make_room()?;
+            self.record_launch(self.known(kernel)?, grid, block, args, accesses.as_deref());
         }
         let mut list = self.lists.pop().unwrap_or_default();
         list.extend_from_slice(args);
@@ -532,12 +544,13 @@ impl Runtime {
             return Err(Error::Arguments { kernel: kernel.name.clone(), takes, given });
         }
         for (position, (arg, param)) in args.iter().zip(&kernel.params).enumerate() {
-            match (&arg.0, param.mode) {
-                (ArgKind::Value { .. }, None) => {}
+            let given = match (&arg.0, param.mode) {
+                (ArgKind::Value { element, .. }, None) => *element,
                 (ArgKind::Buffer(part), Some(_)) => {
                     self.check_part(part, || {
                         format!("argument {position} ({}) of kernel {}", param.name, kernel.name)
                     })?;
+                    part.element
                 }
                 (_, mode) => {
                     return Err(Error::ArgumentKind {
@@ -547,6 +560,10 @@ impl Runtime {
                         wanted: if mode.is_some() { "buffer" } else { "value" },
                     });
                 }
+            };
+            if let Some(wanted) = param.element.filter(|wanted| *wanted != given) {
+                let (kernel, name, buffer) = (kernel.name.clone(), param.name.clone(), param.mode.is_some());
+                return Err(Error::ArgumentType { kernel, position, name, wanted, given, buffer });
             }
         }
         let Some(access) = &kernel.access else {
@@ -557,7 +574,8 @@ impl Runtime {
             };
         };
         let mut accesses = Accesses { kernel, args, list: Vec::new(), error: None };
-        access(&Launch { grid, block, args }, &mut accesses);
+        guarded(|| access(&Launch { grid, block, args }, &mut accesses))
+            .map_err(|reason| Error::AccessPanicked { kernel: kernel.name.clone(), reason })?;
         let Accesses { list, error, .. } = accesses;
         if let Some(error) = error {
             return Err(error);
@@ -569,11 +587,13 @@ impl Runtime {
         Ok(Some(list.into()))
     }
 
-    /// Reads a view, or a whole buffer, once the kernels that were launched before and write it are done. Other kernels run on.
+    /// Reads a view, or a whole buffer, once the kernels that were launched before and write it are done, and all that were launched before
+    /// are in the window or have been: it takes a place there as a kernel does. Other kernels run on.
     ///
     /// # Errors
     /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
-    /// [`Error::ElementType`], [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it, [`Error::SchedulerGone`].
+    /// [`Error::Range`], [`Error::ElementType`], [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it,
+    /// [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
         let mut values = vec![T::default(); self.check_host(&part)? / size_of::<T>()];
@@ -584,17 +604,19 @@ impl Runtime {
     /// As [`Runtime::read`], into memory of the caller's; after an error, what it holds is not said.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], also where `values` are not as many as the view has; otherwise as [`Runtime::read`].
+    /// [`Error::Length`] where `values` are not as many as the view has; otherwise as [`Runtime::read`].
     pub fn read_into<T: Element>(&mut self, view: impl Into<View<T>>, values: &mut [T]) -> Result<(), Error> {
         let part = Bytes::from(&view.into());
         self.check_given(&part, size_of_val(values))?;
         self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(values)))
     }
 
-    /// Overwrites a view, or a whole buffer, once the kernels that were launched before and use it are done. Other kernels run on.
+    /// Overwrites a view, or a whole buffer, once the kernels that were launched before and use it are done, and all that were launched
+    /// before are in the window or have been. Other kernels run on. Where it fails on the device, the bytes are poisoned: some of them may
+    /// be written.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], also where `values` are not as many as the view has; otherwise as [`Runtime::read`].
+    /// [`Error::Length`] where `values` are not as many as the view has; otherwise as [`Runtime::read`].
     pub fn write<T: Element>(&mut self, view: impl Into<View<T>>, values: &[T]) -> Result<(), Error> {
         let part = Bytes::from(&view.into());
         self.check_given(&part, size_of_val(values))?;
@@ -604,11 +626,10 @@ impl Runtime {
     /// That a view is there, and that so many bytes are given as it has. From C, more may be said to be given than there are: before
     /// that is refused, none is touched.
     fn check_given(&self, part: &Bytes, given: usize) -> Result<(), Error> {
-        if self.check_host(part)? == given {
-            return Ok(());
+        match self.check_host(part)? {
+            view if view == given => Ok(()),
+            view => Err(Error::Length { given: given as u64, view: view as u64 }),
         }
-        let what = Some("as many elements must be given as the view has".into());
-        Err(Error::OutOfBounds { offset: 0, bytes: given as u64, size: part.bytes, what })
     }
 
     /// The size in bytes of a view that is there.
@@ -634,6 +655,7 @@ impl Runtime {
         mode: Mode,
         copy: impl FnOnce(&dyn Memory) -> Result<(), String>,
     ) -> Result<(), Error> {
+        self.may_wait()?;
         let (grant, granted) = sync_channel(1);
         self.submit(Submission::Host { access: Access { part, mode }, grant })?;
         self.shared.host_waits.store(true, Ordering::Release);
@@ -655,7 +677,7 @@ impl Runtime {
             Err(failure) => Err(Error::Poisoned(failure)),
         };
         if let Some(token) = token {
-            let failed = result.as_ref().err().map(|e| Cause::Executor(e.to_string()));
+            let failed = result.as_ref().err().map(|e| Cause::HostWrite(e.to_string()));
             self.completions.complete(token, failed.map_or(Ok(()), Err));
         }
         result
@@ -665,8 +687,9 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::Failed`]: kernels failed since the last synchronisation; the first [`Failures::MOST`] are told, and how many there were. [`Error::CompletedTwice`], [`Error::Diverged`]: the next
-    /// synchronisation tells the failures. [`Error::SchedulerGone`].
+    /// synchronisation tells the failures. [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn synchronize(&mut self) -> Result<(), Error> {
+        self.may_wait()?;
         self.record(|| ktrace::Event::Sync { why: "synchronize".into() });
         let shared = &self.shared;
         shared.host_waits.store(true, Ordering::Release);
@@ -693,30 +716,58 @@ impl Runtime {
     /// Waits until one launch has retired or failed; others run on.
     ///
     /// # Errors
-    /// [`Error::Failed`] with its failure, which the next synchronisation tells too (where one has told it already, it is not told
-    /// again). Where there were more than [`Failures::MOST`] since the last synchronisation, and it is none of those that were kept, it may
-    /// be one of the rest, and all are told. [`Error::NotLaunched`], [`Error::SchedulerGone`].
+    /// [`Error::Failed`] with its failure, which the next synchronisation tells too. [`Error::CauseNotKept`] where it failed and one has
+    /// told so already, or more than [`Failures::MOST`] failed before it; [`Error::OutcomeNotKept`] where very many have failed since,
+    /// apart from each other. [`Error::NotLaunched`], [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn wait(&mut self, ticket: Ticket) -> Result<(), Error> {
-        let Ticket(number) = ticket;
-        if number >= self.tickets {
-            return Err(Error::NotLaunched { ticket: number, launched: self.tickets });
+        self.wait_until(ticket, None).map(|_| ())
+    }
+
+    /// As [`Runtime::wait`], for so long at most: whether it has ended.
+    ///
+    /// # Errors
+    /// As [`Runtime::wait`].
+    pub fn wait_timeout(&mut self, ticket: Ticket, time: Duration) -> Result<bool, Error> {
+        // A time that has no end is none.
+        self.wait_until(ticket, Instant::now().checked_add(time))
+    }
+
+    fn wait_until(&mut self, ticket: Ticket, deadline: Option<Instant>) -> Result<bool, Error> {
+        self.may_wait()?;
+        let mut ended = self.is_done(ticket)?;
+        if !ended {
+            let shared = &self.shared;
+            shared.host_waits.store(true, Ordering::Release);
+            shared.to_scheduler.wake();
+            let done = || shared.has_ended(ticket.0);
+            shared.to_host.wait_until(PATIENCE, deadline, || done() || shared.gone.load(Ordering::Acquire));
+            shared.host_waits.store(false, Ordering::Release);
+            ended = done();
         }
-        let shared = &self.shared;
-        shared.host_waits.store(true, Ordering::Release);
-        shared.awaited.store(number + 1, Ordering::Release);
-        shared.to_scheduler.wake();
-        let ended = || shared.awaited.load(Ordering::Acquire) == 0;
-        shared.to_host.wait(PATIENCE, || ended() || shared.gone.load(Ordering::Acquire));
-        shared.host_waits.store(false, Ordering::Release);
-        if !ended() {
-            return Err(Error::SchedulerGone);
+        if ended {
+            self.shared.news().outcome(ticket).map(|()| true)
+        } else if self.shared.gone.load(Ordering::Acquire) {
+            Err(Error::SchedulerGone)
+        } else {
+            Ok(false)
         }
-        let failures = &shared.news().failures;
-        match failures.first.iter().find(|failure| failure.ticket == ticket) {
-            Some(failure) => Err(Error::Failed(Failures { first: vec![failure.clone()], more: 0 })),
-            None if failures.more > 0 => Err(Error::Failed(failures.clone())),
-            None => Ok(()),
+    }
+
+    /// Whether a launch has retired, or failed. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::NotLaunched`].
+    pub fn is_done(&self, ticket: Ticket) -> Result<bool, Error> {
+        if ticket.0 >= self.tickets {
+            return Err(Error::NotLaunched { ticket: ticket.0, launched: self.tickets });
         }
+        Ok(self.shared.has_ended(ticket.0))
+    }
+
+    /// Gives memory back that renaming has taken and nobody uses now ([`Builder::rename`]). It is given back without this where there is no
+    /// other for a buffer, and where there are no buffers of its size any more.
+    pub fn trim(&mut self) {
+        self.pool.trim();
     }
 
     /// What was launched so far and when it ran; of kernels that have not ended, the end is missing.
@@ -735,7 +786,15 @@ impl Runtime {
 
     /// What [`Builder::rename`] did so far.
     pub fn renamed(&self) -> Renamed {
-        self.shared.news().renamed
+        self.pool.renamed()
+    }
+
+    /// Size of a buffer in bytes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBuffer`].
+    pub fn bytes<T: Element>(&self, buffer: Buffer<T>) -> Result<u64, Error> {
+        Ok(self.live(buffer.id)?.bytes)
     }
 
     /// What a kernel does with each of its arguments; `None` for a number.
@@ -747,8 +806,8 @@ impl Runtime {
     }
 
     fn known(&self, kernel: Registered) -> Result<&Arc<Kernel>, Error> {
-        let known = self.kernels.get(kernel.index as usize).filter(|k| k.unique == kernel.unique);
-        known.map(|known| &known.kernel).ok_or(Error::UnknownKernel)
+        let known = self.kernels.get(kernel.index as usize).filter(|_| kernel.runtime == self.id);
+        known.ok_or(Error::UnknownKernel)
     }
 
     fn live(&self, id: BufferId) -> Result<&Live, Error> {
@@ -813,23 +872,49 @@ impl Runtime {
         });
     }
 
+    /// Whether the scheduler's thread does not wait for this one.
+    fn may_wait(&self) -> Result<(), Error> {
+        if self.is_scheduler() { Err(Error::Reentrant) } else { Ok(()) }
+    }
+
+    /// Whether this is a callback.
+    fn is_scheduler(&self) -> bool {
+        self.thread.as_ref().is_some_and(|scheduler| scheduler.thread().id() == thread::current().id())
+    }
+
+    /// Waits where the queue is full.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), Error> {
+        let Some(producer) = self.producer.as_mut().filter(|_| !self.shared.gone.load(Ordering::Relaxed))
+        else {
+            return Err(Error::SchedulerGone);
+        };
+        if !producer.is_full() {
+            return Ok(());
+        }
+        self.wait_for_room()
+    }
+
+    #[cold]
+    fn wait_for_room(&mut self) -> Result<(), Error> {
+        self.may_wait()?;
+        let Some(producer) = &self.producer else { return Err(Error::SchedulerGone) };
+        // Until half of it is free: else both threads would sleep and wake for each launch.
+        let enough = producer.buffer().capacity().div_ceil(2);
+        let shared = &self.shared;
+        shared.to_scheduler.wake();
+        shared.to_host.wait(PATIENCE, || producer.slots() >= enough || shared.gone.load(Ordering::Acquire));
+        // A queue that the scheduler has left for ever stays full.
+        if producer.is_full() { Err(Error::SchedulerGone) } else { Ok(()) }
+    }
+
     /// Puts something at the end of the queue; waits where it is full.
     #[inline]
     fn submit(&mut self, submission: Submission) -> Result<(), Error> {
-        if self.shared.gone.load(Ordering::Relaxed) {
+        self.make_room()?;
+        let pushed = self.producer.as_mut().map(|producer| producer.push(submission));
+        if !matches!(pushed, Some(Ok(()))) {
             return Err(Error::SchedulerGone);
-        }
-        let Some(producer) = &mut self.producer else { return Err(Error::SchedulerGone) };
-        if let Err(PushError::Full(submission)) = producer.push(submission) {
-            // Until half of it is free: else both threads would sleep and wake for each launch.
-            let enough = producer.buffer().capacity().div_ceil(2);
-            let shared = &self.shared;
-            shared.to_scheduler.wake();
-            shared
-                .to_host
-                .wait(PATIENCE, || producer.slots() >= enough || shared.gone.load(Ordering::Acquire));
-            // A queue that the scheduler has left for ever stays full.
-            producer.push(submission).map_err(|_| Error::SchedulerGone)?;
         }
         self.shared.to_scheduler.wake();
         self.submitted += 1;
@@ -842,7 +927,9 @@ impl Drop for Runtime {
         // The scheduler sees a queue that nobody fills any more, and ends when all is done.
         self.producer = None;
         self.shared.to_scheduler.wake();
-        if let Some(thread) = self.thread.take() {
+        // A callback cannot wait for that.
+        let is_scheduler = self.is_scheduler();
+        if let Some(thread) = self.thread.take().filter(|_| !is_scheduler) {
             let _ = thread.join();
         }
     }

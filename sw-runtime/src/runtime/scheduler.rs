@@ -2,21 +2,22 @@
 
 use super::Ticket;
 use super::check::{Finding, MOST_FINDINGS};
-use super::cpu::message as panic_message;
-use super::error::{Cause, Failure, Failures};
+use super::error::{Cause, Error, Failure, Failures};
 use super::executor::{Completed, Completions, Executor, Started, Task, Token};
+use super::guard::{discard, guarded};
 use super::kernel::{Access, Kernel, Mode};
 use super::memory::{Arg, ArgKind, BufferId, Bytes, ElementKind, Memory};
 use super::poison::Poison;
 use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
 use super::signal::{PATIENCE, Signal, pause};
-use super::versions::{Buffers, Declared, Renamed, Renaming};
+use super::versions::{Buffers, Declared, Renaming};
+use crate::ktrace::Segment;
+use crate::ranges::RangeMap;
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,9 @@ use windlass_hazards::{Access as Range, Engine, REGION_BYTES, Slot};
 /// Launches that are not worth their cache lines: where a scheduler that has just taken some finds fewer, it lets them gather, for else
 /// each launch's lines would go to and fro between the two processors.
 const FEW: usize = 8;
+
+/// Ranges of failed launches that are kept, to answer who waits for one: a megabyte or two of them.
+const MOST_FAILED: usize = 1 << 16;
 
 /// Called on the scheduler's thread once the kernel has retired.
 pub(crate) type Callback = Box<dyn FnOnce(Result<(), Failure>) + Send>;
@@ -67,7 +71,6 @@ pub(crate) enum Submission {
     Register(Arc<Kernel>),
     Declare {
         buffer: BufferId,
-        address: u64,
         bytes: u64,
         element: ElementKind,
         memory: Arc<dyn Memory>,
@@ -105,17 +108,23 @@ pub(crate) struct Shared {
     pub(crate) done: Alone<AtomicU64>,
     /// The application's thread waits for that.
     pub(crate) host_waits: AtomicBool,
-    /// The launch whose end the application's thread waits for, plus 1; 0 once it has ended.
-    pub(crate) awaited: AtomicU64,
+    /// Launches that were taken in: they have a slot, or have ended.
+    taken: AtomicU64,
+    /// Of each slot of the window the launch that it holds, plus 1; 0 where it holds none.
+    in_flight: Box<[AtomicU64]>,
     /// The scheduler's thread has ended.
     pub(crate) gone: AtomicBool,
     news: Mutex<News>,
 }
 
 /// What the application's thread is to be told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct News {
     pub(crate) failures: Failures,
+    /// Launches that failed, whether that was told or not.
+    failed: RangeMap<()>,
+    /// The first launch of which that is still known.
+    known_from: u64,
     pub(crate) findings: Vec<Finding>,
     pub(crate) diverged: Option<String>,
     /// A kernel that an executor completed once more.
@@ -124,21 +133,46 @@ pub(crate) struct News {
     pub(crate) free: Vec<u32>,
     /// What the buffers that are not gone take of the hazard engine.
     pub(crate) regions: u64,
-    pub(crate) renamed: Renamed,
     pub(crate) recorder: Option<Recorder>,
 }
 
 impl Shared {
-    pub(crate) fn new(recorder: Option<Recorder>) -> Self {
+    pub(crate) fn new(recorder: Option<Recorder>, window: usize) -> Self {
+        let news = News {
+            failures: Failures::default(),
+            failed: RangeMap::new(),
+            known_from: 0,
+            findings: Vec::new(),
+            diverged: None,
+            completed_twice: None,
+            free: Vec::new(),
+            regions: 0,
+            recorder,
+        };
         Self {
             to_scheduler: Signal::new(),
             to_host: Signal::new(),
             done: Alone(AtomicU64::new(0)),
             host_waits: AtomicBool::new(false),
-            awaited: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            in_flight: (0..window).map(|_| AtomicU64::new(0)).collect(),
             gone: AtomicBool::new(false),
-            news: Mutex::new(News { recorder, ..News::default() }),
+            news: Mutex::new(news),
         }
+    }
+
+    /// Whether a launch has ended, and all that its end means is done.
+    pub(crate) fn has_ended(&self, ticket: u64) -> bool {
+        // It was in its slot before it counted as taken in, and is in no other.
+        ticket < self.taken.load(Ordering::Acquire)
+            && !self.in_flight.iter().any(|slot| slot.load(Ordering::Acquire) == ticket + 1)
+    }
+
+    /// What a slot holds now; what was done before is visible to whoever sees it.
+    #[inline]
+    fn hold(&self, slot: Slot, ticket: Option<Ticket>) {
+        let number = ticket.map_or(0, |ticket| ticket.0 + 1);
+        self.in_flight[slot.index()].store(number, Ordering::Release);
     }
 
     pub(crate) fn news(&self) -> MutexGuard<'_, News> {
@@ -244,7 +278,7 @@ fn each_overwritten(submission: &Submission, kernels: &[Arc<Kernel>], mut f: imp
     }
 }
 
-/// Why the application's thread does not get its bytes.
+/// What is wrong with the application's own bytes.
 fn host_failure(tickets: u64, cause: Cause) -> Failure {
     Failure { ticket: Ticket(tickets), kernel: "host access".into(), cause }
 }
@@ -364,7 +398,6 @@ impl Scheduler {
             let ended = self.take_completions();
             let taken = self.take_submissions();
             self.dispatch();
-            self.tell_awaited();
             if self.publish(taken) || ended {
                 if taken && self.submissions.slots() < FEW {
                     pause();
@@ -391,7 +424,6 @@ impl Scheduler {
         self.stash.is_some()
             || (!self.blocked && !self.submissions.is_empty())
             || self.has_diverged()
-            || self.awaited_has_ended()
             || (self.submissions.is_abandoned() && self.engine.is_empty())
     }
 
@@ -434,7 +466,7 @@ impl Scheduler {
         // In a serial schedule nobody uses what is overwritten.
         if self.buffers.renaming.is_some() && !self.serial && self.engine.len() < self.slots.len() {
             each_overwritten(next, &self.kernels, |part| {
-                self.buffers.overwrite(part, &mut self.engine, &mut self.poison, &self.shared);
+                self.buffers.overwrite(part, &mut self.engine, &self.shared);
             });
         }
         let (ranges, buffers) = (&mut self.ranges, &self.buffers);
@@ -464,7 +496,12 @@ impl Scheduler {
         let Ok(submission) = self.submissions.pop() else { return Taken::Nothing };
         match inserted {
             Ok((slot, ready)) => {
-                self.slots[slot.index()] = self.work(submission);
+                let work = self.work(submission);
+                if let Some(Work::Kernel { ticket, .. }) = &work {
+                    self.shared.hold(slot, Some(*ticket));
+                    self.shared.taken.store(self.tickets, Ordering::Release);
+                }
+                self.slots[slot.index()] = work;
                 if ready {
                     self.make_ready(slot);
                 }
@@ -503,9 +540,10 @@ impl Scheduler {
     fn learn(&mut self, submission: Submission) {
         match submission {
             Submission::Register(kernel) => self.kernels.push(kernel),
-            Submission::Declare { buffer: BufferId { index, unique }, address, bytes, element, memory } => {
-                let handle = self.engine.declare_at(address, bytes);
-                self.buffers.declare(index, Declared { unique, handle, bytes, element, memory });
+            Submission::Declare { buffer: BufferId { index, unique }, bytes, element, memory } => {
+                let handle = self.engine.declare(bytes);
+                let declared = Declared { unique, handle, bytes, element, memory, replaced: false };
+                self.buffers.declare(index, declared);
             }
             _ => {}
         }
@@ -517,6 +555,7 @@ impl Scheduler {
         match self.work(submission) {
             Some(Work::Kernel { ticket, launched }) => {
                 self.conclude(ticket, launched, Err(Cause::Hazards(error)));
+                self.shared.taken.store(self.tickets, Ordering::Release);
             }
             Some(Work::Host { grant, .. }) => {
                 let failure = host_failure(self.tickets, Cause::Hazards(error));
@@ -652,7 +691,8 @@ impl Scheduler {
                 self.granted += 1;
                 if grant.send(Grant { token: Some(token), result }).is_err() {
                     // The application has stopped waiting; it reads and writes nothing.
-                    self.retire(Completed::new(token, Ok(())));
+                    let nothing = Cause::HostWrite("it was given up".into());
+                    self.retire(Completed::new(token, Err(nothing)));
                 }
             }
             Some(Work::Kernel { ticket, launched }) => {
@@ -669,10 +709,10 @@ impl Scheduler {
                 let spoiled = self.spoiled(launched);
                 self.running += 1;
                 let started = match spoiled {
-                    Some(failure) => {
-                        let (by, name) = (failure.ticket, failure.kernel.clone());
-                        Started::Ended(Err(Cause::Poisoned { by, name }))
-                    }
+                    Some(failure) => Started::Ended(Err(match &failure.cause {
+                        Cause::HostWrite(_) => Cause::PoisonedByHost,
+                        _ => Cause::Poisoned { by: failure.ticket, name: failure.kernel.clone() },
+                    })),
                     None => {
                         let task = Task {
                             token,
@@ -686,9 +726,8 @@ impl Scheduler {
                             check: self.check,
                         };
                         // What it leaves half done is its own, and the kernel's output, which is poisoned.
-                        catch_unwind(AssertUnwindSafe(|| self.executor.start(task))).unwrap_or_else(|panic| {
-                            Started::Ended(Err(Cause::Panicked(panic_message(panic.as_ref()))))
-                        })
+                        guarded(|| self.executor.start(task))
+                            .unwrap_or_else(|panic| Started::Ended(Err(Cause::Panicked(panic))))
                     }
                 };
                 if let Started::Ended(result) = started {
@@ -743,12 +782,15 @@ impl Scheduler {
             && !heals(&self.poison, &self.kernels, launched)
         {
             // Nothing is to be told of it: the way of nearly all kernels.
-            if let Some(Work::Kernel { launched, .. }) = place.take() {
-                Self::give_back(&mut self.used, launched.args);
-            }
+            let work = place.take();
             self.running -= 1;
             self.done += 1;
             self.free(slot);
+            if let Some(Work::Kernel { launched, .. }) = work {
+                self.let_go(&launched);
+                Self::give_back(&mut self.used, launched.args);
+            }
+            self.shared.hold(slot, None);
             return;
         }
         let Some(work) = place.take() else { return };
@@ -760,10 +802,17 @@ impl Scheduler {
             }
             Work::Host { access, .. } => {
                 self.granted -= 1;
-                if access.mode == Mode::Write && completed.result.is_ok() {
-                    self.poison.clear(&access.part);
+                match completed.result {
+                    Ok(()) if access.mode == Mode::Write => self.poison.clear(&access.part),
+                    // Half a copy, or none into memory that was another value's before.
+                    Err(cause) if access.mode == Mode::Write => {
+                        self.poison.spoil(&access.part, &Arc::new(host_failure(self.tickets, cause)));
+                    }
+                    _ => {}
                 }
                 self.free(slot);
+                let used = std::iter::once(access.part.buffer);
+                self.buffers.let_go(used, &mut self.engine, &mut self.poison, &self.shared);
             }
             Work::Kernel { ticket, launched } => {
                 self.running -= 1;
@@ -779,6 +828,7 @@ impl Scheduler {
                 }
                 self.free(slot);
                 self.conclude(ticket, launched, completed.result);
+                self.shared.hold(slot, None);
             }
         }
         self.done += 1;
@@ -803,11 +853,23 @@ impl Scheduler {
         freed.into_iter().for_each(|slot| self.make_ready(slot));
     }
 
+    /// A launch has left the window: values that it was the last to use are gone.
+    #[inline]
+    fn let_go(&mut self, launched: &Launched) {
+        // What a launch accesses are parts of its arguments.
+        let used = launched.args.iter().filter_map(|arg| match arg.0 {
+            ArgKind::Buffer(part) => Some(part.buffer),
+            ArgKind::Value { .. } => None,
+        });
+        self.buffers.let_go(used, &mut self.engine, &mut self.poison, &self.shared);
+    }
+
     /// The last user of a buffer has retired. Whoever still holds its memory for a moment keeps it alive.
     fn forget(&mut self, whole: &Bytes, given: BufferId) {
         if let Some(declared) = self.buffers.forget(given, whole.buffer) {
             // It cannot be in use: its release was a write of all of it.
             let _ = declared.handle.map(|handle| self.engine.release(handle));
+            discard(declared.memory);
         }
         let mut news = self.shared.news();
         news.free.push(given.index);
@@ -821,7 +883,7 @@ impl Scheduler {
         let root = result.as_ref().err().map(|failure| {
             match &failure.cause {
                 // What it was to read is still poisoned: whoever writes that anew has waited for this kernel.
-                Cause::Poisoned { .. } => self.spoiled(&launched),
+                Cause::Poisoned { .. } | Cause::PoisonedByHost => self.spoiled(&launched),
                 _ => None,
             }
             .unwrap_or_else(|| Arc::new(failure.clone()))
@@ -832,27 +894,14 @@ impl Scheduler {
             _ => {}
         });
         if let Err(failure) = &result {
-            self.shared.news().failures.add(failure);
+            self.shared.news().fail(failure);
         }
+        // Not before: poison of a value goes with it.
+        self.let_go(&launched);
         Self::give_back(&mut self.used, launched.args);
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
-            let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
-        }
-    }
-
-    /// Whether the application's thread waits for a launch that has been taken in and has ended.
-    fn awaited_has_ended(&self) -> bool {
-        let Some(awaited) = self.shared.awaited.load(Ordering::Acquire).checked_sub(1) else { return false };
-        let is_it =
-            |work: &Option<Work>| matches!(work, Some(Work::Kernel { ticket, .. }) if ticket.0 == awaited);
-        awaited < self.tickets && !self.slots.iter().any(is_it)
-    }
-
-    fn tell_awaited(&self) {
-        if self.awaited_has_ended() {
-            self.shared.awaited.store(0, Ordering::Release);
-            self.shared.to_host.wake();
+            let _ = guarded(|| callback(result));
         }
     }
 
@@ -870,6 +919,32 @@ impl Scheduler {
 }
 
 impl News {
+    fn fail(&mut self, failure: &Failure) {
+        self.failures.add(failure);
+        let one = Segment { addr: failure.ticket.0, bytes: 1 };
+        self.failed.join(one, (), |(), ()| true);
+        if self.failed.len() > MOST_FAILED
+            && let Some(forgotten) = self.failed.pop_first()
+        {
+            self.known_from = forgotten.end();
+        }
+    }
+
+    /// How a launch that has ended did so.
+    pub(crate) fn outcome(&self, ticket: Ticket) -> Result<(), Error> {
+        let Ticket(number) = ticket;
+        if let Some(failure) = self.failures.first.iter().find(|failure| failure.ticket == ticket) {
+            return Err(Error::Failed(Failures { first: vec![failure.clone()], more: 0 }));
+        }
+        if self.failed.overlapping(Segment { addr: number, bytes: 1 }).next().is_some() {
+            return Err(Error::CauseNotKept { ticket: number });
+        }
+        if number < self.known_from {
+            return Err(Error::OutcomeNotKept { ticket: number });
+        }
+        Ok(())
+    }
+
     fn record(&mut self, what: impl FnOnce(&mut Recorder)) {
         if let Some(recorder) = &mut self.recorder {
             what(recorder);

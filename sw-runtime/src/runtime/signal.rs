@@ -1,6 +1,7 @@
 //! Sleeps until another thread has put something into a queue; costs the other thread a fence while nobody sleeps.
 
 use super::sync::{AtomicBool, Condvar, Mutex, Ordering, fence};
+use std::time::Instant;
 
 /// Looks before a thread sleeps, where the other one is likely to be quick: some microseconds, as long as it takes to sleep and wake.
 pub(crate) const PATIENCE: u32 = 100;
@@ -38,23 +39,40 @@ impl Signal {
     }
 
     /// Returns once `ready` is true, having looked `patience` times before it sleeps.
-    pub(crate) fn wait(&self, patience: u32, mut ready: impl FnMut() -> bool) {
+    pub(crate) fn wait(&self, patience: u32, ready: impl FnMut() -> bool) {
+        self.wait_until(patience, None, ready);
+    }
+
+    /// The same, and no longer than until the deadline: whether `ready` was true.
+    pub(crate) fn wait_until(
+        &self,
+        patience: u32,
+        deadline: Option<Instant>,
+        mut ready: impl FnMut() -> bool,
+    ) -> bool {
         for _ in 0..patience {
             if ready() {
-                return;
+                return true;
             }
             pause();
         }
         // Nothing that panics runs under the mutex but `ready`, and nothing is behind it to be left half done.
         let mut guard = self.mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        loop {
+        let is_ready = loop {
             self.asleep.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             if ready() {
-                break;
+                break true;
             }
-            guard = self.condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
-        }
+            guard = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => self.condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                Some(left) if left.is_zero() => break false,
+                Some(left) => {
+                    self.condvar.wait_timeout(guard, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+            };
+        };
         self.asleep.store(false, Ordering::Relaxed);
+        is_ready
     }
 }

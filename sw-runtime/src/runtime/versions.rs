@@ -4,13 +4,14 @@
 //! use it gets memory of its own, a *version*: neither WAR nor WAW holds the launch back then, and those that come later mean the new one.
 //! A version is a buffer of its own to the hazard engine, to poison and to executors; only this file knows which are of one buffer.
 
+use super::caught;
+use super::guard::discard;
 use super::memory::{Allocator, BufferId, Bytes, ElementKind, Memory};
 use super::poison::Poison;
-use super::scheduler::{News, Shared};
-use super::{caught, unique};
-use std::collections::VecDeque;
+use super::scheduler::Shared;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_hazards::{Access as Range, Buffer as Handle, Engine, Error, MAX_REGIONS, REGION_BYTES};
 
 /// Set in the index of a version; applications get no such index, for there are no more buffers than regions.
@@ -20,12 +21,14 @@ const VERSION: u32 = 1 << 31;
 #[derive(Debug)]
 pub(crate) struct Declared {
     /// Another may have had the index before, and a kernel that did not declare its access to that one may still name it.
-    pub(crate) unique: u32,
+    pub(crate) unique: u64,
     /// Or why the hazard engine does not know it.
     pub(crate) handle: Result<Handle, Error>,
     pub(crate) bytes: u64,
     pub(crate) element: ElementKind,
     pub(crate) memory: Arc<dyn Memory>,
+    /// It is a version that nobody will name again, and somebody still uses.
+    pub(crate) replaced: bool,
 }
 
 impl Declared {
@@ -45,20 +48,143 @@ pub struct Renamed {
     pub peak_bytes: u64,
 }
 
-/// See [`super::Builder::rename`].
-pub(crate) struct Renaming {
+/// The executor's memory, with what renaming may take of it. Both threads use it, and neither holds it while memory is given or taken back.
+pub(crate) struct Pool {
     allocator: Arc<dyn Allocator>,
     budget: u64,
-    /// Bytes of `old` and `pool`.
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Memory that nobody uses, the one that was used last at the end.
+    free: VecDeque<(u64, ElementKind, Arc<dyn Memory>)>,
+    free_bytes: u64,
+    /// Bytes beyond the buffers' own: those of `free`, and of replaced versions.
     extra: u64,
+    renamed: Renamed,
+}
+
+impl Kept {
+    fn remove(&mut self, at: usize) -> Option<Arc<dyn Memory>> {
+        let (bytes, _, memory) = self.free.remove(at)?;
+        self.free_bytes -= bytes;
+        Some(memory)
+    }
+
+    /// As `remove`, for good.
+    fn give_back(&mut self, at: usize) -> Option<Arc<dyn Memory>> {
+        let before = self.free_bytes;
+        let memory = self.remove(at)?;
+        self.extra -= before - self.free_bytes;
+        Some(memory)
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("budget", &self.budget).field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(allocator: Arc<dyn Allocator>, budget: u64) -> Self {
+        Self { allocator, budget, kept: Mutex::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn renamed(&self) -> Renamed {
+        self.kept().renamed
+    }
+
+    /// A buffer's memory. Where there is none, what the pool holds is given back for it.
+    pub(crate) fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String> {
+        let allocate = || caught(|| self.allocator.allocate(elements, element));
+        allocate().or_else(|reason| if self.trim() { allocate() } else { Err(reason) })
+    }
+
+    /// Gives back all memory that nobody uses; whether there was any.
+    pub(crate) fn trim(&self) -> bool {
+        self.drop_where(|_| true)
+    }
+
+    fn drop_where(&self, unwanted: impl Fn((u64, ElementKind)) -> bool) -> bool {
+        let gone: VecDeque<_> = {
+            let kept = &mut *self.kept();
+            let all = std::mem::take(&mut kept.free).into_iter();
+            let (gone, free) = all.partition(|(bytes, element, _)| unwanted((*bytes, *element)));
+            kept.free = free;
+            let bytes: u64 = VecDeque::iter(&gone).map(|(bytes, ..)| bytes).sum();
+            kept.free_bytes -= bytes;
+            kept.extra -= bytes;
+            gone
+        };
+        let any = !gone.is_empty();
+        gone.into_iter().for_each(discard);
+        any
+    }
+
+    /// Memory for a version, from the pool or new, within the budget. What has rested longest in the pool goes first.
+    fn take(&self, bytes: u64, element: ElementKind) -> Option<Arc<dyn Memory>> {
+        let mut gone = Vec::new();
+        {
+            let kept = &mut *self.kept();
+            if let Some(found) = kept.free.iter().position(|(b, e, _)| (*b, *e) == (bytes, element)) {
+                return kept.remove(found);
+            }
+            // What will not fit takes nothing from those that do.
+            if (kept.extra - kept.free_bytes).saturating_add(bytes) > self.budget {
+                return None;
+            }
+            while kept.extra.saturating_add(bytes) > self.budget
+                && let Some(memory) = kept.give_back(0)
+            {
+                gone.push(memory);
+            }
+            kept.extra += bytes;
+        }
+        gone.into_iter().for_each(discard);
+        let elements = usize::try_from(bytes / element.bytes() as u64).ok();
+        // What is refused here is not an error: the old memory serves, later.
+        let memory = elements.and_then(|elements| self.allocate(elements, element).ok());
+        if memory.is_none() {
+            self.kept().extra -= bytes;
+        }
+        memory
+    }
+
+    /// Memory of a version that nobody uses any more.
+    fn give(&self, bytes: u64, element: ElementKind, memory: Arc<dyn Memory>) {
+        let kept = &mut *self.kept();
+        kept.free.push_back((bytes, element, memory));
+        kept.free_bytes += bytes;
+    }
+
+    /// Whether a value that would have liked memory of its own got it.
+    fn count(&self, got: bool) {
+        let Kept { extra, renamed, .. } = &mut *self.kept();
+        renamed.versions += u64::from(got);
+        renamed.refused += u64::from(!got);
+        if got {
+            renamed.peak_bytes = renamed.peak_bytes.max(*extra);
+        }
+    }
+}
+
+/// See [`super::Builder::rename`].
+pub(crate) struct Renaming {
+    pool: Arc<Pool>,
     /// Which version a buffer is now, by the index of its handle.
-    current: Vec<Option<(u32, BufferId)>>,
+    current: Vec<Option<(u64, BufferId)>>,
     versions: Vec<Option<Declared>>,
     free: Vec<u32>,
-    /// Versions that nobody will name again, and somebody may still use.
-    old: Vec<BufferId>,
-    /// Memory that nobody uses, the one that was used last at the end.
-    pool: VecDeque<(u64, ElementKind, Arc<dyn Memory>)>,
+    /// What the next version is called.
+    next: u64,
+    /// Of each size and element, how many buffers there are: memory of others need not be kept.
+    sizes: HashMap<(u64, ElementKind), usize>,
 }
 
 impl fmt::Debug for Renaming {
@@ -68,19 +194,26 @@ impl fmt::Debug for Renaming {
 }
 
 impl Renaming {
-    pub(crate) fn new(allocator: Arc<dyn Allocator>, budget: u64) -> Self {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
         let (current, versions, free) = (Vec::new(), Vec::new(), Vec::new());
-        Self { allocator, budget, extra: 0, current, versions, free, old: Vec::new(), pool: VecDeque::new() }
+        Self { pool, current, versions, free, next: 0, sizes: HashMap::new() }
     }
 
+    /// A new version; it has a number that none had before.
     fn add(&mut self, declared: Declared) -> BufferId {
-        let unique = declared.unique;
+        let unique = self.next;
+        self.next += 1;
         let index = self.free.pop().unwrap_or_else(|| {
             self.versions.push(None);
             (self.versions.len() - 1) as u32
         });
-        self.versions[index as usize] = Some(declared);
+        self.versions[index as usize] = Some(Declared { unique, ..declared });
         BufferId { index: VERSION | index, unique }
+    }
+
+    fn version(&mut self, id: BufferId) -> Option<&mut Declared> {
+        let version = self.versions.get_mut((id.index & !VERSION) as usize)?;
+        version.as_mut().filter(|version| version.unique == id.unique)
     }
 
     fn take(&mut self, id: BufferId) -> Option<Declared> {
@@ -90,39 +223,24 @@ impl Renaming {
         Some(declared)
     }
 
-    /// Versions whose last user has retired give their memory to the pool.
-    fn sweep(&mut self, engine: &mut Engine, poison: &mut Poison, news: &mut News) {
-        for id in std::mem::take(&mut self.old) {
-            let Some(version) = self.versions.get((id.index & !VERSION) as usize).and_then(Option::as_ref)
-            else {
-                continue;
-            };
-            if version.handle.is_ok_and(|handle| engine.release(handle) == Err(Error::InUse)) {
-                self.old.push(id);
-                continue;
-            }
-            poison.clear(&version.whole(id));
-            news.regions -= version.bytes.div_ceil(REGION_BYTES);
-            if let Some(Declared { bytes, element, memory, .. }) = self.take(id) {
-                self.pool.push_back((bytes, element, memory));
-            }
+    /// A user of a version has retired. Where it was replaced, and this was its last one, its memory serves again.
+    fn let_go(&mut self, id: BufferId, engine: &mut Engine, poison: &mut Poison, shared: &Shared) {
+        let Some(version) = self.version(id).filter(|version| version.replaced) else { return };
+        if version.handle.is_ok_and(|handle| engine.release(handle) == Err(Error::InUse)) {
+            return;
         }
+        poison.clear(&version.whole(id));
+        shared.news().regions -= version.bytes.div_ceil(REGION_BYTES);
+        let Some(Declared { bytes, element, memory, .. }) = self.take(id) else { return };
+        self.pool.give(bytes, element, memory);
+        self.drop_unwanted((bytes, element));
     }
 
-    /// Memory of that size, from the pool or new, within the budget. What has rested longest in the pool goes first.
-    fn memory(&mut self, bytes: u64, element: ElementKind) -> Option<Arc<dyn Memory>> {
-        if let Some(found) = self.pool.iter().position(|(b, e, _)| (*b, *e) == (bytes, element)) {
-            return self.pool.remove(found).map(|(.., memory)| memory);
+    /// There are no buffers of some size any more: nothing will be renamed into such memory.
+    fn drop_unwanted(&self, size: (u64, ElementKind)) {
+        if !self.sizes.contains_key(&size) {
+            self.pool.drop_where(|other| other == size);
         }
-        while self.extra.saturating_add(bytes) > self.budget {
-            let (given_back, ..) = self.pool.pop_front()?;
-            self.extra -= given_back;
-        }
-        let elements = usize::try_from(bytes / element.bytes() as u64).ok()?;
-        // What is refused here is not an error: the old memory serves, later.
-        let memory = caught(|| self.allocator.allocate(elements, element)).ok()?;
-        self.extra += bytes;
-        Some(memory)
     }
 }
 
@@ -152,6 +270,7 @@ impl Buffers {
         match &mut self.renaming {
             None => put(&mut self.given, index, declared),
             Some(renaming) => {
+                *renaming.sizes.entry((declared.bytes, declared.element)).or_default() += 1;
                 let unique = declared.unique;
                 let version = renaming.add(declared);
                 put(&mut renaming.current, index, (unique, version));
@@ -165,8 +284,31 @@ impl Buffers {
             None => self.given.get_mut(given.index as usize)?.take(),
             Some(renaming) => {
                 *renaming.current.get_mut(given.index as usize)? = None;
-                renaming.take(now)
+                let declared = renaming.take(now)?;
+                let size = (declared.bytes, declared.element);
+                if let Some(count) = renaming.sizes.get_mut(&size) {
+                    *count -= 1;
+                    if *count == 0 {
+                        renaming.sizes.remove(&size);
+                        renaming.drop_unwanted(size);
+                    }
+                }
+                Some(declared)
             }
+        }
+    }
+
+    /// A user of these has retired.
+    #[inline]
+    pub(crate) fn let_go(
+        &mut self,
+        used: impl Iterator<Item = BufferId>,
+        engine: &mut Engine,
+        poison: &mut Poison,
+        shared: &Shared,
+    ) {
+        if let Some(renaming) = &mut self.renaming {
+            used.for_each(|id| renaming.let_go(id, engine, poison, shared));
         }
     }
 
@@ -207,13 +349,7 @@ impl Buffers {
 
     /// A buffer is about to be overwritten. Where these are all its bytes, and somebody uses them, it is memory of its own from here on, if
     /// there is any.
-    pub(crate) fn overwrite(
-        &mut self,
-        part: &Bytes,
-        engine: &mut Engine,
-        poison: &mut Poison,
-        shared: &Shared,
-    ) {
+    pub(crate) fn overwrite(&mut self, part: &Bytes, engine: &mut Engine, shared: &Shared) {
         let mut now = part.buffer;
         self.resolve(&mut now);
         let Some(&Declared { handle: Ok(handle), bytes, element, .. }) = self.get(now) else { return };
@@ -221,25 +357,32 @@ impl Buffers {
             return;
         }
         let Some(renaming) = &mut self.renaming else { return };
-        let news = &mut *shared.news();
-        renaming.sweep(engine, poison, news);
+        let pool = renaming.pool.clone();
         let regions = bytes.div_ceil(REGION_BYTES);
-        let fits = news.regions + regions <= MAX_REGIONS as u64;
-        let Some(memory) = fits.then(|| renaming.memory(bytes, element)).flatten() else {
-            news.renamed.refused += 1;
+        let reserve = |news: &mut super::scheduler::News| {
+            let fits = news.regions + regions <= MAX_REGIONS as u64;
+            news.regions += if fits { regions } else { 0 };
+            fits
+        };
+        if !reserve(&mut shared.news()) {
+            return pool.count(false);
+        }
+        let new = pool.take(bytes, element).and_then(|memory| match engine.declare(bytes) {
+            Ok(handle) => Some((Ok(handle), memory)),
+            Err(_) => {
+                pool.give(bytes, element, memory);
+                None
+            }
+        });
+        pool.count(new.is_some());
+        let Some((handle, memory)) = new else {
+            shared.news().regions -= regions;
             return;
         };
-        let Ok(handle) = engine.declare(bytes) else {
-            renaming.pool.push_back((bytes, element, memory));
-            news.renamed.refused += 1;
-            return;
-        };
-        news.regions += regions;
-        news.renamed.versions += 1;
-        news.renamed.peak_bytes = news.renamed.peak_bytes.max(renaming.extra);
-        let declared = Declared { unique: unique(), handle: Ok(handle), bytes, element, memory };
-        let version = renaming.add(declared);
-        renaming.old.push(now);
+        let version = renaming.add(Declared { unique: 0, handle, bytes, element, memory, replaced: false });
+        if let Some(old) = renaming.version(now) {
+            old.replaced = true;
+        }
         if let Some(Some((_, current))) = renaming.current.get_mut(part.buffer.index as usize) {
             *current = version;
         }
