@@ -211,7 +211,7 @@ fn both_solvers_agree() {
 #[test]
 fn both_solvers_notice_a_lost_dependency() {
     let spec = spec("window_matrix", |_| {});
-    let broken = broken(spec, "window_matrix", "rows_3 = ins_up_i & 4'h7;", "rows_3 = 4'h0;");
+    let broken = broken(spec, "window_matrix", "rows_3 = ins_up_moves_places_o;", "rows_3 = 4'h0;");
     for solver in [SolverKind::Yices, SolverKind::Bitwuzla] {
         let options = ProveOptions { unbounded: false, solver: Some(solver), ..options(8, 0) };
         let report = prove::prove_design(spec, &broken, &options).unwrap_or_else(|e| panic!("{e}"));
@@ -358,7 +358,7 @@ fn a_front_end_that_loses_the_partition_is_noticed() {
 #[test]
 fn a_window_that_forgets_a_dependency_is_noticed() {
     let spec = spec("window_matrix", |_| {});
-    let fault = ["window_matrix", "rows_3 = ins_up_i & 4'h7;", "rows_3 = 4'h0;"];
+    let fault = ["window_matrix", "rows_3 = ins_up_moves_places_o;", "rows_3 = 4'h0;"];
     fails(spec, 6, fault, "lemmas.place[3].");
 }
 

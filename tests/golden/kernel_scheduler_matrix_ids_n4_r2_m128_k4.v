@@ -202,6 +202,7 @@ module window_matrix_n4_r2 (
   wire asked_1;
   wire [3:0] closes;
   wire closing;
+  wire [3:0] comes;
   reg  [7:0] count_d;
   reg  [7:0] count_q;
   wire [3:0] empty;
@@ -232,11 +233,8 @@ module window_matrix_n4_r2 (
   reg  [7:0] ids_2_q;
   wire [7:0] ids_3_d;
   reg  [7:0] ids_3_q;
+  wire [3:0] ins_up_moves_places_o;
   wire insert;
-  wire [3:0] kept_0;
-  wire [3:0] kept_1;
-  wire [3:0] kept_2;
-  wire [3:0] kept_3;
   reg  [3:0] matched_0;
   wire [3:0] matched_1;
   reg  [3:0] matching;
@@ -249,17 +247,18 @@ module window_matrix_n4_r2 (
   wire [3:0] now_running;
   wire [3:0] now_used;
   wire offered;
+  wire [3:0] over;
   reg  [3:0] pick;
   reg  [15:0] picks;
   wire [3:0] ready;
   reg  ret_err;
   reg  [3:0] retiring;
   wire [3:0] row;
+  wire [3:0] row_moves_places_o;
   wire [3:0] rows_0;
-  reg  [3:0] rows_1;
-  reg  [3:0] rows_2;
-  reg  [3:0] rows_3;
-  wire [3:0] rows_4;
+  wire [3:0] rows_1;
+  wire [3:0] rows_2;
+  wire [3:0] rows_3;
   wire [3:0] running_d;
   reg  [3:0] running_q;
   wire [3:0] running_moves_places_o;
@@ -275,10 +274,6 @@ module window_matrix_n4_r2 (
   reg  [1:0] slots_2_q;
   reg  [1:0] slots_3_d;
   reg  [1:0] slots_3_q;
-  wire [3:0] stays_0;
-  wire [3:0] stays_1;
-  wire [3:0] stays_2;
-  wire [3:0] stays_3;
   wire [3:0] tail;
   wire [3:0] up_0_d;
   reg  [3:0] up_0_q;
@@ -413,11 +408,8 @@ module window_matrix_n4_r2 (
   end
 
   assign ins_slot_o = insert ? (4'h1 << free_slot_q) : 4'h0;
-  assign empty = {~(|(up_3_q & 4'h7)), ~(|(up_2_q & 4'h3)), ~(|(up_1_q & 4'h1)), ~(|(up_0_q & 4'h0))};
-  assign kept_0 = (up_0_q & (~retiring)) & 4'h0;
-  assign kept_1 = (up_1_q & (~retiring)) & 4'h1;
-  assign kept_2 = (up_2_q & (~retiring)) & 4'h3;
-  assign kept_3 = (up_3_q & (~retiring)) & 4'h7;
+  assign over = gone_q;
+  assign empty = {~(|((up_3_q & (~over)) & 4'h7)), ~(|((up_2_q & (~over)) & 4'h3)), ~(|((up_1_q & (~over)) & 4'h1)), ~(|((up_0_q & (~over)) & 4'h0))};
   assign ready = ((used_q & (~running_q)) & (~gone_q)) & empty;
   assign may = ready;
 
@@ -489,56 +481,21 @@ module window_matrix_n4_r2 (
   assign running_d = running_moves_places_o;
   assign now_gone = gone_q | retiring;
   assign gone_d = now_gone_moves_places_o;
+  assign rows_0 = used_q[1] ? ((shift_q & (up_1_q >> 1'h1)) | ((~shift_q) & up_1_q)) : ins_up_moves_places_o;
+  assign rows_1 = used_q[2] ? ((shift_q & (up_2_q >> 1'h1)) | ((~shift_q) & up_2_q)) : ins_up_moves_places_o;
+  assign rows_2 = used_q[3] ? ((shift_q & (up_3_q >> 1'h1)) | ((~shift_q) & up_3_q)) : ins_up_moves_places_o;
+  assign rows_3 = ins_up_moves_places_o;
+  assign comes = row_moves_places_o | (row & 4'h8);
+  assign up_0_d = (shift_q[0] | (~used_q[0])) ? (rows_0 & 4'h0) : up_0_q;
   assign place_id_0_o = ids_0_q;
-  assign rows_0 = used_q[0] ? kept_0 : (ins_up_i & 4'h0);
-
-  always @(*) begin
-    rows_1 = 4'h0;
-    if (used_q[1]) begin
-      rows_1 = kept_1;
-    end else begin
-      rows_1 = ins_up_i & 4'h1;
-    end
-  end
-
-  assign place_id_1_o = ids_1_q;
-
-  always @(*) begin
-    rows_2 = 4'h0;
-    if (used_q[2]) begin
-      rows_2 = kept_2;
-    end else begin
-      rows_2 = ins_up_i & 4'h3;
-    end
-  end
-
-  assign place_id_2_o = ids_2_q;
-
-  always @(*) begin
-    rows_3 = 4'h0;
-    if (used_q[3]) begin
-      rows_3 = kept_3;
-    end else begin
-      rows_3 = ins_up_i & 4'h7;
-    end
-  end
-
-  assign place_id_3_o = ids_3_q;
-  assign rows_4 = 4'h0;
-  assign stays_0 = shift_q[0] ? ((~shift_q) & rows_1) : rows_0;
-  assign up_0_d = ((shift_q & (rows_1 >> 1'h1)) | stays_0) & 4'h0;
 
   always @(*) begin
     ids_0_d = ids_0_q;
-    if (row[0]) begin
-      ids_0_d = ins_id_i;
-    end
     if (shift_q[0]) begin
-      if (row[1]) begin
-        ids_0_d = ins_id_i;
-      end else begin
-        ids_0_d = ids_1_q;
-      end
+      ids_0_d = ids_1_q;
+    end
+    if (comes[0]) begin
+      ids_0_d = ins_id_i;
     end
   end
 
@@ -552,20 +509,16 @@ module window_matrix_n4_r2 (
     end
   end
 
-  assign stays_1 = shift_q[1] ? ((~shift_q) & rows_2) : rows_1;
-  assign up_1_d = ((shift_q & (rows_2 >> 1'h1)) | stays_1) & 4'h1;
+  assign up_1_d = (shift_q[1] | (~used_q[1])) ? (rows_1 & 4'h1) : up_1_q;
+  assign place_id_1_o = ids_1_q;
 
   always @(*) begin
     ids_1_d = ids_1_q;
-    if (row[1]) begin
-      ids_1_d = ins_id_i;
-    end
     if (shift_q[1]) begin
-      if (row[2]) begin
-        ids_1_d = ins_id_i;
-      end else begin
-        ids_1_d = ids_2_q;
-      end
+      ids_1_d = ids_2_q;
+    end
+    if (comes[1]) begin
+      ids_1_d = ins_id_i;
     end
   end
 
@@ -579,20 +532,16 @@ module window_matrix_n4_r2 (
     end
   end
 
-  assign stays_2 = shift_q[2] ? ((~shift_q) & rows_3) : rows_2;
-  assign up_2_d = ((shift_q & (rows_3 >> 1'h1)) | stays_2) & 4'h3;
+  assign up_2_d = (shift_q[2] | (~used_q[2])) ? (rows_2 & 4'h3) : up_2_q;
+  assign place_id_2_o = ids_2_q;
 
   always @(*) begin
     ids_2_d = ids_2_q;
-    if (row[2]) begin
-      ids_2_d = ins_id_i;
-    end
     if (shift_q[2]) begin
-      if (row[3]) begin
-        ids_2_d = ins_id_i;
-      end else begin
-        ids_2_d = ids_3_q;
-      end
+      ids_2_d = ids_3_q;
+    end
+    if (comes[2]) begin
+      ids_2_d = ins_id_i;
     end
   end
 
@@ -606,9 +555,9 @@ module window_matrix_n4_r2 (
     end
   end
 
-  assign stays_3 = shift_q[3] ? ((~shift_q) & rows_4) : rows_3;
-  assign up_3_d = ((shift_q & (rows_4 >> 1'h1)) | stays_3) & 4'h7;
-  assign ids_3_d = row[3] ? ins_id_i : ids_3_q;
+  assign up_3_d = (shift_q[3] | (~used_q[3])) ? (rows_3 & 4'h7) : up_3_q;
+  assign place_id_3_o = ids_3_q;
+  assign ids_3_d = comes[3] ? ins_id_i : ids_3_q;
 
   always @(*) begin
     slots_3_d = slots_3_q;
@@ -682,6 +631,18 @@ module window_matrix_n4_r2 (
     .shift_i(shift_q),
     .places_i(now_running),
     .places_o(running_moves_places_o)
+  );
+
+  close_up_n4 u_row_moves (
+    .shift_i(shift_q),
+    .places_i(row),
+    .places_o(row_moves_places_o)
+  );
+
+  close_up_n4 u_ins_up_moves (
+    .shift_i(shift_q),
+    .places_i(ins_up_i),
+    .places_o(ins_up_moves_places_o)
   );
 endmodule
 

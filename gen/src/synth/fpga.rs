@@ -19,7 +19,7 @@ use thiserror::Error;
 use windlass_rtl::port::{CLOCK, Direction, Port};
 
 /// Part of the cache's key: goes up when an [`FpgaReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 2;
+const CACHE_FORMAT: u32 = 3;
 
 /// How long each run of a tool may take by default.
 pub const LIMIT: Duration = Duration::from_secs(1200);
@@ -61,19 +61,32 @@ impl Family {
         }
     }
 
-    /// Yosys's commands. The one with the smallest result counts: on an iCE40, carry chains cost a window a tenth of its cells, and
-    /// an adder is twice as large without; on an ECP5, pickers of many requests take nearly twice the lookup tables with wide ones.
+    /// Yosys's commands for the module `TOP`. Those with the smallest result count: on an iCE40, carry chains cost a window a tenth of
+    /// its cells, and an adder is twice as large without; on an ECP5, pickers of many requests take nearly twice the lookup tables with
+    /// wide ones.
     fn synth(self) -> &'static [&'static str] {
         match self {
-            Self::Ice40 => &["synth_ice40", "synth_ice40 -abc9 -device hx -nocarry"],
-            Self::Ecp5 => &["synth_ecp5", "synth_ecp5 -nowidelut"],
-            Self::Xc7 => &["synth_xilinx -family xc7 -flatten -noiopad"],
+            // The third maps by a script of its own: what Yosys' scripts do before `dch` costs the blocks up to a tenth of their cells.
+            Self::Ice40 => &[
+                "synth_ice40 -top TOP",
+                "synth_ice40 -abc9 -device hx -nocarry -top TOP",
+                "synth_ice40 -nocarry -run begin:map_luts -top TOP\n\
+                 abc -lut 4 -script +strash;&get,-n;&fraig,-x;&put;scorr;dch,-f;if;mfs2,-a;lutpack,-S,1\n\
+                 clean\n\
+                 opt_lut\n\
+                 synth_ice40 -nocarry -run map_cells: -top TOP",
+            ],
+            Self::Ecp5 => &["synth_ecp5 -top TOP", "synth_ecp5 -nowidelut -top TOP"],
+            Self::Xc7 => &["synth_xilinx -family xc7 -flatten -noiopad -top TOP"],
         }
     }
 
     fn place_and_route(self) -> Option<(Tool, &'static [&'static str], &'static str)> {
         match self {
-            Self::Ice40 => Some((Tool::NextpnrIce40, &["--hx8k", "--package", "ct256"], "ICESTORM_LC")),
+            Self::Ice40 => {
+                let arguments: &[&str] = &["--hx8k", "--package", "ct256", "--opt-timing"];
+                Some((Tool::NextpnrIce40, arguments, "ICESTORM_LC"))
+            }
             Self::Ecp5 => {
                 let arguments: &[&str] =
                     &["--85k", "--package", "CABGA381", "--speed", "6", "--lpf-allow-unconstrained"];
@@ -483,6 +496,7 @@ fn script(
     try_: usize,
     place: bool,
 ) -> String {
+    let synth = |top: &str| synth.replace("TOP", top);
     let mut script = flow::read_commands(design, top, yosys);
     // nextpnr does not know the cells in which newer versions note what was flattened.
     let _ = write!(
@@ -490,9 +504,10 @@ fn script(
         "hierarchy -check -top {top}\n\
          proc -noopt\n\
          check\n\
-         {synth} -top {top}\n\
+         {}\n\
          delete t:$scopeinfo\n\
-         tee -q -o stat-{try_}.json stat -json\n"
+         tee -q -o stat-{try_}.json stat -json\n",
+        synth(top)
     );
     if place {
         let _ = write!(
@@ -501,14 +516,15 @@ fn script(
              design -stash alone\n\
              read_verilog -lib stub.v\n\
              read_verilog harness.v\n\
-             {synth} -top {HARNESS}\n\
+             {}\n\
              delete ={top}\n\
              design -copy-from alone -as {top} {top}\n\
              hierarchy -check -top {HARNESS}\n\
              flatten\n\
              delete t:$scopeinfo\n\
              opt_clean -purge\n\
-             write_json harness-{try_}.json\n"
+             write_json harness-{try_}.json\n",
+            synth(HARNESS)
         );
     }
     script

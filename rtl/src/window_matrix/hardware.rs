@@ -20,7 +20,8 @@ window! {
         gone: Register<Bits<N>> = Register::default(),
         /// The lowest of `gone` and all places above it: they take what the place above them has.
         shift: Register<Bits<N>> = Register::default(),
-        /// Row i: places below i whose kernels the kernel in place i waits for. The rows of free places follow `ins_up_i`.
+        /// Row i: places below i whose kernels the kernel in place i waits for, until they are closed: of those in `gone` it no
+        /// longer does. The rows of free places follow `ins_up_i`.
         up: Vec<PayloadRegister<Bits<N>>> = bank(N),
         ids: Vec<Register<Bits<ID_BITS>>> = bank(N),
         /// A slot for every place, free ones included.
@@ -43,6 +44,8 @@ window! {
         running_moves: CloseUp<N> = CloseUp::default(),
         named_moves: Vec<CloseUp<N>> = bank(r * usize::from(params.pipelined())),
         found_moves: Vec<CloseUp<N>> = bank(params.pipelined().into()),
+        row_moves: CloseUp<N> = CloseUp::default(),
+        ins_up_moves: CloseUp<N> = CloseUp::default(),
         matching: Signal<Local, Bits<N>> = Signal::default(),
         matched: Vec<Signal<Local, Bits<N>>> = bank(r),
         asked: Vec<Signal<Local, Bit>> = bank(r),
@@ -60,6 +63,7 @@ window! {
         closes: Signal<Local, Bits<N>> = Signal::default(),
         freed: Signal<Local, Bits<LN>> = Signal::default(),
         after: Signal<Local, Bits<LN>> = Signal::default(),
+        over: Signal<Local, Bits<N>> = Signal::default(),
         empty: Signal<Local, Bits<N>> = Signal::default(),
         ready: Signal<Local, Bits<N>> = Signal::default(),
         may: Signal<Local, Bits<N>> = Signal::default(),
@@ -75,10 +79,10 @@ window! {
         offered: Signal<Local, Bit> = Signal::default(),
         now_running: Signal<Local, Bits<N>> = Signal::default(),
         now_gone: Signal<Local, Bits<N>> = Signal::default(),
-        kept: Vec<Signal<Local, Bits<N>>> = bank(N),
-        /// What a row has before the place is closed.
-        rows: Vec<Signal<Local, Bits<N>>> = bank(N + 1),
-        stays: Vec<Signal<Local, Bits<N>>> = bank(N),
+        /// What a row becomes where it does not stay as it is.
+        rows: Vec<Signal<Local, Bits<N>>> = bank(N),
+        /// The place that `ins_id_i` goes to.
+        comes: Signal<Local, Bits<N>> = Signal::default(),
         zero: Constant<Bits<N>> = number(0),
         one: Constant<Bits<N>> = number(1),
         /// One place.
@@ -230,16 +234,16 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         }
 
         // Offers: what was not taken in the cycle before, else the oldest kernel that waits for none.
+        self.over.next = self.gone.q_o.val();
+        for _s in 0..self._stages {
+            self.over.next = self.gone.q_o.val() | self.retiring.val();
+        }
         self.empty.next = self.zero.val();
         for i in 0..N {
-            self.kept[i].next = self.up[i].q_o.val() & (!self.retiring.val()) & self.below[i].val();
-            self.empty.next =
-                self.empty.val().replace_bit(i, !(self.up[i].q_o.val() & self.below[i].val()).any());
-        }
-        for _s in 0..self._stages {
-            for i in 0..N {
-                self.empty.next = self.empty.val().replace_bit(i, !self.kept[i].val().any());
-            }
+            self.empty.next = self
+                .empty
+                .val()
+                .replace_bit(i, !(self.up[i].q_o.val() & (!self.over.val()) & self.below[i].val()).any());
         }
         self.ready.next =
             self.used.q_o.val() & (!self.running.q_o.val()) & (!self.gone.q_o.val()) & self.empty.val();
@@ -315,33 +319,32 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.now_gone_moves.shift_i.next = self.shift.q_o.val();
         self.now_gone_moves.places_i.next = self.now_gone.val();
         self.gone.d_i.next = self.now_gone_moves.places_o.val();
+        // A row moves, or follows what comes in, or stays: three cases that a flip-flop with an enable and one multiplexer tell apart.
+        self.ins_up_moves.shift_i.next = self.shift.q_o.val();
+        self.ins_up_moves.places_i.next = self.ins_up_i.val();
         for i in 0..N {
-            self.place_id_o[i].next = self.ids[i].q_o.val();
-            if self.used.q_o.val().get_bit(i) {
-                self.rows[i].next = self.kept[i].val();
-            } else {
-                self.rows[i].next = self.ins_up_i.val() & self.below[i].val();
-            }
-            // There is nothing above the last place.
-            self.rows[i + 1].next = self.zero.val();
+            self.rows[i].next = self.ins_up_moves.places_o.val();
         }
+        for i in 1..N {
+            if self.used.q_o.val().get_bit(i) {
+                self.rows[i - 1].next = (self.shift.q_o.val() & (self.up[i].q_o.val() >> self.step.val()))
+                    | ((!self.shift.q_o.val()) & self.up[i].q_o.val());
+            }
+        }
+        // The last place, where it is closed again at once, has the id that came in as the one that was in it.
+        self.row_moves.shift_i.next = self.shift.q_o.val();
+        self.row_moves.places_i.next = self.row.val();
+        self.comes.next = self.row_moves.places_o.val() | (self.row.val() & self.last.val());
         for i in 0..N {
             self.up[i].clk_i.next = self.clk_i.val();
-            if self.shift.q_o.val().get_bit(i) {
-                self.stays[i].next = (!self.shift.q_o.val()) & self.rows[i + 1].val();
-            } else {
-                self.stays[i].next = self.rows[i].val();
+            self.up[i].d_i.next = self.up[i].q_o.val();
+            if self.shift.q_o.val().get_bit(i) | (!self.used.q_o.val().get_bit(i)) {
+                self.up[i].d_i.next = self.rows[i].val() & self.below[i].val();
             }
-            // Places below one that stays stay.
-            self.up[i].d_i.next = ((self.shift.q_o.val() & (self.rows[i + 1].val() >> self.step.val()))
-                | self.stays[i].val())
-                & self.below[i].val();
+            self.place_id_o[i].next = self.ids[i].q_o.val();
             self.ids[i].clk_i.next = self.clk_i.val();
             self.ids[i].rst_ni.next = self.rst_ni.val();
             self.ids[i].d_i.next = self.ids[i].q_o.val();
-            if self.row.val().get_bit(i) {
-                self.ids[i].d_i.next = self.ins_id_i.val();
-            }
             self.slots[i].clk_i.next = self.clk_i.val();
             self.slots[i].d_i.next = self.slots[i].q_o.val();
             if self.shift.q_o.val().get_bit(i) {
@@ -353,11 +356,12 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         }
         for i in 1..N {
             if self.shift.q_o.val().get_bit(i - 1) {
-                if self.row.val().get_bit(i) {
-                    self.ids[i - 1].d_i.next = self.ins_id_i.val();
-                } else {
-                    self.ids[i - 1].d_i.next = self.ids[i].q_o.val();
-                }
+                self.ids[i - 1].d_i.next = self.ids[i].q_o.val();
+            }
+        }
+        for i in 0..N {
+            if self.comes.val().get_bit(i) {
+                self.ids[i].d_i.next = self.ins_id_i.val();
             }
         }
     }

@@ -111,14 +111,14 @@ module window_matrix_lemmas #(
       lemma a_is_held_with_its_id (on, ~mine_a | ~|(slot & held_slot) | held_id_q == a_id);
       lemma a_is_gone_when_done (on, ~mine_a | a_done == (gone_q[p] | named[p]));
       lemma a_has_its_slot (on, ~mine_a | a_done | slot == a_slot);
-      lemma a_has_its_row (on, ~mine_a | ~a_waits | (up_q[p*N +: N] & ((one << p) - one)) == a_up);
+      lemma a_has_its_row (on, ~mine_a | ~a_waits | (up_q[p*N +: N] & ~gone_q & ((one << p) - one)) == a_up);
       lemma b_has_its_place (on, ~mine_b | used_q[p] & b_done == (gone_q[p] | named[p]));
       lemma b_has_its_slot (on, ~mine_b | b_done | slot == b_slot);
-      lemma b_has_its_row (on, ~mine_b | ~b_waits | (up_q[p*N +: N] & ((one << p) - one)) == b_up);
+      lemma b_has_its_row (on, ~mine_b | ~b_waits | (up_q[p*N +: N] & ~gone_q & ((one << p) - one)) == b_up);
       lemma order_is_kept (on, stale | ~a | a_gone | |(older & slot) == before_a);
       lemma a_is_named_once (on, ~mine_a | ~a_done | a_open == 0 | ~named[p]);
       lemma a_is_found (on, !LATE | ~mine_a | found[p] == (a_waits & ~|a_up & a_settled & ~|(slot & held_slot)));
-      lemma found_is_ready (on, !LATE | ~found[p] | used_q[p] & ~gone_q[p] & ~running_q[p] & ~|(up_q[p*N +: N] & ((one << p) - one)));
+      lemma found_is_ready (on, !LATE | ~found[p] | used_q[p] & ~gone_q[p] & ~running_q[p] & ~|(up_q[p*N +: N] & ~gone_q & ((one << p) - one)));
       lemma a_closes_in_time (on, ~mine_a | ~a_done | a_open + p < N + CLOSE);
     end
   endgenerate
