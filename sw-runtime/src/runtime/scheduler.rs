@@ -687,7 +687,10 @@ impl Scheduler {
                         };
                         // What it leaves half done is its own, and the kernel's output, which is poisoned.
                         catch_unwind(AssertUnwindSafe(|| self.executor.start(task))).unwrap_or_else(|panic| {
-                            Started::Ended(Err(Cause::Panicked(panic_message(panic.as_ref()))))
+                            let cause = Cause::Panicked(panic_message(panic.as_ref()));
+                            // What is dropped may panic itself: a result that was there already would be lost then.
+                            drop(panic);
+                            Started::Ended(Err(cause))
                         })
                     }
                 };
