@@ -10,9 +10,9 @@ use windlass_hazards::{Config, Error, Isa, Rule};
 const WINDOWS: [usize; 19] = [4, 5, 7, 8, 16, 31, 32, 33, 63, 64, 65, 100, 128, 129, 256, 257, 400, 512, 513];
 const MIXES: [Mix; 4] = [Mix::Handles, Mix::Views, Mix::Raw, Mix::All];
 
-/// Under Miri, of one word and of two: a window takes many seconds to set up.
+/// Under Miri, of one group and of two.
 fn is_feasible(window: usize) -> bool {
-    !cfg!(miri) || matches!(window, 4 | 65)
+    !cfg!(miri) || matches!(window, 4 | 33 | 48)
 }
 
 /// Random kernels through a window, retired in a random order, until `pairs` were compared.
@@ -101,11 +101,11 @@ fn every_vector_instruction_set_gives_the_same() {
         }
         let windows = [4, 8, 16, 17, 32, 48, 64, 65, 128, 200, 256, 500, 512];
         for window in windows.into_iter().filter(|window| is_feasible(*window)) {
-            for mix in MIXES {
+            for mix in if cfg!(miri) { &[Mix::Raw][..] } else { &MIXES[..] } {
                 let mut rng = Rng(seed ^ window as u64);
                 let mut config = Config::new(window);
                 config.isa = Some(isa);
-                compare(&mut rng, &config, mix, amount(5_000, 1_000_000));
+                compare(&mut rng, &config, *mix, amount(5_000, 1_000_000));
             }
         }
         println!("{isa}: as by brute force");
