@@ -3,6 +3,8 @@
 # there are processors (`JOBS=1` sets another number); for 0 seconds they are only built. Needs what scripts/setup.sh installs, and
 # neither cargo-fuzz nor a nightly toolchain. What is found is kept in target/fuzz: interesting inputs in corpus/, inputs that fail
 # in artifacts/.
+#
+# `SANITIZE=address scripts/fuzz.sh ...` does it under AddressSanitizer, which also finds leaks: some times slower, in builds of its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,11 +22,23 @@ if [[ ${#targets[@]} -eq 0 ]]; then
 fi
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 place=${CARGO_TARGET_DIR:-target}/fuzz
+builds=$place
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # What `cargo fuzz --sanitizer none` passes; with --target, build scripts and macros are compiled without.
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Cdebug-assertions"
+limit=1024
+if [[ ${SANITIZE:-} == address ]]; then
+  flags+=" -Zsanitizer=address"
+  builds=$place/address
+  # The toolchain has it, though not as stable. Freed memory is kept for a while; targets ask for memory that no machine has.
+  export RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allocator_may_return_null=1
+  limit=2048
+elif [[ -n ${SANITIZE:-} ]]; then
+  echo "SANITIZE=$SANITIZE is not known; possible: address" >&2
+  exit 2
+fi
 build=()
 for target in "${targets[@]}"; do
   if [[ ! -f fuzz/targets/$target.rs ]]; then
@@ -41,7 +55,7 @@ if [[ $seconds -le 60 ]]; then
   done
 fi
 start=$SECONDS
-RUSTFLAGS=$flags cargo build --manifest-path fuzz/Cargo.toml --release --locked --quiet --target "$host" --target-dir "$place" \
+RUSTFLAGS=$flags cargo build --manifest-path fuzz/Cargo.toml --release --locked --quiet --target "$host" --target-dir "$builds" \
   "${build[@]}"
 echo "fuzz targets built in $((SECONDS - start)) s"
 # To the fuzzer, 0 seconds are for ever.
@@ -57,7 +71,7 @@ run() { # target: its log is kept, and its last numbers are printed
   esac
   mkdir -p "$place/corpus/$target" "$place/artifacts/$target"
   local status=0
-  "$place/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=30 -max_len="$length" \
+  "$builds/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb="$limit" -timeout=30 -max_len="$length" \
     -artifact_prefix="$place/artifacts/$target/" -print_final_stats=1 "$place/corpus/$target" "fuzz/corpus/$target" \
     >"$log" 2>&1 || status=$?
   local done cov
@@ -66,7 +80,7 @@ run() { # target: its log is kept, and its last numbers are printed
   if [[ $status -ne 0 ]]; then
     grep -v '^#' "$log" | tail -40 >&2
     echo "$target: FAILED; the input is in $place/artifacts/$target, the whole log is $log" >&2
-    echo "  again: $place/$host/release/$target $place/artifacts/$target/FILE" >&2
+    echo "  again: $builds/$host/release/$target $place/artifacts/$target/FILE" >&2
     return 1
   fi
   echo "$target: $done executions in $seconds s, $cov, no failure"

@@ -152,7 +152,8 @@ fn call(work: impl FnOnce() -> Result<(), Refusal>) -> c_int {
         Ok(Err(refusal)) => refusal,
         Err(_) => Refusal(INTERNAL, "windlass panicked, which is a defect; please report it".into()),
     };
-    ERROR.set(c_text(text));
+    // A destructor of the calling thread may call when the text is gone already.
+    let _ = ERROR.try_with(|error| error.replace(c_text(text)));
     status
 }
 
@@ -182,6 +183,8 @@ unsafe fn list<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [
     }
 }
 
+/// To be written and not read: C may not have initialised them.
+///
 /// # Safety
 /// As [`list`]; nobody else uses them.
 unsafe fn list_mut<'a, T>(first: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Refusal> {
@@ -712,5 +715,5 @@ pub unsafe extern "C" fn windlass_next_finding(runtime: *mut WindlassRuntime) ->
 /// What the last call on this thread that failed has to say.
 #[unsafe(no_mangle)]
 pub extern "C" fn windlass_error_text() -> *const c_char {
-    ERROR.with_borrow(|text| text.as_ptr())
+    ERROR.try_with(|text| text.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }

@@ -1,7 +1,9 @@
 //! The header and the library as C programs use them: compiled without a warning, linked, run.
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::ptr::null_mut;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::runtime::{EventKind, Schedule};
 
@@ -31,7 +33,7 @@ fn succeed(command: &mut Command) -> Output {
 fn run(source: &str, folder: &Path) -> String {
     let program = folder.join("program");
     let library = library();
-    let mut compiler = Command::new("cc");
+    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]);
     compiler.arg(here().join("include")).arg(here().join(source)).arg("-o").arg(&program);
     compiler.arg("-L").arg(&library).arg("-lwindlass_c").arg(format!("-Wl,-rpath,{}", library.display()));
@@ -58,6 +60,31 @@ fn what_is_wrong_is_refused_with_a_text() {
         order,
         [(EventKind::Start, 0), (EventKind::End, 0), (EventKind::Start, 1), (EventKind::End, 1)]
     );
+}
+
+/// A destructor of C++'s `thread_local`, say, runs when what Rust keeps for the thread is gone.
+#[test]
+fn a_call_may_fail_while_its_thread_ends() {
+    struct AtTheEnd;
+    impl Drop for AtTheEnd {
+        fn drop(&mut self) {
+            // SAFETY: pointers may be NULL; the text is never NULL and ends with 0.
+            let (status, text) = unsafe {
+                (windlass_c::windlass_wait(null_mut(), 0), CStr::from_ptr(windlass_c::windlass_error_text()))
+            };
+            assert_eq!((status, text), (1, c""));
+        }
+    }
+    thread_local! {
+        static LAST: AtTheEnd = const { AtTheEnd };
+    }
+    let thread = std::thread::spawn(|| {
+        // First used, last destroyed.
+        LAST.with(|_| ());
+        // SAFETY: pointers may be NULL.
+        unsafe { windlass_c::windlass_wait(null_mut(), 0) }
+    });
+    assert_eq!(thread.join().unwrap(), 1);
 }
 
 #[test]

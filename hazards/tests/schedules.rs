@@ -93,7 +93,7 @@ fn any_order_leaves_the_memory_of_the_serial_one() {
 
 #[test]
 fn algorithm_1_as_printed_does_not() {
-    let (done, different) = streams(Rule::StrictAlgorithm1, 1000);
+    let (done, different) = streams(Rule::StrictAlgorithm1, amount(1000, 1000));
     println!(
         "{done} schedules under Algorithm 1 as printed, {different} memory images differ from the serial one"
     );

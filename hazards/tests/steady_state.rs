@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Kernel, Layout, Mix, Rng};
+use common::{Kernel, Layout, Mix, Rng, amount};
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
 use windlass_hazards::{Config, Engine, Error};
@@ -37,7 +37,8 @@ fn nothing_is_allocated() {
         let mut rng = Rng(window as u64);
         let mut engine = Engine::with_config(&Config::new(window)).unwrap();
         let layout = Layout::random(&mut rng, &mut engine, 24, true, 1);
-        let kernels: Vec<_> = (0..2000).map(|_| Kernel::random(&mut rng, &layout, Mix::All)).collect();
+        let kernels: Vec<_> =
+            (0..amount(2000, 2000)).map(|_| Kernel::random(&mut rng, &layout, Mix::All)).collect();
         let mut ready = Vec::with_capacity(window);
         let before = ALLOCATIONS.get();
         for kernel in &kernels {

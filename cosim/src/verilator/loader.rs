@@ -4,7 +4,6 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io;
 use std::path::Path;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, PoisonError};
 
 type Create = unsafe extern "C" fn(c_int, *const c_char, u64, u64) -> *mut c_void;
 type Run = unsafe extern "C" fn(*mut c_void, u64, *const u32, *mut u32) -> u64;
@@ -25,10 +24,6 @@ pub(super) struct Functions {
     destroy: Destroy,
     coverage: Option<Coverage>,
 }
-
-/// Verilator keeps the seed of its random numbers per thread and tells threads of a new one through a global, so that two
-/// constructions at the same time would not be repeatable.
-static CREATING: Mutex<()> = Mutex::new(());
 
 impl Functions {
     /// Loads the library at `path`, which the cache has found to be what our own build made.
@@ -62,8 +57,9 @@ pub(super) struct Handle {
     functions: Functions,
 }
 
-// SAFETY: an instance has its own VerilatedContext and shares nothing that is written without a lock; each call into it
-// first makes its context the thread's. `&mut self` in `run` keeps two threads from being in it at once.
+// SAFETY: an instance has its own VerilatedContext, and each call into it first makes that the thread's, under the shim's lock, which it
+// also holds while it makes one. `&mut self` in `run` keeps two threads from being in it at once. What is left to Verilator: a design that
+// draws random numbers while it runs reads whether there is a new seed without a lock.
 unsafe impl Send for Handle {}
 
 impl Handle {
@@ -74,10 +70,8 @@ impl Handle {
         wave: Option<(&CStr, u64, u64)>,
     ) -> Result<Self, String> {
         let (path, from, to) = wave.map_or((ptr::null(), 0, 0), |(path, from, to)| (path.as_ptr(), from, to));
-        let guard = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: `path` is null or a C string that outlives the call, which copies it.
         let raw = unsafe { (functions.create)(seed, path, from, to) };
-        drop(guard);
         let raw = NonNull::new(raw).ok_or_else(|| "out of memory".to_string())?;
         let handle = Self { raw, functions };
         match handle.error() {

@@ -38,12 +38,23 @@ struct Instance {
     std::string error;
 };
 
+// What Verilator keeps for all threads without a lock: the context that was set last, and that there is a new seed, of which each
+// thread takes notice by itself. A construction sets both, more than once.
+std::recursive_mutex g_verilated;
+
+// The instance whose context is this thread's.
+thread_local Instance* t_instance = nullptr;
+
 // While it lives, this thread runs `instance`.
 struct Running {
     Instance& instance;
     explicit Running(Instance& i) : instance(i) {
-        // Only where it changes: the setter also writes a global, which threads would fight over.
-        if (Verilated::threadContextp() != &i.context) Verilated::threadContextp(&i.context);
+        // Only where it changes: threads would fight over the lock.
+        if (t_instance != &i) {
+            std::lock_guard<std::recursive_mutex> lock(g_verilated);
+            Verilated::threadContextp(&i.context);
+            t_instance = &i;
+        }
         t_output = &i.output;
     }
     ~Running() {
@@ -153,6 +164,8 @@ void vl_fatal(const char* file, int line, const char*, const char* what) {
 
 // Never null but for a lack of memory; `windlass_error` tells whether the instance can be used.
 WINDLASS_EXPORT void* windlass_create(int seed, const char* wave, uint64_t from, uint64_t to) noexcept {
+    std::lock_guard<std::recursive_mutex> lock(g_verilated);
+    t_instance = nullptr;  // a new context makes itself the thread's
     std::unique_ptr<Instance> i;
     try {
         i.reset(new Instance);
@@ -247,6 +260,10 @@ WINDLASS_EXPORT void windlass_destroy(void* handle) noexcept {
         } catch (...) {
         }
     }
-    Verilated::threadContextp(nullptr);
+    {
+        std::lock_guard<std::recursive_mutex> lock(g_verilated);
+        Verilated::threadContextp(nullptr);
+        t_instance = nullptr;
+    }
     delete i;
 }

@@ -47,7 +47,7 @@ static void thread() {
 }
 
 static void run(unsigned ctas, unsigned threads) {
-  static char *stacks = (char *)malloc((size_t)MOST * STACK);
+  alignas(16) static char stacks[(size_t)MOST * STACK];
   unsigned random = 1;
   for (blockIdx.x = ctas; blockIdx.x-- > 0;) {
     for (unsigned t = 0; t < threads; ++t) {

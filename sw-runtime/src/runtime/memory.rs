@@ -379,7 +379,7 @@ impl HostMemory {
         Ok(Self { lines, element })
     }
 
-    /// Its first byte. Valid for reads and writes of its whole size while `self` lives.
+    /// Its first byte. Valid for reads and writes of its whole size while `self` lives and stays where it is.
     pub fn as_ptr(&self) -> *mut u8 {
         // All of it is atomic integers: written through a shared reference by right.
         self.lines.as_ptr().cast_mut().cast()
