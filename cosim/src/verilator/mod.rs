@@ -52,7 +52,7 @@ pub struct BuildSpec {
     pub coverage: bool,
     /// Check `assert` and `assume` statements; a failed one is a [`CycleError`].
     pub assertions: bool,
-    /// More arguments for Verilator, such as `-DNAME=1`.
+    /// More arguments for Verilator, such as `-DNAME=1`; not `--threads`, for an instance runs on the thread that calls it.
     pub verilator_args: Vec<String>,
 }
 

@@ -174,6 +174,8 @@ WINDLASS_EXPORT void* windlass_create(int seed, const char* wave, uint64_t from,
     }
     Running running(*i);
     try {
+        // Else each instance has a thread for every other processor, which has nothing to do but to set the last context without a lock.
+        i->context.threads(1);
         i->context.randReset(2);
         i->context.randSeed(seed);
 #if WINDLASS_TRACE
