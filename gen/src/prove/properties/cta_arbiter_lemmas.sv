@@ -110,6 +110,7 @@ module cta_arbiter_lemmas #(
     is_at_one: assert (!a | |at_q);
     picked_one_that_is_there: assert (~|((low_p_q | low_u_q | low_c_q) >> G) & ~|((high_p_q | high_u_q | high_c_q) >> ((L + 3) / 8)));
     picked_one: assert (~|(last_p & (last_p - 1'b1)) & ~|(last_u & (last_u - 1'b1)) & ~|(last_c & (last_c - 1'b1)));
+    after_none_is_nothing: assert (!(last_p == 0 & |after_p_q) & !(last_u == 0 & |after_u_q) & !(last_c == 0 & |after_c_q));
     past_it: assert (!began | past_low_q == low_past_p & past_high_q == high_past_p);
     after_it_at_p: assert (after_p == beyond_p);
     after_it_at_u: assert (after_u == beyond_u);
