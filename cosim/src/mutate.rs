@@ -293,9 +293,15 @@ pub fn mutate(
         && outcomes.iter().any(Option::is_none)
         && let Some(reachable) = Reachable::find(block, &design, &made, limit)?
     {
-        for (i, never) in each_left(&outcomes, options.jobs, |i| Ok(reachable.never_shows(made.list[i].id)?))?
-        {
-            outcomes[i] = never.then_some(Outcome::Unreachable);
+        let mut questions = vec![(false, Outcome::Unreachable)];
+        if made.rules.as_ref().is_some_and(Rules::has_near) {
+            questions.push((true, Outcome::Late));
+        }
+        for (near, outcome) in questions {
+            let ask = |i: usize| Ok(reachable.never_shows(made.list[i].id, near)?);
+            for (i, never) in each_left(&outcomes, options.jobs, ask)? {
+                outcomes[i] = never.then(|| outcome.clone());
+            }
         }
     }
     let held = held.unwrap_or_default();

@@ -20,7 +20,7 @@ pub struct AigerError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AigerProblem {
     /// The first line is not that of the ASCII form.
-    #[error("`{header}` is no header, which is `aag` and five numbers")]
+    #[error("`{header}` is no header, which is `aag` and five numbers or more")]
     Header {
         /// The line.
         header: String,
@@ -59,13 +59,19 @@ pub struct Aiger {
     /// Names of the inputs, `port` or `port[bit]`.
     pub inputs: Vec<String>,
     /// What each latch takes at the clock edge, and what it starts with, if that is known.
-    latches: Vec<(u32, Option<u32>)>,
+    pub(crate) latches: Vec<(u32, Option<u32>)>,
+    /// Names of the latches, as far as they have one.
+    pub(crate) latch_names: Vec<String>,
     /// Names of the outputs.
-    output_names: Vec<String>,
+    pub(crate) output_names: Vec<String>,
     /// What each output is.
-    outputs: Vec<u32>,
+    pub(crate) outputs: Vec<u32>,
+    /// What is true where an assertion fails.
+    pub(crate) bad: Vec<u32>,
+    /// What is assumed to be true.
+    pub(crate) constraints: Vec<u32>,
     /// The operands of each gate; both are variables before it.
-    gates: Vec<[u32; 2]>,
+    pub(crate) gates: Vec<[u32; 2]>,
 }
 
 impl Aiger {
@@ -80,11 +86,15 @@ impl Aiger {
             .split(' ')
             .filter_map(|n| n.parse().ok())
             .collect();
-        let [most, inputs, latches, outputs, gates] = counts[..] else {
-            return Err(wrong(1, AigerProblem::Header { header: header.into() }));
+        // Assertions and assumptions are counted after the gates, and only where there are any; then liveness, which nobody asks for.
+        let (&[most, inputs, latches, outputs, gates], more) = match counts.split_first_chunk::<5>() {
+            Some((five, more)) if more.iter().skip(2).all(|count| *count == 0) => (five, more),
+            _ => return Err(wrong(1, AigerProblem::Header { header: header.into() })),
         };
+        let [bad, constraints] = [0, 1].map(|at| more.get(at).copied().unwrap_or(0));
         // Nothing is made for lines that are not there.
-        let announced = [inputs, latches, outputs, gates].into_iter().try_fold(0, usize::checked_add);
+        let announced =
+            [inputs, latches, outputs, bad, constraints, gates].into_iter().try_fold(0, usize::checked_add);
         if announced.is_none_or(|lines| lines >= text.lines().count()) || most != inputs + latches + gates {
             return Err(wrong(1, AigerProblem::Counts { header: header.into() }));
         }
@@ -104,8 +114,11 @@ impl Aiger {
         let mut netlist = Self {
             inputs: vec![String::new(); inputs],
             latches: vec![],
+            latch_names: vec![String::new(); latches],
             output_names: vec![String::new(); outputs],
             outputs: vec![],
+            bad: vec![],
+            constraints: vec![],
             gates: vec![],
         };
         let expect = |line, what, got: u32, index: usize| {
@@ -126,8 +139,14 @@ impl Aiger {
             let start = latch.get(2).copied().unwrap_or(0);
             netlist.latches.push((latch[1], (start < 2).then_some(start)));
         }
-        for _ in 0..outputs {
-            netlist.outputs.push(numbers(1)?.1[0]);
+        for (count, list) in [
+            (outputs, &mut netlist.outputs),
+            (bad, &mut netlist.bad),
+            (constraints, &mut netlist.constraints),
+        ] {
+            for _ in 0..count {
+                list.push(numbers(1)?.1[0]);
+            }
         }
         for i in 0..gates {
             let (line, gate) = numbers(3)?;
@@ -144,6 +163,7 @@ impl Aiger {
             };
             let names = match line.as_bytes()[0] {
                 b'i' => &mut netlist.inputs,
+                b'l' => &mut netlist.latch_names,
                 b'o' => &mut netlist.output_names,
                 _ => continue,
             };
@@ -246,7 +266,7 @@ impl Aiger {
 }
 
 /// The bit of `port` that `name` is.
-fn bit_of(port: &str, name: &str) -> Option<u32> {
+pub(crate) fn bit_of(port: &str, name: &str) -> Option<u32> {
     let rest = name.strip_prefix(port)?;
     if rest.is_empty() { Some(0) } else { rest.strip_prefix('[')?.strip_suffix(']')?.parse().ok() }
 }
@@ -295,18 +315,20 @@ impl Miter {
 }
 
 /// Gates in the making: constants vanish, and no two are the same.
-struct Builder {
-    first: u32,
-    gates: Vec<[u32; 2]>,
+pub(crate) struct Builder {
+    /// The literal of the first gate.
+    pub first: u32,
+    /// Their operands.
+    pub gates: Vec<[u32; 2]>,
     known: HashMap<[u32; 2], u32>,
 }
 
 impl Builder {
-    fn new(variables: usize) -> Self {
+    pub fn new(variables: usize) -> Self {
         Self { first: 2 * (variables as u32 + 1), gates: Vec::new(), known: HashMap::new() }
     }
 
-    fn and(&mut self, a: u32, b: u32) -> u32 {
+    pub fn and(&mut self, a: u32, b: u32) -> u32 {
         let [a, b] = [a.min(b), a.max(b)];
         match a {
             0 => return 0,
@@ -323,17 +345,21 @@ impl Builder {
         literal
     }
 
-    fn xor(&mut self, a: u32, b: u32) -> u32 {
+    pub fn or(&mut self, a: u32, b: u32) -> u32 {
+        self.and(a ^ 1, b ^ 1) ^ 1
+    }
+
+    pub fn xor(&mut self, a: u32, b: u32) -> u32 {
         self.choose(a, b ^ 1, b)
     }
 
-    fn choose(&mut self, condition: u32, yes: u32, no: u32) -> u32 {
+    pub fn choose(&mut self, condition: u32, yes: u32, no: u32) -> u32 {
         if yes == no {
             return yes;
         }
         let yes = self.and(condition, yes);
         let no = self.and(condition ^ 1, no);
-        self.and(yes ^ 1, no ^ 1) ^ 1
+        self.or(yes, no)
     }
 }
 
@@ -347,13 +373,20 @@ mod tests {
     #[test]
     fn a_netlist_is_read() {
         let netlist = Aiger::parse(NETLIST).unwrap();
-        assert_eq!(netlist.inputs, ["a_i", "s"]);
+        assert_eq!(
+            (&netlist.inputs[..], &netlist.latch_names[..]),
+            (&["a_i", "s"].map(String::from)[..], &["q".to_string()][..])
+        );
         assert_eq!(
             (&netlist.latches[..], &netlist.outputs[..], &netlist.gates[..]),
             (&[(8, None)][..], &[6][..], &[[2, 4]][..])
         );
+        // An assertion and an assumption; what comes after them in the header is for questions that nobody asks.
+        let formal = Aiger::parse("aag 1 1 0 0 0 1 1 0 0\n2\n2\n3\ni0 a_i\n").unwrap();
+        assert_eq!((&formal.bad[..], &formal.constraints[..]), (&[2][..], &[3][..]));
         for bad in [
             "",
+            "aag 1 1 0 0 0 0 0 1\n2\n2\n",
             "aig 1 1 0 0 0\n2\n",
             "aag 1 1 0 1 0\n2\n",
             "aag 1 1 0 1 0\n2\n9\n",

@@ -9,7 +9,7 @@
 
 use super::SELECT;
 use crate::prove::bench::Bench;
-use crate::prove::harness::{element, inputs, vectors};
+use crate::prove::harness::{Input, element, inputs, vectors};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_catalog::BlockSpec;
@@ -24,10 +24,10 @@ pub const NEAR: &str = "windlass_near_o";
 /// The rules of a block.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    module: &'static str,
+    pub(crate) module: &'static str,
     /// Verilog.
     pub text: &'static str,
-    params: Vec<(&'static str, usize)>,
+    pub(crate) params: Vec<(&'static str, usize)>,
 }
 
 /// Counters of events in a front end.
@@ -37,6 +37,17 @@ impl Rules {
     /// Whether there is a `near_o`.
     pub fn has_near(&self) -> bool {
         header(self.text).contains(&("near_o", true))
+    }
+
+    /// What they see inside the design: input, its range, and the names of the wires, the last element first.
+    pub(crate) fn inside(&self) -> Vec<(&'static str, String, Vec<String>)> {
+        let count = |of: &str| self.params.iter().find(|(name, _)| *name == of).map_or(1, |(_, n)| *n);
+        let wires = inputs(self.text).into_iter().filter(|wire| !wire.within.is_empty());
+        let names = |wire: Input<'static>| {
+            let names = (0..count(wire.count)).rev().map(|i| wire.element(i, 0)).collect();
+            (wire.name, wire.range, names)
+        };
+        wires.map(names).collect()
     }
 
     /// Those of a block; `None` where any inputs are legal, or no mutant ever asked for rules.
@@ -104,14 +115,12 @@ pub(super) fn harness(name: &str, top: &str, ports: &[Port], rules: Option<&Rule
         let params: Vec<String> =
             rules.params.iter().map(|(name, value)| format!(".{name}({value})")).collect();
         let mut inside = BTreeMap::new();
-        for wire in inputs(rules.text).iter().filter(|wire| !wire.within.is_empty()) {
-            let count = rules.params.iter().find(|(name, _)| *name == wire.count).map_or(1, |(_, n)| *n);
-            let names: Vec<String> = (0..count).rev().map(|i| wire.element(i, 0)).collect();
-            for name in &names {
+        for (name, range, wires) in rules.inside() {
+            for wire in &wires {
                 // Flattening joins a wire of that name with the one inside the design.
-                let _ = writeln!(text, "  (* hierconn *) wire {} {name};", wire.range);
+                let _ = writeln!(text, "  (* hierconn *) wire {range} {wire};");
             }
-            inside.insert(wire.name, names.join(", "));
+            inside.insert(name, wires.join(", "));
         }
         let connections: Vec<String> = rule_ports
             .iter()
@@ -165,7 +174,7 @@ pub(super) fn harness(name: &str, top: &str, ports: &[Port], rules: Option<&Rule
 }
 
 /// The ports of a module of rules, and whether they are outputs.
-fn header(text: &str) -> Vec<(&str, bool)> {
+pub(crate) fn header(text: &str) -> Vec<(&str, bool)> {
     let header = text.split_once("\n);").map_or(text, |(header, _)| header);
     let port = |item: &&str| item.starts_with("input ") || item.starts_with("output ");
     header

@@ -2,7 +2,8 @@
 
 use super::bench::{Bench, Part};
 use crate::emit::Design;
-use crate::mutate::SELECT;
+use crate::mutate::rules::{NEAR, Rules, header};
+use crate::mutate::{Mutants, SELECT};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -13,24 +14,25 @@ pub(super) const TOP: &str = "harness";
 /// Lanes of a group of SMs.
 const GROUP: usize = 8;
 
-/// A module that instantiates the design, its properties and their lemmas. `select`: bits of the input that chooses a mutant, where the
-/// design has such; then all outputs are kept.
-pub(super) fn harness(design: &Design, bench: &Bench, select: Option<u32>) -> String {
+/// A module that instantiates the design, its properties and their lemmas. With `mutants` it has the design's ports, and theirs.
+pub(super) fn harness(design: &Design, bench: &Bench, mutants: Option<&Mutants>) -> String {
     let top = design.top();
-    let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK});\n", top.name);
+    let ports = vectors(&top.ports);
+    let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK}", top.name);
+    if let Some(mutants) = mutants {
+        for (name, first, count) in ports.iter().filter(|(name, _, _)| name != CLOCK) {
+            let direction = if first.direction == Direction::Input { "input" } else { "output" };
+            let _ = write!(text, ",\n  {direction} [{}:0] {name}", first.width * count - 1);
+        }
+        let _ = write!(text, ",\n  input [{}:0] {SELECT},\n  output {NEAR}", mutants.select_width - 1);
+    }
+    text.push_str(");\n");
     for (name, value) in bench.params.iter().chain(&bench.lemma_params) {
         let _ = writeln!(text, "  localparam {name} = {value};");
     }
-    for (name, first, count) in vectors(&top.ports) {
-        if first.name == CLOCK {
-            continue;
-        }
+    for (name, first, count) in ports.iter().filter(|(name, _, _)| mutants.is_none() && name != CLOCK) {
         // Inputs are free in every cycle.
-        let free = match first.direction {
-            Direction::Input => "(* anyseq *) ",
-            Direction::Output if select.is_some() => "(* keep *) ",
-            Direction::Output => "",
-        };
+        let free = if first.direction == Direction::Input { "(* anyseq *) " } else { "" };
         let _ = writeln!(text, "  {free}wire [{}:0] {name};", first.width * count - 1);
     }
     let mut connections: Vec<String> = top
@@ -43,8 +45,7 @@ pub(super) fn harness(design: &Design, bench: &Bench, select: Option<u32>) -> St
             None => format!(".{}({})", port.name, port.name),
         })
         .collect();
-    if let Some(width) = select {
-        let _ = writeln!(text, "  (* anyseq, keep *) wire [{}:0] {SELECT};", width - 1);
+    if mutants.is_some() {
         connections.push(format!(".{SELECT}({SELECT})"));
     }
     let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
@@ -56,6 +57,9 @@ pub(super) fn harness(design: &Design, bench: &Bench, select: Option<u32>) -> St
         }
         text.push_str(&beside(&part.bench, &part.ports, Some(part), &mut seen));
     }
+    if let Some(mutants) = mutants {
+        text.push_str(&near(mutants.rules.as_ref(), &ports, &mut seen));
+    }
     if top.ports.iter().any(|port| port.name == RESET) {
         let _ = writeln!(
             text,
@@ -66,6 +70,33 @@ pub(super) fn harness(design: &Design, bench: &Bench, select: Option<u32>) -> St
     // One statement of many: an assertion in a generate loop has no name of its own.
     text.push_str(
         "module lemma (input on, input holds);\n  always @* if (on) holds_here: assert (holds);\nendmodule\n",
+    );
+    text
+}
+
+/// Whether no counter has come far, as the rules of the block have it.
+fn near(rules: Option<&Rules>, ports: &[(String, &Port, u32)], seen: &mut BTreeSet<String>) -> String {
+    let Some(rules) = rules.filter(|rules| rules.has_near()) else {
+        return format!("  assign {NEAR} = 1;\n");
+    };
+    let mut text = String::new();
+    let inside = rules.inside();
+    for (_, range, names) in &inside {
+        names.iter().for_each(|name| look(&mut text, seen, range, name));
+    }
+    let params: Vec<String> = rules.params.iter().map(|(name, value)| format!(".{name}({value})")).collect();
+    let inputs = header(rules.text).into_iter().filter(|(_, is_output)| !is_output).map(|(input, _)| {
+        let names = inside.iter().find(|(name, _, _)| *name == input).map(|(_, _, names)| names.join(", "));
+        let given = || ports.iter().any(|(name, _, _)| name == input).then(|| input.to_string());
+        format!(".{input}({{{}}})", names.or_else(given).unwrap_or("1'b0".into()))
+    });
+    let connections: Vec<String> = inputs.chain([format!(".near_o({NEAR})")]).collect();
+    let _ = writeln!(
+        text,
+        "  {} #({}) rules (\n    {}\n  );",
+        rules.module,
+        params.join(", "),
+        connections.join(",\n    ")
     );
     text
 }

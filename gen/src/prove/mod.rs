@@ -15,6 +15,7 @@ pub mod alike;
 pub(crate) mod bench;
 mod both_windows;
 pub(crate) mod harness;
+mod relation;
 mod smt;
 mod trace;
 
@@ -24,6 +25,7 @@ pub use trace::Trace;
 
 use crate::emit::{self, EmitErrors};
 use crate::mutate::Mutants;
+use crate::mutate::aiger::{Aiger, AigerError};
 use crate::output;
 use crate::synth::flow::{self, Workplace};
 use crate::synth::{SynthesisError, Yosys};
@@ -307,7 +309,7 @@ fn prove_bench(
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
     let Tools { solver, yosys } = tools;
-    let model = model(design, bench, yosys, None)?;
+    let model = model(design, bench, yosys)?;
     if model.assertions.is_empty() {
         let (top, yosys) = (design.top().name.clone(), yosys.version.clone());
         return Err(ProveError::NoProperties { top, yosys });
@@ -332,9 +334,26 @@ fn prove_bench(
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
-/// With all its `mutants`, where there are any.
+fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
+    formal(design, bench, yosys, None, "write_smt2 -wires", "model.smt2").map(Model::new)
+}
+
+/// The same with all its `mutants`, as latches and AND gates: what is asserted is true where it fails, what is assumed is a constraint.
+fn netlist(
+    design: &emit::Design,
+    bench: &Bench,
+    yosys: &Yosys,
+    mutants: &Mutants,
+) -> Result<Aiger, ProveError> {
+    let write = "chformal -cover -remove\ntechmap\nopt -fast\ndffunmap\nsimplemap\nopt -fast\nsetundef -zero\naigmap\nopt_clean\nwrite_aiger -ascii -symbols";
+    let text = formal(design, bench, yosys, Some(mutants), write, "model.aag")?;
+    let wrong =
+        |error: AigerError| SynthesisError::Output { tool: yosys.version.clone(), what: error.to_string() };
+    Ok(Aiger::parse(&text).map_err(wrong)?)
+}
+
 /// What is asked of a design, beside it: name and text of each file, in the order in which they are read.
-fn asked(design: &emit::Design, bench: &Bench, select: Option<u32>) -> Vec<(&'static str, String)> {
+fn asked(design: &emit::Design, bench: &Bench, mutants: Option<&Mutants>) -> Vec<(&'static str, String)> {
     let mut files = vec![("properties.sv", bench.text.to_string())];
     if !bench.parts.is_empty() {
         let lemmas = |part: &bench::Part| part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text);
@@ -343,7 +362,10 @@ fn asked(design: &emit::Design, bench: &Bench, select: Option<u32>) -> Vec<(&'st
     if let Some(lemmas) = &bench.lemmas {
         files.push(("lemmas.sv", lemmas.text.to_string()));
     }
-    files.push(("harness.sv", harness::harness(design, bench, select)));
+    files.push(("harness.sv", harness::harness(design, bench, mutants)));
+    if let Some(rules) = mutants.and_then(|mutants| mutants.rules.as_ref()) {
+        files.push(("rules.sv", rules.text.to_string()));
+    }
     files
 }
 
@@ -377,12 +399,15 @@ pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, Str
     Ok(files.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
 }
 
-fn model(
+/// What Yosys makes of the design, and all its `mutants` where there are any, between free inputs with its properties; `write` says in which form.
+fn formal(
     design: &emit::Design,
     bench: &Bench,
     yosys: &Yosys,
     mutants: Option<&Mutants>,
-) -> Result<Model, ProveError> {
+    write: &str,
+    file: &str,
+) -> Result<String, ProveError> {
     let top = &design.top().name;
     let shelf = flow::shelf(None, "prove")?;
     let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
@@ -402,7 +427,7 @@ fn model(
             format!("{}script mutants.ys\n", mutants.prepare)
         }
     };
-    let asked = asked(design, bench, mutants.map(|m| m.select_width + 1));
+    let asked = asked(design, bench, mutants);
     for (name, text) in &asked {
         work.write(name, text)?;
     }
@@ -410,13 +435,13 @@ fn model(
     let script = format!(
         "{read}read_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
          opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
-         write_smt2 -wires model.smt2\n",
+         {write} {file}\n",
         names.join(" "),
         harness::TOP
     );
     work.write("prove.ys", &script)?;
     match yosys.run(&work, "prove.ys", "prove") {
-        Ok(_) => Ok(Model::new(flow::read_lossy(&work.path().join("model.smt2")))),
+        Ok(_) => Ok(flow::read_lossy(&work.path().join(file))),
         Err(failure) => Err(work.failed(failure).into()),
     }
 }

@@ -108,7 +108,9 @@ module cta_arbiter_lemmas #(
     what_was_asked_is_looked_at: assert (!(a & looked_for_a[1]) | |(sel_p_q & active_q) | |other_taken);
     begins_with_a_selection: assert (began | ~|sel_p_q);
     is_at_one: assert (!a | |at_q);
+    picked_one_that_is_there: assert (~|((low_p_q | low_u_q | low_c_q) >> G) & ~|((high_p_q | high_u_q | high_c_q) >> ((L + 3) / 8)));
     picked_one: assert (~|(last_p & (last_p - 1'b1)) & ~|(last_u & (last_u - 1'b1)) & ~|(last_c & (last_c - 1'b1)));
+    after_none_is_nothing: assert (!(last_p == 0 & |after_p_q) & !(last_u == 0 & |after_u_q) & !(last_c == 0 & |after_c_q));
     past_it: assert (!began | past_low_q == low_past_p & past_high_q == high_past_p);
     after_it_at_p: assert (after_p == beyond_p);
     after_it_at_u: assert (after_u == beyond_u);
@@ -134,6 +136,9 @@ module cta_arbiter_lemmas #(
       lemma borrow_is_known (mine, left_borrows_q[i] == (left_low_q[i*16 +: 16] == 0));
       lemma carry_is_known (mine, index_carries_q[i] == (index_low_q[i*16 +: 16] == 16'hffff));
       lemma last_is_known (mine, last_q[i] == (left_i == 1));
+      // Of each entry, whichever kernel is watched: mutants are compared with that.
+      lemma counts_of_each (on & active_q[i], left_borrows_q[i] == (left_low_q[i*16 +: 16] == 0)
+        & index_carries_q[i] == (index_low_q[i*16 +: 16] == 16'hffff) & last_q[i] == (left_i == 1) & left_i != 0);
       lemma held_is_this (on & held_q[i], held_slot == slot_q[i*LN +: LN] & held_index == index_i);
     end
   endgenerate

@@ -155,8 +155,19 @@ module sm_occupancy_lemmas #(
     empty_alike: assert (~known | (at_c ? empty_c_q[lane] : at_p ? empty_p_q[lane] : empty_u_q[lane]) == (has_ctas == 0));
     fit_is_what_could: assert (~at_p | {Q == 2 & fit_1_q[lane], fit_0_q[lane]} == fits);
   end
-  genvar r;
+  // Of each port, whichever SM is watched: mutants are compared with that.
+  genvar r, p, k;
   generate
+    for (p = 0; p < D; p = p + 1) begin : completions
+      wire [3:0] at_u_q = u == 0 ? quad_0_q[p*4 +: 4] : u == 1 ? quad_1_q[p*4 +: 4] : quad_2_q[p*4 +: 4];
+      lemma phase_of_each (on, (port__slice_q[p*3 +: 3] ^ first) == (first << phase));
+      lemma kept_at_u_of_each (on, kept_u_q[p] == kept_q[p*3 + u] & (~kept_u_q[p] | quad_u_q[p*4 +: 4] == at_u_q));
+      for (k = 0; k < 3; k = k + 1) begin : of_slice
+        // The one SM of its twelve that is of this port and slice is there.
+        wire [7:0] twelve = k == 0 ? quad_0_q[p*4 +: 4] : k == 1 ? quad_1_q[p*4 +: 4] : quad_2_q[p*4 +: 4];
+        lemma keeps_what_can_end (on & kept_q[p*3 + k], 12 * twelve + (9 * p + 4 * k) % 12 < S);
+      end
+    end
     for (r = 0; r < Q; r = r + 1) begin : requester
       lemma needs_alike (on, ~warps_c_q[r*7 +: 7] == warps_1[r*7 +: 7] & ~regs_c_q[r*9 +: 9] == regs_1[r*9 +: 9] & ~smem_c_q[r*11 +: 11] == smem_1[r*11 +: 11]);
       lemma needs_go_on (on & age >= 1, ~warps_p_q[r*6 +: 6] == warps_2[r*7 +: 6] & ~regs_p_q[r*8 +: 8] == regs_2[r*9 +: 8] & ~smem_p_q[r*11 +: 11] == smem_2[r*11 +: 11]);
