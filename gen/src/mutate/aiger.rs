@@ -373,7 +373,10 @@ mod tests {
     #[test]
     fn a_netlist_is_read() {
         let netlist = Aiger::parse(NETLIST).unwrap();
-        assert_eq!((&netlist.inputs[..], &netlist.latch_names[..]), (&["a_i", "s"].map(String::from)[..], &["q".to_string()][..]));
+        assert_eq!(
+            (&netlist.inputs[..], &netlist.latch_names[..]),
+            (&["a_i", "s"].map(String::from)[..], &["q".to_string()][..])
+        );
         assert_eq!(
             (&netlist.latches[..], &netlist.outputs[..], &netlist.gates[..]),
             (&[(8, None)][..], &[6][..], &[[2, 4]][..])

@@ -347,7 +347,8 @@ fn netlist(
 ) -> Result<Aiger, ProveError> {
     let write = "chformal -cover -remove\ntechmap\nopt -fast\ndffunmap\nsimplemap\nopt -fast\nsetundef -zero\naigmap\nopt_clean\nwrite_aiger -ascii -symbols";
     let text = formal(design, bench, yosys, Some(mutants), write, "model.aag")?;
-    let wrong = |error: AigerError| SynthesisError::Output { tool: yosys.version.clone(), what: error.to_string() };
+    let wrong =
+        |error: AigerError| SynthesisError::Output { tool: yosys.version.clone(), what: error.to_string() };
     Ok(Aiger::parse(&text).map_err(wrong)?)
 }
 
