@@ -29,7 +29,7 @@ pub struct Reachable {
 }
 
 impl Reachable {
-    /// Proves the block's lemmas for `design`, and prepares its `mutants`; each mutant may take `limit`. `None` where a block has no lemmas, or
+    /// Proves the block's lemmas for `design`, and prepares its `mutants`; each question about one may take `limit`, and all of them ten times that. `None` where a block has no lemmas, or
     /// they were not shown, or where it is made of other blocks that have theirs, which takes too long.
     pub fn find(
         spec: BlockSpec,
@@ -52,7 +52,7 @@ impl Reachable {
         let solver = Installed::bitwuzla().unwrap_or(tools.solver);
         let found = Self { solver, limit, netlist, has_reset, clocks, idle: Mutex::default() };
         // Where there is no such state at all, every mutant would seem to be none.
-        let mut comparer = Comparer::start(&found.setting(), &found.solver, limit)?;
+        let mut comparer = Comparer::start(&found.setting(), &found.solver, options.limit)?;
         Ok(comparer.is_possible()?.then_some(found))
     }
 
@@ -68,7 +68,7 @@ impl Reachable {
             Some(comparer) => comparer,
             None => Comparer::start(&self.setting(), &self.solver, self.limit)?,
         };
-        let never = comparer.never_parts(&self.setting(), id, near, self.limit)?;
+        let never = comparer.never_parts(&self.setting(), id, near, self.limit.saturating_mul(10))?;
         idle().push(comparer);
         Ok(never)
     }
