@@ -32,9 +32,8 @@ limit=1024
 if [[ ${SANITIZE:-} == address ]]; then
   flags+=" -Zsanitizer=address"
   builds=$place/address
-  # The toolchain has it, though not as stable. Targets ask for memory that no machine has. What threads of a pool free at their end,
-  # for which nobody waits, looks leaked.
-  export RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0
+  # The toolchain has it, though not as stable. Targets ask for memory that no machine has.
+  export RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allocator_may_return_null=1
   # Freed memory is kept for a while.
   limit=2048
 elif [[ -n ${SANITIZE:-} ]]; then

@@ -167,15 +167,13 @@ impl Output<'_> {
     }
 }
 
-/// An older report here may have had figures that this one has not: those that its Markdown shows go.
+/// An older report here may have had figures that this one has not: its own go, and nothing else.
 fn forget_figures(directory: &Path) {
-    let Ok(old) = std::fs::read_to_string(directory.join("report.md")) else { return };
-    let start = format!("({FIGURES}/");
-    let named = old.split(&start).skip(1).filter_map(|rest| rest.split_once(".svg)"));
-    for (id, _) in named.filter(|(id, _)| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')) {
+    let Ok(old) = baseline::read(&directory.join("report.json")) else { return };
+    for (_, figure) in figure::figures(&old) {
         for ending in ["svg", "csv"] {
             // It may be gone already.
-            let _ = std::fs::remove_file(directory.join(FIGURES).join(format!("{id}.{ending}")));
+            let _ = std::fs::remove_file(directory.join(FIGURES).join(format!("{}.{ending}", figure.id)));
         }
     }
 }

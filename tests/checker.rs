@@ -150,7 +150,7 @@ fn benches_break_no_rule() {
         Request { arbiter: ArbiterKind::Single, scheduled: 255, retire_ports: 1, ..small() },
     ];
     for request in requests {
-        let replay = Replay::new(request, seed, 5000, &[]);
+        let replay = Replay::new(request, seed, 8000, &[]);
         let said = replay.run(None);
         let last = said.lines().last().unwrap_or_default();
         eprintln!("{}, seed {seed}: {last}", replay.top);
@@ -175,7 +175,13 @@ fn each_rule_is_named_where_it_is_broken() {
         ("partitions_hold_a_write", &[("part_valid_i", "part_valid_i & ~(late & t[0])")]),
         ("no_false_alarm", &[("done_err_o", "late")]),
         ("no_false_alarm", &[("ret_err_o", "late")]),
-        ("cta_stays", &[("cta_index_0_o", "cta_index_0_o ^ (late & t[0])")]),
+        (
+            "cta_stays",
+            &[
+                ("cta_index_0_o", "cta_index_0_o ^ (late & t[0])"),
+                ("cta_index_1_o", "cta_index_1_o ^ (late & t[0])"),
+            ],
+        ),
         ("cta_goes_to_an_sm", &[("cta_sm_0_o", "late ? 8'd4 : cta_sm_0_o")]),
         ("cta_is_of_its_kernel", &[("cta_id_0_o", "cta_id_0_o ^ late")]),
         ("cta_is_of_its_kernel", &[("cta_type_1_o", "cta_type_1_o ^ late")]),
@@ -213,7 +219,7 @@ fn each_rule_is_named_where_it_is_broken() {
         ),
     ];
     let faults: Vec<&[Fault]> = cases.iter().map(|(_, faults)| *faults).collect();
-    let replay = Replay::new(small(), 20_261_125, 1300, &faults);
+    let replay = Replay::new(small(), 20_261_125, 2500, &faults);
     let mut missed = Vec::new();
     for (i, (rule, faults)) in cases.iter().enumerate() {
         let said = replay.run(Some(i));

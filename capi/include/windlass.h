@@ -133,6 +133,7 @@ static inline double windlass_value_f64(const windlass_cta *cta, size_t n) {
 }
 
 /* What one CTA does; 0, or anything else where it fails: the kernel has then failed, and what reads its results does not run.
+ * What would wait there for its own runtime is WINDLASS_INVALID, as in a windlass_done, with the same care for other threads.
  * Neither a C++ exception nor a longjmp may leave it. */
 typedef int (*windlass_body)(const windlass_cta *cta, void *user);
 

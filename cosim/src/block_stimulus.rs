@@ -549,13 +549,20 @@ impl Host {
                 for i in 1..ids.len() {
                     ids.swap(i, rng.below(i as u64 + 1) as usize);
                 }
-                let chunks: Vec<&[u8]> = if ids.is_empty() { vec![&[]] } else { ids.chunks(lanes).collect() };
-                let count = chunks.len();
-                let beat = |(i, chunk): (usize, &&[u8])| {
-                    let mut upstream = [None; 8];
-                    for (to, id) in upstream.iter_mut().zip(chunk.iter()) {
-                        *to = Some(*id);
+                // Lanes between them stay empty now and then.
+                let mut all: Vec<Option<u8>> = Vec::new();
+                for id in ids {
+                    while rng.below(4) == 0 {
+                        all.push(None);
                     }
+                    all.push(Some(id));
+                }
+                let chunks: Vec<&[Option<u8>]> =
+                    if all.is_empty() { vec![&[]] } else { all.chunks(lanes).collect() };
+                let count = chunks.len();
+                let beat = |(i, chunk): (usize, &&[Option<u8>])| {
+                    let mut upstream = [None; 8];
+                    upstream[..chunk.len()].copy_from_slice(chunk);
                     HostBeat::Ids { id, upstream, last: i + 1 == count }
                 };
                 let mut beats: Vec<HostBeat> = chunks.iter().enumerate().map(beat).collect();
@@ -566,10 +573,39 @@ impl Host {
     }
 }
 
+/// Lanes that hold no upstream id: what stands in them is nobody's business.
+struct IdleLanes {
+    id: Option<Slot>,
+    /// Of each lane, its valid and its id.
+    lanes: Vec<[Slot; 2]>,
+}
+
+impl IdleLanes {
+    fn new(inputs: &Layout) -> Self {
+        let lane = |k| {
+            Some([inputs.slot(&indexed("host_up_valid_i", k))?, inputs.slot(&indexed("host_up_id_i", k))?])
+        };
+        Self { id: inputs.slot("host_id_i"), lanes: (0..).map_while(lane).collect() }
+    }
+
+    /// The id of a kernel that is near; of one beat always the same, for a beat that waits stays as it is.
+    fn fill(&self, inputs: &mut [u32]) {
+        let Some(id) = self.id else { return };
+        let id = id.get(inputs) as u8;
+        for (k, [valid, lane]) in self.lanes.iter().enumerate() {
+            if valid.get(inputs) == 0 {
+                let near = (id.wrapping_mul(37) >> 5).wrapping_add(3 * k as u8) % 8;
+                lane.set(inputs, id.wrapping_sub(1).wrapping_sub(near).into());
+            }
+        }
+    }
+}
+
 /// A host, and a device that finishes its kernels in any order.
 struct Scheduler {
     rng: Rng,
     ports: SchedulerPorts,
+    idle: IdleLanes,
     device: Device,
     host: Host,
     phase: Phase,
@@ -583,6 +619,7 @@ impl Scheduler {
         Self {
             rng,
             ports,
+            idle: IdleLanes::new(inputs),
             device: Device::new(params.window().slots(), params.window().retire_ports()),
             host: Host::new(params.upstream()),
             phase: Phase::default(),
@@ -608,6 +645,7 @@ impl Stimulus for Scheduler {
             retire: self.device.retire(&mut self.rng, phase.finisher),
         };
         self.ports.pack(&given, inputs);
+        self.idle.fill(inputs);
         if !given.rst_ni {
             self.device.clear();
             self.host.clear();

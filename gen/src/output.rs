@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use windlass_files::new_file;
-use windlass_rtl::port::{Direction, Port};
+use windlass_rtl::port::{Direction, Port, element};
 
 /// Version of the JSON beside a design; it changes when a field changes its meaning or goes.
 pub const METADATA_VERSION: u32 = 1;
@@ -193,11 +193,6 @@ fn role(port: &Port) -> &'static str {
     }
 }
 
-/// `cta_sm_1_o` is element 1 of an array of ports.
-fn index(name: &str) -> Option<u32> {
-    crate::prove::harness::element(name).and_then(|_| name.rsplit('_').nth(1)?.parse().ok())
-}
-
 fn metadata(design: &Design, files: &[&str]) -> String {
     let top = design.top();
     let data = Metadata {
@@ -219,7 +214,7 @@ fn metadata(design: &Design, files: &[&str]) -> String {
                 width: p.width,
                 channel: &p.channel,
                 role: role(p),
-                index: index(&p.name),
+                index: element(&p.name).map(|(_, index)| index),
                 description: &p.doc,
             })
             .collect(),

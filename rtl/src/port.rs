@@ -178,12 +178,27 @@ pub fn indexed(name: &str, index: usize) -> String {
     format!("{name}_{index}")
 }
 
+/// The array of ports that a port is an element of, and its number there: `ret_slot_2_i` gives `ret_slot_i` and 2. The inverse of [`indexed`].
+pub fn element(name: &str) -> Option<(String, u32)> {
+    let (rest, direction) = name.rsplit_once('_')?;
+    let (stem, index) = rest.rsplit_once('_')?;
+    Some((format!("{stem}_{direction}"), index.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn port(name: &str, direction: Direction, width: u32) -> Port {
         Port { name: name.into(), direction, width, channel: String::new(), doc: String::new() }
+    }
+
+    #[test]
+    fn names_of_elements() {
+        assert_eq!(element(&indexed("ret_slot_i", 2)), Some(("ret_slot_i".into(), 2)));
+        assert_eq!(element("place_id_31_o"), Some(("place_id_o".into(), 31)));
+        assert_eq!(element("ins_valid_i"), None);
+        assert_eq!(element("clk"), None);
     }
 
     #[test]

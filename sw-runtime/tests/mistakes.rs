@@ -21,6 +21,15 @@ fn in_time<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     waits.recv_timeout(Duration::from_secs(60)).expect("it panicked, or never came back")
 }
 
+/// Waits until nobody else holds it.
+fn until_alone<T>(held: &Arc<T>) {
+    let began = Instant::now();
+    while Arc::strong_count(held) > 1 {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// A device that can be told what to do.
 #[derive(Debug, Default)]
 struct Device {
@@ -621,6 +630,69 @@ fn a_callback_that_would_wait_for_its_runtime_is_told_so() {
 }
 
 #[test]
+fn a_body_that_would_wait_for_its_runtime_is_told_so() {
+    let found = in_time(|| {
+        let rt =
+            Arc::new(Mutex::new(Runtime::builder().queue(2).executor(Cpu::new(2).unwrap()).build().unwrap()));
+        let (tell, told) = channel();
+        let inner = rt.clone();
+        {
+            let mut rt = rt.lock().unwrap();
+            let leaf = rt.register(Kernel::new("leaf").write("x").body(|_| Ok(()))).unwrap();
+            let x = rt.buffer::<f32>(4).unwrap();
+            let asks = Kernel::new("asks").write("x").body(move |_| {
+                let mut rt = inner.lock().unwrap();
+                let first = rt.launch(leaf, 1, 1, args![x])?;
+                let mut other = Runtime::builder().executor(Cpu::new(1)?).build()?;
+                let found = [
+                    rt.synchronize().err(),
+                    rt.wait(first).err(),
+                    rt.read(x).err(),
+                    rt.write(x, &[0.0; 4]).err(),
+                    // It waits for another's as any thread does.
+                    other.synchronize().err(),
+                ];
+                tell.send((found, rt.is_done(first)))?;
+                Ok(())
+            });
+            let asks = rt.register(asks).unwrap();
+            rt.launch(asks, 1, 1, args![x]).unwrap();
+        }
+        let (found, done) = told.recv().unwrap();
+        assert_eq!(done, Ok(false));
+        rt.lock().unwrap().synchronize().unwrap();
+        found
+    });
+    let told = Some(Error::Reentrant);
+    assert_eq!(found, [told.clone(), told.clone(), told.clone(), told, None]);
+}
+
+#[test]
+fn a_runtime_that_is_dropped_in_a_body_ends_by_itself() {
+    in_time(|| {
+        let rt =
+            Arc::new(Mutex::new(Some(Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap())));
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (inner, count) = (rt.clone(), ran.clone());
+        {
+            let mut rt = rt.lock().unwrap();
+            let rt = rt.as_mut().unwrap();
+            let x = rt.buffer::<f32>(4).unwrap();
+            let kernel = Kernel::new("k").write("x").body(move |_| {
+                drop(inner.lock().unwrap().take());
+                count.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            });
+            let kernel = rt.register(kernel).unwrap();
+            rt.launch(kernel, 1, 1, args![x]).unwrap();
+            rt.launch(kernel, 1, 1, args![x]).unwrap();
+        }
+        until_alone(&ran);
+        assert_eq!(ran.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
 fn a_runtime_that_is_dropped_in_its_callback_ends_by_itself() {
     in_time(|| {
         let rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
@@ -645,11 +717,7 @@ fn a_runtime_that_is_dropped_in_its_callback_ends_by_itself() {
             rt.launch(kernel, 1, 1, args![x]).unwrap();
         }
         told.recv().unwrap();
-        let began = Instant::now();
-        while Arc::strong_count(&ran) > 1 {
-            assert!(began.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until_alone(&ran);
         assert_eq!(ran.load(Ordering::Relaxed), 2);
     });
 }

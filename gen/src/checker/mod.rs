@@ -5,11 +5,11 @@
 
 use crate::emit::Design;
 use crate::prove::bench::Bench;
-use crate::prove::harness::{element, inputs};
+use crate::prove::harness::inputs;
 use std::fmt::Write as _;
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
-use windlass_rtl::port::Port;
+use windlass_rtl::port::{Port, element};
 
 /// The checker itself, for all sizes.
 const TEXT: &str = include_str!("front_end.sv");

@@ -9,11 +9,11 @@
 
 use super::SELECT;
 use crate::prove::bench::Bench;
-use crate::prove::harness::{Input, element, inputs, vectors};
+use crate::prove::harness::{Input, inputs, vectors};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_catalog::BlockSpec;
-use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
+use windlass_rtl::port::{CLOCK, Direction, Port, RESET, element};
 
 /// The output that says that the inputs of this cycle are legal.
 pub const LEGAL: &str = "windlass_legal_o";

@@ -6,7 +6,7 @@ use crate::mutate::rules::{NEAR, Rules, header};
 use crate::mutate::{Mutants, SELECT};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
+use windlass_rtl::port::{CLOCK, Direction, Port, RESET, element};
 
 /// The module at the top of what is proved.
 pub(super) const TOP: &str = "harness";
@@ -220,13 +220,6 @@ pub(crate) fn vectors(ports: &[Port]) -> Vec<(String, &Port, u32)> {
     vectors
 }
 
-/// `ret_slot_2_i` is element 2 of `ret_slot_i`.
-pub(crate) fn element(name: &str) -> Option<(String, u32)> {
-    let (rest, direction) = name.rsplit_once('_')?;
-    let (stem, index) = rest.rsplit_once('_')?;
-    Some((format!("{stem}_{direction}"), index.parse().ok()?))
-}
-
 /// Where a lemma's input comes from.
 enum From {
     Properties,
@@ -330,14 +323,6 @@ pub(crate) fn inputs(text: &str) -> Vec<Input<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_elements() {
-        assert_eq!(element("ret_slot_2_i"), Some(("ret_slot_i".into(), 2)));
-        assert_eq!(element("place_id_31_o"), Some(("place_id_o".into(), 31)));
-        assert_eq!(element("ins_valid_i"), None);
-        assert_eq!(element("clk"), None);
-    }
 
     #[test]
     fn inputs_of_lemmas() {

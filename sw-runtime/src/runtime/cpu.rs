@@ -89,6 +89,7 @@ impl Running {
     /// Runs CTAs until there are no more.
     fn work(&self) {
         let Some(body) = &self.job.kernel.body else { return };
+        self.completions.shared.serve();
         let mut began = None;
         loop {
             // Saturation is out of reach: fewer than 2^63 CTAs, and one excess claim per thread.

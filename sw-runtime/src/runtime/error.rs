@@ -233,9 +233,9 @@ pub enum Error {
         /// Its number.
         ticket: u64,
     },
-    /// A callback waits for the runtime that called it: for ever, were it not refused.
+    /// A callback, or a body on [`Cpu`](super::Cpu), waits for the runtime that runs it: for ever, were it not refused.
     #[error(
-        "a callback of this runtime would wait for the runtime, which waits for the callback; launch there at most as much as the queue holds, and wait elsewhere"
+        "a callback or a body of this runtime would wait for the runtime, which waits for it; launch there at most as much as the queue holds, and wait elsewhere"
     )]
     Reentrant,
     /// Bytes that a failed kernel, or a failed write of the application's, should have written: that failure, which others may have passed on.

@@ -302,7 +302,13 @@ impl Builder {
         let (scheduler, completions) = Scheduler::new(plan, executor, consumer, used, shared.clone());
         let thread = thread::Builder::new()
             .name("windlass-scheduler".into())
-            .spawn(move || scheduler.run())
+            .spawn({
+                let shared = shared.clone();
+                move || {
+                    shared.serve();
+                    scheduler.run();
+                }
+            })
             .map_err(|e| Error::Thread { what: "the scheduler", reason: e.to_string() })?;
         Ok(Runtime {
             producer: Some(producer),
@@ -872,14 +878,9 @@ impl Runtime {
         });
     }
 
-    /// Whether the scheduler's thread does not wait for this one.
+    /// Whether this is no callback and no body, for which the runtime waits.
     fn may_wait(&self) -> Result<(), Error> {
-        if self.is_scheduler() { Err(Error::Reentrant) } else { Ok(()) }
-    }
-
-    /// Whether this is a callback.
-    fn is_scheduler(&self) -> bool {
-        self.thread.as_ref().is_some_and(|scheduler| scheduler.thread().id() == thread::current().id())
+        if self.shared.is_served_here() { Err(Error::Reentrant) } else { Ok(()) }
     }
 
     /// Waits where the queue is full.
@@ -927,9 +928,8 @@ impl Drop for Runtime {
         // The scheduler sees a queue that nobody fills any more, and ends when all is done.
         self.producer = None;
         self.shared.to_scheduler.wake();
-        // A callback cannot wait for that.
-        let is_scheduler = self.is_scheduler();
-        if let Some(thread) = self.thread.take().filter(|_| !is_scheduler) {
+        // A callback or a body cannot wait for that.
+        if let Some(thread) = self.thread.take().filter(|_| !self.shared.is_served_here()) {
             let _ = thread.join();
         }
     }

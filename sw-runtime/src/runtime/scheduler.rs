@@ -16,8 +16,10 @@ use crate::ktrace::Segment;
 use crate::ranges::RangeMap;
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -136,7 +138,23 @@ pub(crate) struct News {
     pub(crate) recorder: Option<Recorder>,
 }
 
+thread_local! {
+    /// The runtime whose scheduler this thread is, or whose kernels it runs; none elsewhere. It is compared and not followed, and both
+    /// kinds of threads serve one runtime only.
+    static SERVES: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+}
+
 impl Shared {
+    /// From here on this thread serves that runtime: what waited there for the runtime would wait for itself.
+    pub(crate) fn serve(&self) {
+        SERVES.set(self);
+    }
+
+    /// Whether this thread serves that runtime.
+    pub(crate) fn is_served_here(&self) -> bool {
+        ptr::eq(SERVES.get(), self)
+    }
+
     pub(crate) fn new(recorder: Option<Recorder>, window: usize) -> Self {
         let news = News {
             failures: Failures::default(),

@@ -8,7 +8,7 @@ use super::caught;
 use super::guard::discard;
 use super::memory::{Allocator, BufferId, Bytes, ElementKind, Memory};
 use super::poison::Poison;
-use super::scheduler::Shared;
+use super::scheduler::{News, Shared};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -359,7 +359,7 @@ impl Buffers {
         let Some(renaming) = &mut self.renaming else { return };
         let pool = renaming.pool.clone();
         let regions = bytes.div_ceil(REGION_BYTES);
-        let reserve = |news: &mut super::scheduler::News| {
+        let reserve = |news: &mut News| {
             let fits = news.regions + regions <= MAX_REGIONS as u64;
             news.regions += if fits { regions } else { 0 };
             fits
