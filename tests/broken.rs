@@ -108,7 +108,7 @@ fn a_co_simulation_notices_an_sm_that_is_given_too_much() {
 #[test]
 fn a_co_simulation_notices_a_cta_outside_its_partition() {
     // An SM does not leave a partition.
-    let [from, to] = ["kept_2 = at_u_2_q & (~write_hot_i);", "kept_2 = at_u_2_q;"];
+    let [from, to] = ["kept_2 = at_u_2_q & ~write_hot_i;", "kept_2 = at_u_2_q;"];
     let error = co_simulate("mix-reduction", "sm_partition_group", from, to, false);
     assert!(matches!(error, SimError::OutsidePartition { .. }) && error.is_wrong(), "{error}");
 }
@@ -132,7 +132,7 @@ fn a_dropped_dependency_is_noticed() {
 
 #[test]
 fn a_dependency_that_survives_its_retirement_is_noticed() {
-    let [from, to] = ["(up_3_q & (~over))", "(up_3_q & (~(over & 8'hfe)))"];
+    let [from, to] = ["(up_3_q[2:0] & ~over[2:0])", "(up_3_q[2:0] & ~{over[2:1], 1'b0})"];
     noticed("window_matrix", scheduler(8), "window_matrix", from, to);
 }
 
@@ -143,8 +143,8 @@ fn a_kernel_that_lives_while_it_retires_is_noticed() {
         "window_matrix",
         scheduler(8),
         "window_matrix_n8",
-        "(used_q & (~gone_q)) & (~retiring)",
-        "used_q & (~gone_q)",
+        "used_q & ~gone_q & ~retiring",
+        "used_q & ~gone_q",
     );
 }
 
@@ -155,7 +155,7 @@ fn a_lost_precedence_is_noticed() {
         "kernel_scheduler",
         scheduler(8),
         "upstream_load_ids",
-        "(~blocked) & (ins_ready_i | (~host_last_i))",
+        "~blocked & (ins_ready_i | ~host_last_i)",
         "~blocked & ins_ready_i | ~host_last_i",
     );
 }
@@ -180,7 +180,7 @@ fn an_off_by_one_in_m_is_noticed() {
 
 #[test]
 fn a_younger_kernel_that_goes_first_is_noticed() {
-    noticed("oldest_first", scheduler(8), "oldest_first", "(~(|(older_3 & req_i)))", "1'h1");
+    noticed("oldest_first", scheduler(8), "oldest_first", "~(|(older_3 & req_i))", "1'b1");
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn an_offer_that_moves_is_noticed() {
         "window_matrix",
         scheduler(8),
         "window_matrix",
-        "held_d = offered & (~disp_ready_i)",
-        "held_d = 1'h0",
+        "held_d = offered & ~disp_ready_i",
+        "held_d = 1'b0",
     );
 }
 
@@ -201,10 +201,10 @@ fn a_kernel_that_does_not_move_with_its_place_is_noticed() {
     let window = |from, to| noticed("window_matrix", scheduler(8), "window_matrix", from, to);
     window("gone_d = now_gone_moves_places_o;", "gone_d = now_gone;");
     window("running_d = running_moves_places_o;", "running_d = now_running;");
-    window("(up_6_q >> 1'h1)", "up_6_q");
+    window("(up_6_q >> 1)", "up_6_q");
     window("above_8 = freed;", "above_8 = slots_7_q;");
     for block in ["window_matrix", "upstream_load"] {
-        noticed(block, scheduler(8), "close_up", "(places_i >> 1'h1)", "places_i");
+        noticed(block, scheduler(8), "close_up", "(places_i >> 1)", "places_i");
     }
 }
 
@@ -216,8 +216,8 @@ fn a_slot_that_is_given_twice_is_noticed() {
 #[test]
 fn a_kernel_that_is_found_or_retired_in_two_cycles_is_noticed() {
     let pipelined = Request { pipelined: true, ..scheduler(8) };
-    noticed("window_matrix", pipelined, "window_matrix", "ready & (~pick)", "ready");
-    noticed("window_matrix", pipelined, "window_matrix", "matched_0 & (~retiring)", "matched_0");
+    noticed("window_matrix", pipelined, "window_matrix", "ready & ~pick", "ready");
+    noticed("window_matrix", pipelined, "window_matrix", "matched_0 & ~retiring", "matched_0");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_kernel_retired_twice_is_noticed() {
         "window_matrix",
         scheduler(8),
         "window_matrix_n8",
-        "fresh_1 = |(named_1 & (~retiring))",
+        "fresh_1 = |(named_1 & ~retiring)",
         "fresh_1 = |named_1",
     );
 }
@@ -249,7 +249,7 @@ fn dispatch() -> Request {
 
 #[test]
 fn a_contested_sm_that_both_types_get_is_noticed() {
-    let from = "(could_0 & (shared | favoured_0))";
+    let from = "could_0 & (shared | favoured_0)";
     noticed("sm_occupancy", dispatch(), "sm_lane", from, "could_0");
 }
 
@@ -264,8 +264,8 @@ fn a_completion_that_is_lost_while_its_sm_is_charged_is_noticed() {
         "sm_occupancy",
         dispatch(),
         "sm_free_port",
-        "taken_i ? (stored & (~phase_at_u_o)) : stored",
-        "stored & (~phase_at_u_o)",
+        "taken_i ? (stored & ~phase_at_u_o) : stored",
+        "stored & ~phase_at_u_o",
     );
 }
 
@@ -282,12 +282,12 @@ fn a_pointer_that_stands_still_is_noticed() {
 
 #[test]
 fn a_selection_that_outlives_its_kernel_is_noticed() {
-    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "sel_c_q & (~load)", "sel_c_q");
+    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "sel_c_q & ~load", "sel_c_q");
 }
 
 #[test]
 fn a_kernel_that_keeps_the_arbiter_is_noticed() {
-    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "(stay_q != 2'h2)", "1'h1");
+    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "(stay_q != 2'h2)", "1'b1");
 }
 
 #[test]
@@ -304,11 +304,11 @@ fn a_retirement_on_two_ports_is_noticed() {
 #[test]
 fn a_younger_kernel_that_an_arbiter_gets_first_is_noticed() {
     // Slot 3 goes first where it is the youngest of its queue; then the table does not hear of it.
-    let [from, to] = ["older_3 & req_i", "(~older_3) & req_i & 8'hf7"];
+    let [from, to] = ["older_3 & req_i", "~older_3 & req_i & 8'hf7"];
     for block in ["front_end", "kernel_table"] {
         noticed(block, dispatch(), "oldest_first", from, to);
     }
-    noticed("kernel_table", dispatch(), "kernel_table", "if (oldest_0[3])", "if (oldest_0[3] & 1'h0)");
+    noticed("kernel_table", dispatch(), "kernel_table", "if (oldest_0[3])", "if (oldest_0[3] & 1'b0)");
 }
 
 #[test]
@@ -317,8 +317,8 @@ fn a_kernel_that_moves_before_an_arbiter_takes_it_is_noticed() {
         "kernel_table",
         dispatch(),
         "kernel_table",
-        "stays_0_d = next_valid_0 & (~next_ready_0_i)",
-        "stays_0_d = 1'h0",
+        "stays_0_d = next_valid_0 & ~next_ready_0_i",
+        "stays_0_d = 1'b0",
     );
 }
 

@@ -28,7 +28,8 @@ fn a_bench_that_stands_still_reaches_little() {
     assert_eq!(idle.lines.total, bench.lines.total);
     assert!(idle.toggles.percent() < 40.0, "{:?}", idle.toggles);
     assert!(!idle.line_holes.is_empty());
-    let offered = |hole: &&windlass_cosim::cover::Hole| hole.what == "disp_valid_o";
-    assert!(idle.toggle_holes.iter().any(|hole| offered(&hole)), "{:?}", idle.toggle_holes);
-    assert!(!bench.toggle_holes.iter().any(|hole| offered(&hole)));
+    // Registers start at random, so that outputs may move before the reset; but not this one.
+    let inserted = |hole: &windlass_cosim::cover::Hole| hole.what.starts_with("ins_slot_o");
+    assert!(idle.toggle_holes.iter().any(inserted), "{:?}", idle.toggle_holes);
+    assert!(!bench.toggle_holes.iter().any(inserted));
 }

@@ -50,3 +50,16 @@ fn cta_dispatch() {
         check(name, Request { slots: 4, sms: 3, arbiter, ..Request::default() });
     }
 }
+
+#[test]
+fn the_readme_shows_what_is_emitted() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let read =
+        |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let readme = read("README.md");
+    let kept = read("tests/golden/kernel_scheduler_matrix_ids_n4_r2_m128_k4.v");
+    let shown: Vec<&str> =
+        readme.split("```verilog\n").skip(1).filter_map(|text| text.split("```").next()).collect();
+    assert_eq!(shown.len(), 1);
+    assert!(kept.contains(shown[0]), "the README shows other Verilog than is emitted:\n{}", shown[0]);
+}

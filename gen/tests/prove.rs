@@ -244,7 +244,7 @@ fn both_windows_run_the_same_kernels() {
 fn a_list_that_differs_from_the_matrix_is_noticed() {
     let both = both_windows(|r| r.encoding = Encoding::Ids { lanes: 1 });
     let [matrix, list] = both.designs().unwrap_or_else(|e| panic!("{e}"));
-    let list = broken_in(list, "window_list_slot", "clear_i & (entries_rdata_o", "1'h0 & (entries_rdata_o");
+    let list = broken_in(list, "window_list_slot", "clear_i & (entries_rdata_o", "1'b0 & (entries_rdata_o");
     let report = both.prove_designs(&[matrix, list], &options(17, 0)).unwrap_or_else(|e| panic!("{e}"));
     let fails = |p: &prove::PropertyResult| {
         matches!(p.verdict, Verdict::Fails { .. }) && p.name == "same_kernels_run"
@@ -306,9 +306,9 @@ fn noticed(spec: BlockSpec, depth: usize, faults: &[[&str; 3]], name: &str) {
 #[test]
 fn a_full_window_that_takes_no_retirement_is_noticed() {
     let faults = [
-        ["window_matrix", "assign ret_ready_0_o = 1'h1;", "assign ret_ready_0_o = ~full_o;"],
+        ["window_matrix", "assign ret_ready_0_o = 1'b1;", "assign ret_ready_0_o = ~full_o;"],
         ["window_matrix", "assign asked_0 = ret_valid_0_i;", "assign asked_0 = ret_valid_0_i & ~full_o;"],
-        ["window_matrix", "(ret_valid_0_i & (~", "((ret_valid_0_i & ~full_o) & (~"],
+        ["window_matrix", "(ret_valid_0_i & ~", "((ret_valid_0_i & ~full_o) & ~"],
     ];
     noticed(spec("window_matrix", |r| r.retire_ports = 1), 6, &faults, "takes_retirements");
 }
@@ -333,7 +333,7 @@ fn an_arbiter_that_asks_for_less_than_a_comer_needs_is_noticed() {
 #[test]
 fn an_arbiter_without_second_turns_is_noticed() {
     let spec = spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 });
-    let broken = broken(spec, "cta_channel", "& (~second_0_q);", "& 1'h0;");
+    let broken = broken(spec, "cta_channel", "& ~second_0_q;", "& 1'b0;");
     let report = prove::prove_design(spec, &broken, &options(1, 10)).unwrap_or_else(|e| panic!("{e}"));
     assert!(!report.is_good(), "{report:#?}");
     let turn = report.properties.iter().find(|p| p.name == "reaches_a_second_turn").expect("the cover");
@@ -365,7 +365,7 @@ fn a_window_that_forgets_a_dependency_is_noticed() {
 /// Its kernel would wait for ever.
 #[test]
 fn a_list_that_is_not_cleared_is_noticed() {
-    let fault = ["window_list_slot", "clear_i & (entries_rdata_o", "1'h0 & (entries_rdata_o"];
+    let fault = ["window_list_slot", "clear_i & (entries_rdata_o", "1'b0 & (entries_rdata_o"];
     fails(
         spec("window_list", |_| {}),
         14,
@@ -378,7 +378,7 @@ fn a_list_that_is_not_cleared_is_noticed() {
 #[test]
 fn a_host_that_is_let_too_far_ahead_is_noticed() {
     let spec = spec("kernel_scheduler", |r| (r.encoding, r.scheduled) = (Encoding::Mask, 255));
-    let broken = broken(spec, "upstream_load", "oldest_valid_i & (newer >= 8'hff)", "1'h0");
+    let broken = broken(spec, "upstream_load", "oldest_valid_i & (newer >= 8'hff)", "1'b0");
     let report = prove::prove_design(spec, &broken, &ProveOptions { jobs: 2, ..options(4, 0) })
         .unwrap_or_else(|e| panic!("{e}"));
     let again = report.properties.iter().find(|p| p.name == "id_is_not_sent_again").expect("the property");
@@ -387,11 +387,8 @@ fn a_host_that_is_let_too_far_ahead_is_noticed() {
 
 #[test]
 fn a_window_that_offers_the_newest_is_noticed() {
-    let fault = [
-        "window_matrix",
-        "assign first = may & (~((from << 1'h1) & 4'he));",
-        "assign first = may & (~((may >> 1'h1)));",
-    ];
+    let fault =
+        ["window_matrix", "assign first = may & ~((from << 1) & 4'he);", "assign first = may & ~(may >> 1);"];
     fails(spec("window_matrix", |_| {}), 6, fault, "goes_after_few");
 }
 

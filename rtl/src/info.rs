@@ -3,6 +3,7 @@
 //! rust-hdl's [`Probe`] sees the field names of a block but not its type. A block therefore carries an [`Info`] as its first
 //! field: an atom that takes part in nothing and whose type descriptor holds the module name and the port comments.
 
+use documented::DocumentedFieldsOpt;
 use rust_hdl::core::atom::{Atom, AtomKind};
 use rust_hdl::core::constraint::PinConstraint;
 use rust_hdl::core::signal::get_signal_id;
@@ -29,6 +30,8 @@ pub struct Info {
     form: Form,
     params: Vec<(&'static str, usize)>,
     ports: &'static [PortDoc],
+    /// Names of the fields, and what is said of each.
+    fields: (&'static [&'static str], &'static [Option<&'static str>]),
     source: &'static str,
 }
 
@@ -43,8 +46,15 @@ impl Info {
             form: Form::Module,
             params: Vec::new(),
             ports,
+            fields: (&[], &[]),
             source,
         }
+    }
+
+    /// Takes what `B`, the block itself, says of its registers and signals, for comments in its Verilog: the first paragraph.
+    #[must_use]
+    pub fn signals<B: DocumentedFieldsOpt>(self) -> Self {
+        Self { fields: (B::FIELD_NAMES, B::FIELD_DOCS), ..self }
     }
 
     /// A register.
@@ -77,10 +87,12 @@ impl Info {
         let module = words.next()?.to_string();
         let form = if words.next()? == "register" { Form::Register } else { Form::Module };
         let source = words.next()?.to_string();
-        let mut info = BlockInfo { module, form, source, params: Vec::new(), ports: Vec::new() };
+        let mut info =
+            BlockInfo { module, form, source, params: Vec::new(), ports: Vec::new(), signals: Vec::new() };
         for field in fields {
             match field.kind.kind {
                 TypeKind::Bits(value) => info.params.push((field.fieldname, value)),
+                TypeKind::Enum(_) => info.signals.push((field.fieldname, field.kind.name)),
                 _ => {
                     let (channel, doc) = field.kind.name.split_once('|')?;
                     info.ports.push((field.fieldname, channel.to_string(), doc.to_string()));
@@ -104,6 +116,8 @@ pub struct BlockInfo {
     pub params: Vec<(String, usize)>,
     /// Port name, channel, meaning.
     pub ports: Vec<(String, String, String)>,
+    /// Name and meaning of registers, signals and sub-blocks.
+    pub signals: Vec<(String, String)>,
 }
 
 impl Atom for Info {
@@ -131,9 +145,15 @@ impl Atom for Info {
             let kind = TypeKind::Composite(Vec::new());
             field(name, TypeDescriptor { name: format!("{channel}|{doc}"), kind })
         });
+        let (names, docs) = self.fields;
+        let is_port = |name: &str| self.ports.iter().any(|(port, ..)| *port == name);
+        let signals = names.iter().zip(docs).filter(|(name, _)| !is_port(name)).filter_map(|(name, doc)| {
+            let doc = doc.as_ref()?.split("\n\n").next()?.replace('\n', " ");
+            Some(field(name, TypeDescriptor { name: doc, kind: TypeKind::Enum(Vec::new()) }))
+        });
         TypeDescriptor {
             name: format!("{MARK}|{}|{form}|{}", self.module, self.source),
-            kind: TypeKind::Composite(params.chain(ports).collect()),
+            kind: TypeKind::Composite(params.chain(ports).chain(signals).collect()),
         }
     }
     fn vcd(&self) -> VCDValue {

@@ -7,6 +7,11 @@
 //! Rules that hold in the whole library: one clock, rising edge; synchronous, active-low reset; lowRISC suffixes (`_i`, `_o`); on a
 //! channel, valid never waits for ready, the payload is stable while valid waits, and a transfer happens where both are high.
 
+/// A comment within an `update`, which the emitter writes into the Verilog. Nothing in a simulation.
+macro_rules! comment {
+    ($text:literal) => {};
+}
+
 pub mod cta_arbiter_single;
 pub mod cta_arbiter_typed;
 pub mod flat;

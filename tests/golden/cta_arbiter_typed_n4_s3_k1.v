@@ -26,36 +26,37 @@ module active_kernel_b2 (
   output wire [10:0] smem_o   // shared memory units that each CTA needs
 );
 
-  wire [15:0] grid_high;
-  wire [15:0] grid_low;
-  reg  [7:0] id_d;
-  reg  [7:0] id_q;
-  reg  index_carries_d;
-  reg  index_carries_q;
-  reg  [15:0] index_high_d;
-  reg  [15:0] index_high_q;
-  reg  [15:0] index_low_d;
-  reg  [15:0] index_low_q;
-  reg  kind_d;
-  reg  kind_q;
-  reg  last_d;
-  reg  last_q;
-  reg  left_borrows_d;
-  reg  left_borrows_q;
-  reg  [15:0] left_high_d;
-  reg  [15:0] left_high_q;
+  reg  [15:0] left_low_q;   // CTAs that have not gone to their SMs: low half
   reg  [15:0] left_low_d;
-  reg  [15:0] left_low_q;
-  reg  [2:0] part_d;
-  reg  [2:0] part_q;
-  reg  [8:0] regs_d;
-  reg  [8:0] regs_q;
+  reg  [15:0] left_high_q;  // CTAs that have not gone to their SMs: high half
+  reg  [15:0] left_high_d;
+  reg  left_borrows_q;      // left_low is zero: the next CTA that goes borrows from left_high
+  reg  left_borrows_d;
+  reg  [15:0] index_low_q;  // number of the next CTA in the grid, from 0: low half
+  reg  [15:0] index_low_d;
+  reg  [15:0] index_high_q; // number of the next CTA: high half
+  reg  [15:0] index_high_d;
+  reg  index_carries_q;     // index_low is all ones: the next CTA that goes carries into index_high
+  reg  index_carries_d;
+  reg  last_q;              // exactly one CTA is left
+  reg  last_d;
+  reg  [1:0] slot_q;        // the kernel's window slot
   reg  [1:0] slot_d;
-  reg  [1:0] slot_q;
-  reg  [10:0] smem_d;
-  reg  [10:0] smem_q;
+  reg  [7:0] id_q;          // the kernel's id
+  reg  [7:0] id_d;
+  reg  kind_q;              // the kernel's type; 1: TENSOR
+  reg  kind_d;
+  reg  [2:0] part_q;        // its SM partition
+  reg  [2:0] part_d;
+  reg  [6:0] warps_q;       // warps that each CTA needs
   reg  [6:0] warps_d;
-  reg  [6:0] warps_q;
+  reg  [8:0] regs_q;        // register units that each CTA needs
+  reg  [8:0] regs_d;
+  reg  [10:0] smem_q;       // shared memory units that each CTA needs
+  reg  [10:0] smem_d;
+
+  wire [15:0] grid_low;  // low half of grid_i
+  wire [15:0] grid_high; // high half of grid_i
 
   assign grid_low = grid_i[15:0];
   assign grid_high = grid_i[31:16];
@@ -63,6 +64,7 @@ module active_kernel_b2 (
   always @(*) begin
     left_high_d = left_high_q;
     index_high_d = index_high_q;
+    // A kernel comes, with all its CTAs left; or one of its CTAs goes.
     if (load_i) begin
       left_low_d = grid_low;
       left_high_d = grid_high;
@@ -70,7 +72,7 @@ module active_kernel_b2 (
       last_d = (grid_high == 16'h0) & (grid_low == 16'h1);
       index_low_d = 16'h0;
       index_high_d = 16'h0;
-      index_carries_d = 1'h0;
+      index_carries_d = 1'b0;
       slot_d = slot_i;
       id_d = id_i;
       kind_d = type_i;
@@ -80,6 +82,8 @@ module active_kernel_b2 (
       smem_d = smem_i;
     end else begin
       if (place_i) begin
+        // Whether the next one borrows or carries, and whether it is the last, is known
+        // a cycle before it goes.
         left_low_d = left_low_q - 16'h1;
         left_borrows_d = left_low_q == 16'h1;
         if (left_borrows_q) begin
@@ -109,7 +113,7 @@ module active_kernel_b2 (
   end
 
   assign last_o = last_q;
-  assign index_o = {16'h0, index_low_q} | ({16'h0, index_high_q} << 32'h10);
+  assign index_o = {16'h0, index_low_q} | {index_high_q, 16'h0};
   assign slot_o = slot_q;
   assign id_o = id_q;
   assign type_o = kind_q;
@@ -141,7 +145,8 @@ module find_first_n4 (
   output wire [3:0] gnt_o  // one-hot: the lowest request, or zero
 );
 
-  assign gnt_o = req_i & ((~req_i) + 4'h1);
+  // Two's complement: the carry stops at the lowest set bit.
+  assign gnt_o = req_i & (~req_i + 4'h1);
 endmodule
 
 module slice_phase (
@@ -154,19 +159,23 @@ module slice_phase (
   output wire init_o        // the three cycles after reset
 );
 
-  wire [2:0] at;
-  wire running_d;
-  reg  running_q;
+  reg  [2:0] slice_q; // one-hot, the slice at C, with bit 0 inverted: reset makes it slice 0
   wire [2:0] slice_d;
-  reg  [2:0] slice_q;
+  reg  turn_q;        // changes with every turn, that is, where slice 0 comes to C
   wire turn_d;
-  reg  turn_q;
+  reg  running_q;     // the first turn after reset is over
+  wire running_d;
 
+  wire [2:0] at; // at_c_o, to be read here
+
+  // One-hot in flip-flops, so that nothing has to decode it.
   assign at = slice_q ^ 3'h1;
-  assign slice_d = {at[1], at[0], ~at[2]};
+  assign slice_d = {at[1:0], ~at[2]};
   assign at_c_o = at;
-  assign at_p_o = {at[0], at[2], at[1]};
-  assign at_u_o = {at[1], at[0], at[2]};
+
+  // At P is the slice that was at C a cycle before, at U the one that was two before.
+  assign at_p_o = {at[0], at[2:1]};
+  assign at_u_o = {at[1:0], at[2]};
   assign turn_d = turn_q ^ at[2];
   assign running_d = running_q | at[2];
   assign turn_o = turn_q;
@@ -175,8 +184,8 @@ module slice_phase (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       slice_q <= 3'h0;
-      turn_q <= 1'h0;
-      running_q <= 1'h0;
+      turn_q <= 1'b0;
+      running_q <= 1'b0;
     end else begin
       slice_q <= slice_d;
       turn_q <= turn_d;
@@ -195,16 +204,18 @@ module lane_quad (
   output wire [3:0] next_o   // the lanes after it
 );
 
-  wire [3:0] after;
-  wire [3:0] earlier;
-  wire [3:0] open;
+  wire [3:0] after;   // lanes that may be picked after the one picked last, if that is here
+  wire [3:0] open;    // lanes of which the first is picked
+  wire [3:0] earlier; // lanes that have one of open before them
 
   assign after = req_i & after_i;
   assign any_o = |req_i;
   assign any_after_o = |after;
+
+  // The first lane after the one picked last, where there is one, or else the first.
   assign open = (own_i & (|after)) ? after : req_i;
-  assign earlier = {(open[0] | open[1]) | open[2], open[0] | open[1], open[0], 1'h0};
-  assign pick_o = open & (~earlier);
+  assign earlier = {open[0] | open[1] | open[2], open[0] | open[1], open[0], 1'b0};
+  assign pick_o = open & ~earlier;
   assign next_o = earlier;
 endmodule
 
@@ -221,108 +232,92 @@ module lane_picker_n1 (
   output wire [3:0] place_o  // one-hot or zero: its place in its four
 );
 
-  reg  [3:0] after;
-  wire [3:0] after_c_d;
-  reg  [3:0] after_c_q;
-  wire [3:0] after_p_d;
-  reg  [3:0] after_p_q;
-  reg  [3:0] after_u_d;
-  reg  [3:0] after_u_q;
-  reg  [7:0] any_high;
-  reg  [7:0] any_low;
-  wire around;
-  reg  [7:0] behind_high;
-  reg  [7:0] behind_low;
-  wire [7:0] eight;
-  reg  [7:0] gnt_0;
-  wire high_0_any_after_o;
-  wire high_0_any_o;
-  wire [3:0] high_0_next_o;
-  wire [3:0] high_0_pick_o;
-  wire [7:0] high_c_d;
-  reg  [7:0] high_c_q;
-  wire [7:0] high_p_d;
-  reg  [7:0] high_p_q;
-  reg  [7:0] high_u_d;
-  reg  [7:0] high_u_q;
-  wire later;
-  wire [7:0] later_high;
-  wire [7:0] later_low;
-  wire low_0_any_after_o;
-  wire low_0_any_o;
-  wire [3:0] low_0_next_o;
-  wire [3:0] low_0_pick_o;
-  wire [7:0] low_c_d;
-  reg  [7:0] low_c_q;
+  reg  [7:0] low_p_q;     // pointer of the slice at P: bit g, the lane picked last is in the first four of group g
   wire [7:0] low_p_d;
-  reg  [7:0] low_p_q;
+  reg  [7:0] low_u_q;     // the same of the slice at U
   reg  [7:0] low_u_d;
-  reg  [7:0] low_u_q;
-  wire may_pass;
-  wire moves;
-  reg  [7:0] next_high;
-  reg  [7:0] next_low;
-  reg  [3:0] nibble;
-  wire [7:0] past_high_d;
-  reg  [7:0] past_high_q;
+  reg  [7:0] low_c_q;     // the same of the slice at C
+  wire [7:0] low_c_d;
+  reg  [7:0] high_p_q;    // pointer of the slice at P: bit g, the lane picked last is in the last four of group g
+  wire [7:0] high_p_d;
+  reg  [7:0] high_u_q;    // the same of the slice at U
+  reg  [7:0] high_u_d;
+  reg  [7:0] high_c_q;    // the same of the slice at C
+  wire [7:0] high_c_d;
+  reg  [7:0] past_low_q;  // bit g: the first four of group g come after the four of the pointer of the slice at P
   wire [7:0] past_low_d;
-  reg  [7:0] past_low_q;
-  reg  [7:0] picks_high;
-  reg  [7:0] picks_low;
-  reg  [3:0] place;
-  wire room;
+  reg  [7:0] past_high_q; // bit g: the same for the last four
+  wire [7:0] past_high_d;
+  reg  [3:0] after_p_q;   // pointer of the slice at P: in the four of the lane picked last, the lanes after it
+  wire [3:0] after_p_d;
+  reg  [3:0] after_u_q;   // the same of the slice at U
+  reg  [3:0] after_u_d;
+  reg  [3:0] after_c_q;   // the same of the slice at C
+  wire [3:0] after_c_d;
 
-  always @(*) begin
-    any_low = 8'h0;
-    any_low[0] = low_0_any_o;
-  end
+  wire [7:0] eight;       // req_i of the group that is looked at
+  reg  [3:0] nibble;      // the picked lane, where it is one of the four that are looked at, or none
+  reg  [7:0] gnt_0;       // gnt_o, to be read here
+  wire [7:0] any_low;     // bit g: a lane in the first four of group g may be picked
+  wire [7:0] any_high;    // bit g: a lane in the last four of group g may be picked
+  wire [7:0] next_low;    // bit g: if the pointer is in the first four of group g, a lane after it there may be picked
+  wire [7:0] next_high;   // bit g: the same for the last four
+  wire [7:0] later_low;   // bit g: a lane after the pointer, in the first four of group g, may be picked
+  wire [7:0] later_high;  // bit g: the same for the last four
+  wire [7:0] picks_low;   // bit g: the picked lane is in the first four of group g
+  wire [7:0] picks_high;  // bit g: the picked lane is in the last four of group g
+  wire [7:0] behind_low;  // bit g: the first four of group g come after the four of the pointer of the slice at C
+  wire [7:0] behind_high; // bit g: the same for the last four
+  wire later;             // a lane after the pointer may be picked
+  wire around;            // no lane after the pointer may be picked, and no turn passes: from the first lane on
+  wire may_pass;          // the slice lets its turn pass, if no lane after the pointer may be picked
+  wire room;              // room_o, to be read here
+  wire moves;             // any_o, to be read here: the pointer moves
+  reg  [3:0] place;       // place_o, to be read here
+  reg  [3:0] after;       // in the four of the picked lane, the lanes after it
 
-  always @(*) begin
-    any_high = 8'h0;
-    any_high[0] = high_0_any_o;
-  end
+  wire low_0_any_o;
+  wire low_0_any_after_o;
+  wire [3:0] low_0_pick_o;
+  wire [3:0] low_0_next_o;
+  wire high_0_any_o;
+  wire high_0_any_after_o;
+  wire [3:0] high_0_pick_o;
+  wire [3:0] high_0_next_o;
 
-  always @(*) begin
-    next_low = 8'h0;
-    next_low[0] = low_0_any_after_o;
-  end
-
-  always @(*) begin
-    next_high = 8'h0;
-    next_high[0] = high_0_any_after_o;
-  end
-
+  // Each four by itself.
+  assign any_low = {7'h0, low_0_any_o};
+  assign any_high = {7'h0, high_0_any_o};
+  assign next_low = {7'h0, low_0_any_after_o};
+  assign next_high = {7'h0, high_0_any_after_o};
   assign eight = req_0_i;
+
+  // Which four: the first that has one after the pointer, or else the first that has one.
   assign later_low = (past_low_q & any_low) | (low_p_q & next_low);
   assign later_high = (past_high_q & any_high) | (high_p_q & next_high);
   assign later = |(later_low | later_high);
-  assign may_pass = 1'h0;
+  assign may_pass = 1'b0;
   assign around = ~(later | may_pass);
   assign room = go_i & (|(any_low | any_high));
-  assign moves = room & (later | (~may_pass));
+  assign moves = room & (later | ~may_pass);
   assign room_o = room;
   assign any_o = moves;
 
-  always @(*) begin
-    picks_low = 8'h0;
-    picks_low[0] = go_i & ((later_low[0] & (~(|((later_low | later_high) & 8'h0)))) | ((around & any_low[0]) & (~(|((any_low | any_high) & 8'h0)))));
-  end
-
-  always @(*) begin
-    picks_high = 8'h0;
-    picks_high[0] = go_i & ((later_high[0] & (~(|((later_low & 8'h1) | (later_high & 8'h0))))) | ((around & any_high[0]) & (~(|((any_low & 8'h1) | (any_high & 8'h0))))));
-  end
+  // The first of these fours.
+  assign picks_low = {7'h0, go_i & (later_low[0] | (around & any_low[0]))};
+  assign picks_high = {7'h0, go_i & ((later_high[0] & ~later_low[0]) | (around & any_high[0] & ~any_low[0]))};
 
   always @(*) begin
     place = 4'h0;
     after = 4'h0;
+    // The lane, and where the pointer goes: to it.
     nibble = 4'h0;
     if (picks_high[0]) begin
       nibble = high_0_pick_o;
       after = after | high_0_next_o;
     end
     place = place | nibble;
-    gnt_0 = {4'h0, nibble} << 8'h4;
+    gnt_0 = {nibble, 4'h0};
     nibble = 4'h0;
     if (picks_low[0]) begin
       nibble = low_0_pick_o;
@@ -337,6 +332,7 @@ module lane_picker_n1 (
   assign high_o = picks_high;
   assign place_o = place;
 
+  // The pointers go round with the slices.
   always @(*) begin
     if (moves) begin
       low_u_d = picks_low;
@@ -356,16 +352,9 @@ module lane_picker_n1 (
   assign high_p_d = high_c_q;
   assign after_p_d = after_c_q;
 
-  always @(*) begin
-    behind_low = 8'h0;
-    behind_low[0] = |((low_c_q | high_c_q) & 8'h0);
-  end
-
-  always @(*) begin
-    behind_high = 8'h0;
-    behind_high[0] = |((low_c_q & 8'h1) | (high_c_q & 8'h0));
-  end
-
+  // Which fours come after the pointer, known a cycle before its slice is at P.
+  assign behind_low = 8'h0;
+  assign behind_high = {7'h0, low_c_q[0]};
   assign past_low_d = behind_low;
   assign past_high_d = behind_high;
 
@@ -398,6 +387,7 @@ module lane_picker_n1 (
     end
   end
 
+  // of each group, its first four lanes
   lane_quad u_low_0 (
     .req_i(eight[3:0]),
     .own_i(low_p_q[0]),
@@ -408,6 +398,7 @@ module lane_picker_n1 (
     .next_o(low_0_next_o)
   );
 
+  // of each group, its last four lanes
   lane_quad u_high_0 (
     .req_i(eight[7:4]),
     .own_i(high_p_q[0]),
@@ -449,75 +440,78 @@ module cta_channel_b2_l3_k1 (
   output wire no_room_o           // a CTA was looked at in this cycle and no lane had room
 );
 
+  reg  [3:0] active_q;  // entries that hold a kernel
   wire [3:0] active_d;
-  reg  [3:0] active_q;
-  wire again;
+  reg  [3:0] at_q;      // the entry at hand: the one that was selected last, one-hot
   wire [3:0] at_d;
-  reg  [3:0] at_q;
-  wire [7:0] entry_0_id_o;
-  wire [31:0] entry_0_index_o;
-  wire entry_0_last_o;
-  wire [2:0] entry_0_part_o;
-  wire [8:0] entry_0_regs_o;
-  wire [1:0] entry_0_slot_o;
-  wire [10:0] entry_0_smem_o;
-  wire entry_0_type_o;
-  wire [6:0] entry_0_warps_o;
-  reg  [3:0] finished;
-  wire [3:0] first_free_gnt_o;
-  wire [3:0] first_free_req_i;
-  wire [3:0] first_other_gnt_o;
-  reg  [5:0] four_0;
-  reg  [5:0] four_1;
-  reg  [5:0] four_2;
-  wire go;
-  wire [3:0] goes;
+  reg  [1:0] stay_q;    // how often the entry at hand was selected again in its turn, counted to at most 2
+  reg  [1:0] stay_d;
+  reg  [3:0] sel_c_q;   // the entry whose needs are at stage C, one-hot, or none
+  wire [3:0] sel_c_d;
+  reg  [3:0] sel_p_q;   // the entry whose needs are at stage P, one-hot, or none
+  wire [3:0] sel_p_d;
+  reg  [3:0] held_q;    // the entry whose CTA was not taken in the cycle before and is held, one-hot, or none
   reg  [3:0] held_d;
-  reg  [3:0] held_q;
+  reg  [7:0] held_sm_q; // the SM of the CTA that is held
   wire [7:0] held_sm_d;
-  reg  [7:0] held_sm_q;
-  reg  [7:0] id;
-  wire incoming;
-  reg  [31:0] index;
-  reg  kind;
-  wire [3:0] load;
-  wire [3:0] looks;
-  reg  [3:0] moves;
-  reg  [2:0] need_part_o_comb;
+
+  wire [3:0] load;     // the entry into which a kernel comes in this cycle, one-hot, or none
+  wire [3:0] others;   // entries that hold a kernel, but for the one at hand
+  wire [3:0] other;    // the next of them after the one at hand, cyclically, one-hot, or none
+  wire again;          // the entry at hand is selected again: its turn goes on, or no other kernel is there
+  reg  [3:0] selected; // the entry whose CTA is to be looked at next, one-hot, or none
+  wire incoming;       // the selected kernel comes in this cycle: its needs are taken from the ports
+  wire [3:0] looks;    // the entry of whose CTA fit_i speaks, one-hot, or none
+  wire go;             // there is such a CTA, and none is held
+  wire [3:0] goes;     // the entry whose CTA is on the channel, one-hot, or none
+  reg  [3:0] moves;    // the entry whose CTA is taken in this cycle, one-hot, or none
+  wire [3:0] finished; // the entry whose last CTA is taken in this cycle, one-hot, or none
+  reg  [6:0] warps;    // warps that each CTA of the selected entry needs; zero where it holds no kernel yet
+  reg  [8:0] regs;     // register units that each CTA of the selected entry needs, or zero
+  reg  [10:0] smem;    // shared memory units that each CTA of the selected entry needs, or zero
+  reg  [2:0] part;     // SM partition of the selected entry's kernel, or zero
+  reg  [1:0] slot;     // window slot of the kernel whose CTA is on the channel, or zero
+  reg  [7:0] id;       // id of that kernel, or zero
+  reg  [31:0] index;   // number in the grid of the CTA that is on the channel, or zero
+  reg  kind;           // its type; 1: TENSOR
+  reg  [5:0] four_0;   // SM number / 4 in the picked four, with remainder 0 mod 3; zero where none is picked
+  reg  [5:0] four_1;   // the same with remainder 1
+  reg  [5:0] four_2;   // the same with remainder 2
+  reg  [5:0] sm_0;     // SM number / 4 of the slice at P, in the first and the last lane of the picked four
+  reg  [5:0] sm_1;     // the same in the second lane
+  reg  [5:0] sm_2;     // the same in the third lane
+  reg  [5:0] sm_four;  // SM number / 4 of the picked lane, in the slice at P; zero where none is picked
+  reg  [7:0] sm;       // the SM of the CTA that is on the channel, or zero
+
+  reg  [6:0] need_warps_o_comb;
   reg  [8:0] need_regs_o_comb;
   reg  [10:0] need_smem_o_comb;
-  reg  [6:0] need_warps_o_comb;
-  wire [3:0] next_other_gnt_o;
-  wire [3:0] next_other_req_i;
-  wire [3:0] other;
-  wire [3:0] others;
-  reg  [2:0] part;
+  reg  [2:0] need_part_o_comb;
+
+  wire entry_0_last_o;
+  wire [31:0] entry_0_index_o;
+  wire [1:0] entry_0_slot_o;
+  wire [7:0] entry_0_id_o;
+  wire entry_0_type_o;
+  wire [2:0] entry_0_part_o;
+  wire [6:0] entry_0_warps_o;
+  wire [8:0] entry_0_regs_o;
+  wire [10:0] entry_0_smem_o;
+  wire picker_room_o;
+  wire picker_any_o;
+  wire [7:0] picker_low_o;
+  wire [7:0] picker_high_o;
+  wire [3:0] picker_place_o;
   wire [2:0] phase_at_c_o_unused;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o_unused;
-  wire phase_init_o_unused;
   wire phase_turn_o_unused;
-  wire picker_any_o;
-  wire [7:0] picker_high_o;
-  wire [7:0] picker_low_o;
-  wire [3:0] picker_place_o;
-  wire picker_room_o;
-  reg  [8:0] regs;
-  wire [3:0] sel_c_d;
-  reg  [3:0] sel_c_q;
-  wire [3:0] sel_p_d;
-  reg  [3:0] sel_p_q;
-  reg  [3:0] selected;
-  reg  [1:0] slot;
-  reg  [7:0] sm;
-  reg  [5:0] sm_0;
-  reg  [5:0] sm_1;
-  reg  [5:0] sm_2;
-  reg  [5:0] sm_four;
-  reg  [10:0] smem;
-  reg  [1:0] stay_d;
-  reg  [1:0] stay_q;
-  reg  [6:0] warps;
+  wire phase_init_o_unused;
+  wire [3:0] first_free_req_i;
+  wire [3:0] first_free_gnt_o;
+  wire [3:0] next_other_req_i;
+  wire [3:0] next_other_gnt_o;
+  wire [3:0] first_other_gnt_o;
 
   assign need_part_o = need_part_o_comb;
   assign need_regs_o = need_regs_o_comb;
@@ -526,15 +520,19 @@ module cta_channel_b2_l3_k1 (
 
   wire unused = &{1'b0, moves[3:1], picker_high_o[7:1], picker_low_o[7:1]};
 
-  assign first_free_req_i = 4'h1 & (~active_q);
+  // A kernel comes into the lowest free entry.
+  assign first_free_req_i = 4'h1 & ~active_q;
   assign kern_ready_o = |first_free_gnt_o;
   assign load = kern_valid_i ? first_free_gnt_o : 4'h0;
-  assign others = (active_q & (~at_q)) & 4'h0;
-  assign next_other_req_i = others & (~((at_q - 4'h1) | at_q));
-  assign other = (|next_other_gnt_o) ? next_other_gnt_o : first_other_gnt_o;
-  assign again = (|(active_q & (at_q | 4'h1))) & ((stay_q != 2'h2) | (~(|others)));
-  assign incoming = (|load) & (~(|active_q));
 
+  // Which kernel is looked at next: each for a whole turn, then the next one, if any.
+  assign others = 4'h0;
+  assign next_other_req_i = others & ~((at_q - 4'h1) | at_q);
+  assign other = (|next_other_gnt_o) ? next_other_gnt_o : first_other_gnt_o;
+  assign again = (|(active_q & (at_q | 4'h1))) & ((stay_q != 2'h2) | ~(|others));
+  assign incoming = (|load) & ~(|active_q);
+
+  // The entry at hand, another one, or the one into which a kernel comes.
   always @(*) begin
     stay_d = 2'h0;
     if (again) begin
@@ -557,13 +555,21 @@ module cta_channel_b2_l3_k1 (
   end
 
   assign at_d = (|selected) ? selected : at_q;
+
+  // The selection goes with the needs, a stage per cycle.
   assign sel_c_d = selected;
-  assign sel_p_d = sel_c_q & (~load);
+
+  // What was selected for the kernel that was here before says nothing of the one that comes.
+  assign sel_p_d = sel_c_q & ~load;
+
+  // Two cycles later: place it.
   assign looks = sel_p_q & active_q;
-  assign go = (|looks) & (~(|held_q));
-  assign no_room_o = go & (~picker_room_o);
+  assign go = (|looks) & ~(|held_q);
+  assign no_room_o = go & ~picker_room_o;
   assign goes = picker_any_o ? ((held_q | looks) & 4'h1) : (held_q & 4'h1);
 
+  // A CTA that is not taken is held, and nothing is placed until it is; its entry moves on
+  // where it is taken.
   always @(*) begin
     if (cta_ready_i) begin
       moves = goes;
@@ -574,12 +580,13 @@ module cta_channel_b2_l3_k1 (
     end
   end
 
+  // What the CTAs of the selected entry need.
   always @(*) begin
     warps = 7'h0;
     regs = 9'h0;
     smem = 11'h0;
     part = 3'h0;
-    if ((selected[0] | 1'h1) & active_q[0]) begin
+    if (active_q[0]) begin
       warps = warps | entry_0_warps_o;
       regs = regs | entry_0_regs_o;
       smem = smem | entry_0_smem_o;
@@ -587,11 +594,12 @@ module cta_channel_b2_l3_k1 (
     end
   end
 
+  // Whose CTA is on the channel.
   always @(*) begin
     slot = 2'h0;
     id = 8'h0;
     index = 32'h0;
-    kind = 1'h0;
+    kind = 1'b0;
     if (goes[0]) begin
       slot = slot | entry_0_slot_o;
       id = id | entry_0_id_o;
@@ -600,14 +608,13 @@ module cta_channel_b2_l3_k1 (
     end
   end
 
-  always @(*) begin
-    finished = 4'h0;
-    finished[0] = moves[0] & entry_0_last_o;
-  end
+  assign finished = {3'h0, moves[0] & entry_0_last_o};
 
-  assign active_d = ((active_q & (~finished)) | load) & 4'h1;
+  // An entry is free from the cycle after its last CTA is taken.
+  assign active_d = ((active_q & ~finished) | load) & 4'h1;
   assign need_valid_o = |selected;
 
+  // A kernel that comes to an idle channel is looked at at once.
   always @(*) begin
     if (incoming) begin
       need_warps_o_comb = kern_warps_i;
@@ -622,18 +629,19 @@ module cta_channel_b2_l3_k1 (
     end
   end
 
+  // A CTA is on the channel from the cycle on in which it is placed, until it is taken.
   assign cta_valid_o = (|held_q) | picker_any_o;
   assign cta_slot_o = slot;
   assign cta_id_o = id;
   assign cta_index_o = index;
   assign cta_type_o = kind;
 
+  // The SM, beside the grant. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.
   always @(*) begin
     four_0 = 6'h0;
     four_1 = 6'h0;
     four_2 = 6'h0;
     if (picker_low_o[0]) begin
-      four_0 = four_0 | 6'h0;
       four_1 = four_1 | 6'h1;
       four_2 = four_2 | 6'h2;
     end
@@ -679,7 +687,8 @@ module cta_channel_b2_l3_k1 (
   end
 
   always @(*) begin
-    sm = ({2'h0, sm_four} << 8'h2) | {6'h0, picker_place_o[2] | picker_place_o[3], picker_place_o[1] | picker_place_o[3]};
+    sm = {sm_four, 2'h0} | {6'h0, picker_place_o[2] | picker_place_o[3], picker_place_o[1] | picker_place_o[3]};
+    // While one is held, none is picked.
     if (|held_q) begin
       sm = sm | held_sm_q;
     end
@@ -710,6 +719,7 @@ module cta_channel_b2_l3_k1 (
     end
   end
 
+  // of each entry, its kernel and what is left of it
   active_kernel_b2 u_entry_0 (
     .clk_i(clk_i),
     .load_i(load[0]),
@@ -733,6 +743,7 @@ module cta_channel_b2_l3_k1 (
     .smem_o(entry_0_smem_o)
   );
 
+  // picks the lane that gets a CTA
   lane_picker_n1 u_picker (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -746,6 +757,7 @@ module cta_channel_b2_l3_k1 (
     .place_o(picker_place_o)
   );
 
+  // which slice is at which stage
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -756,16 +768,19 @@ module cta_channel_b2_l3_k1 (
     .init_o(phase_init_o_unused)
   );
 
+  // finds the lowest free entry, for a kernel that comes
   find_first_n4 u_first_free (
     .req_i(first_free_req_i),
     .gnt_o(first_free_gnt_o)
   );
 
+  // finds the first other kernel's entry above the one at hand
   find_first_n4 u_next_other (
     .req_i(next_other_req_i),
     .gnt_o(next_other_gnt_o)
   );
 
+  // finds the first other kernel's entry, from 0 on
   find_first_n4 u_first_other (
     .req_i(others),
     .gnt_o(first_other_gnt_o)
@@ -827,6 +842,7 @@ module cta_arbiter_typed_n4_s3_k1 (
   output wire no_room_1_o           // a CTA was looked at in this cycle and no lane had room
 );
 
+  // one arbiter per type of CTA, or one for all
   cta_channel_b2_l3_k1 u_channel_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),

@@ -7,5 +7,6 @@ module find_first_n4 (
   output wire [3:0] gnt_o  // one-hot: the lowest request, or zero
 );
 
-  assign gnt_o = req_i & ((~req_i) + 4'h1);
+  // Two's complement: the carry stops at the lowest set bit.
+  assign gnt_o = req_i & (~req_i + 4'h1);
 endmodule

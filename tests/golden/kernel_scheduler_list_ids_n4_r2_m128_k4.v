@@ -9,7 +9,7 @@ module close_up_n4 (
   output wire [3:0] places_o  // the same set when the place is closed
 );
 
-  assign places_o = (shift_i & (places_i >> 1'h1)) | ((~shift_i) & places_i);
+  assign places_o = (shift_i & (places_i >> 1)) | (~shift_i & places_i);
 endmodule
 
 module upstream_load_ids_n4_m128_k4 (
@@ -42,79 +42,86 @@ module upstream_load_ids_n4_m128_k4 (
   output wire stall_limit_o         // the beat waits: M newer kernels than the oldest unfinished one were sent
 );
 
-  wire blocked;
-  reg  [3:0] gather;
+  reg  [3:0] gathered_q; // places named by the kernel's earlier beats
   wire [3:0] gathered_d;
-  reg  [3:0] gathered_q;
-  wire [3:0] moved_places_o;
-  reg  [3:0] named;
-  wire [7:0] newer;
-  wire ready;
-  wire [3:0] wanted;
 
+  reg  [3:0] named;  // places that the kernel's beats so far name, this one included
+  wire [3:0] wanted; // of these, those whose kernels are live
+  reg  [3:0] gather; // gathered at the end of this cycle, before a place is closed
+  wire [7:0] newer;  // kernels that were sent after the oldest one and before this one
+  wire blocked;      // the beat waits: M newer kernels than the oldest one were sent
+  wire ready;        // host_ready_o, to be read here
+
+  wire [3:0] moved_places_o;
+
+  // M kernels newer than the oldest unfinished one: the host's list no longer has it.
   assign newer = (host_id_i - oldest_id_i) - 8'h1;
   assign blocked = oldest_valid_i & (newer >= 8'h80);
   assign stall_limit_o = host_valid_i & blocked;
   assign ins_id_o = host_id_i;
 
+  // Which places hold a named id; one that is not live does not
+  // count, nor one whose kernel retires now.
   always @(*) begin
     named = gathered_q;
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
   end
 
   assign wanted = named & place_live_i;
   assign ins_up_o = wanted;
-  assign ins_valid_o = (host_valid_i & host_last_i) & (~blocked);
-  assign ready = (~blocked) & (ins_ready_i | (~host_last_i));
+  assign ins_valid_o = host_valid_i & host_last_i & ~blocked;
+  assign ready = ~blocked & (ins_ready_i | ~host_last_i);
   assign host_ready_o = ready;
 
+  // Kept for the kernel's next beat; its last one empties it. A
+  // kernel's bit falls when it retires.
   always @(*) begin
     gather = gathered_q & place_live_i;
     if (host_valid_i & ready) begin
@@ -126,6 +133,7 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
+  // A kernel's bit moves with it.
   assign gathered_d = moved_places_o;
 
   always @(posedge clk_i) begin
@@ -136,6 +144,7 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
+  // moves gather down where a place is closed
   close_up_n4 u_moved (
     .shift_i(place_shift_i),
     .places_i(gather),
@@ -173,9 +182,10 @@ module window_list_slot_n4 (
   output wire waiting_o          // the list is not empty
 );
 
-  wire [7:0] entries_rdata_o;
+  reg  [3:0] used_q; // positions that hold an id that was not cleared
   reg  [3:0] used_d;
-  reg  [3:0] used_q;
+
+  wire [7:0] entries_rdata_o;
 
   always @(*) begin
     used_d = used_q;
@@ -183,7 +193,7 @@ module window_list_slot_n4 (
       used_d = used_q | (4'h1 << append_at_i);
     end
     if (clear_i & (entries_rdata_o == retired_i)) begin
-      used_d = used_q & (~(4'h1 << clear_at_i));
+      used_d = used_q & ~(4'h1 << clear_at_i);
     end
   end
 
@@ -197,6 +207,7 @@ module window_list_slot_n4 (
     end
   end
 
+  // the ids, by position
   register_file_w8_d3 u_entries (
     .clk_i(clk_i),
     .we_i(append_i),
@@ -216,39 +227,49 @@ module oldest_first_n4 (
   output wire [3:0] head_o  // one-hot: the oldest occupied slot, or zero
 );
 
-  wire [3:0] column_0;
+  reg  [3:0] row_0_q; // row i: slots below i that came before slot i
+  wire [3:0] row_0_d;
+  reg  [3:0] row_1_q;
+  wire [3:0] row_1_d;
+  reg  [3:0] row_2_q;
+  wire [3:0] row_2_d;
+  reg  [3:0] row_3_q;
+  wire [3:0] row_3_d;
+
+  wire [3:0] column_0; // column i: slots above i that came after slot i
   wire [3:0] column_1;
   wire [3:0] column_2;
   wire [3:0] column_3;
-  wire [3:0] gnt;
-  wire [3:0] head;
-  wire [3:0] older_0;
+  wire [3:0] older_0;  // of each slot, all slots that came before it
   wire [3:0] older_1;
   wire [3:0] older_2;
   wire [3:0] older_3;
-  wire [3:0] row_0_d;
-  reg  [3:0] row_0_q;
-  wire [3:0] row_1_d;
-  reg  [3:0] row_1_q;
-  wire [3:0] row_2_d;
-  reg  [3:0] row_2_q;
-  wire [3:0] row_3_d;
-  reg  [3:0] row_3_q;
+  wire [3:0] gnt;      // gnt_o, gathered over the slots
+  wire [3:0] head;     // head_o, gathered over the slots
 
-  assign gnt = {req_i[3] & (~(|(older_3 & req_i))), req_i[2] & (~(|(older_2 & req_i))), req_i[1] & (~(|(older_1 & req_i))), req_i[0] & (~(|(older_0 & req_i)))};
-  assign head = {occ_i[3] & (~(|(older_3 & occ_i))), occ_i[2] & (~(|(older_2 & occ_i))), occ_i[1] & (~(|(older_1 & occ_i))), occ_i[0] & (~(|(older_0 & occ_i)))};
-  assign row_0_d = push_i[0] ? 4'h0 : ((row_0_q & (~push_i)) & 4'h0);
+  wire unused = &{1'b0, column_3};
+
+  // A request is granted where no older one is there.
+  assign gnt = {req_i[3] & ~(|(older_3 & req_i)), req_i[2] & ~(|(older_2 & req_i)), req_i[1] & ~(|(older_1 & req_i)),
+      req_i[0] & ~(|(older_0 & req_i))};
+  assign head = {occ_i[3] & ~(|(older_3 & occ_i)), occ_i[2] & ~(|(older_2 & occ_i)), occ_i[1] & ~(|(older_1 & occ_i)),
+      occ_i[0] & ~(|(older_0 & occ_i))};
+
+  // The newest slot has all others before it, and is before none.
+  assign row_0_d = push_i[0] ? 4'h0 : 4'h0;
+
+  // Of two slots the higher one has the bit; the lower one reads it from the column.
   assign column_0 = {row_3_q[0], row_2_q[0], row_1_q[0], row_0_q[0]};
-  assign older_0 = (row_0_q & 4'h0) | ((~column_0) & 4'he);
-  assign row_1_d = push_i[1] ? 4'h1 : ((row_1_q & (~push_i)) & 4'h1);
+  assign older_0 = ~column_0 & 4'he;
+  assign row_1_d = push_i[1] ? 4'h1 : (row_1_q & ~push_i & 4'h1);
   assign column_1 = {row_3_q[1], row_2_q[1], row_1_q[1], row_0_q[1]};
-  assign older_1 = (row_1_q & 4'h1) | ((~column_1) & 4'hc);
-  assign row_2_d = push_i[2] ? 4'h3 : ((row_2_q & (~push_i)) & 4'h3);
+  assign older_1 = (row_1_q & 4'h1) | (~column_1 & 4'hc);
+  assign row_2_d = push_i[2] ? 4'h3 : (row_2_q & ~push_i & 4'h3);
   assign column_2 = {row_3_q[2], row_2_q[2], row_1_q[2], row_0_q[2]};
-  assign older_2 = (row_2_q & 4'h3) | ((~column_2) & 4'h8);
-  assign row_3_d = push_i[3] ? 4'h7 : ((row_3_q & (~push_i)) & 4'h7);
+  assign older_2 = (row_2_q & 4'h3) | (~column_2 & 4'h8);
+  assign row_3_d = push_i[3] ? 4'h7 : (row_3_q & ~push_i & 4'h7);
   assign column_3 = {row_3_q[3], row_2_q[3], row_1_q[3], row_0_q[3]};
-  assign older_3 = (row_3_q & 4'h7) | ((~column_3) & 4'h0);
+  assign older_3 = row_3_q & 4'h7;
   assign gnt_o = gnt;
   assign head_o = head;
 
@@ -265,7 +286,8 @@ module find_first_n4 (
   output wire [3:0] gnt_o  // one-hot: the lowest request, or zero
 );
 
-  assign gnt_o = req_i & ((~req_i) + 4'h1);
+  // Two's complement: the carry stops at the lowest set bit.
+  assign gnt_o = req_i & (~req_i + 4'h1);
 endmodule
 
 module window_list_slots_n4 (
@@ -293,40 +315,47 @@ module window_list_slots_n4 (
   output wire full_o              // no slot is free
 );
 
+  reg  [3:0] valid_q;      // slots in use
+  wire [3:0] valid_d;
+  reg  [3:0] dispatched_q; // of these, those whose kernel was taken
+  wire [3:0] dispatched_d;
+  reg  [3:0] held_q;       // the offer that was not taken in the cycle before: it stays, whatever becomes ready
+  reg  [3:0] held_d;
+  reg  [7:0] count_q;      // how many slots are in use
+  wire [7:0] count_d;
+  reg  [7:0] ids_0_q;      // of each slot, the id last written to it; zero after reset
+  wire [7:0] ids_0_d;
+  reg  [7:0] ids_1_q;
+  wire [7:0] ids_1_d;
+  reg  [7:0] ids_2_q;
+  wire [7:0] ids_2_d;
+  reg  [7:0] ids_3_q;
+  wire [7:0] ids_3_d;
+
+  wire [3:0] insert;     // the slot that is filled in this cycle, or none
+  wire [3:0] offer;      // the slot whose kernel is offered, or none
+  reg  [3:0] taken;      // the slot whose kernel is taken in this cycle, or none
+  reg  [7:0] disp_id;    // disp_id_o, gathered over the slots
+  reg  [1:0] disp_slot;  // disp_slot_o, gathered over the slots
+  reg  [7:0] oldest_id;  // oldest_id_o, gathered over the slots
+  reg  [7:0] count_next; // count at the end of this cycle
+
+  wire [3:0] free_req_i;
+  wire [3:0] free_gnt_o;
+  wire [3:0] age_req_i;
   wire [3:0] age_gnt_o;
   wire [3:0] age_head_o;
-  wire [3:0] age_req_i;
-  wire [7:0] count_d;
-  reg  [7:0] count_q;
-  reg  [7:0] count_next;
-  reg  [7:0] disp_id;
-  reg  [1:0] disp_slot;
-  wire [3:0] dispatched_d;
-  reg  [3:0] dispatched_q;
-  wire [3:0] free_gnt_o;
-  wire [3:0] free_req_i;
-  reg  [3:0] held_d;
-  reg  [3:0] held_q;
-  wire [7:0] ids_0_d;
-  reg  [7:0] ids_0_q;
-  wire [7:0] ids_1_d;
-  reg  [7:0] ids_1_q;
-  wire [7:0] ids_2_d;
-  reg  [7:0] ids_2_q;
-  wire [7:0] ids_3_d;
-  reg  [7:0] ids_3_q;
-  wire [3:0] insert;
-  wire [3:0] offer;
-  reg  [7:0] oldest_id;
-  reg  [3:0] taken;
-  wire [3:0] valid_d;
-  reg  [3:0] valid_q;
 
   assign free_req_i = ~valid_q;
   assign full_o = &valid_q;
+
+  // Insertion: into the lowest free slot.
   assign insert = ins_i ? free_gnt_o : 4'h0;
   assign ins_slot_o = insert;
-  assign age_req_i = (valid_q & (~dispatched_q)) & (~waiting_i);
+  assign age_req_i = valid_q & ~dispatched_q & ~waiting_i;
+
+  // Offers: what was not taken in the cycle before, else the
+  // oldest kernel that waits for none.
   assign offer = (|held_q) ? held_q : age_gnt_o;
   assign disp_valid_o = |offer;
 
@@ -340,17 +369,18 @@ module window_list_slots_n4 (
     end
   end
 
-  assign valid_d = (valid_q & (~retire_i)) | insert;
-  assign dispatched_d = (dispatched_q & (~retire_i)) | taken;
+  // What comes, what is taken, what retires.
+  assign valid_d = (valid_q & ~retire_i) | insert;
+  assign dispatched_d = (dispatched_q & ~retire_i) | taken;
   assign valid_o = valid_q;
   assign dispatched_o = dispatched_q;
 
+  // Ids: of each slot, of the offer, of the oldest kernel.
   always @(*) begin
     disp_id = 8'h0;
     disp_slot = 2'h0;
     if (offer[0]) begin
       disp_id = disp_id | ids_0_q;
-      disp_slot = disp_slot | 2'h0;
     end
     if (offer[1]) begin
       disp_id = disp_id | ids_1_q;
@@ -362,7 +392,7 @@ module window_list_slots_n4 (
     end
     if (offer[3]) begin
       disp_id = disp_id | ids_3_q;
-      disp_slot = disp_slot | 2'h3;
+      disp_slot = 2'h3;
     end
   end
 
@@ -395,6 +425,7 @@ module window_list_slots_n4 (
   assign oldest_valid_o = |valid_q;
   assign oldest_id_o = oldest_id;
 
+  // Slots in use: one more, one less, or as many.
   always @(*) begin
     count_next = count_q;
     if (ins_i) begin
@@ -430,11 +461,13 @@ module window_list_slots_n4 (
     end
   end
 
+  // finds the slot that is filled next
   find_first_n4 u_free (
     .req_i(free_req_i),
     .gnt_o(free_gnt_o)
   );
 
+  // the order in which the kernels came
   oldest_first_n4 u_age (
     .clk_i(clk_i),
     .push_i(insert),
@@ -477,15 +510,45 @@ module window_list_n4_r2 (
   output wire busy_o               // an insertion or a retirement is being worked on
 );
 
-  wire append;
-  wire [1:0] append_at_d;
-  reg  [1:0] append_at_q;
-  reg  [7:0] append_id;
-  wire idle;
-  wire ins_ready;
-  wire insert;
+  reg  inserting_q;       // a list is being written; target, upstream and append_at go with it
   wire inserting_d;
-  reg  inserting_q;
+  reg  updating_q;        // lists are being cleared of retired
+  wire updating_d;
+  reg  [1:0] step_q;      // position that the walk looks at next
+  wire [1:0] step_d;
+  reg  [3:0] target_q;    // the slot whose list is being written
+  wire [3:0] target_d;
+  reg  [3:0] upstream_q;  // slots whose kernels' ids go into that list
+  wire [3:0] upstream_d;
+  reg  [1:0] append_at_q; // position of that list that is filled next
+  wire [1:0] append_at_d;
+  reg  [7:0] retired_q;   // the id that is cleared from the lists
+  wire [7:0] retired_d;
+
+  wire idle;                // no walk is under way: a retirement or an insertion may begin
+  reg  ret_any;             // a retire port is valid
+  reg  [3:0] ret_hot;       // the slot that retires in this cycle, or none
+  reg  [7:0] ret_id;        // the id of the kernel that retires in this cycle, or zero
+  wire ins_ready;           // ins_ready_o, to be read here
+  wire insert;              // a kernel is inserted in this cycle
+  reg  [1:0] now_step;      // position that the walk looks at in this cycle
+  reg  [3:0] now_target;    // as target, a walk that begins in this cycle included
+  reg  [3:0] now_upstream;  // as upstream, a walk that begins in this cycle included
+  reg  [1:0] now_append_at; // as append_at, a walk that begins in this cycle included
+  reg  [7:0] now_retired;   // as retired, a walk that begins in this cycle included
+  wire now_inserting;       // as inserting, a walk that begins in this cycle included
+  wire now_updating;        // as updating, a walk that begins in this cycle included
+  wire [3:0] step_hot;      // now_step, one-hot
+  wire append;              // append_id is appended to the list of now_target
+  reg  [7:0] append_id;     // the id of the kernel in slot now_step
+  reg  [3:0] waiting;       // slots whose kernels may not be offered yet
+
+  reg  ret_ready_0_o_comb;
+  reg  ret_ready_1_o_comb;
+
+  wire slots_retired_i;
+  wire [3:0] slots_valid_o;
+  wire [3:0] slots_dispatched_o;
   wire lists_0_append_i;
   wire lists_0_waiting_o;
   wire lists_1_append_i;
@@ -494,57 +557,31 @@ module window_list_n4_r2 (
   wire lists_2_waiting_o;
   wire lists_3_append_i;
   wire lists_3_waiting_o;
-  reg  [1:0] now_append_at;
-  wire now_inserting;
-  reg  [7:0] now_retired;
-  reg  [1:0] now_step;
-  reg  [3:0] now_target;
-  wire now_updating;
-  reg  [3:0] now_upstream;
-  reg  ret_any;
-  reg  [3:0] ret_hot;
-  reg  [7:0] ret_id;
-  reg  ret_ready_0_o_comb;
-  reg  ret_ready_1_o_comb;
-  wire [7:0] retired_d;
-  reg  [7:0] retired_q;
-  wire [3:0] slots_dispatched_o;
-  wire slots_retired_i;
-  wire [3:0] slots_valid_o;
-  wire [1:0] step_d;
-  reg  [1:0] step_q;
-  wire [3:0] step_hot;
-  wire [3:0] target_d;
-  reg  [3:0] target_q;
-  wire updating_d;
-  reg  updating_q;
-  wire [3:0] upstream_d;
-  reg  [3:0] upstream_q;
-  reg  [3:0] waiting;
 
   assign ret_ready_0_o = ret_ready_0_o_comb;
   assign ret_ready_1_o = ret_ready_1_o_comb;
 
+  // One retirement or one insertion at a time; retirements first, the lowest port first.
   assign idle = ~(inserting_q | updating_q);
 
   always @(*) begin
-    ret_any = 1'h0;
+    ret_any = 1'b0;
     ret_hot = 4'h0;
-    ret_ready_0_o_comb = idle & (~ret_any);
-    if ((idle & ret_valid_0_i) & (~ret_any)) begin
+    ret_ready_0_o_comb = idle & ~ret_any;
+    if (idle & ret_valid_0_i & ~ret_any) begin
       ret_hot = (4'h1 << ret_slot_0_i) & slots_dispatched_o;
     end
     ret_any = ret_any | ret_valid_0_i;
-    ret_ready_1_o_comb = idle & (~ret_any);
-    if ((idle & ret_valid_1_i) & (~ret_any)) begin
+    ret_ready_1_o_comb = idle & ~ret_any;
+    if (idle & ret_valid_1_i & ~ret_any) begin
       ret_hot = (4'h1 << ret_slot_1_i) & slots_dispatched_o;
     end
     ret_any = ret_any | ret_valid_1_i;
   end
 
-  assign ret_err_o = (idle & ret_any) & (~(|ret_hot));
+  assign ret_err_o = idle & ret_any & ~(|ret_hot);
   assign slots_retired_i = |ret_hot;
-  assign place_live_o = slots_valid_o & (~ret_hot);
+  assign place_live_o = slots_valid_o & ~ret_hot;
   assign place_shift_o = 4'h0;
 
   always @(*) begin
@@ -563,10 +600,13 @@ module window_list_n4_r2 (
     end
   end
 
-  assign ins_ready = (idle & (~ret_any)) & (~full_o);
+  // An insertion begins where no retire port is valid and a slot is free.
+  assign ins_ready = idle & ~ret_any & ~full_o;
   assign ins_ready_o = ins_ready;
   assign insert = ins_valid_i & ins_ready;
   assign busy_o = ~idle;
+
+  // The walk: what begins in this cycle works on its first position at once.
   assign now_inserting = inserting_q | insert;
   assign now_updating = updating_q | (|ret_hot);
 
@@ -586,6 +626,8 @@ module window_list_n4_r2 (
     end
   end
 
+  // Insertion: position by position, the id of each slot that
+  // is named is appended to the list.
   assign step_hot = 4'h1 << now_step;
 
   always @(*) begin
@@ -605,6 +647,8 @@ module window_list_n4_r2 (
   end
 
   assign append = now_inserting & (|(now_upstream & step_hot));
+
+  // An insertion looks at all slots, a retirement at all entries.
   assign inserting_d = now_inserting & (now_step != 2'h3);
   assign updating_d = now_updating & (now_step != 2'h2);
   assign step_d = now_step + 2'h1;
@@ -613,6 +657,7 @@ module window_list_n4_r2 (
   assign append_at_d = append ? (now_append_at + 2'h1) : now_append_at;
   assign retired_d = now_retired;
 
+  // A kernel whose list is being written, or is not empty, may not be offered yet.
   always @(*) begin
     if (inserting_q) begin
       waiting = target_q;
@@ -620,16 +665,16 @@ module window_list_n4_r2 (
       waiting = 4'h0;
     end
     if (lists_0_waiting_o) begin
-      waiting[0] = 1'h1;
+      waiting[0] = 1'b1;
     end
     if (lists_1_waiting_o) begin
-      waiting[1] = 1'h1;
+      waiting[1] = 1'b1;
     end
     if (lists_2_waiting_o) begin
-      waiting[2] = 1'h1;
+      waiting[2] = 1'b1;
     end
     if (lists_3_waiting_o) begin
-      waiting[3] = 1'h1;
+      waiting[3] = 1'b1;
     end
   end
 
@@ -647,8 +692,8 @@ module window_list_n4_r2 (
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      inserting_q <= 1'h0;
-      updating_q <= 1'h0;
+      inserting_q <= 1'b0;
+      updating_q <= 1'b0;
       step_q <= 2'h0;
     end else begin
       inserting_q <= inserting_d;
@@ -657,6 +702,7 @@ module window_list_n4_r2 (
     end
   end
 
+  // the slots: which are in use, by whom, and which is offered
   window_list_slots_n4 u_slots (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -682,6 +728,7 @@ module window_list_n4_r2 (
     .full_o(full_o)
   );
 
+  // of each slot, the ids of the kernels that its kernel waits for
   window_list_slot_n4 u_lists_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -767,23 +814,27 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
   output wire busy_o                // the window works on an insertion or a retirement
 );
 
+  wire waiting; // a kernel with all its beats waits for the window
+
+  wire upstream_ins_valid_o;
   wire [7:0] upstream_ins_id_o;
   wire [3:0] upstream_ins_up_o;
-  wire upstream_ins_valid_o;
-  wire waiting;
-  wire window_full_o;
   wire window_ins_ready_o;
+  wire [3:0] window_place_live_o;
   wire [7:0] window_place_id_0_o;
   wire [7:0] window_place_id_1_o;
   wire [7:0] window_place_id_2_o;
   wire [7:0] window_place_id_3_o;
-  wire [3:0] window_place_live_o;
   wire [3:0] window_place_shift_o;
+  wire window_full_o;
 
-  assign waiting = upstream_ins_valid_o & (~window_ins_ready_o);
+  // Why the host waits: for the oldest kernel, for a
+  // slot, or for the window's work.
+  assign waiting = upstream_ins_valid_o & ~window_ins_ready_o;
   assign stall_full_o = waiting & window_full_o;
-  assign stall_busy_o = waiting & (~window_full_o);
+  assign stall_busy_o = waiting & ~window_full_o;
 
+  // finds the places of the kernels that a new one waits for
   upstream_load_ids_n4_m128_k4 u_upstream (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -814,6 +865,7 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
     .stall_limit_o(stall_limit_o)
   );
 
+  // holds kernels until they retire, and offers those that wait for none
   window_list_n4_r2 u_window (
     .clk_i(clk_i),
     .rst_ni(rst_ni),

@@ -9,7 +9,7 @@ module close_up_n4 (
   output wire [3:0] places_o  // the same set when the place is closed
 );
 
-  assign places_o = (shift_i & (places_i >> 1'h1)) | ((~shift_i) & places_i);
+  assign places_o = (shift_i & (places_i >> 1)) | (~shift_i & places_i);
 endmodule
 
 module upstream_load_ids_n4_m128_k4 (
@@ -42,79 +42,86 @@ module upstream_load_ids_n4_m128_k4 (
   output wire stall_limit_o         // the beat waits: M newer kernels than the oldest unfinished one were sent
 );
 
-  wire blocked;
-  reg  [3:0] gather;
+  reg  [3:0] gathered_q; // places named by the kernel's earlier beats
   wire [3:0] gathered_d;
-  reg  [3:0] gathered_q;
-  wire [3:0] moved_places_o;
-  reg  [3:0] named;
-  wire [7:0] newer;
-  wire ready;
-  wire [3:0] wanted;
 
+  reg  [3:0] named;  // places that the kernel's beats so far name, this one included
+  wire [3:0] wanted; // of these, those whose kernels are live
+  reg  [3:0] gather; // gathered at the end of this cycle, before a place is closed
+  wire [7:0] newer;  // kernels that were sent after the oldest one and before this one
+  wire blocked;      // the beat waits: M newer kernels than the oldest one were sent
+  wire ready;        // host_ready_o, to be read here
+
+  wire [3:0] moved_places_o;
+
+  // M kernels newer than the oldest unfinished one: the host's list no longer has it.
   assign newer = (host_id_i - oldest_id_i) - 8'h1;
   assign blocked = oldest_valid_i & (newer >= 8'h80);
   assign stall_limit_o = host_valid_i & blocked;
   assign ins_id_o = host_id_i;
 
+  // Which places hold a named id; one that is not live does not
+  // count, nor one whose kernel retires now.
   always @(*) begin
     named = gathered_q;
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_0_i)) begin
-      named[0] = 1'h1;
+      named[0] = 1'b1;
     end
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_1_i)) begin
-      named[1] = 1'h1;
+      named[1] = 1'b1;
     end
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_2_i)) begin
-      named[2] = 1'h1;
+      named[2] = 1'b1;
     end
     if (host_up_valid_0_i & (host_up_id_0_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
     if (host_up_valid_1_i & (host_up_id_1_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
     if (host_up_valid_2_i & (host_up_id_2_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
     if (host_up_valid_3_i & (host_up_id_3_i == place_id_3_i)) begin
-      named[3] = 1'h1;
+      named[3] = 1'b1;
     end
   end
 
   assign wanted = named & place_live_i;
   assign ins_up_o = wanted;
-  assign ins_valid_o = (host_valid_i & host_last_i) & (~blocked);
-  assign ready = (~blocked) & (ins_ready_i | (~host_last_i));
+  assign ins_valid_o = host_valid_i & host_last_i & ~blocked;
+  assign ready = ~blocked & (ins_ready_i | ~host_last_i);
   assign host_ready_o = ready;
 
+  // Kept for the kernel's next beat; its last one empties it. A
+  // kernel's bit falls when it retires.
   always @(*) begin
     gather = gathered_q & place_live_i;
     if (host_valid_i & ready) begin
@@ -126,6 +133,7 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
+  // A kernel's bit moves with it.
   assign gathered_d = moved_places_o;
 
   always @(posedge clk_i) begin
@@ -136,6 +144,7 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
+  // moves gather down where a place is closed
   close_up_n4 u_moved (
     .shift_i(place_shift_i),
     .places_i(gather),
@@ -148,12 +157,13 @@ module from_first_n4 (
   output wire [3:0] from_o  // the lowest request and all bits above it
 );
 
-  reg  [3:0] from;
+  reg  [3:0] from; // from_o, gathered over the levels
 
+  // Each level reaches twice as far as the one before.
   always @(*) begin
     from = req_i;
-    from = from | (from << 8'h1);
-    from = from | (from << 8'h2);
+    from = from | (from << 1);
+    from = from | (from << 2);
   end
 
   assign from_o = from;
@@ -191,105 +201,108 @@ module window_matrix_n4_r2 (
   output wire busy_o               // an insertion or a retirement is being worked on
 );
 
-  wire [1:0] above_0;
+  reg  [3:0] used_q;      // places that hold a kernel, or one that has retired: the lowest ones
+  wire [3:0] used_d;
+  reg  [3:0] running_q;   // of these, those whose kernel was offered and taken, or waits in held
+  wire [3:0] running_d;
+  reg  [3:0] gone_q;      // of these, those whose kernel has retired
+  wire [3:0] gone_d;
+  reg  [3:0] shift_q;     // the lowest of gone and all places above it: they take what the place above them has
+  wire [3:0] shift_d;
+  reg  [3:0] up_0_q;      // row i: places whose kernels the one in place i waits for, or waited for if in gone
+  wire [3:0] up_0_d;
+  reg  [3:0] up_1_q;
+  wire [3:0] up_1_d;
+  reg  [3:0] up_2_q;
+  wire [3:0] up_2_d;
+  reg  [3:0] up_3_q;
+  wire [3:0] up_3_d;
+  reg  [7:0] ids_0_q;     // of each place, its kernel's id; if it is free, of one that was in it or above, or zero
+  reg  [7:0] ids_0_d;
+  reg  [7:0] ids_1_q;
+  reg  [7:0] ids_1_d;
+  reg  [7:0] ids_2_q;
+  reg  [7:0] ids_2_d;
+  reg  [7:0] ids_3_q;
+  wire [7:0] ids_3_d;
+  reg  [1:0] slots_0_q;   // a slot for every place, free ones included
+  reg  [1:0] slots_0_d;
+  reg  [1:0] slots_1_q;
+  reg  [1:0] slots_1_d;
+  reg  [1:0] slots_2_q;
+  reg  [1:0] slots_2_d;
+  reg  [1:0] slots_3_q;
+  reg  [1:0] slots_3_d;
+  reg  [1:0] free_slot_q; // the slot of the first free place
+  reg  [1:0] free_slot_d;
+  reg  held_q;            // an offer was not taken in the cycle before: it stays
+  wire held_d;
+  reg  [7:0] held_id_q;   // the id that was offered in the cycle before
+  wire [7:0] held_id_d;
+  reg  [1:0] held_slot_q; // the slot that was offered in the cycle before
+  wire [1:0] held_slot_d;
+  reg  [7:0] count_q;     // how many places are in use, closed ones not counted
+  reg  [7:0] count_d;
+
+  reg  [3:0] matching;     // the place with the slot that the retire port at hand names
+  reg  [3:0] matched_0;    // of each retire port, that place if the kernel there was taken and the port is valid
+  wire [3:0] matched_1;
+  wire asked_0;            // of each retire port, it is valid; pipelined, asked_q
+  wire asked_1;
+  wire [3:0] named_0;      // the same; pipelined, named_q
+  wire [3:0] named_1;
+  reg  fresh_0;            // of each retire port, it retires a kernel that no lower port does
+  reg  fresh_1;
+  reg  [3:0] retiring;     // places whose kernels retire: they are in gone from the next cycle on
+  reg  ret_err;            // ret_err_o, gathered over the retire ports
+  wire closing;            // a place is closed at the end of this cycle
+  wire full;               // full_o, to be read here
+  wire insert;             // a kernel is inserted at the end of this cycle
+  wire [3:0] tail;         // the first free place, or none
+  wire [3:0] row;          // the place that is filled, or none
+  wire [3:0] now_used;     // used at the end of this cycle, before a place is closed
+  wire [1:0] above_0;      // of each place, its slot; behind the last place, freed
   reg  [1:0] above_1;
   reg  [1:0] above_2;
   reg  [1:0] above_3;
   wire [1:0] above_4;
-  reg  [1:0] after;
-  reg  [15:0] any;
-  wire asked_0;
-  wire asked_1;
-  wire [3:0] closes;
-  wire closing;
-  wire [3:0] comes;
-  reg  [7:0] count_d;
-  reg  [7:0] count_q;
-  wire [3:0] empty;
-  wire [3:0] first;
-  reg  [1:0] free_slot_d;
-  reg  [1:0] free_slot_q;
-  reg  [1:0] freed;
-  reg  fresh_0;
-  reg  fresh_1;
-  reg  [3:0] from;
-  wire full;
-  wire [3:0] gone_d;
-  reg  [3:0] gone_q;
-  wire [3:0] gone_moves_places_o;
-  reg  [7:0] group_id_0;
-  reg  [1:0] group_slot_0;
-  wire held_d;
-  reg  held_q;
-  wire [7:0] held_id_d;
-  reg  [7:0] held_id_q;
-  wire [1:0] held_slot_d;
-  reg  [1:0] held_slot_q;
-  reg  [7:0] ids_0_d;
-  reg  [7:0] ids_0_q;
-  reg  [7:0] ids_1_d;
-  reg  [7:0] ids_1_q;
-  reg  [7:0] ids_2_d;
-  reg  [7:0] ids_2_q;
-  wire [7:0] ids_3_d;
-  reg  [7:0] ids_3_q;
-  wire [3:0] ins_up_moves_places_o;
-  wire insert;
-  reg  [3:0] matched_0;
-  wire [3:0] matched_1;
-  reg  [3:0] matching;
-  wire [3:0] may;
-  wire [3:0] named_0;
-  wire [3:0] named_1;
-  wire [3:0] next_shift_from_o;
-  wire [3:0] now_gone;
-  wire [3:0] now_gone_moves_places_o;
-  wire [3:0] now_running;
-  wire [3:0] now_used;
-  wire offered;
-  wire [3:0] over;
-  reg  [3:0] pick;
-  reg  [15:0] picks;
-  wire [3:0] ready;
-  reg  ret_err;
-  reg  [3:0] retiring;
-  wire [3:0] row;
-  wire [3:0] row_moves_places_o;
-  wire [3:0] rows_0;
+  wire [3:0] closes;       // the place that is closed, or none
+  reg  [1:0] freed;        // the slot of the place that is closed, or zero
+  reg  [1:0] after;        // the slot that is filled next where a kernel is inserted now
+  wire [3:0] over;         // places whose kernels nobody waits for
+  wire [3:0] empty;        // places whose rows name no unfinished kernel
+  wire [3:0] ready;        // places whose kernels wait for none and were not offered
+  wire [3:0] may;          // places from which the offer is picked: those in ready; pipelined, those in found
+  reg  [3:0] from;         // in each group, the first place in may and all above it
+  wire [3:0] first;        // in each group, the first place in may
+  wire [15:0] any;         // groups with a place in may
+  wire [15:0] picks;       // groups before which no other has a place in may; none while an offer is held
+  reg  [3:0] pick;         // the place whose kernel is offered for the first time, or none
+  reg  [7:0] group_id_0;   // of each group, the id of the kernel in its first place in may
+  reg  [1:0] group_slot_0; // of each group, the slot of that kernel
+  reg  [7:0] shown_id;     // disp_id_o, to be read here
+  reg  [1:0] shown_slot;   // disp_slot_o, to be read here
+  wire offered;            // disp_valid_o, to be read here
+  wire [3:0] now_running;  // running at the end of this cycle, before a place is closed
+  wire [3:0] now_gone;     // gone at the end of this cycle, before a place is closed
+  wire [3:0] rows_0;       // of each place, what its row becomes where it does not stay as it is
   wire [3:0] rows_1;
   wire [3:0] rows_2;
   wire [3:0] rows_3;
-  wire [3:0] running_d;
-  reg  [3:0] running_q;
+  wire [3:0] comes;        // the place that ins_id_i goes to
+
+  wire [3:0] next_shift_from_o;
+  wire [3:0] gone_moves_places_o;
+  wire [3:0] now_gone_moves_places_o;
   wire [3:0] running_moves_places_o;
-  wire [3:0] shift_d;
-  reg  [3:0] shift_q;
-  reg  [7:0] shown_id;
-  reg  [1:0] shown_slot;
-  reg  [1:0] slots_0_d;
-  reg  [1:0] slots_0_q;
-  reg  [1:0] slots_1_d;
-  reg  [1:0] slots_1_q;
-  reg  [1:0] slots_2_d;
-  reg  [1:0] slots_2_q;
-  reg  [1:0] slots_3_d;
-  reg  [1:0] slots_3_q;
-  wire [3:0] tail;
-  wire [3:0] up_0_d;
-  reg  [3:0] up_0_q;
-  wire [3:0] up_1_d;
-  reg  [3:0] up_1_q;
-  wire [3:0] up_2_d;
-  reg  [3:0] up_2_q;
-  wire [3:0] up_3_d;
-  reg  [3:0] up_3_q;
-  wire [3:0] used_d;
-  reg  [3:0] used_q;
+  wire [3:0] row_moves_places_o;
+  wire [3:0] ins_up_moves_places_o;
 
-  wire unused = &{1'b0, above_0, picks[15:1]};
+  wire unused = &{1'b0, above_0, any, over[3], picks[15:1], rows_0};
 
-  assign busy_o = 1'h0;
+  assign busy_o = 1'b0;
 
+  // Retirement: the places whose slots the ports name, where their kernels were taken.
   always @(*) begin
     matching = 4'h0;
     matching[0] = slots_0_q == ret_slot_0_i;
@@ -297,7 +310,7 @@ module window_matrix_n4_r2 (
     matching[2] = slots_2_q == ret_slot_0_i;
     matching[3] = slots_3_q == ret_slot_0_i;
     matched_0 = 4'h0;
-    if (ret_valid_0_i & (~(held_q & (held_slot_q == ret_slot_0_i)))) begin
+    if (ret_valid_0_i & ~(held_q & (held_slot_q == ret_slot_0_i))) begin
       matched_0 = matching & running_q;
     end
     matching = 4'h0;
@@ -309,52 +322,64 @@ module window_matrix_n4_r2 (
 
   assign named_0 = matched_0;
   assign asked_0 = ret_valid_0_i;
-  assign ret_ready_0_o = 1'h1;
-  assign matched_1 = (ret_valid_1_i & (~(held_q & (held_slot_q == ret_slot_1_i)))) ? (matching & running_q) : 4'h0;
+  assign ret_ready_0_o = 1'b1;
+  assign matched_1 = (ret_valid_1_i & ~(held_q & (held_slot_q == ret_slot_1_i))) ? (matching & running_q) : 4'h0;
   assign named_1 = matched_1;
   assign asked_1 = ret_valid_1_i;
-  assign ret_ready_1_o = 1'h1;
+  assign ret_ready_1_o = 1'b1;
 
+  // Of two ports that name the same slot the lower one retires it.
   always @(*) begin
     retiring = 4'h0;
-    fresh_0 = |(named_0 & (~retiring));
+    fresh_0 = |(named_0 & ~retiring);
     retiring = retiring | named_0;
-    fresh_1 = |(named_1 & (~retiring));
+    fresh_1 = |(named_1 & ~retiring);
     retiring = retiring | named_1;
   end
 
   always @(*) begin
-    ret_err = 1'h0;
-    ret_err = ret_err | (asked_0 & (~fresh_0));
-    ret_err = ret_err | (asked_1 & (~fresh_1));
+    ret_err = 1'b0;
+    ret_err = ret_err | (asked_0 & ~fresh_0);
+    ret_err = ret_err | (asked_1 & ~fresh_1);
   end
 
   assign ret_err_o = ret_err;
-  assign place_live_o = (used_q & (~gone_q)) & (~retiring);
+  assign place_live_o = used_q & ~gone_q & ~retiring;
+
+  // A place that has retired is closed two cycles later, one
+  // place per cycle, the lowest first.
   assign place_shift_o = shift_q;
-  assign closing = |(shift_q & 4'h8);
+  assign closing = shift_q[3];
   assign shift_d = next_shift_from_o;
-  assign full = |(used_q & 4'h8);
+
+  // Insertion: into the first free place, from which it moves
+  // at once where a place is closed.
+  assign full = used_q[3];
   assign full_o = full;
   assign ins_ready_o = ~full;
-  assign insert = ins_valid_i & (~full);
-  assign tail = (~used_q) & ((used_q << 1'h1) | 4'h1);
+  assign insert = ins_valid_i & ~full;
+  assign tail = ~used_q & ((used_q << 1) | 4'h1);
   assign row = insert ? tail : 4'h0;
   assign now_used = used_q | row;
-  assign used_d = closing ? (now_used >> 1'h1) : now_used;
+  assign used_d = closing ? (now_used >> 1) : now_used;
 
+  // Places in use: one more, one less, or as many.
   always @(*) begin
     count_d = count_q;
-    if (insert & (~closing)) begin
+    if (insert & ~closing) begin
       count_d = (count_q + 8'h1) & 8'h7;
     end
-    if (closing & (~insert)) begin
+    if (closing & ~insert) begin
       count_d = (count_q - 8'h1) & 8'h7;
     end
   end
 
   assign occupancy_o = count_q;
-  assign closes = shift_q & (~(shift_q << 1'h1));
+
+  // The slot of the place that is closed goes to the last place. The first
+  // free place is another one after an insertion only: a place that is closed
+  // takes it one down, and its slot with it.
+  assign closes = shift_q & ~(shift_q << 1);
 
   always @(*) begin
     freed = 2'h0;
@@ -408,29 +433,26 @@ module window_matrix_n4_r2 (
   end
 
   assign ins_slot_o = insert ? (4'h1 << free_slot_q) : 4'h0;
+
+  // Offers: what was not taken in the cycle before, else the
+  // oldest kernel that waits for none.
   assign over = gone_q;
-  assign empty = {~(|((up_3_q & (~over)) & 4'h7)), ~(|((up_2_q & (~over)) & 4'h3)), ~(|((up_1_q & (~over)) & 4'h1)), ~(|((up_0_q & (~over)) & 4'h0))};
-  assign ready = ((used_q & (~running_q)) & (~gone_q)) & empty;
+  assign empty = {~(|(up_3_q[2:0] & ~over[2:0])), ~(|(up_2_q[1:0] & ~over[1:0])), ~(up_1_q[0] & ~over[0]), 1'b1};
+  assign ready = used_q & ~running_q & ~gone_q & empty;
   assign may = ready;
 
+  // The first of each group, while the groups find out which of them goes first.
   always @(*) begin
     from = may;
-    from = from | ((from << 3'h1) & 4'he);
-    from = from | ((from << 3'h2) & 4'hc);
-    from = from | ((from << 3'h4) & 4'h0);
+    from = from | ((from << 1) & 4'he);
+    from = from | ((from << 2) & 4'hc);
   end
 
-  assign first = may & (~((from << 1'h1) & 4'he));
+  assign first = may & ~((from << 1) & 4'he);
+  assign any = {15'h0, |may};
 
-  always @(*) begin
-    any = 16'h0;
-    any[0] = |(may & 4'hf);
-  end
-
-  always @(*) begin
-    picks = 16'h0;
-    picks[0] = (~held_q) & (~(|(any & 16'h0)));
-  end
+  // An offer that was not taken stays; else the first group that has one offers its first.
+  assign picks = {15'h0, ~held_q};
 
   always @(*) begin
     pick = 4'h0;
@@ -441,7 +463,7 @@ module window_matrix_n4_r2 (
       shown_slot = held_slot_q;
     end
     if (picks[0]) begin
-      pick = pick | (first & 4'hf);
+      pick = pick | first;
       shown_id = shown_id | group_id_0;
       shown_slot = shown_slot | group_slot_0;
     end
@@ -470,23 +492,33 @@ module window_matrix_n4_r2 (
 
   assign offered = held_q | (|may);
   assign disp_valid_o = offered;
-  assign held_d = offered & (~disp_ready_i);
+  assign held_d = offered & ~disp_ready_i;
   assign disp_id_o = shown_id;
   assign disp_slot_o = shown_slot;
   assign held_id_d = shown_id;
   assign held_slot_d = shown_slot;
+
+  // The oldest kernel is in place 0.
   assign oldest_valid_o = used_q[0];
   assign oldest_id_o = used_q[0] ? ids_0_q : 8'h0;
-  assign now_running = (running_q & (~retiring)) | pick;
+
+  // The clock edge: what each place keeps, and what it takes from the place above.
+  assign now_running = (running_q & ~retiring) | pick;
   assign running_d = running_moves_places_o;
   assign now_gone = gone_q | retiring;
   assign gone_d = now_gone_moves_places_o;
-  assign rows_0 = used_q[1] ? ((shift_q & (up_1_q >> 1'h1)) | ((~shift_q) & up_1_q)) : ins_up_moves_places_o;
-  assign rows_1 = used_q[2] ? ((shift_q & (up_2_q >> 1'h1)) | ((~shift_q) & up_2_q)) : ins_up_moves_places_o;
-  assign rows_2 = used_q[3] ? ((shift_q & (up_3_q >> 1'h1)) | ((~shift_q) & up_3_q)) : ins_up_moves_places_o;
+
+  // A row moves, or follows what comes in, or stays: three cases that a
+  // flip-flop with an enable and one multiplexer tell apart.
+  assign rows_0 = used_q[1] ? ((shift_q & (up_1_q >> 1)) | (~shift_q & up_1_q)) : ins_up_moves_places_o;
+  assign rows_1 = used_q[2] ? ((shift_q & (up_2_q >> 1)) | (~shift_q & up_2_q)) : ins_up_moves_places_o;
+  assign rows_2 = used_q[3] ? ((shift_q & (up_3_q >> 1)) | (~shift_q & up_3_q)) : ins_up_moves_places_o;
   assign rows_3 = ins_up_moves_places_o;
+
+  // The last place, where it is closed again at once, has the id
+  // that came in as the one that was in it.
   assign comes = row_moves_places_o | (row & 4'h8);
-  assign up_0_d = (shift_q[0] | (~used_q[0])) ? (rows_0 & 4'h0) : up_0_q;
+  assign up_0_d = (shift_q[0] | ~used_q[0]) ? 4'h0 : up_0_q;
   assign place_id_0_o = ids_0_q;
 
   always @(*) begin
@@ -509,7 +541,7 @@ module window_matrix_n4_r2 (
     end
   end
 
-  assign up_1_d = (shift_q[1] | (~used_q[1])) ? (rows_1 & 4'h1) : up_1_q;
+  assign up_1_d = (shift_q[1] | ~used_q[1]) ? (rows_1 & 4'h1) : up_1_q;
   assign place_id_1_o = ids_1_q;
 
   always @(*) begin
@@ -532,7 +564,7 @@ module window_matrix_n4_r2 (
     end
   end
 
-  assign up_2_d = (shift_q[2] | (~used_q[2])) ? (rows_2 & 4'h3) : up_2_q;
+  assign up_2_d = (shift_q[2] | ~used_q[2]) ? (rows_2 & 4'h3) : up_2_q;
   assign place_id_2_o = ids_2_q;
 
   always @(*) begin
@@ -555,7 +587,7 @@ module window_matrix_n4_r2 (
     end
   end
 
-  assign up_3_d = (shift_q[3] | (~used_q[3])) ? (rows_3 & 4'h7) : up_3_q;
+  assign up_3_d = (shift_q[3] | ~used_q[3]) ? (rows_3 & 4'h7) : up_3_q;
   assign place_id_3_o = ids_3_q;
   assign ids_3_d = comes[3] ? ins_id_i : ids_3_q;
 
@@ -593,7 +625,7 @@ module window_matrix_n4_r2 (
       ids_2_q <= 8'h0;
       ids_3_q <= 8'h0;
       free_slot_q <= 2'h0;
-      held_q <= 1'h0;
+      held_q <= 1'b0;
       count_q <= 8'h0;
     end else begin
       used_q <= used_d;
@@ -610,35 +642,41 @@ module window_matrix_n4_r2 (
     end
   end
 
+  // finds the places that move in the next cycle
   from_first_n4 u_next_shift (
     .req_i(gone_moves_places_o),
     .from_o(next_shift_from_o)
   );
 
+  // moves gone down where a place is closed
   close_up_n4 u_gone_moves (
     .shift_i(shift_q),
     .places_i(gone_q),
     .places_o(gone_moves_places_o)
   );
 
+  // moves now_gone down where a place is closed
   close_up_n4 u_now_gone_moves (
     .shift_i(shift_q),
     .places_i(now_gone),
     .places_o(now_gone_moves_places_o)
   );
 
+  // moves now_running down where a place is closed
   close_up_n4 u_running_moves (
     .shift_i(shift_q),
     .places_i(now_running),
     .places_o(running_moves_places_o)
   );
 
+  // moves row down where a place is closed
   close_up_n4 u_row_moves (
     .shift_i(shift_q),
     .places_i(row),
     .places_o(row_moves_places_o)
   );
 
+  // moves ins_up_i down where a place is closed
   close_up_n4 u_ins_up_moves (
     .shift_i(shift_q),
     .places_i(ins_up_i),
@@ -682,23 +720,27 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
   output wire busy_o                // the window works on an insertion or a retirement
 );
 
+  wire waiting; // a kernel with all its beats waits for the window
+
+  wire upstream_ins_valid_o;
   wire [7:0] upstream_ins_id_o;
   wire [3:0] upstream_ins_up_o;
-  wire upstream_ins_valid_o;
-  wire waiting;
-  wire window_full_o;
   wire window_ins_ready_o;
+  wire [3:0] window_place_live_o;
   wire [7:0] window_place_id_0_o;
   wire [7:0] window_place_id_1_o;
   wire [7:0] window_place_id_2_o;
   wire [7:0] window_place_id_3_o;
-  wire [3:0] window_place_live_o;
   wire [3:0] window_place_shift_o;
+  wire window_full_o;
 
-  assign waiting = upstream_ins_valid_o & (~window_ins_ready_o);
+  // Why the host waits: for the oldest kernel, for a
+  // slot, or for the window's work.
+  assign waiting = upstream_ins_valid_o & ~window_ins_ready_o;
   assign stall_full_o = waiting & window_full_o;
-  assign stall_busy_o = waiting & (~window_full_o);
+  assign stall_busy_o = waiting & ~window_full_o;
 
+  // finds the places of the kernels that a new one waits for
   upstream_load_ids_n4_m128_k4 u_upstream (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -729,6 +771,7 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
     .stall_limit_o(stall_limit_o)
   );
 
+  // holds kernels until they retire, and offers those that wait for none
   window_matrix_n4_r2 u_window (
     .clk_i(clk_i),
     .rst_ni(rst_ni),

@@ -11,39 +11,49 @@ module oldest_first_n4 (
   output wire [3:0] head_o  // one-hot: the oldest occupied slot, or zero
 );
 
-  wire [3:0] column_0;
+  reg  [3:0] row_0_q; // row i: slots below i that came before slot i
+  wire [3:0] row_0_d;
+  reg  [3:0] row_1_q;
+  wire [3:0] row_1_d;
+  reg  [3:0] row_2_q;
+  wire [3:0] row_2_d;
+  reg  [3:0] row_3_q;
+  wire [3:0] row_3_d;
+
+  wire [3:0] column_0; // column i: slots above i that came after slot i
   wire [3:0] column_1;
   wire [3:0] column_2;
   wire [3:0] column_3;
-  wire [3:0] gnt;
-  wire [3:0] head;
-  wire [3:0] older_0;
+  wire [3:0] older_0;  // of each slot, all slots that came before it
   wire [3:0] older_1;
   wire [3:0] older_2;
   wire [3:0] older_3;
-  wire [3:0] row_0_d;
-  reg  [3:0] row_0_q;
-  wire [3:0] row_1_d;
-  reg  [3:0] row_1_q;
-  wire [3:0] row_2_d;
-  reg  [3:0] row_2_q;
-  wire [3:0] row_3_d;
-  reg  [3:0] row_3_q;
+  wire [3:0] gnt;      // gnt_o, gathered over the slots
+  wire [3:0] head;     // head_o, gathered over the slots
 
-  assign gnt = {req_i[3] & (~(|(older_3 & req_i))), req_i[2] & (~(|(older_2 & req_i))), req_i[1] & (~(|(older_1 & req_i))), req_i[0] & (~(|(older_0 & req_i)))};
-  assign head = {occ_i[3] & (~(|(older_3 & occ_i))), occ_i[2] & (~(|(older_2 & occ_i))), occ_i[1] & (~(|(older_1 & occ_i))), occ_i[0] & (~(|(older_0 & occ_i)))};
-  assign row_0_d = push_i[0] ? 4'h0 : ((row_0_q & (~push_i)) & 4'h0);
+  wire unused = &{1'b0, column_3};
+
+  // A request is granted where no older one is there.
+  assign gnt = {req_i[3] & ~(|(older_3 & req_i)), req_i[2] & ~(|(older_2 & req_i)), req_i[1] & ~(|(older_1 & req_i)),
+      req_i[0] & ~(|(older_0 & req_i))};
+  assign head = {occ_i[3] & ~(|(older_3 & occ_i)), occ_i[2] & ~(|(older_2 & occ_i)), occ_i[1] & ~(|(older_1 & occ_i)),
+      occ_i[0] & ~(|(older_0 & occ_i))};
+
+  // The newest slot has all others before it, and is before none.
+  assign row_0_d = push_i[0] ? 4'h0 : 4'h0;
+
+  // Of two slots the higher one has the bit; the lower one reads it from the column.
   assign column_0 = {row_3_q[0], row_2_q[0], row_1_q[0], row_0_q[0]};
-  assign older_0 = (row_0_q & 4'h0) | ((~column_0) & 4'he);
-  assign row_1_d = push_i[1] ? 4'h1 : ((row_1_q & (~push_i)) & 4'h1);
+  assign older_0 = ~column_0 & 4'he;
+  assign row_1_d = push_i[1] ? 4'h1 : (row_1_q & ~push_i & 4'h1);
   assign column_1 = {row_3_q[1], row_2_q[1], row_1_q[1], row_0_q[1]};
-  assign older_1 = (row_1_q & 4'h1) | ((~column_1) & 4'hc);
-  assign row_2_d = push_i[2] ? 4'h3 : ((row_2_q & (~push_i)) & 4'h3);
+  assign older_1 = (row_1_q & 4'h1) | (~column_1 & 4'hc);
+  assign row_2_d = push_i[2] ? 4'h3 : (row_2_q & ~push_i & 4'h3);
   assign column_2 = {row_3_q[2], row_2_q[2], row_1_q[2], row_0_q[2]};
-  assign older_2 = (row_2_q & 4'h3) | ((~column_2) & 4'h8);
-  assign row_3_d = push_i[3] ? 4'h7 : ((row_3_q & (~push_i)) & 4'h7);
+  assign older_2 = (row_2_q & 4'h3) | (~column_2 & 4'h8);
+  assign row_3_d = push_i[3] ? 4'h7 : (row_3_q & ~push_i & 4'h7);
   assign column_3 = {row_3_q[3], row_2_q[3], row_1_q[3], row_0_q[3]};
-  assign older_3 = (row_3_q & 4'h7) | ((~column_3) & 4'h0);
+  assign older_3 = row_3_q & 4'h7;
   assign gnt_o = gnt;
   assign head_o = head;
 

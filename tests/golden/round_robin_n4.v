@@ -15,30 +15,35 @@ module round_robin_group_n2 (
   output wire [1:0] gnt_o  // one-hot grant, or zero
 );
 
-  wire [1:0] after;
-  wire any;
-  wire [1:0] earlier;
-  wire [1:0] earlier_after;
-  wire first;
-  wire [1:0] front;
-  wire [1:0] gnt;
-  wire [1:0] own;
+  reg  [1:0] served_q; // requests at and below the one that the group picked last
   reg  [1:0] served_d;
-  reg  [1:0] served_q;
 
-  assign after = req_i & (~served_q);
-  assign earlier = {|(req_i & 2'h1), |(req_i & 2'h0)};
-  assign earlier_after = {|(after & 2'h1), |(after & 2'h0)};
+  wire [1:0] after;         // requests above the one that the group picked last
+  wire [1:0] own;           // the first of all requests, where front has none: granted if no other goes first
+  wire [1:0] front;         // the first request after the one that was served last, where that one is here
+  wire [1:0] earlier;       // bits with a request below them
+  wire [1:0] earlier_after; // bits with a request in after below them
+  wire any;                 // any_o, to be read here
+  wire first;               // first_o, to be read here
+  wire [1:0] gnt;           // gnt_o, made in two steps
+
+  // The first of all requests, and the first after the one that was served last.
+  assign after = req_i & ~served_q;
+  assign earlier = {req_i[0], 1'b0};
+  assign earlier_after = {after[0], 1'b0};
   assign any = |req_i;
   assign any_o = any;
-  assign asks_o = (|after) | (any & (~here_i));
+  assign asks_o = (|after) | (any & ~here_i);
   assign first = here_i & (|after);
   assign first_o = first;
-  assign own = (~first) ? (req_i & (~earlier)) : 2'h0;
-  assign front = here_i ? (after & (~earlier_after)) : 2'h0;
-  assign gnt = (~blocked_i) ? (front | own) : front;
+
+  // blocked_i comes last, and is looked at last.
+  assign own = ~first ? (req_i & ~earlier) : 2'h0;
+  assign front = here_i ? (after & ~earlier_after) : 2'h0;
+  assign gnt = ~blocked_i ? (front | own) : front;
   assign gnt_o = gnt;
 
+  // The pick is kept, whether it was granted or another group's was.
   always @(*) begin
     served_d = served_q;
     if (ack_i & any) begin
@@ -67,79 +72,86 @@ module round_robin_n4 (
   output wire [3:0] gnt_o  // one-hot grant, or zero
 );
 
-  reg  [1:0] ahead_0;
+  reg  [1:0] last_q; // the group that was served last, one-hot; bit 0 is kept inverted, so that reset is group 0
+  wire [1:0] last_d;
+
+  wire [1:0] here;    // the group with the request that was served last, one-hot
+  wire [1:0] from;    // groups from that one on
+  wire [1:0] asks;    // groups with a request that others wait for
+  reg  [1:0] ahead_0; // of each group, the groups that go before it
   reg  [1:0] ahead_1;
-  wire [1:0] asks;
-  reg  [1:0] blocked;
-  wire [1:0] from;
-  reg  [3:0] gnt;
-  reg  [1:0] goes;
+  reg  [1:0] blocked; // groups before which another one asks
+  reg  [1:0] goes;    // the group that the grant goes to, one-hot; where nobody asks, that of here
+  reg  [1:0] narrow;  // the grant of the group at hand
+  reg  [3:0] wide;    // requests from those of the group at hand on
+  reg  [3:0] placed;  // narrow, as wide as all requests
+  reg  [3:0] gnt;     // gnt_o, gathered over the groups
+
+  reg  [1:0] group_0_req_i;
+  reg  group_0_blocked_i;
   wire group_0_any_o;
   wire group_0_asks_o;
-  reg  group_0_blocked_i;
   wire group_0_first_o;
   wire [1:0] group_0_gnt_o;
-  reg  [1:0] group_0_req_i;
   wire group_1_any_o;
   wire group_1_asks_o;
   wire group_1_first_o;
   wire [1:0] group_1_gnt_o;
-  wire [1:0] here;
-  wire [1:0] last_d;
-  reg  [1:0] last_q;
-  reg  [1:0] narrow;
-  reg  [3:0] placed;
-  reg  [3:0] wide;
 
   wire unused = &{1'b0, wide[3:2]};
 
   assign here = last_q ^ 2'h1;
-  assign from = {|(here & 2'h3), |(here & 2'h1)};
+
+  // Each group looks at its own requests.
+  assign from = {|here, here[0]};
   assign asks = {group_1_asks_o, group_0_asks_o};
 
   always @(*) begin
-    wide = req_i >> 8'h0;
+    wide = req_i >> 0;
     group_0_req_i = wide[1:0];
-    wide = req_i >> 8'h2;
+    wide = req_i >> 2;
   end
 
+  // Before a group come those between the last and it, and the last itself;
+  // before what is left of the last's come all.
   always @(*) begin
     blocked = 2'h0;
     goes = 2'h0;
     blocked[0] = |(asks & ahead_0);
     group_0_blocked_i = blocked[0];
-    goes[0] = group_0_first_o | ((group_0_any_o | here[0]) & (~blocked[0]));
+    // Where nobody asks, the last stays the last.
+    goes[0] = group_0_first_o | ((group_0_any_o | here[0]) & ~blocked[0]);
     blocked[1] = |(asks & ahead_1);
-    goes[1] = group_1_first_o | ((group_1_any_o | here[1]) & (~blocked[1]));
+    goes[1] = group_1_first_o | ((group_1_any_o | here[1]) & ~blocked[1]);
   end
 
   always @(*) begin
     gnt = 4'h0;
     narrow = group_0_gnt_o;
     placed = {2'h0, narrow};
-    gnt = gnt | (placed << 8'h0);
+    gnt = gnt | (placed << 0);
     narrow = group_1_gnt_o;
     placed = {2'h0, narrow};
-    gnt = gnt | (placed << 8'h2);
+    gnt = gnt | (placed << 2);
   end
 
   always @(*) begin
-    ahead_0 = from & 2'h0;
+    ahead_0 = 2'h0;
     if (~from[0]) begin
-      ahead_0 = (ahead_0 | 2'h0) | (from & 2'h2);
+      ahead_0 = ahead_0 | (from & 2'h2);
     end
     if (here[0]) begin
-      ahead_0 = (ahead_0 | 2'h0) | 2'h2;
+      ahead_0 = ahead_0 | 2'h2;
     end
   end
 
   always @(*) begin
     ahead_1 = from & 2'h1;
     if (~from[1]) begin
-      ahead_1 = (ahead_1 | 2'h1) | (from & 2'h0);
+      ahead_1 = ahead_1 | 2'h1;
     end
     if (here[1]) begin
-      ahead_1 = (ahead_1 | 2'h1) | 2'h0;
+      ahead_1 = ahead_1 | 2'h1;
     end
   end
 
@@ -154,6 +166,7 @@ module round_robin_n4 (
     end
   end
 
+  // neighbours: each group picks among its own requests
   round_robin_group_n2 u_group_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),

@@ -24,72 +24,78 @@ module sm_field_w5_l32_q2 (
   output wire [4:0] left_o          // what the SM at stage U has left
 );
 
+  reg  [4:0] at_c_q; // free units of the SM at stage C, low bits
   wire [4:0] at_c_d;
-  reg  [4:0] at_c_q;
+  reg  [4:0] at_p_q; // the same at stage P
   wire [4:0] at_p_d;
-  reg  [4:0] at_p_q;
+  reg  [4:0] at_u_q; // the same at stage U
   wire [4:0] at_u_d;
-  reg  [4:0] at_u_q;
-  reg  carry;
+
+  reg  [4:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
+  reg  [4:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
+  reg  [4:0] total; // free units of the SM at U after that
+  reg  carry;       // carry from bit to bit, and then out of the low half
+  reg  made;        // carry out of the high half, as far as it was looked at, without one into it
+  reg  through;     // a carry into the high half would pass through what was looked at
+
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  [4:0] have;
-  reg  made;
-  reg  [4:0] other;
   reg  sum_fits_0_o_comb;
-  reg  through;
-  reg  [4:0] total;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
   assign sum_fits_0_o = sum_fits_0_o_comb;
 
+  // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
     have = at_c_q;
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
     carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
     carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
     carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
     carry = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     fits_0_o_comb = made | (through & carry);
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
     carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
     carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
     carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
     carry = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     fits_1_o_comb = made | (through & carry);
-    carry = 1'h1;
+    // The same with what both requesters need.
+    carry = 1'b1;
     carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
     carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
     carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
     carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
     carry = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     sum_fits_0_o_comb = made | (through & carry);
+    // The sum at stage U. A charge adds the complement, and has a carry in.
     have = at_u_q;
     total = 5'h0;
     carry = charged_i;
-    total[0] = (have[0] ^ other[0]) ^ carry;
+    total[0] = have[0] ^ other[0] ^ carry;
     carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = (have[1] ^ other[1]) ^ carry;
+    total[1] = have[1] ^ other[1] ^ carry;
     carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = (have[2] ^ other[2]) ^ carry;
+    total[2] = have[2] ^ other[2] ^ carry;
     carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    total[3] = (have[3] ^ other[3]) ^ carry;
+    total[3] = have[3] ^ other[3] ^ carry;
     carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
-    total[4] = (have[4] ^ other[4]) ^ carry;
+    total[4] = have[4] ^ other[4] ^ carry;
     carry = (have[4] & other[4]) | ((have[4] | other[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
   end
 
+  // Stage U: charge, or give back.
   always @(*) begin
     other = 5'h0;
     if (free_valid_i) begin
@@ -106,6 +112,7 @@ module sm_field_w5_l32_q2 (
     end
   end
 
+  // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 5'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
@@ -139,35 +146,38 @@ module sm_field_w8_l256_q2 (
   output wire [7:0] left_o          // what the SM at stage U has left
 );
 
+  reg  [7:0] at_c_q; // free units of the SM at stage C, low bits
   wire [7:0] at_c_d;
-  reg  [7:0] at_c_q;
+  reg  [7:0] at_p_q; // the same at stage P
   wire [7:0] at_p_d;
-  reg  [7:0] at_p_q;
+  reg  [7:0] at_u_q; // the same at stage U
   wire [7:0] at_u_d;
-  reg  [7:0] at_u_q;
-  reg  carry;
+
+  reg  [7:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
+  reg  [7:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
+  reg  [7:0] total; // free units of the SM at U after that
+  reg  carry;       // carry from bit to bit, and then out of the low half
+  reg  made;        // carry out of the high half, as far as it was looked at, without one into it
+  reg  through;     // a carry into the high half would pass through what was looked at
+
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  [7:0] have;
-  reg  made;
-  reg  [7:0] other;
   reg  sum_fits_0_o_comb;
-  reg  through;
-  reg  [7:0] total;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
   assign sum_fits_0_o = sum_fits_0_o_comb;
 
+  // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
     have = at_c_q;
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
     carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
     carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
     carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & made);
     through = through & (have[4] | need_0_i[4]);
     made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
@@ -177,13 +187,13 @@ module sm_field_w8_l256_q2 (
     made = (have[7] & need_0_i[7]) | ((have[7] | need_0_i[7]) & made);
     through = through & (have[7] | need_0_i[7]);
     fits_0_o_comb = made | (through & carry);
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
     carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
     carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
     carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & made);
     through = through & (have[4] | need_1_i[4]);
     made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
@@ -193,13 +203,14 @@ module sm_field_w8_l256_q2 (
     made = (have[7] & need_1_i[7]) | ((have[7] | need_1_i[7]) & made);
     through = through & (have[7] | need_1_i[7]);
     fits_1_o_comb = made | (through & carry);
-    carry = 1'h1;
+    // The same with what both requesters need.
+    carry = 1'b1;
     carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
     carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
     carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
     carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & made);
     through = through & (have[4] | sum_0_i[4]);
     made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
@@ -209,33 +220,35 @@ module sm_field_w8_l256_q2 (
     made = (have[7] & sum_0_i[7]) | ((have[7] | sum_0_i[7]) & made);
     through = through & (have[7] | sum_0_i[7]);
     sum_fits_0_o_comb = made | (through & carry);
+    // The sum at stage U. A charge adds the complement, and has a carry in.
     have = at_u_q;
     total = 8'h0;
     carry = charged_i;
-    total[0] = (have[0] ^ other[0]) ^ carry;
+    total[0] = have[0] ^ other[0] ^ carry;
     carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = (have[1] ^ other[1]) ^ carry;
+    total[1] = have[1] ^ other[1] ^ carry;
     carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = (have[2] ^ other[2]) ^ carry;
+    total[2] = have[2] ^ other[2] ^ carry;
     carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    total[3] = (have[3] ^ other[3]) ^ carry;
+    total[3] = have[3] ^ other[3] ^ carry;
     carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
-    made = 1'h0;
-    through = 1'h1;
-    total[4] = (have[4] ^ other[4]) ^ (made | (through & carry));
+    made = 1'b0;
+    through = 1'b1;
+    total[4] = have[4] ^ other[4] ^ (made | (through & carry));
     made = (have[4] & other[4]) | ((have[4] | other[4]) & made);
     through = through & (have[4] | other[4]);
-    total[5] = (have[5] ^ other[5]) ^ (made | (through & carry));
+    total[5] = have[5] ^ other[5] ^ (made | (through & carry));
     made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
     through = through & (have[5] | other[5]);
-    total[6] = (have[6] ^ other[6]) ^ (made | (through & carry));
+    total[6] = have[6] ^ other[6] ^ (made | (through & carry));
     made = (have[6] & other[6]) | ((have[6] | other[6]) & made);
     through = through & (have[6] | other[6]);
-    total[7] = (have[7] ^ other[7]) ^ (made | (through & carry));
+    total[7] = have[7] ^ other[7] ^ (made | (through & carry));
     made = (have[7] & other[7]) | ((have[7] | other[7]) & made);
     through = through & (have[7] | other[7]);
   end
 
+  // Stage U: charge, or give back.
   always @(*) begin
     other = 8'h0;
     if (free_valid_i) begin
@@ -252,6 +265,7 @@ module sm_field_w8_l256_q2 (
     end
   end
 
+  // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 8'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
@@ -285,36 +299,39 @@ module sm_field_w11_l1824_q2 (
   output wire [10:0] left_o          // what the SM at stage U has left
 );
 
+  reg  [10:0] at_c_q; // free units of the SM at stage C, low bits
   wire [10:0] at_c_d;
-  reg  [10:0] at_c_q;
+  reg  [10:0] at_p_q; // the same at stage P
   wire [10:0] at_p_d;
-  reg  [10:0] at_p_q;
+  reg  [10:0] at_u_q; // the same at stage U
   wire [10:0] at_u_d;
-  reg  [10:0] at_u_q;
-  reg  carry;
+
+  reg  [10:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
+  reg  [10:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
+  reg  [10:0] total; // free units of the SM at U after that
+  reg  carry;        // carry from bit to bit, and then out of the low half
+  reg  made;         // carry out of the high half, as far as it was looked at, without one into it
+  reg  through;      // a carry into the high half would pass through what was looked at
+
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  [10:0] have;
-  reg  made;
-  reg  [10:0] other;
   reg  sum_fits_0_o_comb;
-  reg  through;
-  reg  [10:0] total;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
   assign sum_fits_0_o = sum_fits_0_o_comb;
 
+  // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
     have = at_c_q;
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
     carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
     carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
     carry = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & carry);
     carry = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
     through = through & (have[5] | need_0_i[5]);
     made = (have[6] & need_0_i[6]) | ((have[6] | need_0_i[6]) & made);
@@ -328,14 +345,14 @@ module sm_field_w11_l1824_q2 (
     made = (have[10] & need_0_i[10]) | ((have[10] | need_0_i[10]) & made);
     through = through & (have[10] | need_0_i[10]);
     fits_0_o_comb = made | (through & carry);
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
     carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
     carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
     carry = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & carry);
     carry = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
     through = through & (have[5] | need_1_i[5]);
     made = (have[6] & need_1_i[6]) | ((have[6] | need_1_i[6]) & made);
@@ -349,14 +366,15 @@ module sm_field_w11_l1824_q2 (
     made = (have[10] & need_1_i[10]) | ((have[10] | need_1_i[10]) & made);
     through = through & (have[10] | need_1_i[10]);
     fits_1_o_comb = made | (through & carry);
-    carry = 1'h1;
+    // The same with what both requesters need.
+    carry = 1'b1;
     carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
     carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
     carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
     carry = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & carry);
     carry = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
     through = through & (have[5] | sum_0_i[5]);
     made = (have[6] & sum_0_i[6]) | ((have[6] | sum_0_i[6]) & made);
@@ -370,41 +388,43 @@ module sm_field_w11_l1824_q2 (
     made = (have[10] & sum_0_i[10]) | ((have[10] | sum_0_i[10]) & made);
     through = through & (have[10] | sum_0_i[10]);
     sum_fits_0_o_comb = made | (through & carry);
+    // The sum at stage U. A charge adds the complement, and has a carry in.
     have = at_u_q;
     total = 11'h0;
     carry = charged_i;
-    total[0] = (have[0] ^ other[0]) ^ carry;
+    total[0] = have[0] ^ other[0] ^ carry;
     carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = (have[1] ^ other[1]) ^ carry;
+    total[1] = have[1] ^ other[1] ^ carry;
     carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = (have[2] ^ other[2]) ^ carry;
+    total[2] = have[2] ^ other[2] ^ carry;
     carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    total[3] = (have[3] ^ other[3]) ^ carry;
+    total[3] = have[3] ^ other[3] ^ carry;
     carry = (have[3] & other[3]) | ((have[3] | other[3]) & carry);
-    total[4] = (have[4] ^ other[4]) ^ carry;
+    total[4] = have[4] ^ other[4] ^ carry;
     carry = (have[4] & other[4]) | ((have[4] | other[4]) & carry);
-    made = 1'h0;
-    through = 1'h1;
-    total[5] = (have[5] ^ other[5]) ^ (made | (through & carry));
+    made = 1'b0;
+    through = 1'b1;
+    total[5] = have[5] ^ other[5] ^ (made | (through & carry));
     made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
     through = through & (have[5] | other[5]);
-    total[6] = (have[6] ^ other[6]) ^ (made | (through & carry));
+    total[6] = have[6] ^ other[6] ^ (made | (through & carry));
     made = (have[6] & other[6]) | ((have[6] | other[6]) & made);
     through = through & (have[6] | other[6]);
-    total[7] = (have[7] ^ other[7]) ^ (made | (through & carry));
+    total[7] = have[7] ^ other[7] ^ (made | (through & carry));
     made = (have[7] & other[7]) | ((have[7] | other[7]) & made);
     through = through & (have[7] | other[7]);
-    total[8] = (have[8] ^ other[8]) ^ (made | (through & carry));
+    total[8] = have[8] ^ other[8] ^ (made | (through & carry));
     made = (have[8] & other[8]) | ((have[8] | other[8]) & made);
     through = through & (have[8] | other[8]);
-    total[9] = (have[9] ^ other[9]) ^ (made | (through & carry));
+    total[9] = have[9] ^ other[9] ^ (made | (through & carry));
     made = (have[9] & other[9]) | ((have[9] | other[9]) & made);
     through = through & (have[9] | other[9]);
-    total[10] = (have[10] ^ other[10]) ^ (made | (through & carry));
+    total[10] = have[10] ^ other[10] ^ (made | (through & carry));
     made = (have[10] & other[10]) | ((have[10] | other[10]) & made);
     through = through & (have[10] | other[10]);
   end
 
+  // Stage U: charge, or give back.
   always @(*) begin
     other = 11'h0;
     if (free_valid_i) begin
@@ -421,6 +441,7 @@ module sm_field_w11_l1824_q2 (
     end
   end
 
+  // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 11'h720 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
@@ -454,34 +475,37 @@ module sm_field_w6_l64_q2 (
   output wire [5:0] left_o          // what the SM at stage U has left
 );
 
+  reg  [5:0] at_c_q; // free units of the SM at stage C, low bits
   wire [5:0] at_c_d;
-  reg  [5:0] at_c_q;
+  reg  [5:0] at_p_q; // the same at stage P
   wire [5:0] at_p_d;
-  reg  [5:0] at_p_q;
+  reg  [5:0] at_u_q; // the same at stage U
   wire [5:0] at_u_d;
-  reg  [5:0] at_u_q;
-  reg  carry;
+
+  reg  [5:0] have;  // free units of the SM at C for the comparisons, then of the SM at U for the sum
+  reg  [5:0] other; // what is added to the SM at U: what it gets back, or the complement of a charge
+  reg  [5:0] total; // free units of the SM at U after that
+  reg  carry;       // carry from bit to bit, and then out of the low half
+  reg  made;        // carry out of the high half, as far as it was looked at, without one into it
+  reg  through;     // a carry into the high half would pass through what was looked at
+
   reg  fits_0_o_comb;
   reg  fits_1_o_comb;
-  reg  [5:0] have;
-  reg  made;
-  reg  [5:0] other;
   reg  sum_fits_0_o_comb;
-  reg  through;
-  reg  [5:0] total;
 
   assign fits_0_o = fits_0_o_comb;
   assign fits_1_o = fits_1_o_comb;
   assign sum_fits_0_o = sum_fits_0_o_comb;
 
+  // Stage C: x >= n where x + ~n + 1 has a carry.
   always @(*) begin
     have = at_c_q;
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_0_i[0]) | ((have[0] | need_0_i[0]) & carry);
     carry = (have[1] & need_0_i[1]) | ((have[1] | need_0_i[1]) & carry);
     carry = (have[2] & need_0_i[2]) | ((have[2] | need_0_i[2]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[3] & need_0_i[3]) | ((have[3] | need_0_i[3]) & made);
     through = through & (have[3] | need_0_i[3]);
     made = (have[4] & need_0_i[4]) | ((have[4] | need_0_i[4]) & made);
@@ -489,12 +513,12 @@ module sm_field_w6_l64_q2 (
     made = (have[5] & need_0_i[5]) | ((have[5] | need_0_i[5]) & made);
     through = through & (have[5] | need_0_i[5]);
     fits_0_o_comb = made | (through & carry);
-    carry = 1'h1;
+    carry = 1'b1;
     carry = (have[0] & need_1_i[0]) | ((have[0] | need_1_i[0]) & carry);
     carry = (have[1] & need_1_i[1]) | ((have[1] | need_1_i[1]) & carry);
     carry = (have[2] & need_1_i[2]) | ((have[2] | need_1_i[2]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[3] & need_1_i[3]) | ((have[3] | need_1_i[3]) & made);
     through = through & (have[3] | need_1_i[3]);
     made = (have[4] & need_1_i[4]) | ((have[4] | need_1_i[4]) & made);
@@ -502,12 +526,13 @@ module sm_field_w6_l64_q2 (
     made = (have[5] & need_1_i[5]) | ((have[5] | need_1_i[5]) & made);
     through = through & (have[5] | need_1_i[5]);
     fits_1_o_comb = made | (through & carry);
-    carry = 1'h1;
+    // The same with what both requesters need.
+    carry = 1'b1;
     carry = (have[0] & sum_0_i[0]) | ((have[0] | sum_0_i[0]) & carry);
     carry = (have[1] & sum_0_i[1]) | ((have[1] | sum_0_i[1]) & carry);
     carry = (have[2] & sum_0_i[2]) | ((have[2] | sum_0_i[2]) & carry);
-    made = 1'h0;
-    through = 1'h1;
+    made = 1'b0;
+    through = 1'b1;
     made = (have[3] & sum_0_i[3]) | ((have[3] | sum_0_i[3]) & made);
     through = through & (have[3] | sum_0_i[3]);
     made = (have[4] & sum_0_i[4]) | ((have[4] | sum_0_i[4]) & made);
@@ -515,28 +540,30 @@ module sm_field_w6_l64_q2 (
     made = (have[5] & sum_0_i[5]) | ((have[5] | sum_0_i[5]) & made);
     through = through & (have[5] | sum_0_i[5]);
     sum_fits_0_o_comb = made | (through & carry);
+    // The sum at stage U. A charge adds the complement, and has a carry in.
     have = at_u_q;
     total = 6'h0;
     carry = charged_i;
-    total[0] = (have[0] ^ other[0]) ^ carry;
+    total[0] = have[0] ^ other[0] ^ carry;
     carry = (have[0] & other[0]) | ((have[0] | other[0]) & carry);
-    total[1] = (have[1] ^ other[1]) ^ carry;
+    total[1] = have[1] ^ other[1] ^ carry;
     carry = (have[1] & other[1]) | ((have[1] | other[1]) & carry);
-    total[2] = (have[2] ^ other[2]) ^ carry;
+    total[2] = have[2] ^ other[2] ^ carry;
     carry = (have[2] & other[2]) | ((have[2] | other[2]) & carry);
-    made = 1'h0;
-    through = 1'h1;
-    total[3] = (have[3] ^ other[3]) ^ (made | (through & carry));
+    made = 1'b0;
+    through = 1'b1;
+    total[3] = have[3] ^ other[3] ^ (made | (through & carry));
     made = (have[3] & other[3]) | ((have[3] | other[3]) & made);
     through = through & (have[3] | other[3]);
-    total[4] = (have[4] ^ other[4]) ^ (made | (through & carry));
+    total[4] = have[4] ^ other[4] ^ (made | (through & carry));
     made = (have[4] & other[4]) | ((have[4] | other[4]) & made);
     through = through & (have[4] | other[4]);
-    total[5] = (have[5] ^ other[5]) ^ (made | (through & carry));
+    total[5] = have[5] ^ other[5] ^ (made | (through & carry));
     made = (have[5] & other[5]) | ((have[5] | other[5]) & made);
     through = through & (have[5] | other[5]);
   end
 
+  // Stage U: charge, or give back.
   always @(*) begin
     other = 6'h0;
     if (free_valid_i) begin
@@ -553,6 +580,7 @@ module sm_field_w6_l64_q2 (
     end
   end
 
+  // On the way from C to P an SM becomes empty: nothing else is done there.
   assign at_p_d = init_i ? 6'h0 : at_c_q;
   assign at_u_d = at_p_q;
   assign left_o = at_u_q;
@@ -608,94 +636,92 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   input  wire kept_i                      // a completion will be kept for the SM at stage C when it is at P
 );
 
-  reg  alone_0;
-  reg  alone_1;
-  reg  charged;
-  wire could_0;
+  reg  empty_c_q;  // no CTA is on the SM at stage C
+  wire empty_c_d;
+  reg  empty_p_q;  // the same at stage P
+  wire empty_p_d;
+  reg  empty_u_q;  // the same at stage U
+  wire empty_u_d;
+  reg  fit_0_q;    // of each requester, it may place its CTA on the SM at P
+  wire fit_0_d;
+  reg  fit_1_q;
+  wire fit_1_d;
+  reg  placed_0_q; // of each requester, its CTA was placed on the SM that is now at U
+  wire placed_0_d;
+  reg  placed_1_q;
+  wire placed_1_d;
+
+  wire could_0;    // of each requester, it has a CTA that may use the SM at C, and that fits there
   wire could_1;
-  wire ctas_both_0_i;
+  wire favoured_0; // of each requester, it is the one that gets the SM at C where that is contested
+  wire favoured_1;
+  wire shared;     // the SM at C is not contested: at most one requester could use it, or both at once
+  reg  charged;    // a CTA was placed on the SM that is now at U
+  wire alone_0;    // of each requester, its CTA was placed there, and no other was
+  wire alone_1;
+  wire taken;      // taken_o, to be read here
+
   wire ctas_fits_0_o;
   wire ctas_fits_1_o;
-  wire [4:0] ctas_left_o;
   wire ctas_sum_fits_0_o;
-  wire empty_c_d;
-  reg  empty_c_q;
-  wire empty_p_d;
-  reg  empty_p_q;
-  wire empty_u_d;
-  reg  empty_u_q;
-  wire favoured_0;
-  wire favoured_1;
-  wire fit_0_d;
-  reg  fit_0_q;
-  wire fit_1_d;
-  reg  fit_1_q;
-  wire placed_0_d;
-  reg  placed_0_q;
-  wire placed_1_d;
-  reg  placed_1_q;
-  wire regs_both_0_i;
-  wire regs_fits_0_o;
-  wire regs_fits_1_o;
-  wire [7:0] regs_left_o_unused;
-  wire regs_sum_fits_0_o;
-  reg  shared;
-  wire smem_both_0_i;
-  wire smem_fits_0_o;
-  wire smem_fits_1_o;
-  wire [10:0] smem_left_o_unused;
-  wire smem_sum_fits_0_o;
-  wire taken;
-  wire warps_both_0_i;
+  wire ctas_both_0_i;
+  wire [4:0] ctas_left_o;
   wire warps_fits_0_o;
   wire warps_fits_1_o;
-  wire [5:0] warps_left_o_unused;
   wire warps_sum_fits_0_o;
+  wire warps_both_0_i;
+  wire [5:0] warps_left_o_unused;
+  wire regs_fits_0_o;
+  wire regs_fits_1_o;
+  wire regs_sum_fits_0_o;
+  wire regs_both_0_i;
+  wire [7:0] regs_left_o_unused;
+  wire smem_fits_0_o;
+  wire smem_fits_1_o;
+  wire smem_sum_fits_0_o;
+  wire smem_both_0_i;
+  wire [10:0] smem_left_o_unused;
 
-  assign favoured_0 = odd_i ^ (~turn_i);
-
-  always @(*) begin
-    shared = 1'h1;
-    shared = ((~(could_0 & could_1)) | (empty_c_q & sum_empty_0_i)) | (((((~sum_big_0_i) & ctas_sum_fits_0_o) & warps_sum_fits_0_o) & regs_sum_fits_0_o) & smem_sum_fits_0_o);
-  end
-
-  assign could_0 = (open_0_i & exists_i) & (empty_c_q | (((((~big_0_i) & ctas_fits_0_o) & warps_fits_0_o) & regs_fits_0_o) & smem_fits_0_o));
-  assign could_1 = (open_1_i & exists_i) & (empty_c_q | (((((~big_1_i) & ctas_fits_1_o) & warps_fits_1_o) & regs_fits_1_o) & smem_fits_1_o));
+  // Stage C: who could use the SM, and whose turn it is where only one can.
+  assign favoured_0 = odd_i ^ ~turn_i;
+  assign shared = ~(could_0 & could_1) | (empty_c_q & sum_empty_0_i) |
+      (~sum_big_0_i & ctas_sum_fits_0_o & warps_sum_fits_0_o & regs_sum_fits_0_o & smem_sum_fits_0_o);
+  assign could_0 = open_0_i & exists_i & (empty_c_q | (~big_0_i & ctas_fits_0_o & warps_fits_0_o & regs_fits_0_o &
+      smem_fits_0_o));
+  assign could_1 = open_1_i & exists_i & (empty_c_q | (~big_1_i & ctas_fits_1_o & warps_fits_1_o & regs_fits_1_o &
+      smem_fits_1_o));
   assign favoured_1 = odd_i ^ turn_i;
 
   always @(*) begin
-    charged = 1'h0;
+    charged = 1'b0;
     charged = charged | placed_0_q;
     charged = charged | placed_1_q;
   end
 
-  assign fit_0_d = (could_0 & (shared | favoured_0)) & (~(init_i | kept_i));
+  // For stage P: not while a completion is kept for the SM.
+  assign fit_0_d = could_0 & (shared | favoured_0) & ~(init_i | kept_i);
   assign fit_0_o = fit_0_q;
   assign placed_0_d = place_0_i;
-
-  always @(*) begin
-    alone_0 = placed_0_q;
-    alone_0 = placed_0_q & (~placed_1_q);
-  end
-
-  assign fit_1_d = (could_1 & (shared | favoured_1)) & (~(init_i | kept_i));
+  assign alone_0 = placed_0_q & ~placed_1_q;
+  assign fit_1_d = could_1 & (shared | favoured_1) & ~(init_i | kept_i);
   assign fit_1_o = fit_1_q;
   assign placed_1_d = place_1_i;
+  assign alone_1 = placed_1_q & ~placed_0_q;
 
-  always @(*) begin
-    alone_1 = placed_1_q;
-    alone_1 = placed_1_q & (~placed_0_q);
-  end
-
+  // Stage U: of two CTAs the sum is charged.
   assign ctas_both_0_i = placed_0_q & placed_1_q;
   assign warps_both_0_i = placed_0_q & placed_1_q;
   assign regs_both_0_i = placed_0_q & placed_1_q;
   assign smem_both_0_i = placed_0_q & placed_1_q;
-  assign taken = ended_i & (~charged);
+
+  // Stage U: give back, where the SM is not charged.
+  assign taken = ended_i & ~charged;
   assign taken_o = taken;
   assign empty_p_d = init_i | empty_c_q;
   assign empty_u_d = empty_p_q;
-  assign empty_c_d = (~charged) & (empty_u_q | (taken & (ctas_left_o == 5'h1f)));
+
+  // An SM is empty again where its last CTA has ended.
+  assign empty_c_d = ~charged & (empty_u_q | (taken & (ctas_left_o == 5'h1f)));
 
   always @(posedge clk_i) begin
     empty_c_q <= empty_c_d;
@@ -707,14 +733,15 @@ module sm_lane_q2_c32_w64_g256_m1824 (
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      fit_0_q <= 1'h0;
-      fit_1_q <= 1'h0;
+      fit_0_q <= 1'b0;
+      fit_1_q <= 1'b0;
     end else begin
       fit_0_q <= fit_0_d;
       fit_1_q <= fit_1_d;
     end
   end
 
+  // free CTA slots of the three SMs
   sm_field_w5_l32_q2 u_ctas (
     .clk_i(clk_i),
     .init_i(init_i),
@@ -736,6 +763,7 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     .left_o(ctas_left_o)
   );
 
+  // free warps of the three SMs
   sm_field_w6_l64_q2 u_warps (
     .clk_i(clk_i),
     .init_i(init_i),
@@ -757,6 +785,7 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     .left_o(warps_left_o_unused)
   );
 
+  // free register units of the three SMs
   sm_field_w8_l256_q2 u_regs (
     .clk_i(clk_i),
     .init_i(init_i),
@@ -778,6 +807,7 @@ module sm_lane_q2_c32_w64_g256_m1824 (
     .left_o(regs_left_o_unused)
   );
 
+  // free shared memory units of the three SMs
   sm_field_w11_l1824_q2 u_smem (
     .clk_i(clk_i),
     .init_i(init_i),
@@ -860,68 +890,49 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
   input  wire [1:0] kept_3_i              // a completion will be kept for the SM at stage C when it is at P
 );
 
-  reg  [7:0] fit_0;
-  reg  [7:0] fit_1;
-  wire lane_0_exists_i;
-  wire lane_0_fit_0_o;
-  wire lane_0_fit_1_o;
-  wire lane_0_taken_o;
-  wire lane_1_exists_i;
-  wire lane_1_fit_0_o;
-  wire lane_1_fit_1_o;
-  wire lane_1_taken_o;
-  wire lane_2_exists_i;
-  wire lane_2_fit_0_o;
-  wire lane_2_fit_1_o;
-  wire lane_2_taken_o;
-  reg  taken_0;
-  reg  taken_1;
-  reg  taken_2;
+  wire [7:0] fit_0; // fit_o, to be read here
+  wire [7:0] fit_1;
+  wire taken_0;     // taken_o, to be read here
+  wire taken_1;
+  wire taken_2;
   wire taken_3;
 
-  wire unused = &{1'b0, ended_0_i[1], ended_1_i[1], ended_2_i[1], ended_3_i, free_regs_3_i, free_smem_3_i, free_warps_3_i, kept_0_i[1], kept_1_i[1], kept_2_i[1], kept_3_i, open_0_i[7:3], open_1_i[7:3], place_0_i[7:3], place_1_i[7:3]};
+  wire lane_0_fit_0_o;
+  wire lane_0_fit_1_o;
+  wire lane_0_exists_i;
+  wire lane_0_taken_o;
+  wire lane_1_fit_0_o;
+  wire lane_1_fit_1_o;
+  wire lane_1_exists_i;
+  wire lane_1_taken_o;
+  wire lane_2_fit_0_o;
+  wire lane_2_fit_1_o;
+  wire lane_2_exists_i;
+  wire lane_2_taken_o;
 
-  always @(*) begin
-    fit_0 = 8'h0;
-    fit_0[0] = lane_0_fit_0_o;
-    fit_0[1] = lane_1_fit_0_o;
-    fit_0[2] = lane_2_fit_0_o;
-  end
+  wire unused = &{1'b0, ended_0_i[1], ended_1_i[1], ended_2_i[1], ended_3_i, free_regs_3_i, free_smem_3_i,
+      free_warps_3_i, kept_0_i[1], kept_1_i[1], kept_2_i[1], kept_3_i, open_0_i[7:3], open_1_i[7:3], place_0_i[7:3],
+      place_1_i[7:3]};
 
-  always @(*) begin
-    fit_1 = 8'h0;
-    fit_1[0] = lane_0_fit_1_o;
-    fit_1[1] = lane_1_fit_1_o;
-    fit_1[2] = lane_2_fit_1_o;
-  end
-
-  assign lane_0_exists_i = 1'h0 | (|(3'h1 & at_c_i));
-  assign lane_1_exists_i = 1'h0 | (|(3'h2 & at_c_i));
-  assign lane_2_exists_i = 1'h0 | (|(3'h4 & at_c_i));
+  assign fit_0 = {5'h0, lane_2_fit_0_o, lane_1_fit_0_o, lane_0_fit_0_o};
+  assign fit_1 = {5'h0, lane_2_fit_1_o, lane_1_fit_1_o, lane_0_fit_1_o};
+  assign lane_0_exists_i = |(3'h1 & at_c_i);
+  assign lane_1_exists_i = |(3'h2 & at_c_i);
+  assign lane_2_exists_i = |(3'h4 & at_c_i);
   assign fit_0_o = fit_0;
   assign fit_1_o = fit_1;
 
-  always @(*) begin
-    taken_0 = 1'h0;
-    taken_0 = lane_0_taken_o;
-  end
-
-  always @(*) begin
-    taken_1 = 1'h0;
-    taken_1 = lane_1_taken_o;
-  end
-
-  always @(*) begin
-    taken_2 = 1'h0;
-    taken_2 = lane_2_taken_o;
-  end
-
-  assign taken_3 = 1'h0;
+  // Lanes b and b + 4 belong to completion port b.
+  assign taken_0 = lane_0_taken_o;
+  assign taken_1 = lane_1_taken_o;
+  assign taken_2 = lane_2_taken_o;
+  assign taken_3 = 1'b0;
   assign taken_0_o = taken_0;
   assign taken_1_o = taken_1;
   assign taken_2_o = taken_2;
   assign taken_3_o = taken_3;
 
+  // of each lane, its three SMs
   sm_lane_q2_c32_w64_g256_m1824 u_lane_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -956,7 +967,7 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
     .place_0_i(place_0_i[0]),
     .place_1_i(place_1_i[0]),
     .exists_i(lane_0_exists_i),
-    .odd_i(1'h0),
+    .odd_i(1'b0),
     .ended_i(ended_0_i[0]),
     .free_warps_i(free_warps_0_i),
     .free_regs_i(free_regs_0_i),
@@ -999,7 +1010,7 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
     .place_0_i(place_0_i[1]),
     .place_1_i(place_1_i[1]),
     .exists_i(lane_1_exists_i),
-    .odd_i(1'h1),
+    .odd_i(1'b1),
     .ended_i(ended_1_i[0]),
     .free_warps_i(free_warps_1_i),
     .free_regs_i(free_regs_1_i),
@@ -1042,7 +1053,7 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
     .place_0_i(place_0_i[2]),
     .place_1_i(place_1_i[2]),
     .exists_i(lane_2_exists_i),
-    .odd_i(1'h0),
+    .odd_i(1'b0),
     .ended_i(ended_2_i[0]),
     .free_warps_i(free_warps_2_i),
     .free_regs_i(free_regs_2_i),
@@ -1069,27 +1080,28 @@ module need_stages (
   output wire [10:0] charge_smem_o  // at stage U: shared memory units, complemented
 );
 
-  wire [8:0] regs_c_d;
-  reg  [8:0] regs_c_q;
-  wire [7:0] regs_p_d;
-  reg  [7:0] regs_p_q;
-  wire [7:0] regs_u_d;
-  reg  [7:0] regs_u_q;
-  wire [10:0] smem_c_d;
-  reg  [10:0] smem_c_q;
-  wire [10:0] smem_p_d;
-  reg  [10:0] smem_p_q;
-  wire [10:0] smem_u_d;
-  reg  [10:0] smem_u_q;
+  reg  valid_q;         // at stage C: the requester has a CTA
   wire valid_d;
-  reg  valid_q;
+  reg  [6:0] warps_c_q; // warps it needs, at stage C, complemented
   wire [6:0] warps_c_d;
-  reg  [6:0] warps_c_q;
+  reg  [5:0] warps_p_q; // the same at stage P, modulo 64
   wire [5:0] warps_p_d;
-  reg  [5:0] warps_p_q;
+  reg  [5:0] warps_u_q; // the same at stage U
   wire [5:0] warps_u_d;
-  reg  [5:0] warps_u_q;
+  reg  [8:0] regs_c_q;  // register units it needs, at stage C, complemented
+  wire [8:0] regs_c_d;
+  reg  [7:0] regs_p_q;  // the same at stage P, modulo 256
+  wire [7:0] regs_p_d;
+  reg  [7:0] regs_u_q;  // the same at stage U
+  wire [7:0] regs_u_d;
+  reg  [10:0] smem_c_q; // shared memory units it needs, at stage C, complemented
+  wire [10:0] smem_c_d;
+  reg  [10:0] smem_p_q; // the same at stage P
+  wire [10:0] smem_p_d;
+  reg  [10:0] smem_u_q; // the same at stage U
+  wire [10:0] smem_u_d;
 
+  // A need is at C in the next cycle, then at P, then at U.
   assign valid_d = valid_i;
   assign warps_c_d = ~warps_i;
   assign regs_c_d = ~regs_i;
@@ -1101,6 +1113,8 @@ module need_stages (
   assign regs_u_d = regs_p_q;
   assign smem_u_d = smem_p_q;
   assign valid_o = valid_q;
+
+  // 64 warps or 256 register units are all that any SM has.
   assign big_o = ~(warps_c_q[6] & regs_c_q[8]);
   assign warps_o = warps_c_q[5:0];
   assign regs_o = regs_c_q[7:0];
@@ -1123,7 +1137,7 @@ module need_stages (
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= 1'h0;
+      valid_q <= 1'b0;
     end else begin
       valid_q <= valid_d;
     end
@@ -1140,19 +1154,23 @@ module slice_phase (
   output wire init_o        // the three cycles after reset
 );
 
-  wire [2:0] at;
-  wire running_d;
-  reg  running_q;
+  reg  [2:0] slice_q; // one-hot, the slice at C, with bit 0 inverted: reset makes it slice 0
   wire [2:0] slice_d;
-  reg  [2:0] slice_q;
+  reg  turn_q;        // changes with every turn, that is, where slice 0 comes to C
   wire turn_d;
-  reg  turn_q;
+  reg  running_q;     // the first turn after reset is over
+  wire running_d;
 
+  wire [2:0] at; // at_c_o, to be read here
+
+  // One-hot in flip-flops, so that nothing has to decode it.
   assign at = slice_q ^ 3'h1;
-  assign slice_d = {at[1], at[0], ~at[2]};
+  assign slice_d = {at[1:0], ~at[2]};
   assign at_c_o = at;
-  assign at_p_o = {at[0], at[2], at[1]};
-  assign at_u_o = {at[1], at[0], at[2]};
+
+  // At P is the slice that was at C a cycle before, at U the one that was two before.
+  assign at_p_o = {at[0], at[2:1]};
+  assign at_u_o = {at[1:0], at[2]};
   assign turn_d = turn_q ^ at[2];
   assign running_d = running_q | at[2];
   assign turn_o = turn_q;
@@ -1161,8 +1179,8 @@ module slice_phase (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       slice_q <= 3'h0;
-      turn_q <= 1'h0;
-      running_q <= 1'h0;
+      turn_q <= 1'b0;
+      running_q <= 1'b0;
     end else begin
       slice_q <= slice_d;
       turn_q <= turn_d;
@@ -1188,71 +1206,74 @@ module sm_free_port_g1_p0 (
   output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
 );
 
-  wire [3:0] at_quad;
+  reg  [2:0] kept_q;    // bit j: a completion is kept for slice j
+  wire [2:0] kept_d;
+  reg  kept_u_q;        // one is kept for the slice at U: known a cycle before, when the slice was at P
+  wire kept_u_d;
+  reg  [3:0] quad_u_q;  // its lane / 4
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_0_q;  // of each slice, lane / 4 of the completion that is kept for it
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_2_d;
+  reg  [5:0] warps_0_q; // of each slice, warps that the CTA of that completion had, modulo 64
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_2_q;
+  reg  [5:0] warps_2_d;
+  reg  [7:0] regs_0_q;  // of each slice, register units that it had, modulo 256
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_2_q;
+  reg  [7:0] regs_2_d;
+  reg  [10:0] smem_0_q; // of each slice, shared memory units that it had
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_2_q;
+  reg  [10:0] smem_2_d;
+
+  wire [5:0] number;     // SM number / 4 of the completion that comes
+  wire [7:0] upper;      // high half of number, one-hot
+  wire [7:0] lower;      // low half of number, one-hot
+  wire [2:0] upper_mod;  // one-hot: what the high half and the port add to the SM number mod 3
+  wire [2:0] lower_mod;  // one-hot: what the low half adds
+  wire [2:0] slice;      // one-hot: the slice of the SM whose completion comes
+  wire is_low_0;         // of each group, that SM is in its low lane
+  wire is_high_0;        // of each group, that SM is in its high lane
+  wire [3:0] at_quad;    // lane / 4 of that SM
+  wire ready;            // ready_o, to be read here
+  wire [2:0] stored;     // bit j: a completion for slice j is kept or comes
+  wire kept_c;           // one was kept for the slice at C before this cycle
+  reg  [2:0] fresh_u;    // one-hot: the slice at U, if a completion comes and none is kept for that slice; or none
+  reg  [2:0] fresh_c;    // the same for the slice at C
+  wire hits_u;           // a completion comes for the slice at U, and none is kept for it
+  wire hits_c;           // a completion comes for the slice at C, and none is kept for it
+  reg  [3:0] quad_p;     // lane / 4 of the completion that is kept for the slice at P, or else of the one that comes
+  reg  [3:0] quad_c;     // lane / 4 of the completion that is kept for the slice at C
+  wire [1:0] ended_0;    // ended_o, to be read here
+  wire [1:0] keeps_0;    // kept_o, to be read here
+  reg  [5:0] head_warps; // warps of the completion that is kept for the slice at U
+  reg  [7:0] head_regs;  // its register units
+  reg  [10:0] head_smem; // its shared memory units
   wire [63:0] bits_0;
   wire [63:0] bits_1;
   wire [63:0] bits_2;
   wire [63:0] bits_3;
-  wire [1:0] ended_0;
-  reg  [2:0] fresh_c;
-  reg  [2:0] fresh_u;
-  reg  [7:0] head_regs;
-  reg  [7:0] head_regs_o_comb;
-  reg  [10:0] head_smem;
-  reg  [10:0] head_smem_o_comb;
-  reg  [5:0] head_warps;
+
   reg  [5:0] head_warps_o_comb;
-  wire hits_c;
-  wire hits_u;
-  wire is_high_0;
-  wire is_low_0;
-  wire [1:0] keeps_0;
-  wire [2:0] kept_d;
-  reg  [2:0] kept_q;
-  wire kept_c;
-  wire kept_u_d;
-  reg  kept_u_q;
-  wire [7:0] lower;
-  wire [2:0] lower_mod;
-  wire [5:0] number;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem_o_comb;
+
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
-  wire phase_init_o_unused;
   wire phase_turn_o_unused;
-  reg  [3:0] quad_0_d;
-  reg  [3:0] quad_0_q;
-  reg  [3:0] quad_1_d;
-  reg  [3:0] quad_1_q;
-  reg  [3:0] quad_2_d;
-  reg  [3:0] quad_2_q;
-  reg  [3:0] quad_c;
-  reg  [3:0] quad_p;
-  wire [3:0] quad_u_d;
-  reg  [3:0] quad_u_q;
-  wire ready;
-  reg  [7:0] regs_0_d;
-  reg  [7:0] regs_0_q;
-  reg  [7:0] regs_1_d;
-  reg  [7:0] regs_1_q;
-  reg  [7:0] regs_2_d;
-  reg  [7:0] regs_2_q;
-  wire [2:0] slice;
-  reg  [10:0] smem_0_d;
-  reg  [10:0] smem_0_q;
-  reg  [10:0] smem_1_d;
-  reg  [10:0] smem_1_q;
-  reg  [10:0] smem_2_d;
-  reg  [10:0] smem_2_q;
-  wire [2:0] stored;
-  wire [7:0] upper;
-  wire [2:0] upper_mod;
-  reg  [5:0] warps_0_d;
-  reg  [5:0] warps_0_q;
-  reg  [5:0] warps_1_d;
-  reg  [5:0] warps_1_q;
-  reg  [5:0] warps_2_d;
-  reg  [5:0] warps_2_q;
+  wire phase_init_o_unused;
 
   assign head_regs_o = head_regs_o_comb;
   assign head_smem_o = head_smem_o_comb;
@@ -1260,21 +1281,33 @@ module sm_free_port_g1_p0 (
 
   wire unused = &{1'b0, regs_i[8], sm_i[1:0], warps_i[6]};
 
+  // SM number / 4 in halves, one-hot.
   assign number = sm_i[7:2];
-  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4, number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
-  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4,
+      number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4,
+      number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+
+  // The slice is the sum of two remainders.
   assign upper_mod = {|(upper & 8'h92), |(upper & 8'h24), |(upper & 8'h49)};
   assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
-  assign slice = {((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0]), ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2]), ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])};
+  assign slice = {(lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1]) | (lower_mod[2] & upper_mod[0]),
+      (lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0]) | (lower_mod[2] & upper_mod[2]),
+      (lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2]) | (lower_mod[2] & upper_mod[1])};
   assign at_quad = {bits_3[number], bits_2[number], bits_1[number], bits_0[number]};
   assign bits_0 = 64'h8e38e38e38e38e38;
   assign bits_1 = 64'hfc0fc0fc0fc0fc0;
   assign bits_2 = 64'hf000fff000fff000;
   assign bits_3 = 64'hffffff000000;
+
+  // One completion is kept for each slice, until it is given back.
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
-  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_d = taken_i ? (stored & ~phase_at_u_o) : stored;
+
+  // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and
+  // among those at C, by its number.
   assign kept_u_d = |(stored & phase_at_p_o);
   assign kept_c = |(kept_q & phase_at_c_o);
 
@@ -1282,13 +1315,20 @@ module sm_free_port_g1_p0 (
     fresh_u = 3'h0;
     fresh_c = 3'h0;
     if (valid_i) begin
-      fresh_u = phase_at_u_o & (~kept_q);
-      fresh_c = phase_at_c_o & (~kept_q);
+      fresh_u = phase_at_u_o & ~kept_q;
+      fresh_c = phase_at_c_o & ~kept_q;
     end
   end
 
-  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
-  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
+  // Remainders meet the phase one by one, as the number comes late.
+  assign hits_u = (lower_mod[0] & ((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1]) |
+      (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2]) |
+      (upper_mod[2] & fresh_u[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0]) |
+      (upper_mod[2] & fresh_u[1])));
+  assign hits_c = (lower_mod[0] & ((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1]) |
+      (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2]) |
+      (upper_mod[2] & fresh_c[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0]) |
+      (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -1349,8 +1389,9 @@ module sm_free_port_g1_p0 (
     end
   end
 
+  // What is kept stays; else the place takes what comes for its slice.
   always @(*) begin
-    if (kept_q[0] | (~slice[0])) begin
+    if (kept_q[0] | ~slice[0]) begin
       quad_0_d = quad_0_q;
       warps_0_d = warps_0_q;
       regs_0_d = regs_0_q;
@@ -1364,7 +1405,7 @@ module sm_free_port_g1_p0 (
   end
 
   always @(*) begin
-    if (kept_q[1] | (~slice[1])) begin
+    if (kept_q[1] | ~slice[1]) begin
       quad_1_d = quad_1_q;
       warps_1_d = warps_1_q;
       regs_1_d = regs_1_q;
@@ -1378,7 +1419,7 @@ module sm_free_port_g1_p0 (
   end
 
   always @(*) begin
-    if (kept_q[2] | (~slice[2])) begin
+    if (kept_q[2] | ~slice[2]) begin
       quad_2_d = quad_2_q;
       warps_2_d = warps_2_q;
       regs_2_d = regs_2_q;
@@ -1392,13 +1433,19 @@ module sm_free_port_g1_p0 (
   end
 
   assign quad_u_d = quad_p;
-  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
+  assign is_low_0 = upper[0] & (|lower[2:0]);
+  assign is_high_0 = upper[0] & (|lower[5:3]);
+
+  // For each lane: whether a CTA has ended on its SM at U, and whether a completion
+  // is kept for its SM at C; one that was kept before, or the one that comes.
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0),
+      (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0),
+      (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
+  // What its CTA had.
   always @(*) begin
     if (kept_u_q) begin
       head_warps_o_comb = head_warps;
@@ -1430,13 +1477,14 @@ module sm_free_port_g1_p0 (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       kept_q <= 3'h0;
-      kept_u_q <= 1'h0;
+      kept_u_q <= 1'b0;
     end else begin
       kept_q <= kept_d;
       kept_u_q <= kept_u_d;
     end
   end
 
+  // which slice is at which stage; its own, so that few gates hang on it
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -1465,71 +1513,74 @@ module sm_free_port_g1_p1 (
   output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
 );
 
-  wire [3:0] at_quad;
+  reg  [2:0] kept_q;    // bit j: a completion is kept for slice j
+  wire [2:0] kept_d;
+  reg  kept_u_q;        // one is kept for the slice at U: known a cycle before, when the slice was at P
+  wire kept_u_d;
+  reg  [3:0] quad_u_q;  // its lane / 4
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_0_q;  // of each slice, lane / 4 of the completion that is kept for it
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_2_d;
+  reg  [5:0] warps_0_q; // of each slice, warps that the CTA of that completion had, modulo 64
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_2_q;
+  reg  [5:0] warps_2_d;
+  reg  [7:0] regs_0_q;  // of each slice, register units that it had, modulo 256
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_2_q;
+  reg  [7:0] regs_2_d;
+  reg  [10:0] smem_0_q; // of each slice, shared memory units that it had
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_2_q;
+  reg  [10:0] smem_2_d;
+
+  wire [5:0] number;     // SM number / 4 of the completion that comes
+  wire [7:0] upper;      // high half of number, one-hot
+  wire [7:0] lower;      // low half of number, one-hot
+  wire [2:0] upper_mod;  // one-hot: what the high half and the port add to the SM number mod 3
+  wire [2:0] lower_mod;  // one-hot: what the low half adds
+  wire [2:0] slice;      // one-hot: the slice of the SM whose completion comes
+  wire is_low_0;         // of each group, that SM is in its low lane
+  wire is_high_0;        // of each group, that SM is in its high lane
+  wire [3:0] at_quad;    // lane / 4 of that SM
+  wire ready;            // ready_o, to be read here
+  wire [2:0] stored;     // bit j: a completion for slice j is kept or comes
+  wire kept_c;           // one was kept for the slice at C before this cycle
+  reg  [2:0] fresh_u;    // one-hot: the slice at U, if a completion comes and none is kept for that slice; or none
+  reg  [2:0] fresh_c;    // the same for the slice at C
+  wire hits_u;           // a completion comes for the slice at U, and none is kept for it
+  wire hits_c;           // a completion comes for the slice at C, and none is kept for it
+  reg  [3:0] quad_p;     // lane / 4 of the completion that is kept for the slice at P, or else of the one that comes
+  reg  [3:0] quad_c;     // lane / 4 of the completion that is kept for the slice at C
+  wire [1:0] ended_0;    // ended_o, to be read here
+  wire [1:0] keeps_0;    // kept_o, to be read here
+  reg  [5:0] head_warps; // warps of the completion that is kept for the slice at U
+  reg  [7:0] head_regs;  // its register units
+  reg  [10:0] head_smem; // its shared memory units
   wire [63:0] bits_0;
   wire [63:0] bits_1;
   wire [63:0] bits_2;
   wire [63:0] bits_3;
-  wire [1:0] ended_0;
-  reg  [2:0] fresh_c;
-  reg  [2:0] fresh_u;
-  reg  [7:0] head_regs;
-  reg  [7:0] head_regs_o_comb;
-  reg  [10:0] head_smem;
-  reg  [10:0] head_smem_o_comb;
-  reg  [5:0] head_warps;
+
   reg  [5:0] head_warps_o_comb;
-  wire hits_c;
-  wire hits_u;
-  wire is_high_0;
-  wire is_low_0;
-  wire [1:0] keeps_0;
-  wire [2:0] kept_d;
-  reg  [2:0] kept_q;
-  wire kept_c;
-  wire kept_u_d;
-  reg  kept_u_q;
-  wire [7:0] lower;
-  wire [2:0] lower_mod;
-  wire [5:0] number;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem_o_comb;
+
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
-  wire phase_init_o_unused;
   wire phase_turn_o_unused;
-  reg  [3:0] quad_0_d;
-  reg  [3:0] quad_0_q;
-  reg  [3:0] quad_1_d;
-  reg  [3:0] quad_1_q;
-  reg  [3:0] quad_2_d;
-  reg  [3:0] quad_2_q;
-  reg  [3:0] quad_c;
-  reg  [3:0] quad_p;
-  wire [3:0] quad_u_d;
-  reg  [3:0] quad_u_q;
-  wire ready;
-  reg  [7:0] regs_0_d;
-  reg  [7:0] regs_0_q;
-  reg  [7:0] regs_1_d;
-  reg  [7:0] regs_1_q;
-  reg  [7:0] regs_2_d;
-  reg  [7:0] regs_2_q;
-  wire [2:0] slice;
-  reg  [10:0] smem_0_d;
-  reg  [10:0] smem_0_q;
-  reg  [10:0] smem_1_d;
-  reg  [10:0] smem_1_q;
-  reg  [10:0] smem_2_d;
-  reg  [10:0] smem_2_q;
-  wire [2:0] stored;
-  wire [7:0] upper;
-  wire [2:0] upper_mod;
-  reg  [5:0] warps_0_d;
-  reg  [5:0] warps_0_q;
-  reg  [5:0] warps_1_d;
-  reg  [5:0] warps_1_q;
-  reg  [5:0] warps_2_d;
-  reg  [5:0] warps_2_q;
+  wire phase_init_o_unused;
 
   assign head_regs_o = head_regs_o_comb;
   assign head_smem_o = head_smem_o_comb;
@@ -1537,21 +1588,33 @@ module sm_free_port_g1_p1 (
 
   wire unused = &{1'b0, regs_i[8], sm_i[1:0], warps_i[6]};
 
+  // SM number / 4 in halves, one-hot.
   assign number = sm_i[7:2];
-  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4, number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
-  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4,
+      number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4,
+      number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+
+  // The slice is the sum of two remainders.
   assign upper_mod = {|(upper & 8'h24), |(upper & 8'h49), |(upper & 8'h92)};
   assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
-  assign slice = {((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0]), ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2]), ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])};
+  assign slice = {(lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1]) | (lower_mod[2] & upper_mod[0]),
+      (lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0]) | (lower_mod[2] & upper_mod[2]),
+      (lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2]) | (lower_mod[2] & upper_mod[1])};
   assign at_quad = {bits_3[number], bits_2[number], bits_1[number], bits_0[number]};
   assign bits_0 = 64'h8e38e38e38e38e38;
   assign bits_1 = 64'hfc0fc0fc0fc0fc0;
   assign bits_2 = 64'hf000fff000fff000;
   assign bits_3 = 64'hffffff000000;
+
+  // One completion is kept for each slice, until it is given back.
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
-  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_d = taken_i ? (stored & ~phase_at_u_o) : stored;
+
+  // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and
+  // among those at C, by its number.
   assign kept_u_d = |(stored & phase_at_p_o);
   assign kept_c = |(kept_q & phase_at_c_o);
 
@@ -1559,13 +1622,20 @@ module sm_free_port_g1_p1 (
     fresh_u = 3'h0;
     fresh_c = 3'h0;
     if (valid_i) begin
-      fresh_u = phase_at_u_o & (~kept_q);
-      fresh_c = phase_at_c_o & (~kept_q);
+      fresh_u = phase_at_u_o & ~kept_q;
+      fresh_c = phase_at_c_o & ~kept_q;
     end
   end
 
-  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
-  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
+  // Remainders meet the phase one by one, as the number comes late.
+  assign hits_u = (lower_mod[0] & ((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1]) |
+      (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2]) |
+      (upper_mod[2] & fresh_u[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0]) |
+      (upper_mod[2] & fresh_u[1])));
+  assign hits_c = (lower_mod[0] & ((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1]) |
+      (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2]) |
+      (upper_mod[2] & fresh_c[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0]) |
+      (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -1626,8 +1696,9 @@ module sm_free_port_g1_p1 (
     end
   end
 
+  // What is kept stays; else the place takes what comes for its slice.
   always @(*) begin
-    if (kept_q[0] | (~slice[0])) begin
+    if (kept_q[0] | ~slice[0]) begin
       quad_0_d = quad_0_q;
       warps_0_d = warps_0_q;
       regs_0_d = regs_0_q;
@@ -1641,7 +1712,7 @@ module sm_free_port_g1_p1 (
   end
 
   always @(*) begin
-    if (kept_q[1] | (~slice[1])) begin
+    if (kept_q[1] | ~slice[1]) begin
       quad_1_d = quad_1_q;
       warps_1_d = warps_1_q;
       regs_1_d = regs_1_q;
@@ -1655,7 +1726,7 @@ module sm_free_port_g1_p1 (
   end
 
   always @(*) begin
-    if (kept_q[2] | (~slice[2])) begin
+    if (kept_q[2] | ~slice[2]) begin
       quad_2_d = quad_2_q;
       warps_2_d = warps_2_q;
       regs_2_d = regs_2_q;
@@ -1669,13 +1740,19 @@ module sm_free_port_g1_p1 (
   end
 
   assign quad_u_d = quad_p;
-  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
+  assign is_low_0 = upper[0] & (|lower[2:0]);
+  assign is_high_0 = upper[0] & (|lower[5:3]);
+
+  // For each lane: whether a CTA has ended on its SM at U, and whether a completion
+  // is kept for its SM at C; one that was kept before, or the one that comes.
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0),
+      (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0),
+      (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
+  // What its CTA had.
   always @(*) begin
     if (kept_u_q) begin
       head_warps_o_comb = head_warps;
@@ -1707,13 +1784,14 @@ module sm_free_port_g1_p1 (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       kept_q <= 3'h0;
-      kept_u_q <= 1'h0;
+      kept_u_q <= 1'b0;
     end else begin
       kept_q <= kept_d;
       kept_u_q <= kept_u_d;
     end
   end
 
+  // which slice is at which stage; its own, so that few gates hang on it
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -1742,71 +1820,74 @@ module sm_free_port_g1_p2 (
   output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
 );
 
-  wire [3:0] at_quad;
+  reg  [2:0] kept_q;    // bit j: a completion is kept for slice j
+  wire [2:0] kept_d;
+  reg  kept_u_q;        // one is kept for the slice at U: known a cycle before, when the slice was at P
+  wire kept_u_d;
+  reg  [3:0] quad_u_q;  // its lane / 4
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_0_q;  // of each slice, lane / 4 of the completion that is kept for it
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_2_d;
+  reg  [5:0] warps_0_q; // of each slice, warps that the CTA of that completion had, modulo 64
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_2_q;
+  reg  [5:0] warps_2_d;
+  reg  [7:0] regs_0_q;  // of each slice, register units that it had, modulo 256
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_2_q;
+  reg  [7:0] regs_2_d;
+  reg  [10:0] smem_0_q; // of each slice, shared memory units that it had
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_2_q;
+  reg  [10:0] smem_2_d;
+
+  wire [5:0] number;     // SM number / 4 of the completion that comes
+  wire [7:0] upper;      // high half of number, one-hot
+  wire [7:0] lower;      // low half of number, one-hot
+  wire [2:0] upper_mod;  // one-hot: what the high half and the port add to the SM number mod 3
+  wire [2:0] lower_mod;  // one-hot: what the low half adds
+  wire [2:0] slice;      // one-hot: the slice of the SM whose completion comes
+  wire is_low_0;         // of each group, that SM is in its low lane
+  wire is_high_0;        // of each group, that SM is in its high lane
+  wire [3:0] at_quad;    // lane / 4 of that SM
+  wire ready;            // ready_o, to be read here
+  wire [2:0] stored;     // bit j: a completion for slice j is kept or comes
+  wire kept_c;           // one was kept for the slice at C before this cycle
+  reg  [2:0] fresh_u;    // one-hot: the slice at U, if a completion comes and none is kept for that slice; or none
+  reg  [2:0] fresh_c;    // the same for the slice at C
+  wire hits_u;           // a completion comes for the slice at U, and none is kept for it
+  wire hits_c;           // a completion comes for the slice at C, and none is kept for it
+  reg  [3:0] quad_p;     // lane / 4 of the completion that is kept for the slice at P, or else of the one that comes
+  reg  [3:0] quad_c;     // lane / 4 of the completion that is kept for the slice at C
+  wire [1:0] ended_0;    // ended_o, to be read here
+  wire [1:0] keeps_0;    // kept_o, to be read here
+  reg  [5:0] head_warps; // warps of the completion that is kept for the slice at U
+  reg  [7:0] head_regs;  // its register units
+  reg  [10:0] head_smem; // its shared memory units
   wire [63:0] bits_0;
   wire [63:0] bits_1;
   wire [63:0] bits_2;
   wire [63:0] bits_3;
-  wire [1:0] ended_0;
-  reg  [2:0] fresh_c;
-  reg  [2:0] fresh_u;
-  reg  [7:0] head_regs;
-  reg  [7:0] head_regs_o_comb;
-  reg  [10:0] head_smem;
-  reg  [10:0] head_smem_o_comb;
-  reg  [5:0] head_warps;
+
   reg  [5:0] head_warps_o_comb;
-  wire hits_c;
-  wire hits_u;
-  wire is_high_0;
-  wire is_low_0;
-  wire [1:0] keeps_0;
-  wire [2:0] kept_d;
-  reg  [2:0] kept_q;
-  wire kept_c;
-  wire kept_u_d;
-  reg  kept_u_q;
-  wire [7:0] lower;
-  wire [2:0] lower_mod;
-  wire [5:0] number;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem_o_comb;
+
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
-  wire phase_init_o_unused;
   wire phase_turn_o_unused;
-  reg  [3:0] quad_0_d;
-  reg  [3:0] quad_0_q;
-  reg  [3:0] quad_1_d;
-  reg  [3:0] quad_1_q;
-  reg  [3:0] quad_2_d;
-  reg  [3:0] quad_2_q;
-  reg  [3:0] quad_c;
-  reg  [3:0] quad_p;
-  wire [3:0] quad_u_d;
-  reg  [3:0] quad_u_q;
-  wire ready;
-  reg  [7:0] regs_0_d;
-  reg  [7:0] regs_0_q;
-  reg  [7:0] regs_1_d;
-  reg  [7:0] regs_1_q;
-  reg  [7:0] regs_2_d;
-  reg  [7:0] regs_2_q;
-  wire [2:0] slice;
-  reg  [10:0] smem_0_d;
-  reg  [10:0] smem_0_q;
-  reg  [10:0] smem_1_d;
-  reg  [10:0] smem_1_q;
-  reg  [10:0] smem_2_d;
-  reg  [10:0] smem_2_q;
-  wire [2:0] stored;
-  wire [7:0] upper;
-  wire [2:0] upper_mod;
-  reg  [5:0] warps_0_d;
-  reg  [5:0] warps_0_q;
-  reg  [5:0] warps_1_d;
-  reg  [5:0] warps_1_q;
-  reg  [5:0] warps_2_d;
-  reg  [5:0] warps_2_q;
+  wire phase_init_o_unused;
 
   assign head_regs_o = head_regs_o_comb;
   assign head_smem_o = head_smem_o_comb;
@@ -1814,21 +1895,33 @@ module sm_free_port_g1_p2 (
 
   wire unused = &{1'b0, regs_i[8], sm_i[1:0], warps_i[6]};
 
+  // SM number / 4 in halves, one-hot.
   assign number = sm_i[7:2];
-  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4, number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
-  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4,
+      number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4,
+      number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+
+  // The slice is the sum of two remainders.
   assign upper_mod = {|(upper & 8'h49), |(upper & 8'h92), |(upper & 8'h24)};
   assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
-  assign slice = {((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0]), ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2]), ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])};
+  assign slice = {(lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1]) | (lower_mod[2] & upper_mod[0]),
+      (lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0]) | (lower_mod[2] & upper_mod[2]),
+      (lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2]) | (lower_mod[2] & upper_mod[1])};
   assign at_quad = {bits_3[number], bits_2[number], bits_1[number], bits_0[number]};
   assign bits_0 = 64'h8e38e38e38e38e38;
   assign bits_1 = 64'hfc0fc0fc0fc0fc0;
   assign bits_2 = 64'hf000fff000fff000;
   assign bits_3 = 64'hffffff000000;
+
+  // One completion is kept for each slice, until it is given back.
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
-  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_d = taken_i ? (stored & ~phase_at_u_o) : stored;
+
+  // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and
+  // among those at C, by its number.
   assign kept_u_d = |(stored & phase_at_p_o);
   assign kept_c = |(kept_q & phase_at_c_o);
 
@@ -1836,13 +1929,20 @@ module sm_free_port_g1_p2 (
     fresh_u = 3'h0;
     fresh_c = 3'h0;
     if (valid_i) begin
-      fresh_u = phase_at_u_o & (~kept_q);
-      fresh_c = phase_at_c_o & (~kept_q);
+      fresh_u = phase_at_u_o & ~kept_q;
+      fresh_c = phase_at_c_o & ~kept_q;
     end
   end
 
-  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
-  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
+  // Remainders meet the phase one by one, as the number comes late.
+  assign hits_u = (lower_mod[0] & ((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1]) |
+      (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2]) |
+      (upper_mod[2] & fresh_u[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0]) |
+      (upper_mod[2] & fresh_u[1])));
+  assign hits_c = (lower_mod[0] & ((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1]) |
+      (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2]) |
+      (upper_mod[2] & fresh_c[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0]) |
+      (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -1903,8 +2003,9 @@ module sm_free_port_g1_p2 (
     end
   end
 
+  // What is kept stays; else the place takes what comes for its slice.
   always @(*) begin
-    if (kept_q[0] | (~slice[0])) begin
+    if (kept_q[0] | ~slice[0]) begin
       quad_0_d = quad_0_q;
       warps_0_d = warps_0_q;
       regs_0_d = regs_0_q;
@@ -1918,7 +2019,7 @@ module sm_free_port_g1_p2 (
   end
 
   always @(*) begin
-    if (kept_q[1] | (~slice[1])) begin
+    if (kept_q[1] | ~slice[1]) begin
       quad_1_d = quad_1_q;
       warps_1_d = warps_1_q;
       regs_1_d = regs_1_q;
@@ -1932,7 +2033,7 @@ module sm_free_port_g1_p2 (
   end
 
   always @(*) begin
-    if (kept_q[2] | (~slice[2])) begin
+    if (kept_q[2] | ~slice[2]) begin
       quad_2_d = quad_2_q;
       warps_2_d = warps_2_q;
       regs_2_d = regs_2_q;
@@ -1946,13 +2047,19 @@ module sm_free_port_g1_p2 (
   end
 
   assign quad_u_d = quad_p;
-  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
+  assign is_low_0 = upper[0] & (|lower[2:0]);
+  assign is_high_0 = upper[0] & (|lower[5:3]);
+
+  // For each lane: whether a CTA has ended on its SM at U, and whether a completion
+  // is kept for its SM at C; one that was kept before, or the one that comes.
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0),
+      (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0),
+      (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
+  // What its CTA had.
   always @(*) begin
     if (kept_u_q) begin
       head_warps_o_comb = head_warps;
@@ -1984,13 +2091,14 @@ module sm_free_port_g1_p2 (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       kept_q <= 3'h0;
-      kept_u_q <= 1'h0;
+      kept_u_q <= 1'b0;
     end else begin
       kept_q <= kept_d;
       kept_u_q <= kept_u_d;
     end
   end
 
+  // which slice is at which stage; its own, so that few gates hang on it
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2019,71 +2127,74 @@ module sm_free_port_g1_p3 (
   output wire [1:0] kept_0_o      // for the same lanes: one will be kept for the SM at C when it is at P
 );
 
-  wire [3:0] at_quad;
+  reg  [2:0] kept_q;    // bit j: a completion is kept for slice j
+  wire [2:0] kept_d;
+  reg  kept_u_q;        // one is kept for the slice at U: known a cycle before, when the slice was at P
+  wire kept_u_d;
+  reg  [3:0] quad_u_q;  // its lane / 4
+  wire [3:0] quad_u_d;
+  reg  [3:0] quad_0_q;  // of each slice, lane / 4 of the completion that is kept for it
+  reg  [3:0] quad_0_d;
+  reg  [3:0] quad_1_q;
+  reg  [3:0] quad_1_d;
+  reg  [3:0] quad_2_q;
+  reg  [3:0] quad_2_d;
+  reg  [5:0] warps_0_q; // of each slice, warps that the CTA of that completion had, modulo 64
+  reg  [5:0] warps_0_d;
+  reg  [5:0] warps_1_q;
+  reg  [5:0] warps_1_d;
+  reg  [5:0] warps_2_q;
+  reg  [5:0] warps_2_d;
+  reg  [7:0] regs_0_q;  // of each slice, register units that it had, modulo 256
+  reg  [7:0] regs_0_d;
+  reg  [7:0] regs_1_q;
+  reg  [7:0] regs_1_d;
+  reg  [7:0] regs_2_q;
+  reg  [7:0] regs_2_d;
+  reg  [10:0] smem_0_q; // of each slice, shared memory units that it had
+  reg  [10:0] smem_0_d;
+  reg  [10:0] smem_1_q;
+  reg  [10:0] smem_1_d;
+  reg  [10:0] smem_2_q;
+  reg  [10:0] smem_2_d;
+
+  wire [5:0] number;     // SM number / 4 of the completion that comes
+  wire [7:0] upper;      // high half of number, one-hot
+  wire [7:0] lower;      // low half of number, one-hot
+  wire [2:0] upper_mod;  // one-hot: what the high half and the port add to the SM number mod 3
+  wire [2:0] lower_mod;  // one-hot: what the low half adds
+  wire [2:0] slice;      // one-hot: the slice of the SM whose completion comes
+  wire is_low_0;         // of each group, that SM is in its low lane
+  wire is_high_0;        // of each group, that SM is in its high lane
+  wire [3:0] at_quad;    // lane / 4 of that SM
+  wire ready;            // ready_o, to be read here
+  wire [2:0] stored;     // bit j: a completion for slice j is kept or comes
+  wire kept_c;           // one was kept for the slice at C before this cycle
+  reg  [2:0] fresh_u;    // one-hot: the slice at U, if a completion comes and none is kept for that slice; or none
+  reg  [2:0] fresh_c;    // the same for the slice at C
+  wire hits_u;           // a completion comes for the slice at U, and none is kept for it
+  wire hits_c;           // a completion comes for the slice at C, and none is kept for it
+  reg  [3:0] quad_p;     // lane / 4 of the completion that is kept for the slice at P, or else of the one that comes
+  reg  [3:0] quad_c;     // lane / 4 of the completion that is kept for the slice at C
+  wire [1:0] ended_0;    // ended_o, to be read here
+  wire [1:0] keeps_0;    // kept_o, to be read here
+  reg  [5:0] head_warps; // warps of the completion that is kept for the slice at U
+  reg  [7:0] head_regs;  // its register units
+  reg  [10:0] head_smem; // its shared memory units
   wire [63:0] bits_0;
   wire [63:0] bits_1;
   wire [63:0] bits_2;
   wire [63:0] bits_3;
-  wire [1:0] ended_0;
-  reg  [2:0] fresh_c;
-  reg  [2:0] fresh_u;
-  reg  [7:0] head_regs;
-  reg  [7:0] head_regs_o_comb;
-  reg  [10:0] head_smem;
-  reg  [10:0] head_smem_o_comb;
-  reg  [5:0] head_warps;
+
   reg  [5:0] head_warps_o_comb;
-  wire hits_c;
-  wire hits_u;
-  wire is_high_0;
-  wire is_low_0;
-  wire [1:0] keeps_0;
-  wire [2:0] kept_d;
-  reg  [2:0] kept_q;
-  wire kept_c;
-  wire kept_u_d;
-  reg  kept_u_q;
-  wire [7:0] lower;
-  wire [2:0] lower_mod;
-  wire [5:0] number;
+  reg  [7:0] head_regs_o_comb;
+  reg  [10:0] head_smem_o_comb;
+
   wire [2:0] phase_at_c_o;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o;
-  wire phase_init_o_unused;
   wire phase_turn_o_unused;
-  reg  [3:0] quad_0_d;
-  reg  [3:0] quad_0_q;
-  reg  [3:0] quad_1_d;
-  reg  [3:0] quad_1_q;
-  reg  [3:0] quad_2_d;
-  reg  [3:0] quad_2_q;
-  reg  [3:0] quad_c;
-  reg  [3:0] quad_p;
-  wire [3:0] quad_u_d;
-  reg  [3:0] quad_u_q;
-  wire ready;
-  reg  [7:0] regs_0_d;
-  reg  [7:0] regs_0_q;
-  reg  [7:0] regs_1_d;
-  reg  [7:0] regs_1_q;
-  reg  [7:0] regs_2_d;
-  reg  [7:0] regs_2_q;
-  wire [2:0] slice;
-  reg  [10:0] smem_0_d;
-  reg  [10:0] smem_0_q;
-  reg  [10:0] smem_1_d;
-  reg  [10:0] smem_1_q;
-  reg  [10:0] smem_2_d;
-  reg  [10:0] smem_2_q;
-  wire [2:0] stored;
-  wire [7:0] upper;
-  wire [2:0] upper_mod;
-  reg  [5:0] warps_0_d;
-  reg  [5:0] warps_0_q;
-  reg  [5:0] warps_1_d;
-  reg  [5:0] warps_1_q;
-  reg  [5:0] warps_2_d;
-  reg  [5:0] warps_2_q;
+  wire phase_init_o_unused;
 
   assign head_regs_o = head_regs_o_comb;
   assign head_smem_o = head_smem_o_comb;
@@ -2091,21 +2202,33 @@ module sm_free_port_g1_p3 (
 
   wire unused = &{1'b0, regs_i[8], sm_i[1:0], warps_i[6]};
 
+  // SM number / 4 in halves, one-hot.
   assign number = sm_i[7:2];
-  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4, number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
-  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4, number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+  assign upper = {number[5:3] == 3'h7, number[5:3] == 3'h6, number[5:3] == 3'h5, number[5:3] == 3'h4,
+      number[5:3] == 3'h3, number[5:3] == 3'h2, number[5:3] == 3'h1, number[5:3] == 3'h0};
+  assign lower = {number[2:0] == 3'h7, number[2:0] == 3'h6, number[2:0] == 3'h5, number[2:0] == 3'h4,
+      number[2:0] == 3'h3, number[2:0] == 3'h2, number[2:0] == 3'h1, number[2:0] == 3'h0};
+
+  // The slice is the sum of two remainders.
   assign upper_mod = {|(upper & 8'h92), |(upper & 8'h24), |(upper & 8'h49)};
   assign lower_mod = {|(lower & 8'h24), |(lower & 8'h92), |(lower & 8'h49)};
-  assign slice = {((lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1])) | (lower_mod[2] & upper_mod[0]), ((lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0])) | (lower_mod[2] & upper_mod[2]), ((lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2])) | (lower_mod[2] & upper_mod[1])};
+  assign slice = {(lower_mod[0] & upper_mod[2]) | (lower_mod[1] & upper_mod[1]) | (lower_mod[2] & upper_mod[0]),
+      (lower_mod[0] & upper_mod[1]) | (lower_mod[1] & upper_mod[0]) | (lower_mod[2] & upper_mod[2]),
+      (lower_mod[0] & upper_mod[0]) | (lower_mod[1] & upper_mod[2]) | (lower_mod[2] & upper_mod[1])};
   assign at_quad = {bits_3[number], bits_2[number], bits_1[number], bits_0[number]};
   assign bits_0 = 64'h8e38e38e38e38e38;
   assign bits_1 = 64'hfc0fc0fc0fc0fc0;
   assign bits_2 = 64'hf000fff000fff000;
   assign bits_3 = 64'hffffff000000;
+
+  // One completion is kept for each slice, until it is given back.
   assign ready = ~(|(kept_q & slice));
   assign ready_o = ready;
   assign stored = valid_i ? (kept_q | slice) : kept_q;
-  assign kept_d = taken_i ? (stored & (~phase_at_u_o)) : stored;
+  assign kept_d = taken_i ? (stored & ~phase_at_u_o) : stored;
+
+  // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and
+  // among those at C, by its number.
   assign kept_u_d = |(stored & phase_at_p_o);
   assign kept_c = |(kept_q & phase_at_c_o);
 
@@ -2113,13 +2236,20 @@ module sm_free_port_g1_p3 (
     fresh_u = 3'h0;
     fresh_c = 3'h0;
     if (valid_i) begin
-      fresh_u = phase_at_u_o & (~kept_q);
-      fresh_c = phase_at_c_o & (~kept_q);
+      fresh_u = phase_at_u_o & ~kept_q;
+      fresh_c = phase_at_c_o & ~kept_q;
     end
   end
 
-  assign hits_u = ((lower_mod[0] & (((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1])) | (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2])) | (upper_mod[2] & fresh_u[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0])) | (upper_mod[2] & fresh_u[1])));
-  assign hits_c = ((lower_mod[0] & (((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1])) | (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & (((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2])) | (upper_mod[2] & fresh_c[0])))) | (lower_mod[2] & (((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0])) | (upper_mod[2] & fresh_c[1])));
+  // Remainders meet the phase one by one, as the number comes late.
+  assign hits_u = (lower_mod[0] & ((upper_mod[0] & fresh_u[0]) | (upper_mod[1] & fresh_u[1]) |
+      (upper_mod[2] & fresh_u[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_u[1]) | (upper_mod[1] & fresh_u[2]) |
+      (upper_mod[2] & fresh_u[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_u[2]) | (upper_mod[1] & fresh_u[0]) |
+      (upper_mod[2] & fresh_u[1])));
+  assign hits_c = (lower_mod[0] & ((upper_mod[0] & fresh_c[0]) | (upper_mod[1] & fresh_c[1]) |
+      (upper_mod[2] & fresh_c[2]))) | (lower_mod[1] & ((upper_mod[0] & fresh_c[1]) | (upper_mod[1] & fresh_c[2]) |
+      (upper_mod[2] & fresh_c[0]))) | (lower_mod[2] & ((upper_mod[0] & fresh_c[2]) | (upper_mod[1] & fresh_c[0]) |
+      (upper_mod[2] & fresh_c[1])));
 
   always @(*) begin
     quad_p = 4'h0;
@@ -2180,8 +2310,9 @@ module sm_free_port_g1_p3 (
     end
   end
 
+  // What is kept stays; else the place takes what comes for its slice.
   always @(*) begin
-    if (kept_q[0] | (~slice[0])) begin
+    if (kept_q[0] | ~slice[0]) begin
       quad_0_d = quad_0_q;
       warps_0_d = warps_0_q;
       regs_0_d = regs_0_q;
@@ -2195,7 +2326,7 @@ module sm_free_port_g1_p3 (
   end
 
   always @(*) begin
-    if (kept_q[1] | (~slice[1])) begin
+    if (kept_q[1] | ~slice[1]) begin
       quad_1_d = quad_1_q;
       warps_1_d = warps_1_q;
       regs_1_d = regs_1_q;
@@ -2209,7 +2340,7 @@ module sm_free_port_g1_p3 (
   end
 
   always @(*) begin
-    if (kept_q[2] | (~slice[2])) begin
+    if (kept_q[2] | ~slice[2]) begin
       quad_2_d = quad_2_q;
       warps_2_d = warps_2_q;
       regs_2_d = regs_2_q;
@@ -2223,13 +2354,19 @@ module sm_free_port_g1_p3 (
   end
 
   assign quad_u_d = quad_p;
-  assign is_low_0 = ((|(upper & 8'h1)) & (|(lower & 8'h7))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign is_high_0 = ((|(upper & 8'h1)) & (|(lower & 8'h38))) | ((|(upper & 8'h0)) & (|(lower & 8'h0)));
-  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0), (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
+  assign is_low_0 = upper[0] & (|lower[2:0]);
+  assign is_high_0 = upper[0] & (|lower[5:3]);
+
+  // For each lane: whether a CTA has ended on its SM at U, and whether a completion
+  // is kept for its SM at C; one that was kept before, or the one that comes.
+  assign ended_0 = {(kept_u_q & (quad_u_q == 4'h1)) | (hits_u & is_high_0),
+      (kept_u_q & (quad_u_q == 4'h0)) | (hits_u & is_low_0)};
   assign ended_0_o = ended_0;
-  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0), (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
+  assign keeps_0 = {(kept_c & (quad_c == 4'h1)) | (hits_c & is_high_0),
+      (kept_c & (quad_c == 4'h0)) | (hits_c & is_low_0)};
   assign kept_0_o = keeps_0;
 
+  // What its CTA had.
   always @(*) begin
     if (kept_u_q) begin
       head_warps_o_comb = head_warps;
@@ -2261,13 +2398,14 @@ module sm_free_port_g1_p3 (
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       kept_q <= 3'h0;
-      kept_u_q <= 1'h0;
+      kept_u_q <= 1'b0;
     end else begin
       kept_q <= kept_d;
       kept_u_q <= kept_u_d;
     end
   end
 
+  // which slice is at which stage; its own, so that few gates hang on it
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2297,31 +2435,33 @@ module need_sum_stages_c32_w64_g256_m1824 (
   output wire [10:0] charge_smem_o  // at stage U: shared memory units, modulo 2048, complemented
 );
 
-  wire [9:0] regs;
-  wire [9:0] regs_c_d;
-  reg  [9:0] regs_c_q;
-  wire [7:0] regs_p_d;
-  reg  [7:0] regs_p_q;
-  wire [7:0] regs_u_d;
-  reg  [7:0] regs_u_q;
-  wire [11:0] smem;
-  wire [11:0] smem_c_d;
-  reg  [11:0] smem_c_q;
-  wire [10:0] smem_p_d;
-  reg  [10:0] smem_p_q;
-  wire [10:0] smem_u_d;
-  reg  [10:0] smem_u_q;
-  wire [7:0] warps;
+  reg  [7:0] warps_c_q; // warps of both, at stage C, complemented
   wire [7:0] warps_c_d;
-  reg  [7:0] warps_c_q;
+  reg  [5:0] warps_p_q; // the same at stage P, modulo 64
   wire [5:0] warps_p_d;
-  reg  [5:0] warps_p_q;
+  reg  [5:0] warps_u_q; // the same at stage U
   wire [5:0] warps_u_d;
-  reg  [5:0] warps_u_q;
+  reg  [9:0] regs_c_q;  // register units of both, at stage C, complemented
+  wire [9:0] regs_c_d;
+  reg  [7:0] regs_p_q;  // the same at stage P, modulo 256
+  wire [7:0] regs_p_d;
+  reg  [7:0] regs_u_q;  // the same at stage U
+  wire [7:0] regs_u_d;
+  reg  [11:0] smem_c_q; // shared memory units of both, at stage C, complemented
+  wire [11:0] smem_c_d;
+  reg  [10:0] smem_p_q; // the same at stage P, modulo 2048
+  wire [10:0] smem_p_d;
+  reg  [10:0] smem_u_q; // the same at stage U
+  wire [10:0] smem_u_d;
 
-  assign warps = {1'h0, warps_a_i} + {1'h0, warps_b_i};
-  assign regs = {1'h0, regs_a_i} + {1'h0, regs_b_i};
-  assign smem = {1'h0, smem_a_i} + {1'h0, smem_b_i};
+  wire [7:0] warps; // warps that both CTAs need
+  wire [9:0] regs;  // register units that both CTAs need
+  wire [11:0] smem; // shared memory units that both CTAs need
+
+  // Both needs together, at C in the next cycle, then at P, then at U.
+  assign warps = {1'b0, warps_a_i} + {1'b0, warps_b_i};
+  assign regs = {1'b0, regs_a_i} + {1'b0, regs_b_i};
+  assign smem = {1'b0, smem_a_i} + {1'b0, smem_b_i};
   assign warps_c_d = ~warps;
   assign regs_c_d = ~regs;
   assign smem_c_d = ~smem;
@@ -2331,8 +2471,13 @@ module need_sum_stages_c32_w64_g256_m1824 (
   assign warps_u_d = warps_p_q;
   assign regs_u_d = regs_p_q;
   assign smem_u_d = smem_p_q;
-  assign empty_o = ((1'h1 & (warps_c_q >= 8'hbf)) & (regs_c_q >= 10'h2ff)) & (smem_c_q >= 12'h8df);
-  assign big_o = ~((((warps_c_q[6] & warps_c_q[7]) & regs_c_q[8]) & regs_c_q[9]) & smem_c_q[11]);
+
+  // No more than an empty SM has: x <= l where ~x >= ~l.
+  assign empty_o = (warps_c_q >= 8'hbf) & (regs_c_q >= 10'h2ff) & (smem_c_q >= 12'h8df);
+
+  // 64 warps, 256 register units or 2048 shared memory units are all that any SM has,
+  // or more.
+  assign big_o = ~(warps_c_q[6] & warps_c_q[7] & regs_c_q[8] & regs_c_q[9] & smem_c_q[11]);
   assign warps_o = warps_c_q[5:0];
   assign regs_o = regs_c_q[7:0];
   assign smem_o = smem_c_q[10:0];
@@ -2396,89 +2541,94 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   input  wire [10:0] free_smem_3_i  // shared memory units it had
 );
 
+  reg  taken_0; // of each completion port, a completion is given back in this cycle
+  reg  taken_1;
+  reg  taken_2;
+  reg  taken_3;
+
+  wire [2:0] phase_at_c_o;
+  wire [2:0] phase_at_p_o_unused;
+  wire [2:0] phase_at_u_o_unused;
+  wire phase_turn_o;
+  wire phase_init_o;
+  wire [1:0] port_0_ended_0_o;
+  wire [5:0] port_0_head_warps_o;
+  wire [7:0] port_0_head_regs_o;
+  wire [10:0] port_0_head_smem_o;
+  wire [1:0] port_0_kept_0_o;
+  wire [1:0] port_1_ended_0_o;
+  wire [5:0] port_1_head_warps_o;
+  wire [7:0] port_1_head_regs_o;
+  wire [10:0] port_1_head_smem_o;
+  wire [1:0] port_1_kept_0_o;
+  wire [1:0] port_2_ended_0_o;
+  wire [5:0] port_2_head_warps_o;
+  wire [7:0] port_2_head_regs_o;
+  wire [10:0] port_2_head_smem_o;
+  wire [1:0] port_2_kept_0_o;
+  wire [1:0] port_3_ended_0_o;
+  wire [5:0] port_3_head_warps_o;
+  wire [7:0] port_3_head_regs_o;
+  wire [10:0] port_3_head_smem_o;
+  wire [1:0] port_3_kept_0_o;
   wire [7:0] group_0_open_0_i;
   wire [7:0] group_0_open_1_i;
   wire group_0_taken_0_o;
   wire group_0_taken_1_o;
   wire group_0_taken_2_o;
   wire group_0_taken_3_o;
+  wire need_0_valid_o;
   wire need_0_big_o;
-  wire [7:0] need_0_charge_regs_o;
-  wire [10:0] need_0_charge_smem_o;
-  wire [5:0] need_0_charge_warps_o;
+  wire [5:0] need_0_warps_o;
   wire [7:0] need_0_regs_o;
   wire [10:0] need_0_smem_o;
-  wire need_0_valid_o;
-  wire [5:0] need_0_warps_o;
+  wire [5:0] need_0_charge_warps_o;
+  wire [7:0] need_0_charge_regs_o;
+  wire [10:0] need_0_charge_smem_o;
+  wire need_1_valid_o;
   wire need_1_big_o;
-  wire [7:0] need_1_charge_regs_o;
-  wire [10:0] need_1_charge_smem_o;
-  wire [5:0] need_1_charge_warps_o;
+  wire [5:0] need_1_warps_o;
   wire [7:0] need_1_regs_o;
   wire [10:0] need_1_smem_o;
-  wire need_1_valid_o;
-  wire [5:0] need_1_warps_o;
-  wire [2:0] phase_at_c_o;
-  wire [2:0] phase_at_p_o_unused;
-  wire [2:0] phase_at_u_o_unused;
-  wire phase_init_o;
-  wire phase_turn_o;
-  wire [1:0] port_0_ended_0_o;
-  wire [7:0] port_0_head_regs_o;
-  wire [10:0] port_0_head_smem_o;
-  wire [5:0] port_0_head_warps_o;
-  wire [1:0] port_0_kept_0_o;
-  wire [1:0] port_1_ended_0_o;
-  wire [7:0] port_1_head_regs_o;
-  wire [10:0] port_1_head_smem_o;
-  wire [5:0] port_1_head_warps_o;
-  wire [1:0] port_1_kept_0_o;
-  wire [1:0] port_2_ended_0_o;
-  wire [7:0] port_2_head_regs_o;
-  wire [10:0] port_2_head_smem_o;
-  wire [5:0] port_2_head_warps_o;
-  wire [1:0] port_2_kept_0_o;
-  wire [1:0] port_3_ended_0_o;
-  wire [7:0] port_3_head_regs_o;
-  wire [10:0] port_3_head_smem_o;
-  wire [5:0] port_3_head_warps_o;
-  wire [1:0] port_3_kept_0_o;
+  wire [5:0] need_1_charge_warps_o;
+  wire [7:0] need_1_charge_regs_o;
+  wire [10:0] need_1_charge_smem_o;
   wire sum_0_big_o;
-  wire [7:0] sum_0_charge_regs_o;
-  wire [10:0] sum_0_charge_smem_o;
-  wire [5:0] sum_0_charge_warps_o;
   wire sum_0_empty_o;
+  wire [5:0] sum_0_warps_o;
   wire [7:0] sum_0_regs_o;
   wire [10:0] sum_0_smem_o;
-  wire [5:0] sum_0_warps_o;
-  reg  taken_0;
-  reg  taken_1;
-  reg  taken_2;
-  reg  taken_3;
+  wire [5:0] sum_0_charge_warps_o;
+  wire [7:0] sum_0_charge_regs_o;
+  wire [10:0] sum_0_charge_smem_o;
 
+  // Completions: all SMs of a lane have the same number mod 4, so the lanes b of each group
+  // with b mod 4 = p belong to port p.
   always @(*) begin
-    taken_0 = 1'h0;
+    taken_0 = 1'b0;
     taken_0 = taken_0 | group_0_taken_0_o;
   end
 
   always @(*) begin
-    taken_1 = 1'h0;
+    taken_1 = 1'b0;
     taken_1 = taken_1 | group_0_taken_1_o;
   end
 
   always @(*) begin
-    taken_2 = 1'h0;
+    taken_2 = 1'b0;
     taken_2 = taken_2 | group_0_taken_2_o;
   end
 
   always @(*) begin
-    taken_3 = 1'h0;
+    taken_3 = 1'b0;
     taken_3 = taken_3 | group_0_taken_3_o;
   end
 
+  // A requester without a CTA may use no lane.
   assign group_0_open_0_i = need_0_valid_o ? allow_a_0_i : 8'h0;
   assign group_0_open_1_i = need_1_valid_o ? allow_b_0_i : 8'h0;
 
+  // which slice is at which stage
   slice_phase u_phase (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2489,6 +2639,7 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .init_o(phase_init_o)
   );
 
+  // of each completion port, keeps completions until their SM is at stage U
   sm_free_port_g1_p0 u_port_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2557,6 +2708,7 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .kept_0_o(port_3_kept_0_o)
   );
 
+  // the SMs, in groups of up to eight lanes
   sm_group_q2_n0_s3_c32_w64_g256_m1824 u_group_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2617,6 +2769,7 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .kept_3_i(port_3_kept_0_o)
   );
 
+  // of each requester, what its CTA needs, on the way through the stages
   need_stages u_need_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2651,6 +2804,7 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
     .charge_smem_o(need_1_charge_smem_o)
   );
 
+  // what the CTAs of both requesters need together, on the way through the stages
   need_sum_stages_c32_w64_g256_m1824 u_sum_0 (
     .clk_i(clk_i),
     .warps_a_i(need_warps_0_i),

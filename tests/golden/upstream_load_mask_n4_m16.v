@@ -22,19 +22,22 @@ module upstream_load_mask_n4_m16 (
   output wire stall_limit_o       // the beat waits: M newer kernels than the oldest unfinished one were sent
 );
 
-  wire blocked;
-  wire [7:0] distance_0;
+  wire [255:0] wide;     // the mask, so wide that any distance of two ids is an index
+  wire [7:0] distance_0; // of each place, how many kernels were sent after its kernel and before this one
   wire [7:0] distance_1;
   wire [7:0] distance_2;
   wire [7:0] distance_3;
-  wire [3:0] named;
-  wire [7:0] newer;
-  wire [255:0] wide;
+  wire [3:0] named;      // places that the mask names, retired kernels' included
+  wire [7:0] newer;      // kernels that were sent after the oldest one and before this one
+  wire blocked;          // the beat waits: M newer kernels than the oldest one were sent
 
+  // M kernels newer than the oldest unfinished one: the host's list no longer has it.
   assign newer = (host_id_i - oldest_id_i) - 8'h1;
   assign blocked = oldest_valid_i & (newer >= 8'h10);
   assign stall_limit_o = host_valid_i & blocked;
   assign ins_id_o = host_id_i;
+
+  // The kernel in place p was sent distance + 1 before this one.
   assign wide = {240'h0, host_up_i};
   assign named = {wide[distance_3], wide[distance_2], wide[distance_1], wide[distance_0]};
   assign distance_0 = (host_id_i - place_id_0_i) - 8'h1;
@@ -42,6 +45,6 @@ module upstream_load_mask_n4_m16 (
   assign distance_2 = (host_id_i - place_id_2_i) - 8'h1;
   assign distance_3 = (host_id_i - place_id_3_i) - 8'h1;
   assign ins_up_o = named & place_live_i;
-  assign ins_valid_o = host_valid_i & (~blocked);
-  assign host_ready_o = ins_ready_i & (~blocked);
+  assign ins_valid_o = host_valid_i & ~blocked;
+  assign host_ready_o = ins_ready_i & ~blocked;
 endmodule

@@ -156,7 +156,7 @@ fn an_emitter_that_loses_precedence_or_width_is_noticed() {
         ("(a_i & b_i) == c_i", "a_i & b_i == c_i"),
         ("(a_i - b_i) - c_i", "a_i - (b_i - c_i)"),
         ("(a_i + b_i) < a_i", "(a_i + b_i + 32'h0) < a_i"),
-        ("(~a_i) + 8'h1", "~(a_i + 8'h1)"),
+        ("~a_i + 8'h1", "~(a_i + 8'h1)"),
     ] {
         let broken = |text: String| {
             assert!(text.contains(from), "`{from}` is not in the Verilog: {text}");

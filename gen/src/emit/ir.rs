@@ -46,12 +46,102 @@ impl Expr {
         Self::Literal(width, "0".into())
     }
 
-    /// Parts side by side, the most significant first, in one pair of braces; those of no width fall out.
+    /// `a op b` of one width, where constants do not decide it.
+    pub fn binary(op: &'static str, a: Self, b: Self) -> Self {
+        // The constant that decides the result, and the one that leaves it to the other operand.
+        let (decides, leaves) = match op {
+            "&" => (false, true),
+            "|" => (true, false),
+            _ => return Self::Binary(op, Box::new(a), Box::new(b)),
+        };
+        if a.is_all(decides) || b.is_all(leaves) {
+            a
+        } else if b.is_all(decides) || a.is_all(leaves) {
+            b
+        } else {
+            Self::Binary(op, Box::new(a), Box::new(b))
+        }
+    }
+
+    /// A shift; of parts side by side, by a constant, other parts side by side.
+    pub fn shift(op: &'static str, a: Self, by: Self) -> Self {
+        let width = a.width();
+        let places = by.constant().and_then(|by| u32::try_from(by).ok()).filter(|by| *by < width);
+        let moved = match (&a, places, op) {
+            (Self::Concat(_), Some(by), "<<") => a.cut(0, width - by).map(|kept| vec![kept, Self::zero(by)]),
+            (Self::Concat(_), Some(by), ">>") => a.cut(by, width - by).map(|kept| vec![Self::zero(by), kept]),
+            _ => None,
+        };
+        moved.map_or_else(|| Self::Shift(op, Box::new(a), Box::new(by)), Self::concat)
+    }
+
+    /// `~a`.
+    pub fn not(a: Self) -> Self {
+        match a {
+            Self::Literal(1, digits) => Self::Literal(1, if digits == "0" { "1" } else { "0" }.into()),
+            Self::Not(a) => *a,
+            a => Self::Not(Box::new(a)),
+        }
+    }
+
+    /// Whether any bit is set. Of a part that a mask leaves, it is the part.
+    pub fn any(a: Self) -> Self {
+        if a.is_all(false) {
+            return Self::zero(1);
+        }
+        let Self::Binary("&", x, mask) = &a else { return Self::Reduce("|", Box::new(a)) };
+        let part = mask.constant().filter(|mask| *mask != 0).and_then(|mask| {
+            let (lo, width) = (mask.trailing_zeros(), mask.count_ones());
+            (mask >> lo == u128::MAX >> (128 - width)).then(|| x.cut(lo, width)).flatten()
+        });
+        match part {
+            Some(part) if part.width() == 1 => part,
+            Some(part) => Self::Reduce("|", Box::new(part)),
+            None => Self::Reduce("|", Box::new(a)),
+        }
+    }
+
+    /// Whether it is a constant of all zeros, or all ones.
+    fn is_all(&self, ones: bool) -> bool {
+        let Self::Literal(width, digits) = self else { return false };
+        if ones { self.constant().is_some_and(|v| v.count_ones() == *width) } else { digits == "0" }
+    }
+
+    /// Parts side by side, the most significant first, in one pair of braces; those of no width fall out, and what is next to each other
+    /// in a literal or a signal is one part.
     pub fn concat(parts: Vec<Self>) -> Self {
         let flat = |part| if let Self::Concat(parts) = part { parts } else { vec![part] };
-        let parts = parts.into_iter().flat_map(flat);
-        let mut parts: Vec<Self> = parts.filter(|part| part.width() > 0).collect();
-        if parts.len() == 1 { parts.remove(0) } else { Self::Concat(parts) }
+        let mut joined: Vec<Self> = Vec::new();
+        for part in parts.into_iter().flat_map(flat).filter(|part| part.width() > 0) {
+            match joined.last().and_then(|last| last.join(&part)) {
+                Some(both) => {
+                    *joined.last_mut().unwrap_or_else(|| unreachable!("there is a last one")) = both
+                }
+                None => joined.push(part),
+            }
+        }
+        if joined.len() == 1 { joined.remove(0) } else { Self::Concat(joined) }
+    }
+
+    /// Itself and `low` below it, where both are literals or neighbouring bits of a signal.
+    fn join(&self, low: &Self) -> Option<Self> {
+        let width = self.width() + low.width();
+        match (self, low) {
+            (Self::Literal(..), Self::Literal(..)) if width <= 128 => {
+                let value = self.constant()?.checked_shl(low.width()).unwrap_or(0) | low.constant()?;
+                Some(Self::Literal(width, format!("{value:x}")))
+            }
+            (Self::Slice(high, from, ..), Self::Slice(key, lo, below, of))
+                if high == key && *from == lo + below =>
+            {
+                Some(if width == *of {
+                    Self::Signal(key.clone(), width)
+                } else {
+                    Self::Slice(key.clone(), *lo, width, *of)
+                })
+            }
+            _ => None,
+        }
     }
 
     /// A literal's value, where 128 bits hold it.
@@ -77,6 +167,10 @@ impl Expr {
             }
             Self::Signal(key, _) => Some(Self::Slice(key.clone(), lo, width, whole)),
             Self::Slice(key, from, _, of) => Some(Self::Slice(key.clone(), from + lo, width, *of)),
+            Self::Not(a) => a.cut(lo, width).map(Self::not),
+            Self::Binary(op @ ("&" | "|" | "^"), a, b) => {
+                Some(Self::binary(op, a.cut(lo, width)?, b.cut(lo, width)?))
+            }
             Self::Shift(">>", a, by) => {
                 let from = u32::try_from(by.constant()?).ok()?.checked_add(lo)?;
                 let have = whole.saturating_sub(from).min(width);
@@ -137,6 +231,8 @@ impl Expr {
 /// A statement of an `update`, loops unrolled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stmt {
+    /// What is said of the next statements; one line or several.
+    Comment(String),
     /// `target = value`.
     Assign(String, Expr),
     /// `target[bit] = value`.
@@ -148,9 +244,15 @@ pub enum Stmt {
 }
 
 impl Stmt {
+    /// Whether it only says something.
+    pub fn is_comment(&self) -> bool {
+        matches!(self, Self::Comment(_))
+    }
+
     /// Calls `see` with every signal that the statement reads. Setting one bit reads the others.
     pub fn reads(&self, see: &mut dyn FnMut(&str)) {
         match self {
+            Self::Comment(_) => {}
             Self::Assign(_, value) => value.reads(see),
             Self::SetBit(target, _, value) => {
                 see(target);
@@ -170,6 +272,7 @@ impl Stmt {
     /// As [`Expr::bits`], of all its expressions.
     pub fn bits(&self, see: &mut Seen<'_>) {
         match self {
+            Self::Comment(_) => {}
             Self::Assign(_, value) | Self::SetBit(_, _, value) => value.bits(see),
             Self::If(test, then, otherwise) => {
                 test.bits(see);
@@ -185,6 +288,7 @@ impl Stmt {
     /// Calls `see` with every signal that the statement may write.
     pub fn writes(&self, see: &mut dyn FnMut(&str)) {
         match self {
+            Self::Comment(_) => {}
             Self::Assign(target, _) | Self::SetBit(target, ..) => see(target),
             Self::If(_, then, otherwise) => then.iter().chain(otherwise).for_each(|s| s.writes(see)),
             Self::Case(_, cases, default) => {
@@ -197,6 +301,8 @@ impl Stmt {
 /// A piece of combinational logic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Logic {
+    /// What is said of the logic that follows.
+    Comment(String),
     /// `assign target = value;`
     Assign(String, Expr),
     /// `always @(*)` over these statements, in order; the targets they write.
@@ -227,5 +333,43 @@ mod tests {
         assert_eq!(joined.cut(13, 1), Some(literal(1, "1")));
         assert_eq!(joined.cut(5, 3), None);
         assert_eq!(sum().cut(0, 4), None);
+        let masked = Expr::binary("&", Expr::not(signal("a", 8)), literal(8, "f3"));
+        assert_eq!(masked.cut(4, 2), Some(Expr::not(slice(4, 2))));
+        assert_eq!(masked.cut(2, 2), Some(literal(2, "0")));
+        assert_eq!(Expr::binary("|", masked, sum()).cut(2, 2), None);
+    }
+
+    #[test]
+    fn constants_are_worked_out() {
+        let a = || Expr::Signal("a".into(), 8);
+        let slice = |lo, width| Expr::Slice("a".into(), lo, width, 8);
+        let literal = |width, digits: &str| Expr::Literal(width, digits.into());
+        let any = |mask: &str| Expr::any(Expr::binary("&", a(), literal(8, mask)));
+        assert_eq!(any("8"), slice(3, 1));
+        assert_eq!(any("3c"), Expr::Reduce("|", Box::new(slice(2, 4))));
+        assert_eq!(any("ff"), Expr::Reduce("|", Box::new(a())));
+        assert_eq!(any("0"), literal(1, "0"));
+        let apart = || Expr::binary("&", a(), literal(8, "5"));
+        assert_eq!(any("5"), Expr::Reduce("|", Box::new(apart())));
+        for (op, mask, result) in
+            [("&", "ff", a()), ("&", "0", literal(8, "0")), ("|", "0", a()), ("|", "ff", literal(8, "ff"))]
+        {
+            assert_eq!(Expr::binary(op, a(), literal(8, mask)), result);
+            assert_eq!(Expr::binary(op, literal(8, mask), a()), result);
+        }
+        let wide = Expr::concat(vec![literal(4, "0"), a()]);
+        let moved = |op, by| Expr::shift(op, wide.clone(), literal(4, by));
+        assert_eq!(moved("<<", "4"), Expr::Concat(vec![a(), literal(4, "0")]));
+        assert_eq!(moved("<<", "6"), Expr::Concat(vec![slice(0, 6), literal(6, "0")]));
+        assert_eq!(moved(">>", "3"), Expr::Concat(vec![literal(7, "0"), slice(3, 5)]));
+        assert!(matches!(moved("<<", "c"), Expr::Shift(..)));
+        assert!(matches!(Expr::shift("<<", a(), literal(2, "1")), Expr::Shift(..)));
+        assert_eq!(Expr::concat(vec![slice(4, 4), slice(0, 4)]), a());
+        assert_eq!(Expr::not(Expr::not(a())), a());
+        assert_eq!(Expr::not(literal(1, "0")), literal(1, "1"));
+        for op in ["^", "+", "-"] {
+            let zero = literal(8, "0");
+            assert_eq!(Expr::binary(op, a(), zero.clone()), Expr::Binary(op, Box::new(a()), Box::new(zero)));
+        }
     }
 }

@@ -9,7 +9,7 @@ use rust_hdl::core::ast::{
 };
 use rust_hdl::core::atom::AtomKind;
 use rust_hdl::prelude::Verilog;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,10 @@ struct Lowering<'a> {
     variants: HashMap<String, (u32, usize)>,
     loops: Vec<(String, usize)>,
     hoisted: Vec<Stmt>,
+    /// What was assigned so far, somewhere.
+    assigned: HashSet<String>,
+    /// Comments that are written already; in a loop they would come again.
+    comments: HashSet<String>,
     /// The names that [`Lowering::named`] gave.
     parts: Vec<String>,
     errors: Vec<EmitError>,
@@ -121,7 +125,8 @@ impl<'a> Lowering<'a> {
             }
         }
         let (loops, hoisted, parts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { node, symbols, variants, loops, hoisted, parts, errors }
+        let (assigned, comments) = (HashSet::new(), HashSet::new());
+        Self { node, symbols, variants, loops, hoisted, assigned, comments, parts, errors }
     }
 
     fn error(&mut self, what: String) {
@@ -134,12 +139,23 @@ impl<'a> Lowering<'a> {
     // ---- statements
 
     fn block(&mut self, block: &VerilogBlock, out: &mut Vec<Stmt>) {
+        let mut comment: Vec<&str> = Vec::new();
         for statement in block {
-            let lowered = self.statement(statement, out);
-            if let Err(what) = lowered {
+            if let VerilogStatement::Comment(text) = statement {
+                comment.push(comment_text(text));
+                continue;
+            }
+            let mut stmts = Vec::new();
+            if let Err(what) = self.statement(statement, &mut stmts) {
                 self.hoisted.clear();
                 self.error(what);
             }
+            // Of a loop that has no turns there is nothing to say.
+            let text = std::mem::take(&mut comment).join("\n");
+            if !text.is_empty() && !stmts.is_empty() && self.comments.insert(text.clone()) {
+                out.push(Stmt::Comment(text));
+            }
+            out.append(&mut stmts);
         }
     }
 
@@ -167,7 +183,12 @@ impl<'a> Lowering<'a> {
                     return Ok(());
                 }
                 let value = self.sized(value, width).map_err(|e| format!("{target}: {e}"))?;
-                self.push(Stmt::Assign(target, value), out);
+                let same = matches!(&value, Expr::Signal(source, _) if *source == target);
+                // The last turn of a loop may leave a value as it is. A signal that has none yet is found to be read too early.
+                if !same || !self.assigned.contains(&target) {
+                    self.assigned.insert(target.clone());
+                    self.push(Stmt::Assign(target, value), out);
+                }
             }
             VerilogStatement::If(conditional) => {
                 let test = self.sized(&conditional.test, 1)?;
@@ -180,7 +201,13 @@ impl<'a> Lowering<'a> {
                     VerilogBlockOrConditional::None => {}
                 }
                 self.hoisted = hoisted;
-                self.push(Stmt::If(test, then, otherwise), out);
+                // A test that constants decide: parts that it named are assigned all the same.
+                out.append(&mut self.hoisted);
+                match test.constant() {
+                    Some(0) => out.append(&mut otherwise),
+                    Some(_) => out.append(&mut then),
+                    None => out.push(Stmt::If(test, then, otherwise)),
+                }
             }
             VerilogStatement::Match(selection) => self.selection(selection, out)?,
             VerilogStatement::Loop(l) => {
@@ -191,7 +218,7 @@ impl<'a> Lowering<'a> {
                 }
             }
             VerilogStatement::Macro(block) => self.block(block, out),
-            VerilogStatement::Comment(_) => {}
+            VerilogStatement::Comment(_) => {} // with the statement that follows: `block`
             VerilogStatement::Link(_) => return Err("interfaces (`join`, `link`) are not supported".into()),
             VerilogStatement::SliceAssignment { .. } => {
                 return Err("assignment to a field of a struct is not supported".into());
@@ -339,12 +366,11 @@ impl<'a> Lowering<'a> {
                 let Value::Sized(inner) = self.value(inner)? else {
                     return Err("an operator on a literal without width".into());
                 };
-                let inner = Box::new(inner);
                 match op {
-                    VerilogOpUnary::Not => Expr::Not(inner),
-                    VerilogOpUnary::All => Expr::Reduce("&", inner),
-                    VerilogOpUnary::Any => Expr::Reduce("|", inner),
-                    VerilogOpUnary::Xor => Expr::Reduce("^", inner),
+                    VerilogOpUnary::Not => Expr::not(inner),
+                    VerilogOpUnary::Any => Expr::any(inner),
+                    VerilogOpUnary::All => Expr::Reduce("&", Box::new(inner)),
+                    VerilogOpUnary::Xor => Expr::Reduce("^", Box::new(inner)),
                     VerilogOpUnary::Neg => {
                         return Err("negation is for signed values, which are not supported".into());
                     }
@@ -379,7 +405,7 @@ impl<'a> Lowering<'a> {
                         self.resize(part, width)
                     }
                     Value::Sized(offset) => {
-                        let shifted = Expr::Shift(">>", Box::new(base), Box::new(offset));
+                        let shifted = Expr::shift(">>", base, offset);
                         self.resize(shifted, width)
                     }
                 }
@@ -402,7 +428,7 @@ impl<'a> Lowering<'a> {
                         Expr::concat(vec![high, bit, low])
                     }
                     Value::Sized(index) => {
-                        let at = |value: Expr| Expr::Shift("<<", Box::new(value), Box::new(index.clone()));
+                        let at = |value: Expr| Expr::shift("<<", value, index.clone());
                         let hole = Expr::Not(Box::new(at(literal(1, width)?)));
                         let patch = at(self.resize(bit, width));
                         let kept = Expr::Binary("&", Box::new(base), Box::new(hole));
@@ -463,7 +489,7 @@ impl<'a> Lowering<'a> {
                 Value::Sized(b) => b,
                 Value::Loose(b) => literal(b, 128 - (b | 1).leading_zeros())?,
             };
-            return Ok(Value::Sized(Expr::Shift(op, Box::new(a), Box::new(b))));
+            return Ok(Value::Sized(Expr::shift(op, a, b)));
         }
         let (a, b) = match (a, b) {
             (Value::Sized(a), Value::Sized(b)) if a.width() == b.width() => (a, b),
@@ -490,21 +516,21 @@ impl<'a> Lowering<'a> {
                 return folded.map(Value::Loose).ok_or_else(|| format!("{op:?} of two literals"));
             }
         };
-        let (a, b) = (Box::new(a), Box::new(b));
+        let test = |op, a, b| Expr::Test(op, Box::new(a), Box::new(b));
         Ok(Value::Sized(match op {
-            VerilogOp::Add => Expr::Binary("+", a, b),
-            VerilogOp::Sub => Expr::Binary("-", a, b),
-            VerilogOp::BitAnd => Expr::Binary("&", a, b),
-            VerilogOp::BitOr => Expr::Binary("|", a, b),
-            VerilogOp::BitXor => Expr::Binary("^", a, b),
-            VerilogOp::LogicalAnd => Expr::Test("&&", a, b),
-            VerilogOp::LogicalOr => Expr::Test("||", a, b),
-            VerilogOp::Eq => Expr::Test("==", a, b),
-            VerilogOp::Ne => Expr::Test("!=", a, b),
-            VerilogOp::Lt => Expr::Test("<", a, b),
-            VerilogOp::Le => Expr::Test("<=", a, b),
-            VerilogOp::Gt => Expr::Test(">", a, b),
-            VerilogOp::Ge => Expr::Test(">=", a, b),
+            VerilogOp::Add => Expr::binary("+", a, b),
+            VerilogOp::Sub => Expr::binary("-", a, b),
+            VerilogOp::BitAnd => Expr::binary("&", a, b),
+            VerilogOp::BitOr => Expr::binary("|", a, b),
+            VerilogOp::BitXor => Expr::binary("^", a, b),
+            VerilogOp::LogicalAnd => test("&&", a, b),
+            VerilogOp::LogicalOr => test("||", a, b),
+            VerilogOp::Eq => test("==", a, b),
+            VerilogOp::Ne => test("!=", a, b),
+            VerilogOp::Lt => test("<", a, b),
+            VerilogOp::Le => test("<=", a, b),
+            VerilogOp::Gt => test(">", a, b),
+            VerilogOp::Ge => test(">=", a, b),
             VerilogOp::Mul => {
                 return Err("multiplication is for signed values, which are not supported".into());
             }
@@ -585,6 +611,7 @@ impl<'a> Lowering<'a> {
         };
         for stmt in stmts {
             match stmt {
+                Stmt::Comment(_) => {}
                 Stmt::Assign(target, value) => {
                     check(value, &assigned, problems);
                     assigned.here.insert(target);
@@ -656,8 +683,14 @@ fn group(stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Vec<Logic> {
             last_write.insert(key.to_string(), p);
         });
     }
-    // Statements belong together if they write the same signal, or if one reads what the other changes again.
+    // Statements belong together if they write the same signal, or if one reads what the other changes again; a comment belongs to the
+    // statement after it.
     let mut groups = Groups::new(stmts.len());
+    for p in 1..stmts.len() {
+        if let Stmt::Comment(_) = stmts[p - 1] {
+            groups.join(p - 1, p);
+        }
+    }
     let mut writer: HashMap<String, usize> = HashMap::new();
     for (p, stmt) in stmts.iter().enumerate() {
         stmt.writes(&mut |key| {
@@ -678,50 +711,72 @@ fn group(stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Vec<Logic> {
     for (p, stmt) in stmts.into_iter().enumerate() {
         pieces.entry(groups.root(p)).or_default().push(stmt);
     }
-    pieces.into_values().map(|piece| simplify(piece, symbols)).collect()
+    pieces.into_values().flat_map(|piece| simplify(piece, symbols)).collect()
 }
 
-/// A piece of one target, written without conditions, is a continuous assignment; the rest is a process.
-fn simplify(stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Logic {
-    let mut targets = Vec::new();
-    for stmt in &stmts {
+/// A piece of one target, written without conditions, is a continuous assignment; the rest is a process. What is said of it comes before it.
+fn simplify(mut stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Vec<Logic> {
+    let assign = continuous(&plain(&stmts), symbols);
+    let rest = match &assign {
+        Some(_) => Vec::new(),
+        None => stmts.split_off(stmts.iter().position(|s| !s.is_comment()).unwrap_or(stmts.len())),
+    };
+    let said = stmts.into_iter().filter_map(|stmt| match stmt {
+        Stmt::Comment(text) => Some(Logic::Comment(text)),
+        _ => None,
+    });
+    said.chain([assign.unwrap_or_else(|| Logic::Process(targets(&rest.iter().collect::<Vec<_>>()), rest))])
+        .collect()
+}
+
+/// What is no comment.
+fn plain(stmts: &[Stmt]) -> Vec<&Stmt> {
+    stmts.iter().filter(|stmt| !stmt.is_comment()).collect()
+}
+
+/// What these write, each once.
+fn targets(stmts: &[&Stmt]) -> Vec<String> {
+    let mut targets: Vec<String> = Vec::new();
+    for stmt in stmts {
         stmt.writes(&mut |key| {
             if !targets.iter().any(|t| t == key) {
                 targets.push(key.to_string());
             }
         });
     }
-    if let [target] = targets.as_slice() {
-        let value = match stmts.as_slice() {
-            [stmt] => one(stmt),
-            [Stmt::Assign(_, first), Stmt::If(test, then, otherwise)] if otherwise.is_empty() => {
-                match &then[..] {
-                    [Stmt::Assign(_, value)] => Some(Expr::Mux(
-                        Box::new(test.clone()),
-                        Box::new(value.clone()),
-                        Box::new(first.clone()),
-                    )),
-                    _ => None,
+    targets
+}
+
+fn continuous(stmts: &[&Stmt], symbols: &BTreeMap<String, Symbol>) -> Option<Logic> {
+    let targets = targets(stmts);
+    let [target] = targets.as_slice() else { return None };
+    let is_read = |value: &Expr| {
+        let mut is_read = false;
+        value.reads(&mut |key| is_read |= key == target);
+        is_read
+    };
+    // What is overwritten unread is nothing.
+    let last = stmts.iter().rposition(|stmt| matches!(stmt, Stmt::Assign(_, value) if !is_read(value)));
+    let value = match &stmts[last.unwrap_or(0)..] {
+        [stmt] => one(stmt),
+        [Stmt::Assign(_, first), Stmt::If(test, then, otherwise)] if plain(otherwise).is_empty() => {
+            match plain(then)[..] {
+                [Stmt::Assign(_, value)] => {
+                    Some(Expr::Mux(Box::new(test.clone()), Box::new(value.clone()), Box::new(first.clone())))
                 }
-            }
-            [Stmt::Assign(..), bits @ ..] => all_bits(bits, symbols[target].width),
-            _ => None,
-        };
-        if let Some(value) = value {
-            let mut reads_itself = false;
-            value.reads(&mut |key| reads_itself |= key == target);
-            if !reads_itself {
-                return Logic::Assign(target.clone(), value);
+                _ => None,
             }
         }
-    }
-    Logic::Process(targets, stmts)
+        [Stmt::Assign(_, first), bits @ ..] => with_bits(first, bits, symbols[target].width),
+        _ => None,
+    }?;
+    (!is_read(&value)).then(|| Logic::Assign(target.clone(), value))
 }
 
 fn one(stmt: &Stmt) -> Option<Expr> {
     match stmt {
         Stmt::Assign(_, value) => Some(value.clone()),
-        Stmt::If(test, then, otherwise) => match (&then[..], &otherwise[..]) {
+        Stmt::If(test, then, otherwise) => match (&plain(then)[..], &plain(otherwise)[..]) {
             ([Stmt::Assign(a, then)], [Stmt::Assign(b, otherwise)]) if a == b => {
                 Some(Expr::Mux(Box::new(test.clone()), Box::new(then.clone()), Box::new(otherwise.clone())))
             }
@@ -731,8 +786,8 @@ fn one(stmt: &Stmt) -> Option<Expr> {
     }
 }
 
-/// Every bit set once: a concatenation.
-fn all_bits(stmts: &[Stmt], width: u32) -> Option<Expr> {
+/// A value of which bits are set, each once: a concatenation.
+fn with_bits(value: &Expr, stmts: &[&Stmt], width: u32) -> Option<Expr> {
     let mut bits: BTreeMap<u32, Expr> = BTreeMap::new();
     for stmt in stmts {
         let Stmt::SetBit(_, index, value) = stmt else { return None };
@@ -740,7 +795,14 @@ fn all_bits(stmts: &[Stmt], width: u32) -> Option<Expr> {
             return None;
         }
     }
-    (bits.len() == width as usize).then(|| Expr::Concat(bits.into_values().rev().collect()))
+    let bit = |index| bits.remove(&index).or_else(|| value.cut(index, 1));
+    (0..width).rev().map(bit).collect::<Option<Vec<_>>>().map(Expr::concat)
+}
+
+/// What rust-hdl has of `comment!("text")`: the macro's tokens, without the end.
+fn comment_text(tokens: &str) -> &str {
+    let text = tokens.split_once('"').map_or(tokens, |(_, text)| text);
+    text.split('"').next().unwrap_or_default()
 }
 
 /// Union-find over statement positions; a set's root is its lowest member.

@@ -4,7 +4,7 @@
 //! sized expressions over resolved names, and refuses what it does not know; `print` writes it down.
 //!
 //! Invariants: every expression has in Verilog exactly the width that it has in rust-hdl (extensions and cuts are written out,
-//! literals are sized); every binary expression is parenthesised as the tree says; order of assignment within an `update` is
+//! literals are sized); every binary expression is parenthesised as the tree says, but for chains of one operator from left to right; order of assignment within an `update` is
 //! kept, and a signal that is read before it is written is an error.
 
 mod ir;
@@ -215,14 +215,15 @@ fn keywords(node: &tree::Node, lowered: &lower::Lowered) -> Vec<EmitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use documented::DocumentedFieldsOpt;
     use rust_hdl::prelude::*;
     use windlass_catalog::{BLOCKS, BlockSpec, Request};
     use windlass_rtl::info::Info;
     use windlass_rtl::params::{ArbiterKind, Encoding, WindowKind};
-    use windlass_rtl::parts::{FindFirst, PayloadRegister, bank};
+    use windlass_rtl::parts::{FindFirst, PayloadRegister, bank, number};
 
     #[test]
-    fn every_port_of_every_module_has_a_comment() {
+    fn every_port_and_every_register_has_a_comment() {
         let small = Request { slots: 4, sms: 4, scheduled: 8, ..Request::default() };
         let requests = [
             small,
@@ -234,14 +235,140 @@ mod tests {
         for request in requests {
             for spec in BLOCKS.iter().filter_map(|name| BlockSpec::new(name, request).ok()) {
                 designs += 1;
-                for module in emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}")).modules {
+                let hardware = spec.hardware();
+                for module in emit(&*hardware).unwrap_or_else(|e| panic!("{e}")).modules {
                     let ports = module.ports.iter().filter(|port| port.doc.is_empty());
                     bare.extend(ports.map(|port| format!("{}: {}", module.name, port.name)));
                 }
+                let root = tree::probe(&*hardware).unwrap_or_else(|e| panic!("{e}"));
+                registers_without_comment(&root, &mut bare);
             }
         }
-        assert!(bare.is_empty(), "{bare:?}");
+        bare.sort();
+        bare.dedup();
+        assert!(bare.is_empty(), "{bare:#?}");
         assert!(designs > 30, "only {designs} designs were looked at");
+    }
+
+    fn registers_without_comment(node: &tree::Node, bare: &mut Vec<String>) {
+        for (key, child) in &node.children {
+            let name = key.split('[').next().unwrap_or(key);
+            if child.is_register() && !node.info.signals.iter().any(|(signal, _)| signal == name) {
+                bare.push(format!("{}: {name}", node.info.module));
+            }
+            registers_without_comment(child, bare);
+        }
+    }
+
+    #[derive(LogicBlock, DocumentedFieldsOpt)]
+    struct Spoken {
+        info: Info,
+        clk_i: Signal<In, Clock>,
+        a_i: Signal<In, Bits<4>>,
+        x_o: Signal<Out, Bit>,
+        y_o: Signal<Out, Bit>,
+        /// What `a_i` was.
+        ///
+        /// More of it.
+        seen: PayloadRegister<Bits<4>>,
+        /// SMs of each turn.
+        turns: Vec<Signal<Local, Bits<4>>>,
+        mask: Constant<Bits<4>>,
+        _none: usize,
+    }
+
+    impl Default for Spoken {
+        fn default() -> Self {
+            Self {
+                info: Info::module("spoken", "", &[]).signals::<Self>(),
+                clk_i: Signal::default(),
+                a_i: Signal::default(),
+                x_o: Signal::default(),
+                y_o: Signal::default(),
+                seen: PayloadRegister::default(),
+                turns: bank(2),
+                mask: number(4),
+                _none: 0,
+            }
+        }
+    }
+
+    macro_rules! comment {
+        ($text:literal) => {};
+    }
+
+    impl Logic for Spoken {
+        #[hdl_gen]
+        fn update(&mut self) {
+            comment!("Stands in no text: what it is said of stands in the register.");
+            self.seen.clk_i.next = self.clk_i.val();
+            comment!("The register,");
+            comment!("and its clock.");
+            self.seen.d_i.next = self.a_i.val();
+            comment!("Of nothing.");
+            for _i in 0..self._none {
+                self.seen.d_i.next = self.a_i.val();
+            }
+            for t in 0..2 {
+                comment!("Once of all turns.");
+                self.turns[t].next = self.seen.q_o.val() << 1;
+            }
+            comment!("Before a process.");
+            self.x_o.next = (self.turns[1].val() & self.mask.val()).any();
+            if self.a_i.val().get_bit(0) {
+                comment!("Within it.");
+                self.x_o.next = false;
+                self.x_o.next = self.x_o.val() ^ self.a_i.val().get_bit(1);
+            }
+            self.y_o.next = (self.turns[0].val() & self.mask.val()).any() & self.a_i.val().any();
+        }
+    }
+
+    #[test]
+    fn comments_of_the_block_stand_in_its_verilog() {
+        let mut block = Spoken::default();
+        block.connect_all();
+        let design = emit(&block).unwrap_or_else(|e| panic!("{e}"));
+        let body = design.top().text.split_once(");\n").map(|(_, body)| body).unwrap_or_default();
+        let wanted = "
+  reg  [3:0] seen_q; // what a_i was
+  wire [3:0] seen_d;
+
+  wire [3:0] turns_0; // SMs of each turn
+  wire [3:0] turns_1;
+
+  reg  x_o_comb;
+
+  assign x_o = x_o_comb;
+
+  wire unused = &{1'b0, turns_0[1:0], turns_0[3], turns_1[1:0], turns_1[3]};
+
+  // The register,
+  // and its clock.
+  assign seen_d = a_i;
+
+  // Once of all turns.
+  assign turns_0 = seen_q << 1;
+  assign turns_1 = seen_q << 1;
+
+  // Before a process.
+  always @(*) begin
+    x_o_comb = turns_1[2];
+    if (a_i[0]) begin
+      // Within it.
+      x_o_comb = 1'b0;
+      x_o_comb = x_o_comb ^ a_i[1];
+    end
+  end
+
+  assign y_o = turns_0[2] & (|a_i);
+
+  always @(posedge clk_i) begin
+    seen_q <= seen_d;
+  end
+endmodule
+";
+        assert_eq!(body, wanted);
     }
 
     #[derive(LogicBlock)]
@@ -323,7 +450,7 @@ mod tests {
             same("u_picker", "picker", "u_picker"),
             same("unused", "the wire for what is not read", "unused"),
             same("valid.q_o", "valid_q", "valid_q"),
-            same("x_o", "x_o_comb", "x_o_comb"),
+            same("x_o_comb", "x_o", "x_o_comb"),
         ];
         assert_eq!(errors, expected);
     }

@@ -1,7 +1,7 @@
 //! Sized logic as Verilog-2005 text.
 
 use super::ir::{Expr, Logic, Stmt};
-use super::lower::{Class, Lowered};
+use super::lower::{Class, Lowered, Symbol};
 use super::tree::Node;
 use super::{EmitError, Module};
 use rust_hdl::core::atom::AtomKind;
@@ -24,6 +24,62 @@ fn verilog_name(key: &str) -> String {
 fn register_name(key: &str) -> String {
     let name = verilog_name(key);
     name.strip_suffix("_o").or_else(|| name.strip_suffix("_i")).unwrap_or(&name).to_string()
+}
+
+/// Columns that a declaration and its comment may take.
+const LINE: usize = 120;
+
+/// Where a name is declared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// 0: registers, 1: signals, 2: outputs, 3: sub-blocks' ports.
+    group: u8,
+    child: usize,
+    atom: usize,
+}
+
+impl Place {
+    fn of_instance(self) -> bool {
+        self.group == 3
+    }
+}
+
+/// A sentence of the block's as a comment beside a name.
+fn comment(doc: &str) -> String {
+    let doc = doc.replace("[`", "").replace("`]", "").replace('`', "");
+    let doc = doc.strip_suffix('.').unwrap_or(&doc);
+    let mut letters = doc.chars();
+    match (letters.next(), letters.next()) {
+        // Not of an abbreviation, nor of a name of one letter.
+        (Some(first), Some(second)) if second.is_lowercase() || first == 'A' => {
+            format!("{}{second}{}", first.to_lowercase(), letters.as_str())
+        }
+        _ => doc.to_string(),
+    }
+}
+
+/// Where a line that is too long goes on in the next: in its second half, at a space in as few parentheses as there are, after a comma
+/// rather than within a part.
+fn end_of_line(line: &str, columns: usize) -> Option<usize> {
+    if line.len() <= columns {
+        return None;
+    }
+    let mut depth = 0;
+    let mut before = b' ';
+    let mut best = None;
+    for (at, c) in line.bytes().enumerate().take(columns + 1) {
+        let worth = (depth, before != b',');
+        match c {
+            b'(' | b'{' => depth += 1,
+            b')' | b'}' => depth -= 1,
+            b' ' if at > columns / 2 && best.is_none_or(|(least, _)| worth <= least) => {
+                best = Some((worth, at))
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    best.map(|(_, at)| at)
 }
 
 struct Printer<'a> {
@@ -155,11 +211,14 @@ impl<'a> Printer<'a> {
     }
 
     fn line(&mut self, depth: usize, line: &str) {
-        for _ in 0..depth {
-            self.text.push_str("  ");
+        let (mut indent, mut rest) = (2 * depth, line);
+        while !line.contains("//")
+            && let Some(end) = end_of_line(rest, LINE.saturating_sub(indent))
+        {
+            self.text.push_str(&format!("{:indent$}{}\n", "", &rest[..end]));
+            (indent, rest) = (2 * depth + 4, &rest[end + 1..]);
         }
-        self.text.push_str(line);
-        self.text.push('\n');
+        self.text.push_str(&format!("{:indent$}{rest}\n", ""));
     }
 
     fn module(&mut self, ports: &[Port]) {
@@ -194,6 +253,36 @@ impl<'a> Printer<'a> {
         self.line(0, "endmodule");
     }
 
+    /// All names: registers, signals, outputs, what sub-blocks have, each kind as declared.
+    fn in_order(&self) -> Vec<(Place, &'a String)> {
+        let (node, lowered) = (self.node, self.lowered);
+        let instance = |key: &str| node.order.iter().position(|child| child == key).unwrap_or(usize::MAX);
+        let atom =
+            |node: &Node, key: &str| node.atoms.iter().position(|atom| atom.key == key).unwrap_or(usize::MAX);
+        let place = |key: &str, symbol: &Symbol| match key.rsplit_once('.') {
+            Some((child, port)) if self.in_register(key) => {
+                Place { group: 0, child: instance(child), atom: usize::from(port != "q_o") }
+            }
+            Some((child, port)) => {
+                Place { group: 3, child: instance(child), atom: atom(&node.children[child], port) }
+            }
+            None if symbol.class == Class::Output => Place { group: 2, child: 0, atom: atom(node, key) },
+            None => Place { group: 1, child: 0, atom: atom(node, key) },
+        };
+        let mut names: Vec<_> =
+            lowered.symbols.iter().map(|(key, symbol)| (place(key, symbol), key)).collect();
+        names.sort();
+        names
+    }
+
+    /// What the block says of a register, a signal or a sub-block; of an array once, beside its first.
+    fn doc(&self, key: &str) -> Option<String> {
+        let key = key.strip_suffix(".q_o").unwrap_or(key);
+        let (stem, index) = key.split_once('[').map_or((key, "0]"), |(stem, index)| (stem, index));
+        let (_, doc) = self.node.info.signals.iter().find(|(name, _)| name == stem)?;
+        (index == "0]").then(|| comment(doc))
+    }
+
     fn is_process_target(&self, key: &str) -> bool {
         self.lowered.logic.iter().any(|l| matches!(l, Logic::Process(t, _) if t.iter().any(|t| t == key)))
     }
@@ -205,6 +294,7 @@ impl<'a> Printer<'a> {
                 read.insert(key.to_string());
             };
             match logic {
+                Logic::Comment(_) => {}
                 Logic::Assign(_, value) => value.reads(&mut see),
                 Logic::Process(_, stmts) => stmts.iter().for_each(|s| s.reads(&mut see)),
             }
@@ -217,7 +307,8 @@ impl<'a> Printer<'a> {
             .flatten()
             .collect();
         let mut lines = Vec::new();
-        for (key, symbol) in &self.lowered.symbols {
+        for (place, key) in self.in_order() {
+            let symbol = &self.lowered.symbols[key];
             let kind = match &symbol.class {
                 Class::Input | Class::Constant(_) => continue,
                 // An output written in a process is an assignment from a reg of its own.
@@ -235,7 +326,7 @@ impl<'a> Printer<'a> {
                     if !read.contains(key) {
                         let name = format!("{name}_unused");
                         self.declare(&name, key);
-                        lines.push(format!("wire {}{name};", range(symbol.width)));
+                        lines.push((place.group, format!("wire {}{name};", range(symbol.width)), None));
                         self.names.insert(key.clone(), name);
                         continue;
                     }
@@ -247,13 +338,27 @@ impl<'a> Printer<'a> {
                 _ => self.names[key].clone(),
             };
             self.declare(&name, key);
-            lines.push(format!("{kind} {}{name};", range(symbol.width)));
+            let doc = if place.of_instance() { None } else { self.doc(key) };
+            lines.push((place.group, format!("{kind} {}{name};", range(symbol.width)), doc));
         }
-        if !lines.is_empty() {
+        for group in lines.chunk_by(|(a, ..), (b, ..)| a == b) {
             self.text.push('\n');
-        }
-        for line in lines {
-            self.line(1, &line);
+            let fits = |line: &str, doc: &str| line.len() + doc.len() + 6 <= LINE;
+            let beside =
+                group.iter().filter(|(_, line, doc)| doc.as_ref().is_some_and(|doc| fits(line, doc)));
+            let width = beside.map(|(_, line, _)| line.len()).max().unwrap_or(0);
+            for (_, line, doc) in group {
+                match doc {
+                    Some(doc) if fits(&format!("{line:<width$}"), doc) => {
+                        self.line(1, &format!("{line:<width$} // {doc}"));
+                    }
+                    Some(doc) => {
+                        self.line(1, &format!("// {doc}:"));
+                        self.line(1, line);
+                    }
+                    None => self.line(1, line),
+                }
+            }
         }
         let outputs: Vec<String> = self
             .lowered
@@ -281,7 +386,7 @@ impl<'a> Printer<'a> {
                 Class::Input => true,
                 Class::Local => !self.inlined.contains_key(key),
                 // An output of a sub-block that is not read at all says so in its name.
-                Class::ChildOutput => !self.in_register(key) && !self.names[key].ends_with("_unused"),
+                Class::ChildOutput => !self.names[key].ends_with("_unused"),
                 _ => false,
             };
             if declared {
@@ -296,6 +401,7 @@ impl<'a> Printer<'a> {
         };
         for logic in &self.lowered.logic {
             match logic {
+                Logic::Comment(_) => {}
                 Logic::Assign(_, value) => value.bits(&mut see),
                 Logic::Process(_, stmts) => stmts.iter().for_each(|s| s.bits(&mut see)),
             }
@@ -323,13 +429,17 @@ impl<'a> Printer<'a> {
     fn logic(&mut self) {
         let lowered = self.lowered;
         let mut in_assigns = false;
+        // What is said of what stands elsewhere, as in a port connection, is not written.
+        let mut said = None;
         for logic in &lowered.logic {
             match logic {
+                Logic::Comment(text) => said = Some(text),
                 Logic::Assign(target, _) if self.inlined.contains_key(target) => {}
                 Logic::Assign(target, value) => {
-                    if !in_assigns {
+                    if !in_assigns || said.is_some() {
                         self.text.push('\n');
                     }
+                    self.comment(1, said.take());
                     in_assigns = true;
                     let line = format!("assign {} = {};", self.names[target], self.top(value));
                     self.line(1, &line);
@@ -337,6 +447,7 @@ impl<'a> Printer<'a> {
                 Logic::Process(_, stmts) => {
                     in_assigns = false;
                     self.text.push('\n');
+                    self.comment(1, said.take());
                     self.line(1, "always @(*) begin");
                     self.stmts(2, stmts);
                     self.line(1, "end");
@@ -345,9 +456,16 @@ impl<'a> Printer<'a> {
         }
     }
 
+    fn comment(&mut self, depth: usize, text: Option<&String>) {
+        for line in text.into_iter().flat_map(|text| text.lines()) {
+            self.line(depth, &format!("// {line}"));
+        }
+    }
+
     fn stmts(&mut self, depth: usize, stmts: &[Stmt]) {
         for stmt in stmts {
             match stmt {
+                Stmt::Comment(text) => self.comment(depth, Some(text)),
                 Stmt::Assign(target, value) => {
                     let line = format!("{} = {};", self.names[target], self.top(value));
                     self.line(depth, &line);
@@ -415,7 +533,8 @@ impl<'a> Printer<'a> {
                     self.line(2, &format!("if (!{reset}) begin"));
                     for key in &registers {
                         let width = self.lowered.symbols[&format!("{key}.q_o")].width;
-                        let line = format!("{}_q <= {width}'h0;", verilog_name(key));
+                        let zero = self.expr(&Expr::zero(width));
+                        let line = format!("{}_q <= {zero};", verilog_name(key));
                         self.line(3, &line);
                     }
                     self.line(2, "end else begin");
@@ -444,6 +563,9 @@ impl<'a> Printer<'a> {
             self.text.push('\n');
             let instance = format!("u_{}", verilog_name(key));
             self.declare(&instance, key);
+            if let Some(doc) = self.doc(key) {
+                self.line(1, &format!("// {doc}"));
+            }
             self.line(1, &format!("{} {instance} (", child.info.module));
             let ports: Vec<_> = child
                 .atoms
@@ -463,24 +585,31 @@ impl<'a> Printer<'a> {
     fn top(&self, expr: &Expr) -> String {
         let text = self.expr(expr);
         match expr {
-            Expr::Binary(..)
-            | Expr::Test(..)
-            | Expr::Shift(..)
-            | Expr::Mux(..)
-            | Expr::Not(..)
-            | Expr::Reduce(..) => text[1..text.len() - 1].to_string(),
+            Expr::Binary(..) | Expr::Test(..) | Expr::Shift(..) | Expr::Mux(..) | Expr::Reduce(..) => {
+                text[1..text.len() - 1].to_string()
+            }
             _ => text,
         }
     }
 
     fn expr(&self, expr: &Expr) -> String {
         match expr {
+            Expr::Literal(1, digits) => format!("1'b{digits}"),
             Expr::Literal(width, digits) => format!("{width}'h{digits}"),
             Expr::Signal(key, _) => self.names[key].clone(),
+            // From left to right, as Verilog reads it.
+            Expr::Binary(op, a, b) if matches!(&**a, Expr::Binary(first, ..) if first == op && *op != "-") => {
+                format!("({} {op} {})", self.top(a), self.expr(b))
+            }
+            Expr::Shift(op, a, by) if by.constant().is_some_and(|by| by < 1 << 16) => {
+                format!("({} {op} {})", self.expr(a), by.constant().unwrap_or_default())
+            }
             Expr::Binary(op, a, b) | Expr::Test(op, a, b) | Expr::Shift(op, a, b) => {
                 format!("({} {op} {})", self.expr(a), self.expr(b))
             }
-            Expr::Not(a) => format!("(~{})", self.expr(a)),
+            Expr::Not(a) => format!("~{}", self.expr(a)),
+            // `^~` is an operator.
+            Expr::Reduce(op, a) if matches!(**a, Expr::Not(_)) => format!("({op}({}))", self.expr(a)),
             Expr::Reduce(op, a) => format!("({op}{})", self.expr(a)),
             Expr::Bit(key, index) => format!("{}[{}]", self.names[key], self.top(index)),
             Expr::Slice(key, lo, width, _) if *width == 1 => format!("{}[{lo}]", self.names[key]),

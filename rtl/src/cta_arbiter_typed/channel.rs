@@ -5,6 +5,7 @@ use crate::info::{Info, PortDoc};
 use crate::params::{ID_BITS, SLICES, SmParams};
 use crate::parts::{FindFirst, PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{SlicePhase, groups};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Ports of a channel; the arbiter's are the same, one set per channel.
@@ -63,7 +64,7 @@ const ENTRY_PORTS: &[PortDoc] = &[
 ];
 
 /// One kernel whose CTAs are being placed.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct ActiveKernel<const LN: usize> {
     info: Info,
     /// Clock.
@@ -106,23 +107,37 @@ pub struct ActiveKernel<const LN: usize> {
     pub regs_o: Signal<Out, Bits<9>>,
     /// Shared memory units of a CTA.
     pub smem_o: Signal<Out, Bits<11>>,
-    /// CTAs left and the number of the next, in halves: whether the lower one carries into the upper, and whether there is just one CTA
-    /// left, is known a cycle before.
+    /// CTAs that have not gone to their SMs: low half.
     left_low: PayloadRegister<Bits<16>>,
+    /// CTAs that have not gone to their SMs: high half.
     left_high: PayloadRegister<Bits<16>>,
+    /// `left_low` is zero: the next CTA that goes borrows from `left_high`.
     left_borrows: PayloadRegister<Bit>,
+    /// Number of the next CTA in the grid, from 0: low half.
     index_low: PayloadRegister<Bits<16>>,
+    /// Number of the next CTA: high half.
     index_high: PayloadRegister<Bits<16>>,
+    /// `index_low` is all ones: the next CTA that goes carries into `index_high`.
     index_carries: PayloadRegister<Bit>,
+    /// Exactly one CTA is left.
     last: PayloadRegister<Bit>,
+    /// The kernel's window slot.
     slot: PayloadRegister<Bits<LN>>,
+    /// The kernel's id.
     id: PayloadRegister<Bits<ID_BITS>>,
+    /// The kernel's type; 1: TENSOR.
     kind: PayloadRegister<Bit>,
+    /// Its SM partition.
     part: PayloadRegister<Bits<3>>,
+    /// Warps that each CTA needs.
     warps: PayloadRegister<Bits<7>>,
+    /// Register units that each CTA needs.
     regs: PayloadRegister<Bits<9>>,
+    /// Shared memory units that each CTA needs.
     smem: PayloadRegister<Bits<11>>,
+    /// Low half of `grid_i`.
     grid_low: Signal<Local, Bits<16>>,
+    /// High half of `grid_i`.
     grid_high: Signal<Local, Bits<16>>,
     zero: Constant<Bits<16>>,
     one: Constant<Bits<16>>,
@@ -134,7 +149,11 @@ pub struct ActiveKernel<const LN: usize> {
 impl<const LN: usize> Default for ActiveKernel<LN> {
     fn default() -> Self {
         Self {
-            info: Info::module("active_kernel", "", ENTRY_PORTS).param("SLOT_BITS", "b", LN),
+            info: Info::module("active_kernel", "", ENTRY_PORTS).signals::<Self>().param(
+                "SLOT_BITS",
+                "b",
+                LN,
+            ),
             clk_i: Signal::default(),
             load_i: Signal::default(),
             slot_i: Signal::default(),
@@ -201,6 +220,7 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
         self.grid_high.next = bit_cast::<16, 32>(self.grid_i.val() >> self.half.val());
         self.left_high.d_i.next = self.left_high.q_o.val();
         self.index_high.d_i.next = self.index_high.q_o.val();
+        comment!("A kernel comes, with all its CTAs left; or one of its CTAs goes.");
         if self.load_i.val() {
             self.left_low.d_i.next = self.grid_low.val();
             self.left_high.d_i.next = self.grid_high.val();
@@ -219,6 +239,8 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
             self.smem.d_i.next = self.smem_i.val();
         } else {
             if self.place_i.val() {
+                comment!("Whether the next one borrows or carries, and whether it is the last, is known");
+                comment!("a cycle before it goes.");
                 self.left_low.d_i.next = self.left_low.q_o.val() - self.one.val();
                 self.left_borrows.d_i.next = self.left_low.q_o.val() == self.one.val();
                 if self.left_borrows.q_o.val() {
@@ -260,7 +282,7 @@ impl<const LN: usize> Logic for ActiveKernel<LN> {
 }
 
 /// A channel: see the module's page.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct CtaChannel<const LN: usize> {
     info: Info,
     /// Clock.
@@ -317,55 +339,91 @@ pub struct CtaChannel<const LN: usize> {
     pub cta_type_o: Signal<Out, Bit>,
     /// No lane had room.
     pub no_room_o: Signal<Out, Bit>,
+    /// Of each entry, its kernel and what is left of it.
     entry: Vec<ActiveKernel<LN>>,
+    /// Picks the lane that gets a CTA.
     picker: LanePicker,
+    /// Which slice is at which stage.
     phase: SlicePhase,
+    /// Finds the lowest free entry, for a kernel that comes.
     first_free: FindFirst<4>,
+    /// Finds the first other kernel's entry above the one at hand.
     next_other: FindFirst<4>,
+    /// Finds the first other kernel's entry, from 0 on.
     first_other: FindFirst<4>,
     /// Entries that hold a kernel.
     active: Register<Bits<4>>,
-    /// The entry that was selected last, and for how many cycles more than one.
+    /// The entry at hand: the one that was selected last, one-hot.
     at: Register<Bits<4>>,
+    /// How often the entry at hand was selected again in its turn, counted to at most 2.
     stay: Register<Bits<2>>,
-    /// Where there are several: that entry has its second turn in a row; the first slice went round while another entry was taken, and no kernel
-    /// has had a second turn for it.
+    /// The entry at hand has its second turn in a row.
     second: Vec<Register<Bit>>,
+    /// Slice 0 went round while another entry was taken; there was no second turn for it yet.
     wrapped: Vec<Register<Bit>>,
-    /// Selections whose needs are at stages C and P.
+    /// The entry whose needs are at stage C, one-hot, or none.
     sel_c: Register<Bits<4>>,
+    /// The entry whose needs are at stage P, one-hot, or none.
     sel_p: Register<Bits<4>>,
-    /// The entry whose CTA stands on the channel, and its SM.
+    /// The entry whose CTA was not taken in the cycle before and is held, one-hot, or none.
     held: Register<Bits<4>>,
+    /// The SM of the CTA that is held.
     held_sm: PayloadRegister<Bits<8>>,
+    /// The entry into which a kernel comes in this cycle, one-hot, or none.
     load: Signal<Local, Bits<4>>,
+    /// Entries that hold a kernel, but for the one at hand.
     others: Signal<Local, Bits<4>>,
+    /// The next of them after the one at hand, cyclically, one-hot, or none.
     other: Signal<Local, Bits<4>>,
+    /// The entry at hand begins its second turn.
     repeats: Vec<Signal<Local, Bit>>,
+    /// The entry at hand is selected again: its turn goes on, or no other kernel is there.
     again: Signal<Local, Bit>,
+    /// The entry whose CTA is to be looked at next, one-hot, or none.
     selected: Signal<Local, Bits<4>>,
+    /// The selected kernel comes in this cycle: its needs are taken from the ports.
     incoming: Signal<Local, Bit>,
+    /// The entry of whose CTA `fit_i` speaks, one-hot, or none.
     looks: Signal<Local, Bits<4>>,
+    /// There is such a CTA, and none is held.
     go: Signal<Local, Bit>,
+    /// The entry whose CTA is on the channel, one-hot, or none.
     goes: Signal<Local, Bits<4>>,
+    /// The entry whose CTA is taken in this cycle, one-hot, or none.
     moves: Signal<Local, Bits<4>>,
+    /// The entry whose last CTA is taken in this cycle, one-hot, or none.
     finished: Signal<Local, Bits<4>>,
+    /// Warps that each CTA of the selected entry needs; zero where it holds no kernel yet.
     warps: Signal<Local, Bits<7>>,
+    /// Register units that each CTA of the selected entry needs, or zero.
     regs: Signal<Local, Bits<9>>,
+    /// Shared memory units that each CTA of the selected entry needs, or zero.
     smem: Signal<Local, Bits<11>>,
+    /// SM partition of the selected entry's kernel, or zero.
     part: Signal<Local, Bits<3>>,
+    /// Window slot of the kernel whose CTA is on the channel, or zero.
     slot: Signal<Local, Bits<LN>>,
+    /// Id of that kernel, or zero.
     id: Signal<Local, Bits<ID_BITS>>,
+    /// Number in the grid of the CTA that is on the channel, or zero.
     index: Signal<Local, Bits<32>>,
+    /// Its type; 1: TENSOR.
     kind: Signal<Local, Bit>,
-    /// A number by four of the SMs in the picked four, for each remainder; then the one of this slice, for the lanes of each remainder.
+    /// SM number / 4 in the picked four, with remainder 0 mod 3; zero where none is picked.
     four_0: Signal<Local, Bits<6>>,
+    /// The same with remainder 1.
     four_1: Signal<Local, Bits<6>>,
+    /// The same with remainder 2.
     four_2: Signal<Local, Bits<6>>,
+    /// SM number / 4 of the slice at P, in the first and the last lane of the picked four.
     sm_0: Signal<Local, Bits<6>>,
+    /// The same in the second lane.
     sm_1: Signal<Local, Bits<6>>,
+    /// The same in the third lane.
     sm_2: Signal<Local, Bits<6>>,
+    /// SM number / 4 of the picked lane, in the slice at P; zero where none is picked.
     sm_four: Signal<Local, Bits<6>>,
+    /// The SM of the CTA that is on the channel, or zero.
     sm: Signal<Local, Bits<8>>,
     none: Constant<Bits<4>>,
     one: Constant<Bits<4>>,
@@ -412,6 +470,7 @@ impl<const LN: usize> CtaChannel<LN> {
         let several = usize::from(active > 1);
         Self {
             info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2", PORTS)
+                .signals::<Self>()
                 .param("SLOT_BITS", "b", LN)
                 .param("LANES", "l", sms.lanes())
                 .param("ACTIVE", "k", active)
@@ -540,7 +599,7 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.phase.clk_i.next = self.clk_i.val();
         self.phase.rst_ni.next = self.rst_ni.val();
 
-        // A kernel comes into the lowest free entry.
+        comment!("A kernel comes into the lowest free entry.");
         self.first_free.req_i.next = self.possible.val() & (!self.active.q_o.val());
         self.kern_ready_o.next = self.first_free.gnt_o.val().any();
         if self.kern_valid_i.val() {
@@ -549,8 +608,7 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.load.next = self.none.val();
         }
 
-        // Which kernel is looked at next: each for a whole turn, then the next one. Where the first slice has gone round, the kernel at hand has a
-        // second turn, or else two kernels by turns would each have got every other lane of each slice, for as long as both are there.
+        comment!("Which kernel is looked at next: each for a whole turn, then the next one, if any.");
         self.others.next = self.active.q_o.val() & (!self.at.q_o.val()) & self.more.val();
         self.next_other.req_i.next =
             self.others.val() & (!((self.at.q_o.val() - self.one.val()) | self.at.q_o.val()));
@@ -563,6 +621,9 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.again.next = (self.active.q_o.val() & (self.at.q_o.val() | self.only.val())).any()
             & ((self.stay.q_o.val() != self.full_stay.val()) | (!self.others.val().any()));
         for i in 0..self._several {
+            comment!("Where the first slice has gone round, the kernel at hand has a second turn, or");
+            comment!("else two kernels by turns would each have got every other lane of each slice,");
+            comment!("for as long as both are there.");
             self.repeats[i].next = (self.active.q_o.val() & self.at.q_o.val()).any()
                 & (self.stay.q_o.val() == self.full_stay.val())
                 & self.others.val().any()
@@ -570,6 +631,7 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 & (!self.second[i].q_o.val());
         }
         self.incoming.next = self.load.val().any() & (!self.active.q_o.val().any());
+        comment!("The entry at hand, another one, or the one into which a kernel comes.");
         self.stay.d_i.next = self.no_stay.val();
         if self.again.val() {
             self.selected.next = self.at.q_o.val() | self.only.val();
@@ -614,11 +676,12 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 & ((self.picker.wraps_o[i].val() & self.phase.at_p_o.val().get_bit(0))
                     | (self.wrapped[i].q_o.val() & (!self.repeats[i].val())));
         }
+        comment!("The selection goes with the needs, a stage per cycle.");
         self.sel_c.d_i.next = self.selected.val();
-        // What was selected for the kernel that was here before says nothing of the one that comes.
+        comment!("What was selected for the kernel that was here before says nothing of the one that comes.");
         self.sel_p.d_i.next = self.sel_c.q_o.val() & (!self.load.val());
 
-        // Two cycles later: place it.
+        comment!("Two cycles later: place it.");
         self.looks.next = self.sel_p.q_o.val() & self.active.q_o.val();
         self.go.next = self.looks.val().any() & (!self.held.q_o.val().any());
         self.picker.go_i.next = self.go.val();
@@ -634,7 +697,8 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         if self.picker.any_o.val() {
             self.goes.next = (self.held.q_o.val() | self.looks.val()) & self.possible.val();
         }
-        // A CTA that is not taken is held, and nothing is placed until it is; its entry moves on where it is taken.
+        comment!("A CTA that is not taken is held, and nothing is placed until it is; its entry moves on");
+        comment!("where it is taken.");
         if self.cta_ready_i.val() {
             self.moves.next = self.goes.val();
             self.held.d_i.next = self.none.val();
@@ -643,10 +707,12 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.held.d_i.next = self.goes.val();
         }
 
+        comment!("What the CTAs of the selected entry need.");
         self.warps.next = self.no_warps.val();
         self.regs.next = self.no_regs.val();
         self.smem.next = self.no_smem.val();
         self.part.next = self.no_part.val();
+        comment!("Whose CTA is on the channel.");
         self.slot.next = self.no_slot.val();
         self.id.next = self.no_id.val();
         self.index.next = self.no_index.val();
@@ -681,10 +747,12 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 self.kind.next = self.kind.val() | self.entry[k].type_o.val();
             }
         }
+        comment!("An entry is free from the cycle after its last CTA is taken.");
         self.active.d_i.next =
             ((self.active.q_o.val() & (!self.finished.val())) | self.load.val()) & self.possible.val();
 
         self.need_valid_o.next = self.selected.val().any();
+        comment!("A kernel that comes to an idle channel is looked at at once.");
         if self.incoming.val() {
             self.need_warps_o.next = self.kern_warps_i.val();
             self.need_regs_o.next = self.kern_regs_i.val();
@@ -697,13 +765,14 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
             self.need_part_o.next = self.part.val();
         }
 
+        comment!("A CTA is on the channel from the cycle on in which it is placed, until it is taken.");
         self.cta_valid_o.next = self.held.q_o.val().any() | self.picker.any_o.val();
         self.cta_slot_o.next = self.slot.val();
         self.cta_id_o.next = self.id.val();
         self.cta_index_o.next = self.index.val();
         self.cta_type_o.next = self.kind.val();
 
-        // The SM, beside the grant. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.
+        comment!("The SM, beside the grant. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.");
         self.four_0.next = self.no_four.val();
         self.four_1.next = self.no_four.val();
         self.four_2.next = self.no_four.val();
@@ -753,7 +822,7 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 .val()
                 .replace_bit(0, self.picker.place_o.val().get_bit(1) | self.picker.place_o.val().get_bit(3))
                 .replace_bit(1, self.picker.place_o.val().get_bit(2) | self.picker.place_o.val().get_bit(3));
-        // While one is held, none is picked.
+        comment!("While one is held, none is picked.");
         if self.held.q_o.val().any() {
             self.sm.next = self.sm.val() | self.held_sm.q_o.val();
         }

@@ -5,10 +5,11 @@ use crate::info::Info;
 use crate::params::{ArbiterKind, DispatchParams, ID_BITS};
 use crate::parts::bank;
 use crate::sm_occupancy::groups;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// `cta_arbiter_single` or `cta_arbiter_typed`: see the modules' pages. Channel 0 has the lane ports `a`, channel 1 `b`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct CtaArbiter<const LN: usize> {
     info: Info,
     /// Clock.
@@ -69,6 +70,7 @@ pub struct CtaArbiter<const LN: usize> {
     pub cta_type_o: Vec<Signal<Out, Bit>>,
     /// No lane had room.
     pub no_room_o: Vec<Signal<Out, Bit>>,
+    /// One arbiter per type of CTA, or one for all.
     channel: Vec<CtaChannel<LN>>,
     _channels: usize,
     _groups: usize,
@@ -88,7 +90,7 @@ impl<const LN: usize> CtaArbiter<LN> {
                 Info::module("cta_arbiter_typed", "Kitsune (Davies et al., 2025), figure 2", PORTS)
             }
         };
-        let info = info.param("SLOTS", "n", params.slots()).param("SMS", "s", sms.sms());
+        let info = info.signals::<Self>().param("SLOTS", "n", params.slots()).param("SMS", "s", sms.sms());
         let info = match kind {
             ArbiterKind::Single => info,
             ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),

@@ -4,6 +4,7 @@ use crate::info::{Info, PortDoc};
 use crate::params::SmParams;
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::groups;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -30,7 +31,7 @@ const QUAD_PORTS: &[PortDoc] = &[
 ];
 
 /// Four lanes: the first, or the first after the lane that was picked last where there is one.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct LaneQuad {
     info: Info,
     /// Lanes that may be picked.
@@ -47,8 +48,11 @@ pub struct LaneQuad {
     pub pick_o: Signal<Out, Bits<4>>,
     /// The lanes after it.
     pub next_o: Signal<Out, Bits<4>>,
+    /// Lanes that may be picked after the one picked last, if that is here.
     after: Signal<Local, Bits<4>>,
+    /// Lanes of which the first is picked.
     open: Signal<Local, Bits<4>>,
+    /// Lanes that have one of `open` before them.
     earlier: Signal<Local, Bits<4>>,
     zero: Constant<Bits<4>>,
 }
@@ -56,7 +60,7 @@ pub struct LaneQuad {
 impl Default for LaneQuad {
     fn default() -> Self {
         Self {
-            info: Info::module("lane_quad", "", QUAD_PORTS),
+            info: Info::module("lane_quad", "", QUAD_PORTS).signals::<Self>(),
             req_i: Signal::default(),
             own_i: Signal::default(),
             after_i: Signal::default(),
@@ -78,6 +82,7 @@ impl Logic for LaneQuad {
         self.after.next = self.req_i.val() & self.after_i.val();
         self.any_o.next = self.req_i.val().any();
         self.any_after_o.next = self.after.val().any();
+        comment!("The first lane after the one picked last, where there is one, or else the first.");
         if self.own_i.val() & self.after.val().any() {
             self.open.next = self.after.val();
         } else {
@@ -106,7 +111,7 @@ impl Logic for LaneQuad {
 /// of the two cycles before.
 ///
 /// The fours are in two vectors: bit g of the low one is lanes 8g to 8g + 3, of the high one lanes 8g + 4 to 8g + 7.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct LanePicker {
     info: Info,
     /// Clock.
@@ -133,46 +138,81 @@ pub struct LanePicker {
     pub high_o: Signal<Out, Bits<8>>,
     /// Its place in its four.
     pub place_o: Signal<Out, Bits<4>>,
+    /// Of each group, its first four lanes.
     low: Vec<LaneQuad>,
+    /// Of each group, its last four lanes.
     high: Vec<LaneQuad>,
-    /// Pointers, for the slices at P and at the two stages behind; at P, the fours after its own, too.
+    /// Pointer of the slice at P: bit g, the lane picked last is in the first four of group g.
     low_p: Register<Bits<8>>,
+    /// The same of the slice at U.
     low_u: Register<Bits<8>>,
+    /// The same of the slice at C.
     low_c: Register<Bits<8>>,
+    /// Pointer of the slice at P: bit g, the lane picked last is in the last four of group g.
     high_p: Register<Bits<8>>,
+    /// The same of the slice at U.
     high_u: Register<Bits<8>>,
+    /// The same of the slice at C.
     high_c: Register<Bits<8>>,
+    /// Bit g: the first four of group g come after the four of the pointer of the slice at P.
     past_low: PayloadRegister<Bits<8>>,
+    /// Bit g: the same for the last four.
     past_high: PayloadRegister<Bits<8>>,
+    /// Pointer of the slice at P: in the four of the lane picked last, the lanes after it.
     after_p: Register<Bits<4>>,
+    /// The same of the slice at U.
     after_u: Register<Bits<4>>,
+    /// The same of the slice at C.
     after_c: Register<Bits<4>>,
-    /// Of the slices at P, U and C: it has got a CTA since it last let a turn pass.
+    /// The slice at P has got a CTA since it last let a turn pass.
     due_p: Vec<Register<Bit>>,
+    /// The same of the slice at U.
     due_u: Vec<Register<Bit>>,
+    /// The same of the slice at C.
     due_c: Vec<Register<Bit>>,
-    /// There was room one cycle before, and two.
+    /// In the cycle before, a lane was to be picked and there was one.
     room_1: Vec<Register<Bit>>,
+    /// The same two cycles before.
     room_2: Vec<Register<Bit>>,
+    /// `req_i` of the group that is looked at.
     eight: Signal<Local, Bits<8>>,
+    /// The picked lane, where it is one of the four that are looked at, or none.
     nibble: Signal<Local, Bits<4>>,
+    /// `gnt_o`, to be read here.
     gnt: Vec<Signal<Local, Bits<8>>>,
+    /// Bit g: a lane in the first four of group g may be picked.
     any_low: Signal<Local, Bits<8>>,
+    /// Bit g: a lane in the last four of group g may be picked.
     any_high: Signal<Local, Bits<8>>,
+    /// Bit g: if the pointer is in the first four of group g, a lane after it there may be picked.
     next_low: Signal<Local, Bits<8>>,
+    /// Bit g: the same for the last four.
     next_high: Signal<Local, Bits<8>>,
+    /// Bit g: a lane after the pointer, in the first four of group g, may be picked.
     later_low: Signal<Local, Bits<8>>,
+    /// Bit g: the same for the last four.
     later_high: Signal<Local, Bits<8>>,
+    /// Bit g: the picked lane is in the first four of group g.
     picks_low: Signal<Local, Bits<8>>,
+    /// Bit g: the picked lane is in the last four of group g.
     picks_high: Signal<Local, Bits<8>>,
+    /// Bit g: the first four of group g come after the four of the pointer of the slice at C.
     behind_low: Signal<Local, Bits<8>>,
+    /// Bit g: the same for the last four.
     behind_high: Signal<Local, Bits<8>>,
+    /// A lane after the pointer may be picked.
     later: Signal<Local, Bit>,
+    /// No lane after the pointer may be picked, and no turn passes: from the first lane on.
     around: Signal<Local, Bit>,
+    /// The slice lets its turn pass, if no lane after the pointer may be picked.
     may_pass: Signal<Local, Bit>,
+    /// `room_o`, to be read here.
     room: Signal<Local, Bit>,
+    /// `any_o`, to be read here: the pointer moves.
     moves: Signal<Local, Bit>,
+    /// `place_o`, to be read here.
     place: Signal<Local, Bits<4>>,
+    /// In the four of the picked lane, the lanes after it.
     after: Signal<Local, Bits<4>>,
     zero: Constant<Bits<8>>,
     four: Constant<Bits<8>>,
@@ -193,6 +233,7 @@ impl LanePicker {
         let several = usize::from(active > 1);
         Self {
             info: Info::module("lane_picker", "", PORTS)
+                .signals::<Self>()
                 .param("GROUPS", "n", groups)
                 .param_if("UNEVEN", "u", uneven)
                 .param_if("WRAPS", "w", several),
@@ -282,7 +323,7 @@ impl Logic for LanePicker {
         self.past_low.clk_i.next = self.clk_i.val();
         self.past_high.clk_i.next = self.clk_i.val();
 
-        // Each four by itself.
+        comment!("Each four by itself.");
         self.any_low.next = self.zero.val();
         self.any_high.next = self.zero.val();
         self.next_low.next = self.zero.val();
@@ -301,7 +342,7 @@ impl Logic for LanePicker {
             self.next_high.next = self.next_high.val().replace_bit(g, self.high[g].any_after_o.val());
         }
 
-        // Which four: the first that has one after the pointer, or else the first that has one.
+        comment!("Which four: the first that has one after the pointer, or else the first that has one.");
         self.later_low.next =
             (self.past_low.q_o.val() & self.any_low.val()) | (self.low_p.q_o.val() & self.next_low.val());
         self.later_high.next =
@@ -309,6 +350,8 @@ impl Logic for LanePicker {
         self.later.next = (self.later_low.val() | self.later_high.val()).any();
         self.may_pass.next = false;
         for i in 0..self._uneven {
+            comment!("A slice that is short of an SM lets a turn pass before it goes round, if");
+            comment!("there was room in one of the two cycles before.");
             self.may_pass.next = self.short_i[i].val()
                 & self.due_p[i].q_o.val()
                 & (self.room_1[i].q_o.val() | self.room_2[i].q_o.val());
@@ -332,6 +375,7 @@ impl Logic for LanePicker {
             self.room_1[i].rst_ni.next = self.rst_ni.val();
             self.room_2[i].clk_i.next = self.clk_i.val();
             self.room_2[i].rst_ni.next = self.rst_ni.val();
+            comment!("It may let a turn pass again only after it has got a CTA.");
             if self.room.val() {
                 self.due_u[i].d_i.next = self.moves.val();
             } else {
@@ -342,6 +386,7 @@ impl Logic for LanePicker {
             self.room_1[i].d_i.next = self.room.val();
             self.room_2[i].d_i.next = self.room_1[i].q_o.val();
         }
+        comment!("The first of these fours.");
         self.picks_low.next = self.zero.val();
         self.picks_high.next = self.zero.val();
         self.place.next = self.none.val();
@@ -371,7 +416,7 @@ impl Logic for LanePicker {
             );
         }
 
-        // The lane, and where the pointer goes: to it.
+        comment!("The lane, and where the pointer goes: to it.");
         for g in 0..self._groups {
             self.nibble.next = self.none.val();
             if self.picks_high.val().get_bit(g) {
@@ -392,6 +437,7 @@ impl Logic for LanePicker {
         self.low_o.next = self.picks_low.val();
         self.high_o.next = self.picks_high.val();
         self.place_o.next = self.place.val();
+        comment!("The pointers go round with the slices.");
         if self.moves.val() {
             self.low_u.d_i.next = self.picks_low.val();
             self.high_u.d_i.next = self.picks_high.val();
@@ -407,6 +453,7 @@ impl Logic for LanePicker {
         self.low_p.d_i.next = self.low_c.q_o.val();
         self.high_p.d_i.next = self.high_c.q_o.val();
         self.after_p.d_i.next = self.after_c.q_o.val();
+        comment!("Which fours come after the pointer, known a cycle before its slice is at P.");
         self.behind_low.next = self.zero.val();
         self.behind_high.next = self.zero.val();
         for g in 0..self._groups {

@@ -3,13 +3,14 @@
 use super::io::Counter;
 use crate::info::{Info, PortDoc};
 use crate::parts::{Register, bank, number, numbers};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Adds up a number of `W` bits, at most 16, in three limbs of 16 bits. A carry takes a cycle: the limbs of one sum are seen one
 /// after the other, `low_o` first, `mid_o` in the cycle after it, `high_o` in the one after that.
 ///
 /// In one piece the 48 bits were the longest path of the whole front end.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SumCounter<const W: usize> {
     info: Info,
     /// Clock.
@@ -24,12 +25,19 @@ pub struct SumCounter<const W: usize> {
     pub mid_o: Signal<Out, Bits<16>>,
     /// Bits 32 to 47 of the sum two cycles ago.
     pub high_o: Signal<Out, Bits<16>>,
+    /// Bits 0 to 15 of the sum so far.
     low: Register<Bits<16>>,
+    /// A carry out of `low` that `mid` does not have yet.
     low_carry: Register<Bit>,
+    /// Bits 16 to 31 of the sum one cycle ago.
     mid: Register<Bits<16>>,
+    /// A carry out of `mid` that `high` does not have yet.
     mid_carry: Register<Bit>,
+    /// Bits 32 to 47 of the sum two cycles ago.
     high: Register<Bits<16>>,
+    /// `low` of the next cycle, with its carry.
     low_sum: Signal<Local, Bits<17>>,
+    /// `mid` of the next cycle, with its carry.
     mid_sum: Signal<Local, Bits<17>>,
 }
 
@@ -46,6 +54,7 @@ impl<const W: usize> Default for SumCounter<W> {
                     ("high_o", "", "bits 32 to 47 of the sum two cycles ago"),
                 ],
             )
+            .signals::<Self>()
             .param("WIDTH", "w", W),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
@@ -77,6 +86,7 @@ impl<const W: usize> Logic for SumCounter<W> {
         self.mid_carry.rst_ni.next = self.rst_ni.val();
         self.high.clk_i.next = self.clk_i.val();
         self.high.rst_ni.next = self.rst_ni.val();
+        comment!("A carry is added to the next limb a cycle later.");
         self.low_sum.next = bit_cast::<17, 16>(self.low.q_o.val()) + bit_cast::<17, W>(self.by_i.val());
         self.low.d_i.next = bit_cast::<16, 17>(self.low_sum.val());
         self.low_carry.d_i.next = self.low_sum.val().get_bit(16);
@@ -112,7 +122,7 @@ const PORTS: &[PortDoc] = &[
 /// All counters: see [`Counter`].
 ///
 /// Events go into registers first, so that what happens late in a cycle has little behind it; all counters run one cycle behind.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct Counters {
     info: Info,
     /// Clock.
@@ -143,34 +153,57 @@ pub struct Counters {
     pub sel_i: Signal<In, Bits<4>>,
     /// Its value, two cycles later.
     pub count_o: Signal<Out, Bits<48>>,
+    /// The cycle before was not in reset.
     running: Register<Bit>,
+    /// Kernels in the window, in the cycle before.
     occupancy: Register<Bits<8>>,
+    /// The host waited for the oldest kernel in the cycle before.
     stall_limit: Register<Bit>,
+    /// It waited for a slot.
     stall_full: Register<Bit>,
+    /// It waited for the window.
     stall_busy: Register<Bit>,
+    /// Of each channel, a SIMT CTA was taken in the cycle before.
     simt: Vec<Register<Bit>>,
+    /// Of each channel, a TENSOR CTA was taken.
     tensor: Vec<Register<Bit>>,
+    /// Of each channel, a CTA waited.
     waits: Vec<Register<Bit>>,
+    /// Of each channel, a CTA found no room.
     no_room: Vec<Register<Bit>>,
+    /// Of each completion port, a completion was taken in the cycle before.
     done: Vec<Register<Bit>>,
+    /// Of each retire port, a kernel retired in the cycle before.
     retired: Vec<Register<Bit>>,
     /// CTAs on SMs.
     ctas: Register<Bits<16>>,
+    /// Kernels in the window, summed over cycles.
     window_sum: SumCounter<8>,
+    /// CTAs on SMs, summed over cycles.
     cta_sum: SumCounter<16>,
+    /// Counters of cycles, stalls (3), retired, placed SIMT and TENSOR, no room (2), CTA waits (2).
     event: Vec<SumCounter<3>>,
-    /// Which counter is read for the middle limb, and for the high one.
+    /// Which counter is read for the middle limb.
     sel_mid: Register<Bits<4>>,
+    /// Which counter is read for the high limb.
     sel_high: Register<Bits<4>>,
-    /// The low limb waits two cycles for the high one, the middle one waits one.
+    /// The low limb that was read in the cycle before.
     low: Register<Bits<16>>,
+    /// The low limb that was read two cycles ago: it waits for the high one.
     low_too: Register<Bits<16>>,
+    /// The middle limb that was read in the cycle before: it waits for the high one.
     mid: Register<Bits<16>>,
+    /// Of each event's counter, what is added to it.
     by: Vec<Signal<Local, Bits<3>>>,
+    /// CTAs that were taken in the cycle before.
     up: Signal<Local, Bits<3>>,
+    /// CTAs whose completions were taken in the cycle before.
     down: Signal<Local, Bits<3>>,
+    /// The low limb that is read in this cycle.
     low_read: Signal<Local, Bits<16>>,
+    /// The middle limb that is read in this cycle.
     mid_read: Signal<Local, Bits<16>>,
+    /// The high limb that is read in this cycle.
     high_read: Signal<Local, Bits<16>>,
     none: Constant<Bits<3>>,
     one: Constant<Bits<3>>,
@@ -203,11 +236,10 @@ impl Counters {
     pub fn new(channels: usize, retire_ports: usize) -> Self {
         let at = |counter: Counter| counter as u128;
         Self {
-            info: Info::module("front_end_counters", "", PORTS).param("CHANNELS", "c", channels).param(
-                "RETIRE_PORTS",
-                "r",
-                retire_ports,
-            ),
+            info: Info::module("front_end_counters", "", PORTS)
+                .signals::<Self>()
+                .param("CHANNELS", "c", channels)
+                .param("RETIRE_PORTS", "r", retire_ports),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             occupancy_i: Signal::default(),
@@ -298,6 +330,7 @@ impl Logic for Counters {
         self.window_sum.by_i.next = self.occupancy.q_o.val();
         self.cta_sum.by_i.next = self.ctas.q_o.val();
 
+        comment!("What each counter of events is to add: events of the cycle before, from registers.");
         for e in 0..11 {
             self.by[e].next = self.none.val();
         }
@@ -321,6 +354,7 @@ impl Logic for Counters {
                 self.by[4].next = self.by[4].val() + self.one.val();
             }
         }
+        comment!("CTAs on SMs: those that came, less those that ended.");
         self.up.next = self.none.val();
         for c in 0..self._channels {
             self.simt[c].clk_i.next = self.clk_i.val();
@@ -363,7 +397,7 @@ impl Logic for Counters {
         self.ctas.d_i.next =
             (self.ctas.q_o.val() + bit_cast::<16, 3>(self.up.val())) - bit_cast::<16, 3>(self.down.val());
 
-        // The limbs of one value come one after the other: so does the choice of the counter.
+        comment!("The limbs of one value come one after the other: so does the choice of the counter.");
         self.sel_mid.d_i.next = self.sel_i.val();
         self.sel_high.d_i.next = self.sel_mid.q_o.val();
         self.low_read.next = self.zero.val();

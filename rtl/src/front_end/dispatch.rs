@@ -5,6 +5,7 @@ use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, DispatchParams, ID_BITS};
 use crate::parts::bank;
 use crate::sm_occupancy::{SmOccupancy, groups};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -38,7 +39,7 @@ const PORTS: &[PortDoc] = &[
 ];
 
 /// `cta_arbiter_single` or `cta_arbiter_typed` with its `sm_occupancy`; ports are theirs.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct CtaDispatch<const LN: usize> {
     info: Info,
     /// Clock.
@@ -99,7 +100,9 @@ pub struct CtaDispatch<const LN: usize> {
     pub free_regs_i: Vec<Signal<In, Bits<9>>>,
     /// Shared memory units it had.
     pub free_smem_i: Vec<Signal<In, Bits<11>>>,
+    /// Picks the next CTA, and an SM among those where it fits.
     arbiter: CtaArbiter<LN>,
+    /// What is free on each SM, and where a CTA fits.
     sms: SmOccupancy,
     _channels: usize,
     _groups: usize,
@@ -115,6 +118,7 @@ impl<const LN: usize> CtaDispatch<LN> {
         let limits = params.sms().limits();
         Self {
             info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "", PORTS)
+                .signals::<Self>()
                 .param("SLOTS", "n", params.slots())
                 .param("SMS", "s", params.sms().sms())
                 .param("ACTIVE", "k", params.arbiter().active())

@@ -9,6 +9,7 @@ use crate::params::{DONE_PORTS, Encoding, FrontEndParams, ID_BITS};
 use crate::parts::{bank, number};
 use crate::sm_occupancy::groups;
 use crate::sm_partitions::SmPartitions;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -93,7 +94,7 @@ macro_rules! front_end {
         host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* }
     ) => {
         $(#[$doc])*
-        #[derive(LogicBlock)]
+        #[derive(LogicBlock, DocumentedFieldsOpt)]
         pub struct $block<$($generics)*> {
             info: Info,
             /// Clock.
@@ -190,11 +191,17 @@ macro_rules! front_end {
             pub count_sel_i: Signal<In, Bits<4>>,
             /// Its value.
             pub count_o: Signal<Out, Bits<48>>,
+            /// Upstream load and window: which kernels may start.
             scheduler: $scheduler,
+            /// The kernels in flight, and what their CTAs need.
             table: KernelTable<N, LN>,
+            /// Arbiters and SM array: which CTA goes to which SM.
             dispatch: CtaDispatch<LN>,
+            /// Which SMs each partition has.
             partitions: SmPartitions,
+            /// Counts what happens.
             counters: Counters,
+            /// Of each completion port, a completion is taken.
             done: Vec<Signal<Local, Bit>>,
             no_slot: Constant<Bits<LN>>,
             _retire_ports: usize,
@@ -216,7 +223,7 @@ macro_rules! front_end {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params),
+                    info: info(params).signals::<Self>(),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),
@@ -292,7 +299,7 @@ macro_rules! front_end {
                 self.counters.clk_i.next = self.clk_i.val();
                 self.counters.rst_ni.next = self.rst_ni.val();
 
-                // Host to window; the rest of the packet goes to the table.
+                comment!("Host to window; the rest of the packet goes to the table.");
                 $(self.scheduler.$host.next = self.$host.val();)*
                 for _k in 0..self._lanes {
                     $(self.scheduler.$lane[_k].next = self.$lane[_k].val();)*
@@ -309,7 +316,7 @@ macro_rules! front_end {
                 self.table.ins_regs_i.next = self.host_regs_i.val();
                 self.table.ins_smem_i.next = self.host_smem_i.val();
 
-                // Window to table to arbiter.
+                comment!("Window to table to arbiter.");
                 self.scheduler.disp_ready_i.next = true;
                 self.table.disp_valid_i.next = self.scheduler.disp_valid_o.val();
                 self.table.disp_slot_i.next = self.scheduler.disp_slot_o.val();
@@ -332,6 +339,7 @@ macro_rules! front_end {
                     self.cta_id_o[c].next = self.dispatch.cta_id_o[c].val();
                     self.cta_index_o[c].next = self.dispatch.cta_index_o[c].val();
                     self.cta_type_o[c].next = self.dispatch.cta_type_o[c].val();
+                    comment!("Counted: CTAs that are taken, and CTAs that wait.");
                     self.counters.taken_i[c].next =
                         self.dispatch.cta_valid_o[c].val() & self.cta_ready_i[c].val();
                     self.counters.type_i[c].next = self.dispatch.cta_type_o[c].val();
@@ -351,7 +359,8 @@ macro_rules! front_end {
                 self.partitions.write_mask_i.next = self.part_mask_i.val();
                 self.part_ready_o.next = self.partitions.write_ready_o.val();
 
-                // Completions to the SM array and, where it takes them, to the table; kernels back to the window.
+                comment!("Completions to the SM array and, where it takes them, to");
+                comment!("the table; kernels back to the window.");
                 for p in 0..4 {
                     self.dispatch.free_valid_i[p].next = self.done_valid_i[p].val();
                     self.dispatch.free_sm_i[p].next = self.done_sm_i[p].val();
@@ -379,7 +388,7 @@ macro_rules! front_end {
                         self.table.ret_valid_o[r].val() & self.scheduler.ret_ready_o[r].val();
                 }
 
-                // For observation.
+                comment!("For observation.");
                 self.disp_valid_o.next = self.scheduler.disp_valid_o.val();
                 self.disp_id_o.next = self.scheduler.disp_id_o.val();
                 self.disp_slot_o.next = self.scheduler.disp_slot_o.val();

@@ -7,6 +7,7 @@ use crate::parts::bank;
 use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
 use crate::window_list::WindowList;
 use crate::window_matrix::WindowMatrix;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -57,7 +58,7 @@ macro_rules! scheduler {
         host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* } state { $($state:ident),* } moved { $($moved:ident),* }
     ) => {
         $(#[$doc])*
-        #[derive(LogicBlock)]
+        #[derive(LogicBlock, DocumentedFieldsOpt)]
         pub struct $block<$($generics)*> {
             info: Info,
             /// Clock.
@@ -110,8 +111,11 @@ macro_rules! scheduler {
             pub stall_busy_o: Signal<Out, Bit>,
             /// The window works on something.
             pub busy_o: Signal<Out, Bit>,
+            /// Finds the places of the kernels that a new one waits for.
             upstream: $upstream,
+            /// Holds kernels until they retire, and offers those that wait for none.
             window: $window,
+            /// A kernel with all its beats waits for the window.
             waiting: Signal<Local, Bit>,
             _retire_ports: usize,
             _lanes: usize,
@@ -126,7 +130,7 @@ macro_rules! scheduler {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params),
+                    info: info(params).signals::<Self>(),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),
@@ -201,6 +205,8 @@ macro_rules! scheduler {
                 self.occupancy_o.next = self.window.occupancy_o.val();
                 self.oldest_valid_o.next = self.window.oldest_valid_o.val();
                 self.oldest_id_o.next = self.window.oldest_id_o.val();
+                comment!("Why the host waits: for the oldest kernel, for a");
+                comment!("slot, or for the window's work.");
                 self.waiting.next = self.upstream.ins_valid_o.val() & (!self.window.ins_ready_o.val());
                 self.stall_limit_o.next = self.upstream.stall_limit_o.val();
                 self.stall_full_o.next = self.waiting.val() & self.window.full_o.val();

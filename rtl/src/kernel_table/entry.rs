@@ -3,6 +3,7 @@
 use crate::info::{Info, PortDoc};
 use crate::params::ID_BITS;
 use crate::parts::{PayloadRegister, number};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -27,7 +28,7 @@ const PORTS: &[PortDoc] = &[
 ];
 
 /// An entry of the table.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct KernelEntry {
     info: Info,
     /// Clock.
@@ -68,14 +69,23 @@ pub struct KernelEntry {
     pub regs_o: Signal<Out, Bits<9>>,
     /// Shared memory units of a CTA.
     pub smem_o: Signal<Out, Bits<11>>,
+    /// CTAs that have not ended.
     left: PayloadRegister<Bits<32>>,
+    /// The kernel's id.
     id: PayloadRegister<Bits<ID_BITS>>,
+    /// The kernel's type; 1: TENSOR.
     kind: PayloadRegister<Bit>,
+    /// Its SM partition.
     part: PayloadRegister<Bits<3>>,
+    /// Warps that each CTA needs.
     warps: PayloadRegister<Bits<7>>,
+    /// Register units that each CTA needs.
     regs: PayloadRegister<Bits<9>>,
+    /// Shared memory units that each CTA needs.
     smem: PayloadRegister<Bits<11>>,
+    /// How many of its CTAs end in this cycle.
     ends: Signal<Local, Bits<3>>,
+    /// `excess_o`, to be read here.
     excess: Signal<Local, Bit>,
     none: Constant<Bits<3>>,
     one: Constant<Bits<3>>,
@@ -85,7 +95,7 @@ pub struct KernelEntry {
 impl Default for KernelEntry {
     fn default() -> Self {
         Self {
-            info: Info::module("kernel_entry", "", PORTS),
+            info: Info::module("kernel_entry", "", PORTS).signals::<Self>(),
             clk_i: Signal::default(),
             ins_i: Signal::default(),
             id_i: Signal::default(),
@@ -132,6 +142,7 @@ impl Logic for KernelEntry {
         self.regs.clk_i.next = self.clk_i.val();
         self.smem.clk_i.next = self.clk_i.val();
 
+        comment!("Completions, of which no more count than CTAs are left.");
         self.ends.next = self.none.val();
         for p in 0..4 {
             if self.ends_i.val().get_bit(p) {
@@ -140,6 +151,7 @@ impl Logic for KernelEntry {
         }
         self.excess.next = self.left.q_o.val() < bit_cast::<32, 3>(self.ends.val());
         self.excess_o.next = self.excess.val();
+        comment!("A kernel that comes in replaces the one before.");
         if self.ins_i.val() {
             self.left.d_i.next = self.grid_i.val();
             self.id.d_i.next = self.id_i.val();

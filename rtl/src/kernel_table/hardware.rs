@@ -4,6 +4,7 @@ use super::entry::KernelEntry;
 use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, ID_BITS, TableParams};
 use crate::parts::{FindFirst, OldestFirst, PayloadRegister, Register, bank, number, numbers};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -39,7 +40,7 @@ const PORTS: &[PortDoc] = &[
 ];
 
 /// The table: see the module's page.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct KernelTable<const N: usize, const LN: usize> {
     info: Info,
     /// Clock.
@@ -104,49 +105,81 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub ret_ready_i: Vec<Signal<In, Bit>>,
     /// Its slot.
     pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
+    /// Of each slot, what is known of its kernel.
     entry: Vec<KernelEntry>,
-    /// The order in which kernels came. One picks for queue 0, `head` for queue 1.
+    /// The order in which kernels came: `gnt_o` picks for queue 0, `head_o` for queue 1.
     order: OldestFirst<N>,
     /// Slots whose kernels were dispatched and that no arbiter took.
     waiting: Register<Bits<N>>,
-    /// A queue's kernel that was not taken in the cycle before: it stays, whatever comes.
+    /// Of each queue, its kernel was not taken in the cycle before: it stays, whatever comes.
     stays: Vec<Register<Bit>>,
-    /// Its slot.
+    /// Of each queue, the slot that it offered in the cycle before.
     stayed: Vec<PayloadRegister<Bits<LN>>>,
     /// Slots whose kernels were dispatched and did not retire.
     running: Register<Bits<N>>,
-    /// Slots on the retire ports that were not taken in the cycle before.
+    /// Of each retire port, the slot that it offered and that was not taken, or none.
     held: Vec<Register<Bits<N>>>,
+    /// Of each retire port, finds the slot that it offers where it holds none.
     first: Vec<FindFirst<N>>,
+    /// The slot whose kernel the window dispatches in this cycle, or none.
     dispatched: Signal<Local, Bits<N>>,
+    /// Slots whose kernels are of type TENSOR.
     tensor: Signal<Local, Bits<N>>,
+    /// Of each queue, slots whose kernels wait in it.
     queued: Vec<Signal<Local, Bits<N>>>,
+    /// Of each queue, that of these whose kernel came first, or none.
     oldest: Vec<Signal<Local, Bits<N>>>,
+    /// Of each queue, a kernel is dispatched into it in this cycle.
     comes: Vec<Signal<Local, Bit>>,
+    /// `next_valid_o`, to be read here.
     next_valid: Vec<Signal<Local, Bit>>,
+    /// Of each queue, the number of its oldest slot, or zero.
     first_slot: Vec<Signal<Local, Bits<LN>>>,
+    /// `next_slot_o`, to be read here.
     next_slot: Vec<Signal<Local, Bits<LN>>>,
+    /// Slots whose kernels the arbiters take in this cycle.
     taken: Signal<Local, Bits<N>>,
+    /// Of each queue, the slot that it offers, one-hot, or none.
     next_hot: Vec<Signal<Local, Bits<N>>>,
+    /// Of each queue, the id of the kernel that it offers, or zero.
     id: Vec<Signal<Local, Bits<ID_BITS>>>,
+    /// Of each queue, that kernel's CTAs.
     grid: Vec<Signal<Local, Bits<32>>>,
+    /// Of each queue, that kernel's type.
     kind: Vec<Signal<Local, Bit>>,
+    /// Of each queue, that kernel's SM partition.
     part: Vec<Signal<Local, Bits<3>>>,
+    /// Of each queue, warps that each of its CTAs needs.
     warps: Vec<Signal<Local, Bits<7>>>,
+    /// Of each queue, register units that each of its CTAs needs.
     regs: Vec<Signal<Local, Bits<9>>>,
+    /// Of each queue, shared memory units that each of its CTAs needs.
     smem: Vec<Signal<Local, Bits<11>>>,
+    /// Of each completion port, the slot that it names, one-hot, whether it is valid or not.
     done_hot: Vec<Signal<Local, Bits<N>>>,
+    /// Of each completion port, that slot where the completion counts, or none.
     counted: Vec<Signal<Local, Bits<N>>>,
+    /// Of each slot, the completion ports at which CTAs of its kernel end.
     ends: Vec<Signal<Local, Bits<4>>>,
+    /// Of each completion port, warps that its CTA had.
     done_warps: Vec<Signal<Local, Bits<7>>>,
+    /// Of each completion port, register units that its CTA had.
     done_regs: Vec<Signal<Local, Bits<9>>>,
+    /// Of each completion port, shared memory units that its CTA had.
     done_smem: Vec<Signal<Local, Bits<11>>>,
+    /// `done_err_o`, gathered over ports and entries.
     done_err: Signal<Local, Bit>,
+    /// Slots whose kernels have no CTA left.
     ended: Signal<Local, Bits<N>>,
+    /// Slots that a retire port holds.
     any_held: Signal<Local, Bits<N>>,
+    /// Of each retire port, slots that any port holds or a lower one offers.
     claimed: Vec<Signal<Local, Bits<N>>>,
+    /// Of each retire port, the slot that it offers, or none.
     offer: Vec<Signal<Local, Bits<N>>>,
+    /// `ret_slot_o`, gathered over the slots.
     ret_slot: Vec<Signal<Local, Bits<LN>>>,
+    /// Slots whose kernels retire at the end of this cycle.
     retired: Signal<Local, Bits<N>>,
     zero: Constant<Bits<N>>,
     one: Constant<Bits<N>>,
@@ -171,6 +204,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
         let (r, q) = (params.retire_ports(), params.queues());
         Self {
             info: Info::module("kernel_table", "", PORTS)
+                .signals::<Self>()
                 .param("SLOTS", "n", N)
                 .param("RETIRE_PORTS", "r", r)
                 .param("QUEUES", "q", q),
@@ -267,9 +301,9 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         self.running.clk_i.next = self.clk_i.val();
         self.running.rst_ni.next = self.rst_ni.val();
 
-        // Dispatch: into the queue of the kernel's type.
         self.waiting.clk_i.next = self.clk_i.val();
         self.waiting.rst_ni.next = self.rst_ni.val();
+        comment!("Dispatch: into the queue of the kernel's type.");
         if self.disp_valid_i.val() {
             self.dispatched.next = self.one.val() << self.disp_slot_i.val();
         } else {
@@ -290,6 +324,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.comes[t + 1].next = (self.dispatched.val() & self.tensor.val()).any();
         }
 
+        comment!("Of those that wait in a queue, the one that came first.");
         self.order.clk_i.next = self.clk_i.val();
         self.order.push_i.next = self.ins_slot_i.val();
         self.order.req_i.next = self.queued[0].val();
@@ -300,7 +335,8 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.oldest[t + 1].next = self.order.head_o.val();
         }
 
-        // Out of it: what was there in the cycle before, else the oldest, else what is dispatched in this cycle.
+        comment!("Out of it: what was there in the cycle before, else the oldest,");
+        comment!("else what is dispatched in this cycle.");
         self.taken.next = self.zero.val();
         for q in 0..self._queues {
             self.stays[q].clk_i.next = self.clk_i.val();
@@ -340,6 +376,8 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         }
         self.waiting.d_i.next = (self.waiting.q_o.val() | self.dispatched.val()) & (!self.taken.val());
 
+        comment!("What the entries say: of offered kernels to the arbiters, of");
+        comment!("those that ports name to the SM array.");
         for q in 0..self._queues {
             self.id[q].next = self.no_id.val();
             self.grid[q].next = self.no_grid.val();
@@ -350,7 +388,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.smem[q].next = self.no_smem.val();
         }
 
-        // Completions of dispatched kernels count.
+        comment!("Completions of dispatched kernels count.");
         self.done_err.next = false;
         for p in 0..4 {
             self.done_hot[p].next = self.one.val() << self.done_slot_i[p].val();
@@ -367,6 +405,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.done_smem[p].next = self.no_smem.val();
         }
 
+        comment!("Each entry takes what comes into its slot, and the completions that name it.");
         self.ended.next = self.zero.val();
         for i in 0..N {
             self.entry[i].clk_i.next = self.clk_i.val();
@@ -422,7 +461,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         }
         self.done_err_o.next = self.done_err.val();
 
-        // Retirement: what a port holds, else the lowest slot that no other port has.
+        comment!("Retirement: what a port holds, else the lowest slot that no other port has.");
         self.any_held.next = self.zero.val();
         for r in 0..self._retire_ports {
             self.any_held.next = self.any_held.val() | self.held[r].q_o.val();
@@ -454,6 +493,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             }
             self.ret_slot_o[r].next = self.ret_slot[r].val();
         }
+        comment!("A slot is running from its kernel's dispatch to its retirement.");
         self.running.d_i.next = (self.running.q_o.val() & (!self.retired.val()) & (!self.ins_slot_i.val()))
             | self.dispatched.val();
     }

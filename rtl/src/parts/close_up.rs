@@ -2,6 +2,7 @@
 
 use super::number;
 use crate::info::Info;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Moves the upper part of a set of places down by one.
@@ -11,7 +12,7 @@ use rust_hdl::prelude::*;
 /// | `shift_i` | in | `N` | the place that is closed and all above it, or none |
 /// | `places_i` | in | `N` | a set of places |
 /// | `places_o` | out | `N` | the same set afterwards: without the closed place, what was above it one lower; combinational |
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct CloseUp<const N: usize> {
     info: Info,
     /// The closed place and all above it.
@@ -35,6 +36,7 @@ impl<const N: usize> Default for CloseUp<N> {
                     ("places_o", "", "the same set when the place is closed"),
                 ],
             )
+            .signals::<Self>()
             .param("PLACES", "n", N),
             shift_i: Signal::default(),
             places_i: Signal::default(),

@@ -2,6 +2,7 @@
 
 use super::number;
 use crate::info::Info;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// `gnt_o` has the lowest set bit of `req_i`, or none. Combinational.
@@ -10,7 +11,7 @@ use rust_hdl::prelude::*;
 /// |---|---|---|---|
 /// | `req_i` | in | `N` | requests |
 /// | `gnt_o` | out | `N` | one-hot, or zero where `req_i` is zero |
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct FindFirst<const N: usize> {
     info: Info,
     /// Requests.
@@ -28,6 +29,7 @@ impl<const N: usize> Default for FindFirst<N> {
                 "",
                 &[("req_i", "", "requests"), ("gnt_o", "", "one-hot: the lowest request, or zero")],
             )
+            .signals::<Self>()
             .param("REQUESTS", "n", N),
             req_i: Signal::default(),
             gnt_o: Signal::default(),
@@ -39,7 +41,7 @@ impl<const N: usize> Default for FindFirst<N> {
 impl<const N: usize> Logic for FindFirst<N> {
     #[hdl_gen]
     fn update(&mut self) {
-        // Two's complement: the carry stops at the lowest set bit.
+        comment!("Two's complement: the carry stops at the lowest set bit.");
         self.gnt_o.next = self.req_i.val() & ((!self.req_i.val()) + self.one.val());
     }
 }

@@ -3,6 +3,7 @@
 use super::number;
 use crate::info::Info;
 use crate::params::slot_bits;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Sets every bit from the lowest request on: a prefix OR, ⌈log₂ N⌉ gates deep.
@@ -11,13 +12,14 @@ use rust_hdl::prelude::*;
 /// |---|---|---|---|
 /// | `req_i` | in | `N` | requests |
 /// | `from_o` | out | `N` | bit i: one of the requests 0 to i is set; combinational |
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct FromFirst<const N: usize> {
     info: Info,
     /// Requests.
     pub req_i: Signal<In, Bits<N>>,
     /// The lowest request and all above it.
     pub from_o: Signal<Out, Bits<N>>,
+    /// `from_o`, gathered over the levels.
     from: Signal<Local, Bits<N>>,
     /// Level l looks back by 2^l requests.
     distance: Vec<Constant<Bits<8>>>,
@@ -33,6 +35,7 @@ impl<const N: usize> Default for FromFirst<N> {
                 "",
                 &[("req_i", "", "requests"), ("from_o", "", "the lowest request and all bits above it")],
             )
+            .signals::<Self>()
             .param("REQUESTS", "n", N),
             req_i: Signal::default(),
             from_o: Signal::default(),
@@ -46,6 +49,7 @@ impl<const N: usize> Default for FromFirst<N> {
 impl<const N: usize> Logic for FromFirst<N> {
     #[hdl_gen]
     fn update(&mut self) {
+        comment!("Each level reaches twice as far as the one before.");
         self.from.next = self.req_i.val();
         for l in 0..self._levels {
             self.from.next = self.from.val() | (self.from.val() << self.distance[l].val());

@@ -2,6 +2,7 @@
 
 use super::{PayloadRegister, bank, number, numbers};
 use crate::info::{Info, PortDoc};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -24,7 +25,7 @@ const PORTS: &[PortDoc] = &[
 /// All answers are combinational. Requests may only name slots that were pushed since power-up: the order of others is
 /// undefined, and there is no reset because none is needed. `N (N - 1) / 2` flip-flops: bit j of row i (j < i) is set where
 /// slot j is older than slot i; the other half is its complement.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct OldestFirst<const N: usize> {
     info: Info,
     /// Clock.
@@ -39,10 +40,15 @@ pub struct OldestFirst<const N: usize> {
     pub occ_i: Signal<In, Bits<N>>,
     /// The oldest occupied slot.
     pub head_o: Signal<Out, Bits<N>>,
+    /// Row i: slots below i that came before slot i.
     row: Vec<PayloadRegister<Bits<N>>>,
+    /// Column i: slots above i that came after slot i.
     column: Vec<Signal<Local, Bits<N>>>,
+    /// Of each slot, all slots that came before it.
     older: Vec<Signal<Local, Bits<N>>>,
+    /// `gnt_o`, gathered over the slots.
     gnt: Signal<Local, Bits<N>>,
+    /// `head_o`, gathered over the slots.
     head: Signal<Local, Bits<N>>,
     zero: Constant<Bits<N>>,
     below: Vec<Constant<Bits<N>>>,
@@ -53,7 +59,7 @@ impl<const N: usize> Default for OldestFirst<N> {
     fn default() -> Self {
         let all = u128::MAX >> (128 - N);
         Self {
-            info: Info::module("oldest_first", "", PORTS).param("SLOTS", "n", N),
+            info: Info::module("oldest_first", "", PORTS).signals::<Self>().param("SLOTS", "n", N),
             clk_i: Signal::default(),
             push_i: Signal::default(),
             req_i: Signal::default(),
@@ -79,18 +85,20 @@ impl<const N: usize> Logic for OldestFirst<N> {
         self.head.next = self.zero.val();
         for i in 0..N {
             self.row[i].clk_i.next = self.clk_i.val();
-            // The newest slot has all others before it, and is before none.
+            comment!("The newest slot has all others before it, and is before none.");
             if self.push_i.val().get_bit(i) {
                 self.row[i].d_i.next = self.below[i].val();
             } else {
                 self.row[i].d_i.next = self.row[i].q_o.val() & (!self.push_i.val()) & self.below[i].val();
             }
+            comment!("Of two slots the higher one has the bit; the lower one reads it from the column.");
             self.column[i].next = self.zero.val();
             for j in 0..N {
                 self.column[i].next = self.column[i].val().replace_bit(j, self.row[j].q_o.val().get_bit(i));
             }
             self.older[i].next = (self.row[i].q_o.val() & self.below[i].val())
                 | ((!self.column[i].val()) & self.above[i].val());
+            comment!("A request is granted where no older one is there.");
             self.gnt.next = self.gnt.val().replace_bit(
                 i,
                 self.req_i.val().get_bit(i) & (!(self.older[i].val() & self.req_i.val()).any()),

@@ -1,6 +1,7 @@
 //! A small memory: one write port, one read port that is not clocked.
 
 use crate::info::{Info, PortDoc};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -18,7 +19,7 @@ const PORTS: &[PortDoc] = &[
 /// | `clk_i` | in | 1 | rising edge |
 /// | `we_i`, `waddr_i`, `wdata_i` | in | 1, `A`, `W` | written at the edge where `we_i` is high |
 /// | `raddr_i`, `rdata_o` | in, out | `A`, `W` | the word, in the same cycle |
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct RegisterFile<const W: usize, const A: usize> {
     info: Info,
     /// Clock.
@@ -40,7 +41,10 @@ impl<const W: usize, const A: usize> RegisterFile<W, A> {
     /// A memory of `depth` words.
     pub fn new(depth: usize) -> Self {
         Self {
-            info: Info::module("register_file", "", PORTS).param("WIDTH", "w", W).param("DEPTH", "d", depth),
+            info: Info::module("register_file", "", PORTS)
+                .signals::<Self>()
+                .param("WIDTH", "w", W)
+                .param("DEPTH", "d", depth),
             clk_i: Signal::default(),
             we_i: Signal::default(),
             waddr_i: Signal::default(),

@@ -2,6 +2,7 @@
 
 use super::{Register, bank, number, numbers};
 use crate::info::{Info, PortDoc};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const GROUP_PORTS: &[PortDoc] = &[
@@ -19,7 +20,7 @@ const GROUP_PORTS: &[PortDoc] = &[
 ///
 /// It picks among its own requests, twice: the first of all, and the first after the one that was served last. Whether one of
 /// them is granted is for `blocked_i` to say, the latest of all signals, so that it meets each grant in one gate.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct RoundRobinGroup<const W: usize> {
     info: Info,
     /// Clock.
@@ -42,15 +43,25 @@ pub struct RoundRobinGroup<const W: usize> {
     pub first_o: Signal<Out, Bit>,
     /// The grant.
     pub gnt_o: Signal<Out, Bits<W>>,
-    /// Requests at and below the one that the group picked last. Kept whether its pick was granted or not: it is looked at only where it was.
+    /// Requests at and below the one that the group picked last.
+    ///
+    /// Kept whether its pick was granted or not: it is looked at only where it was.
     served: Register<Bits<W>>,
+    /// Requests above the one that the group picked last.
     after: Signal<Local, Bits<W>>,
+    /// The first of all requests, where `front` has none: granted if no other goes first.
     own: Signal<Local, Bits<W>>,
+    /// The first request after the one that was served last, where that one is here.
     front: Signal<Local, Bits<W>>,
+    /// Bits with a request below them.
     earlier: Signal<Local, Bits<W>>,
+    /// Bits with a request in `after` below them.
     earlier_after: Signal<Local, Bits<W>>,
+    /// `any_o`, to be read here.
     any: Signal<Local, Bit>,
+    /// `first_o`, to be read here.
     first: Signal<Local, Bit>,
+    /// `gnt_o`, made in two steps.
     gnt: Signal<Local, Bits<W>>,
     zero: Constant<Bits<W>>,
     below: Vec<Constant<Bits<W>>>,
@@ -59,7 +70,9 @@ pub struct RoundRobinGroup<const W: usize> {
 impl<const W: usize> Default for RoundRobinGroup<W> {
     fn default() -> Self {
         Self {
-            info: Info::module("round_robin_group", "", GROUP_PORTS).param("REQUESTS", "n", W),
+            info: Info::module("round_robin_group", "", GROUP_PORTS)
+                .signals::<Self>()
+                .param("REQUESTS", "n", W),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             req_i: Signal::default(),
@@ -90,6 +103,7 @@ impl<const W: usize> Logic for RoundRobinGroup<W> {
     fn update(&mut self) {
         self.served.clk_i.next = self.clk_i.val();
         self.served.rst_ni.next = self.rst_ni.val();
+        comment!("The first of all requests, and the first after the one that was served last.");
         self.after.next = self.req_i.val() & (!self.served.q_o.val());
         self.earlier.next = self.zero.val();
         self.earlier_after.next = self.zero.val();
@@ -105,7 +119,7 @@ impl<const W: usize> Logic for RoundRobinGroup<W> {
         self.first.next = self.here_i.val() & self.after.val().any();
         self.first_o.next = self.first.val();
 
-        // `blocked_i` comes last, and is looked at last.
+        comment!("blocked_i comes last, and is looked at last.");
         self.own.next = self.zero.val();
         if !self.first.val() {
             self.own.next = self.req_i.val() & (!self.earlier.val());
@@ -120,6 +134,7 @@ impl<const W: usize> Logic for RoundRobinGroup<W> {
         }
         self.gnt_o.next = self.gnt.val();
 
+        comment!("The pick is kept, whether it was granted or another group's was.");
         self.served.d_i.next = self.served.q_o.val();
         if self.ack_i.val() & self.any.val() {
             if self.first.val() {
@@ -146,7 +161,7 @@ impl<const W: usize> Logic for RoundRobinGroup<W> {
 /// Two levels: `G` groups of `W` neighbours, `W * G >= N`, best about as many as each has. Each group picks among its own while the groups find out
 /// which of them goes first. The one that holds the request served last comes twice in that order, with what is after
 /// that request at first, and with the rest at last.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct RoundRobin<const N: usize, const W: usize, const G: usize> {
     info: Info,
     /// Clock.
@@ -159,19 +174,29 @@ pub struct RoundRobin<const N: usize, const W: usize, const G: usize> {
     pub ack_i: Signal<In, Bit>,
     /// The grant.
     pub gnt_o: Signal<Out, Bits<N>>,
+    /// Neighbours: each group picks among its own requests.
     group: Vec<RoundRobinGroup<W>>,
-    /// The group with the request that was served last, one-hot. Bit 0 is kept inverted: reset is group 0.
+    /// The group that was served last, one-hot; bit 0 is kept inverted, so that reset is group 0.
     last: Register<Bits<G>>,
+    /// The group with the request that was served last, one-hot.
     here: Signal<Local, Bits<G>>,
     /// Groups from that one on.
     from: Signal<Local, Bits<G>>,
+    /// Groups with a request that others wait for.
     asks: Signal<Local, Bits<G>>,
+    /// Of each group, the groups that go before it.
     ahead: Vec<Signal<Local, Bits<G>>>,
+    /// Groups before which another one asks.
     blocked: Signal<Local, Bits<G>>,
+    /// The group that the grant goes to, one-hot; where nobody asks, that of `here`.
     goes: Signal<Local, Bits<G>>,
+    /// The grant of the group at hand.
     narrow: Signal<Local, Bits<W>>,
+    /// Requests from those of the group at hand on.
     wide: Signal<Local, Bits<N>>,
+    /// `narrow`, as wide as all requests.
     placed: Signal<Local, Bits<N>>,
+    /// `gnt_o`, gathered over the groups.
     gnt: Signal<Local, Bits<N>>,
     none: Constant<Bits<N>>,
     zero: Constant<Bits<G>>,
@@ -196,6 +221,7 @@ impl<const N: usize, const W: usize, const G: usize> Default for RoundRobin<N, W
                     ("gnt_o", "", "one-hot grant, or zero"),
                 ],
             )
+            .signals::<Self>()
             .param("REQUESTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
@@ -231,6 +257,7 @@ impl<const N: usize, const W: usize, const G: usize> Logic for RoundRobin<N, W, 
         self.last.clk_i.next = self.clk_i.val();
         self.last.rst_ni.next = self.rst_ni.val();
         self.here.next = self.last.q_o.val() ^ self.group_0.val();
+        comment!("Each group looks at its own requests.");
         self.from.next = self.zero.val();
         self.asks.next = self.zero.val();
         for g in 0..G {
@@ -243,7 +270,8 @@ impl<const N: usize, const W: usize, const G: usize> Logic for RoundRobin<N, W, 
             self.from.next = self.from.val().replace_bit(g, (self.here.val() & self.upto[g].val()).any());
             self.asks.next = self.asks.val().replace_bit(g, self.group[g].asks_o.val());
         }
-        // Before a group come those between the last and it, and the last itself; before what is left of the last's come all.
+        comment!("Before a group come those between the last and it, and the last itself;");
+        comment!("before what is left of the last's come all.");
         self.blocked.next = self.zero.val();
         self.goes.next = self.zero.val();
         self.gnt.next = self.none.val();
@@ -259,7 +287,7 @@ impl<const N: usize, const W: usize, const G: usize> Logic for RoundRobin<N, W, 
             self.blocked.next =
                 self.blocked.val().replace_bit(g, (self.asks.val() & self.ahead[g].val()).any());
             self.group[g].blocked_i.next = self.blocked.val().get_bit(g);
-            // Where nobody asks, the last stays the last.
+            comment!("Where nobody asks, the last stays the last.");
             self.goes.next = self.goes.val().replace_bit(
                 g,
                 self.group[g].first_o.val()

@@ -2,6 +2,7 @@
 
 use crate::info::{Info, PortDoc};
 use crate::parts::{PayloadRegister, bank, number};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -24,7 +25,7 @@ const PORTS: &[PortDoc] = &[
 ///
 /// Needs come complemented, so that a comparison and a charge are both an addition, and no lane has inverters of its own. Carries
 /// ripple, in two halves side by side where there are many bits: that is small, and quick enough.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SmField<const W: usize> {
     info: Info,
     /// Clock.
@@ -55,15 +56,23 @@ pub struct SmField<const W: usize> {
     pub free_i: Signal<In, Bits<W>>,
     /// What the SM at U has.
     pub left_o: Signal<Out, Bits<W>>,
+    /// Free units of the SM at stage C, low bits.
     at_c: PayloadRegister<Bits<W>>,
+    /// The same at stage P.
     at_p: PayloadRegister<Bits<W>>,
+    /// The same at stage U.
     at_u: PayloadRegister<Bits<W>>,
+    /// Free units of the SM at C for the comparisons, then of the SM at U for the sum.
     have: Signal<Local, Bits<W>>,
+    /// What is added to the SM at U: what it gets back, or the complement of a charge.
     other: Signal<Local, Bits<W>>,
+    /// Free units of the SM at U after that.
     total: Signal<Local, Bits<W>>,
-    /// Carry out of the low half; out of the high half without one into it; and whether one would pass through.
+    /// Carry from bit to bit, and then out of the low half.
     carry: Signal<Local, Bit>,
+    /// Carry out of the high half, as far as it was looked at, without one into it.
     made: Signal<Local, Bit>,
+    /// A carry into the high half would pass through what was looked at.
     through: Signal<Local, Bit>,
     zero: Constant<Bits<W>>,
     limit: Constant<Bits<W>>,
@@ -79,6 +88,7 @@ impl<const W: usize> SmField<W> {
         let sums = requesters - 1;
         Self {
             info: Info::module("sm_field", "", PORTS)
+                .signals::<Self>()
                 .param("WIDTH", "w", W)
                 .param("LIMIT", "l", limit.into())
                 .param("REQUESTERS", "q", requesters),
@@ -121,7 +131,7 @@ impl<const W: usize> Logic for SmField<W> {
         self.at_p.clk_i.next = self.clk_i.val();
         self.at_u.clk_i.next = self.clk_i.val();
 
-        // Stage C: x >= n where x + !n + 1 has a carry.
+        comment!("Stage C: x >= n where x + ~n + 1 has a carry.");
         self.have.next = self.at_c.q_o.val();
         for r in 0..self._requesters {
             self.carry.next = true;
@@ -140,6 +150,7 @@ impl<const W: usize> Logic for SmField<W> {
             self.fits_o[r].next = self.made.val() | (self.through.val() & self.carry.val());
         }
         for s in 0..self._sums {
+            comment!("The same with what both requesters need.");
             self.carry.next = true;
             for i in 0..self._low {
                 self.carry.next = (self.have.val().get_bit(i) & self.sum_i[s].val().get_bit(i))
@@ -156,7 +167,7 @@ impl<const W: usize> Logic for SmField<W> {
             self.sum_fits_o[s].next = self.made.val() | (self.through.val() & self.carry.val());
         }
 
-        // Stage U: charge, or give back.
+        comment!("Stage U: charge, or give back.");
         self.other.next = self.zero.val();
         if self.free_valid_i.val() {
             self.other.next = self.free_i.val();
@@ -171,6 +182,7 @@ impl<const W: usize> Logic for SmField<W> {
                 self.other.next = self.other.val() | self.charge_sum_i[s].val();
             }
         }
+        comment!("The sum at stage U. A charge adds the complement, and has a carry in.");
         self.have.next = self.at_u.q_o.val();
         self.total.next = self.zero.val();
         self.carry.next = self.charged_i.val();
@@ -195,7 +207,7 @@ impl<const W: usize> Logic for SmField<W> {
             self.through.next =
                 self.through.val() & (self.have.val().get_bit(i) | self.other.val().get_bit(i));
         }
-        // On the way from C to P an SM becomes empty: nothing else is done there.
+        comment!("On the way from C to P an SM becomes empty: nothing else is done there.");
         if self.init_i.val() {
             self.at_p.d_i.next = self.limit.val();
         } else {

@@ -5,6 +5,7 @@ use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers, table};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -25,7 +26,7 @@ const PORTS: &[PortDoc] = &[
 /// Keeps one completion per slice.
 ///
 /// All SMs of a port have the same number mod 4, which is the port's: that part of the number is not looked at.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct FreePort {
     info: Info,
     /// Clock.
@@ -56,39 +57,67 @@ pub struct FreePort {
     pub taken_i: Signal<In, Bit>,
     /// For the same lanes: one will be kept for the SM at C when it is at P.
     pub kept_o: Vec<Signal<Out, Bits<2>>>,
+    /// Which slice is at which stage; its own, so that few gates hang on it.
     phase: SlicePhase,
+    /// Bit j: a completion is kept for slice j.
     kept: Register<Bits<3>>,
-    /// One is kept for the slice at U, and its lane by four: chosen a cycle before, when the slice was at P.
+    /// One is kept for the slice at U: known a cycle before, when the slice was at P.
     kept_u: Register<Bit>,
+    /// Its lane / 4.
     quad_u: PayloadRegister<Bits<4>>,
-    /// The lanes of what is kept, by four: the slice is the place where it is kept.
+    /// Of each slice, lane / 4 of the completion that is kept for it.
     quad: Vec<PayloadRegister<Bits<4>>>,
+    /// Of each slice, warps that the CTA of that completion had, modulo 64.
     warps: Vec<PayloadRegister<Bits<6>>>,
+    /// Of each slice, register units that it had, modulo 256.
     regs: Vec<PayloadRegister<Bits<8>>>,
+    /// Of each slice, shared memory units that it had.
     smem: Vec<PayloadRegister<Bits<11>>>,
-    /// The SM's number by four, its two halves one-hot, and what follows from them: which slice, which lane by four.
+    /// SM number / 4 of the completion that comes.
     number: Signal<Local, Bits<6>>,
+    /// High half of `number`, one-hot.
     upper: Signal<Local, Bits<8>>,
+    /// Low half of `number`, one-hot.
     lower: Signal<Local, Bits<8>>,
+    /// One-hot: what the high half and the port add to the SM number mod 3.
     upper_mod: Signal<Local, Bits<3>>,
+    /// One-hot: what the low half adds.
     lower_mod: Signal<Local, Bits<3>>,
+    /// One-hot: the slice of the SM whose completion comes.
     slice: Signal<Local, Bits<3>>,
+    /// Of each group, that SM is in its low lane.
     is_low: Vec<Signal<Local, Bit>>,
+    /// Of each group, that SM is in its high lane.
     is_high: Vec<Signal<Local, Bit>>,
+    /// Lane / 4 of that SM.
     at_quad: Signal<Local, Bits<4>>,
+    /// `ready_o`, to be read here.
     ready: Signal<Local, Bit>,
+    /// Bit j: a completion for slice j is kept or comes.
     stored: Signal<Local, Bits<3>>,
+    /// One was kept for the slice at C before this cycle.
     kept_c: Signal<Local, Bit>,
+    /// One-hot: the slice at U, if a completion comes and none is kept for that slice; or none.
     fresh_u: Signal<Local, Bits<3>>,
+    /// The same for the slice at C.
     fresh_c: Signal<Local, Bits<3>>,
+    /// A completion comes for the slice at U, and none is kept for it.
     hits_u: Signal<Local, Bit>,
+    /// A completion comes for the slice at C, and none is kept for it.
     hits_c: Signal<Local, Bit>,
+    /// Lane / 4 of the completion that is kept for the slice at P, or else of the one that comes.
     quad_p: Signal<Local, Bits<4>>,
+    /// Lane / 4 of the completion that is kept for the slice at C.
     quad_c: Signal<Local, Bits<4>>,
+    /// `ended_o`, to be read here.
     ended: Vec<Signal<Local, Bits<2>>>,
+    /// `kept_o`, to be read here.
     keeps: Vec<Signal<Local, Bits<2>>>,
+    /// Warps of the completion that is kept for the slice at U.
     head_warps: Signal<Local, Bits<6>>,
+    /// Its register units.
     head_regs: Signal<Local, Bits<8>>,
+    /// Its shared memory units.
     head_smem: Signal<Local, Bits<11>>,
     by_four: Constant<Bits<8>>,
     none: Constant<Bits<3>>,
@@ -139,6 +168,7 @@ impl FreePort {
         };
         Self {
             info: Info::module("sm_free_port", "", PORTS)
+                .signals::<Self>()
                 .param("GROUPS", "g", groups)
                 .param("PORT", "p", port),
             clk_i: Signal::default(),
@@ -224,10 +254,10 @@ impl Logic for FreePort {
         self.kept_u.clk_i.next = self.clk_i.val();
         self.kept_u.rst_ni.next = self.rst_ni.val();
         self.quad_u.clk_i.next = self.clk_i.val();
-        // Its own, so that few gates hang on it.
         self.phase.clk_i.next = self.clk_i.val();
         self.phase.rst_ni.next = self.rst_ni.val();
 
+        comment!("SM number / 4 in halves, one-hot.");
         self.number.next = bit_cast::<6, 8>(self.sm_i.val() >> self.by_four.val());
         self.upper.next = self.no_half.val();
         self.lower.next = self.no_half.val();
@@ -239,7 +269,7 @@ impl Logic for FreePort {
             self.lower.next =
                 self.lower.val().replace_bit(i, bit_cast::<3, 6>(self.number.val()) == self.half[i].val());
         }
-        // The slice is the sum of two remainders.
+        comment!("The slice is the sum of two remainders.");
         self.upper_mod.next = self.none.val();
         self.lower_mod.next = self.none.val();
         for j in 0..3 {
@@ -274,6 +304,7 @@ impl Logic for FreePort {
             self.at_quad.next =
                 self.at_quad.val().replace_bit(k, self.lane_bit[k].val().get_bit(self.number.val().index()));
         }
+        comment!("One completion is kept for each slice, until it is given back.");
         self.ready.next = !(self.kept.q_o.val() & self.slice.val()).any();
         self.ready_o.next = self.ready.val();
         self.stored.next = self.kept.q_o.val();
@@ -285,7 +316,8 @@ impl Logic for FreePort {
             self.kept.d_i.next = self.stored.val() & (!self.phase.at_u_o.val());
         }
 
-        // What is kept goes first. What comes in this cycle is looked for among the SMs at U, and among those at C, by its number.
+        comment!("What is kept goes first. What comes in this cycle is looked for among the SMs at U, and");
+        comment!("among those at C, by its number.");
         self.kept_u.d_i.next = (self.stored.val() & self.phase.at_p_o.val()).any();
         self.kept_c.next = (self.kept.q_o.val() & self.phase.at_c_o.val()).any();
         self.fresh_u.next = self.none.val();
@@ -294,7 +326,7 @@ impl Logic for FreePort {
             self.fresh_u.next = self.phase.at_u_o.val() & (!self.kept.q_o.val());
             self.fresh_c.next = self.phase.at_c_o.val() & (!self.kept.q_o.val());
         }
-        // Remainders meet the phase one by one, as the number comes late.
+        comment!("Remainders meet the phase one by one, as the number comes late.");
         self.hits_u.next = (self.lower_mod.val().get_bit(0)
             & ((self.upper_mod.val().get_bit(0) & self.fresh_u.val().get_bit(0))
                 | (self.upper_mod.val().get_bit(1) & self.fresh_u.val().get_bit(1))
@@ -329,6 +361,7 @@ impl Logic for FreePort {
             self.warps[j].clk_i.next = self.clk_i.val();
             self.regs[j].clk_i.next = self.clk_i.val();
             self.smem[j].clk_i.next = self.clk_i.val();
+            comment!("What is kept stays; else the place takes what comes for its slice.");
             if self.kept.q_o.val().get_bit(j) | (!self.slice.val().get_bit(j)) {
                 self.quad[j].d_i.next = self.quad[j].q_o.val();
                 self.warps[j].d_i.next = self.warps[j].q_o.val();
@@ -366,6 +399,8 @@ impl Logic for FreePort {
                 & (self.lower.val() & self.high_lower[g].val()).any())
                 | ((self.upper.val() & self.high_next_upper[g].val()).any()
                     & (self.lower.val() & self.high_next_lower[g].val()).any());
+            comment!("For each lane: whether a CTA has ended on its SM at U, and whether a completion");
+            comment!("is kept for its SM at C; one that was kept before, or the one that comes.");
             self.ended[g].next = self.no_lane.val();
             self.ended[g].next = self.ended[g].val().replace_bit(
                 0,
@@ -391,6 +426,7 @@ impl Logic for FreePort {
             );
             self.kept_o[g].next = self.keeps[g].val();
         }
+        comment!("What its CTA had.");
         if self.kept_u.q_o.val() {
             self.head_warps_o.next = self.head_warps.val();
             self.head_regs_o.next = self.head_regs.val();

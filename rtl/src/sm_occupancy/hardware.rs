@@ -7,6 +7,7 @@ use super::phase::SlicePhase;
 use crate::info::{Info, PortDoc};
 use crate::params::{DONE_PORTS, Requesters, SmParams};
 use crate::parts::{bank, number};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -29,7 +30,7 @@ const PORTS: &[PortDoc] = &[
 ];
 
 /// The SM array: see the module's page.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SmOccupancy {
     info: Info,
     /// Clock.
@@ -68,11 +69,17 @@ pub struct SmOccupancy {
     pub free_regs_i: Vec<Signal<In, Bits<9>>>,
     /// Shared memory units it had.
     pub free_smem_i: Vec<Signal<In, Bits<11>>>,
+    /// Which slice is at which stage.
     phase: SlicePhase,
+    /// Of each completion port, keeps completions until their SM is at stage U.
     port: Vec<FreePort>,
+    /// The SMs, in groups of up to eight lanes.
     group: Vec<SmGroup>,
+    /// Of each requester, what its CTA needs, on the way through the stages.
     need: Vec<NeedStages>,
+    /// What the CTAs of both requesters need together, on the way through the stages.
     sum: Vec<SumStages>,
+    /// Of each completion port, a completion is given back in this cycle.
     taken: Vec<Signal<Local, Bit>>,
     zero: Constant<Bits<8>>,
     _requesters: usize,
@@ -90,6 +97,7 @@ impl SmOccupancy {
         let groups = groups(params);
         Self {
             info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules", PORTS)
+                .signals::<Self>()
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("CTAS", "c", limits.ctas().into())
@@ -135,7 +143,7 @@ impl Logic for SmOccupancy {
         self.phase.clk_i.next = self.clk_i.val();
         self.phase.rst_ni.next = self.rst_ni.val();
 
-        // Needs, and their sums, go with the slices from stage to stage.
+        comment!("Needs, and their sums, go with the slices from stage to stage.");
         for r in 0..self._requesters {
             self.need[r].clk_i.next = self.clk_i.val();
             self.need[r].rst_ni.next = self.rst_ni.val();
@@ -154,7 +162,8 @@ impl Logic for SmOccupancy {
             self.sum[s].smem_b_i.next = self.need_smem_i[s + 1].val();
         }
 
-        // Completions: all SMs of a lane have the same number mod 4, so the lanes b of each group with b mod 4 = p belong to port p.
+        comment!("Completions: all SMs of a lane have the same number mod 4, so the lanes b of each group");
+        comment!("with b mod 4 = p belong to port p.");
         for p in 0..4 {
             self.port[p].clk_i.next = self.clk_i.val();
             self.port[p].rst_ni.next = self.rst_ni.val();
@@ -199,6 +208,7 @@ impl Logic for SmOccupancy {
                 self.group[g].free_smem_i[p].next = self.port[p].head_smem_o.val();
                 self.taken[p].next = self.taken[p].val() | self.group[g].taken_o[p].val();
             }
+            comment!("A requester without a CTA may use no lane.");
             self.group[g].open_i[0].next = self.zero.val();
             if self.need[0].valid_o.val() {
                 self.group[g].open_i[0].next = self.allow_a_i[g].val();

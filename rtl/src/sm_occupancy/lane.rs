@@ -4,6 +4,7 @@ use super::field::SmField;
 use crate::info::{Info, PortDoc};
 use crate::params::{SLICES, SmLimits, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Lanes of a group.
@@ -59,7 +60,7 @@ macro_rules! lanes {
         }
     ) => {
         $(#[$doc])*
-        #[derive(LogicBlock)]
+        #[derive(LogicBlock, DocumentedFieldsOpt)]
         pub struct $block {
             info: Info,
             /// Clock.
@@ -130,20 +131,35 @@ lanes! {
         pub taken_o: Signal<Out, Bit>,
         /// A completion will be kept for the SM at C when it is at P.
         pub kept_i: Signal<In, Bit>,
+        /// Free CTA slots of the three SMs.
         ctas: SmField<5>,
+        /// Free warps of the three SMs.
         warps: SmField<6>,
+        /// Free register units of the three SMs.
         regs: SmField<8>,
+        /// Free shared memory units of the three SMs.
         smem: SmField<11>,
+        /// No CTA is on the SM at stage C.
         empty_c: PayloadRegister<Bit>,
+        /// The same at stage P.
         empty_p: PayloadRegister<Bit>,
+        /// The same at stage U.
         empty_u: PayloadRegister<Bit>,
+        /// Of each requester, it may place its CTA on the SM at P.
         fit: Vec<Register<Bit>>,
+        /// Of each requester, its CTA was placed on the SM that is now at U.
         placed: Vec<PayloadRegister<Bit>>,
+        /// Of each requester, it has a CTA that may use the SM at C, and that fits there.
         could: Vec<Signal<Local, Bit>>,
+        /// Of each requester, it is the one that gets the SM at C where that is contested.
         favoured: Vec<Signal<Local, Bit>>,
+        /// The SM at C is not contested: at most one requester could use it, or both at once.
         shared: Signal<Local, Bit>,
+        /// A CTA was placed on the SM that is now at U.
         charged: Signal<Local, Bit>,
+        /// Of each requester, its CTA was placed there, and no other was.
         alone: Vec<Signal<Local, Bit>>,
+        /// `taken_o`, to be read here.
         taken: Signal<Local, Bit>,
         one: Constant<Bits<5>>,
         not_one: Constant<Bits<5>>,
@@ -160,6 +176,7 @@ impl SmLane {
         let sums = requesters - 1;
         Self {
             info: Info::module("sm_lane", "", PORTS)
+                .signals::<Self>()
                 .param("REQUESTERS", "q", requesters)
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
@@ -235,7 +252,7 @@ impl Logic for SmLane {
         self.regs.init_i.next = self.init_i.val();
         self.smem.init_i.next = self.init_i.val();
 
-        // Stage C: who could use the SM, and whose turn it is where only one can.
+        comment!("Stage C: who could use the SM, and whose turn it is where only one can.");
         self.favoured[0].next = self.odd_i.val() ^ (!self.turn_i.val());
         self.shared.next = true;
         for r in 0..self._requesters {
@@ -267,12 +284,12 @@ impl Logic for SmLane {
                     & self.smem.sum_fits_o[s].val());
         }
 
-        // For stage P: not while a completion is kept for the SM.
         self.charged.next = false;
         for r in 0..self._requesters {
             self.fit[r].clk_i.next = self.clk_i.val();
             self.fit[r].rst_ni.next = self.rst_ni.val();
             self.placed[r].clk_i.next = self.clk_i.val();
+            comment!("For stage P: not while a completion is kept for the SM.");
             self.fit[r].d_i.next = self.could[r].val()
                 & (self.shared.val() | self.favoured[r].val())
                 & (!(self.init_i.val() | self.kept_i.val()));
@@ -282,10 +299,10 @@ impl Logic for SmLane {
             self.alone[r].next = self.placed[r].q_o.val();
         }
 
-        // Stage U: charge, or give back.
         for s in 0..self._sums {
             self.alone[s].next = self.placed[s].q_o.val() & (!self.placed[s + 1].q_o.val());
             self.alone[s + 1].next = self.placed[s + 1].q_o.val() & (!self.placed[s].q_o.val());
+            comment!("Stage U: of two CTAs the sum is charged.");
             self.ctas.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
             self.warps.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
             self.regs.both_i[s].next = self.placed[s].q_o.val() & self.placed[s + 1].q_o.val();
@@ -309,6 +326,7 @@ impl Logic for SmLane {
         self.warps.charged_i.next = self.charged.val();
         self.regs.charged_i.next = self.charged.val();
         self.smem.charged_i.next = self.charged.val();
+        comment!("Stage U: give back, where the SM is not charged.");
         self.taken.next = self.ended_i.val() & (!self.charged.val());
         self.taken_o.next = self.taken.val();
         self.ctas.free_valid_i.next = self.taken.val();
@@ -321,6 +339,7 @@ impl Logic for SmLane {
         self.smem.free_i.next = self.free_smem_i.val();
         self.empty_p.d_i.next = self.init_i.val() | self.empty_c.q_o.val();
         self.empty_u.d_i.next = self.empty_p.q_o.val();
+        comment!("An SM is empty again where its last CTA has ended.");
         self.empty_c.d_i.next = (!self.charged.val())
             & (self.empty_u.q_o.val()
                 | (self.taken.val() & (self.ctas.left_o.val() == self.all_but_one.val())));
@@ -350,8 +369,11 @@ lanes! {
         pub taken_o: Vec<Signal<Out, Bit>>,
         /// For each port and the same lanes: a completion will be kept for the SM at C when it is at P.
         pub kept_i: Vec<Signal<In, Bits<2>>>,
+        /// Of each lane, its three SMs.
         lane: Vec<SmLane>,
+        /// `fit_o`, to be read here.
         fit: Vec<Signal<Local, Bits<8>>>,
+        /// `taken_o`, to be read here.
         taken: Vec<Signal<Local, Bit>>,
         zero: Constant<Bits<8>>,
         /// Slices that have an SM in this lane, and whether all have.
@@ -376,6 +398,7 @@ impl SmGroup {
         let exists = |b| (0..SLICES).fold(0, |bits, j| bits | u128::from(is_there(b, j)) << j);
         Self {
             info: Info::module("sm_group", "", PORTS)
+                .signals::<Self>()
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
                 .param("SMS", "s", params.sms())
@@ -469,6 +492,7 @@ impl Logic for SmGroup {
             self.fit_o[r].next = self.fit[r].val();
         }
         for b in 0..4 {
+            comment!("Lanes b and b + 4 belong to completion port b.");
             self.taken[b].next = false;
         }
         for b in 0..self._low {

@@ -3,6 +3,7 @@
 use crate::info::{Info, PortDoc};
 use crate::params::SmLimits;
 use crate::parts::{PayloadRegister, Register, number};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const NEED_PORTS: &[PortDoc] = &[
@@ -21,7 +22,7 @@ const NEED_PORTS: &[PortDoc] = &[
 ];
 
 /// One requester's needs, kept complemented: see `SmField`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct NeedStages {
     info: Info,
     /// Clock.
@@ -52,22 +53,32 @@ pub struct NeedStages {
     pub charge_regs_o: Signal<Out, Bits<8>>,
     /// At U: shared memory units.
     pub charge_smem_o: Signal<Out, Bits<11>>,
+    /// At stage C: the requester has a CTA.
     valid: Register<Bit>,
+    /// Warps it needs, at stage C, complemented.
     warps_c: PayloadRegister<Bits<7>>,
+    /// The same at stage P, modulo 64.
     warps_p: PayloadRegister<Bits<6>>,
+    /// The same at stage U.
     warps_u: PayloadRegister<Bits<6>>,
+    /// Register units it needs, at stage C, complemented.
     regs_c: PayloadRegister<Bits<9>>,
+    /// The same at stage P, modulo 256.
     regs_p: PayloadRegister<Bits<8>>,
+    /// The same at stage U.
     regs_u: PayloadRegister<Bits<8>>,
+    /// Shared memory units it needs, at stage C, complemented.
     smem_c: PayloadRegister<Bits<11>>,
+    /// The same at stage P.
     smem_p: PayloadRegister<Bits<11>>,
+    /// The same at stage U.
     smem_u: PayloadRegister<Bits<11>>,
 }
 
 impl Default for NeedStages {
     fn default() -> Self {
         Self {
-            info: Info::module("need_stages", "", NEED_PORTS),
+            info: Info::module("need_stages", "", NEED_PORTS).signals::<Self>(),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             valid_i: Signal::default(),
@@ -110,6 +121,7 @@ impl Logic for NeedStages {
         self.smem_c.clk_i.next = self.clk_i.val();
         self.smem_p.clk_i.next = self.clk_i.val();
         self.smem_u.clk_i.next = self.clk_i.val();
+        comment!("A need is at C in the next cycle, then at P, then at U.");
         self.valid.d_i.next = self.valid_i.val();
         self.warps_c.d_i.next = !self.warps_i.val();
         self.regs_c.d_i.next = !self.regs_i.val();
@@ -122,7 +134,7 @@ impl Logic for NeedStages {
         self.smem_u.d_i.next = self.smem_p.q_o.val();
 
         self.valid_o.next = self.valid.q_o.val();
-        // 64 warps or 256 register units are all that any SM has.
+        comment!("64 warps or 256 register units are all that any SM has.");
         self.big_o.next = !(self.warps_c.q_o.val().get_bit(6) & self.regs_c.q_o.val().get_bit(8));
         self.warps_o.next = bit_cast::<6, 7>(self.warps_c.q_o.val());
         self.regs_o.next = bit_cast::<8, 9>(self.regs_c.q_o.val());
@@ -151,7 +163,7 @@ const SUM_PORTS: &[PortDoc] = &[
 ];
 
 /// What the CTAs of both requesters need together, kept complemented.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SumStages {
     info: Info,
     /// Clock.
@@ -184,17 +196,29 @@ pub struct SumStages {
     pub charge_regs_o: Signal<Out, Bits<8>>,
     /// At U: shared memory units.
     pub charge_smem_o: Signal<Out, Bits<11>>,
+    /// Warps that both CTAs need.
     warps: Signal<Local, Bits<8>>,
+    /// Register units that both CTAs need.
     regs: Signal<Local, Bits<10>>,
+    /// Shared memory units that both CTAs need.
     smem: Signal<Local, Bits<12>>,
+    /// Warps of both, at stage C, complemented.
     warps_c: PayloadRegister<Bits<8>>,
+    /// The same at stage P, modulo 64.
     warps_p: PayloadRegister<Bits<6>>,
+    /// The same at stage U.
     warps_u: PayloadRegister<Bits<6>>,
+    /// Register units of both, at stage C, complemented.
     regs_c: PayloadRegister<Bits<10>>,
+    /// The same at stage P, modulo 256.
     regs_p: PayloadRegister<Bits<8>>,
+    /// The same at stage U.
     regs_u: PayloadRegister<Bits<8>>,
+    /// Shared memory units of both, at stage C, complemented.
     smem_c: PayloadRegister<Bits<12>>,
+    /// The same at stage P, modulo 2048.
     smem_p: PayloadRegister<Bits<11>>,
+    /// The same at stage U.
     smem_u: PayloadRegister<Bits<11>>,
     two_ctas: Constant<Bit>,
     /// What an empty SM has, complemented.
@@ -208,6 +232,7 @@ impl SumStages {
     pub fn new(limits: SmLimits) -> Self {
         Self {
             info: Info::module("need_sum_stages", "", SUM_PORTS)
+                .signals::<Self>()
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
@@ -259,6 +284,7 @@ impl Logic for SumStages {
         self.smem_c.clk_i.next = self.clk_i.val();
         self.smem_p.clk_i.next = self.clk_i.val();
         self.smem_u.clk_i.next = self.clk_i.val();
+        comment!("Both needs together, at C in the next cycle, then at P, then at U.");
         self.warps.next = bit_cast::<8, 7>(self.warps_a_i.val()) + bit_cast::<8, 7>(self.warps_b_i.val());
         self.regs.next = bit_cast::<10, 9>(self.regs_a_i.val()) + bit_cast::<10, 9>(self.regs_b_i.val());
         self.smem.next = bit_cast::<12, 11>(self.smem_a_i.val()) + bit_cast::<12, 11>(self.smem_b_i.val());
@@ -272,11 +298,13 @@ impl Logic for SumStages {
         self.regs_u.d_i.next = self.regs_p.q_o.val();
         self.smem_u.d_i.next = self.smem_p.q_o.val();
 
-        // x <= l where !x >= !l.
+        comment!("No more than an empty SM has: x <= l where ~x >= ~l.");
         self.empty_o.next = self.two_ctas.val()
             & (self.warps_c.q_o.val() >= self.limit_warps.val())
             & (self.regs_c.q_o.val() >= self.limit_regs.val())
             & (self.smem_c.q_o.val() >= self.limit_smem.val());
+        comment!("64 warps, 256 register units or 2048 shared memory units are all that any SM has,");
+        comment!("or more.");
         self.big_o.next = !(self.warps_c.q_o.val().get_bit(6)
             & self.warps_c.q_o.val().get_bit(7)
             & self.regs_c.q_o.val().get_bit(8)

@@ -2,10 +2,11 @@
 
 use crate::info::Info;
 use crate::parts::{Register, number};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Counts the phases of a turn from reset, so that all blocks that work on slices are in step without a wire between them.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SlicePhase {
     info: Info,
     /// Clock.
@@ -24,8 +25,11 @@ pub struct SlicePhase {
     pub init_o: Signal<Out, Bit>,
     /// One-hot, the slice at C, with bit 0 inverted: reset makes it slice 0.
     slice: Register<Bits<3>>,
+    /// Changes with every turn, that is, where slice 0 comes to C.
     turn: Register<Bit>,
+    /// The first turn after reset is over.
     running: Register<Bit>,
+    /// `at_c_o`, to be read here.
     at: Signal<Local, Bits<3>>,
     first: Constant<Bits<3>>,
     none: Constant<Bits<3>>,
@@ -44,7 +48,8 @@ impl Default for SlicePhase {
                     ("turn_o", "", "changes with every turn"),
                     ("init_o", "", "the three cycles after reset"),
                 ],
-            ),
+            )
+            .signals::<Self>(),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             at_c_o: Signal::default(),
@@ -72,7 +77,7 @@ impl Logic for SlicePhase {
         self.running.clk_i.next = self.clk_i.val();
         self.running.rst_ni.next = self.rst_ni.val();
 
-        // One-hot in flip-flops, so that nothing has to decode it.
+        comment!("One-hot in flip-flops, so that nothing has to decode it.");
         self.at.next = self.slice.q_o.val() ^ self.first.val();
         self.slice.d_i.next = self
             .none
@@ -81,6 +86,7 @@ impl Logic for SlicePhase {
             .replace_bit(1, self.at.val().get_bit(0))
             .replace_bit(2, self.at.val().get_bit(1));
         self.at_c_o.next = self.at.val();
+        comment!("At P is the slice that was at C a cycle before, at U the one that was two before.");
         self.at_p_o.next = self
             .none
             .val()

@@ -4,6 +4,7 @@ use crate::info::{Info, PortDoc};
 use crate::params::{PARTITIONS, Requesters, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{GROUP, SlicePhase, groups, lanes_of};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -28,7 +29,7 @@ const GROUP_PORTS: &[PortDoc] = &[
 ];
 
 /// Up to eight lanes: for each of their SMs, bit p says whether it is in partition p.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct PartitionGroup {
     info: Info,
     /// Clock.
@@ -47,12 +48,19 @@ pub struct PartitionGroup {
     pub write_word_i: Signal<In, Bits<3>>,
     /// Their bits.
     pub write_mask_i: Signal<In, Bits<32>>,
+    /// Of each lane, partitions that its SM at stage C is in.
     at_c: Vec<PayloadRegister<Bits<8>>>,
+    /// The same at stage P.
     at_p: Vec<PayloadRegister<Bits<8>>>,
+    /// The same at stage U.
     at_u: Vec<PayloadRegister<Bits<8>>>,
+    /// Of each requester, lanes whose SM at C is in its kernel's partition.
     allow: Vec<Signal<Local, Bits<8>>>,
+    /// Of each lane, SM number / 32 at stage U.
     word: Vec<Signal<Local, Bits<3>>>,
+    /// Of each lane, SM number mod 32 at stage U, one-hot; zero where the slice has no SM there.
     bit: Vec<Signal<Local, Bits<32>>>,
+    /// Of each lane, partitions of its SM at U, with what a write changes.
     kept: Vec<Signal<Local, Bits<8>>>,
     zero: Constant<Bits<8>>,
     all: Constant<Bits<8>>,
@@ -78,6 +86,7 @@ impl PartitionGroup {
         let bit = |j: usize| numbers(lanes, |b| is_there(b, j) << (sm(b, j) % 32));
         Self {
             info: Info::module("sm_partition_group", "", GROUP_PORTS)
+                .signals::<Self>()
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
                 .param("SMS", "s", params.sms()),
@@ -115,6 +124,7 @@ impl Logic for PartitionGroup {
     #[hdl_gen]
     fn update(&mut self) {
         for r in 0..self._requesters {
+            comment!("Stage C: lanes whose SM is in the partition.");
             self.allow[r].next = self.zero.val();
         }
         for b in 0..self._lanes {
@@ -129,6 +139,7 @@ impl Logic for PartitionGroup {
             self.at_p[b].d_i.next = self.at_c[b].q_o.val();
             self.at_u[b].d_i.next = self.at_p[b].q_o.val();
 
+            comment!("Stage U: which bit of a mask stands for the SM that is there.");
             self.word[b].next = self.word_0[b].val();
             self.bit[b].next = self.bit_0[b].val();
             if self.at_u_i.val().get_bit(1) {
@@ -139,6 +150,7 @@ impl Logic for PartitionGroup {
                 self.word[b].next = self.word_2[b].val();
                 self.bit[b].next = self.bit_2[b].val();
             }
+            comment!("A write puts the SM into one partition, or takes it out.");
             self.kept[b].next = self.at_u[b].q_o.val();
             if self.write_word_i.val() == self.word[b].val() {
                 if (self.write_mask_i.val() & self.bit[b].val()).any() {
@@ -147,6 +159,7 @@ impl Logic for PartitionGroup {
                     self.kept[b].next = self.at_u[b].q_o.val() & (!self.write_hot_i.val());
                 }
             }
+            comment!("In the first turn after reset, SMs that exist join all partitions.");
             if self.init_i.val() {
                 self.at_c[b].d_i.next = self.zero.val();
                 if (self.exists[b].val() & self.at_u_i.val()).any() {
@@ -157,6 +170,7 @@ impl Logic for PartitionGroup {
             }
         }
         for r in 0..self._requesters {
+            comment!("In that turn no lane may be used.");
             if self.init_i.val() {
                 self.allow_o[r].next = self.zero.val();
             } else {
@@ -167,7 +181,7 @@ impl Logic for PartitionGroup {
 }
 
 /// The partitions: see the module's page.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SmPartitions {
     info: Info,
     /// Clock.
@@ -190,12 +204,17 @@ pub struct SmPartitions {
     pub write_word_i: Signal<In, Bits<3>>,
     /// Their bits.
     pub write_mask_i: Signal<In, Bits<32>>,
+    /// Which slice is at which stage.
     phase: SlicePhase,
+    /// Partitions of the SMs, in groups of up to eight lanes.
     group: Vec<PartitionGroup>,
+    /// Of each requester, the partition that was named in the cycle before, one-hot.
     hot: Vec<PayloadRegister<Bits<8>>>,
     /// Slices that have taken their bits.
     step: Register<Bits<2>>,
+    /// A mask is being rewritten.
     writes: Signal<Local, Bit>,
+    /// The partition that is rewritten, one-hot, or none.
     write_hot: Signal<Local, Bits<8>>,
     one: Constant<Bits<8>>,
     zero: Constant<Bits<8>>,
@@ -215,6 +234,7 @@ impl SmPartitions {
         let groups_b = groups * (requesters - 1);
         Self {
             info: Info::module("sm_partitions", "ECLIP (2025); KRISP (2023)", PORTS)
+                .signals::<Self>()
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("PARTITIONS", "p", PARTITIONS),
@@ -254,7 +274,7 @@ impl Logic for SmPartitions {
         self.step.clk_i.next = self.clk_i.val();
         self.step.rst_ni.next = self.rst_ni.val();
 
-        // A write stays for three cycles, in which each slice comes to U once.
+        comment!("A write stays for three cycles, in which each slice comes to U once.");
         self.writes.next = self.write_valid_i.val() & (!self.phase.init_o.val());
         self.write_ready_o.next = self.writes.val() & (self.step.q_o.val() == self.last_step.val());
         self.step.d_i.next = self.no_step.val();

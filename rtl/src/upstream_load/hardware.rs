@@ -3,6 +3,7 @@
 use crate::info::{Info, PortDoc};
 use crate::params::{ID_BITS, UpstreamParams};
 use crate::parts::{CloseUp, Register, bank, number};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -36,7 +37,7 @@ fn info(kind: &str, params: UpstreamParams) -> Info {
 }
 
 /// The `ids` form: see the module's page.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct UpstreamLoadIds<const N: usize> {
     info: Info,
     /// Clock.
@@ -77,12 +78,19 @@ pub struct UpstreamLoadIds<const N: usize> {
     pub stall_limit_o: Signal<Out, Bit>,
     /// Places named by the kernel's earlier beats.
     gathered: Register<Bits<N>>,
+    /// Moves `gather` down where a place is closed.
     moved: CloseUp<N>,
+    /// Places that the kernel's beats so far name, this one included.
     named: Signal<Local, Bits<N>>,
+    /// Of these, those whose kernels are live.
     wanted: Signal<Local, Bits<N>>,
+    /// `gathered` at the end of this cycle, before a place is closed.
     gather: Signal<Local, Bits<N>>,
+    /// Kernels that were sent after the oldest one and before this one.
     newer: Signal<Local, Bits<ID_BITS>>,
+    /// The beat waits: M newer kernels than the oldest one were sent.
     blocked: Signal<Local, Bit>,
+    /// `host_ready_o`, to be read here.
     ready: Signal<Local, Bit>,
     zero: Constant<Bits<N>>,
     one: Constant<Bits<ID_BITS>>,
@@ -96,7 +104,7 @@ impl<const N: usize> UpstreamLoadIds<N> {
     pub fn new(params: UpstreamParams, lanes: usize) -> Self {
         debug_assert_eq!(params.slots(), N);
         Self {
-            info: info("upstream_load_ids", params).param("LANES", "k", lanes),
+            info: info("upstream_load_ids", params).signals::<Self>().param("LANES", "k", lanes),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             host_valid_i: Signal::default(),
@@ -137,13 +145,14 @@ impl<const N: usize> Logic for UpstreamLoadIds<N> {
         self.gathered.clk_i.next = self.clk_i.val();
         self.gathered.rst_ni.next = self.rst_ni.val();
 
-        // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+        comment!("M kernels newer than the oldest unfinished one: the host's list no longer has it.");
         self.newer.next = (self.host_id_i.val() - self.oldest_id_i.val()) - self.one.val();
         self.blocked.next = self.oldest_valid_i.val() & (self.newer.val() >= self.limit.val());
         self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
         self.ins_id_o.next = self.host_id_i.val();
 
-        // Which places hold a named id; one that is not live does not count, nor one whose kernel retires now.
+        comment!("Which places hold a named id; one that is not live does not");
+        comment!("count, nor one whose kernel retires now.");
         self.named.next = self.gathered.q_o.val();
         for p in 0..N {
             for k in 0..self._lanes {
@@ -158,6 +167,8 @@ impl<const N: usize> Logic for UpstreamLoadIds<N> {
         self.ready.next = (!self.blocked.val()) & (self.ins_ready_i.val() | (!self.host_last_i.val()));
         self.host_ready_o.next = self.ready.val();
 
+        comment!("Kept for the kernel's next beat; its last one empties it. A");
+        comment!("kernel's bit falls when it retires.");
         self.gather.next = self.gathered.q_o.val() & self.place_live_i.val();
         if self.host_valid_i.val() & self.ready.val() {
             if self.host_last_i.val() {
@@ -166,7 +177,7 @@ impl<const N: usize> Logic for UpstreamLoadIds<N> {
                 self.gather.next = self.wanted.val();
             }
         }
-        // A kernel's bit moves with it.
+        comment!("A kernel's bit moves with it.");
         self.moved.shift_i.next = self.place_shift_i.val();
         self.moved.places_i.next = self.gather.val();
         self.gathered.d_i.next = self.moved.places_o.val();
@@ -178,7 +189,7 @@ crate::flat_ports!(impl [const N: usize] for UpstreamLoadIds<N>:
     ins_id_o ins_up_o place_live_i place_id_i place_shift_i oldest_valid_i oldest_id_i stall_limit_o);
 
 /// The `mask` form: see the module's page.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct UpstreamLoadMask<const N: usize, const M: usize> {
     info: Info,
     /// A beat is offered.
@@ -209,9 +220,13 @@ pub struct UpstreamLoadMask<const N: usize, const M: usize> {
     pub stall_limit_o: Signal<Out, Bit>,
     /// The mask, so wide that any distance of two ids is an index.
     wide: Signal<Local, Bits<256>>,
+    /// Of each place, how many kernels were sent after its kernel and before this one.
     distance: Vec<Signal<Local, Bits<ID_BITS>>>,
+    /// Places that the mask names, retired kernels' included.
     named: Signal<Local, Bits<N>>,
+    /// Kernels that were sent after the oldest one and before this one.
     newer: Signal<Local, Bits<ID_BITS>>,
+    /// The beat waits: M newer kernels than the oldest one were sent.
     blocked: Signal<Local, Bit>,
     zero: Constant<Bits<N>>,
     one: Constant<Bits<ID_BITS>>,
@@ -224,7 +239,7 @@ impl<const N: usize, const M: usize> UpstreamLoadMask<N, M> {
     pub fn new(params: UpstreamParams) -> Self {
         debug_assert_eq!((params.slots(), params.scheduled()), (N, M));
         Self {
-            info: info("upstream_load_mask", params),
+            info: info("upstream_load_mask", params).signals::<Self>(),
             host_valid_i: Signal::default(),
             host_ready_o: Signal::default(),
             host_id_i: Signal::default(),
@@ -253,13 +268,13 @@ impl<const N: usize, const M: usize> UpstreamLoadMask<N, M> {
 impl<const N: usize, const M: usize> Logic for UpstreamLoadMask<N, M> {
     #[hdl_gen]
     fn update(&mut self) {
-        // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+        comment!("M kernels newer than the oldest unfinished one: the host's list no longer has it.");
         self.newer.next = (self.host_id_i.val() - self.oldest_id_i.val()) - self.one.val();
         self.blocked.next = self.oldest_valid_i.val() & (self.newer.val() >= self.limit.val());
         self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
         self.ins_id_o.next = self.host_id_i.val();
 
-        // The kernel in place p was sent distance + 1 before this one.
+        comment!("The kernel in place p was sent distance + 1 before this one.");
         self.wide.next = bit_cast::<256, M>(self.host_up_i.val());
         self.named.next = self.zero.val();
         for p in 0..N {

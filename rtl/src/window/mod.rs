@@ -46,7 +46,7 @@ macro_rules! window {
         }
     ) => {
         $(#[$doc])*
-        #[derive(LogicBlock)]
+        #[derive(LogicBlock, documented::DocumentedFieldsOpt)]
         pub struct $block<const N: usize, const LN: usize> {
             info: Info,
             /// Clock.
@@ -105,7 +105,7 @@ macro_rules! window {
                 debug_assert_eq!($params.slots(), N);
                 let $r = $params.retire_ports();
                 Self {
-                    info: $crate::window::info($kind, $params),
+                    info: $crate::window::info($kind, $params).signals::<Self>(),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     ins_valid_i: Signal::default(),

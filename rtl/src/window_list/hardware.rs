@@ -5,10 +5,11 @@ use crate::info::Info;
 use crate::params::{ID_BITS, WindowParams};
 use crate::parts::{PayloadRegister, Register, RegisterFile, bank, number};
 use crate::window::window;
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// The list of one slot: up to `N - 1` upstream ids, one looked at per cycle.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SlotList<const N: usize, const LN: usize> {
     info: Info,
     /// Clock.
@@ -29,7 +30,9 @@ pub struct SlotList<const N: usize, const LN: usize> {
     pub retired_i: Signal<In, Bits<ID_BITS>>,
     /// The list is not empty.
     pub waiting_o: Signal<Out, Bit>,
+    /// Positions that hold an id that was not cleared.
     used: Register<Bits<N>>,
+    /// The ids, by position.
     entries: RegisterFile<ID_BITS, LN>,
     one: Constant<Bits<N>>,
 }
@@ -50,6 +53,7 @@ impl<const N: usize, const LN: usize> Default for SlotList<N, LN> {
                     ("waiting_o", "", "the list is not empty"),
                 ],
             )
+            .signals::<Self>()
             .param("SLOTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
@@ -91,7 +95,9 @@ impl<const N: usize, const LN: usize> Logic for SlotList<N, LN> {
 window! {
     /// The window: see the module's page.
     WindowList = "window_list", |_params, r| {
+        /// The slots: which are in use, by whom, and which is offered.
         slots: WindowSlots<N, LN> = WindowSlots::default(),
+        /// Of each slot, the ids of the kernels that its kernel waits for.
         lists: Vec<SlotList<N, LN>> = bank(N),
         /// A list is being written; `target`, `upstream` and `append_at` go with it.
         inserting: Register<Bit> = Register::default(),
@@ -99,26 +105,47 @@ window! {
         updating: Register<Bit> = Register::default(),
         /// Position that the walk looks at next.
         step: Register<Bits<LN>> = Register::default(),
+        /// The slot whose list is being written.
         target: PayloadRegister<Bits<N>> = PayloadRegister::default(),
+        /// Slots whose kernels' ids go into that list.
         upstream: PayloadRegister<Bits<N>> = PayloadRegister::default(),
+        /// Position of that list that is filled next.
         append_at: PayloadRegister<Bits<LN>> = PayloadRegister::default(),
+        /// The id that is cleared from the lists.
         retired: PayloadRegister<Bits<ID_BITS>> = PayloadRegister::default(),
+        /// No walk is under way: a retirement or an insertion may begin.
         idle: Signal<Local, Bit> = Signal::default(),
+        /// A retire port is valid.
         ret_any: Signal<Local, Bit> = Signal::default(),
+        /// The slot that retires in this cycle, or none.
         ret_hot: Signal<Local, Bits<N>> = Signal::default(),
+        /// The id of the kernel that retires in this cycle, or zero.
         ret_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        /// `ins_ready_o`, to be read here.
         ins_ready: Signal<Local, Bit> = Signal::default(),
+        /// A kernel is inserted in this cycle.
         insert: Signal<Local, Bit> = Signal::default(),
+        /// Position that the walk looks at in this cycle.
         now_step: Signal<Local, Bits<LN>> = Signal::default(),
+        /// As `target`, a walk that begins in this cycle included.
         now_target: Signal<Local, Bits<N>> = Signal::default(),
+        /// As `upstream`, a walk that begins in this cycle included.
         now_upstream: Signal<Local, Bits<N>> = Signal::default(),
+        /// As `append_at`, a walk that begins in this cycle included.
         now_append_at: Signal<Local, Bits<LN>> = Signal::default(),
+        /// As `retired`, a walk that begins in this cycle included.
         now_retired: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        /// As `inserting`, a walk that begins in this cycle included.
         now_inserting: Signal<Local, Bit> = Signal::default(),
+        /// As `updating`, a walk that begins in this cycle included.
         now_updating: Signal<Local, Bit> = Signal::default(),
+        /// `now_step`, one-hot.
         step_hot: Signal<Local, Bits<N>> = Signal::default(),
+        /// `append_id` is appended to the list of `now_target`.
         append: Signal<Local, Bit> = Signal::default(),
+        /// The id of the kernel in slot `now_step`.
         append_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        /// Slots whose kernels may not be offered yet.
         waiting: Signal<Local, Bits<N>> = Signal::default(),
         zero: Constant<Bits<N>> = number(0),
         one: Constant<Bits<N>> = number(1),
@@ -146,7 +173,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
         self.append_at.clk_i.next = self.clk_i.val();
         self.retired.clk_i.next = self.clk_i.val();
 
-        // One retirement or one insertion at a time; retirements first, the lowest port first.
+        comment!("One retirement or one insertion at a time; retirements first, the lowest port first.");
         self.idle.next = !(self.inserting.q_o.val() | self.updating.q_o.val());
         self.ret_any.next = false;
         self.ret_hot.next = self.zero.val();
@@ -170,6 +197,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
             }
         }
 
+        comment!("An insertion begins where no retire port is valid and a slot is free.");
         self.ins_ready.next = self.idle.val() & (!self.ret_any.val()) & (!self.slots.full_o.val());
         self.ins_ready_o.next = self.ins_ready.val();
         self.insert.next = self.ins_valid_i.val() & self.ins_ready.val();
@@ -178,7 +206,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
         self.ins_slot_o.next = self.slots.ins_slot_o.val();
         self.busy_o.next = !self.idle.val();
 
-        // The walk: what begins in this cycle works on its first position at once.
+        comment!("The walk: what begins in this cycle works on its first position at once.");
         self.now_inserting.next = self.inserting.q_o.val() | self.insert.val();
         self.now_updating.next = self.updating.q_o.val() | self.ret_hot.val().any();
         if self.idle.val() {
@@ -194,6 +222,8 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
             self.now_append_at.next = self.append_at.q_o.val();
             self.now_retired.next = self.retired.q_o.val();
         }
+        comment!("Insertion: position by position, the id of each slot that");
+        comment!("is named is appended to the list.");
         self.step_hot.next = self.one.val() << self.now_step.val();
         self.append_id.next = self.no_id.val();
         for i in 0..N {
@@ -202,6 +232,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
             }
         }
         self.append.next = self.now_inserting.val() & (self.now_upstream.val() & self.step_hot.val()).any();
+        comment!("An insertion looks at all slots, a retirement at all entries.");
         self.inserting.d_i.next = self.now_inserting.val() & (self.now_step.val() != self.last_insert.val());
         self.updating.d_i.next = self.now_updating.val() & (self.now_step.val() != self.last_update.val());
         self.step.d_i.next = self.now_step.val() + self.one_step.val();
@@ -214,7 +245,7 @@ impl<const N: usize, const LN: usize> Logic for WindowList<N, LN> {
         }
         self.retired.d_i.next = self.now_retired.val();
 
-        // A kernel whose list is being written may not be offered yet.
+        comment!("A kernel whose list is being written, or is not empty, may not be offered yet.");
         if self.inserting.q_o.val() {
             self.waiting.next = self.target.q_o.val();
         } else {

@@ -3,6 +3,7 @@
 use crate::info::{Info, PortDoc};
 use crate::params::ID_BITS;
 use crate::parts::{FindFirst, OldestFirst, Register, bank, number, numbers};
+use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 const PORTS: &[PortDoc] = &[
@@ -26,7 +27,7 @@ const PORTS: &[PortDoc] = &[
 ];
 
 /// All of the window but what a kernel waits for.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct WindowSlots<const N: usize, const LN: usize> {
     info: Info,
     /// Clock.
@@ -67,20 +68,33 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
     /// No slot is free.
     pub full_o: Signal<Out, Bit>,
+    /// Slots in use.
     valid: Register<Bits<N>>,
+    /// Of these, those whose kernel was taken.
     dispatched: Register<Bits<N>>,
     /// The offer that was not taken in the cycle before: it stays, whatever becomes ready.
     held: Register<Bits<N>>,
+    /// How many slots are in use.
     count: Register<Bits<8>>,
+    /// Of each slot, the id last written to it; zero after reset.
     ids: Vec<Register<Bits<ID_BITS>>>,
+    /// Finds the slot that is filled next.
     free: FindFirst<N>,
+    /// The order in which the kernels came.
     age: OldestFirst<N>,
+    /// The slot that is filled in this cycle, or none.
     insert: Signal<Local, Bits<N>>,
+    /// The slot whose kernel is offered, or none.
     offer: Signal<Local, Bits<N>>,
+    /// The slot whose kernel is taken in this cycle, or none.
     taken: Signal<Local, Bits<N>>,
+    /// `disp_id_o`, gathered over the slots.
     disp_id: Signal<Local, Bits<ID_BITS>>,
+    /// `disp_slot_o`, gathered over the slots.
     disp_slot: Signal<Local, Bits<LN>>,
+    /// `oldest_id_o`, gathered over the slots.
     oldest_id: Signal<Local, Bits<ID_BITS>>,
+    /// `count` at the end of this cycle.
     count_next: Signal<Local, Bits<8>>,
     zero: Constant<Bits<N>>,
     no_id: Constant<Bits<ID_BITS>>,
@@ -92,7 +106,7 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
 impl<const N: usize, const LN: usize> Default for WindowSlots<N, LN> {
     fn default() -> Self {
         Self {
-            info: Info::module("window_list_slots", "", PORTS).param("SLOTS", "n", N),
+            info: Info::module("window_list_slots", "", PORTS).signals::<Self>().param("SLOTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             ins_i: Signal::default(),
@@ -150,6 +164,7 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
 
         self.free.req_i.next = !self.valid.q_o.val();
         self.full_o.next = self.valid.q_o.val().all();
+        comment!("Insertion: into the lowest free slot.");
         if self.ins_i.val() {
             self.insert.next = self.free.gnt_o.val();
         } else {
@@ -160,6 +175,8 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
 
         self.age.req_i.next = self.valid.q_o.val() & (!self.dispatched.q_o.val()) & (!self.waiting_i.val());
         self.age.occ_i.next = self.valid.q_o.val();
+        comment!("Offers: what was not taken in the cycle before, else the");
+        comment!("oldest kernel that waits for none.");
         if self.held.q_o.val().any() {
             self.offer.next = self.held.q_o.val();
         } else {
@@ -173,11 +190,13 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
             self.taken.next = self.zero.val();
             self.held.d_i.next = self.offer.val();
         }
+        comment!("What comes, what is taken, what retires.");
         self.valid.d_i.next = (self.valid.q_o.val() & (!self.retire_i.val())) | self.insert.val();
         self.dispatched.d_i.next = (self.dispatched.q_o.val() & (!self.retire_i.val())) | self.taken.val();
         self.valid_o.next = self.valid.q_o.val();
         self.dispatched_o.next = self.dispatched.q_o.val();
 
+        comment!("Ids: of each slot, of the offer, of the oldest kernel.");
         self.disp_id.next = self.no_id.val();
         self.disp_slot.next = self.no_slot.val();
         self.oldest_id.next = self.no_id.val();
@@ -203,6 +222,7 @@ impl<const N: usize, const LN: usize> Logic for WindowSlots<N, LN> {
         self.oldest_valid_o.next = self.valid.q_o.val().any();
         self.oldest_id_o.next = self.oldest_id.val();
 
+        comment!("Slots in use: one more, one less, or as many.");
         self.count_next.next = self.count.q_o.val();
         if self.ins_i.val() {
             self.count_next.next = self.count_next.val() + self.one.val();

@@ -20,66 +20,113 @@ window! {
         gone: Register<Bits<N>> = Register::default(),
         /// The lowest of `gone` and all places above it: they take what the place above them has.
         shift: Register<Bits<N>> = Register::default(),
-        /// Row i: places below i whose kernels the kernel in place i waits for, until they are closed: of those in `gone` it no
-        /// longer does. The rows of free places follow `ins_up_i`.
+        /// Row i: places whose kernels the one in place i waits for, or waited for if in `gone`.
+        ///
+        /// All are below i, and leave the row when they are closed. The rows of free places follow `ins_up_i`.
         up: Vec<PayloadRegister<Bits<N>>> = bank(N),
+        /// Of each place, its kernel's id; if it is free, of one that was in it or above, or zero.
         ids: Vec<Register<Bits<ID_BITS>>> = bank(N),
         /// A slot for every place, free ones included.
         slots: Vec<PayloadRegister<Bits<LN>>> = bank(N),
         /// The slot of the first free place.
         free_slot: Register<Bits<LN>> = Register::default(),
-        /// An offer that was not taken stays here.
+        /// An offer was not taken in the cycle before: it stays.
         held: Register<Bit> = Register::default(),
+        /// The id that was offered in the cycle before.
         held_id: PayloadRegister<Bits<ID_BITS>> = PayloadRegister::default(),
+        /// The slot that was offered in the cycle before.
         held_slot: PayloadRegister<Bits<LN>> = PayloadRegister::default(),
+        /// How many places are in use, closed ones not counted.
         count: Register<Bits<8>> = Register::default(),
-        /// Pipelined: what the retire ports named in the cycle before.
+        /// Pipelined: of each retire port, it was valid in the cycle before.
         asked_q: Vec<Register<Bit>> = bank(r * usize::from(params.pipelined())),
+        /// Pipelined: of each retire port, the place that it named in the cycle before, or none.
         named_q: Vec<Register<Bits<N>>> = bank(r * usize::from(params.pipelined())),
         /// Pipelined: places that were found ready in the cycle before.
         found: Vec<Register<Bits<N>>> = bank(params.pipelined().into()),
+        /// Finds the places that move in the next cycle.
         next_shift: FromFirst<N> = FromFirst::default(),
+        /// Moves `gone` down where a place is closed.
         gone_moves: CloseUp<N> = CloseUp::default(),
+        /// Moves `now_gone` down where a place is closed.
         now_gone_moves: CloseUp<N> = CloseUp::default(),
+        /// Moves `now_running` down where a place is closed.
         running_moves: CloseUp<N> = CloseUp::default(),
+        /// Pipelined: moves what each retire port named where a place is closed.
         named_moves: Vec<CloseUp<N>> = bank(r * usize::from(params.pipelined())),
+        /// Pipelined: moves what was found ready where a place is closed.
         found_moves: Vec<CloseUp<N>> = bank(params.pipelined().into()),
+        /// Moves `row` down where a place is closed.
         row_moves: CloseUp<N> = CloseUp::default(),
+        /// Moves `ins_up_i` down where a place is closed.
         ins_up_moves: CloseUp<N> = CloseUp::default(),
+        /// The place with the slot that the retire port at hand names.
         matching: Signal<Local, Bits<N>> = Signal::default(),
+        /// Of each retire port, that place if the kernel there was taken and the port is valid.
         matched: Vec<Signal<Local, Bits<N>>> = bank(r),
+        /// Of each retire port, it is valid; pipelined, `asked_q`.
         asked: Vec<Signal<Local, Bit>> = bank(r),
+        /// The same; pipelined, `named_q`.
         named: Vec<Signal<Local, Bits<N>>> = bank(r),
+        /// Of each retire port, it retires a kernel that no lower port does.
         fresh: Vec<Signal<Local, Bit>> = bank(r),
+        /// Places whose kernels retire: they are in `gone` from the next cycle on.
         retiring: Signal<Local, Bits<N>> = Signal::default(),
+        /// `ret_err_o`, gathered over the retire ports.
         ret_err: Signal<Local, Bit> = Signal::default(),
+        /// A place is closed at the end of this cycle.
         closing: Signal<Local, Bit> = Signal::default(),
+        /// `full_o`, to be read here.
         full: Signal<Local, Bit> = Signal::default(),
+        /// A kernel is inserted at the end of this cycle.
         insert: Signal<Local, Bit> = Signal::default(),
+        /// The first free place, or none.
         tail: Signal<Local, Bits<N>> = Signal::default(),
+        /// The place that is filled, or none.
         row: Signal<Local, Bits<N>> = Signal::default(),
+        /// `used` at the end of this cycle, before a place is closed.
         now_used: Signal<Local, Bits<N>> = Signal::default(),
+        /// Of each place, its slot; behind the last place, `freed`.
         above: Vec<Signal<Local, Bits<LN>>> = bank(N + 1),
+        /// The place that is closed, or none.
         closes: Signal<Local, Bits<N>> = Signal::default(),
+        /// The slot of the place that is closed, or zero.
         freed: Signal<Local, Bits<LN>> = Signal::default(),
+        /// The slot that is filled next where a kernel is inserted now.
         after: Signal<Local, Bits<LN>> = Signal::default(),
+        /// Places whose kernels nobody waits for.
         over: Signal<Local, Bits<N>> = Signal::default(),
+        /// Places whose rows name no unfinished kernel.
         empty: Signal<Local, Bits<N>> = Signal::default(),
+        /// Places whose kernels wait for none and were not offered.
         ready: Signal<Local, Bits<N>> = Signal::default(),
+        /// Places from which the offer is picked: those in `ready`; pipelined, those in `found`.
         may: Signal<Local, Bits<N>> = Signal::default(),
+        /// In each group, the first place in `may` and all above it.
         from: Signal<Local, Bits<N>> = Signal::default(),
+        /// In each group, the first place in `may`.
         first: Signal<Local, Bits<N>> = Signal::default(),
+        /// Groups with a place in `may`.
         any: Signal<Local, Bits<16>> = Signal::default(),
+        /// Groups before which no other has a place in `may`; none while an offer is held.
         picks: Signal<Local, Bits<16>> = Signal::default(),
+        /// The place whose kernel is offered for the first time, or none.
         pick: Signal<Local, Bits<N>> = Signal::default(),
+        /// Of each group, the id of the kernel in its first place in `may`.
         group_id: Vec<Signal<Local, Bits<ID_BITS>>> = bank(N.div_ceil(GROUP)),
+        /// Of each group, the slot of that kernel.
         group_slot: Vec<Signal<Local, Bits<LN>>> = bank(N.div_ceil(GROUP)),
+        /// `disp_id_o`, to be read here.
         shown_id: Signal<Local, Bits<ID_BITS>> = Signal::default(),
+        /// `disp_slot_o`, to be read here.
         shown_slot: Signal<Local, Bits<LN>> = Signal::default(),
+        /// `disp_valid_o`, to be read here.
         offered: Signal<Local, Bit> = Signal::default(),
+        /// `running` at the end of this cycle, before a place is closed.
         now_running: Signal<Local, Bits<N>> = Signal::default(),
+        /// `gone` at the end of this cycle, before a place is closed.
         now_gone: Signal<Local, Bits<N>> = Signal::default(),
-        /// What a row becomes where it does not stay as it is.
+        /// Of each place, what its row becomes where it does not stay as it is.
         rows: Vec<Signal<Local, Bits<N>>> = bank(N),
         /// The place that `ins_id_i` goes to.
         comes: Signal<Local, Bits<N>> = Signal::default(),
@@ -130,7 +177,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.count.rst_ni.next = self.rst_ni.val();
         self.busy_o.next = false;
 
-        // Retirement: the places whose slots the ports name, where their kernels were taken.
+        comment!("Retirement: the places whose slots the ports name, where their kernels were taken.");
         for r in 0..self._retire_ports {
             self.matching.next = self.zero.val();
             for i in 0..N {
@@ -147,6 +194,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.asked[r].next = self.ret_valid_i[r].val();
             self.ret_ready_o[r].next = true;
         }
+        comment!("Pipelined: what was found in the cycle before retires now.");
         for r in 0..self._staged_ports {
             self.asked_q[r].clk_i.next = self.clk_i.val();
             self.asked_q[r].rst_ni.next = self.rst_ni.val();
@@ -154,7 +202,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.named[r].next = self.named_q[r].q_o.val();
             self.asked[r].next = self.asked_q[r].q_o.val();
         }
-        // Of two ports that name the same slot the lower one retires it.
+        comment!("Of two ports that name the same slot the lower one retires it.");
         self.retiring.next = self.zero.val();
         self.ret_err.next = false;
         for r in 0..self._retire_ports {
@@ -163,6 +211,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.retiring.next = self.retiring.val() | self.named[r].val();
         }
         self.ret_err_o.next = self.ret_err.val();
+        comment!("Pipelined: what is found now retires in the next cycle, unless it retires already.");
         for r in 0..self._staged_ports {
             self.named_q[r].clk_i.next = self.clk_i.val();
             self.named_q[r].rst_ni.next = self.rst_ni.val();
@@ -172,7 +221,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         }
         self.place_live_o.next = self.used.q_o.val() & (!self.gone.q_o.val()) & (!self.retiring.val());
 
-        // A place that has retired is closed two cycles later, one place per cycle, the lowest first.
+        comment!("A place that has retired is closed two cycles later, one");
+        comment!("place per cycle, the lowest first.");
         self.place_shift_o.next = self.shift.q_o.val();
         self.closing.next = (self.shift.q_o.val() & self.last.val()).any();
         self.gone_moves.shift_i.next = self.shift.q_o.val();
@@ -180,7 +230,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.next_shift.req_i.next = self.gone_moves.places_o.val();
         self.shift.d_i.next = self.next_shift.from_o.val();
 
-        // Insertion: into the first place that is free, from which it moves at once where a place is closed.
+        comment!("Insertion: into the first free place, from which it moves");
+        comment!("at once where a place is closed.");
         self.full.next = (self.used.q_o.val() & self.last.val()).any();
         self.full_o.next = self.full.val();
         self.ins_ready_o.next = !self.full.val();
@@ -195,6 +246,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         if self.closing.val() {
             self.used.d_i.next = self.now_used.val() >> self.step.val();
         }
+        comment!("Places in use: one more, one less, or as many.");
         self.count.d_i.next = self.count.q_o.val();
         if self.insert.val() & (!self.closing.val()) {
             self.count.d_i.next = (self.count.q_o.val() + self.one_place.val()) & self.counts.val();
@@ -204,8 +256,9 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         }
         self.occupancy_o.next = self.count.q_o.val();
 
-        // The slot of the place that is closed goes to the last place. The first free place is another one after an insertion only: a
-        // place that is closed takes it one down, and its slot with it.
+        comment!("The slot of the place that is closed goes to the last place. The first");
+        comment!("free place is another one after an insertion only: a place that is closed");
+        comment!("takes it one down, and its slot with it.");
         self.closes.next = self.shift.q_o.val() & (!(self.shift.q_o.val() << self.step.val()));
         self.freed.next = self.no_slot.val();
         for i in 0..N {
@@ -233,7 +286,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.ins_slot_o.next = self.one.val() << self.free_slot.q_o.val();
         }
 
-        // Offers: what was not taken in the cycle before, else the oldest kernel that waits for none.
+        comment!("Offers: what was not taken in the cycle before, else the");
+        comment!("oldest kernel that waits for none.");
         self.over.next = self.gone.q_o.val();
         for _s in 0..self._stages {
             self.over.next = self.gone.q_o.val() | self.retiring.val();
@@ -251,7 +305,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         for s in 0..self._stages {
             self.may.next = self.found[s].q_o.val();
         }
-        // The first of each group, while the groups find out which of them goes first.
+        comment!("The first of each group, while the groups find out which of them goes first.");
         self.from.next = self.may.val();
         for l in 0..3 {
             self.from.next =
@@ -262,6 +316,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         for g in 0..self._groups {
             self.any.next = self.any.val().replace_bit(g, (self.may.val() & self.group[g].val()).any());
         }
+        comment!("An offer that was not taken stays; else the first group that has one offers its first.");
         self.picks.next = self.no_group.val();
         self.pick.next = self.zero.val();
         self.shown_id.next = self.no_id.val();
@@ -289,6 +344,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
                 self.shown_slot.next = self.shown_slot.val() | self.group_slot[g].val();
             }
         }
+        comment!("Pipelined: what is found ready now, and is not offered");
+        comment!("now, may be offered in the next cycle.");
         for s in 0..self._stages {
             self.found[s].clk_i.next = self.clk_i.val();
             self.found[s].rst_ni.next = self.rst_ni.val();
@@ -303,6 +360,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.disp_slot_o.next = self.shown_slot.val();
         self.held_id.d_i.next = self.shown_id.val();
         self.held_slot.d_i.next = self.shown_slot.val();
+        comment!("The oldest kernel is in place 0.");
         self.oldest_valid_o.next = self.used.q_o.val().get_bit(0);
         if self.used.q_o.val().get_bit(0) {
             self.oldest_id_o.next = self.ids[0].q_o.val();
@@ -310,7 +368,7 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
             self.oldest_id_o.next = self.no_id.val();
         }
 
-        // The clock edge: what each place keeps, and what it takes from the place above.
+        comment!("The clock edge: what each place keeps, and what it takes from the place above.");
         self.now_running.next = (self.running.q_o.val() & (!self.retiring.val())) | self.pick.val();
         self.running_moves.shift_i.next = self.shift.q_o.val();
         self.running_moves.places_i.next = self.now_running.val();
@@ -319,7 +377,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.now_gone_moves.shift_i.next = self.shift.q_o.val();
         self.now_gone_moves.places_i.next = self.now_gone.val();
         self.gone.d_i.next = self.now_gone_moves.places_o.val();
-        // A row moves, or follows what comes in, or stays: three cases that a flip-flop with an enable and one multiplexer tell apart.
+        comment!("A row moves, or follows what comes in, or stays: three cases that a");
+        comment!("flip-flop with an enable and one multiplexer tell apart.");
         self.ins_up_moves.shift_i.next = self.shift.q_o.val();
         self.ins_up_moves.places_i.next = self.ins_up_i.val();
         for i in 0..N {
@@ -331,7 +390,8 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
                     | ((!self.shift.q_o.val()) & self.up[i].q_o.val());
             }
         }
-        // The last place, where it is closed again at once, has the id that came in as the one that was in it.
+        comment!("The last place, where it is closed again at once, has the id");
+        comment!("that came in as the one that was in it.");
         self.row_moves.shift_i.next = self.shift.q_o.val();
         self.row_moves.places_i.next = self.row.val();
         self.comes.next = self.row_moves.places_o.val() | (self.row.val() & self.last.val());

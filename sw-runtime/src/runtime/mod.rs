@@ -934,3 +934,35 @@ impl Drop for Runtime {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_scheduler_that_is_gone() {
+        let mut rt = Runtime::builder().executor(Immediate).build().unwrap();
+        let kernel = rt.register(Kernel::new("k").write("x")).unwrap();
+        let x = rt.buffer::<f32>(4).unwrap();
+        // It ends as with its runtime, and leaves a launch behind.
+        rt.producer = None;
+        rt.shared.to_scheduler.wake();
+        rt.thread.take().unwrap().join().unwrap();
+        let (producer, _consumer) = RingBuffer::new(2);
+        rt.producer = Some(producer);
+        rt.submitted += 1;
+        rt.tickets += 1;
+        let last = Ticket(rt.tickets - 1);
+        assert_eq!(rt.is_done(last), Ok(false));
+        let told = [
+            rt.launch(kernel, 1, 1, args![x]).err(),
+            rt.read(x).err(),
+            rt.write(x, &[0.0; 4]).err(),
+            rt.wait(last).err(),
+            rt.wait_timeout(last, Duration::from_secs(60)).err(),
+            rt.synchronize().err(),
+            rt.release(x).err(),
+        ];
+        assert_eq!(told, [const { Some(Error::SchedulerGone) }; 7]);
+    }
+}
