@@ -33,7 +33,7 @@ for block; do
   "$windlass" mutate --block "$block" $size --jobs 1 --again "$again" --prove "$prove" --json >"$json" || [ $? = 1 ]
   row="| \`$block\` |"
   for field in caught equivalent excluded late unreachable survived score_percent cycles seconds; do
-    row+=" $(grep -o "\"$field\":\[\?[0-9.,]*" "$json" | head -1 | cut -d: -f2 | tr -d '[') |"
+    row+=" $(grep -o "\"$field\":\[\?[0-9.,]*" "$json" | head -1 | cut -d: -f2 | tr -d '[' | sed 's/,$//') |"
   done
   echo "$row"
 done

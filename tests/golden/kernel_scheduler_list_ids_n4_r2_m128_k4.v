@@ -133,7 +133,6 @@ module upstream_load_ids_n4_m128_k4 (
     end
   end
 
-  // A kernel's bit moves with it.
   assign gathered_d = moved_places_o;
 
   always @(posedge clk_i) begin
@@ -145,6 +144,7 @@ module upstream_load_ids_n4_m128_k4 (
   end
 
   // moves gather down where a place is closed
+  // A kernel's bit moves with it.
   close_up_n4 u_moved (
     .shift_i(place_shift_i),
     .places_i(gather),

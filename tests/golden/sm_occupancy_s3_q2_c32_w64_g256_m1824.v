@@ -2602,8 +2602,6 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   wire [7:0] sum_0_charge_regs_o;
   wire [10:0] sum_0_charge_smem_o;
 
-  // Completions: all SMs of a lane have the same number mod 4, so the lanes b of each group
-  // with b mod 4 = p belong to port p.
   always @(*) begin
     taken_0 = 1'b0;
     taken_0 = taken_0 | group_0_taken_0_o;
@@ -2640,6 +2638,8 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   );
 
   // of each completion port, keeps completions until their SM is at stage U
+  // Completions: all SMs of a lane have the same number mod 4, so the lanes b of each group
+  // with b mod 4 = p belong to port p.
   sm_free_port_g1_p0 u_port_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -2770,6 +2770,7 @@ module sm_occupancy_s3_q2_c32_w64_g256_m1824 (
   );
 
   // of each requester, what its CTA needs, on the way through the stages
+  // Needs, and their sums, go with the slices from stage to stage.
   need_stages u_need_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),

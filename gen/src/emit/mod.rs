@@ -273,6 +273,8 @@ mod tests {
         seen: PayloadRegister<Bits<4>>,
         /// SMs of each turn.
         turns: Vec<Signal<Local, Bits<4>>>,
+        /// Finds the first.
+        picker: FindFirst<4>,
         mask: Constant<Bits<4>>,
         _none: usize,
     }
@@ -287,6 +289,7 @@ mod tests {
                 y_o: Signal::default(),
                 seen: PayloadRegister::default(),
                 turns: bank(2),
+                picker: FindFirst::default(),
                 mask: number(4),
                 _none: 0,
             }
@@ -305,6 +308,8 @@ mod tests {
             comment!("The register,");
             comment!("and its clock.");
             self.seen.d_i.next = self.a_i.val();
+            comment!("Of what was seen.");
+            self.picker.req_i.next = self.seen.q_o.val();
             comment!("Of nothing.");
             for _i in 0..self._none {
                 self.seen.d_i.next = self.a_i.val();
@@ -320,7 +325,7 @@ mod tests {
                 self.x_o.next = false;
                 self.x_o.next = self.x_o.val() ^ self.a_i.val().get_bit(1);
             }
-            self.y_o.next = (self.turns[0].val() & self.mask.val()).any() & self.a_i.val().any();
+            self.y_o.next = (self.turns[0].val() & self.mask.val()).any() & self.picker.gnt_o.val().any();
         }
     }
 
@@ -338,6 +343,8 @@ mod tests {
   wire [3:0] turns_1;
 
   reg  x_o_comb;
+
+  wire [3:0] picker_gnt_o;
 
   assign x_o = x_o_comb;
 
@@ -361,11 +368,18 @@ mod tests {
     end
   end
 
-  assign y_o = turns_0[2] & (|a_i);
+  assign y_o = turns_0[2] & (|picker_gnt_o);
 
   always @(posedge clk_i) begin
     seen_q <= seen_d;
   end
+
+  // finds the first
+  // Of what was seen.
+  find_first_n4 u_picker (
+    .req_i(seen_q),
+    .gnt_o(picker_gnt_o)
+  );
 endmodule
 ";
         assert_eq!(body, wanted);

@@ -90,6 +90,8 @@ struct Printer<'a> {
     inlined: BTreeMap<String, Expr>,
     /// What each declared name stands for.
     declared: BTreeMap<String, String>,
+    /// What is said of each sub-block's connections.
+    said: BTreeMap<String, Vec<&'a String>>,
     errors: Vec<EmitError>,
     text: String,
 }
@@ -162,6 +164,7 @@ impl<'a> Printer<'a> {
             names,
             inlined: BTreeMap::new(),
             declared: BTreeMap::new(),
+            said: BTreeMap::new(),
             errors: Vec::new(),
             text: String::new(),
         };
@@ -429,12 +432,18 @@ impl<'a> Printer<'a> {
     fn logic(&mut self) {
         let lowered = self.lowered;
         let mut in_assigns = false;
-        // What is said of what stands elsewhere, as in a port connection, is not written.
         let mut said = None;
         for logic in &lowered.logic {
             match logic {
                 Logic::Comment(text) => said = Some(text),
-                Logic::Assign(target, _) if self.inlined.contains_key(target) => {}
+                Logic::Assign(target, _) if self.inlined.contains_key(target) => {
+                    if let Some((child, _)) = target.rsplit_once('.')
+                        && !self.node.children[child].is_register()
+                        && let Some(text) = said.take()
+                    {
+                        self.said.entry(child.to_string()).or_default().push(text);
+                    }
+                }
                 Logic::Assign(target, value) => {
                     if !in_assigns || said.is_some() {
                         self.text.push('\n');
@@ -565,6 +574,9 @@ impl<'a> Printer<'a> {
             self.declare(&instance, key);
             if let Some(doc) = self.doc(key) {
                 self.line(1, &format!("// {doc}"));
+            }
+            for text in self.said.remove(key).unwrap_or_default() {
+                self.comment(1, Some(text));
             }
             self.line(1, &format!("{} {instance} (", child.info.module));
             let ports: Vec<_> = child
