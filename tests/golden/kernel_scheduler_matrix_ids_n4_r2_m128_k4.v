@@ -507,10 +507,16 @@ module window_matrix_n4_r2 (
   assign running_d = running_moves_places_o;
   assign now_gone = gone_q | retiring;
   assign gone_d = now_gone_moves_places_o;
+
+  // A row moves, or follows what comes in, or stays: three cases that a
+  // flip-flop with an enable and one multiplexer tell apart.
   assign rows_0 = used_q[1] ? ((shift_q & (up_1_q >> 1)) | (~shift_q & up_1_q)) : ins_up_moves_places_o;
   assign rows_1 = used_q[2] ? ((shift_q & (up_2_q >> 1)) | (~shift_q & up_2_q)) : ins_up_moves_places_o;
   assign rows_2 = used_q[3] ? ((shift_q & (up_3_q >> 1)) | (~shift_q & up_3_q)) : ins_up_moves_places_o;
   assign rows_3 = ins_up_moves_places_o;
+
+  // The last place, where it is closed again at once, has the id
+  // that came in as the one that was in it.
   assign comes = row_moves_places_o | (row & 4'h8);
   assign up_0_d = (shift_q[0] | ~used_q[0]) ? 4'h0 : up_0_q;
   assign place_id_0_o = ids_0_q;
@@ -664,8 +670,6 @@ module window_matrix_n4_r2 (
   );
 
   // moves row down where a place is closed
-  // The last place, where it is closed again at once, has the id
-  // that came in as the one that was in it.
   close_up_n4 u_row_moves (
     .shift_i(shift_q),
     .places_i(row),
@@ -673,8 +677,6 @@ module window_matrix_n4_r2 (
   );
 
   // moves ins_up_i down where a place is closed
-  // A row moves, or follows what comes in, or stays: three cases that a
-  // flip-flop with an enable and one multiplexer tell apart.
   close_up_n4 u_ins_up_moves (
     .shift_i(shift_q),
     .places_i(ins_up_i),

@@ -377,10 +377,10 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
         self.now_gone_moves.shift_i.next = self.shift.q_o.val();
         self.now_gone_moves.places_i.next = self.now_gone.val();
         self.gone.d_i.next = self.now_gone_moves.places_o.val();
-        comment!("A row moves, or follows what comes in, or stays: three cases that a");
-        comment!("flip-flop with an enable and one multiplexer tell apart.");
         self.ins_up_moves.shift_i.next = self.shift.q_o.val();
         self.ins_up_moves.places_i.next = self.ins_up_i.val();
+        comment!("A row moves, or follows what comes in, or stays: three cases that a");
+        comment!("flip-flop with an enable and one multiplexer tell apart.");
         for i in 0..N {
             self.rows[i].next = self.ins_up_moves.places_o.val();
         }
@@ -390,10 +390,10 @@ impl<const N: usize, const LN: usize> Logic for WindowMatrix<N, LN> {
                     | ((!self.shift.q_o.val()) & self.up[i].q_o.val());
             }
         }
-        comment!("The last place, where it is closed again at once, has the id");
-        comment!("that came in as the one that was in it.");
         self.row_moves.shift_i.next = self.shift.q_o.val();
         self.row_moves.places_i.next = self.row.val();
+        comment!("The last place, where it is closed again at once, has the id");
+        comment!("that came in as the one that was in it.");
         self.comes.next = self.row_moves.places_o.val() | (self.row.val() & self.last.val());
         for i in 0..N {
             self.up[i].clk_i.next = self.clk_i.val();
