@@ -10,8 +10,8 @@ use rust_hdl::core::signal::get_signal_id;
 use rust_hdl::core::synth::VCDValue;
 use rust_hdl::prelude::*;
 
-/// Name, channel and meaning of a port, as a block declares them; for an array of ports, of each of them.
-pub type PortDoc = (&'static str, &'static str, &'static str);
+/// Channels, each with its ports: names of fields.
+pub type Channels = &'static [(&'static str, &'static [&'static str])];
 
 /// How the emitter writes a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Info {
     module: String,
     form: Form,
     params: Vec<(&'static str, usize)>,
-    ports: &'static [PortDoc],
+    channels: Channels,
     /// Names of the fields, and what is said of each.
     fields: (&'static [&'static str], &'static [Option<&'static str>]),
     source: &'static str,
@@ -39,27 +39,28 @@ const MARK: &str = "windlass";
 
 impl Info {
     /// A block that becomes a module called `kind`, with the parameters' tags added by [`Info::param`].
-    pub fn module(kind: &str, source: &'static str, ports: &'static [PortDoc]) -> Self {
+    pub fn module(kind: &str, source: &'static str) -> Self {
         Self {
             id: get_signal_id(),
             module: kind.to_string(),
             form: Form::Module,
             params: Vec::new(),
-            ports,
+            channels: &[],
             fields: (&[], &[]),
             source,
         }
     }
 
-    /// Takes what `B`, the block itself, says of its registers and signals, for comments in its Verilog: the first paragraph.
+    /// Takes what `B`, the block itself, says of its fields: ports, registers, signals, sub-blocks. The first paragraph of each stands in
+    /// the block's Verilog and metadata; of an array of ports it speaks of each of them.
     #[must_use]
-    pub fn signals<B: DocumentedFieldsOpt>(self) -> Self {
-        Self { fields: (B::FIELD_NAMES, B::FIELD_DOCS), ..self }
+    pub fn fields<B: DocumentedFieldsOpt>(self, channels: Channels) -> Self {
+        Self { fields: (B::FIELD_NAMES, B::FIELD_DOCS), channels, ..self }
     }
 
     /// A register.
     pub fn register() -> Self {
-        Self { form: Form::Register, ..Self::module("register", "", &[]) }
+        Self { form: Form::Register, ..Self::module("register", "") }
     }
 
     /// Adds a parameter; `tag` and the value go into the module's name, e.g. `_n32`.
@@ -87,15 +88,13 @@ impl Info {
         let module = words.next()?.to_string();
         let form = if words.next()? == "register" { Form::Register } else { Form::Module };
         let source = words.next()?.to_string();
-        let mut info =
-            BlockInfo { module, form, source, params: Vec::new(), ports: Vec::new(), signals: Vec::new() };
+        let mut info = BlockInfo { module, form, source, params: Vec::new(), fields: Vec::new() };
         for field in fields {
             match field.kind.kind {
                 TypeKind::Bits(value) => info.params.push((field.fieldname, value)),
-                TypeKind::Enum(_) => info.signals.push((field.fieldname, field.kind.name)),
                 _ => {
                     let (channel, doc) = field.kind.name.split_once('|')?;
-                    info.ports.push((field.fieldname, channel.to_string(), doc.to_string()));
+                    info.fields.push((field.fieldname, channel.to_string(), doc.to_string()));
                 }
             }
         }
@@ -114,10 +113,30 @@ pub struct BlockInfo {
     pub source: String,
     /// Parameter names and values.
     pub params: Vec<(String, usize)>,
-    /// Port name, channel, meaning.
-    pub ports: Vec<(String, String, String)>,
-    /// Name and meaning of registers, signals and sub-blocks.
-    pub signals: Vec<(String, String)>,
+    /// Name of a port, a register, a signal or a sub-block; its channel; its meaning.
+    pub fields: Vec<(String, String, String)>,
+}
+
+/// The first paragraph of a field's documentation, as a comment beside a name.
+fn comment(doc: &str) -> String {
+    let doc = doc.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let doc = doc.replace("[`", "").replace("`]", "").replace('`', "");
+    let doc = doc.strip_suffix('.').unwrap_or(&doc);
+    let mut letters = doc.chars();
+    match (letters.next(), letters.next()) {
+        // Not of an abbreviation, nor of a name of one letter.
+        (Some(first), Some(second)) if second.is_lowercase() || (first, second) == ('A', ' ') => {
+            format!("{}{second}{}", first.to_lowercase(), letters.as_str())
+        }
+        _ => doc.to_string(),
+    }
+}
+
+impl BlockInfo {
+    /// What is said of the field of that name.
+    pub fn field(&self, name: &str) -> Option<&(String, String, String)> {
+        self.fields.iter().find(|(field, ..)| field == name)
+    }
 }
 
 impl Atom for Info {
@@ -141,19 +160,19 @@ impl Atom for Info {
         let params = self.params.iter().map(|(name, value)| {
             field(name, TypeDescriptor { name: String::new(), kind: TypeKind::Bits(*value) })
         });
-        let ports = self.ports.iter().map(|(name, channel, doc)| {
-            let kind = TypeKind::Composite(Vec::new());
-            field(name, TypeDescriptor { name: format!("{channel}|{doc}"), kind })
-        });
+        let channel = |name: &str| {
+            let channel = self.channels.iter().find(|(_, ports)| ports.contains(&name));
+            channel.map_or("", |(channel, _)| channel)
+        };
         let (names, docs) = self.fields;
-        let is_port = |name: &str| self.ports.iter().any(|(port, ..)| *port == name);
-        let signals = names.iter().zip(docs).filter(|(name, _)| !is_port(name)).filter_map(|(name, doc)| {
-            let doc = doc.as_ref()?.split("\n\n").next()?.replace('\n', " ");
-            Some(field(name, TypeDescriptor { name: doc, kind: TypeKind::Enum(Vec::new()) }))
+        let fields = names.iter().zip(docs).filter_map(|(name, doc)| {
+            let kind = TypeKind::Composite(Vec::new());
+            let text = format!("{}|{}", channel(name), comment(doc.as_ref()?));
+            Some(field(name, TypeDescriptor { name: text, kind }))
         });
         TypeDescriptor {
             name: format!("{MARK}|{}|{form}|{}", self.module, self.source),
-            kind: TypeKind::Composite(params.chain(ports).chain(signals).collect()),
+            kind: TypeKind::Composite(params.chain(fields).collect()),
         }
     }
     fn vcd(&self) -> VCDValue {

@@ -171,7 +171,7 @@ macro_rules! random_block {
                 let constants = SYMBOLS.iter().map(|_| choices.wide()).collect::<Vec<u64>>();
                 let mut constants = constants.into_iter();
                 Self {
-                    info: Info::module("random", "", &[]).param("CASE", "c", case),
+                    info: Info::module("random", "").param("CASE", "c", case),
                     $($input: Default::default(),)*
                     $($constant: Constant::new(
                         match Value::literal($c_width, program::fits(constants.next().unwrap_or(0), $c_width)) {

@@ -14,7 +14,7 @@ macro_rules! named {
         impl<$($generics)*> Default for $block {
             fn default() -> Self {
                 Self {
-                    info: Info::module($name, "", &[])$(.param($tag, $tag, $value))*,
+                    info: Info::module($name, "")$(.param($tag, $tag, $value))*,
                     $($field: Default::default(),)*
                 }
             }
@@ -173,7 +173,7 @@ pub struct Bits_<const W: usize, const I: usize> {
 impl<const W: usize, const I: usize> Default for Bits_<W, I> {
     fn default() -> Self {
         Self {
-            info: Info::module("bits", "", &[]).param("W", "w", W),
+            info: Info::module("bits", "").param("W", "w", W),
             a_i: Default::default(),
             b_i: Default::default(),
             i_i: Default::default(),
@@ -237,7 +237,7 @@ pub struct Casts<const A: usize, const B: usize> {
 impl<const A: usize, const B: usize> Default for Casts<A, B> {
     fn default() -> Self {
         Self {
-            info: Info::module("casts", "", &[]).param("A", "a", A).param("B", "b", B),
+            info: Info::module("casts", "").param("A", "a", A).param("B", "b", B),
             a_i: Default::default(),
             c_i: Default::default(),
             plain_o: Default::default(),
@@ -413,7 +413,7 @@ pub struct Shifter {
 impl Default for Shifter {
     fn default() -> Self {
         Self {
-            info: Info::module("shifter", "", &[]),
+            info: Info::module("shifter", ""),
             clk_i: Default::default(),
             rst_ni: Default::default(),
             d_i: Default::default(),
@@ -466,7 +466,7 @@ pub struct Storage {
 impl Default for Storage {
     fn default() -> Self {
         Self {
-            info: Info::module("storage", "", &[]),
+            info: Info::module("storage", ""),
             clk_i: Default::default(),
             rst_ni: Default::default(),
             d_i: Default::default(),
@@ -620,7 +620,7 @@ pub struct Reserved {
 impl Default for Reserved {
     fn default() -> Self {
         Self {
-            info: Info::module("table", "", &[]),
+            info: Info::module("table", ""),
             buf: Signal::default(),
             x_o: Signal::default(),
             logic: Signal::default(),

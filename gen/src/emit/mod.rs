@@ -253,7 +253,7 @@ mod tests {
     fn registers_without_comment(node: &tree::Node, bare: &mut Vec<String>) {
         for (key, child) in &node.children {
             let name = key.split('[').next().unwrap_or(key);
-            if child.is_register() && !node.info.signals.iter().any(|(signal, _)| signal == name) {
+            if child.is_register() && node.info.field(name).is_none() {
                 bare.push(format!("{}: {name}", node.info.module));
             }
             registers_without_comment(child, bare);
@@ -282,7 +282,7 @@ mod tests {
     impl Default for Spoken {
         fn default() -> Self {
             Self {
-                info: Info::module("spoken", "", &[]).signals::<Self>(),
+                info: Info::module("spoken", "").fields::<Self>(&[]),
                 clk_i: Signal::default(),
                 a_i: Signal::default(),
                 x_o: Signal::default(),
@@ -405,7 +405,7 @@ endmodule
     impl Default for Alike {
         fn default() -> Self {
             Self {
-                info: Info::module("alike", "", &[]),
+                info: Info::module("alike", ""),
                 clk_i: Signal::default(),
                 a_i: Signal::default(),
                 x_o: Signal::default(),

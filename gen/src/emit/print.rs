@@ -6,7 +6,7 @@ use super::tree::Node;
 use super::{EmitError, Module};
 use rust_hdl::core::atom::AtomKind;
 use std::collections::{BTreeMap, BTreeSet};
-use windlass_rtl::port::{Direction, Port, indexed};
+use windlass_rtl::port::{CLOCK, Direction, Port, RESET, indexed};
 
 /// `rows[3].up_i` becomes `rows_3_up_i`, `ret_slot_i[2]` becomes `ret_slot_2_i`.
 fn verilog_name(key: &str) -> String {
@@ -39,22 +39,9 @@ struct Place {
 }
 
 impl Place {
-    fn of_instance(self) -> bool {
-        self.group == 3
-    }
-}
-
-/// A sentence of the block's as a comment beside a name.
-fn comment(doc: &str) -> String {
-    let doc = doc.replace("[`", "").replace("`]", "").replace('`', "");
-    let doc = doc.strip_suffix('.').unwrap_or(&doc);
-    let mut letters = doc.chars();
-    match (letters.next(), letters.next()) {
-        // Not of an abbreviation, nor of a name of one letter.
-        (Some(first), Some(second)) if second.is_lowercase() || first == 'A' => {
-            format!("{}{second}{}", first.to_lowercase(), letters.as_str())
-        }
-        _ => doc.to_string(),
+    /// What it is stands where the port is declared.
+    fn is_port(self) -> bool {
+        self.group >= 2
     }
 }
 
@@ -129,12 +116,14 @@ fn ports(node: &Node) -> Vec<Port> {
             _ => continue,
         };
         let stem = atom.key.split('[').next().unwrap_or(&atom.key);
-        let described = node.info.ports.iter().find(|(name, ..)| name == stem);
-        let (channel, doc) = match (described, stem) {
-            (Some((_, channel, doc)), _) => (channel.clone(), doc.clone()),
-            (None, "clk_i") => (String::new(), "clock, rising edge".into()),
-            (None, "rst_ni") => (String::new(), "reset, synchronous, active low".into()),
-            (None, _) => Default::default(),
+        let (channel, doc) = match stem {
+            CLOCK => (String::new(), "clock, rising edge".into()),
+            RESET => (String::new(), "reset, synchronous, active low".into()),
+            _ => node
+                .info
+                .field(stem)
+                .map(|(_, channel, doc)| (channel.clone(), doc.clone()))
+                .unwrap_or_default(),
         };
         ports.push(Port { name: verilog_name(&atom.key), direction, width: atom.width, channel, doc });
     }
@@ -282,8 +271,7 @@ impl<'a> Printer<'a> {
     fn doc(&self, key: &str) -> Option<String> {
         let key = key.strip_suffix(".q_o").unwrap_or(key);
         let (stem, index) = key.split_once('[').map_or((key, "0]"), |(stem, index)| (stem, index));
-        let (_, doc) = self.node.info.signals.iter().find(|(name, _)| name == stem)?;
-        (index == "0]").then(|| comment(doc))
+        (index == "0]").then(|| self.node.info.field(stem)).flatten().map(|(.., doc)| doc.clone())
     }
 
     fn is_process_target(&self, key: &str) -> bool {
@@ -341,7 +329,7 @@ impl<'a> Printer<'a> {
                 _ => self.names[key].clone(),
             };
             self.declare(&name, key);
-            let doc = if place.of_instance() { None } else { self.doc(key) };
+            let doc = if place.is_port() { None } else { self.doc(key) };
             lines.push((place.group, format!("{kind} {}{name};", range(symbol.width)), doc));
         }
         for group in lines.chunk_by(|(a, ..), (b, ..)| a == b) {

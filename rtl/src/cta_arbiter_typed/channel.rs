@@ -1,7 +1,7 @@
 //! One channel of a CTA arbiter: up to four kernels of one type, one CTA per cycle.
 
 use super::lanes::LanePicker;
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{ID_BITS, SLICES, SmParams};
 use crate::parts::{FindFirst, PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{SlicePhase, groups};
@@ -9,58 +9,26 @@ use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Ports of a channel; the arbiter's are the same, one set per channel.
-pub const PORTS: &[PortDoc] = &[
-    ("kern_valid_i", "kern", "a kernel comes"),
-    ("kern_ready_o", "kern", "it is taken at the end of this cycle"),
-    ("kern_slot_i", "kern", "its window slot"),
-    ("kern_id_i", "kern", "its id"),
-    ("kern_grid_i", "kern", "CTAs of its grid, at least 1"),
-    ("kern_type_i", "kern", "1: TENSOR"),
-    ("kern_part_i", "kern", "its SM partition"),
-    ("kern_warps_i", "kern", "warps that each CTA needs"),
-    ("kern_regs_i", "kern", "register units that each CTA needs"),
-    ("kern_smem_i", "kern", "shared memory units that each CTA needs"),
-    ("need_valid_o", "", "there is a CTA to be looked at next"),
-    ("need_warps_o", "", "warps it needs"),
-    ("need_regs_o", "", "register units it needs"),
-    ("need_smem_o", "", "shared memory units it needs"),
-    ("need_part_o", "", "its partition"),
-    ("fit_i", "", "lanes where the CTA of two cycles before fits"),
-    ("fit_a_i", "", "channel 0: lanes where the CTA of two cycles before fits"),
-    ("fit_b_i", "", "channel 1: lanes where the CTA of two cycles before fits"),
-    ("place_o", "", "one-hot or zero: the lane that gets it"),
-    ("place_a_o", "", "channel 0: one-hot or zero, the lane that gets it"),
-    ("place_b_o", "", "channel 1: one-hot or zero, the lane that gets it"),
-    ("cta_valid_o", "cta", "a CTA goes to an SM"),
-    ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
-    ("cta_sm_o", "cta", "the SM"),
-    ("cta_slot_o", "cta", "its kernel's window slot"),
-    ("cta_id_o", "cta", "its kernel's id"),
-    ("cta_index_o", "cta", "its number in the grid, from 0"),
-    ("cta_type_o", "cta", "1: TENSOR"),
-    ("no_room_o", "", "a CTA was looked at in this cycle and no lane had room"),
-];
-
-const ENTRY_PORTS: &[PortDoc] = &[
-    ("load_i", "", "a kernel comes into this entry at the end of this cycle"),
-    ("slot_i", "", "its window slot"),
-    ("id_i", "", "its id"),
-    ("grid_i", "", "CTAs of its grid, at least 1"),
-    ("type_i", "", "1: TENSOR"),
-    ("part_i", "", "its SM partition"),
-    ("warps_i", "", "warps that each CTA needs"),
-    ("regs_i", "", "register units that each CTA needs"),
-    ("smem_i", "", "shared memory units that each CTA needs"),
-    ("place_i", "", "a CTA goes to its SM at the end of this cycle"),
-    ("last_o", "", "exactly one CTA is left"),
-    ("index_o", "", "number of the next CTA in the grid, from 0"),
-    ("slot_o", "", "the kernel's window slot"),
-    ("id_o", "", "its id"),
-    ("type_o", "", "1: TENSOR"),
-    ("part_o", "", "its SM partition"),
-    ("warps_o", "", "warps that each CTA needs"),
-    ("regs_o", "", "register units that each CTA needs"),
-    ("smem_o", "", "shared memory units that each CTA needs"),
+pub const CHANNELS: Channels = &[
+    (
+        "kern",
+        &[
+            "kern_valid_i",
+            "kern_ready_o",
+            "kern_slot_i",
+            "kern_id_i",
+            "kern_grid_i",
+            "kern_type_i",
+            "kern_part_i",
+            "kern_warps_i",
+            "kern_regs_i",
+            "kern_smem_i",
+        ],
+    ),
+    (
+        "cta",
+        &["cta_valid_o", "cta_ready_i", "cta_sm_o", "cta_slot_o", "cta_id_o", "cta_index_o", "cta_type_o"],
+    ),
 ];
 
 /// One kernel whose CTAs are being placed.
@@ -69,43 +37,43 @@ pub struct ActiveKernel<const LN: usize> {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
-    /// A kernel comes into this entry.
+    /// A kernel comes into this entry at the end of this cycle.
     pub load_i: Signal<In, Bit>,
-    /// Its slot.
+    /// Its window slot.
     pub slot_i: Signal<In, Bits<LN>>,
     /// Its id.
     pub id_i: Signal<In, Bits<ID_BITS>>,
-    /// Its CTAs.
+    /// CTAs of its grid, at least 1.
     pub grid_i: Signal<In, Bits<32>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub type_i: Signal<In, Bit>,
-    /// Its partition.
+    /// Its SM partition.
     pub part_i: Signal<In, Bits<3>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub warps_i: Signal<In, Bits<7>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub regs_i: Signal<In, Bits<9>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub smem_i: Signal<In, Bits<11>>,
-    /// A CTA goes to its SM.
+    /// A CTA goes to its SM at the end of this cycle.
     pub place_i: Signal<In, Bit>,
-    /// There is exactly one left.
+    /// Exactly one CTA is left.
     pub last_o: Signal<Out, Bit>,
-    /// Number of the next CTA.
+    /// Number of the next CTA in the grid, from 0.
     pub index_o: Signal<Out, Bits<32>>,
-    /// The kernel's slot.
+    /// The kernel's window slot.
     pub slot_o: Signal<Out, Bits<LN>>,
     /// Its id.
     pub id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub type_o: Signal<Out, Bit>,
-    /// Its partition.
+    /// Its SM partition.
     pub part_o: Signal<Out, Bits<3>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub warps_o: Signal<Out, Bits<7>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub regs_o: Signal<Out, Bits<9>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub smem_o: Signal<Out, Bits<11>>,
     /// CTAs that have not gone to their SMs: low half.
     left_low: PayloadRegister<Bits<16>>,
@@ -149,11 +117,7 @@ pub struct ActiveKernel<const LN: usize> {
 impl<const LN: usize> Default for ActiveKernel<LN> {
     fn default() -> Self {
         Self {
-            info: Info::module("active_kernel", "", ENTRY_PORTS).signals::<Self>().param(
-                "SLOT_BITS",
-                "b",
-                LN,
-            ),
+            info: Info::module("active_kernel", "").fields::<Self>(&[]).param("SLOT_BITS", "b", LN),
             clk_i: Signal::default(),
             load_i: Signal::default(),
             slot_i: Signal::default(),
@@ -291,25 +255,25 @@ pub struct CtaChannel<const LN: usize> {
     pub rst_ni: Signal<In, Bit>,
     /// A kernel comes.
     pub kern_valid_i: Signal<In, Bit>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub kern_ready_o: Signal<Out, Bit>,
-    /// Its slot.
+    /// Its window slot.
     pub kern_slot_i: Signal<In, Bits<LN>>,
     /// Its id.
     pub kern_id_i: Signal<In, Bits<ID_BITS>>,
-    /// Its CTAs.
+    /// CTAs of its grid, at least 1.
     pub kern_grid_i: Signal<In, Bits<32>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub kern_type_i: Signal<In, Bit>,
-    /// Its partition.
+    /// Its SM partition.
     pub kern_part_i: Signal<In, Bits<3>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub kern_warps_i: Signal<In, Bits<7>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub kern_regs_i: Signal<In, Bits<9>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub kern_smem_i: Signal<In, Bits<11>>,
-    /// There is a CTA to be looked at.
+    /// There is a CTA to be looked at next.
     pub need_valid_o: Signal<Out, Bit>,
     /// Warps it needs.
     pub need_warps_o: Signal<Out, Bits<7>>,
@@ -319,25 +283,25 @@ pub struct CtaChannel<const LN: usize> {
     pub need_smem_o: Signal<Out, Bits<11>>,
     /// Its partition.
     pub need_part_o: Signal<Out, Bits<3>>,
-    /// Lanes that have room.
+    /// Lanes where the CTA of two cycles before fits.
     pub fit_i: Vec<Signal<In, Bits<8>>>,
-    /// The lane that gets it.
+    /// One-hot or zero: the lane that gets it.
     pub place_o: Vec<Signal<Out, Bits<8>>>,
     /// A CTA goes to an SM.
     pub cta_valid_o: Signal<Out, Bit>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub cta_ready_i: Signal<In, Bit>,
-    /// Its SM.
+    /// The SM.
     pub cta_sm_o: Signal<Out, Bits<8>>,
-    /// Its kernel's slot.
+    /// Its kernel's window slot.
     pub cta_slot_o: Signal<Out, Bits<LN>>,
     /// Its kernel's id.
     pub cta_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Its number.
+    /// Its number in the grid, from 0.
     pub cta_index_o: Signal<Out, Bits<32>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub cta_type_o: Signal<Out, Bit>,
-    /// No lane had room.
+    /// A CTA was looked at in this cycle and no lane had room.
     pub no_room_o: Signal<Out, Bit>,
     /// Of each entry, its kernel and what is left of it.
     entry: Vec<ActiveKernel<LN>>,
@@ -469,8 +433,8 @@ impl<const LN: usize> CtaChannel<LN> {
         let uneven = usize::from(short != 0);
         let several = usize::from(active > 1);
         Self {
-            info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2", PORTS)
-                .signals::<Self>()
+            info: Info::module("cta_channel", "Kitsune (Davies et al., 2025), figure 2")
+                .fields::<Self>(CHANNELS)
                 .param("SLOT_BITS", "b", LN)
                 .param("LANES", "l", sms.lanes())
                 .param("ACTIVE", "k", active)

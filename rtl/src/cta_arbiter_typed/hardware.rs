@@ -1,6 +1,6 @@
 //! The hardware of both CTA arbiters: one channel, or two.
 
-use super::channel::{CtaChannel, PORTS};
+use super::channel::{CHANNELS, CtaChannel};
 use crate::info::Info;
 use crate::params::{ArbiterKind, DispatchParams, ID_BITS};
 use crate::parts::bank;
@@ -18,25 +18,25 @@ pub struct CtaArbiter<const LN: usize> {
     pub rst_ni: Signal<In, Bit>,
     /// A kernel comes.
     pub kern_valid_i: Vec<Signal<In, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub kern_ready_o: Vec<Signal<Out, Bit>>,
-    /// Its slot.
+    /// Its window slot.
     pub kern_slot_i: Vec<Signal<In, Bits<LN>>>,
     /// Its id.
     pub kern_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
-    /// Its CTAs.
+    /// CTAs of its grid, at least 1.
     pub kern_grid_i: Vec<Signal<In, Bits<32>>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub kern_type_i: Vec<Signal<In, Bit>>,
-    /// Its partition.
+    /// Its SM partition.
     pub kern_part_i: Vec<Signal<In, Bits<3>>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub kern_warps_i: Vec<Signal<In, Bits<7>>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub kern_regs_i: Vec<Signal<In, Bits<9>>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub kern_smem_i: Vec<Signal<In, Bits<11>>>,
-    /// There is a CTA to be looked at.
+    /// There is a CTA to be looked at next.
     pub need_valid_o: Vec<Signal<Out, Bit>>,
     /// Warps it needs.
     pub need_warps_o: Vec<Signal<Out, Bits<7>>>,
@@ -46,29 +46,29 @@ pub struct CtaArbiter<const LN: usize> {
     pub need_smem_o: Vec<Signal<Out, Bits<11>>>,
     /// Its partition.
     pub need_part_o: Vec<Signal<Out, Bits<3>>>,
-    /// Lanes that have room for channel 0.
+    /// Channel 0: lanes where the CTA of two cycles before fits.
     pub fit_a_i: Vec<Signal<In, Bits<8>>>,
-    /// Lanes that have room for channel 1.
+    /// Channel 1: lanes where the CTA of two cycles before fits.
     pub fit_b_i: Vec<Signal<In, Bits<8>>>,
-    /// The lane that gets channel 0's CTA.
+    /// Channel 0: one-hot or zero, the lane that gets it.
     pub place_a_o: Vec<Signal<Out, Bits<8>>>,
-    /// The lane that gets channel 1's CTA.
+    /// Channel 1: one-hot or zero, the lane that gets it.
     pub place_b_o: Vec<Signal<Out, Bits<8>>>,
     /// A CTA goes to an SM.
     pub cta_valid_o: Vec<Signal<Out, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub cta_ready_i: Vec<Signal<In, Bit>>,
-    /// Its SM.
+    /// The SM.
     pub cta_sm_o: Vec<Signal<Out, Bits<8>>>,
-    /// Its kernel's slot.
+    /// Its kernel's window slot.
     pub cta_slot_o: Vec<Signal<Out, Bits<LN>>>,
     /// Its kernel's id.
     pub cta_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-    /// Its number.
+    /// Its number in the grid, from 0.
     pub cta_index_o: Vec<Signal<Out, Bits<32>>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub cta_type_o: Vec<Signal<Out, Bit>>,
-    /// No lane had room.
+    /// A CTA was looked at in this cycle and no lane had room.
     pub no_room_o: Vec<Signal<Out, Bit>>,
     /// One arbiter per type of CTA, or one for all.
     channel: Vec<CtaChannel<LN>>,
@@ -85,12 +85,13 @@ impl<const LN: usize> CtaArbiter<LN> {
         let groups = groups(sms);
         let groups_b = groups * (channels - 1);
         let info = match kind {
-            ArbiterKind::Single => Info::module("cta_arbiter_single", "", PORTS),
+            ArbiterKind::Single => Info::module("cta_arbiter_single", ""),
             ArbiterKind::Typed { .. } => {
-                Info::module("cta_arbiter_typed", "Kitsune (Davies et al., 2025), figure 2", PORTS)
+                Info::module("cta_arbiter_typed", "Kitsune (Davies et al., 2025), figure 2")
             }
         };
-        let info = info.signals::<Self>().param("SLOTS", "n", params.slots()).param("SMS", "s", sms.sms());
+        let info =
+            info.fields::<Self>(CHANNELS).param("SLOTS", "n", params.slots()).param("SMS", "s", sms.sms());
         let info = match kind {
             ArbiterKind::Single => info,
             ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),

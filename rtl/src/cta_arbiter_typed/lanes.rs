@@ -1,34 +1,11 @@
 //! Round robin over the lanes of one slice at a time, with a pointer for each slice.
 
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use crate::params::SmParams;
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::groups;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const PORTS: &[PortDoc] = &[
-    ("go_i", "", "a lane is to be picked"),
-    ("req_i", "", "lanes that may be"),
-    ("gnt_o", "", "one-hot or zero: the lane"),
-    ("short_i", "", "these lanes have one SM less than those of another slice"),
-    ("room_o", "", "a lane is to be picked, and there is one that may be"),
-    ("any_o", "", "one is picked"),
-    ("wraps_o", "", "one is picked, and no lane from the pointer on could have been"),
-    ("low_o", "", "of each group: it is in the first four lanes"),
-    ("high_o", "", "of each group: it is in the last four lanes"),
-    ("place_o", "", "one-hot or zero: its place in its four"),
-];
-
-const QUAD_PORTS: &[PortDoc] = &[
-    ("req_i", "", "lanes that may be picked"),
-    ("own_i", "", "the lane that was picked last is in these four"),
-    ("after_i", "", "of its four, the lanes after it"),
-    ("any_o", "", "there is one"),
-    ("any_after_o", "", "there is one among those after it, were it here"),
-    ("pick_o", "", "one-hot: the lane, where it is one of these four"),
-    ("next_o", "", "the lanes after it"),
-];
 
 /// Four lanes: the first, or the first after the lane that was picked last where there is one.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -44,7 +21,7 @@ pub struct LaneQuad {
     pub any_o: Signal<Out, Bit>,
     /// There is one among those after it, were it here.
     pub any_after_o: Signal<Out, Bit>,
-    /// The lane.
+    /// One-hot: the lane, where it is one of these four.
     pub pick_o: Signal<Out, Bits<4>>,
     /// The lanes after it.
     pub next_o: Signal<Out, Bits<4>>,
@@ -60,7 +37,7 @@ pub struct LaneQuad {
 impl Default for LaneQuad {
     fn default() -> Self {
         Self {
-            info: Info::module("lane_quad", "", QUAD_PORTS).signals::<Self>(),
+            info: Info::module("lane_quad", "").fields::<Self>(&[]),
             req_i: Signal::default(),
             own_i: Signal::default(),
             after_i: Signal::default(),
@@ -122,21 +99,21 @@ pub struct LanePicker {
     pub go_i: Signal<In, Bit>,
     /// Lanes that may be.
     pub req_i: Vec<Signal<In, Bits<8>>>,
-    /// The lane.
+    /// One-hot or zero: the lane.
     pub gnt_o: Vec<Signal<Out, Bits<8>>>,
-    /// These lanes have one SM less than those of another slice; where the number of SMs is a multiple of three, there is no such port.
+    /// These lanes have one SM less than those of another slice.
     pub short_i: Vec<Signal<In, Bit>>,
     /// A lane is to be picked, and there is one that may be.
     pub room_o: Signal<Out, Bit>,
     /// One is picked.
     pub any_o: Signal<Out, Bit>,
-    /// One is picked, and no lane from the pointer on could have been. Where one kernel is active there is no such port.
+    /// One is picked, and no lane from the pointer on could have been.
     pub wraps_o: Vec<Signal<Out, Bit>>,
     /// Of each group: it is in the first four lanes.
     pub low_o: Signal<Out, Bits<8>>,
-    /// It is in the last four.
+    /// Of each group: it is in the last four lanes.
     pub high_o: Signal<Out, Bits<8>>,
-    /// Its place in its four.
+    /// One-hot or zero: its place in its four.
     pub place_o: Signal<Out, Bits<4>>,
     /// Of each group, its first four lanes.
     low: Vec<LaneQuad>,
@@ -232,8 +209,8 @@ impl LanePicker {
         let uneven = usize::from(sms.short_slices() != 0);
         let several = usize::from(active > 1);
         Self {
-            info: Info::module("lane_picker", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("lane_picker", "")
+                .fields::<Self>(&[])
                 .param("GROUPS", "n", groups)
                 .param_if("UNEVEN", "u", uneven)
                 .param_if("WRAPS", "w", several),

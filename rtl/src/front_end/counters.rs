@@ -1,7 +1,7 @@
 //! The counters of the front end.
 
 use super::io::Counter;
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use crate::parts::{Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
@@ -44,18 +44,7 @@ pub struct SumCounter<const W: usize> {
 impl<const W: usize> Default for SumCounter<W> {
     fn default() -> Self {
         Self {
-            info: Info::module(
-                "sum_counter",
-                "",
-                &[
-                    ("by_i", "", "is added"),
-                    ("low_o", "", "bits 0 to 15 of the sum so far"),
-                    ("mid_o", "", "bits 16 to 31 of the sum one cycle ago"),
-                    ("high_o", "", "bits 32 to 47 of the sum two cycles ago"),
-                ],
-            )
-            .signals::<Self>()
-            .param("WIDTH", "w", W),
+            info: Info::module("sum_counter", "").fields::<Self>(&[]).param("WIDTH", "w", W),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             by_i: Signal::default(),
@@ -100,25 +89,6 @@ impl<const W: usize> Logic for SumCounter<W> {
     }
 }
 
-const PORTS: &[PortDoc] = &[
-    ("occupancy_i", "", "kernels in the window"),
-    ("stall_limit_i", "", "the host waits for the oldest kernel"),
-    ("stall_full_i", "", "the host waits for a slot"),
-    ("stall_busy_i", "", "the host waits for the window"),
-    ("taken_i", "", "a CTA is taken from its channel"),
-    ("type_i", "", "its type"),
-    ("waits_i", "", "a CTA waits on its channel"),
-    ("no_room_i", "", "a CTA found no room"),
-    ("done_i", "", "a completion is taken"),
-    ("retired_i", "", "a kernel retires"),
-    ("sel_i", "", "number of the counter that is read"),
-    (
-        "count_o",
-        "",
-        "value of the counter named two cycles ago, as it was one cycle before that; 0 for a number that none has",
-    ),
-];
-
 /// All counters: see [`Counter`].
 ///
 /// Events go into registers first, so that what happens late in a cycle has little behind it; all counters run one cycle behind.
@@ -149,9 +119,9 @@ pub struct Counters {
     pub done_i: Vec<Signal<In, Bit>>,
     /// A kernel retires.
     pub retired_i: Vec<Signal<In, Bit>>,
-    /// Which counter is read.
+    /// Number of the counter that is read.
     pub sel_i: Signal<In, Bits<4>>,
-    /// Its value, two cycles later.
+    /// Value of the counter named two cycles ago, as it was one cycle before that; 0 for a number that none has.
     pub count_o: Signal<Out, Bits<48>>,
     /// The cycle before was not in reset.
     running: Register<Bit>,
@@ -236,8 +206,8 @@ impl Counters {
     pub fn new(channels: usize, retire_ports: usize) -> Self {
         let at = |counter: Counter| counter as u128;
         Self {
-            info: Info::module("front_end_counters", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("front_end_counters", "")
+                .fields::<Self>(&[])
                 .param("CHANNELS", "c", channels)
                 .param("RETIRE_PORTS", "r", retire_ports),
             clk_i: Signal::default(),

@@ -1,41 +1,34 @@
 //! The dispatch part of the front end: arbiter and SM array.
 
 use crate::cta_arbiter_typed::CtaArbiter;
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{DONE_PORTS, DispatchParams, ID_BITS};
 use crate::parts::bank;
 use crate::sm_occupancy::{SmOccupancy, groups};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("kern_valid_i", "kern", "a kernel comes"),
-    ("kern_ready_o", "kern", "it is taken at the end of this cycle"),
-    ("kern_slot_i", "kern", "its window slot"),
-    ("kern_id_i", "kern", "its id"),
-    ("kern_grid_i", "kern", "CTAs of its grid, at least 1"),
-    ("kern_type_i", "kern", "1: TENSOR"),
-    ("kern_part_i", "kern", "its SM partition"),
-    ("kern_warps_i", "kern", "warps that each CTA needs"),
-    ("kern_regs_i", "kern", "register units that each CTA needs"),
-    ("kern_smem_i", "kern", "shared memory units that each CTA needs"),
-    ("part_o", "", "partition of the CTA that is to be looked at next"),
-    ("allow_a_i", "", "channel 0: lanes that the CTA of the cycle before may use"),
-    ("allow_b_i", "", "channel 1: lanes that the CTA of the cycle before may use"),
-    ("cta_valid_o", "cta", "a CTA goes to an SM"),
-    ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
-    ("cta_sm_o", "cta", "the SM"),
-    ("cta_slot_o", "cta", "its kernel's window slot"),
-    ("cta_id_o", "cta", "its kernel's id"),
-    ("cta_index_o", "cta", "its number in the grid, from 0"),
-    ("cta_type_o", "cta", "1: TENSOR"),
-    ("no_room_o", "", "a CTA was looked at in this cycle and no lane had room"),
-    ("free_valid_i", "free", "a CTA has ended"),
-    ("free_ready_o", "free", "it is taken at the end of this cycle"),
-    ("free_sm_i", "free", "its SM: that number mod 4 is the port's"),
-    ("free_warps_i", "free", "warps it had"),
-    ("free_regs_i", "free", "register units it had"),
-    ("free_smem_i", "free", "shared memory units it had"),
+const CHANNELS: Channels = &[
+    (
+        "kern",
+        &[
+            "kern_valid_i",
+            "kern_ready_o",
+            "kern_slot_i",
+            "kern_id_i",
+            "kern_grid_i",
+            "kern_type_i",
+            "kern_part_i",
+            "kern_warps_i",
+            "kern_regs_i",
+            "kern_smem_i",
+        ],
+    ),
+    (
+        "cta",
+        &["cta_valid_o", "cta_ready_i", "cta_sm_o", "cta_slot_o", "cta_id_o", "cta_index_o", "cta_type_o"],
+    ),
+    ("free", &["free_valid_i", "free_ready_o", "free_sm_i", "free_warps_i", "free_regs_i", "free_smem_i"]),
 ];
 
 /// `cta_arbiter_single` or `cta_arbiter_typed` with its `sm_occupancy`; ports are theirs.
@@ -48,51 +41,51 @@ pub struct CtaDispatch<const LN: usize> {
     pub rst_ni: Signal<In, Bit>,
     /// A kernel comes.
     pub kern_valid_i: Vec<Signal<In, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub kern_ready_o: Vec<Signal<Out, Bit>>,
-    /// Its slot.
+    /// Its window slot.
     pub kern_slot_i: Vec<Signal<In, Bits<LN>>>,
     /// Its id.
     pub kern_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
-    /// Its CTAs.
+    /// CTAs of its grid, at least 1.
     pub kern_grid_i: Vec<Signal<In, Bits<32>>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub kern_type_i: Vec<Signal<In, Bit>>,
-    /// Its partition.
+    /// Its SM partition.
     pub kern_part_i: Vec<Signal<In, Bits<3>>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub kern_warps_i: Vec<Signal<In, Bits<7>>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub kern_regs_i: Vec<Signal<In, Bits<9>>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub kern_smem_i: Vec<Signal<In, Bits<11>>>,
-    /// Partition of the CTA that is looked at next.
+    /// Partition of the CTA that is to be looked at next.
     pub part_o: Vec<Signal<Out, Bits<3>>>,
-    /// Lanes that channel 0 may use.
+    /// Channel 0: lanes that the CTA of the cycle before may use.
     pub allow_a_i: Vec<Signal<In, Bits<8>>>,
-    /// Lanes that channel 1 may use.
+    /// Channel 1: lanes that the CTA of the cycle before may use.
     pub allow_b_i: Vec<Signal<In, Bits<8>>>,
     /// A CTA goes to an SM.
     pub cta_valid_o: Vec<Signal<Out, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub cta_ready_i: Vec<Signal<In, Bit>>,
-    /// Its SM.
+    /// The SM.
     pub cta_sm_o: Vec<Signal<Out, Bits<8>>>,
-    /// Its kernel's slot.
+    /// Its kernel's window slot.
     pub cta_slot_o: Vec<Signal<Out, Bits<LN>>>,
     /// Its kernel's id.
     pub cta_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-    /// Its number.
+    /// Its number in the grid, from 0.
     pub cta_index_o: Vec<Signal<Out, Bits<32>>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub cta_type_o: Vec<Signal<Out, Bit>>,
-    /// No lane had room.
+    /// A CTA was looked at in this cycle and no lane had room.
     pub no_room_o: Vec<Signal<Out, Bit>>,
     /// A CTA has ended.
     pub free_valid_i: Vec<Signal<In, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub free_ready_o: Vec<Signal<Out, Bit>>,
-    /// Its SM.
+    /// Its SM: that number mod 4 is the port's.
     pub free_sm_i: Vec<Signal<In, Bits<8>>>,
     /// Warps it had.
     pub free_warps_i: Vec<Signal<In, Bits<7>>>,
@@ -117,8 +110,8 @@ impl<const LN: usize> CtaDispatch<LN> {
         let groups_b = groups * (channels - 1);
         let limits = params.sms().limits();
         Self {
-            info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "", PORTS)
-                .signals::<Self>()
+            info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "")
+                .fields::<Self>(CHANNELS)
                 .param("SLOTS", "n", params.slots())
                 .param("SMS", "s", params.sms().sms())
                 .param("ACTIVE", "k", params.arbiter().active())

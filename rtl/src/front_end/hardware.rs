@@ -2,7 +2,7 @@
 
 use super::counters::Counters;
 use super::dispatch::CtaDispatch;
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
 use crate::kernel_table::KernelTable;
 use crate::params::{DONE_PORTS, Encoding, FrontEndParams, ID_BITS};
@@ -12,52 +12,31 @@ use crate::sm_partitions::SmPartitions;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("host_valid_i", "host", "a beat is offered"),
-    ("host_ready_o", "host", "it is taken at the end of this cycle"),
-    ("host_id_i", "host", "the kernel's id, one more than that of the kernel before"),
-    ("host_last_i", "host", "the kernel's last beat"),
-    ("host_up_valid_i", "host", "the lane holds an upstream id"),
-    ("host_up_id_i", "host", "an upstream id"),
-    ("host_up_i", "host", "bit j: waits for the kernel sent j + 1 before"),
-    ("host_grid_i", "host", "with the last beat: CTAs of the grid, at least 1"),
-    ("host_type_i", "host", "with the last beat: 1: TENSOR"),
-    ("host_part_i", "host", "with the last beat: SM partition"),
-    ("host_warps_i", "host", "with the last beat: warps that each CTA needs, at least 1"),
-    ("host_regs_i", "host", "with the last beat: register units that each CTA needs, at least 1"),
-    ("host_smem_i", "host", "with the last beat: shared memory units that each CTA needs"),
-    ("cta_valid_o", "cta", "a CTA goes to an SM"),
-    ("cta_ready_i", "cta", "it is taken at the end of this cycle"),
-    ("cta_sm_o", "cta", "the SM"),
-    ("cta_slot_o", "cta", "its kernel's window slot: the tag under which it ends"),
-    ("cta_id_o", "cta", "its kernel's id"),
-    ("cta_index_o", "cta", "its number in the grid, from 0"),
-    ("cta_type_o", "cta", "1: TENSOR"),
-    ("done_valid_i", "done", "a CTA has ended"),
-    ("done_ready_o", "done", "it is taken at the end of this cycle"),
-    ("done_sm_i", "done", "its SM: that number mod 4 is the port's"),
-    ("done_slot_i", "done", "its kernel's window slot"),
-    ("done_err_o", "", "completions of a kernel that was not dispatched, or too many of it"),
-    ("part_valid_i", "part", "32 SMs of a partition are rewritten"),
-    ("part_ready_o", "part", "they are, at the end of this cycle"),
-    ("part_id_i", "part", "the partition"),
-    ("part_word_i", "part", "which SMs: from 32 times this on"),
-    ("part_mask_i", "part", "bit b: SM 32 * word + b is in the partition"),
-    ("disp_valid_o", "", "a kernel goes from the window to the table"),
-    ("disp_id_o", "", "its id"),
-    ("disp_slot_o", "", "its slot"),
-    ("ret_valid_o", "", "a kernel retires at the end of this cycle"),
-    ("ret_slot_o", "", "its slot"),
-    ("ret_err_o", "", "the window refuses a retirement: never"),
-    ("occupancy_o", "", "kernels in the window"),
-    ("oldest_valid_o", "", "the window is not empty"),
-    ("oldest_id_o", "", "id of the oldest kernel in the window"),
-    ("stall_limit_o", "", "the host waits: M newer kernels than the oldest unfinished one were sent"),
-    ("stall_full_o", "", "the host waits: every slot is taken"),
-    ("stall_busy_o", "", "the host waits: the window works on an insertion or a retirement"),
-    ("busy_o", "", "the window works on an insertion or a retirement"),
-    ("count_sel_i", "", "number of the counter that is read"),
-    ("count_o", "", "value of the counter that was named two cycles ago, as it was one cycle before that"),
+const CHANNELS: Channels = &[
+    (
+        "host",
+        &[
+            "host_valid_i",
+            "host_ready_o",
+            "host_id_i",
+            "host_last_i",
+            "host_up_valid_i",
+            "host_up_id_i",
+            "host_up_i",
+            "host_grid_i",
+            "host_type_i",
+            "host_part_i",
+            "host_warps_i",
+            "host_regs_i",
+            "host_smem_i",
+        ],
+    ),
+    (
+        "cta",
+        &["cta_valid_o", "cta_ready_i", "cta_sm_o", "cta_slot_o", "cta_id_o", "cta_index_o", "cta_type_o"],
+    ),
+    ("done", &["done_valid_i", "done_ready_o", "done_sm_i", "done_slot_i"]),
+    ("part", &["part_valid_i", "part_ready_o", "part_id_i", "part_word_i", "part_mask_i"]),
 ];
 
 fn info(params: FrontEndParams) -> Info {
@@ -70,7 +49,7 @@ fn info(params: FrontEndParams) -> Info {
         dispatch.arbiter().name()
     );
     let source = "ACE (Durvasula et al., PACT 2024), section 4.3; Kitsune (Davies et al., 2025)";
-    let info = Info::module(&kind, source, PORTS)
+    let info = Info::module(&kind, source)
         .param("SLOTS", "n", scheduler.window().slots())
         .param("RETIRE_PORTS", "r", scheduler.window().retire_ports())
         .param("SCHEDULED", "m", upstream.scheduled());
@@ -91,7 +70,7 @@ fn info(params: FrontEndParams) -> Info {
 macro_rules! front_end {
     (
         $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $scheduler:ty,
-        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* }
+        host { $($(#[$host_doc:meta])* $host:ident: $host_type:ty,)* } lane { $($(#[$lane_doc:meta])* $lane:ident: $lane_type:ty,)* }
     ) => {
         $(#[$doc])*
         #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -103,93 +82,93 @@ macro_rules! front_end {
             pub rst_ni: Signal<In, Bit>,
             /// A beat is offered.
             pub host_valid_i: Signal<In, Bit>,
-            /// It is taken.
+            /// It is taken at the end of this cycle.
             pub host_ready_o: Signal<Out, Bit>,
-            /// The kernel's id.
+            /// The kernel's id, one more than that of the kernel before.
             pub host_id_i: Signal<In, Bits<ID_BITS>>,
             $(
-                /// Belongs to the encoding.
+                $(#[$host_doc])*
                 pub $host: Signal<In, $host_type>,
             )*
             $(
-                /// Belongs to the encoding, one for each id of a beat.
+                $(#[$lane_doc])*
                 pub $lane: Vec<Signal<In, $lane_type>>,
             )*
-            /// CTAs of the grid.
+            /// With the last beat: CTAs of the grid, at least 1.
             pub host_grid_i: Signal<In, Bits<32>>,
-            /// Their type.
+            /// With the last beat: 1: TENSOR.
             pub host_type_i: Signal<In, Bit>,
-            /// Their partition.
+            /// With the last beat: SM partition.
             pub host_part_i: Signal<In, Bits<3>>,
-            /// Warps of each.
+            /// With the last beat: warps that each CTA needs, at least 1.
             pub host_warps_i: Signal<In, Bits<7>>,
-            /// Register units of each.
+            /// With the last beat: register units that each CTA needs, at least 1.
             pub host_regs_i: Signal<In, Bits<9>>,
-            /// Shared memory units of each.
+            /// With the last beat: shared memory units that each CTA needs.
             pub host_smem_i: Signal<In, Bits<11>>,
             /// A CTA goes to an SM.
             pub cta_valid_o: Vec<Signal<Out, Bit>>,
-            /// It is taken.
+            /// It is taken at the end of this cycle.
             pub cta_ready_i: Vec<Signal<In, Bit>>,
-            /// Its SM.
+            /// The SM.
             pub cta_sm_o: Vec<Signal<Out, Bits<8>>>,
-            /// Its kernel's slot.
+            /// Its kernel's window slot: the tag under which it ends.
             pub cta_slot_o: Vec<Signal<Out, Bits<LN>>>,
             /// Its kernel's id.
             pub cta_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-            /// Its number.
+            /// Its number in the grid, from 0.
             pub cta_index_o: Vec<Signal<Out, Bits<32>>>,
-            /// Its type.
+            /// 1: TENSOR.
             pub cta_type_o: Vec<Signal<Out, Bit>>,
             /// A CTA has ended.
             pub done_valid_i: Vec<Signal<In, Bit>>,
-            /// It is taken.
+            /// It is taken at the end of this cycle.
             pub done_ready_o: Vec<Signal<Out, Bit>>,
-            /// Its SM.
+            /// Its SM: that number mod 4 is the port's.
             pub done_sm_i: Vec<Signal<In, Bits<8>>>,
-            /// Its kernel's slot.
+            /// Its kernel's window slot.
             pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
-            /// A completion is ignored.
+            /// Completions of a kernel that was not dispatched, or too many of it.
             pub done_err_o: Signal<Out, Bit>,
-            /// A partition is rewritten.
+            /// 32 SMs of a partition are rewritten.
             pub part_valid_i: Signal<In, Bit>,
-            /// It is.
+            /// They are, at the end of this cycle.
             pub part_ready_o: Signal<Out, Bit>,
             /// The partition.
             pub part_id_i: Signal<In, Bits<3>>,
-            /// Which SMs.
+            /// Which SMs: from 32 times this on.
             pub part_word_i: Signal<In, Bits<3>>,
-            /// Their bits.
+            /// Bit b: SM 32 * word + b is in the partition.
             pub part_mask_i: Signal<In, Bits<32>>,
-            /// A kernel is dispatched.
+            /// A kernel goes from the window to the table.
             pub disp_valid_o: Signal<Out, Bit>,
             /// Its id.
             pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
             /// Its slot.
             pub disp_slot_o: Signal<Out, Bits<LN>>,
-            /// A kernel retires.
+            /// A kernel retires at the end of this cycle.
             pub ret_valid_o: Vec<Signal<Out, Bit>>,
             /// Its slot.
             pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
-            /// The window refuses a retirement.
+            /// The window refuses a retirement: never.
             pub ret_err_o: Signal<Out, Bit>,
             /// Kernels in the window.
             pub occupancy_o: Signal<Out, Bits<8>>,
-            /// Not empty.
+            /// The window is not empty.
             pub oldest_valid_o: Signal<Out, Bit>,
-            /// Id of the oldest kernel.
+            /// Id of the oldest kernel in the window.
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// The host waits for the oldest kernel.
+            /// The host waits: M newer kernels than the oldest unfinished one were sent.
             pub stall_limit_o: Signal<Out, Bit>,
-            /// The host waits for a slot.
+            /// The host waits: every slot is taken.
             pub stall_full_o: Signal<Out, Bit>,
-            /// The host waits for the window.
+            /// The host waits: the window works on an insertion or a retirement.
             pub stall_busy_o: Signal<Out, Bit>,
-            /// The window works on something.
+            /// The window works on an insertion or a retirement.
             pub busy_o: Signal<Out, Bit>,
-            /// Which counter is read.
+            /// Number of the counter that is read.
             pub count_sel_i: Signal<In, Bits<4>>,
-            /// Its value.
+            /// Value of the counter that was named two cycles ago, as it was one cycle before that.
             pub count_o: Signal<Out, Bits<48>>,
             /// Upstream load and window: which kernels may start.
             scheduler: $scheduler,
@@ -223,7 +202,7 @@ macro_rules! front_end {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params).signals::<Self>(),
+                    info: info(params).fields::<Self>(CHANNELS),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),
@@ -423,7 +402,16 @@ macro_rules! ids_front_end {
     ($block:ident, $scheduler:ident, $doc:literal) => {
         front_end! {
             #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN], $scheduler<N, LN>,
-            host { host_last_i: Bit } lane { host_up_valid_i: Bit, host_up_id_i: Bits<ID_BITS> }
+            host {
+                /// The kernel's last beat.
+                host_last_i: Bit,
+            }
+            lane {
+                /// The lane holds an upstream id.
+                host_up_valid_i: Bit,
+                /// An upstream id.
+                host_up_id_i: Bits<ID_BITS>,
+            }
         }
     };
 }
@@ -433,7 +421,11 @@ macro_rules! mask_front_end {
     ($block:ident, $scheduler:ident, $doc:literal) => {
         front_end! {
             #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M], $scheduler<N, LN, M>,
-            host { host_up_i: Bits<M> } lane {}
+            host {
+                /// Bit j: waits for the kernel sent j + 1 before.
+                host_up_i: Bits<M>,
+            }
+            lane {}
         }
     };
 }

@@ -1,7 +1,7 @@
 //! The hardware of `kernel_scheduler`: rust-hdl wants concrete sub-blocks, so there is one struct per pair of a window and
 //! an encoding, all written by one macro.
 
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{Encoding, ID_BITS, SchedulerParams};
 use crate::parts::bank;
 use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
@@ -10,36 +10,27 @@ use crate::window_matrix::WindowMatrix;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("host_valid_i", "host", "a beat is offered"),
-    ("host_ready_o", "host", "it is taken at the end of this cycle"),
-    ("host_id_i", "host", "the kernel's id, one more than that of the kernel before"),
-    ("host_last_i", "host", "the kernel's last beat"),
-    ("host_up_valid_i", "host", "the lane holds an upstream id"),
-    ("host_up_id_i", "host", "an upstream id"),
-    ("host_up_i", "host", "bit j: waits for the kernel sent j + 1 before"),
-    ("disp_valid_o", "disp", "a kernel without unfinished upstream is offered, the oldest first"),
-    ("disp_ready_i", "disp", "it is taken at the end of this cycle"),
-    ("disp_id_o", "disp", "its id"),
-    ("disp_slot_o", "disp", "its slot: the tag under which it retires"),
-    ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
-    ("ret_valid_i", "ret", "a dispatched kernel has finished"),
-    ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
-    ("ret_slot_i", "ret", "its slot"),
-    ("ret_err_o", "", "a port named a slot that cannot retire; ignored"),
-    ("occupancy_o", "", "kernels in the window"),
-    ("oldest_valid_o", "", "the window is not empty"),
-    ("oldest_id_o", "", "id of the oldest kernel in the window"),
-    ("stall_limit_o", "", "the host waits: M newer kernels than the oldest unfinished one were sent"),
-    ("stall_full_o", "", "the host waits: every slot is taken"),
-    ("stall_busy_o", "", "the host waits: the window works on an insertion or a retirement"),
-    ("busy_o", "", "the window works on an insertion or a retirement"),
+const CHANNELS: Channels = &[
+    (
+        "host",
+        &[
+            "host_valid_i",
+            "host_ready_o",
+            "host_id_i",
+            "host_last_i",
+            "host_up_valid_i",
+            "host_up_id_i",
+            "host_up_i",
+        ],
+    ),
+    ("disp", &["disp_valid_o", "disp_ready_i", "disp_id_o", "disp_slot_o"]),
+    ("ret", &["ret_valid_i", "ret_ready_o", "ret_slot_i"]),
 ];
 
 fn info(params: SchedulerParams) -> Info {
     let upstream = params.upstream();
     let kind = format!("kernel_scheduler_{}_{}", params.kind().name(), upstream.encoding().name());
-    let info = Info::module(&kind, "ACE (Durvasula et al., PACT 2024), section 4.3", PORTS)
+    let info = Info::module(&kind, "ACE (Durvasula et al., PACT 2024), section 4.3")
         .param("SLOTS", "n", params.window().slots())
         .param("RETIRE_PORTS", "r", params.window().retire_ports())
         .param("SCHEDULED", "m", upstream.scheduled());
@@ -55,7 +46,7 @@ fn info(params: SchedulerParams) -> Info {
 macro_rules! scheduler {
     (
         $(#[$doc:meta])* $block:ident [$($generics:tt)*] [$($args:tt)*], $window:ty, $upstream:ty, new $new:expr,
-        host { $($host:ident: $host_type:ty),* } lane { $($lane:ident: $lane_type:ty),* } state { $($state:ident),* } moved { $($moved:ident),* }
+        host { $($(#[$host_doc:meta])* $host:ident: $host_type:ty,)* } lane { $($(#[$lane_doc:meta])* $lane:ident: $lane_type:ty,)* } state { $($state:ident),* } moved { $($moved:ident),* }
     ) => {
         $(#[$doc])*
         #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -67,49 +58,49 @@ macro_rules! scheduler {
             pub rst_ni: Signal<In, Bit>,
             /// A beat is offered.
             pub host_valid_i: Signal<In, Bit>,
-            /// It is taken.
+            /// It is taken at the end of this cycle.
             pub host_ready_o: Signal<Out, Bit>,
-            /// The kernel's id.
+            /// The kernel's id, one more than that of the kernel before.
             pub host_id_i: Signal<In, Bits<ID_BITS>>,
             $(
-                /// Belongs to the encoding.
+                $(#[$host_doc])*
                 pub $host: Signal<In, $host_type>,
             )*
             $(
-                /// Belongs to the encoding, one for each id of a beat.
+                $(#[$lane_doc])*
                 pub $lane: Vec<Signal<In, $lane_type>>,
             )*
-            /// A kernel is offered.
+            /// A kernel without unfinished upstream is offered, the oldest first.
             pub disp_valid_o: Signal<Out, Bit>,
-            /// It is taken.
+            /// It is taken at the end of this cycle.
             pub disp_ready_i: Signal<In, Bit>,
             /// Its id.
             pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// Its slot.
+            /// Its slot: the tag under which it retires.
             pub disp_slot_o: Signal<Out, Bits<LN>>,
-            /// The slot of the kernel that is inserted.
+            /// One-hot: the slot of the kernel that is inserted in this cycle, or zero.
             pub ins_slot_o: Signal<Out, Bits<N>>,
-            /// A kernel has finished.
+            /// A dispatched kernel has finished.
             pub ret_valid_i: Vec<Signal<In, Bit>>,
-            /// Its retirement is taken.
+            /// Its retirement is taken at the end of this cycle.
             pub ret_ready_o: Vec<Signal<Out, Bit>>,
             /// Its slot.
             pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
-            /// A retirement is ignored.
+            /// A port named a slot that cannot retire; ignored.
             pub ret_err_o: Signal<Out, Bit>,
             /// Kernels in the window.
             pub occupancy_o: Signal<Out, Bits<8>>,
-            /// Not empty.
+            /// The window is not empty.
             pub oldest_valid_o: Signal<Out, Bit>,
-            /// Id of the oldest kernel.
+            /// Id of the oldest kernel in the window.
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// The host waits for the oldest kernel.
+            /// The host waits: M newer kernels than the oldest unfinished one were sent.
             pub stall_limit_o: Signal<Out, Bit>,
-            /// The host waits for a slot.
+            /// The host waits: every slot is taken.
             pub stall_full_o: Signal<Out, Bit>,
-            /// The host waits for the window.
+            /// The host waits: the window works on an insertion or a retirement.
             pub stall_busy_o: Signal<Out, Bit>,
-            /// The window works on something.
+            /// The window works on an insertion or a retirement.
             pub busy_o: Signal<Out, Bit>,
             /// Finds the places of the kernels that a new one waits for.
             upstream: $upstream,
@@ -130,7 +121,7 @@ macro_rules! scheduler {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params).signals::<Self>(),
+                    info: info(params).fields::<Self>(CHANNELS),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),
@@ -228,7 +219,16 @@ macro_rules! ids_scheduler {
         scheduler! {
             #[doc = $doc] $block [const N: usize, const LN: usize] [N, LN], $window<N, LN>, UpstreamLoadIds<N>,
             new UpstreamLoadIds::new,
-            host { host_last_i: Bit } lane { host_up_valid_i: Bit, host_up_id_i: Bits<ID_BITS> }
+            host {
+                /// The kernel's last beat.
+                host_last_i: Bit,
+            }
+            lane {
+                /// The lane holds an upstream id.
+                host_up_valid_i: Bit,
+                /// An upstream id.
+                host_up_id_i: Bits<ID_BITS>,
+            }
             state { clk_i, rst_ni } moved { place_shift_i }
         }
     };
@@ -240,7 +240,11 @@ macro_rules! mask_scheduler {
         scheduler! {
             #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M],
             $window<N, LN>, UpstreamLoadMask<N, M>, new |params, _| UpstreamLoadMask::new(params),
-            host { host_up_i: Bits<M> } lane {} state {} moved {}
+            host {
+                /// Bit j: waits for the kernel sent j + 1 before.
+                host_up_i: Bits<M>,
+            }
+            lane {} state {} moved {}
         }
     };
 }

@@ -1,31 +1,10 @@
 //! One kernel in flight.
 
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use crate::params::ID_BITS;
 use crate::parts::{PayloadRegister, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const PORTS: &[PortDoc] = &[
-    ("ins_i", "", "a kernel comes in"),
-    ("id_i", "", "its id"),
-    ("grid_i", "", "CTAs of its grid, at least 1"),
-    ("type_i", "", "1: TENSOR"),
-    ("part_i", "", "its SM partition"),
-    ("warps_i", "", "warps that each CTA needs"),
-    ("regs_i", "", "register units that each CTA needs"),
-    ("smem_i", "", "shared memory units that each CTA needs"),
-    ("ends_i", "", "completions of its CTAs, one bit per port"),
-    ("excess_o", "", "more CTAs end than are left"),
-    ("ended_o", "", "no CTA is left"),
-    ("left_o", "", "CTAs that have not ended"),
-    ("id_o", "", "the kernel's id"),
-    ("type_o", "", "1: TENSOR"),
-    ("part_o", "", "its SM partition"),
-    ("warps_o", "", "warps that each CTA needs"),
-    ("regs_o", "", "register units that each CTA needs"),
-    ("smem_o", "", "shared memory units that each CTA needs"),
-];
 
 /// An entry of the table.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -37,37 +16,37 @@ pub struct KernelEntry {
     pub ins_i: Signal<In, Bit>,
     /// Its id.
     pub id_i: Signal<In, Bits<ID_BITS>>,
-    /// Its CTAs.
+    /// CTAs of its grid, at least 1.
     pub grid_i: Signal<In, Bits<32>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub type_i: Signal<In, Bit>,
-    /// Its partition.
+    /// Its SM partition.
     pub part_i: Signal<In, Bits<3>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub warps_i: Signal<In, Bits<7>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub regs_i: Signal<In, Bits<9>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub smem_i: Signal<In, Bits<11>>,
-    /// CTAs of it end.
+    /// Completions of its CTAs, one bit per port.
     pub ends_i: Signal<In, Bits<4>>,
-    /// More than are left.
+    /// More CTAs end than are left.
     pub excess_o: Signal<Out, Bit>,
-    /// None is left.
+    /// No CTA is left.
     pub ended_o: Signal<Out, Bit>,
     /// CTAs that have not ended.
     pub left_o: Signal<Out, Bits<32>>,
     /// The kernel's id.
     pub id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub type_o: Signal<Out, Bit>,
-    /// Its partition.
+    /// Its SM partition.
     pub part_o: Signal<Out, Bits<3>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub warps_o: Signal<Out, Bits<7>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub regs_o: Signal<Out, Bits<9>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub smem_o: Signal<Out, Bits<11>>,
     /// CTAs that have not ended.
     left: PayloadRegister<Bits<32>>,
@@ -95,7 +74,7 @@ pub struct KernelEntry {
 impl Default for KernelEntry {
     fn default() -> Self {
         Self {
-            info: Info::module("kernel_entry", "", PORTS).signals::<Self>(),
+            info: Info::module("kernel_entry", "").fields::<Self>(&[]),
             clk_i: Signal::default(),
             ins_i: Signal::default(),
             id_i: Signal::default(),

@@ -1,42 +1,31 @@
 //! The hardware of `kernel_table`.
 
 use super::entry::KernelEntry;
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{DONE_PORTS, ID_BITS, TableParams};
 use crate::parts::{FindFirst, OldestFirst, PayloadRegister, Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("ins_slot_i", "", "one-hot or zero: a kernel comes into this slot"),
-    ("ins_id_i", "", "its id"),
-    ("ins_grid_i", "", "its CTAs, at least 1"),
-    ("ins_type_i", "", "1: TENSOR"),
-    ("ins_part_i", "", "its SM partition"),
-    ("ins_warps_i", "", "warps that each CTA needs"),
-    ("ins_regs_i", "", "register units that each CTA needs"),
-    ("ins_smem_i", "", "shared memory units that each CTA needs"),
-    ("disp_valid_i", "disp", "the window dispatches a kernel; always taken"),
-    ("disp_slot_i", "disp", "its slot"),
-    ("next_valid_o", "next", "a kernel of the queue, the oldest first; it stays until it is taken"),
-    ("next_ready_i", "next", "it is taken at the end of this cycle"),
-    ("next_slot_o", "next", "its slot"),
-    ("next_id_o", "next", "its id"),
-    ("next_grid_o", "next", "its CTAs"),
-    ("next_type_o", "next", "1: TENSOR"),
-    ("next_part_o", "next", "its partition"),
-    ("next_warps_o", "next", "warps that each CTA needs"),
-    ("next_regs_o", "next", "register units that each CTA needs"),
-    ("next_smem_o", "next", "shared memory units that each CTA needs"),
-    ("done_valid_i", "done", "a CTA has ended; always taken"),
-    ("done_slot_i", "done", "its kernel's slot"),
-    ("done_warps_o", "", "warps it had"),
-    ("done_regs_o", "", "register units it had"),
-    ("done_smem_o", "", "shared memory units it had"),
-    ("done_err_o", "", "completions of a kernel that was not dispatched, or too many of it"),
-    ("ret_valid_o", "ret", "all CTAs of a kernel have ended"),
-    ("ret_ready_i", "ret", "its retirement is taken at the end of this cycle"),
-    ("ret_slot_o", "ret", "its slot"),
+const CHANNELS: Channels = &[
+    ("disp", &["disp_valid_i", "disp_slot_i"]),
+    (
+        "next",
+        &[
+            "next_valid_o",
+            "next_ready_i",
+            "next_slot_o",
+            "next_id_o",
+            "next_grid_o",
+            "next_type_o",
+            "next_part_o",
+            "next_warps_o",
+            "next_regs_o",
+            "next_smem_o",
+        ],
+    ),
+    ("done", &["done_valid_i", "done_slot_i"]),
+    ("ret", &["ret_valid_o", "ret_ready_i", "ret_slot_o"]),
 ];
 
 /// The table: see the module's page.
@@ -47,29 +36,29 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// A kernel comes into this slot.
+    /// One-hot or zero: a kernel comes into this slot.
     pub ins_slot_i: Signal<In, Bits<N>>,
     /// Its id.
     pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-    /// Its CTAs.
+    /// Its CTAs, at least 1.
     pub ins_grid_i: Signal<In, Bits<32>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub ins_type_i: Signal<In, Bit>,
-    /// Its partition.
+    /// Its SM partition.
     pub ins_part_i: Signal<In, Bits<3>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub ins_warps_i: Signal<In, Bits<7>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub ins_regs_i: Signal<In, Bits<9>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub ins_smem_i: Signal<In, Bits<11>>,
-    /// A kernel is dispatched.
+    /// The window dispatches a kernel; always taken.
     pub disp_valid_i: Signal<In, Bit>,
     /// Its slot.
     pub disp_slot_i: Signal<In, Bits<LN>>,
-    /// A kernel of a queue.
+    /// A kernel of the queue, the oldest first; it stays until it is taken.
     pub next_valid_o: Vec<Signal<Out, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub next_ready_i: Vec<Signal<In, Bit>>,
     /// Its slot.
     pub next_slot_o: Vec<Signal<Out, Bits<LN>>>,
@@ -77,17 +66,17 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub next_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
     /// Its CTAs.
     pub next_grid_o: Vec<Signal<Out, Bits<32>>>,
-    /// Its type.
+    /// 1: TENSOR.
     pub next_type_o: Vec<Signal<Out, Bit>>,
     /// Its partition.
     pub next_part_o: Vec<Signal<Out, Bits<3>>>,
-    /// Warps of a CTA.
+    /// Warps that each CTA needs.
     pub next_warps_o: Vec<Signal<Out, Bits<7>>>,
-    /// Register units of a CTA.
+    /// Register units that each CTA needs.
     pub next_regs_o: Vec<Signal<Out, Bits<9>>>,
-    /// Shared memory units of a CTA.
+    /// Shared memory units that each CTA needs.
     pub next_smem_o: Vec<Signal<Out, Bits<11>>>,
-    /// A CTA has ended.
+    /// A CTA has ended; always taken.
     pub done_valid_i: Vec<Signal<In, Bit>>,
     /// Its kernel's slot.
     pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
@@ -97,11 +86,11 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub done_regs_o: Vec<Signal<Out, Bits<9>>>,
     /// Shared memory units it had.
     pub done_smem_o: Vec<Signal<Out, Bits<11>>>,
-    /// A completion is ignored.
+    /// Completions of a kernel that was not dispatched, or too many of it.
     pub done_err_o: Signal<Out, Bit>,
-    /// A kernel retires.
+    /// All CTAs of a kernel have ended.
     pub ret_valid_o: Vec<Signal<Out, Bit>>,
-    /// Its retirement is taken.
+    /// Its retirement is taken at the end of this cycle.
     pub ret_ready_i: Vec<Signal<In, Bit>>,
     /// Its slot.
     pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
@@ -203,8 +192,8 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
         debug_assert_eq!(params.slots(), N);
         let (r, q) = (params.retire_ports(), params.queues());
         Self {
-            info: Info::module("kernel_table", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("kernel_table", "")
+                .fields::<Self>(CHANNELS)
                 .param("SLOTS", "n", N)
                 .param("RETIRE_PORTS", "r", r)
                 .param("QUEUES", "q", q),

@@ -15,11 +15,11 @@ use rust_hdl::prelude::*;
 #[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct CloseUp<const N: usize> {
     info: Info,
-    /// The closed place and all above it.
+    /// The place that is closed and all above it, or none.
     pub shift_i: Signal<In, Bits<N>>,
-    /// The set.
+    /// A set of places.
     pub places_i: Signal<In, Bits<N>>,
-    /// The set afterwards.
+    /// The same set when the place is closed.
     pub places_o: Signal<Out, Bits<N>>,
     step: Constant<Bits<1>>,
 }
@@ -27,17 +27,7 @@ pub struct CloseUp<const N: usize> {
 impl<const N: usize> Default for CloseUp<N> {
     fn default() -> Self {
         Self {
-            info: Info::module(
-                "close_up",
-                "",
-                &[
-                    ("shift_i", "", "the place that is closed and all above it, or none"),
-                    ("places_i", "", "a set of places"),
-                    ("places_o", "", "the same set when the place is closed"),
-                ],
-            )
-            .signals::<Self>()
-            .param("PLACES", "n", N),
+            info: Info::module("close_up", "").fields::<Self>(&[]).param("PLACES", "n", N),
             shift_i: Signal::default(),
             places_i: Signal::default(),
             places_o: Signal::default(),

@@ -16,7 +16,7 @@ pub struct FindFirst<const N: usize> {
     info: Info,
     /// Requests.
     pub req_i: Signal<In, Bits<N>>,
-    /// The lowest of them.
+    /// One-hot: the lowest request, or zero.
     pub gnt_o: Signal<Out, Bits<N>>,
     one: Constant<Bits<N>>,
 }
@@ -24,13 +24,7 @@ pub struct FindFirst<const N: usize> {
 impl<const N: usize> Default for FindFirst<N> {
     fn default() -> Self {
         Self {
-            info: Info::module(
-                "find_first",
-                "",
-                &[("req_i", "", "requests"), ("gnt_o", "", "one-hot: the lowest request, or zero")],
-            )
-            .signals::<Self>()
-            .param("REQUESTS", "n", N),
+            info: Info::module("find_first", "").fields::<Self>(&[]).param("REQUESTS", "n", N),
             req_i: Signal::default(),
             gnt_o: Signal::default(),
             one: number(1),

@@ -17,7 +17,7 @@ pub struct FromFirst<const N: usize> {
     info: Info,
     /// Requests.
     pub req_i: Signal<In, Bits<N>>,
-    /// The lowest request and all above it.
+    /// The lowest request and all bits above it.
     pub from_o: Signal<Out, Bits<N>>,
     /// `from_o`, gathered over the levels.
     from: Signal<Local, Bits<N>>,
@@ -30,13 +30,7 @@ impl<const N: usize> Default for FromFirst<N> {
     fn default() -> Self {
         let levels = slot_bits(N);
         Self {
-            info: Info::module(
-                "from_first",
-                "",
-                &[("req_i", "", "requests"), ("from_o", "", "the lowest request and all bits above it")],
-            )
-            .signals::<Self>()
-            .param("REQUESTS", "n", N),
+            info: Info::module("from_first", "").fields::<Self>(&[]).param("REQUESTS", "n", N),
             req_i: Signal::default(),
             from_o: Signal::default(),
             from: Signal::default(),

@@ -1,17 +1,9 @@
 //! Oldest-first picker: a triangular matrix of "who came before whom".
 
 use super::{PayloadRegister, bank, number, numbers};
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const PORTS: &[PortDoc] = &[
-    ("push_i", "", "one-hot: this slot becomes the newest"),
-    ("req_i", "", "requests"),
-    ("gnt_o", "", "one-hot: the oldest request, or zero"),
-    ("occ_i", "", "occupied slots"),
-    ("head_o", "", "one-hot: the oldest occupied slot, or zero"),
-];
 
 /// Picks the oldest of the requesting slots, and the oldest of the occupied ones.
 ///
@@ -30,15 +22,15 @@ pub struct OldestFirst<const N: usize> {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
-    /// The slot that becomes the newest.
+    /// One-hot: this slot becomes the newest.
     pub push_i: Signal<In, Bits<N>>,
     /// Requests.
     pub req_i: Signal<In, Bits<N>>,
-    /// The oldest request.
+    /// One-hot: the oldest request, or zero.
     pub gnt_o: Signal<Out, Bits<N>>,
     /// Occupied slots.
     pub occ_i: Signal<In, Bits<N>>,
-    /// The oldest occupied slot.
+    /// One-hot: the oldest occupied slot, or zero.
     pub head_o: Signal<Out, Bits<N>>,
     /// Row i: slots below i that came before slot i.
     row: Vec<PayloadRegister<Bits<N>>>,
@@ -59,7 +51,7 @@ impl<const N: usize> Default for OldestFirst<N> {
     fn default() -> Self {
         let all = u128::MAX >> (128 - N);
         Self {
-            info: Info::module("oldest_first", "", PORTS).signals::<Self>().param("SLOTS", "n", N),
+            info: Info::module("oldest_first", "").fields::<Self>(&[]).param("SLOTS", "n", N),
             clk_i: Signal::default(),
             push_i: Signal::default(),
             req_i: Signal::default(),

@@ -1,16 +1,8 @@
 //! A small memory: one write port, one read port that is not clocked.
 
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const PORTS: &[PortDoc] = &[
-    ("we_i", "", "write enable"),
-    ("waddr_i", "", "write address"),
-    ("wdata_i", "", "is written at the end of this cycle"),
-    ("raddr_i", "", "read address"),
-    ("rdata_o", "", "the word there, in the same cycle"),
-];
 
 /// `DEPTH` words of `W` bits, no reset; a read outside the depth gives an undefined value that nobody may use.
 ///
@@ -28,11 +20,11 @@ pub struct RegisterFile<const W: usize, const A: usize> {
     pub we_i: Signal<In, Bit>,
     /// Write address.
     pub waddr_i: Signal<In, Bits<A>>,
-    /// Write data.
+    /// Is written at the end of this cycle.
     pub wdata_i: Signal<In, Bits<W>>,
     /// Read address.
     pub raddr_i: Signal<In, Bits<A>>,
-    /// Read data.
+    /// The word there, in the same cycle.
     pub rdata_o: Signal<Out, Bits<W>>,
     _words: Vec<Bits<W>>,
 }
@@ -41,8 +33,8 @@ impl<const W: usize, const A: usize> RegisterFile<W, A> {
     /// A memory of `depth` words.
     pub fn new(depth: usize) -> Self {
         Self {
-            info: Info::module("register_file", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("register_file", "")
+                .fields::<Self>(&[])
                 .param("WIDTH", "w", W)
                 .param("DEPTH", "d", depth),
             clk_i: Signal::default(),

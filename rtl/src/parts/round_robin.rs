@@ -1,20 +1,9 @@
 //! Round-robin picker.
 
 use super::{Register, bank, number, numbers};
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const GROUP_PORTS: &[PortDoc] = &[
-    ("req_i", "", "requests of the group"),
-    ("here_i", "", "the request that was served last is one of them"),
-    ("ack_i", "", "the grant is used"),
-    ("blocked_i", "", "a request outside, or one after the last, goes before those of the group"),
-    ("any_o", "", "there is a request"),
-    ("asks_o", "", "there is one that others wait for: where the last was here, one after it"),
-    ("first_o", "", "the last was here and there is one after it: nobody goes before it"),
-    ("gnt_o", "", "one-hot grant, or zero"),
-];
 
 /// Up to `W` neighbours in a [`RoundRobin`].
 ///
@@ -27,21 +16,21 @@ pub struct RoundRobinGroup<const W: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// Requests.
+    /// Requests of the group.
     pub req_i: Signal<In, Bits<W>>,
     /// The request that was served last is one of them.
     pub here_i: Signal<In, Bit>,
     /// The grant is used.
     pub ack_i: Signal<In, Bit>,
-    /// Others go first.
+    /// A request outside, or one after the last, goes before those of the group.
     pub blocked_i: Signal<In, Bit>,
     /// There is a request.
     pub any_o: Signal<Out, Bit>,
-    /// There is one that others wait for.
+    /// There is one that others wait for: where the last was here, one after it.
     pub asks_o: Signal<Out, Bit>,
-    /// There is one that nobody goes before.
+    /// The last was here and there is one after it: nobody goes before it.
     pub first_o: Signal<Out, Bit>,
-    /// The grant.
+    /// One-hot grant, or zero.
     pub gnt_o: Signal<Out, Bits<W>>,
     /// Requests at and below the one that the group picked last.
     ///
@@ -70,9 +59,7 @@ pub struct RoundRobinGroup<const W: usize> {
 impl<const W: usize> Default for RoundRobinGroup<W> {
     fn default() -> Self {
         Self {
-            info: Info::module("round_robin_group", "", GROUP_PORTS)
-                .signals::<Self>()
-                .param("REQUESTS", "n", W),
+            info: Info::module("round_robin_group", "").fields::<Self>(&[]).param("REQUESTS", "n", W),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             req_i: Signal::default(),
@@ -170,9 +157,9 @@ pub struct RoundRobin<const N: usize, const W: usize, const G: usize> {
     pub rst_ni: Signal<In, Bit>,
     /// Requests.
     pub req_i: Signal<In, Bits<N>>,
-    /// The grant is used.
+    /// The grant is used: the search moves on.
     pub ack_i: Signal<In, Bit>,
-    /// The grant.
+    /// One-hot grant, or zero.
     pub gnt_o: Signal<Out, Bits<N>>,
     /// Neighbours: each group picks among its own requests.
     group: Vec<RoundRobinGroup<W>>,
@@ -212,17 +199,7 @@ impl<const N: usize, const W: usize, const G: usize> Default for RoundRobin<N, W
         assert!(N <= W * G && N <= 255, "{G} groups of {W} are too few for {N} requests");
         let all = (1 << G) - 1;
         Self {
-            info: Info::module(
-                "round_robin",
-                "",
-                &[
-                    ("req_i", "", "requests"),
-                    ("ack_i", "", "the grant is used: the search moves on"),
-                    ("gnt_o", "", "one-hot grant, or zero"),
-                ],
-            )
-            .signals::<Self>()
-            .param("REQUESTS", "n", N),
+            info: Info::module("round_robin", "").fields::<Self>(&[]).param("REQUESTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             req_i: Signal::default(),

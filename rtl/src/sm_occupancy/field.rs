@@ -1,25 +1,9 @@
 //! One resource of the three SMs of a lane.
 
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use crate::parts::{PayloadRegister, bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const PORTS: &[PortDoc] = &[
-    ("init_i", "", "the SM at stage C becomes empty"),
-    ("need_i", "", "what a requester's CTA needs, low bits, complemented"),
-    ("sum_i", "", "what both requesters' CTAs need, low bits, complemented"),
-    ("fits_o", "", "the SM at stage C has that much"),
-    ("sum_fits_o", "", "and that"),
-    ("charged_i", "", "the SM at stage U is charged"),
-    ("alone_i", "", "for a requester's CTA alone"),
-    ("charge_i", "", "how much that is, complemented"),
-    ("both_i", "", "for both"),
-    ("charge_sum_i", "", "how much that is, complemented"),
-    ("free_valid_i", "", "the SM at stage U gets something back; where it is not charged"),
-    ("free_i", "", "how much"),
-    ("left_o", "", "what the SM at stage U has left"),
-];
 
 /// Free units modulo 2^W of the SM at each stage. An empty SM may have 2^W, which reads 0: the lane knows which SMs are empty.
 ///
@@ -30,31 +14,31 @@ pub struct SmField<const W: usize> {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
-    /// The SM at C becomes empty.
+    /// The SM at stage C becomes empty.
     pub init_i: Signal<In, Bit>,
-    /// What a requester's CTA needs, complemented.
+    /// What a requester's CTA needs, low bits, complemented.
     pub need_i: Vec<Signal<In, Bits<W>>>,
-    /// What both need, complemented.
+    /// What both requesters' CTAs need, low bits, complemented.
     pub sum_i: Vec<Signal<In, Bits<W>>>,
-    /// The SM at C has that much.
+    /// The SM at stage C has that much.
     pub fits_o: Vec<Signal<Out, Bit>>,
     /// And that.
     pub sum_fits_o: Vec<Signal<Out, Bit>>,
-    /// The SM at U is charged.
+    /// The SM at stage U is charged.
     pub charged_i: Signal<In, Bit>,
     /// For a requester's CTA alone.
     pub alone_i: Vec<Signal<In, Bit>>,
-    /// What it costs, complemented.
+    /// How much that is, complemented.
     pub charge_i: Vec<Signal<In, Bits<W>>>,
     /// For both.
     pub both_i: Vec<Signal<In, Bit>>,
-    /// What both cost, complemented.
+    /// How much that is, complemented.
     pub charge_sum_i: Vec<Signal<In, Bits<W>>>,
-    /// The SM at U gets something back.
+    /// The SM at stage U gets something back; where it is not charged.
     pub free_valid_i: Signal<In, Bit>,
     /// How much.
     pub free_i: Signal<In, Bits<W>>,
-    /// What the SM at U has.
+    /// What the SM at stage U has left.
     pub left_o: Signal<Out, Bits<W>>,
     /// Free units of the SM at stage C, low bits.
     at_c: PayloadRegister<Bits<W>>,
@@ -87,8 +71,8 @@ impl<const W: usize> SmField<W> {
         debug_assert!(usize::from(limit) <= 1 << W);
         let sums = requesters - 1;
         Self {
-            info: Info::module("sm_field", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_field", "")
+                .fields::<Self>(&[])
                 .param("WIDTH", "w", W)
                 .param("LIMIT", "l", limit.into())
                 .param("REQUESTERS", "q", requesters),

@@ -2,26 +2,13 @@
 
 use super::lane::groups;
 use super::phase::SlicePhase;
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{DONE_PORTS, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers, table};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("valid_i", "free", "a CTA has ended"),
-    ("ready_o", "free", "it is taken: nothing is kept for its slice"),
-    ("sm_i", "free", "its SM"),
-    ("warps_i", "free", "warps it had"),
-    ("regs_i", "free", "register units it had"),
-    ("smem_i", "free", "shared memory units it had"),
-    ("ended_o", "", "for each group, its low and its high lane: a CTA has ended on the SM at U"),
-    ("head_warps_o", "", "its warps"),
-    ("head_regs_o", "", "its register units"),
-    ("head_smem_o", "", "its shared memory units"),
-    ("taken_i", "", "the SM gets them back in this cycle"),
-    ("kept_o", "", "for the same lanes: one will be kept for the SM at C when it is at P"),
-];
+const CHANNELS: Channels = &[("free", &["valid_i", "ready_o", "sm_i", "warps_i", "regs_i", "smem_i"])];
 
 /// Keeps one completion per slice.
 ///
@@ -35,7 +22,7 @@ pub struct FreePort {
     pub rst_ni: Signal<In, Bit>,
     /// A CTA has ended.
     pub valid_i: Signal<In, Bit>,
-    /// It is taken.
+    /// It is taken: nothing is kept for its slice.
     pub ready_o: Signal<Out, Bit>,
     /// Its SM.
     pub sm_i: Signal<In, Bits<8>>,
@@ -47,13 +34,13 @@ pub struct FreePort {
     pub smem_i: Signal<In, Bits<11>>,
     /// For each group, its low and its high lane: a CTA has ended on the SM at U.
     pub ended_o: Vec<Signal<Out, Bits<2>>>,
-    /// Its warps, modulo 64.
+    /// Its warps.
     pub head_warps_o: Signal<Out, Bits<6>>,
-    /// Its register units, modulo 256.
+    /// Its register units.
     pub head_regs_o: Signal<Out, Bits<8>>,
     /// Its shared memory units.
     pub head_smem_o: Signal<Out, Bits<11>>,
-    /// It is given back.
+    /// The SM gets them back in this cycle.
     pub taken_i: Signal<In, Bit>,
     /// For the same lanes: one will be kept for the SM at C when it is at P.
     pub kept_o: Vec<Signal<Out, Bits<2>>>,
@@ -167,8 +154,8 @@ impl FreePort {
             })
         };
         Self {
-            info: Info::module("sm_free_port", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_free_port", "")
+                .fields::<Self>(CHANNELS)
                 .param("GROUPS", "g", groups)
                 .param("PORT", "p", port),
             clk_i: Signal::default(),

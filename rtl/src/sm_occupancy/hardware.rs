@@ -4,30 +4,14 @@ use super::free_port::FreePort;
 use super::lane::{SmGroup, groups};
 use super::needs::{NeedStages, SumStages};
 use super::phase::SlicePhase;
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{DONE_PORTS, Requesters, SmParams};
 use crate::parts::{bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("need_valid_i", "", "the requester has a CTA to be looked at"),
-    ("need_warps_i", "", "warps it needs"),
-    ("need_regs_i", "", "register units it needs"),
-    ("need_smem_i", "", "shared memory units it needs"),
-    ("allow_a_i", "", "SIMT or all: lanes that the need of the cycle before may use, slice at stage C"),
-    ("allow_b_i", "", "TENSOR: lanes that the need of the cycle before may use, slice at stage C"),
-    ("fit_a_o", "", "SIMT or all: lanes where the CTA of two cycles before fits, slice at stage P"),
-    ("fit_b_o", "", "TENSOR: lanes where the CTA of two cycles before fits, slice at stage P"),
-    ("place_a_i", "", "SIMT or all: one-hot, the lane that gets it; among fit_a_o"),
-    ("place_b_i", "", "TENSOR: one-hot, the lane that gets it; among fit_b_o"),
-    ("free_valid_i", "free", "a CTA has ended"),
-    ("free_ready_o", "free", "it is taken at the end of this cycle"),
-    ("free_sm_i", "free", "its SM: that number mod 4 is the port's"),
-    ("free_warps_i", "free", "warps it had"),
-    ("free_regs_i", "free", "register units it had"),
-    ("free_smem_i", "free", "shared memory units it had"),
-];
+const CHANNELS: Channels =
+    &[("free", &["free_valid_i", "free_ready_o", "free_sm_i", "free_warps_i", "free_regs_i", "free_smem_i"])];
 
 /// The SM array: see the module's page.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -37,7 +21,7 @@ pub struct SmOccupancy {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// The requester has a CTA.
+    /// The requester has a CTA to be looked at.
     pub need_valid_i: Vec<Signal<In, Bit>>,
     /// Warps it needs.
     pub need_warps_i: Vec<Signal<In, Bits<7>>>,
@@ -45,23 +29,23 @@ pub struct SmOccupancy {
     pub need_regs_i: Vec<Signal<In, Bits<9>>>,
     /// Shared memory units it needs.
     pub need_smem_i: Vec<Signal<In, Bits<11>>>,
-    /// Lanes that requester a may use.
+    /// SIMT or all: lanes that the need of the cycle before may use, slice at stage C.
     pub allow_a_i: Vec<Signal<In, Bits<8>>>,
-    /// Lanes that requester b may use.
+    /// TENSOR: lanes that the need of the cycle before may use, slice at stage C.
     pub allow_b_i: Vec<Signal<In, Bits<8>>>,
-    /// Lanes where a's CTA fits.
+    /// SIMT or all: lanes where the CTA of two cycles before fits, slice at stage P.
     pub fit_a_o: Vec<Signal<Out, Bits<8>>>,
-    /// Lanes where b's CTA fits.
+    /// TENSOR: lanes where the CTA of two cycles before fits, slice at stage P.
     pub fit_b_o: Vec<Signal<Out, Bits<8>>>,
-    /// The lane that gets a's.
+    /// SIMT or all: one-hot, the lane that gets it; among fit_a_o.
     pub place_a_i: Vec<Signal<In, Bits<8>>>,
-    /// The lane that gets b's.
+    /// TENSOR: one-hot, the lane that gets it; among fit_b_o.
     pub place_b_i: Vec<Signal<In, Bits<8>>>,
     /// A CTA has ended.
     pub free_valid_i: Vec<Signal<In, Bit>>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub free_ready_o: Vec<Signal<Out, Bit>>,
-    /// Its SM.
+    /// Its SM: that number mod 4 is the port's.
     pub free_sm_i: Vec<Signal<In, Bits<8>>>,
     /// Warps it had.
     pub free_warps_i: Vec<Signal<In, Bits<7>>>,
@@ -96,8 +80,8 @@ impl SmOccupancy {
         let sums = requesters - 1;
         let groups = groups(params);
         Self {
-            info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules", PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules")
+                .fields::<Self>(CHANNELS)
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("CTAS", "c", limits.ctas().into())

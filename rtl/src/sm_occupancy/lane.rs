@@ -1,7 +1,7 @@
 //! Three SMs that go round, and up to eight such lanes.
 
 use super::field::SmField;
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use crate::params::{SLICES, SmLimits, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
@@ -20,38 +20,6 @@ pub fn groups(params: SmParams) -> usize {
     params.lanes().div_ceil(GROUP)
 }
 
-const PORTS: &[PortDoc] = &[
-    ("init_i", "", "the SM at stage C becomes empty"),
-    ("at_c_i", "", "one-hot: the slice at stage C"),
-    ("turn_i", "", "changes with every turn: whose the contested SMs are"),
-    ("open_i", "", "a requester has a CTA, and may use the lane"),
-    ("big_i", "", "its CTA needs an empty SM"),
-    ("need_warps_i", "", "warps it needs, modulo 64, complemented"),
-    ("need_regs_i", "", "register units it needs, modulo 256, complemented"),
-    ("need_smem_i", "", "shared memory units it needs, complemented"),
-    ("sum_big_i", "", "both requesters' CTAs together need an empty SM, or more"),
-    ("sum_empty_i", "", "an empty SM has room for both"),
-    ("sum_warps_i", "", "warps of both, modulo 64, complemented"),
-    ("sum_regs_i", "", "register units of both, modulo 256, complemented"),
-    ("sum_smem_i", "", "shared memory units of both, modulo 2048, complemented"),
-    ("charge_warps_i", "", "what the CTAs at stage U cost, complemented"),
-    ("charge_regs_i", "", "what the CTAs at stage U cost, complemented"),
-    ("charge_smem_i", "", "what the CTAs at stage U cost, complemented"),
-    ("charge_sum_warps_i", "", "what both cost, complemented"),
-    ("charge_sum_regs_i", "", "what both cost, complemented"),
-    ("charge_sum_smem_i", "", "what both cost, complemented"),
-    ("fit_o", "", "the SM at stage P has room, and nothing is kept for it"),
-    ("place_i", "", "the SM at stage P gets a requester's CTA"),
-    ("exists_i", "", "the slice at stage C has an SM in this lane"),
-    ("odd_i", "", "the lane's number is odd"),
-    ("ended_i", "", "a CTA has ended on the SM at stage U"),
-    ("free_warps_i", "", "what it had"),
-    ("free_regs_i", "", "what it had"),
-    ("free_smem_i", "", "what it had"),
-    ("taken_o", "", "it is given back"),
-    ("kept_i", "", "a completion will be kept for the SM at stage C when it is at P"),
-];
-
 /// Writes a struct with the ports that a lane and a group have in common: those that are the same for all lanes.
 macro_rules! lanes {
     (
@@ -67,39 +35,39 @@ macro_rules! lanes {
             pub clk_i: Signal<In, Clock>,
             /// Reset.
             pub rst_ni: Signal<In, Bit>,
-            /// The SM at C becomes empty.
+            /// The SM at stage C becomes empty.
             pub init_i: Signal<In, Bit>,
-            /// Changes with every turn.
+            /// Changes with every turn: whose the contested SMs are.
             pub turn_i: Signal<In, Bit>,
-            /// A requester's CTA needs an empty SM.
+            /// Its CTA needs an empty SM.
             pub big_i: Vec<Signal<In, Bit>>,
-            /// Warps it needs.
+            /// Warps it needs, modulo 64, complemented.
             pub need_warps_i: Vec<Signal<In, Bits<6>>>,
-            /// Register units it needs.
+            /// Register units it needs, modulo 256, complemented.
             pub need_regs_i: Vec<Signal<In, Bits<8>>>,
-            /// Shared memory units it needs.
+            /// Shared memory units it needs, complemented.
             pub need_smem_i: Vec<Signal<In, Bits<11>>>,
-            /// Both together need an empty SM or more.
+            /// Both requesters' CTAs together need an empty SM, or more.
             pub sum_big_i: Vec<Signal<In, Bit>>,
             /// An empty SM has room for both.
             pub sum_empty_i: Vec<Signal<In, Bit>>,
-            /// Warps of both.
+            /// Warps of both, modulo 64, complemented.
             pub sum_warps_i: Vec<Signal<In, Bits<6>>>,
-            /// Register units of both.
+            /// Register units of both, modulo 256, complemented.
             pub sum_regs_i: Vec<Signal<In, Bits<8>>>,
-            /// Shared memory units of both.
+            /// Shared memory units of both, modulo 2048, complemented.
             pub sum_smem_i: Vec<Signal<In, Bits<11>>>,
-            /// What a CTA at U costs.
+            /// What the CTAs at stage U cost, complemented.
             pub charge_warps_i: Vec<Signal<In, Bits<6>>>,
-            /// What a CTA at U costs.
+            /// What the CTAs at stage U cost, complemented.
             pub charge_regs_i: Vec<Signal<In, Bits<8>>>,
-            /// What a CTA at U costs.
+            /// What the CTAs at stage U cost, complemented.
             pub charge_smem_i: Vec<Signal<In, Bits<11>>>,
-            /// What both cost.
+            /// What both cost, complemented.
             pub charge_sum_warps_i: Vec<Signal<In, Bits<6>>>,
-            /// What both cost.
+            /// What both cost, complemented.
             pub charge_sum_regs_i: Vec<Signal<In, Bits<8>>>,
-            /// What both cost.
+            /// What both cost, complemented.
             pub charge_sum_smem_i: Vec<Signal<In, Bits<11>>>,
             $($(#[$field_doc])* $visible $field: $field_type,)*
         }
@@ -109,17 +77,17 @@ macro_rules! lanes {
 lanes! {
     /// Three SMs, one at each stage.
     SmLane {
-        /// A requester has a CTA and may use the lane.
+        /// A requester has a CTA, and may use the lane.
         pub open_i: Vec<Signal<In, Bit>>,
-        /// The SM at P has room.
+        /// The SM at stage P has room, and nothing is kept for it.
         pub fit_o: Vec<Signal<Out, Bit>>,
-        /// It gets the CTA.
+        /// The SM at stage P gets a requester's CTA.
         pub place_i: Vec<Signal<In, Bit>>,
-        /// The slice at C has an SM in this lane.
+        /// The slice at stage C has an SM in this lane.
         pub exists_i: Signal<In, Bit>,
-        /// Whether the lane's number is odd.
+        /// The lane's number is odd.
         pub odd_i: Signal<In, Bit>,
-        /// A CTA has ended on the SM at U.
+        /// A CTA has ended on the SM at stage U.
         pub ended_i: Signal<In, Bit>,
         /// What it had.
         pub free_warps_i: Signal<In, Bits<6>>,
@@ -129,7 +97,7 @@ lanes! {
         pub free_smem_i: Signal<In, Bits<11>>,
         /// It is given back.
         pub taken_o: Signal<Out, Bit>,
-        /// A completion will be kept for the SM at C when it is at P.
+        /// A completion will be kept for the SM at stage C when it is at P.
         pub kept_i: Signal<In, Bit>,
         /// Free CTA slots of the three SMs.
         ctas: SmField<5>,
@@ -175,8 +143,8 @@ impl SmLane {
     pub fn new(requesters: usize, limits: SmLimits) -> Self {
         let sums = requesters - 1;
         Self {
-            info: Info::module("sm_lane", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_lane", "")
+                .fields::<Self>(&[])
                 .param("REQUESTERS", "q", requesters)
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
@@ -349,15 +317,15 @@ impl Logic for SmLane {
 lanes! {
     /// Up to eight lanes side by side; bit b of a lane port is lane b.
     SmGroup {
-        /// The slice at C.
+        /// One-hot: the slice at stage C.
         pub at_c_i: Signal<In, Bits<3>>,
-        /// Lanes that a requester with a CTA may use.
+        /// A requester has a CTA, and may use the lane.
         pub open_i: Vec<Signal<In, Bits<8>>>,
-        /// Lanes whose SM at P has room.
+        /// The SM at stage P has room, and nothing is kept for it.
         pub fit_o: Vec<Signal<Out, Bits<8>>>,
-        /// The one that gets the CTA.
+        /// The SM at stage P gets a requester's CTA.
         pub place_i: Vec<Signal<In, Bits<8>>>,
-        /// For each completion port: a CTA has ended on the SM at U of its low lane, of its high lane.
+        /// A CTA has ended on the SM at stage U.
         pub ended_i: Vec<Signal<In, Bits<2>>>,
         /// What it had.
         pub free_warps_i: Vec<Signal<In, Bits<6>>>,
@@ -365,9 +333,9 @@ lanes! {
         pub free_regs_i: Vec<Signal<In, Bits<8>>>,
         /// What it had.
         pub free_smem_i: Vec<Signal<In, Bits<11>>>,
-        /// It is given back, to an SM of this group.
+        /// It is given back.
         pub taken_o: Vec<Signal<Out, Bit>>,
-        /// For each port and the same lanes: a completion will be kept for the SM at C when it is at P.
+        /// A completion will be kept for the SM at stage C when it is at P.
         pub kept_i: Vec<Signal<In, Bits<2>>>,
         /// Of each lane, its three SMs.
         lane: Vec<SmLane>,
@@ -397,8 +365,8 @@ impl SmGroup {
         let is_there = |b: usize, j: usize| SmParams::sm(GROUP * group + b, j) < params.sms();
         let exists = |b| (0..SLICES).fold(0, |bits, j| bits | u128::from(is_there(b, j)) << j);
         Self {
-            info: Info::module("sm_group", "", PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_group", "")
+                .fields::<Self>(&[])
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
                 .param("SMS", "s", params.sms())

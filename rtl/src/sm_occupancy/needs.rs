@@ -1,25 +1,10 @@
 //! What CTAs need, on its way through the stages with the slices.
 
-use crate::info::{Info, PortDoc};
+use crate::info::Info;
 use crate::params::SmLimits;
 use crate::parts::{PayloadRegister, Register, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const NEED_PORTS: &[PortDoc] = &[
-    ("valid_i", "", "the requester has a CTA"),
-    ("warps_i", "", "warps it needs"),
-    ("regs_i", "", "register units it needs"),
-    ("smem_i", "", "shared memory units it needs"),
-    ("valid_o", "", "at stage C: the requester has a CTA"),
-    ("big_o", "", "at stage C: it needs an empty SM"),
-    ("warps_o", "", "at stage C: warps, modulo 64, complemented"),
-    ("regs_o", "", "at stage C: register units, modulo 256, complemented"),
-    ("smem_o", "", "at stage C: shared memory units, complemented"),
-    ("charge_warps_o", "", "at stage U: warps, modulo 64, complemented"),
-    ("charge_regs_o", "", "at stage U: register units, modulo 256, complemented"),
-    ("charge_smem_o", "", "at stage U: shared memory units, complemented"),
-];
 
 /// One requester's needs, kept complemented: see `SmField`.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -37,21 +22,21 @@ pub struct NeedStages {
     pub regs_i: Signal<In, Bits<9>>,
     /// Shared memory units it needs.
     pub smem_i: Signal<In, Bits<11>>,
-    /// At C: there is a CTA.
+    /// At stage C: the requester has a CTA.
     pub valid_o: Signal<Out, Bit>,
-    /// At C: it needs an empty SM.
+    /// At stage C: it needs an empty SM.
     pub big_o: Signal<Out, Bit>,
-    /// At C: warps.
+    /// At stage C: warps, modulo 64, complemented.
     pub warps_o: Signal<Out, Bits<6>>,
-    /// At C: register units.
+    /// At stage C: register units, modulo 256, complemented.
     pub regs_o: Signal<Out, Bits<8>>,
-    /// At C: shared memory units.
+    /// At stage C: shared memory units, complemented.
     pub smem_o: Signal<Out, Bits<11>>,
-    /// At U: warps.
+    /// At stage U: warps, modulo 64, complemented.
     pub charge_warps_o: Signal<Out, Bits<6>>,
-    /// At U: register units.
+    /// At stage U: register units, modulo 256, complemented.
     pub charge_regs_o: Signal<Out, Bits<8>>,
-    /// At U: shared memory units.
+    /// At stage U: shared memory units, complemented.
     pub charge_smem_o: Signal<Out, Bits<11>>,
     /// At stage C: the requester has a CTA.
     valid: Register<Bit>,
@@ -78,7 +63,7 @@ pub struct NeedStages {
 impl Default for NeedStages {
     fn default() -> Self {
         Self {
-            info: Info::module("need_stages", "", NEED_PORTS).signals::<Self>(),
+            info: Info::module("need_stages", "").fields::<Self>(&[]),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             valid_i: Signal::default(),
@@ -145,23 +130,6 @@ impl Logic for NeedStages {
     }
 }
 
-const SUM_PORTS: &[PortDoc] = &[
-    ("warps_a_i", "", "warps that a's CTA needs"),
-    ("regs_a_i", "", "register units that a's CTA needs"),
-    ("smem_a_i", "", "shared memory units that a's CTA needs"),
-    ("warps_b_i", "", "warps that b's CTA needs"),
-    ("regs_b_i", "", "register units that b's CTA needs"),
-    ("smem_b_i", "", "shared memory units that b's CTA needs"),
-    ("big_o", "", "at stage C: both together need an empty SM, or more"),
-    ("empty_o", "", "at stage C: an empty SM has room for both"),
-    ("warps_o", "", "at stage C: warps, modulo 64, complemented"),
-    ("regs_o", "", "at stage C: register units, modulo 256, complemented"),
-    ("smem_o", "", "at stage C: shared memory units, modulo 2048, complemented"),
-    ("charge_warps_o", "", "at stage U: warps, modulo 64, complemented"),
-    ("charge_regs_o", "", "at stage U: register units, modulo 256, complemented"),
-    ("charge_smem_o", "", "at stage U: shared memory units, modulo 2048, complemented"),
-];
-
 /// What the CTAs of both requesters need together, kept complemented.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
 pub struct SumStages {
@@ -180,21 +148,21 @@ pub struct SumStages {
     pub regs_b_i: Signal<In, Bits<9>>,
     /// Shared memory units that b's CTA needs.
     pub smem_b_i: Signal<In, Bits<11>>,
-    /// At C: both together need an empty SM, or more.
+    /// At stage C: both together need an empty SM, or more.
     pub big_o: Signal<Out, Bit>,
-    /// At C: an empty SM has room for both.
+    /// At stage C: an empty SM has room for both.
     pub empty_o: Signal<Out, Bit>,
-    /// At C: warps.
+    /// At stage C: warps, modulo 64, complemented.
     pub warps_o: Signal<Out, Bits<6>>,
-    /// At C: register units.
+    /// At stage C: register units, modulo 256, complemented.
     pub regs_o: Signal<Out, Bits<8>>,
-    /// At C: shared memory units.
+    /// At stage C: shared memory units, modulo 2048, complemented.
     pub smem_o: Signal<Out, Bits<11>>,
-    /// At U: warps.
+    /// At stage U: warps, modulo 64, complemented.
     pub charge_warps_o: Signal<Out, Bits<6>>,
-    /// At U: register units.
+    /// At stage U: register units, modulo 256, complemented.
     pub charge_regs_o: Signal<Out, Bits<8>>,
-    /// At U: shared memory units.
+    /// At stage U: shared memory units, modulo 2048, complemented.
     pub charge_smem_o: Signal<Out, Bits<11>>,
     /// Warps that both CTAs need.
     warps: Signal<Local, Bits<8>>,
@@ -231,8 +199,8 @@ impl SumStages {
     /// For SMs with these limits.
     pub fn new(limits: SmLimits) -> Self {
         Self {
-            info: Info::module("need_sum_stages", "", SUM_PORTS)
-                .signals::<Self>()
+            info: Info::module("need_sum_stages", "")
+                .fields::<Self>(&[])
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())

@@ -13,15 +13,15 @@ pub struct SlicePhase {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// One-hot: the slice at stage C, where needs are compared.
+    /// One-hot: the slice at stage C.
     pub at_c_o: Signal<Out, Bits<3>>,
-    /// The slice at stage P, where arbiters pick.
+    /// The slice at stage P.
     pub at_p_o: Signal<Out, Bits<3>>,
-    /// The slice at stage U, where entries are updated.
+    /// The slice at stage U.
     pub at_u_o: Signal<Out, Bits<3>>,
     /// Changes with every turn.
     pub turn_o: Signal<Out, Bit>,
-    /// The three cycles after reset: the slice at C becomes empty.
+    /// The three cycles after reset.
     pub init_o: Signal<Out, Bit>,
     /// One-hot, the slice at C, with bit 0 inverted: reset makes it slice 0.
     slice: Register<Bits<3>>,
@@ -38,18 +38,7 @@ pub struct SlicePhase {
 impl Default for SlicePhase {
     fn default() -> Self {
         Self {
-            info: Info::module(
-                "slice_phase",
-                "",
-                &[
-                    ("at_c_o", "", "one-hot: the slice at stage C"),
-                    ("at_p_o", "", "the slice at stage P"),
-                    ("at_u_o", "", "the slice at stage U"),
-                    ("turn_o", "", "changes with every turn"),
-                    ("init_o", "", "the three cycles after reset"),
-                ],
-            )
-            .signals::<Self>(),
+            info: Info::module("slice_phase", "").fields::<Self>(&[]),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             at_c_o: Signal::default(),

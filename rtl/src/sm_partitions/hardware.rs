@@ -1,32 +1,14 @@
 //! The hardware of `sm_partitions`.
 
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{PARTITIONS, Requesters, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{GROUP, SlicePhase, groups, lanes_of};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("part_i", "", "partition of the requester's kernel"),
-    ("allow_a_o", "", "SIMT or all: lanes in the partition of the cycle before, slice at stage C"),
-    ("allow_b_o", "", "TENSOR: lanes in the partition of the cycle before, slice at stage C"),
-    ("write_valid_i", "write", "32 SMs of a mask are rewritten"),
-    ("write_ready_o", "write", "they are, at the end of this cycle"),
-    ("write_part_i", "write", "the partition"),
-    ("write_word_i", "write", "which SMs: from 32 times this on"),
-    ("write_mask_i", "write", "bit b: SM 32 * word + b is in the partition"),
-];
-
-const GROUP_PORTS: &[PortDoc] = &[
-    ("init_i", "", "the SMs at stage U join all partitions"),
-    ("at_u_i", "", "one-hot: the slice at stage U"),
-    ("part_hot_i", "", "one-hot: partition of a requester's kernel"),
-    ("allow_o", "", "lanes of the slice at stage C whose SMs are in it"),
-    ("write_hot_i", "", "one-hot: the partition that is rewritten, or zero"),
-    ("write_word_i", "", "which SMs: from 32 times this on"),
-    ("write_mask_i", "", "bit b: SM 32 * word + b is in the partition"),
-];
+const CHANNELS: Channels =
+    &[("write", &["write_valid_i", "write_ready_o", "write_part_i", "write_word_i", "write_mask_i"])];
 
 /// Up to eight lanes: for each of their SMs, bit p says whether it is in partition p.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -34,19 +16,19 @@ pub struct PartitionGroup {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
-    /// The SMs at U join all partitions.
+    /// The SMs at stage U join all partitions.
     pub init_i: Signal<In, Bit>,
-    /// The slice at U.
+    /// One-hot: the slice at stage U.
     pub at_u_i: Signal<In, Bits<3>>,
-    /// Partition of a requester's kernel.
+    /// One-hot: partition of a requester's kernel.
     pub part_hot_i: Vec<Signal<In, Bits<8>>>,
-    /// Lanes at C that are in it.
+    /// Lanes of the slice at stage C whose SMs are in it.
     pub allow_o: Vec<Signal<Out, Bits<8>>>,
-    /// The partition that is rewritten.
+    /// One-hot: the partition that is rewritten, or zero.
     pub write_hot_i: Signal<In, Bits<8>>,
-    /// Which SMs.
+    /// Which SMs: from 32 times this on.
     pub write_word_i: Signal<In, Bits<3>>,
-    /// Their bits.
+    /// Bit b: SM 32 * word + b is in the partition.
     pub write_mask_i: Signal<In, Bits<32>>,
     /// Of each lane, partitions that its SM at stage C is in.
     at_c: Vec<PayloadRegister<Bits<8>>>,
@@ -85,8 +67,8 @@ impl PartitionGroup {
         let is_there = |b, j| u128::from(sm(b, j) < params.sms());
         let bit = |j: usize| numbers(lanes, |b| is_there(b, j) << (sm(b, j) % 32));
         Self {
-            info: Info::module("sm_partition_group", "", GROUP_PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_partition_group", "")
+                .fields::<Self>(&[])
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
                 .param("SMS", "s", params.sms()),
@@ -188,21 +170,21 @@ pub struct SmPartitions {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// Partition of a requester's kernel.
+    /// Partition of the requester's kernel.
     pub part_i: Vec<Signal<In, Bits<3>>>,
-    /// Lanes that requester a may use.
+    /// SIMT or all: lanes in the partition of the cycle before, slice at stage C.
     pub allow_a_o: Vec<Signal<Out, Bits<8>>>,
-    /// Lanes that requester b may use.
+    /// TENSOR: lanes in the partition of the cycle before, slice at stage C.
     pub allow_b_o: Vec<Signal<Out, Bits<8>>>,
-    /// A mask is rewritten.
+    /// 32 SMs of a mask are rewritten.
     pub write_valid_i: Signal<In, Bit>,
-    /// It is.
+    /// They are, at the end of this cycle.
     pub write_ready_o: Signal<Out, Bit>,
     /// The partition.
     pub write_part_i: Signal<In, Bits<3>>,
-    /// Which SMs.
+    /// Which SMs: from 32 times this on.
     pub write_word_i: Signal<In, Bits<3>>,
-    /// Their bits.
+    /// Bit b: SM 32 * word + b is in the partition.
     pub write_mask_i: Signal<In, Bits<32>>,
     /// Which slice is at which stage.
     phase: SlicePhase,
@@ -233,8 +215,8 @@ impl SmPartitions {
         let groups = groups(params);
         let groups_b = groups * (requesters - 1);
         Self {
-            info: Info::module("sm_partitions", "ECLIP (2025); KRISP (2023)", PORTS)
-                .signals::<Self>()
+            info: Info::module("sm_partitions", "ECLIP (2025); KRISP (2023)")
+                .fields::<Self>(CHANNELS)
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("PARTITIONS", "p", PARTITIONS),

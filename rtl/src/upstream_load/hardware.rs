@@ -1,37 +1,29 @@
 //! The hardware of `upstream_load`, one block per encoding.
 
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::{ID_BITS, UpstreamParams};
 use crate::parts::{CloseUp, Register, bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("host_valid_i", "host", "a beat is offered"),
-    ("host_ready_o", "host", "it is taken at the end of this cycle"),
-    ("host_id_i", "host", "the kernel's id, one more than that of the kernel before"),
-    ("host_last_i", "host", "the kernel's last beat"),
-    ("host_up_valid_i", "host", "the lane holds an upstream id"),
-    ("host_up_id_i", "host", "an upstream id"),
-    ("host_up_i", "host", "bit j: waits for the kernel sent j + 1 before"),
-    ("ins_valid_o", "ins", "a kernel is to be inserted"),
-    ("ins_ready_i", "ins", "the window takes it"),
-    ("ins_id_o", "ins", "its id"),
+const CHANNELS: Channels = &[
     (
-        "ins_up_o",
-        "ins",
-        "places of the live kernels it waits for; a bit falls where its kernel retires meanwhile",
+        "host",
+        &[
+            "host_valid_i",
+            "host_ready_o",
+            "host_id_i",
+            "host_last_i",
+            "host_up_valid_i",
+            "host_up_id_i",
+            "host_up_i",
+        ],
     ),
-    ("place_live_i", "", "places of the window whose kernels have not retired, nor retire in this cycle"),
-    ("place_id_i", "", "id of the kernel in the place"),
-    ("place_shift_i", "", "places whose kernel comes from the place above at the end of this cycle"),
-    ("oldest_valid_i", "", "a kernel has a place"),
-    ("oldest_id_i", "", "id of the oldest kernel that has a place"),
-    ("stall_limit_o", "", "the beat waits: M newer kernels than the oldest unfinished one were sent"),
+    ("ins", &["ins_valid_o", "ins_ready_i", "ins_id_o", "ins_up_o"]),
 ];
 
 fn info(kind: &str, params: UpstreamParams) -> Info {
-    Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3", PORTS)
+    Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3")
         .param("SLOTS", "n", params.slots())
         .param("SCHEDULED", "m", params.scheduled())
 }
@@ -46,35 +38,35 @@ pub struct UpstreamLoadIds<const N: usize> {
     pub rst_ni: Signal<In, Bit>,
     /// A beat is offered.
     pub host_valid_i: Signal<In, Bit>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub host_ready_o: Signal<Out, Bit>,
-    /// The kernel's id.
+    /// The kernel's id, one more than that of the kernel before.
     pub host_id_i: Signal<In, Bits<ID_BITS>>,
     /// The kernel's last beat.
     pub host_last_i: Signal<In, Bit>,
-    /// The lane holds an id.
+    /// The lane holds an upstream id.
     pub host_up_valid_i: Vec<Signal<In, Bit>>,
     /// An upstream id.
     pub host_up_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
     /// A kernel is to be inserted.
     pub ins_valid_o: Signal<Out, Bit>,
-    /// It is.
+    /// The window takes it.
     pub ins_ready_i: Signal<In, Bit>,
     /// Its id.
     pub ins_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Places of the kernels it waits for.
+    /// Places of the live kernels it waits for; a bit falls where its kernel retires meanwhile.
     pub ins_up_o: Signal<Out, Bits<N>>,
-    /// Places whose kernels do not retire now.
+    /// Places of the window whose kernels have not retired, nor retire in this cycle.
     pub place_live_i: Signal<In, Bits<N>>,
-    /// Id in each place.
+    /// Id of the kernel in the place.
     pub place_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
-    /// Places that take their kernel from the one above.
+    /// Places whose kernel comes from the place above at the end of this cycle.
     pub place_shift_i: Signal<In, Bits<N>>,
-    /// The window is not empty.
+    /// A kernel has a place.
     pub oldest_valid_i: Signal<In, Bit>,
-    /// Id of the oldest kernel.
+    /// Id of the oldest kernel that has a place.
     pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
-    /// The beat waits for the oldest kernel.
+    /// The beat waits: M newer kernels than the oldest unfinished one were sent.
     pub stall_limit_o: Signal<Out, Bit>,
     /// Places named by the kernel's earlier beats.
     gathered: Register<Bits<N>>,
@@ -104,7 +96,7 @@ impl<const N: usize> UpstreamLoadIds<N> {
     pub fn new(params: UpstreamParams, lanes: usize) -> Self {
         debug_assert_eq!(params.slots(), N);
         Self {
-            info: info("upstream_load_ids", params).signals::<Self>().param("LANES", "k", lanes),
+            info: info("upstream_load_ids", params).fields::<Self>(CHANNELS).param("LANES", "k", lanes),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             host_valid_i: Signal::default(),
@@ -194,29 +186,29 @@ pub struct UpstreamLoadMask<const N: usize, const M: usize> {
     info: Info,
     /// A beat is offered.
     pub host_valid_i: Signal<In, Bit>,
-    /// It is taken.
+    /// It is taken at the end of this cycle.
     pub host_ready_o: Signal<Out, Bit>,
-    /// The kernel's id.
+    /// The kernel's id, one more than that of the kernel before.
     pub host_id_i: Signal<In, Bits<ID_BITS>>,
     /// Bit j: waits for the kernel sent j + 1 before.
     pub host_up_i: Signal<In, Bits<M>>,
     /// A kernel is to be inserted.
     pub ins_valid_o: Signal<Out, Bit>,
-    /// It is.
+    /// The window takes it.
     pub ins_ready_i: Signal<In, Bit>,
     /// Its id.
     pub ins_id_o: Signal<Out, Bits<ID_BITS>>,
-    /// Places of the kernels it waits for.
+    /// Places of the live kernels it waits for; a bit falls where its kernel retires meanwhile.
     pub ins_up_o: Signal<Out, Bits<N>>,
-    /// Places whose kernels do not retire now.
+    /// Places of the window whose kernels have not retired, nor retire in this cycle.
     pub place_live_i: Signal<In, Bits<N>>,
-    /// Id in each place.
+    /// Id of the kernel in the place.
     pub place_id_i: Vec<Signal<In, Bits<ID_BITS>>>,
-    /// The window is not empty.
+    /// A kernel has a place.
     pub oldest_valid_i: Signal<In, Bit>,
-    /// Id of the oldest kernel.
+    /// Id of the oldest kernel that has a place.
     pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
-    /// The beat waits for the oldest kernel.
+    /// The beat waits: M newer kernels than the oldest unfinished one were sent.
     pub stall_limit_o: Signal<Out, Bit>,
     /// The mask, so wide that any distance of two ids is an index.
     wide: Signal<Local, Bits<256>>,
@@ -239,7 +231,7 @@ impl<const N: usize, const M: usize> UpstreamLoadMask<N, M> {
     pub fn new(params: UpstreamParams) -> Self {
         debug_assert_eq!((params.slots(), params.scheduled()), (N, M));
         Self {
-            info: info("upstream_load_mask", params).signals::<Self>(),
+            info: info("upstream_load_mask", params).fields::<Self>(CHANNELS),
             host_valid_i: Signal::default(),
             host_ready_o: Signal::default(),
             host_id_i: Signal::default(),

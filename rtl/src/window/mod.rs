@@ -2,36 +2,18 @@
 
 pub mod model;
 
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::WindowParams;
 
-const PORTS: &[PortDoc] = &[
-    ("ins_valid_i", "ins", "a kernel is to be inserted"),
-    ("ins_ready_o", "ins", "it is inserted at the end of this cycle"),
-    ("ins_id_i", "ins", "its id"),
-    ("ins_up_i", "ins", "places of the kernels it waits for; only places of place_live_o"),
-    ("ins_slot_o", "", "one-hot: the slot of the kernel that is inserted in this cycle, or zero"),
-    ("disp_valid_o", "disp", "a kernel without unfinished upstream is offered, the oldest first"),
-    ("disp_ready_i", "disp", "it is taken at the end of this cycle"),
-    ("disp_id_o", "disp", "its id"),
-    ("disp_slot_o", "disp", "its slot: the tag under which it retires"),
-    ("ret_valid_i", "ret", "a dispatched kernel has finished"),
-    ("ret_ready_o", "ret", "its retirement is taken at the end of this cycle"),
-    ("ret_slot_i", "ret", "its slot"),
-    ("ret_err_o", "", "a port named a slot that cannot retire; ignored"),
-    ("place_live_o", "", "places whose kernels have not retired, nor retire in this cycle"),
-    ("place_id_o", "", "id of the kernel in this place; if there is none, of one that was"),
-    ("place_shift_o", "", "places whose kernel comes from the place above at the end of this cycle"),
-    ("occupancy_o", "", "places in use"),
-    ("oldest_valid_o", "", "a kernel has a place"),
-    ("oldest_id_o", "", "id of the oldest kernel that has a place"),
-    ("full_o", "", "no place is free"),
-    ("busy_o", "", "an insertion or a retirement is being worked on"),
+pub(crate) const CHANNELS: Channels = &[
+    ("ins", &["ins_valid_i", "ins_ready_o", "ins_id_i", "ins_up_i"]),
+    ("disp", &["disp_valid_o", "disp_ready_i", "disp_id_o", "disp_slot_o"]),
+    ("ret", &["ret_valid_i", "ret_ready_o", "ret_slot_i"]),
 ];
 
 /// The `Info` of a window.
 pub(crate) fn info(kind: &str, params: WindowParams) -> Info {
-    Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3, figure 19", PORTS)
+    Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3, figure 19")
         .param("SLOTS", "n", params.slots())
         .param("RETIRE_PORTS", "r", params.retire_ports())
         .param_if("PIPELINED", "p", params.pipelined().into())
@@ -55,45 +37,45 @@ macro_rules! window {
             pub rst_ni: Signal<In, Bit>,
             /// A kernel is to be inserted.
             pub ins_valid_i: Signal<In, Bit>,
-            /// It is, at the end of this cycle.
+            /// It is inserted at the end of this cycle.
             pub ins_ready_o: Signal<Out, Bit>,
             /// Its id.
             pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-            /// Places of the kernels it waits for.
+            /// Places of the kernels it waits for; only places of place_live_o.
             pub ins_up_i: Signal<In, Bits<N>>,
-            /// The slot of the kernel that is inserted.
+            /// One-hot: the slot of the kernel that is inserted in this cycle, or zero.
             pub ins_slot_o: Signal<Out, Bits<N>>,
-            /// A kernel is offered.
+            /// A kernel without unfinished upstream is offered, the oldest first.
             pub disp_valid_o: Signal<Out, Bit>,
-            /// It is taken.
+            /// It is taken at the end of this cycle.
             pub disp_ready_i: Signal<In, Bit>,
             /// Its id.
             pub disp_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// Its slot.
+            /// Its slot: the tag under which it retires.
             pub disp_slot_o: Signal<Out, Bits<LN>>,
-            /// A kernel has finished.
+            /// A dispatched kernel has finished.
             pub ret_valid_i: Vec<Signal<In, Bit>>,
-            /// Its retirement is taken.
+            /// Its retirement is taken at the end of this cycle.
             pub ret_ready_o: Vec<Signal<Out, Bit>>,
             /// Its slot.
             pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
-            /// A retirement is ignored.
+            /// A port named a slot that cannot retire; ignored.
             pub ret_err_o: Signal<Out, Bit>,
-            /// Places whose kernels do not retire now.
+            /// Places whose kernels have not retired, nor retire in this cycle.
             pub place_live_o: Signal<Out, Bits<N>>,
-            /// Id in each place.
+            /// Id of the kernel in this place; if there is none, of one that was.
             pub place_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
-            /// Places that take their kernel from the one above.
+            /// Places whose kernel comes from the place above at the end of this cycle.
             pub place_shift_o: Signal<Out, Bits<N>>,
             /// Places in use.
             pub occupancy_o: Signal<Out, Bits<8>>,
-            /// Not empty.
+            /// A kernel has a place.
             pub oldest_valid_o: Signal<Out, Bit>,
-            /// Id of the oldest kernel.
+            /// Id of the oldest kernel that has a place.
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
             /// No place is free.
             pub full_o: Signal<Out, Bit>,
-            /// Something is being worked on.
+            /// An insertion or a retirement is being worked on.
             pub busy_o: Signal<Out, Bit>,
             $($(#[$field_doc])* $field: $field_type,)*
             _retire_ports: usize,
@@ -105,7 +87,7 @@ macro_rules! window {
                 debug_assert_eq!($params.slots(), N);
                 let $r = $params.retire_ports();
                 Self {
-                    info: $crate::window::info($kind, $params).signals::<Self>(),
+                    info: $crate::window::info($kind, $params).fields::<Self>($crate::window::CHANNELS),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     ins_valid_i: Signal::default(),

@@ -16,13 +16,13 @@ pub struct SlotList<const N: usize, const LN: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// Append `id_i` at `append_at_i`.
+    /// Append id_i at append_at_i.
     pub append_i: Signal<In, Bit>,
     /// Where to append.
     pub append_at_i: Signal<In, Bits<LN>>,
     /// The id to append.
     pub id_i: Signal<In, Bits<ID_BITS>>,
-    /// Clear the entry at `clear_at_i` where it holds `retired_i`.
+    /// Clear the entry at clear_at_i where it holds retired_i.
     pub clear_i: Signal<In, Bit>,
     /// Which entry to look at.
     pub clear_at_i: Signal<In, Bits<LN>>,
@@ -40,21 +40,7 @@ pub struct SlotList<const N: usize, const LN: usize> {
 impl<const N: usize, const LN: usize> Default for SlotList<N, LN> {
     fn default() -> Self {
         Self {
-            info: Info::module(
-                "window_list_slot",
-                "",
-                &[
-                    ("append_i", "", "append id_i at append_at_i"),
-                    ("append_at_i", "", "where to append"),
-                    ("id_i", "", "the id to append"),
-                    ("clear_i", "", "clear the entry at clear_at_i where it holds retired_i"),
-                    ("clear_at_i", "", "which entry to look at"),
-                    ("retired_i", "", "the id that has retired"),
-                    ("waiting_o", "", "the list is not empty"),
-                ],
-            )
-            .signals::<Self>()
-            .param("SLOTS", "n", N),
+            info: Info::module("window_list_slot", "").fields::<Self>(&[]).param("SLOTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             append_i: Signal::default(),

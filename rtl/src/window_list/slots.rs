@@ -1,30 +1,12 @@
 //! The slots of a list window: which are in use, by whom, in what order they came, and which is offered.
 
-use crate::info::{Info, PortDoc};
+use crate::info::{Channels, Info};
 use crate::params::ID_BITS;
 use crate::parts::{FindFirst, OldestFirst, Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const PORTS: &[PortDoc] = &[
-    ("ins_i", "", "a kernel is inserted; only where full_o is low"),
-    ("ins_id_i", "", "its id"),
-    ("ins_slot_o", "", "one-hot: the slot it gets, the lowest that is free"),
-    ("retire_i", "", "one-hot or zero: the slot that retires"),
-    ("retired_i", "", "one does"),
-    ("waiting_i", "", "slots that may not be offered yet"),
-    ("disp_valid_o", "disp", "a kernel is offered, the oldest first; it stays until it is taken"),
-    ("disp_ready_i", "disp", "it is taken"),
-    ("disp_id_o", "disp", "its id"),
-    ("disp_slot_o", "disp", "its slot"),
-    ("valid_o", "", "slots in use"),
-    ("dispatched_o", "", "slots whose kernel was taken"),
-    ("slot_id_o", "", "id last written to the slot"),
-    ("occupancy_o", "", "slots in use"),
-    ("oldest_valid_o", "", "the window is not empty"),
-    ("oldest_id_o", "", "id of the oldest kernel"),
-    ("full_o", "", "no slot is free"),
-];
+const CHANNELS: Channels = &[("disp", &["disp_valid_o", "disp_ready_i", "disp_id_o", "disp_slot_o"])];
 
 /// All of the window but what a kernel waits for.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -34,19 +16,19 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
-    /// A kernel is inserted.
+    /// A kernel is inserted; only where full_o is low.
     pub ins_i: Signal<In, Bit>,
     /// Its id.
     pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-    /// The slot it gets.
+    /// One-hot: the slot it gets, the lowest that is free.
     pub ins_slot_o: Signal<Out, Bits<N>>,
-    /// The slot that retires.
+    /// One-hot or zero: the slot that retires.
     pub retire_i: Signal<In, Bits<N>>,
     /// One does.
     pub retired_i: Signal<In, Bit>,
     /// Slots that may not be offered yet.
     pub waiting_i: Signal<In, Bits<N>>,
-    /// A kernel is offered.
+    /// A kernel is offered, the oldest first; it stays until it is taken.
     pub disp_valid_o: Signal<Out, Bit>,
     /// It is taken.
     pub disp_ready_i: Signal<In, Bit>,
@@ -58,11 +40,11 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
     pub valid_o: Signal<Out, Bits<N>>,
     /// Slots whose kernel was taken.
     pub dispatched_o: Signal<Out, Bits<N>>,
-    /// Id in each slot.
+    /// Id last written to the slot.
     pub slot_id_o: Vec<Signal<Out, Bits<ID_BITS>>>,
     /// Slots in use.
     pub occupancy_o: Signal<Out, Bits<8>>,
-    /// Not empty.
+    /// The window is not empty.
     pub oldest_valid_o: Signal<Out, Bit>,
     /// Id of the oldest kernel.
     pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
@@ -106,7 +88,7 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
 impl<const N: usize, const LN: usize> Default for WindowSlots<N, LN> {
     fn default() -> Self {
         Self {
-            info: Info::module("window_list_slots", "", PORTS).signals::<Self>().param("SLOTS", "n", N),
+            info: Info::module("window_list_slots", "").fields::<Self>(CHANNELS).param("SLOTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             ins_i: Signal::default(),
