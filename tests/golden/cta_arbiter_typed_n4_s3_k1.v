@@ -113,7 +113,7 @@ module active_kernel_b2 (
   end
 
   assign last_o = last_q;
-  assign index_o = {16'h0, index_low_q} | {index_high_q, 16'h0};
+  assign index_o = {index_high_q, index_low_q};
   assign slot_o = slot_q;
   assign id_o = id_q;
   assign type_o = kind_q;
@@ -687,7 +687,7 @@ module cta_channel_b2_l3_k1 (
   end
 
   always @(*) begin
-    sm = {sm_four, 2'h0} | {6'h0, picker_place_o[2] | picker_place_o[3], picker_place_o[1] | picker_place_o[3]};
+    sm = {sm_four, picker_place_o[2] | picker_place_o[3], picker_place_o[1] | picker_place_o[3]};
     // While one is held, none is picked.
     if (|held_q) begin
       sm = sm | held_sm_q;

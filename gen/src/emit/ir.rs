@@ -1,5 +1,7 @@
 //! Sized expressions and statements over resolved names: what is between a block and its text.
 
+use std::collections::BTreeSet;
+
 /// Hears of a signal, and of the bits that are read of it: the lowest and how many; `None` for all.
 pub type Seen<'a> = dyn FnMut(&str, Option<(u32, u32)>) + 'a;
 
@@ -54,7 +56,9 @@ impl Expr {
             "|" => (true, false),
             _ => return Self::Binary(op, Box::new(a), Box::new(b)),
         };
-        if a.is_all(decides) || b.is_all(leaves) {
+        if let Some(beside) = a.beside(op, &b) {
+            beside
+        } else if a.is_all(decides) || b.is_all(leaves) {
             a
         } else if b.is_all(decides) || a.is_all(leaves) {
             b
@@ -73,6 +77,29 @@ impl Expr {
             _ => None,
         };
         moved.map_or_else(|| Self::Shift(op, Box::new(a), Box::new(by)), Self::concat)
+    }
+
+    /// `self | other`, where each has parts that are zero in the other: these parts side by side.
+    fn beside(&self, op: &str, other: &Self) -> Option<Self> {
+        let (Self::Concat(parts), Self::Concat(others), "|") = (self, other, op) else { return None };
+        let mut bounds = BTreeSet::from([0]);
+        for parts in [parts, others] {
+            let mut bound = 0;
+            bounds.extend(parts.iter().rev().map(|part| {
+                bound += part.width();
+                bound
+            }));
+        }
+        let bounds: Vec<u32> = bounds.into_iter().collect();
+        let part = |ends: &[u32]| {
+            let (a, b) = (self.cut(ends[0], ends[1] - ends[0])?, other.cut(ends[0], ends[1] - ends[0])?);
+            match (a.is_all(false), b.is_all(false)) {
+                (true, _) => Some(b),
+                (_, true) => Some(a),
+                _ => None,
+            }
+        };
+        bounds.windows(2).rev().map(part).collect::<Option<Vec<_>>>().map(Self::concat)
     }
 
     /// `~a`.
@@ -357,6 +384,16 @@ mod tests {
             assert_eq!(Expr::binary(op, a(), literal(8, mask)), result);
             assert_eq!(Expr::binary(op, literal(8, mask), a()), result);
         }
+        let [high, low, both] =
+            [vec![a(), literal(4, "0")], vec![literal(8, "0"), slice(1, 4)], vec![a(), slice(1, 4)]];
+        let [high, low, both] = [high, low, both].map(Expr::concat);
+        assert_eq!(Expr::binary("|", high.clone(), low.clone()), both);
+        assert_eq!(Expr::binary("|", low.clone(), high.clone()), both);
+        for op in ["&", "^"] {
+            assert!(matches!(Expr::binary(op, low.clone(), high.clone()), Expr::Binary(..)));
+        }
+        let over = Expr::concat(vec![literal(4, "0"), a()]);
+        assert!(matches!(Expr::binary("|", high, over), Expr::Binary(..)));
         let wide = Expr::concat(vec![literal(4, "0"), a()]);
         let moved = |op, by| Expr::shift(op, wide.clone(), literal(4, by));
         assert_eq!(moved("<<", "4"), Expr::Concat(vec![a(), literal(4, "0")]));
