@@ -270,8 +270,11 @@ impl<'a> Printer<'a> {
     /// What the block says of a register, a signal or a sub-block; of an array once, beside its first.
     fn doc(&self, key: &str) -> Option<String> {
         let key = key.strip_suffix(".q_o").unwrap_or(key);
-        let (stem, index) = key.split_once('[').map_or((key, "0]"), |(stem, index)| (stem, index));
-        (index == "0]").then(|| self.node.info.field(stem)).flatten().map(|(.., doc)| doc.clone())
+        let (stem, index) = key.split_once('[').unwrap_or((key, "0]"));
+        if index != "0]" {
+            return None;
+        }
+        self.node.info.field(stem).map(|(.., doc)| doc.clone())
     }
 
     fn is_process_target(&self, key: &str) -> bool {
