@@ -10,9 +10,6 @@ use rust_hdl::core::signal::get_signal_id;
 use rust_hdl::core::synth::VCDValue;
 use rust_hdl::prelude::*;
 
-/// Channels, each with its ports: names of fields.
-pub type Channels = &'static [(&'static str, &'static [&'static str])];
-
 /// How the emitter writes a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -29,7 +26,7 @@ pub struct Info {
     module: String,
     form: Form,
     params: Vec<(&'static str, usize)>,
-    channels: Channels,
+    channels: &'static [&'static str],
     /// Names of the fields, and what is said of each.
     fields: (&'static [&'static str], &'static [Option<&'static str>]),
     source: &'static str,
@@ -52,9 +49,10 @@ impl Info {
     }
 
     /// Takes what `B`, the block itself, says of its fields: ports, registers, signals, sub-blocks. The first paragraph of each stands in
-    /// the block's Verilog and metadata; of an array of ports it speaks of each of them.
+    /// the block's Verilog and metadata; of an array of ports it speaks of each of them. A channel has the ports that begin with its name and go
+    /// the way of its `valid`, and its `ready`.
     #[must_use]
-    pub fn fields<B: DocumentedFieldsOpt>(self, channels: Channels) -> Self {
+    pub fn fields<B: DocumentedFieldsOpt>(self, channels: &'static [&'static str]) -> Self {
         Self { fields: (B::FIELD_NAMES, B::FIELD_DOCS), channels, ..self }
     }
 
@@ -160,11 +158,17 @@ impl Atom for Info {
         let params = self.params.iter().map(|(name, value)| {
             field(name, TypeDescriptor { name: String::new(), kind: TypeKind::Bits(*value) })
         });
-        let channel = |name: &str| {
-            let channel = self.channels.iter().find(|(_, ports)| ports.contains(&name));
-            channel.map_or("", |(channel, _)| channel)
-        };
         let (names, docs) = self.fields;
+        let channel = |name: &str| {
+            let in_channel = |channel: &&&str| {
+                let Some(part) = name.strip_prefix(**channel).and_then(|rest| rest.strip_prefix('_')) else {
+                    return false;
+                };
+                let valid_comes_in = names.contains(&format!("{channel}_valid_i").as_str());
+                part.ends_with("_i") == (valid_comes_in != part.starts_with("ready_"))
+            };
+            self.channels.iter().find(in_channel).map_or("", |channel| *channel)
+        };
         let fields = names.iter().zip(docs).filter_map(|(name, doc)| {
             let kind = TypeKind::Composite(Vec::new());
             let text = format!("{}|{}", channel(name), comment(doc.as_ref()?));
@@ -201,5 +205,57 @@ impl Block for Info {
     }
     fn accept(&self, name: &str, probe: &mut dyn Probe) {
         probe.visit_atom(name, self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_has_what_goes_the_way_of_its_valid_and_its_ready() {
+        /// Not the block's.
+        #[derive(DocumentedFieldsOpt)]
+        #[allow(dead_code)]
+        struct Ports {
+            /// A kernel comes.
+            ins_valid_i: (),
+            /// It is taken.
+            ins_ready_o: (),
+            /// Its id.
+            ins_id_i: (),
+            /// SMs that it has.
+            ins_slot_o: (),
+            /// M newer ones were sent.
+            inside_i: (),
+            /// `ins_slot_o`, kept.
+            ///
+            /// More of it.
+            ret_valid_o: (),
+            /// It is taken.
+            ret_ready_i: (),
+            /// Its slot.
+            ret_slot_o: (),
+            /// Of the retirements
+            /// an error.
+            ret_err_i: (),
+            nothing: (),
+        }
+        let info = Info::module("block", "").fields::<Ports>(&["ins", "ret"]);
+        let read = Info::read(&info).expect("it is an Info");
+        let fields: Vec<_> =
+            read.fields.iter().map(|(n, c, d)| (n.as_str(), c.as_str(), d.as_str())).collect();
+        let expected = [
+            ("ins_valid_i", "ins", "a kernel comes"),
+            ("ins_ready_o", "ins", "it is taken"),
+            ("ins_id_i", "ins", "its id"),
+            ("ins_slot_o", "", "SMs that it has"),
+            ("inside_i", "", "M newer ones were sent"),
+            ("ret_valid_o", "ret", "ins_slot_o, kept"),
+            ("ret_ready_i", "ret", "it is taken"),
+            ("ret_slot_o", "ret", "its slot"),
+            ("ret_err_i", "", "of the retirements an error"),
+        ];
+        assert_eq!(fields, expected);
     }
 }

@@ -1,7 +1,7 @@
 //! One channel of a CTA arbiter: up to four kernels of one type, one CTA per cycle.
 
 use super::lanes::LanePicker;
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{ID_BITS, SLICES, SmParams};
 use crate::parts::{FindFirst, PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{SlicePhase, groups};
@@ -9,27 +9,7 @@ use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
 /// Ports of a channel; the arbiter's are the same, one set per channel.
-pub const CHANNELS: Channels = &[
-    (
-        "kern",
-        &[
-            "kern_valid_i",
-            "kern_ready_o",
-            "kern_slot_i",
-            "kern_id_i",
-            "kern_grid_i",
-            "kern_type_i",
-            "kern_part_i",
-            "kern_warps_i",
-            "kern_regs_i",
-            "kern_smem_i",
-        ],
-    ),
-    (
-        "cta",
-        &["cta_valid_o", "cta_ready_i", "cta_sm_o", "cta_slot_o", "cta_id_o", "cta_index_o", "cta_type_o"],
-    ),
-];
+pub const CHANNELS: &[&str] = &["kern", "cta"];
 
 /// One kernel whose CTAs are being placed.
 #[derive(LogicBlock, DocumentedFieldsOpt)]

@@ -1,35 +1,12 @@
 //! The dispatch part of the front end: arbiter and SM array.
 
 use crate::cta_arbiter_typed::CtaArbiter;
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{DONE_PORTS, DispatchParams, ID_BITS};
 use crate::parts::bank;
 use crate::sm_occupancy::{SmOccupancy, groups};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels = &[
-    (
-        "kern",
-        &[
-            "kern_valid_i",
-            "kern_ready_o",
-            "kern_slot_i",
-            "kern_id_i",
-            "kern_grid_i",
-            "kern_type_i",
-            "kern_part_i",
-            "kern_warps_i",
-            "kern_regs_i",
-            "kern_smem_i",
-        ],
-    ),
-    (
-        "cta",
-        &["cta_valid_o", "cta_ready_i", "cta_sm_o", "cta_slot_o", "cta_id_o", "cta_index_o", "cta_type_o"],
-    ),
-    ("free", &["free_valid_i", "free_ready_o", "free_sm_i", "free_warps_i", "free_regs_i", "free_smem_i"]),
-];
 
 /// `cta_arbiter_single` or `cta_arbiter_typed` with its `sm_occupancy`; ports are theirs.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -111,7 +88,7 @@ impl<const LN: usize> CtaDispatch<LN> {
         let limits = params.sms().limits();
         Self {
             info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "")
-                .fields::<Self>(CHANNELS)
+                .fields::<Self>(&["kern", "cta", "free"])
                 .param("SLOTS", "n", params.slots())
                 .param("SMS", "s", params.sms().sms())
                 .param("ACTIVE", "k", params.arbiter().active())

@@ -2,7 +2,7 @@
 
 use super::counters::Counters;
 use super::dispatch::CtaDispatch;
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
 use crate::kernel_table::KernelTable;
 use crate::params::{DONE_PORTS, Encoding, FrontEndParams, ID_BITS};
@@ -11,33 +11,6 @@ use crate::sm_occupancy::groups;
 use crate::sm_partitions::SmPartitions;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels = &[
-    (
-        "host",
-        &[
-            "host_valid_i",
-            "host_ready_o",
-            "host_id_i",
-            "host_last_i",
-            "host_up_valid_i",
-            "host_up_id_i",
-            "host_up_i",
-            "host_grid_i",
-            "host_type_i",
-            "host_part_i",
-            "host_warps_i",
-            "host_regs_i",
-            "host_smem_i",
-        ],
-    ),
-    (
-        "cta",
-        &["cta_valid_o", "cta_ready_i", "cta_sm_o", "cta_slot_o", "cta_id_o", "cta_index_o", "cta_type_o"],
-    ),
-    ("done", &["done_valid_i", "done_ready_o", "done_sm_i", "done_slot_i"]),
-    ("part", &["part_valid_i", "part_ready_o", "part_id_i", "part_word_i", "part_mask_i"]),
-];
 
 fn info(params: FrontEndParams) -> Info {
     let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
@@ -202,7 +175,7 @@ macro_rules! front_end {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params).fields::<Self>(CHANNELS),
+                    info: info(params).fields::<Self>(&["host", "cta", "done", "part"]),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),

@@ -1,7 +1,7 @@
 //! The hardware of `kernel_scheduler`: rust-hdl wants concrete sub-blocks, so there is one struct per pair of a window and
 //! an encoding, all written by one macro.
 
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{Encoding, ID_BITS, SchedulerParams};
 use crate::parts::bank;
 use crate::upstream_load::{UpstreamLoadIds, UpstreamLoadMask};
@@ -9,23 +9,6 @@ use crate::window_list::WindowList;
 use crate::window_matrix::WindowMatrix;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels = &[
-    (
-        "host",
-        &[
-            "host_valid_i",
-            "host_ready_o",
-            "host_id_i",
-            "host_last_i",
-            "host_up_valid_i",
-            "host_up_id_i",
-            "host_up_i",
-        ],
-    ),
-    ("disp", &["disp_valid_o", "disp_ready_i", "disp_id_o", "disp_slot_o"]),
-    ("ret", &["ret_valid_i", "ret_ready_o", "ret_slot_i"]),
-];
 
 fn info(params: SchedulerParams) -> Info {
     let upstream = params.upstream();
@@ -121,7 +104,7 @@ macro_rules! scheduler {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params).fields::<Self>(CHANNELS),
+                    info: info(params).fields::<Self>(&["host", "disp", "ret"]),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),

@@ -1,32 +1,11 @@
 //! The hardware of `kernel_table`.
 
 use super::entry::KernelEntry;
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{DONE_PORTS, ID_BITS, TableParams};
 use crate::parts::{FindFirst, OldestFirst, PayloadRegister, Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels = &[
-    ("disp", &["disp_valid_i", "disp_slot_i"]),
-    (
-        "next",
-        &[
-            "next_valid_o",
-            "next_ready_i",
-            "next_slot_o",
-            "next_id_o",
-            "next_grid_o",
-            "next_type_o",
-            "next_part_o",
-            "next_warps_o",
-            "next_regs_o",
-            "next_smem_o",
-        ],
-    ),
-    ("done", &["done_valid_i", "done_slot_i"]),
-    ("ret", &["ret_valid_o", "ret_ready_i", "ret_slot_o"]),
-];
 
 /// The table: see the module's page.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -193,7 +172,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
         let (r, q) = (params.retire_ports(), params.queues());
         Self {
             info: Info::module("kernel_table", "")
-                .fields::<Self>(CHANNELS)
+                .fields::<Self>(&["disp", "next", "done", "ret"])
                 .param("SLOTS", "n", N)
                 .param("RETIRE_PORTS", "r", r)
                 .param("QUEUES", "q", q),

@@ -2,13 +2,11 @@
 
 use super::lane::groups;
 use super::phase::SlicePhase;
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{DONE_PORTS, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers, table};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels = &[("free", &["valid_i", "ready_o", "sm_i", "warps_i", "regs_i", "smem_i"])];
 
 /// Keeps one completion per slice.
 ///
@@ -155,7 +153,7 @@ impl FreePort {
         };
         Self {
             info: Info::module("sm_free_port", "")
-                .fields::<Self>(CHANNELS)
+                .fields::<Self>(&[])
                 .param("GROUPS", "g", groups)
                 .param("PORT", "p", port),
             clk_i: Signal::default(),

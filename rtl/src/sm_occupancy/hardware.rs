@@ -4,14 +4,11 @@ use super::free_port::FreePort;
 use super::lane::{SmGroup, groups};
 use super::needs::{NeedStages, SumStages};
 use super::phase::SlicePhase;
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{DONE_PORTS, Requesters, SmParams};
 use crate::parts::{bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels =
-    &[("free", &["free_valid_i", "free_ready_o", "free_sm_i", "free_warps_i", "free_regs_i", "free_smem_i"])];
 
 /// The SM array: see the module's page.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -81,7 +78,7 @@ impl SmOccupancy {
         let groups = groups(params);
         Self {
             info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules")
-                .fields::<Self>(CHANNELS)
+                .fields::<Self>(&["free"])
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("CTAS", "c", limits.ctas().into())

@@ -1,14 +1,11 @@
 //! The hardware of `sm_partitions`.
 
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{PARTITIONS, Requesters, SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use crate::sm_occupancy::{GROUP, SlicePhase, groups, lanes_of};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels =
-    &[("write", &["write_valid_i", "write_ready_o", "write_part_i", "write_word_i", "write_mask_i"])];
 
 /// Up to eight lanes: for each of their SMs, bit p says whether it is in partition p.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -216,7 +213,7 @@ impl SmPartitions {
         let groups_b = groups * (requesters - 1);
         Self {
             info: Info::module("sm_partitions", "ECLIP (2025); KRISP (2023)")
-                .fields::<Self>(CHANNELS)
+                .fields::<Self>(&["write"])
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("PARTITIONS", "p", PARTITIONS),

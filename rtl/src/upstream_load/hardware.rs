@@ -1,26 +1,12 @@
 //! The hardware of `upstream_load`, one block per encoding.
 
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::{ID_BITS, UpstreamParams};
 use crate::parts::{CloseUp, Register, bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
-const CHANNELS: Channels = &[
-    (
-        "host",
-        &[
-            "host_valid_i",
-            "host_ready_o",
-            "host_id_i",
-            "host_last_i",
-            "host_up_valid_i",
-            "host_up_id_i",
-            "host_up_i",
-        ],
-    ),
-    ("ins", &["ins_valid_o", "ins_ready_i", "ins_id_o", "ins_up_o"]),
-];
+const CHANNELS: &[&str] = &["host", "ins"];
 
 fn info(kind: &str, params: UpstreamParams) -> Info {
     Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3")

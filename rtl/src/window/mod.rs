@@ -2,14 +2,10 @@
 
 pub mod model;
 
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::WindowParams;
 
-pub(crate) const CHANNELS: Channels = &[
-    ("ins", &["ins_valid_i", "ins_ready_o", "ins_id_i", "ins_up_i"]),
-    ("disp", &["disp_valid_o", "disp_ready_i", "disp_id_o", "disp_slot_o"]),
-    ("ret", &["ret_valid_i", "ret_ready_o", "ret_slot_i"]),
-];
+pub(crate) const CHANNELS: &[&str] = &["ins", "disp", "ret"];
 
 /// The `Info` of a window.
 pub(crate) fn info(kind: &str, params: WindowParams) -> Info {

@@ -1,12 +1,10 @@
 //! The slots of a list window: which are in use, by whom, in what order they came, and which is offered.
 
-use crate::info::{Channels, Info};
+use crate::info::Info;
 use crate::params::ID_BITS;
 use crate::parts::{FindFirst, OldestFirst, Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
-
-const CHANNELS: Channels = &[("disp", &["disp_valid_o", "disp_ready_i", "disp_id_o", "disp_slot_o"])];
 
 /// All of the window but what a kernel waits for.
 #[derive(LogicBlock, DocumentedFieldsOpt)]
@@ -88,7 +86,7 @@ pub struct WindowSlots<const N: usize, const LN: usize> {
 impl<const N: usize, const LN: usize> Default for WindowSlots<N, LN> {
     fn default() -> Self {
         Self {
-            info: Info::module("window_list_slots", "").fields::<Self>(CHANNELS).param("SLOTS", "n", N),
+            info: Info::module("window_list_slots", "").fields::<Self>(&["disp"]).param("SLOTS", "n", N),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             ins_i: Signal::default(),
