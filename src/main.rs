@@ -1,6 +1,7 @@
 //! The `windlass` command: one file per subcommand, each thin.
 //!
-//! Exit status: 0 done, 1 checked and found wrong, 2 could not run, 130 stopped by Ctrl-C with what is finished kept. Results go to stdout, talk to stderr.
+//! Exit status: 0 done, 1 checked and found wrong, 2 could not run, 130 stopped by Ctrl-C with what is finished kept, 141 the reader of stdout went away (as a
+//! shell reports of any tool in `windlass ... | head`). Results go to stdout, talk to stderr.
 
 mod calibrate_command;
 mod command_line;
@@ -126,9 +127,9 @@ fn main() -> ExitCode {
         Ok(Outcome::Stopped) => ExitCode::from(130),
         Err(error) => {
             let kind = output_error(error.as_ref());
-            // A closed pipe (`windlass ... | head`) is no error.
+            // `windlass ... | head`: nothing to complain of; but what was checked may have been wrong, so that it is no success.
             if kind == Some(ErrorKind::BrokenPipe) {
-                return ExitCode::SUCCESS;
+                return ExitCode::from(141);
             }
             let what = if kind.is_some() { "the results cannot be written: " } else { "" };
             eprintln!("error: {what}{error}");

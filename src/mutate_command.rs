@@ -113,6 +113,9 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         report.seed,
         report.yosys
     )?;
+    for failure in &report.failures {
+        writeln!(stdout, "\nthe prover failed, and what it was asked then is not proved: {failure}")?;
+    }
     for tried in report.survivors() {
         write!(stdout, "\nsurvived: {}", tried.mutant)?;
         match &tried.outcome {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::energy::measure;
 use windlass_cosim::engine::{EngineOptions, engine};
+use windlass_cosim::explore::ExploreError;
 use windlass_cosim::latency::{Distribution, WindowReport};
 use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
@@ -106,53 +107,26 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     if let Some(stored) = output.stored() {
         return output.write(stored);
     }
-    let constraints = match &args.constraints {
-        Some(path) => Constraints::load(path)?,
-        None => Constraints::embedded(),
-    };
-    let constraints = match args.period {
-        Some(period) => constraints.with_period(period)?,
-        None => constraints,
-    };
-    let library = match (&args.liberty, args.no_area) {
-        (_, true) => None,
-        (Some(path), false) => Some(path.clone()),
-        (None, false) => Some(library::find(&args.library)?),
-    };
-    let costs = Costs { args, constraints, library };
-    if !args.block.is_empty() {
-        let mut report = Report::new(env!("CARGO_PKG_VERSION"), blocks(&costs)?, Vec::new());
-        report.command = command();
-        return output.write(report);
+    if args.energy && args.flow == FlowArg::Area {
+        return Err("--energy needs a netlist: use --flow quick or full".into());
     }
-    let files = workload::files(&args.trace)?;
-    let traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
-    let profile = gpu::profile(args.gpu.as_deref(), traces.first())?;
-    let mut streams = Vec::new();
-    for (trace, file) in traces.iter().zip(&files) {
-        if args.gpu.is_none() {
-            gpu::note(&profile, trace);
-        }
-        gpu::check(&profile, std::slice::from_ref(trace));
-        streams.push(Stream::new(trace).map_err(|e| format!("{file}: {e}"))?);
-    }
-    let mut designs = Vec::new();
-    let table = |stream: &Stream| Speedups {
-        workload: stream.name().into(),
-        gpu: profile.name.clone(),
-        kernels: stream.kernels().len() as u64,
-        rows: Vec::new(),
-    };
-    let mut speedups: Vec<Speedups> = streams.iter().map(table).collect();
-    // The policies that no hardware decides are the same for every design: also the software window, as large as the largest of hardware.
-    let software_slots = args.slots.iter().copied().max().unwrap_or(1);
-    let mut others =
-        policies(&["serial", "queue", "streams-ace", "graph", "graph-cached", "ideal"].map(String::from))?;
+    let costs = Costs::new(args)?;
+    let report = if args.block.is_empty() { schedulers(&costs)? } else { Some(blocks(&costs)?) };
+    let Some(mut report) = report else { return Ok(Outcome::Wrong) };
+    report.command = command();
+    output.write(report)
+}
+
+/// The designs of `--window`, `--slots` and `--arbiter`, on all workloads; `None` where one did what is wrong, which is told.
+fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
+    let args = costs.args;
+    let mut workloads = Workloads::load(args)?;
     let mut arbiters: Vec<Option<ArbiterKind>> =
         options::arbiters(&options::distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
     if arbiters.is_empty() {
         arbiters.push(None);
     }
+    let mut designs = Vec::new();
     for slots in options::distinct(&args.slots) {
         for window in options::distinct(&args.window) {
             for &arbiter in &arbiters {
@@ -161,54 +135,113 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
                 if args.slots.len() > 1 {
                     name = format!("{name} {slots}");
                 }
-                let block = match arbiter {
-                    Some(arbiter) => {
-                        name = format!("{name} {}", arbiter.name());
-                        BlockSpec::FrontEnd(FrontEndParams::new(params, arbiter, profile.sm_params()?)?)
-                    }
-                    None => BlockSpec::KernelScheduler(params),
-                };
-                let mut simulation = CoSimulation::new(profile.clone(), params);
-                simulation.policies = std::mem::take(&mut others);
-                simulation.software_slots = software_slots;
-                simulation.policies.push(Policy::Window);
-                // Where the windows are compared, one arbiter is enough.
-                simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
-                let mut measured = Vec::new();
-                let mut on = None;
-                for (stream, speedups) in streams.iter().zip(&mut speedups) {
-                    let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
-                    let ran = match simulation.run(stream, engine) {
-                        Ok(ran) => ran.report,
-                        Err(error) if error.is_wrong() => {
-                            eprintln!("wrong: {name} on {}: {error}", stream.name());
-                            return Ok(Outcome::Wrong);
-                        }
-                        Err(error) => return Err(format!("{}: {error}", stream.name()).into()),
-                    };
-                    let window = ran.policies.iter().find_map(|p| p.window);
-                    measured.push((stream.name().to_string(), window));
-                    speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
-                    on = ran.scheduler.engine;
+                if let Some(arbiter) = arbiter {
+                    name = format!("{name} {}", arbiter.name());
                 }
-                let latencies = first_measured(params, &profile.name, &measured);
-                let mut design = scheduler_design(&costs, name, block, params, latencies, on.as_deref())?;
-                if let (true, Some(library), Some(stream)) = (args.energy, &costs.library, streams.first()) {
-                    match energy(args, &simulation, stream, &design, library)? {
-                        Ok(energy) => design.energy = energy,
-                        Err(wrong) => {
-                            eprintln!("wrong: the netlist of {} on {}: {wrong}", design.name, stream.name());
-                            return Ok(Outcome::Wrong);
-                        }
-                    }
+                match workloads.design(costs, name, params, arbiter)? {
+                    Some(design) => designs.push(design),
+                    None => return Ok(None),
                 }
-                designs.push(design);
             }
         }
     }
-    let mut report = Report::new(env!("CARGO_PKG_VERSION"), designs, speedups);
-    report.command = command();
-    output.write(report)
+    Ok(Some(Report::new(env!("CARGO_PKG_VERSION"), designs, workloads.speedups)))
+}
+
+/// What every scheduler runs, and how fast it was.
+struct Workloads {
+    profile: Profile,
+    streams: Vec<Stream>,
+    /// One for each stream.
+    speedups: Vec<Speedups>,
+    /// The policies that no hardware decides, until they ran: they are the same for every design.
+    others: Vec<Policy>,
+    /// Of the software window: as many as the largest of hardware has.
+    software_slots: usize,
+}
+
+impl Workloads {
+    fn load(args: &ReportArgs) -> Result<Self, Failure> {
+        let files = workload::files(&args.trace)?;
+        let traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
+        let profile = gpu::profile(args.gpu.as_deref(), traces.first())?;
+        let mut streams: Vec<Stream> = Vec::new();
+        for (trace, file) in traces.iter().zip(&files) {
+            if args.gpu.is_none() {
+                gpu::note(&profile, trace);
+            }
+            gpu::check(&profile, std::slice::from_ref(trace));
+            let stream = Stream::new(trace).map_err(|e| format!("{file}: {e}"))?;
+            if streams.iter().any(|other| other.name() == stream.name()) {
+                return Err(ExploreError::SameName(stream.name().into()).into());
+            }
+            streams.push(stream);
+        }
+        let table = |stream: &Stream| Speedups {
+            workload: stream.name().into(),
+            gpu: profile.name.clone(),
+            kernels: stream.kernels().len() as u64,
+            rows: Vec::new(),
+        };
+        let speedups = streams.iter().map(table).collect();
+        let others = policies(
+            &["serial", "queue", "streams-ace", "graph", "graph-cached", "ideal"].map(String::from),
+        )?;
+        let software_slots = args.slots.iter().copied().max().unwrap_or(1);
+        Ok(Self { profile, streams, speedups, others, software_slots })
+    }
+
+    /// Runs all workloads on a scheduler and measures it; `None` where it did what is wrong, which is told.
+    fn design(
+        &mut self,
+        costs: &Costs,
+        name: String,
+        params: SchedulerParams,
+        arbiter: Option<ArbiterKind>,
+    ) -> Result<Option<Design>, Failure> {
+        let args = costs.args;
+        let block = match arbiter {
+            Some(arbiter) => {
+                BlockSpec::FrontEnd(FrontEndParams::new(params, arbiter, self.profile.sm_params()?)?)
+            }
+            None => BlockSpec::KernelScheduler(params),
+        };
+        let mut simulation = CoSimulation::new(self.profile.clone(), params);
+        simulation.policies = std::mem::take(&mut self.others);
+        simulation.software_slots = self.software_slots;
+        simulation.policies.push(Policy::Window);
+        // Where the windows are compared, one arbiter is enough.
+        simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
+        let mut measured = Vec::new();
+        let mut on = None;
+        for (stream, speedups) in self.streams.iter().zip(&mut self.speedups) {
+            let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
+            let ran = match simulation.run(stream, engine) {
+                Ok(ran) => ran.report,
+                Err(error) if error.is_wrong() => {
+                    eprintln!("wrong: {name} on {}: {error}", stream.name());
+                    return Ok(None);
+                }
+                Err(error) => return Err(format!("{}: {error}", stream.name()).into()),
+            };
+            let window = ran.policies.iter().find_map(|p| p.window);
+            measured.push((stream.name().to_string(), window));
+            speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
+            on = ran.scheduler.engine;
+        }
+        let latencies = first_measured(params, &self.profile.name, &measured);
+        let mut design = scheduler_design(costs, name, block, params, latencies, on.as_deref())?;
+        if let (true, Some(library), Some(stream)) = (args.energy, &costs.library, self.streams.first()) {
+            match energy(args, &simulation, stream, &design, library)? {
+                Ok(energy) => design.energy = energy,
+                Err(wrong) => {
+                    eprintln!("wrong: the netlist of {} on {}: {wrong}", design.name, stream.name());
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(design))
+    }
 }
 
 /// Each latency on the first workload that has it.
@@ -247,14 +280,14 @@ fn energy(
     design: &Design,
     library: &Path,
 ) -> Result<Result<Option<Energy>, RunError>, Failure> {
-    let Some(synthesis) = &design.synthesis else {
-        return Err("--energy needs a netlist: use --flow quick or full".into());
-    };
-    // Where one failed, none are kept.
+    let Some(synthesis) = &design.synthesis else { return Ok(Ok(None)) };
+    // Where one failed, none are kept. What else was measured is good all the same.
     if let Some(failure) = synthesis.results.iter().find_map(|r| r.failure.as_ref()) {
-        return Err(
-            format!("--energy needs a netlist, and none is kept where a mapping fails: {failure}").into()
+        eprintln!(
+            "note: no energy of {}, for no netlist is kept where a mapping fails: {failure}",
+            design.name
         );
+        return Ok(Ok(None));
     }
     let path = netlist(synthesis, &synthesis.fastest, "json", &SynthOptions::default())
         .ok_or("the netlist is not in the cache any more; run the report again")?;
@@ -318,7 +351,24 @@ struct Costs<'a> {
     library: Option<PathBuf>,
 }
 
-impl Costs<'_> {
+impl<'a> Costs<'a> {
+    fn new(args: &'a ReportArgs) -> Result<Self, Failure> {
+        let constraints = match &args.constraints {
+            Some(path) => Constraints::load(path)?,
+            None => Constraints::embedded(),
+        };
+        let constraints = match args.period {
+            Some(period) => constraints.with_period(period)?,
+            None => constraints,
+        };
+        let library = match (&args.liberty, args.no_area) {
+            (_, true) => None,
+            (Some(path), false) => Some(path.clone()),
+            (None, false) => Some(library::find(&args.library)?),
+        };
+        Ok(Self { args, constraints, library })
+    }
+
     /// The block's area, timing and place on FPGAs.
     fn design(&self, name: String, block: BlockSpec, parameters: Vec<Parameter>) -> Result<Design, Failure> {
         let emitted = emit::emit(&*block.hardware())?;
@@ -350,7 +400,7 @@ impl Costs<'_> {
 }
 
 /// The designs of `--block`.
-fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
+fn blocks(costs: &Costs) -> Result<Report, Failure> {
     let args = costs.args;
     let arbiter = match &args.arbiter[..] {
         [] => None,
@@ -397,7 +447,7 @@ fn blocks(costs: &Costs) -> Result<Vec<Design>, Failure> {
             }
         }
     }
-    Ok(designs)
+    Ok(Report::new(env!("CARGO_PKG_VERSION"), designs, Vec::new()))
 }
 
 fn scheduler_design(

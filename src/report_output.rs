@@ -4,7 +4,7 @@ use crate::{Failure, Outcome, command_line};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use windlass_files::new_file;
+use windlass_files::new_file::{self, NewFile};
 use windlass_gen::report::{Format, Report, baseline, figure, html, markdown_with_figures, render};
 
 /// `--format`.
@@ -91,20 +91,33 @@ const OUTPUT: [(&str, bool); 6] = [
 
 const FIGURES: &str = "figures";
 
+/// What `--out` has beside the figures.
+const FILES: [&str; 4] = ["report.txt", "report.json", "report.md", "report.html"];
+
 impl OutputArgs {
     /// Reads and makes what can fail, so that it fails before the long work.
     pub fn prepare(&self) -> Result<Output<'_>, Failure> {
         let read = |path: &Option<PathBuf>| path.as_deref().map(baseline::read).transpose();
         let output = Output { args: self, baseline: read(&self.baseline)?, stored: read(&self.from)? };
+        let folder = |path: &Path, option: &str| {
+            std::fs::create_dir_all(path).map_err(|e| format!("{}: {e}; see {option}", path.display()))
+        };
+        // Begun and not kept: nothing changes, and what cannot be written is known.
+        let file = |path: &Path, option: &str| match NewFile::create(path) {
+            Ok(_) => Ok(()),
+            Err(e) => Err(format!("{}: {e}; see {option}", path.display())),
+        };
         if let Some(directory) = &self.out {
-            let figures = directory.join(FIGURES);
-            std::fs::create_dir_all(&figures)
-                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
+            folder(&directory.join(FIGURES), "--out")?;
+            for name in FILES {
+                file(&directory.join(name), "--out")?;
+            }
         }
-        if let Some(parent) =
-            self.html.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty())
-        {
-            std::fs::create_dir_all(parent).map_err(|e| format!("{}: {e}; see --html", parent.display()))?;
+        if let Some(path) = &self.html {
+            if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+                folder(parent, "--html")?;
+            }
+            file(path, "--html")?;
         }
         Ok(output)
     }
@@ -137,22 +150,12 @@ impl Output<'_> {
             FormatArg::Text => Format::Text,
             FormatArg::Md => Format::Markdown,
         };
-        if let Some(file) = &args.html {
-            save(file, &html::page(&report, None))?;
-        }
-        if let Some(directory) = &args.out {
-            forget_figures(directory);
-            save(&directory.join("report.txt"), &render(&report, Format::Text)?)?;
-            save(&directory.join("report.json"), &render(&report, Format::Json)?)?;
-            save(&directory.join("report.md"), &markdown_with_figures(&report, FIGURES))?;
-            save(&directory.join("report.html"), &html::page(&report, Some(FIGURES)))?;
-            for (_, figure) in figure::figures(&report) {
-                save(&directory.join(FIGURES).join(format!("{}.svg", figure.id)), &figure.svg)?;
-                save(&directory.join(FIGURES).join(format!("{}.csv", figure.id)), &figure.csv)?;
-            }
-        }
-        std::io::stdout().lock().write_all(render(&report, format)?.as_bytes())?;
+        // Neither keeps the other from being done: both are what the work was for.
+        let printed = std::io::stdout().lock().write_all(render(&report, format)?.as_bytes());
+        let saved = self.save(&report);
         if let Some(error) = nothing {
+            saved?;
+            printed?;
             return Err(error.into());
         }
         if let Some(changes) =
@@ -163,7 +166,39 @@ impl Output<'_> {
             }
             eprintln!("{}: {}", if worse { "worse" } else { "baseline" }, changes.summary());
         }
+        saved?;
+        printed?;
         Ok(if worse { Outcome::Wrong } else { Outcome::Done })
+    }
+
+    /// Writes the files: all that can be, and then says which could not.
+    fn save(&self, report: &Report) -> Result<(), Failure> {
+        let mut failed = Vec::new();
+        let mut save = |path: &Path, text: &str| {
+            if let Err(e) = new_file::save(path, text) {
+                failed.push(format!("{}: {e}", path.display()));
+            }
+        };
+        if let Some(file) = &self.args.html {
+            save(file, &html::page(report, None));
+        }
+        if let Some(directory) = &self.args.out {
+            forget_figures(directory);
+            let texts = [
+                render(report, Format::Text)?,
+                render(report, Format::Json)?,
+                markdown_with_figures(report, FIGURES),
+                html::page(report, Some(FIGURES)),
+            ];
+            for (name, text) in FILES.iter().zip(&texts) {
+                save(&directory.join(name), text);
+            }
+            for (_, figure) in figure::figures(report) {
+                save(&directory.join(FIGURES).join(format!("{}.svg", figure.id)), &figure.svg);
+                save(&directory.join(FIGURES).join(format!("{}.csv", figure.id)), &figure.csv);
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
     }
 }
 
@@ -176,10 +211,6 @@ fn forget_figures(directory: &Path) {
             let _ = std::fs::remove_file(directory.join(FIGURES).join(format!("{}.{ending}", figure.id)));
         }
     }
-}
-
-fn save(path: &Path, text: &str) -> Result<(), String> {
-    new_file::save(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// The command line, without what does not change the report.

@@ -105,8 +105,10 @@ pub fn files(names: &[String]) -> Result<Vec<String>, String> {
         inside.sort();
         files.extend(inside);
     }
-    // A workload twice would count twice in every mean.
+    // A workload twice would count twice in every mean, also under another spelling of its path.
     let mut seen = BTreeSet::new();
-    files.retain(|file| seen.insert(file.clone()));
+    files.retain(|file| {
+        seen.insert(std::fs::canonicalize(file).unwrap_or_else(|_| Path::new(file).to_path_buf()))
+    });
     Ok(files)
 }

@@ -525,6 +525,15 @@ fn report_takes_several_traces_and_folders() {
         .filter_map(|s| s["workload"].as_str())
         .collect();
     assert_eq!(names, ["mix-fork-s2-t2-c4", "mix-pipeline-s2-t2-c4", "mix-fork"]);
+    // One file under two spellings is one workload; two workloads of one name cannot be told apart.
+    let file = format!("{folder}/fork.ktrace.jsonl");
+    let again = format!("{folder}/./fork.ktrace.jsonl");
+    let value = json(&succeeds(&[&args[..], &["--trace", &file, "--trace", &again]].concat()));
+    assert_eq!(value["speedups"].as_array().expect("an array").len(), 1);
+    let copy = format!("{folder}/copy.ktrace.jsonl");
+    std::fs::copy(&file, &copy).unwrap();
+    let twice = [&args[..], &["--trace", &file, "--trace", &copy]].concat();
+    fails(&twice, 2, &["two workloads are called `mix-fork-s2-t2-c4`", "`name` in its first line"]);
     assert!(
         value["speedups"]
             .as_array()
@@ -1365,6 +1374,11 @@ fn mutate_says_what_the_bench_misses() {
     assert_eq!(report["score_percent"], 100.0);
     assert_eq!((&report["format_version"], &report["cycles"]), (&3.into(), &vec![3000, 4000].into()));
     fails(&["mutate", "--block", "nothing"], 2, &["nothing", "window_matrix"]);
+    // What proofs need is looked for before the mutants are made.
+    let said = run(&small, &[("YICES", "/nonexistent")]);
+    let talk = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert_eq!(said.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("YICES") && !talk.contains("compiling"), "{talk}");
 }
 
 #[test]

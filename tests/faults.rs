@@ -199,6 +199,33 @@ fn a_full_disk_under_results_is_an_error() {
 }
 
 #[test]
+fn a_reader_that_goes_away_is_no_success_and_costs_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = windlass(&["report", "--from", "gen/tests/data/report.json", "--out"]);
+    let output = command.arg(&out).stdout(writer).output().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(141), ""));
+    for file in ["report.txt", "report.json", "report.md", "report.html"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn a_report_that_could_not_be_written_is_refused_before_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_the_way = folder.path().join("report.md");
+    fs::create_dir(&in_the_way).unwrap();
+    for (option, path) in [("--out", folder.path()), ("--html", &in_the_way)] {
+        // No GPU is called so, which would be told first if anything were looked at before.
+        let mut command = windlass(&["report", "--no-area", "--gpu", "nothing", option]);
+        let output = command.arg(path).output().unwrap_or_else(|e| panic!("{e}"));
+        fails(&output, &["report.md: ", &format!("see {option}")]);
+    }
+}
+
+#[test]
 fn a_full_disk_keeps_the_file_that_was_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mix.ktrace.jsonl");

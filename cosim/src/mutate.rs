@@ -10,7 +10,7 @@ use crate::verilator::{
     BuildError, BuildSpec, Cache, CacheError, InstanceError, InstanceOptions, Library, Verilated,
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -127,6 +127,9 @@ pub struct MutateReport {
     pub held: BTreeMap<String, bool>,
     /// Every mutant.
     pub mutants: Vec<Tried>,
+    /// How the prover failed, each way once; of the mutants that it was asked about then, nothing is proved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
 }
 
 impl MutateReport {
@@ -252,6 +255,11 @@ pub fn mutate(
     let design = emit::emit(&*block.hardware())?;
     let top = design.top();
     let files = output::verilog_files(&design);
+    // What is missing is said before the long work.
+    if options.prove.is_some() {
+        Reachable::check_tools(block, &design)?;
+    }
+    let failures = Failures::default();
     let made = mutants(&files, &top.name, &top.ports, Rules::of(block).as_ref(), &options.mutants)?;
     progress(Progress::Made(made.list.len()));
     let verilog = vec![("mutants.v".into(), made.verilog.clone())];
@@ -281,9 +289,9 @@ pub fn mutate(
         found.into_iter().for_each(|(i, found)| outcomes[i] = found);
         if run == 0 {
             progress(Progress::Proving(outcomes.iter().filter(|outcome| outcome.is_none()).count()));
-            for (i, (no_fault, answer)) in
-                each_left(&outcomes, options.jobs, |i| judge.is_no_fault(&made.list[i]))?
-            {
+            for (i, (no_fault, answer)) in each_left(&outcomes, options.jobs, |i| {
+                Ok(failures.unknown(judge.is_no_fault(&made.list[i]), (None, Verdict::Unknown)))
+            })? {
                 outcomes[i] = no_fault;
                 answers.insert(i, answer);
             }
@@ -291,14 +299,14 @@ pub fn mutate(
     }
     if let Some(limit) = options.prove
         && outcomes.iter().any(Option::is_none)
-        && let Some(reachable) = Reachable::find(block, &design, &made, limit)?
+        && let Some(reachable) = failures.unknown(Reachable::find(block, &design, &made, limit), None)
     {
         let mut questions = vec![(false, Outcome::Unreachable)];
         if made.rules.as_ref().is_some_and(Rules::has_near) {
             questions.push((true, Outcome::Late));
         }
         for (near, outcome) in questions {
-            let ask = |i: usize| Ok(reachable.never_shows(made.list[i].id, near)?);
+            let ask = |i: usize| Ok(failures.unknown(reachable.never_shows(made.list[i].id, near), false));
             for (i, never) in each_left(&outcomes, options.jobs, ask)? {
                 outcomes[i] = never.then(|| outcome.clone());
             }
@@ -306,7 +314,8 @@ pub fn mutate(
     }
     let held = held.unwrap_or_default();
     let last = each_left(&outcomes, options.jobs, |i| {
-        judge.why_not_noticed(&made.list[i], answers.get(&i).cloned().unwrap_or(Verdict::Unknown), &held)
+        let answer = answers.get(&i).cloned().unwrap_or(Verdict::Unknown);
+        Ok(failures.unknown(judge.why_not_noticed(&made.list[i], answer, &held), Outcome::Unknown))
     })?;
     last.into_iter().for_each(|(i, outcome)| outcomes[i] = Some(outcome));
     let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Unknown));
@@ -319,7 +328,26 @@ pub fn mutate(
         cycles,
         held,
         mutants: tried.collect(),
+        failures: failures.told(),
     })
+}
+
+/// What went wrong with proofs, which loses the proof and not what the bench has found.
+#[derive(Default)]
+struct Failures(Mutex<BTreeSet<String>>);
+
+impl Failures {
+    /// The result, or after an error, which is kept, `unknown`.
+    fn unknown<T, E: std::fmt::Display>(&self, result: Result<T, E>, unknown: T) -> T {
+        result.unwrap_or_else(|error| {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(error.to_string());
+            unknown
+        })
+    }
+
+    fn told(self) -> Vec<String> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
+    }
 }
 
 /// Asks something of each mutant, by its place in the list, that nothing is known of yet.
@@ -565,5 +593,19 @@ impl Record {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prover_that_fails_costs_its_answer_and_is_told_once() {
+        let failures = Failures::default();
+        assert_eq!(failures.unknown(Ok::<_, &str>(1), 0), 1);
+        assert_eq!(failures.unknown(Err("no ABC"), 0), 0);
+        assert!(!failures.unknown(Err("no ABC"), false));
+        assert_eq!(failures.told(), ["no ABC"]);
     }
 }

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 pub use windlass_files::cache::root;
+pub(crate) use windlass_files::cache::{DAY, remove_older};
 
 /// Bytes in hexadecimal, as in keys.
 pub fn hex(bytes: &[u8]) -> String {

@@ -111,6 +111,27 @@ fn counts_for_every_family() {
 }
 
 #[test]
+fn memories_of_lookup_tables_count_as_lookup_tables() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let design = design("window_list", 8);
+    let (files, top) = (output::verilog_files(&design), design.top());
+    for (family, memories) in [
+        (Family::Ecp5, &[("TRELLIS_DPR16X4", 6)][..]),
+        (Family::Xc7, &[("RAM32M", 4), ("RAM64M", 4), ("RAM32X1D", 2)]),
+    ] {
+        let report = fpga(&files, &top.name, &top.ports, family, &options(cache.path(), &[]))
+            .unwrap_or_else(|e| panic!("{e}"));
+        let count = |cell: &str| report.cells.get(cell).copied().unwrap_or(0);
+        let in_memories: u64 = memories.iter().map(|(cell, luts)| luts * count(cell)).sum();
+        assert!(in_memories > 0, "a list has memories: {report:?}");
+        assert_eq!(report.lut_rams, in_memories, "{family}");
+        let logic: u64 =
+            report.cells.iter().filter(|(c, _)| c.starts_with("LUT") || *c == "INV").map(|(_, n)| n).sum();
+        assert_eq!(report.luts, logic + in_memories, "{family}");
+    }
+}
+
+#[test]
 fn parts_side_by_side_share_clock_and_reset() {
     let design = design("round_robin", 4);
     let top = design.top();

@@ -117,7 +117,9 @@ pub enum ExploreError {
     #[error("nothing to explore: {0}")]
     Nothing(&'static str),
     /// Two workloads that tables could not tell apart.
-    #[error("two workloads are called `{0}`: tables could not tell them apart; leave one of them out")]
+    #[error(
+        "two workloads are called `{0}`: tables could not tell them apart; leave one of them out, or give it another `name` in its first line"
+    )]
     SameName(String),
     /// A tool that every synthesis needs cannot be used.
     #[error("{0}\n  without it, --no-area explores speed-up and time per kernel only")]

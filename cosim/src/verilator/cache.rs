@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use thiserror::Error;
+use windlass_files::cache::{DAY, remove_older};
 use windlass_files::new_file::save;
 use windlass_gen::cache::hex;
 use windlass_gen::tools::{self, Found, Tool, ToolError};
@@ -100,7 +101,8 @@ impl Cache {
         if let Some(dir) = self.get(kind, key) {
             return Ok((dir, false));
         }
-        remove_abandoned(&tmp);
+        // What processes that were killed left.
+        remove_older(&tmp, "", DAY);
         let scratch = tempfile::tempdir_in(&tmp).map_err(io_error("create a directory in", &tmp))?;
         let (result, work) = (scratch.path().join("result"), scratch.path().join("work"));
         for dir in [&result, &work] {
@@ -252,19 +254,6 @@ fn is_whole(dir: &Path) -> bool {
             path.metadata().is_ok_and(|m| m.len() == record.size)
                 && fs::read(&path).is_ok_and(|bytes| hex(&Sha256::digest(&bytes)) == record.sha256)
         })
-}
-
-/// Removes what processes that were killed left in `tmp`, after a day.
-fn remove_abandoned(tmp: &Path) {
-    let Ok(entries) = fs::read_dir(tmp) else { return };
-    for entry in entries.flatten() {
-        let old = entry.metadata().and_then(|m| m.modified()).is_ok_and(|t| {
-            SystemTime::now().duration_since(t).is_ok_and(|age| age > Duration::from_secs(24 * 3600))
-        });
-        if old {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// A key: the hash of fields, each with its length, so that no two lists of fields look the same.

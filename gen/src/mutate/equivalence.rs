@@ -104,7 +104,9 @@ impl Prover {
         if miter.is_trivial() {
             return Ok(Verdict::Equivalent);
         }
-        let work = Workplace::new(&self.root, "miter", &"0".repeat(64), self.limit.saturating_add(GRACE))?;
+        let question = format!("{id} {held:?} {given:?}");
+        let key = flow::key(&[(mutants.module.clone(), mutants.verilog.clone())], &[&question]);
+        let work = Workplace::new(&self.root, "miter", &key, self.limit.saturating_add(GRACE))?;
         work.write_bytes("miter.aig", &miter.binary())?;
         // Most registers are the same in both, and ABC proves it soon; with them most questions vanish. `scorr` finds no more, and took 26 s
         // where `&scorr` takes 1.5 s.

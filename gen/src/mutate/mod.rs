@@ -118,7 +118,7 @@ pub fn mutants(
     let harness = rules::harness(&module, top, ports, rules, select_width);
     let rules_text = rules.map_or("", |rules| rules.text);
     let script = script(design, top, &module, options, select_width);
-    let key = flow::key(2, design, &[&yosys.version, &script, &harness, rules_text]);
+    let key = flow::key(design, &[&yosys.version, &script, &harness, rules_text]);
     let work = Workplace::new(&root, top, &key, options.limit)?;
     for (name, text) in design {
         work.write(name, text)?;

@@ -29,6 +29,16 @@ pub struct Reachable {
 }
 
 impl Reachable {
+    /// Refuses where a tool is missing that [`Self::find`] needs for this block.
+    pub fn check_tools(spec: BlockSpec, design: &Design) -> Result<(), ProveError> {
+        let bench = Bench::of(spec).complete(design);
+        if Self::has_lemmas(&bench) { Tools::find(None, &bench).map(drop) } else { Ok(()) }
+    }
+
+    fn has_lemmas(bench: &Bench) -> bool {
+        bench.lemmas.is_some() && bench.induction.is_some() && bench.parts.is_empty()
+    }
+
     /// Proves the block's lemmas for `design`, and prepares its `mutants`; each question about one may take `limit`, and all of them ten times that. `None` where a block has no lemmas, or
     /// they were not shown, or where it is made of other blocks that have theirs, which takes too long.
     pub fn find(
@@ -38,7 +48,7 @@ impl Reachable {
         limit: Duration,
     ) -> Result<Option<Self>, ProveError> {
         let bench = Bench::of(spec).complete(design);
-        if bench.lemmas.is_none() || bench.induction.is_none() || !bench.parts.is_empty() {
+        if !Self::has_lemmas(&bench) {
             return Ok(None);
         }
         let tools = Tools::find(None, &bench)?;

@@ -335,7 +335,10 @@ fn prove_bench(
 
 /// The design between free inputs with its properties, as SMT-LIB.
 fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
-    formal(design, bench, yosys, None, "write_smt2 -wires", "model.smt2").map(Model::new)
+    let text = formal(design, bench, yosys, None, "write_smt2 -wires", "model.smt2")?;
+    let what = |line| format!("a property named by `{line}`");
+    Model::new(text)
+        .map_err(|line| SynthesisError::Output { tool: yosys.version.clone(), what: what(line) }.into())
 }
 
 /// The same with all its `mutants`, as latches and AND gates: what is asserted is true where it fails, what is assumed is a constraint.
@@ -410,7 +413,10 @@ fn formal(
 ) -> Result<String, ProveError> {
     let top = &design.top().name;
     let shelf = flow::shelf(None, "prove")?;
-    let key = flow::key(FORMAT_VERSION, &[(top.clone(), design.verilog())], &[bench.text]);
+    let asked = asked(design, bench, mutants);
+    let asked_text: String = asked.iter().map(|(_, text)| text.as_str()).collect();
+    let commands = mutants.map_or("", |mutants| mutants.commands.as_str());
+    let key = flow::key(&[(top.clone(), design.verilog())], &[&asked_text, commands, write]);
     let work = Workplace::new(&shelf, top, &key, flow::TIME_LIMIT)?;
     let read = match mutants {
         None => {
@@ -427,7 +433,6 @@ fn formal(
             format!("{}script mutants.ys\n", mutants.prepare)
         }
     };
-    let asked = asked(design, bench, mutants);
     for (name, text) in &asked {
         work.write(name, text)?;
     }
@@ -555,12 +560,21 @@ impl Proof<'_> {
             if cycle <= self.options.covers && self.options.covers > 0 {
                 let mut left = Vec::new();
                 for number in to_reach {
+                    // What was not decided in one cycle is not unreached because it is in the next.
+                    let known = |cycles: usize| match self.reached.get(&number) {
+                        Some(Verdict::Unknown { cycles }) => Verdict::Unknown { cycles: *cycles },
+                        _ => Verdict::NotReached { cycles },
+                    };
+                    let (unreached, before) = (known(cycle), cycle.saturating_sub(1));
                     let (answer, _) =
                         self.solver.ask(&format!("(|harness_c {number}| s{cycle})"), |_| Ok(()))?;
                     let verdict = match answer {
                         Answer::Sat => Verdict::Reached { cycle },
-                        Answer::Unsat => Verdict::NotReached { cycles: cycle },
-                        Answer::Unknown => Verdict::Unknown { cycles: cycle.saturating_sub(1) },
+                        Answer::Unsat => unreached,
+                        Answer::Unknown => match unreached {
+                            Verdict::NotReached { .. } => Verdict::Unknown { cycles: before },
+                            undecided => undecided,
+                        },
                     };
                     if answer != Answer::Sat {
                         left.push(number);

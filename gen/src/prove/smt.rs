@@ -229,15 +229,17 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub fn new(text: String) -> Self {
+    /// Inside the error the first line that names a property in another way than Yosys is known to.
+    pub fn new(text: String) -> Result<Self, String> {
         let named = |kind: &str| {
             let lines = text.lines().filter_map(|line| {
                 let mut words = line.strip_prefix("; yosys-smt2-")?.strip_prefix(kind)?.split_whitespace();
-                Some((words.next()?.parse().ok()?, words.next()?.to_string()))
+                let mut parse = || Some((words.next()?.parse().ok()?, words.next()?.to_string()));
+                Some(parse().ok_or_else(|| line.to_string()))
             });
-            lines.collect()
+            lines.collect::<Result<Vec<_>, _>>()
         };
-        Self { assertions: named("assert "), covers: named("cover "), text }
+        Ok(Self { assertions: named("assert ")?, covers: named("cover ")?, text })
     }
 
     /// All that a solver is told before it hears of states.
@@ -329,9 +331,12 @@ mod tests {
             (define-fun |harness_a 1| ((state |harness_s|)) Bool (= (|harness#0| state) #b1)) ; little\n\
             (define-fun |harness_t| ((state |harness_s|) (next_state |harness_s|)) Bool (and\n  \
             (= (bvand (|harness#0| state) (|harness#2| state)) (|harness#1| next_state)) ; x \\b\n))\n";
-        let model = Model::new(text.into());
+        let model = Model::new(text.into()).unwrap();
         assert_eq!(model.order(), [1, 0]);
         let wires = Wires::new(&model.text);
+        // Nothing that is to be proved is passed over.
+        let unknown = text.replace("assert 1 little", "assert one little");
+        assert_eq!(Model::new(unknown).unwrap_err(), "; yosys-smt2-assert one little");
         // Itself, c and b; and before the edge a, c and b.
         assert_eq!((wires.cone(0), wires.cone(1)), (6, 2));
     }

@@ -593,6 +593,12 @@ impl Found {
                 };
                 self.maybe(&subject, &metric, "x", [same.map(|r| r.speedup), Some(row.speedup)], false);
             }
+            let mut gone: Vec<&str> = old.rows.iter().map(|r| r.policy.as_str()).collect();
+            gone.retain(|policy| !table.rows.iter().any(|r| r.policy == *policy));
+            gone.dedup();
+            if !gone.is_empty() {
+                self.note(format!("{subject}: in the baseline only: {}", gone.join(", ")));
+            }
         }
         for old in &before.speedups {
             if !now.speedups.iter().any(|t| t.workload == old.workload && t.gpu == old.gpu) {

@@ -201,7 +201,7 @@ pub struct Fpga {
     pub part: String,
     /// Tools, with their versions.
     pub tool: String,
-    /// Lookup tables.
+    /// Lookup tables, those of memories included.
     pub luts: u64,
     /// Flip-flops.
     pub flip_flops: u64,

@@ -119,6 +119,9 @@ pub(crate) fn io_error<'a>(
 pub(crate) fn shelf(cache: Option<&Path>, name: &str) -> Result<PathBuf, SynthesisError> {
     let root = cache.map(Path::to_path_buf).or_else(cache::root).ok_or(SynthesisError::NoCache)?.join(name);
     fs::create_dir_all(&root).map_err(io_error("create", &root))?;
+    // What processes that were killed left, and failures that somebody has looked at by now, or will not.
+    cache::remove_older(&root, "run-", 7 * cache::DAY);
+    cache::remove_older(&root, "failed-", 30 * cache::DAY);
     Ok(root)
 }
 
@@ -136,12 +139,12 @@ pub(crate) fn check_names(design: &[(String, String)], top: &str) -> Result<(), 
     }
 }
 
-/// SHA-256 over all that a result depends on. Each part goes in with its length, so that no two lists look alike.
-pub(crate) fn key(format: u32, design: &[(String, String)], others: &[&str]) -> String {
+/// SHA-256 over all that a result depends on, our own code that makes it included: a change there is another result, also where nobody
+/// thought of the cache. Each part goes in with its length, so that no two lists look alike.
+pub(crate) fn key(design: &[(String, String)], others: &[&str]) -> String {
     let mut hash = Sha256::new();
     let parts =
         design.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]).chain(others.iter().copied());
-    hash.update(format.to_le_bytes());
     for part in parts {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
@@ -466,11 +469,10 @@ mod tests {
     fn keys_tell_lists_apart() {
         let file = |n: &str, t: &str| (n.to_string(), t.to_string());
         let keys = [
-            key(1, &[file("a.v", "x")], &["1", "2"]),
-            key(1, &[file("a.v", "x")], &["12", ""]),
-            key(1, &[file("a.vx", "")], &["1", "2"]),
-            key(1, &[file("a.v", "y")], &["1", "2"]),
-            key(2, &[file("a.v", "x")], &["1", "2"]),
+            key(&[file("a.v", "x")], &["1", "2"]),
+            key(&[file("a.v", "x")], &["12", ""]),
+            key(&[file("a.vx", "")], &["1", "2"]),
+            key(&[file("a.v", "y")], &["1", "2"]),
         ];
         assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
     }

@@ -18,8 +18,8 @@ use std::time::Duration;
 use thiserror::Error;
 use windlass_rtl::port::{CLOCK, Direction, Port};
 
-/// Part of the cache's key: goes up when an [`FpgaReport`] comes to mean something else.
-const CACHE_FORMAT: u32 = 3;
+/// Part of the cache's key: our own share of the result.
+const SOURCES: [&str; 1] = [include_str!("fpga.rs")];
 
 /// How long each run of a tool may take by default.
 pub const LIMIT: Duration = Duration::from_secs(1200);
@@ -96,7 +96,8 @@ impl Family {
         }
     }
 
-    /// What a cell is, by its type.
+    /// What a cell is, by its type. Memories of lookup tables count as those that they take: in an ECP5 four for 16 words of 4 bits and the
+    /// two of the slice that writes them.
     fn kind(self, cell: &str) -> Kind {
         let begins = |prefixes: &[&str]| prefixes.iter().any(|p| cell.starts_with(p));
         match self {
@@ -108,12 +109,14 @@ impl Family {
             Self::Ecp5 if cell == "TRELLIS_FF" => Kind::FlipFlop,
             Self::Ecp5 if begins(&["DP16K", "PDPW16K"]) => Kind::BlockRam,
             Self::Ecp5 if cell == "CCU2C" => Kind::Carry,
-            Self::Ecp5 if begins(&["TRELLIS_DPR16"]) => Kind::LutRam,
+            Self::Ecp5 if begins(&["TRELLIS_DPR16"]) => Kind::LutRam(6),
             Self::Xc7 if cell == "INV" || begins(&["LUT"]) => Kind::Lut,
             Self::Xc7 if ["FDRE", "FDSE", "FDCE", "FDPE"].contains(&cell) => Kind::FlipFlop,
             Self::Xc7 if begins(&["RAMB"]) => Kind::BlockRam,
             Self::Xc7 if begins(&["CARRY"]) => Kind::Carry,
-            Self::Xc7 if begins(&["RAM", "SRL"]) => Kind::LutRam,
+            Self::Xc7 if begins(&["RAM32M", "RAM64M", "RAM128X1D", "RAM256X1S"]) => Kind::LutRam(4),
+            Self::Xc7 if begins(&["RAM32X1D", "RAM64X1D", "RAM128X1S"]) => Kind::LutRam(2),
+            Self::Xc7 if begins(&["RAM", "SRL"]) => Kind::LutRam(1),
             _ => Kind::Other,
         }
     }
@@ -147,7 +150,8 @@ enum Kind {
     FlipFlop,
     BlockRam,
     Carry,
-    LutRam,
+    /// Of so many lookup tables.
+    LutRam(u64),
     Other,
 }
 
@@ -185,7 +189,7 @@ pub struct FpgaReport {
     pub tool: String,
     /// All that Yosys was told.
     pub script: String,
-    /// Lookup tables, of whatever size the family has.
+    /// Lookup tables, of whatever size the family has, those of memories included.
     pub luts: u64,
     /// Flip-flops.
     pub flip_flops: u64,
@@ -193,7 +197,7 @@ pub struct FpgaReport {
     pub block_rams: u64,
     /// Carry cells.
     pub carries: u64,
-    /// Memories made of lookup tables.
+    /// Lookup tables that are memories.
     pub lut_rams: u64,
     /// All cells by type, those above included.
     pub cells: BTreeMap<String, u64>,
@@ -303,7 +307,7 @@ pub fn fpga(
     let seeds = format!("{:?} {} {}", options.seeds, options.target_mhz, options.limit.as_secs());
     let version = placer.as_ref().map_or_else(String::as_str, |p| p.found.version_line.as_str());
     let others = ["fpga", family.name(), &yosys.version, &scripts.concat(), &harness, version, &seeds];
-    let key = flow::key(CACHE_FORMAT, design, &others);
+    let key = flow::key(design, &[&others[..], &SOURCES].concat());
     let entry = format!("{key}.json");
     if let Some(report) = flow::stored(&root, &entry) {
         return Ok(report);
@@ -324,8 +328,12 @@ pub fn fpga(
         }
         let cells = statistics(&work.path().join(format!("stat-{try_}.json")), top)
             .map_err(|what| SynthesisError::Output { tool: yosys.version.clone(), what })?;
-        let size = cells.iter().filter(|(cell, _)| matches!(family.kind(cell), Kind::Lut | Kind::Carry));
-        let size = size.map(|(_, count)| count).sum();
+        let size = cells.iter().map(|(cell, count)| match family.kind(cell) {
+            Kind::Lut | Kind::Carry => *count,
+            Kind::LutRam(luts) => luts * count,
+            Kind::FlipFlop | Kind::BlockRam | Kind::Other => 0,
+        });
+        let size = size.sum();
         if best.as_ref().is_none_or(|(smallest, ..)| size < *smallest) {
             best = Some((size, try_, cells));
         }
@@ -353,7 +361,10 @@ pub fn fpga(
             Kind::FlipFlop => report.flip_flops += count,
             Kind::BlockRam => report.block_rams += count,
             Kind::Carry => report.carries += count,
-            Kind::LutRam => report.lut_rams += count,
+            Kind::LutRam(luts) => {
+                report.luts += luts * count;
+                report.lut_rams += luts * count;
+            }
             Kind::Other => {}
         }
         report.cells.insert(cell, count);
@@ -366,7 +377,10 @@ pub fn fpga(
         },
         Err(reason) => Placement::NotRun { reason },
     };
-    flow::store_entry(&root, &entry, &report)?;
+    // A machine with less to do may find a route in time.
+    if !matches!(report.placement, Placement::Unrouted { .. }) {
+        flow::store_entry(&root, &entry, &report)?;
+    }
     Ok(report)
 }
 
@@ -654,7 +668,7 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
                 ("-".into(), "-".into(), "-".into())
             }
         };
-        let counts = [report.luts + report.lut_rams, report.flip_flops, report.block_rams, report.carries];
+        let counts = [report.luts, report.flip_flops, report.block_rams, report.carries];
         let mut row = vec![report.top.clone(), report.family.to_string()];
         row.extend(counts.map(|n| n.to_string()));
         row.extend([cells, harness, fmax]);

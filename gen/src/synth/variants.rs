@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Part of the cache's key: our own share of the result. A change in it is another result, also where nobody thought of the cache.
+/// Part of the cache's key: our own share of the result.
 const SOURCES: [&str; 11] = [
     include_str!("variants.rs"),
     include_str!("timing.rs"),
@@ -278,8 +278,7 @@ pub fn synth(
     let given = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
     let described = described.join("\n");
     let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &given, &described];
-    // No number of a format: the sources say what a report means.
-    let key = flow::key(0, design, &[&given[..], &SOURCES].concat());
+    let key = flow::key(design, &[&given[..], &SOURCES].concat());
     let entry = format!("{key}.json");
     if let Some(report) = flow::stored::<SynthReport>(&root, &entry)
         && kept(&report).all(|(variant, form)| netlist_path(&root, &report, variant, form).is_file())
