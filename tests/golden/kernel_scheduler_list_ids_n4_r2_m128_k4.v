@@ -39,7 +39,7 @@ module upstream_load_ids_n4_m128_k4 (
   input  wire [3:0] place_shift_i,  // places whose kernel comes from the place above at the end of this cycle
   input  wire oldest_valid_i,       // a kernel has a place
   input  wire [7:0] oldest_id_i,    // id of the oldest kernel that has a place
-  output wire stall_limit_o         // the beat waits: M newer kernels than the oldest unfinished one were sent
+  output wire stall_limit_o         // the beat waits: M newer kernels than the oldest that has a place were sent
 );
 
   reg  [3:0] gathered_q; // places named by the kernel's earlier beats
@@ -54,7 +54,7 @@ module upstream_load_ids_n4_m128_k4 (
 
   wire [3:0] moved_places_o;
 
-  // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+  // M kernels newer than the oldest that has a place: the host's list no longer has it.
   assign newer = (host_id_i - oldest_id_i) - 8'h1;
   assign blocked = oldest_valid_i & (newer >= 8'h80);
   assign stall_limit_o = host_valid_i & blocked;
@@ -805,10 +805,10 @@ module kernel_scheduler_list_ids_n4_r2_m128_k4 (
   input  wire [1:0] ret_slot_0_i,   // its slot
   input  wire [1:0] ret_slot_1_i,   // its slot
   output wire ret_err_o,            // a port named a slot that cannot retire; ignored
-  output wire [7:0] occupancy_o,    // kernels in the window
-  output wire oldest_valid_o,       // the window is not empty
-  output wire [7:0] oldest_id_o,    // id of the oldest kernel in the window
-  output wire stall_limit_o,        // the host waits: M newer kernels than the oldest unfinished one were sent
+  output wire [7:0] occupancy_o,    // places of the window in use; a kernel that has retired has its place for some cycles more
+  output wire oldest_valid_o,       // a place is in use
+  output wire [7:0] oldest_id_o,    // id of the oldest kernel that has a place
+  output wire stall_limit_o,        // the host waits: M newer kernels than the oldest that has a place were sent
   output wire stall_full_o,         // the host waits: every slot is taken
   output wire stall_busy_o,         // the host waits: the window works on an insertion or a retirement
   output wire busy_o                // the window works on an insertion or a retirement

@@ -39,7 +39,7 @@ module upstream_load_ids_n4_m128_k4 (
   input  wire [3:0] place_shift_i,  // places whose kernel comes from the place above at the end of this cycle
   input  wire oldest_valid_i,       // a kernel has a place
   input  wire [7:0] oldest_id_i,    // id of the oldest kernel that has a place
-  output wire stall_limit_o         // the beat waits: M newer kernels than the oldest unfinished one were sent
+  output wire stall_limit_o         // the beat waits: M newer kernels than the oldest that has a place were sent
 );
 
   reg  [3:0] gathered_q; // places named by the kernel's earlier beats
@@ -54,7 +54,7 @@ module upstream_load_ids_n4_m128_k4 (
 
   wire [3:0] moved_places_o;
 
-  // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+  // M kernels newer than the oldest that has a place: the host's list no longer has it.
   assign newer = (host_id_i - oldest_id_i) - 8'h1;
   assign blocked = oldest_valid_i & (newer >= 8'h80);
   assign stall_limit_o = host_valid_i & blocked;
@@ -262,9 +262,9 @@ module window_matrix_n4_r2 (
   wire [3:0] row;          // the place that is filled, or none
   wire [3:0] now_used;     // used at the end of this cycle, before a place is closed
   wire [1:0] above_0;      // of each place, its slot; behind the last place, freed
-  reg  [1:0] above_1;
-  reg  [1:0] above_2;
-  reg  [1:0] above_3;
+  wire [1:0] above_1;
+  wire [1:0] above_2;
+  wire [1:0] above_3;
   wire [1:0] above_4;
   wire [3:0] closes;       // the place that is closed, or none
   reg  [1:0] freed;        // the slot of the place that is closed, or zero
@@ -386,24 +386,21 @@ module window_matrix_n4_r2 (
     if (closes[0]) begin
       freed = freed | slots_0_q;
     end
-    above_1 = freed;
     if (closes[1]) begin
       freed = freed | slots_1_q;
     end
-    above_1 = slots_1_q;
-    above_2 = freed;
     if (closes[2]) begin
       freed = freed | slots_2_q;
     end
-    above_2 = slots_2_q;
-    above_3 = freed;
     if (closes[3]) begin
       freed = freed | slots_3_q;
     end
-    above_3 = slots_3_q;
   end
 
   assign above_0 = slots_0_q;
+  assign above_1 = slots_1_q;
+  assign above_2 = slots_2_q;
+  assign above_3 = slots_3_q;
   assign above_4 = freed;
 
   always @(*) begin
@@ -711,10 +708,10 @@ module kernel_scheduler_matrix_ids_n4_r2_m128_k4 (
   input  wire [1:0] ret_slot_0_i,   // its slot
   input  wire [1:0] ret_slot_1_i,   // its slot
   output wire ret_err_o,            // a port named a slot that cannot retire; ignored
-  output wire [7:0] occupancy_o,    // kernels in the window
-  output wire oldest_valid_o,       // the window is not empty
-  output wire [7:0] oldest_id_o,    // id of the oldest kernel in the window
-  output wire stall_limit_o,        // the host waits: M newer kernels than the oldest unfinished one were sent
+  output wire [7:0] occupancy_o,    // places of the window in use; a kernel that has retired has its place for some cycles more
+  output wire oldest_valid_o,       // a place is in use
+  output wire [7:0] oldest_id_o,    // id of the oldest kernel that has a place
+  output wire stall_limit_o,        // the host waits: M newer kernels than the oldest that has a place were sent
   output wire stall_full_o,         // the host waits: every slot is taken
   output wire stall_busy_o,         // the host waits: the window works on an insertion or a retirement
   output wire busy_o                // the window works on an insertion or a retirement

@@ -684,13 +684,13 @@ module sm_lane_q2_c32_w64_g256_m1824 (
 
   // Stage C: who could use the SM, and whose turn it is where only one can.
   assign favoured_0 = odd_i ^ ~turn_i;
-  assign shared = ~(could_0 & could_1) | (empty_c_q & sum_empty_0_i) |
-      (~sum_big_0_i & ctas_sum_fits_0_o & warps_sum_fits_0_o & regs_sum_fits_0_o & smem_sum_fits_0_o);
   assign could_0 = open_0_i & exists_i & (empty_c_q | (~big_0_i & ctas_fits_0_o & warps_fits_0_o & regs_fits_0_o &
       smem_fits_0_o));
   assign could_1 = open_1_i & exists_i & (empty_c_q | (~big_1_i & ctas_fits_1_o & warps_fits_1_o & regs_fits_1_o &
       smem_fits_1_o));
   assign favoured_1 = odd_i ^ turn_i;
+  assign shared = ~(could_0 & could_1) | (empty_c_q & sum_empty_0_i) |
+      (~sum_big_0_i & ctas_sum_fits_0_o & warps_sum_fits_0_o & regs_sum_fits_0_o & smem_sum_fits_0_o);
 
   always @(*) begin
     charged = 1'b0;
@@ -702,10 +702,10 @@ module sm_lane_q2_c32_w64_g256_m1824 (
   assign fit_0_d = could_0 & (shared | favoured_0) & ~(init_i | kept_i);
   assign fit_0_o = fit_0_q;
   assign placed_0_d = place_0_i;
-  assign alone_0 = placed_0_q & ~placed_1_q;
   assign fit_1_d = could_1 & (shared | favoured_1) & ~(init_i | kept_i);
   assign fit_1_o = fit_1_q;
   assign placed_1_d = place_1_i;
+  assign alone_0 = placed_0_q & ~placed_1_q;
   assign alone_1 = placed_1_q & ~placed_0_q;
 
   // Stage U: of two CTAs the sum is charged.
@@ -921,12 +921,12 @@ module sm_group_q2_n0_s3_c32_w64_g256_m1824 (
   assign lane_2_exists_i = |(3'h4 & at_c_i);
   assign fit_0_o = fit_0;
   assign fit_1_o = fit_1;
+  assign taken_3 = 1'b0;
 
   // Lanes b and b + 4 belong to completion port b.
   assign taken_0 = lane_0_taken_o;
   assign taken_1 = lane_1_taken_o;
   assign taken_2 = lane_2_taken_o;
-  assign taken_3 = 1'b0;
   assign taken_0_o = taken_0;
   assign taken_1_o = taken_1;
   assign taken_2_o = taken_2;

@@ -7,7 +7,7 @@ module upstream_load_mask_n4_m16 (
   input  wire host_valid_i,       // a beat is offered
   output wire host_ready_o,       // it is taken at the end of this cycle
   input  wire [7:0] host_id_i,    // the kernel's id, one more than that of the kernel before
-  input  wire [15:0] host_up_i,   // bit j: waits for the kernel sent j + 1 before
+  input  wire [15:0] host_up_i,   // bit j: waits for the kernel sent j + 1 before. Each kernel is one beat
   output wire ins_valid_o,        // a kernel is to be inserted
   input  wire ins_ready_i,        // the window takes it
   output wire [7:0] ins_id_o,     // its id
@@ -19,7 +19,7 @@ module upstream_load_mask_n4_m16 (
   input  wire [7:0] place_id_3_i, // id of the kernel in the place
   input  wire oldest_valid_i,     // a kernel has a place
   input  wire [7:0] oldest_id_i,  // id of the oldest kernel that has a place
-  output wire stall_limit_o       // the beat waits: M newer kernels than the oldest unfinished one were sent
+  output wire stall_limit_o       // the beat waits: M newer kernels than the oldest that has a place were sent
 );
 
   wire [255:0] wide;     // the mask, so wide that any distance of two ids is an index
@@ -31,7 +31,7 @@ module upstream_load_mask_n4_m16 (
   wire [7:0] newer;      // kernels that were sent after the oldest one and before this one
   wire blocked;          // the beat waits: M newer kernels than the oldest one were sent
 
-  // M kernels newer than the oldest unfinished one: the host's list no longer has it.
+  // M kernels newer than the oldest that has a place: the host's list no longer has it.
   assign newer = (host_id_i - oldest_id_i) - 8'h1;
   assign blocked = oldest_valid_i & (newer >= 8'h10);
   assign stall_limit_o = host_valid_i & blocked;

@@ -675,8 +675,45 @@ fn literal(value: u128, width: u32) -> Lower<Expr> {
     Ok(Expr::Literal(width, format!("{value:x}")))
 }
 
+/// Without the statements all of whose signals are assigned again before anybody reads them; what is said of one is said of the assignment
+/// that stays.
+fn without_overwritten(stmts: Vec<Stmt>) -> Vec<Stmt> {
+    let mut overwritten: BTreeSet<String> = BTreeSet::new();
+    let mut kept: Vec<Stmt> = Vec::new();
+    let mut left = stmts.into_iter().rev().peekable();
+    while let Some(stmt) = left.next() {
+        let writes = targets(&[&stmt]);
+        if !writes.is_empty() && writes.iter().all(|key| overwritten.contains(key)) {
+            let stays = |stmt: &Stmt| matches!(stmt, Stmt::Assign(target, _) if *target == writes[0]);
+            let mut place = kept.iter().rposition(stays).map_or(kept.len(), |stays| stays + 1);
+            while let Some(said) = left.next_if(Stmt::is_comment) {
+                kept.insert(place, said);
+                place += 1;
+            }
+            continue;
+        }
+        if let Stmt::Assign(target, _) = &stmt {
+            overwritten.insert(target.clone());
+        }
+        stmt.reads(&mut |key| drop(overwritten.remove(key)));
+        kept.push(match stmt {
+            Stmt::If(test, then, otherwise) => {
+                Stmt::If(test, without_overwritten(then), without_overwritten(otherwise))
+            }
+            Stmt::Case(test, cases, default) => {
+                let cases = cases.into_iter().map(|(value, block)| (value, without_overwritten(block)));
+                Stmt::Case(test, cases.collect(), without_overwritten(default))
+            }
+            stmt => stmt,
+        });
+    }
+    kept.reverse();
+    kept
+}
+
 /// Cuts the statements into pieces of logic, each as small as the order of assignments allows.
 fn group(stmts: Vec<Stmt>, symbols: &BTreeMap<String, Symbol>) -> Vec<Logic> {
+    let stmts = without_overwritten(stmts);
     let mut last_write: HashMap<String, usize> = HashMap::new();
     for (p, stmt) in stmts.iter().enumerate() {
         stmt.writes(&mut |key| {
@@ -825,5 +862,40 @@ impl Groups {
         let (a, b) = (self.root(a), self.root(b));
         let (low, high) = (a.min(b), a.max(b));
         self.0[high] = low;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_assigned_again_unread_goes_and_what_was_said_of_it_stays() {
+        let signal = |name: &str| Expr::Signal(name.into(), 1);
+        let assign = |target: &str, value: &str| Stmt::Assign(target.into(), signal(value));
+        let said = |text: &str| Stmt::Comment(text.into());
+        let when = |then: Stmt| Stmt::If(signal("t"), vec![then], Vec::new());
+        let kept = without_overwritten(vec![
+            said("of x"),
+            assign("x", "a"),
+            assign("y", "a"),
+            when(assign("x", "b")),
+            assign("x", "c"),
+            assign("z", "x"),
+            assign("x", "z"),
+            when(assign("y", "b")),
+        ]);
+        // `y` keeps its default, and `x` what `z` reads of it.
+        let expected = vec![
+            assign("y", "a"),
+            said("of x"),
+            assign("x", "c"),
+            assign("z", "x"),
+            assign("x", "z"),
+            when(assign("y", "b")),
+        ];
+        assert_eq!(kept, expected);
+        let bit = vec![assign("x", "a"), Stmt::SetBit("x".into(), 0, signal("b"))];
+        assert_eq!(without_overwritten(bit.clone()), bit, "one bit leaves the others");
     }
 }

@@ -125,13 +125,13 @@ macro_rules! front_end {
             pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
             /// The window refuses a retirement: never.
             pub ret_err_o: Signal<Out, Bit>,
-            /// Kernels in the window.
+            /// Places of the window in use; a kernel that has retired has its place for some cycles more.
             pub occupancy_o: Signal<Out, Bits<8>>,
-            /// The window is not empty.
+            /// A place is in use.
             pub oldest_valid_o: Signal<Out, Bit>,
-            /// Id of the oldest kernel in the window.
+            /// Id of the oldest kernel that has a place.
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// The host waits: M newer kernels than the oldest unfinished one were sent.
+            /// The host waits: M newer kernels than the oldest that has a place were sent.
             pub stall_limit_o: Signal<Out, Bit>,
             /// The host waits: every slot is taken.
             pub stall_full_o: Signal<Out, Bit>,
@@ -395,7 +395,7 @@ macro_rules! mask_front_end {
         front_end! {
             #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M], $scheduler<N, LN, M>,
             host {
-                /// Bit j: waits for the kernel sent j + 1 before.
+                /// Bit j: waits for the kernel sent j + 1 before. Each kernel is one beat.
                 host_up_i: Bits<M>,
             }
             lane {}

@@ -149,7 +149,7 @@ pub struct FrontEndOut {
 pub enum Counter {
     /// Cycles.
     Cycles,
-    /// Sum over cycles of the kernels in the window.
+    /// Sum over cycles of the places of the window in use.
     WindowSum,
     /// Sum over cycles of the CTAs on SMs.
     CtaSum,

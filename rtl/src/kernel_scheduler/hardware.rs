@@ -71,13 +71,13 @@ macro_rules! scheduler {
             pub ret_slot_i: Vec<Signal<In, Bits<LN>>>,
             /// A port named a slot that cannot retire; ignored.
             pub ret_err_o: Signal<Out, Bit>,
-            /// Kernels in the window.
+            /// Places of the window in use; a kernel that has retired has its place for some cycles more.
             pub occupancy_o: Signal<Out, Bits<8>>,
-            /// The window is not empty.
+            /// A place is in use.
             pub oldest_valid_o: Signal<Out, Bit>,
-            /// Id of the oldest kernel in the window.
+            /// Id of the oldest kernel that has a place.
             pub oldest_id_o: Signal<Out, Bits<ID_BITS>>,
-            /// The host waits: M newer kernels than the oldest unfinished one were sent.
+            /// The host waits: M newer kernels than the oldest that has a place were sent.
             pub stall_limit_o: Signal<Out, Bit>,
             /// The host waits: every slot is taken.
             pub stall_full_o: Signal<Out, Bit>,
@@ -224,7 +224,7 @@ macro_rules! mask_scheduler {
             #[doc = $doc] $block [const N: usize, const LN: usize, const M: usize] [N, LN, M],
             $window<N, LN>, UpstreamLoadMask<N, M>, new |params, _| UpstreamLoadMask::new(params),
             host {
-                /// Bit j: waits for the kernel sent j + 1 before.
+                /// Bit j: waits for the kernel sent j + 1 before. Each kernel is one beat.
                 host_up_i: Bits<M>,
             }
             lane {} state {} moved {}

@@ -74,7 +74,7 @@ pub struct SchedulerOut {
     pub occupancy: u8,
     /// Id of the oldest kernel in the window.
     pub oldest: Option<u8>,
-    /// The host waits because M newer kernels than the oldest unfinished one were sent.
+    /// The host waits because M newer kernels than the oldest that has a place were sent.
     pub stall_limit: bool,
     /// The host waits because every slot is taken.
     pub stall_full: bool,

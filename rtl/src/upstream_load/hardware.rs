@@ -52,7 +52,7 @@ pub struct UpstreamLoadIds<const N: usize> {
     pub oldest_valid_i: Signal<In, Bit>,
     /// Id of the oldest kernel that has a place.
     pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
-    /// The beat waits: M newer kernels than the oldest unfinished one were sent.
+    /// The beat waits: M newer kernels than the oldest that has a place were sent.
     pub stall_limit_o: Signal<Out, Bit>,
     /// Places named by the kernel's earlier beats.
     gathered: Register<Bits<N>>,
@@ -123,7 +123,7 @@ impl<const N: usize> Logic for UpstreamLoadIds<N> {
         self.gathered.clk_i.next = self.clk_i.val();
         self.gathered.rst_ni.next = self.rst_ni.val();
 
-        comment!("M kernels newer than the oldest unfinished one: the host's list no longer has it.");
+        comment!("M kernels newer than the oldest that has a place: the host's list no longer has it.");
         self.newer.next = (self.host_id_i.val() - self.oldest_id_i.val()) - self.one.val();
         self.blocked.next = self.oldest_valid_i.val() & (self.newer.val() >= self.limit.val());
         self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();
@@ -176,7 +176,7 @@ pub struct UpstreamLoadMask<const N: usize, const M: usize> {
     pub host_ready_o: Signal<Out, Bit>,
     /// The kernel's id, one more than that of the kernel before.
     pub host_id_i: Signal<In, Bits<ID_BITS>>,
-    /// Bit j: waits for the kernel sent j + 1 before.
+    /// Bit j: waits for the kernel sent j + 1 before. Each kernel is one beat.
     pub host_up_i: Signal<In, Bits<M>>,
     /// A kernel is to be inserted.
     pub ins_valid_o: Signal<Out, Bit>,
@@ -194,7 +194,7 @@ pub struct UpstreamLoadMask<const N: usize, const M: usize> {
     pub oldest_valid_i: Signal<In, Bit>,
     /// Id of the oldest kernel that has a place.
     pub oldest_id_i: Signal<In, Bits<ID_BITS>>,
-    /// The beat waits: M newer kernels than the oldest unfinished one were sent.
+    /// The beat waits: M newer kernels than the oldest that has a place were sent.
     pub stall_limit_o: Signal<Out, Bit>,
     /// The mask, so wide that any distance of two ids is an index.
     wide: Signal<Local, Bits<256>>,
@@ -246,7 +246,7 @@ impl<const N: usize, const M: usize> UpstreamLoadMask<N, M> {
 impl<const N: usize, const M: usize> Logic for UpstreamLoadMask<N, M> {
     #[hdl_gen]
     fn update(&mut self) {
-        comment!("M kernels newer than the oldest unfinished one: the host's list no longer has it.");
+        comment!("M kernels newer than the oldest that has a place: the host's list no longer has it.");
         self.newer.next = (self.host_id_i.val() - self.oldest_id_i.val()) - self.one.val();
         self.blocked.next = self.oldest_valid_i.val() & (self.newer.val() >= self.limit.val());
         self.stall_limit_o.next = self.host_valid_i.val() & self.blocked.val();

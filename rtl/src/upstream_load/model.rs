@@ -30,7 +30,7 @@ pub struct UpstreamOut {
     pub ins_valid: bool,
     /// The places of the live kernels that it waits for, as far as this beat and those before it say.
     pub places: PlaceSet,
-    /// The beat waits because M newer kernels than the oldest unfinished one were sent.
+    /// The beat waits because M newer kernels than the oldest that has a place were sent.
     pub stall_limit: bool,
 }
 
@@ -70,7 +70,7 @@ impl UpstreamLoadModel {
         out
     }
 
-    /// True where M kernels newer than the oldest unfinished one were sent before kernel `id`.
+    /// True where M kernels newer than the oldest that has a place were sent before kernel `id`.
     fn blocked(&self, id: u8, view: &WindowView) -> bool {
         view.oldest.is_some_and(|oldest| {
             let newer = id.wrapping_sub(oldest).wrapping_sub(1);
