@@ -1,6 +1,6 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
-use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -17,7 +17,6 @@ use windlass_files::new_file::NewFile;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
-use windlass_runtime::rename::{Budget, Renamed, rename};
 
 /// `--dispatcher`. The aliases are the values of the older `--engine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -85,13 +84,8 @@ pub struct CosimArgs {
     /// Packets that the queue to the hardware holds [default: 64]
     #[arg(long, value_name = "N")]
     fifo: Option<usize>,
-    /// Let the hosts of `window` and `queue` pay a driver launch for every kernel, instead of writing into a user-mode queue
-    #[arg(long)]
-    driver_launch: bool,
-    /// Nanoseconds from the end of a kernel until `window` and `queue` take notice: what it may take until all SMs see what the kernel
-    /// wrote. The gaps of the other policies, which are measured or published, have theirs in them
-    #[arg(long, default_value_t = 0, value_name = "NS", value_parser = clap::value_parser!(u64).range(..=1 << 30))]
-    kernel_end: u64,
+    #[command(flatten)]
+    conditions: ConditionArgs,
     /// Slots of the software window of `streams-ace`; by default those of the hardware
     #[arg(long, value_name = "N")]
     software_slots: Option<usize>,
@@ -109,10 +103,6 @@ pub struct CosimArgs {
     /// early, the run ends with status 1 (serial, queue and ideal do not use it)
     #[arg(long)]
     strict_algorithm1: bool,
-    /// Give versions of memory that do not depend on each other memory of their own, so that WAR and WAW vanish: at most so many
-    /// bytes (0, 512K, 64M, 2G), times the program's own temporary memory (1.5x), or `unlimited`
-    #[arg(long, value_name = "BUDGET")]
-    rename: Option<Budget>,
     /// Visit every cycle instead of jumping over idle stretches; the results are the same
     #[arg(long)]
     step: bool,
@@ -272,8 +262,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.arbiters = arbiters(args)?;
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
-    simulation.driver_launch = args.driver_launch;
-    simulation.kernel_end_ns = args.kernel_end;
+    args.conditions.set(&mut simulation);
     simulation.software_slots = args.software_slots.unwrap_or(args.slots);
     simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;
@@ -289,7 +278,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         ("poll-events", args.poll_events, Policy::StreamsAce),
         ("graph-window", args.graph_window.is_some(), Policy::GraphCached),
         ("fifo", args.fifo.is_some(), Policy::Window),
-        ("driver-launch", args.driver_launch, Policy::Window),
+        ("driver-launch", args.conditions.driver_launch, Policy::Window),
         ("arbiter", !args.arbiter.is_empty(), Policy::Window),
     ] {
         if is_given && !simulation.policies.contains(&policy) {
@@ -338,12 +327,10 @@ fn run_all(
             traces.iter().for_each(|trace| gpu::note(&simulation.profile, trace));
         }
         let mut renaming = Vec::new();
-        if let Some(budget) = args.rename {
-            for trace in &mut traces {
-                let Renamed { trace: renamed, report } = rename(trace, budget);
-                *trace = renamed;
-                renaming.push(report);
-            }
+        for trace in &mut traces {
+            let (renamed, report) = args.conditions.renamed(std::mem::take(trace));
+            *trace = renamed;
+            renaming.extend(report);
         }
         gpu::check(&simulation.profile, &traces);
         let stream = stream(&traces, &simulation.partitions).map_err(|e| format!("{name}: {e}"))?;

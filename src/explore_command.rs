@@ -1,7 +1,7 @@
 //! `windlass explore`: which front end to build, for these workloads.
 
 use crate::cosim_command::{DispatcherArg, scheduler};
-use crate::options::{ArbiterArg, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, ConditionArgs, HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
@@ -50,6 +50,8 @@ pub struct ExploreArgs {
     active: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
+    #[command(flatten)]
+    conditions: ConditionArgs,
     /// Traces, folders of traces (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), and names of those that are built in, separated by
     /// commas or blanks [default: all that are built in]
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "DIR|FILE|NAME")]
@@ -106,7 +108,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     if !(0.0..=100.0).contains(&args.keep) {
         return Err(format!("--keep {}: choose 0 to 100 percent", args.keep).into());
     }
-    let (workloads, profile) = workloads(&args.workloads, args.gpu.as_deref())?;
+    let (workloads, profile) = workloads(&args.workloads, args.gpu.as_deref(), args.conditions)?;
     let sms = if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() };
     if let Some(sms) = sms.iter().find(|sms| !(1..=192).contains(*sms)) {
         return Err(format!("--sms {sms}: choose 1 to 192").into());
@@ -144,6 +146,9 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         workloads,
         profile,
         dispatcher: args.dispatcher.kind(),
+        driver_launch: args.conditions.driver_launch,
+        kernel_end_ns: args.conditions.kernel_end,
+        conditions: args.conditions.to_string(),
         synthesis,
         keep: args.keep / 100.0,
         out: args.out.clone(),
@@ -192,7 +197,11 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
 }
 
 /// The traces that these words name, by name, each once, and the profile that `--gpu` names, or the first of them.
-fn workloads(words: &[String], option: Option<&str>) -> Result<(Vec<Workload>, Profile), Failure> {
+fn workloads(
+    words: &[String],
+    option: Option<&str>,
+    conditions: ConditionArgs,
+) -> Result<(Vec<Workload>, Profile), Failure> {
     let mut profile = option.map(|option| gpu::profile(Some(option), None)).transpose()?;
     let files = match words {
         [] => workload::names().map(String::from).collect(),
@@ -201,7 +210,7 @@ fn workloads(words: &[String], option: Option<&str>) -> Result<(Vec<Workload>, P
     let mut seen = BTreeSet::new();
     let mut workloads = Vec::new();
     for file in files {
-        let trace = workload::load(&file)?;
+        let (trace, _) = conditions.renamed(workload::load(&file)?);
         let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         if stream.kernels().is_empty() {
             eprintln!("warning: {file}: it has no kernel, and is left out");

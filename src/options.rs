@@ -1,8 +1,12 @@
 //! Options that several subcommands have.
 
 use clap::{Args, ValueEnum};
+use std::fmt;
 use windlass_catalog::{BlockSpec, Request, parameters};
+use windlass_cosim::run::CoSimulation;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
+use windlass_runtime::ktrace::Trace;
+use windlass_runtime::rename::{Budget, RenameReport, Renamed, rename};
 
 /// `--window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -180,6 +184,54 @@ impl DispatchArgs {
             self.sm_registers.unwrap_or(default.registers().into()),
             self.sm_smem.unwrap_or(default.smem().into()),
         )
+    }
+}
+
+/// What surrounds the scheduler and decides what it is worth: costs of the host and of a kernel's end, and renaming.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ConditionArgs {
+    /// Let the hosts of `window` and `queue` pay a driver launch for every kernel, instead of writing into a user-mode queue
+    #[arg(long)]
+    pub driver_launch: bool,
+    /// Nanoseconds from the end of a kernel until `window` and `queue` take notice: what it may take until all SMs see what the kernel
+    /// wrote. The gaps of the other policies, which are measured or published, have theirs in them
+    #[arg(long, default_value_t = 0, value_name = "NS", value_parser = clap::value_parser!(u64).range(..=1 << 30))]
+    pub kernel_end: u64,
+    /// Give versions of memory that do not depend on each other memory of their own, so that WAR and WAW vanish: at most so many
+    /// bytes (0, 512K, 64M, 2G), times the program's own temporary memory (1.5x), or `unlimited`
+    #[arg(long, value_name = "BUDGET")]
+    pub rename: Option<Budget>,
+}
+
+impl ConditionArgs {
+    /// Sets what is the simulation's.
+    pub fn set(&self, simulation: &mut CoSimulation) {
+        simulation.driver_launch = self.driver_launch;
+        simulation.kernel_end_ns = self.kernel_end;
+    }
+
+    /// The trace, renamed where that was asked for.
+    pub fn renamed(&self, trace: Trace) -> (Trace, Option<RenameReport>) {
+        match self.rename {
+            Some(budget) => {
+                let Renamed { trace, report } = rename(&trace, budget);
+                (trace, Some(report))
+            }
+            None => (trace, None),
+        }
+    }
+}
+
+/// What differs from the defaults, as part of a sentence; empty where nothing does.
+impl fmt::Display for ConditionArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = (self.kernel_end > 0).then(|| format!("kernels ending {} ns late", self.kernel_end));
+        let rename = self.rename.map(|budget| match budget {
+            Budget::Bytes(bytes) => format!("renaming within {bytes} bytes"),
+            budget => format!("renaming within {budget}"),
+        });
+        let driver = self.driver_launch.then(|| "driver launches".to_string());
+        f.write_str(&[end, driver, rename].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
-use crate::options::{ArbiterArg, DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
 use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, gpu, options, workload};
 use clap::{Args, ValueEnum};
@@ -44,7 +44,7 @@ enum FlowArg {
 #[derive(Args)]
 pub struct ReportArgs {
     /// Report these blocks alone, without any simulation, instead of schedulers; `windlass gen --list` names all, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher"])]
+    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "driver_launch", "kernel_end", "rename"])]
     block: Vec<String>,
     /// The windows to compare, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
@@ -67,6 +67,8 @@ pub struct ReportArgs {
     /// [default: that of the GPU which the first trace names, else rtx3070; with --block: the sizes of `windlass gen`]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
+    #[command(flatten)]
+    conditions: ConditionArgs,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
@@ -163,7 +165,8 @@ struct Workloads {
 impl Workloads {
     fn load(args: &ReportArgs) -> Result<Self, Failure> {
         let files = workload::files(&args.trace)?;
-        let traces = files.iter().map(|file| workload::load(file)).collect::<Result<Vec<_>, _>>()?;
+        let load = |file: &String| workload::load(file).map(|trace| args.conditions.renamed(trace).0);
+        let traces = files.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let profile = gpu::profile(args.gpu.as_deref(), traces.first())?;
         let mut streams: Vec<Stream> = Vec::new();
         for (trace, file) in traces.iter().zip(&files) {
@@ -209,6 +212,7 @@ impl Workloads {
         let mut simulation = CoSimulation::new(self.profile.clone(), params);
         simulation.policies = std::mem::take(&mut self.others);
         simulation.software_slots = self.software_slots;
+        args.conditions.set(&mut simulation);
         simulation.policies.push(Policy::Window);
         // Where the windows are compared, one arbiter is enough.
         simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
@@ -227,7 +231,14 @@ impl Workloads {
             let window = ran.policies.iter().find_map(|p| p.window);
             measured.push((stream.name().to_string(), window));
             speedups.rows.extend(ran.policies.iter().map(|p| speedup(p, &name)));
-            on = ran.scheduler.engine;
+            let arbiter = simulation.arbiters[0];
+            on = ran.scheduler.engine.map(|engine| match block {
+                // The scheduler alone is reported, and a whole front end ran.
+                BlockSpec::KernelScheduler(_) => {
+                    format!("{engine}, arbiter {} with {} active", arbiter.name(), arbiter.active())
+                }
+                _ => engine,
+            });
         }
         let latencies = first_measured(params, &self.profile.name, &measured);
         let mut design = scheduler_design(costs, name, block, params, latencies, on.as_deref())?;

@@ -19,7 +19,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do.
-const MEASURING: [&str; 24] = [
+const MEASURING: [&str; 27] = [
     "block",
     "window",
     "slots",
@@ -33,6 +33,9 @@ const MEASURING: [&str; 24] = [
     "trace",
     "gpu",
     "dispatcher",
+    "driver_launch",
+    "kernel_end",
+    "rename",
     "library",
     "liberty",
     "flow",

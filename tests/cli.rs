@@ -525,6 +525,17 @@ fn report_takes_several_traces_and_folders() {
         .filter_map(|s| s["workload"].as_str())
         .collect();
     assert_eq!(names, ["mix-fork-s2-t2-c4", "mix-pipeline-s2-t2-c4", "mix-fork"]);
+    // What surrounds the hardware is that of cosim.
+    let end = ["--kernel-end", "500", "--rename", "unlimited"];
+    let report = json(&succeeds(&[&args[..], &["--trace", "mix-fork"], &end].concat()));
+    let simulated =
+        ["cosim", "mix-fork", "--slots", "8", "--dispatcher", "behavioural", "--policy", "queue", "--json"];
+    let simulated = json(&succeeds(&[&simulated[..], &end].concat()));
+    let speedup = |rows: &serde_json::Value| {
+        let row = rows.as_array().expect("an array").iter().find(|row| row["policy"] == "queue");
+        row.expect("queue ran")["speedup"].as_f64().expect("a number")
+    };
+    assert_eq!(speedup(&report["speedups"][0]["rows"]), speedup(&simulated["runs"][0]["policies"]));
     // One file under two spellings is one workload; two workloads of one name cannot be told apart.
     let file = format!("{folder}/fork.ktrace.jsonl");
     let again = format!("{folder}/./fork.ktrace.jsonl");

@@ -303,3 +303,25 @@ fn errors_say_what_is_possible() {
     let output = windlass(&["explore", "--library", "osu019"]);
     assert!(stderr(&output).contains("osu018, nangate45"), "{}", stderr(&output));
 }
+
+#[test]
+fn what_surrounds_the_front_ends_is_explored_and_said() {
+    let (traces, out) = (traces(), directory());
+    let explored = |more: &[&str]| {
+        let output = small(traces.path(), out.path(), &[&["--json"], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (plain, late) = (explored(&[]), explored(&["--kernel-end", "2000", "--driver-launch"]));
+    // Not the finished pieces of the run before.
+    let speedup = |report: &serde_json::Value| report["points"][0]["speedup"].as_f64().unwrap_or_default();
+    assert!(speedup(&late) > 0.0 && speedup(&late) < 0.9 * speedup(&plain), "{plain} {late}");
+    let sentence =
+        |report: &serde_json::Value| report["advice"][0]["sentence"].as_str().unwrap_or("").to_string();
+    assert!(
+        sentence(&late).contains("with 16 SMs, kernels ending 2000 ns late, driver launches, for these 2")
+    );
+    assert!(sentence(&plain).contains("with 16 SMs, for these 2") && plain.get("conditions").is_none());
+    let renamed = explored(&["--rename", "64M"]);
+    assert_eq!(renamed["conditions"], "renaming within 67108864 bytes");
+}

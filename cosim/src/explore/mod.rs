@@ -98,6 +98,12 @@ pub struct Exploration<'a> {
     pub workloads: Vec<Workload>,
     /// What carries out the front end.
     pub dispatcher: DispatcherKind,
+    /// The host pays a driver launch for every kernel: [`crate::run::CoSimulation::driver_launch`].
+    pub driver_launch: bool,
+    /// [`crate::run::CoSimulation::kernel_end_ns`].
+    pub kernel_end_ns: u64,
+    /// These and whatever was done to the workloads before, as part of a sentence; empty where all is as by default.
+    pub conditions: String,
     /// How to synthesize, if at all.
     pub synthesis: Option<Synthesis>,
     /// The share of the best gain that the design to build must keep, 0 to 1.

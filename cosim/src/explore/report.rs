@@ -91,6 +91,9 @@ pub struct Report {
     pub clock_mhz: u32,
     /// What all synthesis had in common; none without synthesis.
     pub synthesis: Option<SynthesisReport>,
+    /// What surrounds the front ends and is not as by default, as part of a sentence.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub conditions: String,
     /// The share of the best gain that is to be kept.
     pub keep: f64,
     /// The workloads that count: those that ran on some design of each number of SMs.
@@ -257,7 +260,12 @@ impl Report {
             let these = if counted == 1 { "workload" } else { "workloads" };
             let these =
                 if counted == 1 { format!("this {these}") } else { format!("these {counted} {these}") };
-            let mut sentence = format!("On {} with {sms} SMs, for {these}, {text}", exploration.profile.name);
+            let conditions = match exploration.conditions.as_str() {
+                "" => String::new(),
+                conditions => format!(", {conditions}"),
+            };
+            let gpu = &exploration.profile.name;
+            let mut sentence = format!("On {gpu} with {sms} SMs{conditions}, for {these}, {text}");
             if ran.len() < group.len() {
                 let missing = group.len() - ran.len();
                 sentence = format!(
@@ -297,6 +305,7 @@ impl Report {
                 corner: cost.corner.clone(),
                 gate: cost.gate.clone(),
             }),
+            conditions: exploration.conditions.clone(),
             keep: exploration.keep,
             workloads: workloads.collect(),
             advice,

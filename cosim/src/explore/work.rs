@@ -353,13 +353,16 @@ fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> 
     };
     json!({
         "top": ready.top, "verilog": ready.sha256, "dispatcher": dispatcher,
-        "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
+        "conditions": exploration.conditions, "driver_launch": exploration.driver_launch,
+        "kernel_end_ns": exploration.kernel_end_ns, "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
     })
 }
 
 fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<Ran, Trouble> {
     let mut simulation = CoSimulation::new(ready.profile.clone(), ready.params.scheduler());
     simulation.policies = vec![Policy::Serial, Policy::Queue, Policy::Window];
+    simulation.driver_launch = exploration.driver_launch;
+    simulation.kernel_end_ns = exploration.kernel_end_ns;
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
     let engine = |params| engine(exploration.dispatcher, params, &EngineOptions::default());
     let stream = &exploration.workloads[workload].stream;

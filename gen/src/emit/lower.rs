@@ -695,7 +695,9 @@ fn without_overwritten(stmts: Vec<Stmt>) -> Vec<Stmt> {
         if let Stmt::Assign(target, _) = &stmt {
             overwritten.insert(target.clone());
         }
-        stmt.reads(&mut |key| drop(overwritten.remove(key)));
+        stmt.reads(&mut |key| {
+            overwritten.remove(key);
+        });
         kept.push(match stmt {
             Stmt::If(test, then, otherwise) => {
                 Stmt::If(test, without_overwritten(then), without_overwritten(otherwise))

@@ -180,7 +180,7 @@ fn diagram(report: &Report) -> Option<Figure> {
     let arbiters = lines(&[
         arbiter.clone(),
         with("active kernels per channel", "_ kernels each"),
-        Some("SM occupancy".into()),
+        Some("CTA slots in use".into()),
     ]);
     block(middle, lower, high + 4.0, "CTA arbiter", &arbiters, whole);
     block(left, lower, high, "SMs", &lines(&[with("SMs", "S = _"), gpu]), true);

@@ -819,7 +819,8 @@ fn fpga_table(devices: &[Fpga]) -> Table {
 
 /// `named`: with the workload of each.
 fn latency_table(latencies: &[Latency], named: bool) -> Table {
-    let header = ["latency", "samples", "min", "median", "p99", "max", "paper", "difference", "from, to"];
+    let header =
+        ["latency", "samples", "min", "median", "p99", "max", "paper: at most", "median less it", "from, to"];
     let mut table = Table::new(&header, true);
     for l in latencies {
         let of = |f: &dyn Fn(&Spread) -> String| l.cycles.as_ref().map_or(NONE.into(), f);
@@ -857,7 +858,7 @@ fn paper_table(rows: &[Comparison]) -> Table {
 }
 
 fn speedup_table(speedups: &Speedups) -> Table {
-    let mut table = Table::new(&["policy", "time µs", "speed-up", "occupancy"], false);
+    let mut table = Table::new(&["policy", "time µs", "speed-up", "CTA slots"], false);
     for row in &speedups.rows {
         table.rows.push(vec![
             row.design.as_ref().map_or(row.policy.clone(), |design| format!("{} ({design})", row.policy)),
