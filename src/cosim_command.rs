@@ -226,6 +226,19 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     Ok(stream)
 }
 
+/// Refuses names of compressed files: what would be in them is plain JSON.
+pub fn plain(timeline: &Path) -> Result<(), Failure> {
+    let compressed = ["gz", "zst", "zip", "xz", "bz2"];
+    match timeline.extension().and_then(|e| e.to_str()) {
+        Some(extension) if compressed.contains(&extension) => Err(format!(
+            "--timeline {}: a timeline is written as plain JSON; give a name without `.{extension}`, and compress the file afterwards: Perfetto opens what `gzip` makes of it",
+            timeline.display()
+        )
+        .into()),
+        _ => Ok(()),
+    }
+}
+
 fn unwritable(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}; choose another --timeline", path.display())
 }
@@ -245,6 +258,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
                 .into(),
         );
     }
+    args.timeline.as_deref().map_or(Ok(()), plain)?;
     // Its GPU may be what everything else is for. A later trace that cannot be read costs no run before it.
     let first = match args.gpu {
         Some(_) => None,

@@ -1,7 +1,7 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
 use crate::calibrate_command::{note_sms, profile_of};
-use crate::cosim_command::{DispatcherArg, progress, scheduler};
+use crate::cosim_command::{DispatcherArg, plain, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, gpu, run_report, workload};
 use clap::{Args, ValueEnum};
@@ -272,6 +272,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     if args.streams == 0 {
         return Err("--streams 0: choose 1 or more".into());
     }
+    args.timeline.as_deref().map_or(Ok(()), plain)?;
     let files = workload::files(&args.files)?;
     if files.len() > 1 && args.timeline.is_some() {
         return Err("--timeline holds one run: give one trace".into());
