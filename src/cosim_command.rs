@@ -57,7 +57,8 @@ pub struct CosimArgs {
     slots: usize,
     #[command(flatten)]
     hardware: HardwareArgs,
-    /// What to compare, separated by commas; serial is always run, the others are measured against it
+    /// What to compare, separated by commas: queue, streams-ace, graph, graph-cached, window, ideal; and serial, which is always run and
+    /// shown, for the others are measured against it
     #[arg(
         long,
         value_delimiter = ',',
@@ -283,6 +284,10 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     let params = scheduler(args.hardware, args.window, args.slots)?;
     let mut simulation = CoSimulation::new(profile, params);
     simulation.policies = options::distinct(&policies(&args.policy)?);
+    // Speed-ups are over it: without its row nobody could check them.
+    if !simulation.policies.contains(&Policy::Serial) {
+        simulation.policies.insert(0, Policy::Serial);
+    }
     simulation.arbiters = arbiters(args)?;
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);

@@ -193,9 +193,19 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
     }
     let apart = json(&succeeds(&[&common[..], &["--arbiter", "typed", "--active", "4", "--json"]].concat()));
     assert_eq!(apart["runs"].as_array().map(Vec::len), Some(2), "without partitions one after the other");
-    assert_eq!(apart["runs"][0]["policies"][0]["arbiter"], serde_json::json!({"kind": "typed", "active": 4}));
+    assert_eq!(apart["runs"][0]["policies"][1]["arbiter"], serde_json::json!({"kind": "typed", "active": 4}));
     fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partitions"]);
     fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
+}
+
+#[test]
+fn cosim_shows_what_speed_ups_are_over() {
+    let args = ["cosim", "mix-fork", "--policy", "ideal,queue"];
+    let text = succeeds(&args);
+    let rows: Vec<&str> = text.lines().skip(4).map(|l| l.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(rows[..3], ["serial", "ideal", "queue"], "{text}");
+    let value = json(&succeeds(&[&args[..], &["--json"]].concat()));
+    assert_eq!(value["runs"][0]["policies"][0]["policy"], "serial");
 }
 
 #[test]
@@ -745,7 +755,7 @@ fn cosim_runs_a_stream_that_was_renamed() {
         let value = json(&succeeds(&[&common[..], &["--json"], rename].concat()));
         let run = value["runs"][0].clone();
         let cycles = |policy: usize| run["policies"][policy]["cycles"].as_u64().expect("a number");
-        (cycles(0), cycles(1), run["renaming"].clone())
+        (cycles(1), cycles(2), run["renaming"].clone())
     };
     let (window, ideal, none) = cycles(&[]);
     let (renamed_window, renamed_ideal, one) = cycles(&["--rename", "1x"]);
