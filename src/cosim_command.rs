@@ -227,6 +227,14 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     Ok(stream)
 }
 
+/// Refuses a trace of which nothing can be measured.
+pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
+    match trace.runs.iter().any(|run| run.kernels().next().is_some()) {
+        true => Ok(()),
+        false => Err(format!("{file}: no kernels: there is nothing to run; record the program while it launches some").into()),
+    }
+}
+
 /// Refuses names of compressed files: what would be in them is plain JSON.
 pub fn plain(timeline: &Path) -> Result<(), Failure> {
     let compressed = ["gz", "zst", "zip", "xz", "bz2"];
@@ -353,6 +361,7 @@ fn run_all(
         }
         let mut load = |file: &String| first.take().map_or_else(|| workload::load(file), Ok);
         let mut traces = files.iter().map(&mut load).collect::<Result<Vec<_>, _>>()?;
+        files.iter().zip(&traces).try_for_each(|(file, trace)| not_empty(file, trace))?;
         if args.gpu.is_none() {
             traces.iter().for_each(|trace| gpu::note(&simulation.profile, trace));
         }

@@ -1,7 +1,7 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
 use crate::calibrate_command::{note_sms, profile_of};
-use crate::cosim_command::{DispatcherArg, plain, progress, scheduler};
+use crate::cosim_command::{DispatcherArg, not_empty, plain, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, gpu, run_report, workload};
 use clap::{Args, ValueEnum};
@@ -341,6 +341,7 @@ impl All<'_> {
                 progress(&format!("[{}/{}] {file}", i + 1, files.len()));
             }
             let mut trace = first.take().map_or_else(|| workload::load(file), Ok)?;
+            not_empty(file, &trace)?;
             if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
                 gpu::note(self.profile, &trace);
             }
