@@ -229,9 +229,20 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
 
 /// Refuses a trace of which nothing can be measured.
 pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
-    match trace.runs.iter().any(|run| run.kernels().next().is_some()) {
+    match trace.kernels().next().is_some() {
         true => Ok(()),
         false => Err(format!("{file}: no kernels: there is nothing to run; record the program while it launches some").into()),
+    }
+}
+
+/// Refuses a trace whose kernels take no time: every ratio of two policies would be one of overheads, or of nothing at all.
+fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
+    match trace.kernels().any(|kernel| kernel.dur_ns != Some(0)) {
+        true => Ok(()),
+        false => Err(format!(
+            "{file}: `dur_ns` is 0 in every kernel, so that none has work and there is nothing to compare; leave `dur_ns` out, and `flops`, `bytes` and segments say how long kernels take"
+        )
+        .into()),
     }
 }
 
@@ -361,7 +372,10 @@ fn run_all(
         }
         let mut load = |file: &String| first.take().map_or_else(|| workload::load(file), Ok);
         let mut traces = files.iter().map(&mut load).collect::<Result<Vec<_>, _>>()?;
-        files.iter().zip(&traces).try_for_each(|(file, trace)| not_empty(file, trace))?;
+        for (file, trace) in files.iter().zip(&traces) {
+            not_empty(file, trace)?;
+            takes_time(file, trace)?;
+        }
         if args.gpu.is_none() {
             traces.iter().for_each(|trace| gpu::note(&simulation.profile, trace));
         }
