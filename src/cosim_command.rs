@@ -231,7 +231,10 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
 pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
     match trace.kernels().next().is_some() {
         true => Ok(()),
-        false => Err(format!("{file}: no kernels: there is nothing to run; record the program while it launches some").into()),
+        false => Err(format!(
+            "{file}: no kernels: there is nothing to run; record the program while it launches some"
+        )
+        .into()),
     }
 }
 

@@ -1263,13 +1263,23 @@ fn run_says_what_is_possible() {
     );
     fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["a scale of 0: choose 1", "--scale"]);
     fails(&["run", "--repeats", "0"], 2, &["--repeats 0", "choose 1 or more"]);
+    fails(&["run", "--timeout", "0"], 2, &["--timeout 0", "choose 1 second or more"]);
+    for (idle, words) in [
+        (&["--device", "7"][..], "--executor cuda"),
+        (&["--executor", "cuda", "--no-work"], "--no-work is of the executor cpu"),
+        (&["--executor", "cuda", "--threads", "2"], "--threads is of the executor cpu"),
+        (&["--policy", "serial", "--launchers", "1"], "--launchers is of the policy `streams` or `pdl`"),
+        (&["--policy", "graph", "--graph-window", "8"], "--graph-window is of the policy `graph-cached`"),
+    ] {
+        fails(&[&["run", "mix-fork"], idle].concat(), 2, &[words]);
+    }
     fails(&["run", "--streams", "0"], 2, &["--streams 0", "choose 1 or more"]);
     fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
     fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);
     fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);
-    fails(&["run", "--graph-window", "3", "--policy", "serial"], 2, &["graph-window = 3", "4 to 512"]);
-    fails(&["run", "--in-flight", "513", "--policy", "serial"], 2, &["in-flight = 513", "4 to 512"]);
-    fails(&["run", "--lookahead", "0", "--policy", "serial"], 2, &["lookahead = 0", "choose 1 to 512"]);
+    fails(&["run", "--graph-window", "3", "--policy", "graph-cached"], 2, &["graph-window = 3", "4 to 512"]);
+    fails(&["run", "--in-flight", "513", "--policy", "streams"], 2, &["in-flight = 513", "4 to 512"]);
+    fails(&["run", "--lookahead", "0", "--policy", "pdl"], 2, &["lookahead = 0", "choose 1 to 512"]);
     fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
     fails(&["run", "nowhere", "--policy", "serial"], 2, &["nowhere: No such file", "built in: brax"]);
     fails(&["run", "workloads", "--timeline", "t.json"], 2, &["--timeline", "one trace"]);

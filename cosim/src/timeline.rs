@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn one_that_changes_often_is_true_where_it_is_shown_and_ends_at_zero() {
-        let spans: Vec<(u64, u64)> = (0..20_000).map(|k| (1000 + 7 * k, 1000 + 7 * k + 300 * (k % 5))).collect();
+        let spans: Vec<(u64, u64)> =
+            (0..20_000).map(|k| (1000 + 7 * k, 1000 + 7 * k + 300 * (k % 5))).collect();
         let samples = samples(&spans);
         assert!((SAMPLES / 2..=SAMPLES).contains(&samples.len()), "{}", samples.len());
         for (cycle, value) in &samples {
