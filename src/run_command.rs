@@ -3,7 +3,7 @@
 use crate::calibrate_command::{note_sms, profile_of};
 use crate::cosim_command::{DispatcherArg, not_empty, plain, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, gpu, run_report, workload};
+use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -54,6 +54,7 @@ const DEFINED_WORDS: u64 = 1 << 28;
 
 /// Arguments of `windlass run`.
 #[derive(Args)]
+#[command(mut_arg("scheduled", |arg| arg.help(options::SCHEDULED_ALONE)))]
 pub struct RunArgs {
     /// Traces (`.ktrace.jsonl`, plain or zstd), or folders of them; built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
