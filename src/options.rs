@@ -62,8 +62,18 @@ pub fn arbiters(chosen: &[ArbiterArg], active: Option<usize>) -> Result<Vec<Arbi
     Ok(chosen.iter().map(kind).collect())
 }
 
-/// A block and its parameters.
+/// Help for `--scheduled` where a scheduler is built without a front end around it.
+pub const SCHEDULED_ALONE: &str =
+    "Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255 [default: 128]";
+
+/// A block and its parameters. What the help of [`HardwareArgs`] says holds for a front end.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("scheduled", |arg| arg.help(
+    "Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255, of a front_end 32 or 128 [default: 128]"
+)))]
+#[command(mut_arg("lanes", |arg| arg.help(
+    "Upstream ids per beat, encoding `ids` [default: 4; for `prove` of a front_end 1]"
+)))]
 pub struct BlockArgs {
     /// The block; `windlass gen --list` names all of them
     #[arg(long, default_value = "front_end")]
@@ -236,6 +246,8 @@ impl fmt::Display for ConditionArgs {
 }
 
 /// Parameters of the hardware, but for the window's kind and size. A block refuses those that it does not have.
+///
+/// Its help is that of commands which build a front end; the others put theirs in its place.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct HardwareArgs {
     /// Kernels that can retire in one cycle [default: 2]
@@ -244,13 +256,13 @@ pub struct HardwareArgs {
     /// One pipeline stage more in the matrix window: offers come a cycle later, the clock is higher
     #[arg(long)]
     pipelined: bool,
-    /// Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255, of a front_end 32 or 128 [default: 128]
+    /// Length M of the host's scheduled list: 8 to 255; with encoding mask 32 or 128 [default: 128]
     #[arg(long, value_name = "M")]
     scheduled: Option<usize>,
     /// How the host says what a kernel waits for [default: ids]
     #[arg(long, value_enum)]
     encoding: Option<EncodingArg>,
-    /// Upstream ids per beat, encoding `ids` [default: 4; for `prove` of a front_end 1]
+    /// Upstream ids per beat, encoding `ids` [default: 4]
     #[arg(long, value_name = "1..8")]
     lanes: Option<usize>,
 }

@@ -1,9 +1,9 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
 use crate::calibrate_command::{note_sms, profile_of};
-use crate::cosim_command::{DispatcherArg, progress, scheduler};
+use crate::cosim_command::{DispatcherArg, not_empty, plain, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
-use crate::{Failure, Outcome, gpu, run_report, workload};
+use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -54,6 +54,7 @@ const DEFINED_WORDS: u64 = 1 << 28;
 
 /// Arguments of `windlass run`.
 #[derive(Args)]
+#[command(mut_arg("scheduled", |arg| arg.help(options::SCHEDULED_ALONE)))]
 pub struct RunArgs {
     /// Traces (`.ktrace.jsonl`, plain or zstd), or folders of them; built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
@@ -86,27 +87,27 @@ pub struct RunArgs {
     /// Streams
     #[arg(long, default_value_t = 8, value_name = "N")]
     streams: u32,
-    /// Threads of the executor cpu, each an SM; 0: one per processor
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    threads: usize,
-    /// Which GPU, from 0
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    device: u32,
-    /// Only touch memory; do not spend the time that the CTAs would take
+    /// Threads of the executor cpu, each an SM; 0: one per processor [default: 0]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Which GPU of the executor cuda, from 0 [default: 0]
+    #[arg(long, value_name = "N")]
+    device: Option<u32>,
+    /// Only touch memory; do not spend the time that the CTAs would take. Of the executor cpu
     #[arg(long)]
     no_work: bool,
     /// Kernels in the window of streams-ace; slots of the scheduler that decides under `window`
     #[arg(long, default_value_t = 32, value_name = "N")]
     slots: usize,
-    /// Kernels of one graph under graph-cached
-    #[arg(long, default_value_t = 64, value_name = "N")]
-    graph_window: usize,
-    /// Kernels in flight under streams and pdl
-    #[arg(long, default_value_t = 512, value_name = "N")]
-    in_flight: usize,
-    /// Kernels that streams and pdl look at together before they launch the first of them
-    #[arg(long, default_value_t = 32, value_name = "N")]
-    lookahead: usize,
+    /// Kernels of one graph under graph-cached [default: 64]
+    #[arg(long, value_name = "N")]
+    graph_window: Option<usize>,
+    /// Kernels in flight under streams and pdl [default: 512]
+    #[arg(long, value_name = "N")]
+    in_flight: Option<usize>,
+    /// Kernels that streams and pdl look at together before they launch the first of them [default: 32]
+    #[arg(long, value_name = "N")]
+    lookahead: Option<usize>,
     /// Threads that launch under streams and pdl, while another one finds hazards [default: 1 on cuda, 0 on cpu]
     #[arg(long, value_name = "N")]
     launchers: Option<usize>,
@@ -144,6 +145,47 @@ pub struct RunArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+}
+
+impl RunArgs {
+    fn gpu_number(&self) -> u32 {
+        self.device.unwrap_or(0)
+    }
+
+    /// Refuses options that would do nothing: who gives one expects something of it.
+    fn no_idle_option(&self, policies: &[Policy]) -> Result<(), Failure> {
+        for (option, given, executor, name) in [
+            ("threads", self.threads.is_some(), ExecutorArg::Cpu, "cpu"),
+            ("no-work", self.no_work, ExecutorArg::Cpu, "cpu"),
+            ("device", self.device.is_some(), ExecutorArg::Cuda, "cuda"),
+        ] {
+            if given && self.executor != executor {
+                return Err(format!(
+                    "--{option} is of the executor {name}: add --executor {name}, or leave --{option} out"
+                )
+                .into());
+            }
+        }
+        let planned: &[Policy] = &[Policy::Streams, Policy::Pdl];
+        for (option, given, of) in [
+            ("graph-window", self.graph_window.is_some(), &[Policy::GraphCached][..]),
+            ("in-flight", self.in_flight.is_some(), planned),
+            ("lookahead", self.lookahead.is_some(), planned),
+            ("launchers", self.launchers.is_some(), planned),
+        ] {
+            if given && !of.iter().any(|policy| policies.contains(policy)) {
+                let names = of.iter().map(|policy| format!("`{policy}`")).collect::<Vec<_>>().join(" or ");
+                return Err(format!(
+                    "--{option} is of the policy {names}: add it to --policy, or leave --{option} out"
+                )
+                .into());
+            }
+        }
+        if self.timeout == 0 {
+            return Err("--timeout 0: no kernel ends in no time; choose 1 second or more".into());
+        }
+        Ok(())
+    }
 }
 
 fn policies(names: &[String]) -> Result<Vec<Policy>, Failure> {
@@ -211,7 +253,7 @@ fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failu
     Ok(match args.executor {
         ExecutorArg::Cpu => {
             let options = CpuOptions {
-                threads: args.threads,
+                threads: args.threads.unwrap_or(0),
                 streams: args.streams,
                 work: !args.no_work,
                 timeout,
@@ -220,8 +262,12 @@ fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failu
             Box::new(CpuDevice::new(program.clone(), options)?)
         }
         ExecutorArg::Cuda => {
-            let options =
-                windlass_cuda::Options { ordinal: args.device, streams: args.streams, timeout, timing: true };
+            let options = windlass_cuda::Options {
+                ordinal: args.gpu_number(),
+                streams: args.streams,
+                timeout,
+                timing: true,
+            };
             Box::new(CudaDevice::new(program.clone(), options)?)
         }
     })
@@ -272,6 +318,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     if args.streams == 0 {
         return Err("--streams 0: choose 1 or more".into());
     }
+    args.no_idle_option(&policies)?;
+    args.timeline.as_deref().map_or(Ok(()), plain)?;
     let files = workload::files(&args.files)?;
     if files.len() > 1 && args.timeline.is_some() {
         return Err("--timeline holds one run: give one trace".into());
@@ -279,7 +327,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let at_hand = match args.executor {
         ExecutorArg::Cpu => None,
         // That there is none is told where it is opened.
-        ExecutorArg::Cuda => windlass_cuda::gpu(args.device).ok(),
+        ExecutorArg::Cuda => windlass_cuda::gpu(args.gpu_number()).ok(),
     };
     // On a GPU the profile is of that one, whatever the trace names.
     let (option, first) = match (args.gpu.as_deref(), &at_hand, files.first()) {
@@ -340,6 +388,7 @@ impl All<'_> {
                 progress(&format!("[{}/{}] {file}", i + 1, files.len()));
             }
             let mut trace = first.take().map_or_else(|| workload::load(file), Ok)?;
+            not_empty(file, &trace)?;
             if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
                 gpu::note(self.profile, &trace);
             }
@@ -409,9 +458,9 @@ impl All<'_> {
             window: args
                 .slots
                 .clamp(*windlass_runtime::run::WINDOW.start(), *windlass_runtime::run::WINDOW.end()),
-            graph_window: args.graph_window,
-            in_flight: args.in_flight,
-            lookahead: args.lookahead,
+            graph_window: args.graph_window.unwrap_or(64),
+            in_flight: args.in_flight.unwrap_or(512),
+            lookahead: args.lookahead.unwrap_or(32),
             // Where kernels themselves need every processor, threads that launch are in their way.
             launchers: args.launchers.unwrap_or(if args.executor == ExecutorArg::Cuda { 1 } else { 0 }),
             overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
@@ -481,7 +530,13 @@ impl All<'_> {
             file.keep().map_err(|e| named(path, e))?;
         }
         if let Some(params) = self.model {
-            report.predict(self.profile, stream, args.streams as usize, args.graph_window, params);
+            report.predict(
+                self.profile,
+                stream,
+                args.streams as usize,
+                args.graph_window.unwrap_or(64),
+                params,
+            );
         }
         report.finish();
         Ok(report)

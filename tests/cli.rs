@@ -193,9 +193,19 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
     }
     let apart = json(&succeeds(&[&common[..], &["--arbiter", "typed", "--active", "4", "--json"]].concat()));
     assert_eq!(apart["runs"].as_array().map(Vec::len), Some(2), "without partitions one after the other");
-    assert_eq!(apart["runs"][0]["policies"][0]["arbiter"], serde_json::json!({"kind": "typed", "active": 4}));
+    assert_eq!(apart["runs"][0]["policies"][1]["arbiter"], serde_json::json!({"kind": "typed", "active": 4}));
     fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partitions"]);
     fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
+}
+
+#[test]
+fn cosim_shows_what_speed_ups_are_over() {
+    let args = ["cosim", "mix-fork", "--policy", "ideal,queue"];
+    let text = succeeds(&args);
+    let rows: Vec<&str> = text.lines().skip(4).map(|l| l.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(rows[..3], ["serial", "ideal", "queue"], "{text}");
+    let value = json(&succeeds(&[&args[..], &["--json"]].concat()));
+    assert_eq!(value["runs"][0]["policies"][0]["policy"], "serial");
 }
 
 #[test]
@@ -765,7 +775,7 @@ fn cosim_runs_a_stream_that_was_renamed() {
         let value = json(&succeeds(&[&common[..], &["--json"], rename].concat()));
         let run = value["runs"][0].clone();
         let cycles = |policy: usize| run["policies"][policy]["cycles"].as_u64().expect("a number");
-        (cycles(0), cycles(1), run["renaming"].clone())
+        (cycles(1), cycles(2), run["renaming"].clone())
     };
     let (window, ideal, none) = cycles(&[]);
     let (renamed_window, renamed_ideal, one) = cycles(&["--rename", "1x"]);
@@ -1273,13 +1283,23 @@ fn run_says_what_is_possible() {
     );
     fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["a scale of 0: choose 1", "--scale"]);
     fails(&["run", "--repeats", "0"], 2, &["--repeats 0", "choose 1 or more"]);
+    fails(&["run", "--timeout", "0"], 2, &["--timeout 0", "choose 1 second or more"]);
+    for (idle, words) in [
+        (&["--device", "7"][..], "--executor cuda"),
+        (&["--executor", "cuda", "--no-work"], "--no-work is of the executor cpu"),
+        (&["--executor", "cuda", "--threads", "2"], "--threads is of the executor cpu"),
+        (&["--policy", "serial", "--launchers", "1"], "--launchers is of the policy `streams` or `pdl`"),
+        (&["--policy", "graph", "--graph-window", "8"], "--graph-window is of the policy `graph-cached`"),
+    ] {
+        fails(&[&["run", "mix-fork"], idle].concat(), 2, &[words]);
+    }
     fails(&["run", "--streams", "0"], 2, &["--streams 0", "choose 1 or more"]);
     fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
     fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);
     fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);
-    fails(&["run", "--graph-window", "3", "--policy", "serial"], 2, &["graph-window = 3", "4 to 512"]);
-    fails(&["run", "--in-flight", "513", "--policy", "serial"], 2, &["in-flight = 513", "4 to 512"]);
-    fails(&["run", "--lookahead", "0", "--policy", "serial"], 2, &["lookahead = 0", "choose 1 to 512"]);
+    fails(&["run", "--graph-window", "3", "--policy", "graph-cached"], 2, &["graph-window = 3", "4 to 512"]);
+    fails(&["run", "--in-flight", "513", "--policy", "streams"], 2, &["in-flight = 513", "4 to 512"]);
+    fails(&["run", "--lookahead", "0", "--policy", "pdl"], 2, &["lookahead = 0", "choose 1 to 512"]);
     fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
     fails(&["run", "nowhere", "--policy", "serial"], 2, &["nowhere: No such file", "built in: brax"]);
     fails(&["run", "workloads", "--timeline", "t.json"], 2, &["--timeline", "one trace"]);

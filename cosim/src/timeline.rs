@@ -10,7 +10,7 @@ use windlass_runtime::ktrace::KernelType;
 ///
 /// Per policy there is one process of SMs (a row per SM and type of CTA; where kernels overlap on it, as many rows as it takes), one of
 /// window slots (a row per slot, from insertion to retirement, with the dispatch marked), and counters of busy SMs, CTAs by type and
-/// window fill.
+/// window fill. A counter that changes often is [sampled](SAMPLES); all the others, and every slice and mark, are to the cycle.
 pub fn write(
     out: &mut dyn Write,
     stream: &Stream,
@@ -28,7 +28,7 @@ pub fn write(
             events.slices(sms, stream, &slices)?;
             let busy = slices_per_sm(&slices);
             events.counter(sms, "busy SMs", &busy)?;
-            for (kind, name, _) in TYPES {
+            for (kind, name) in TYPES {
                 let of_kind = |cta: &&CtaSpan| kind_of(stream, cta) == Some(kind);
                 let ctas: Vec<_> = recording.ctas.iter().filter(of_kind).map(|c| (c.start, c.end)).collect();
                 events.counter(sms, &format!("{name} CTAs"), &ctas)?;
@@ -48,12 +48,12 @@ pub fn write(
     events.out.write_all(b"\n]}\n")
 }
 
-/// Types of CTAs: their names and colours.
-const TYPES: [(KernelType, &str, &str); 3] = [
-    (KernelType::Simt, "SIMT", "thread_state_running"),
-    (KernelType::Tensor, "TENSOR", "thread_state_iowait"),
-    (KernelType::Copy, "COPY", "thread_state_runnable"),
-];
+/// Types of CTAs and their names.
+const TYPES: [(KernelType, &str); 3] =
+    [(KernelType::Simt, "SIMT"), (KernelType::Tensor, "TENSOR"), (KernelType::Copy, "COPY")];
+
+/// Most samples of one counter: more than a screen has columns. With one per start and end of a CTA, viewers do not open the file.
+pub const SAMPLES: usize = 2048;
 
 fn kind_of(stream: &Stream, cta: &CtaSpan) -> Option<KernelType> {
     stream.kernels().get(cta.kernel as usize).map(|kernel| kernel.kind)
@@ -86,6 +86,30 @@ fn slices_per_sm(slices: &[CtaSpan]) -> Vec<(u64, u64)> {
         }
     }
     busy.into_iter().map(|(_, start, end)| (start, end)).collect()
+}
+
+/// How many of `spans` hold, whenever that changes. Where that is more than [`SAMPLES`] times, time is divided into as many stretches,
+/// and of each there is the last change: what is shown is true at its time, and what comes and goes between two is left out.
+fn samples(spans: &[(u64, u64)]) -> Vec<(u64, i64)> {
+    let mut changes: Vec<(u64, i64)> = spans.iter().flat_map(|(a, b)| [(*a, 1), (*b, -1)]).collect();
+    changes.sort_unstable();
+    let (first, last) = (changes.first().map_or(0, |c| c.0), changes.last().map_or(0, |c| c.0));
+    let stretch = match changes.len() <= SAMPLES {
+        true => 1,
+        false => (last - first) / SAMPLES as u64 + 1,
+    };
+    let (mut value, mut shown) = (0, 0);
+    let mut samples = Vec::new();
+    for together in changes.chunk_by(|a, b| (a.0 - first) / stretch == (b.0 - first) / stretch) {
+        value += together.iter().map(|(_, change)| change).sum::<i64>();
+        if let Some((cycle, _)) = together.last()
+            && value != shown
+        {
+            samples.push((*cycle, value));
+            shown = value;
+        }
+    }
+    samples
 }
 
 struct Events<'a> {
@@ -130,7 +154,7 @@ impl Events<'_> {
         kernel: usize,
     ) -> io::Result<()> {
         let Some(k) = stream.kernels().get(kernel) else { return Ok(()) };
-        let Some((_, category, colour)) = TYPES.into_iter().find(|(kind, ..)| *kind == k.kind) else {
+        let Some((_, category)) = TYPES.into_iter().find(|(kind, _)| *kind == k.kind) else {
             return Ok(());
         };
         let origin = match stream.traces() {
@@ -144,7 +168,7 @@ impl Events<'_> {
         let name = serde_json::to_string(&k.name).map_err(io::Error::other)?;
         let (ts, dur) = (self.micros(start), self.micros(end.saturating_sub(start)));
         self.event(format_args!(
-            r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":{name},"cat":"{category}","cname":"{colour}","args":{{{origin}"kernel":{kernel},"start_cycle":{start},"end_cycle":{end}}}"#
+            r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":{name},"cat":"{category}","args":{{{origin}"kernel":{kernel},"start":{start},"end":{end}}}"#
         ))
     }
 
@@ -152,7 +176,7 @@ impl Events<'_> {
     fn slices(&mut self, pid: usize, stream: &Stream, slices: &[CtaSpan]) -> io::Result<()> {
         const ROWS: usize = 1024;
         for on_sm in slices.chunk_by(|a, b| a.sm == b.sm) {
-            for (t, (kind, name, _)) in TYPES.into_iter().enumerate() {
+            for (t, (kind, name)) in TYPES.into_iter().enumerate() {
                 let mut rows: Vec<u64> = Vec::new();
                 for slice in on_sm.iter().filter(|slice| kind_of(stream, slice) == Some(kind)) {
                     let row = rows.iter().position(|end| *end <= slice.start).unwrap_or(rows.len());
@@ -187,20 +211,39 @@ impl Events<'_> {
         Ok(())
     }
 
-    /// How many of `spans` hold, whenever that changes.
+    /// How many of `spans` hold.
     fn counter(&mut self, pid: usize, name: &str, spans: &[(u64, u64)]) -> io::Result<()> {
-        let mut changes: Vec<(u64, i64)> = spans.iter().flat_map(|(a, b)| [(*a, 1), (*b, -1)]).collect();
-        changes.sort_unstable();
-        let mut value = 0;
-        for (i, (cycle, change)) in changes.iter().enumerate() {
-            value += change;
-            if changes.get(i + 1).is_none_or(|next| next.0 != *cycle) {
-                let ts = self.micros(*cycle);
-                self.event(format_args!(
-                    r#""ph":"C","pid":{pid},"ts":{ts},"name":"{name}","args":{{"value":{value}}}"#
-                ))?;
-            }
+        for (cycle, value) in samples(spans) {
+            let ts = self.micros(cycle);
+            self.event(format_args!(
+                r#""ph":"C","pid":{pid},"ts":{ts},"name":"{name}","args":{{"value":{value}}}"#
+            ))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_changes_seldom_is_shown_whole() {
+        assert_eq!(samples(&[]), []);
+        assert_eq!(samples(&[(5, 9), (5, 7), (7, 9), (20, 21)]), [(5, 2), (9, 0), (20, 1), (21, 0)]);
+    }
+
+    #[test]
+    fn one_that_changes_often_is_true_where_it_is_shown_and_ends_at_zero() {
+        let spans: Vec<(u64, u64)> =
+            (0..20_000).map(|k| (1000 + 7 * k, 1000 + 7 * k + 300 * (k % 5))).collect();
+        let samples = samples(&spans);
+        assert!((SAMPLES / 2..=SAMPLES).contains(&samples.len()), "{}", samples.len());
+        for (cycle, value) in &samples {
+            let holding = spans.iter().filter(|(a, b)| a <= cycle && cycle < b).count();
+            assert_eq!(*value, holding as i64, "cycle {cycle}");
+        }
+        assert!(samples.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 != w[1].1));
+        assert!(samples.last().is_some_and(|(_, value)| *value == 0));
     }
 }

@@ -785,7 +785,7 @@ fn a_timeline_is_valid_json_the_same_each_time_and_no_row_overlaps_itself() {
         if e["ph"] == "X" {
             let row = (number(&e["pid"]), number(&e["tid"]));
             let args = &e["args"];
-            rows.entry(row).or_default().push((number(&args["start_cycle"]), number(&args["end_cycle"])));
+            rows.entry(row).or_default().push((number(&args["start"]), number(&args["end"])));
             let on_sm = names[&row].starts_with("SM ");
             assert!(!on_sm || names[&row].contains(e["cat"].as_str().expect("a type")), "{e}");
         }
