@@ -66,11 +66,11 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     };
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
-    let constraints = constraints.files(args.library.as_deref())?;
-    let mut files = output::files_with(&design, constraints);
+    let mut others = constraints.files(args.library.as_deref())?;
     if args.checker {
-        files.extend(checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?);
+        others.extend(checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?);
     }
+    let files = output::files_with(&design, others);
     let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
