@@ -25,6 +25,7 @@ tier() { # name, command...
 
 tier "format" cargo fmt --all --check
 tier "format of the fuzz targets" cargo fmt --manifest-path fuzz/Cargo.toml --check
+tier "scripts" scripts/self-test.sh
 tier "hazards without std" cargo check -p windlass-hazards --no-default-features --locked --quiet
 tier "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet

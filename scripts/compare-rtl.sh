@@ -9,18 +9,30 @@
 # whose top module has the name of the file and a clock called clk_i, clk or clock.
 # Without DIR: ours, and the window that was written by hand (tests/handwritten/window.v).
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+absolute() { # what the caller names, before this goes elsewhere
+  case $1 in
+    /*) printf '%s\n' "$1" ;;
+    *) printf '%s\n' "$PWD/$1" ;;
+  esac
+}
 
 options=()
 dir=
 while (($#)); do
   case "$1" in
-    --library) options+=(--library "${2:?--library needs a name or a file}"); shift ;;
+    --library)
+      library=${2:?--library needs a name or a file}
+      # A library's name is no file, as a rule.
+      [[ ! -f $library ]] || library=$(absolute "$library")
+      options+=(--library "$library")
+      shift
+      ;;
     --quick) options+=(--quick) ;;
     --variants) options+=(--variants "${2:?--variants needs names, as the report gives them}"); shift ;;
     -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "compare-rtl.sh: there is no option $1; see --help" >&2; exit 2 ;;
-    *) dir=$1 ;;
+    *) dir=$(absolute "$1") ;;
   esac
   shift
 done
@@ -29,9 +41,12 @@ if [[ -n $dir && ! -d $dir ]]; then
   exit 2
 fi
 
+python=${PYOSYS_PYTHON:-python3}
+[[ $python != */* ]] || python=$(absolute "$python")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python=${PYOSYS_PYTHON:-python3}
 
 slang() { # output.v, top, arguments of read_slang...
   local out=$1 top=$2

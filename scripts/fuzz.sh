@@ -75,15 +75,16 @@ run() { # target: its log is kept, and its last numbers are printed
   "$builds/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb="$limit" -timeout=30 -max_len="$length" \
     -artifact_prefix="$place/artifacts/$target/" -print_final_stats=1 "$place/corpus/$target" "fuzz/corpus/$target" \
     >"$log" 2>&1 || status=$?
-  local done cov
-  done=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-  cov=$(grep -o 'cov: [0-9]* ft: [0-9]*' "$log" | tail -1)
   if [[ $status -ne 0 ]]; then
-    grep -v '^#' "$log" | tail -40 >&2
+    # Nothing is in the log of one that was killed at once.
+    { grep -v '^#' "$log" || true; } | tail -40 >&2
     echo "$target: FAILED; the input is in $place/artifacts/$target, the whole log is $log" >&2
     echo "  again: $builds/$host/release/$target $place/artifacts/$target/FILE" >&2
     return 1
   fi
+  local done cov
+  done=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  cov=$(grep -o 'cov: [0-9]* ft: [0-9]*' "$log" | tail -1) || cov="no coverage"
   echo "$target: $done executions in $seconds s, $cov, no failure"
 }
 

@@ -10,9 +10,10 @@
 set -euo pipefail
 
 if [[ ${1:-} == --pack ]]; then
+  dir=$(realpath -m "${2:?gpu-check.sh --pack: give a folder}")
+  traces=${3:+$(realpath "$3")}
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
-  dir=${2:?gpu-check.sh --pack: give a folder}
-  traces=${3:-workloads}
+  traces=${traces:-workloads}
   # shellcheck source=scripts/setup.sh
   source scripts/setup.sh
   target=${CARGO_TARGET_DIR:-target}
@@ -26,7 +27,7 @@ if [[ ${1:-} == --pack ]]; then
   done
   cp scripts/gpu-check.sh "$dir"
   # The scheduler's Verilog, built here: the cache serves it where there is no Verilator.
-  WINDLASS_CACHE=$(realpath "$dir")/cache "$dir/windlass" run --no-work --policy window >/dev/null
+  WINDLASS_CACHE=$dir/cache "$dir/windlass" run --no-work --policy window >/dev/null
   rm -rf "$dir/cache/runtime" "$dir/cache/locks" "$dir/cache/tmp"
   du -sh "$dir"
   exit 0

@@ -2,8 +2,11 @@
 # Mutants of every block at 8 slots and 8 SMs, one block after the other: the table of docs/measurements/mutation.md.
 # scripts/mutants.sh [BLOCK ...]; WINDLASS names another program. What became of each mutant is in build/mutants/BLOCK.json.
 set -euo pipefail
+windlass=${WINDLASS:-}
+# A path of the caller's is from where the caller is.
+[[ $windlass != */* || $windlass == /* ]] || windlass=$PWD/$windlass
 cd "$(dirname "$0")/.."
-windlass=${WINDLASS:-target/release/windlass}
+windlass=${windlass:-target/release/windlass}
 mkdir -p build/mutants
 if [ $# = 0 ]; then
   set -- find_first round_robin oldest_first window_matrix window_list upstream_load kernel_scheduler kernel_table sm_occupancy \

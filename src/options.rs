@@ -63,8 +63,7 @@ pub fn arbiters(chosen: &[ArbiterArg], active: Option<usize>) -> Result<Vec<Arbi
 }
 
 /// Help for `--scheduled` where a scheduler is built without a front end around it.
-pub const SCHEDULED_ALONE: &str =
-    "Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255 [default: 128]";
+pub const SCHEDULED_ALONE: &str = "Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255 [default: 128]";
 
 /// A block and its parameters. What the help of [`HardwareArgs`] says holds for a front end.
 #[derive(Clone, Debug, Args)]

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 #[cfg(unix)]
 use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -168,32 +169,38 @@ unsafe fn runtime<'a>(runtime: *mut WindlassRuntime) -> Result<&'a mut Runtime, 
     unsafe { runtime.as_mut() }.map(|r| &mut r.runtime).ok_or_else(|| null("runtime"))
 }
 
+/// That `count` values can be at `first`.
+fn check_list<T>(first: *const T, count: usize, what: &str) -> Result<(), Refusal> {
+    if count > 0 && first.is_null() {
+        return Err(null(what));
+    }
+    // Larger than memory is: a count that went below zero, say.
+    if count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Refusal(INVALID, format!("`{what}` cannot have {count} values; correct the number")));
+    }
+    Ok(())
+}
+
 /// # Safety
 /// `first` is the first of `count` values, or `count` is 0.
 unsafe fn list<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [T], Refusal> {
-    match (first.is_null(), count) {
-        (_, 0) => Ok(&[]),
-        (true, _) => Err(null(what)),
-        // Larger than memory is: a count that went below zero, say.
-        _ if count > isize::MAX as usize / size_of::<T>().max(1) => {
-            Err(Refusal(INVALID, format!("`{what}` cannot have {count} values; correct the number")))
-        }
-        // SAFETY: the caller's.
-        (false, _) => Ok(unsafe { slice::from_raw_parts(first, count) }),
-    }
+    check_list(first, count, what)?;
+    // SAFETY: the caller's; not NULL where there are any.
+    Ok(if count == 0 { &[] } else { unsafe { slice::from_raw_parts(first, count) } })
 }
 
 /// To be written and not read: C may not have initialised them.
 ///
 /// # Safety
-/// As [`list`]; nobody else uses them.
-unsafe fn list_mut<'a, T>(first: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Refusal> {
-    // SAFETY: the caller's.
-    match unsafe { list(first, count, what) }? {
-        [] => Ok(&mut []),
-        // SAFETY: the caller's.
-        list => Ok(unsafe { slice::from_raw_parts_mut(first, list.len()) }),
-    }
+/// `first` has room for `count` values that nobody else uses, or `count` is 0.
+unsafe fn list_mut<'a, T>(
+    first: *mut T,
+    count: usize,
+    what: &str,
+) -> Result<&'a mut [MaybeUninit<T>], Refusal> {
+    check_list(first, count, what)?;
+    // SAFETY: the caller's; not NULL where there are any.
+    Ok(if count == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(first.cast(), count) } })
 }
 
 /// A buffer that is there, and as large as its handle says.
@@ -591,7 +598,8 @@ pub unsafe extern "C" fn windlass_read(
         // SAFETY: the caller's.
         let values = unsafe { list_mut(to.cast::<u8>(), count, "to") }?;
         let view = self::buffer(runtime, buffer)?.slice(range(offset, bytes));
-        Ok(runtime.read_into(view, values)?)
+        runtime.read_into_uninit(view, values)?;
+        Ok(())
     })
 }
 

@@ -1,13 +1,18 @@
 //! Programs under every policy: the image must be the serial one, and must not be where a hazard is dropped.
 
+#[cfg(target_os = "linux")]
+#[path = "common/little_memory.rs"]
+mod little_memory;
 #[path = "common/programs.rs"]
 mod programs;
 
+#[cfg(target_os = "linux")]
+use little_memory::with_little_memory;
 use programs::{Random, kernels, program, seed};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use windlass_runtime::host::{Encoding, Packet, Upstream};
 use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
@@ -272,6 +277,43 @@ fn a_kernel_that_does_not_end_ends_every_policy() {
     });
 }
 
+/// One kernel of so many CTAs of so long, on one thread.
+fn one_kernel(ctas: u32, cta: Duration, options_of: CpuOptions) -> CpuDevice {
+    let kernel = Kernel { grid: [ctas, 1, 1], ..kernels(&mut Random(1), 1).remove(0) };
+    let work = Work { cta_ns: cta.as_nanos() as u64, ..Work::default() };
+    let program = Program::new("one", &[&[kernel]], &[work], 1).unwrap_or_else(|e| panic!("{e}"));
+    CpuDevice::new(Arc::new(program), CpuOptions { threads: 1, ..options_of })
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What it may still write keeps the device from being used anew, but not its user waiting.
+#[test]
+fn a_reset_waits_for_a_kernel_that_hangs_no_longer_than_the_timeout() {
+    let timeout = Duration::from_millis(200);
+    let device = one_kernel(1, Duration::from_secs(3), CpuOptions { timeout, ..CpuOptions::default() });
+    let fresh = device.image();
+    device.launch(0, 0, false).unwrap_or_else(|e| panic!("{e}"));
+    for result in [device.synchronise(0), device.reset()] {
+        assert!(matches!(result, Err(DeviceError::Timeout { .. })), "{result:?}");
+    }
+    let began = Instant::now();
+    while let Err(error) = device.reset() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{error}");
+    }
+    assert!(device.image() == fresh && device.synchronise(0) == Ok(()), "it is as new");
+}
+
+#[test]
+fn what_is_left_of_a_kernel_that_faulted_does_not_run() {
+    let (began, cta) = (Instant::now(), Duration::from_millis(10));
+    let device = one_kernel(10_000, cta, CpuOptions { fault: Some(0), ..CpuOptions::default() });
+    device.launch(0, 0, false).unwrap_or_else(|e| panic!("{e}"));
+    let fault = device.synchronise(0);
+    assert!(matches!(fault, Err(DeviceError::Kernel { kernel: 0, .. })), "{fault:?}");
+    assert_eq!(device.reset(), Ok(()));
+    assert!(began.elapsed() < cta * 5000, "{:?}", began.elapsed());
+}
+
 /// Fails after some steps, while kernels run.
 struct Fails(SoftwareDecider, usize);
 
@@ -327,24 +369,31 @@ fn more_streams_than_threads() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_policy_whose_threads_run_out_says_so() {
-    let limited = "ulimit -v 8388608; exec \"$0\" --exact more_streams_than_threads --ignored";
-    let this = std::env::current_exe().unwrap_or_else(|e| panic!("{e}"));
-    let mut child = std::process::Command::new("sh")
-        .args(["-c", limited])
-        .arg(this)
-        // Stacks of so many bytes, for less than a hundred threads; what is left is enough for the rest.
-        .env("RUST_MIN_STACK", (128 << 20).to_string())
-        .spawn()
-        .unwrap_or_else(|e| panic!("{e}"));
-    for _ in 0..600 {
-        if let Some(status) = child.try_wait().unwrap_or_else(|e| panic!("{e}")) {
-            assert!(status.success(), "{status}");
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let _ = child.kill();
-    panic!("it waits for ever");
+    // Stacks of so many bytes, for less than a hundred threads; what is left is enough for the rest.
+    with_little_memory(8 << 20, 128 << 20, "more_streams_than_threads");
+}
+
+/// What [`an_image_that_cannot_be_copied_says_so`] runs.
+#[test]
+#[ignore = "the other runs it"]
+fn a_large_image() {
+    let writes = vec![Segment { addr: 4096, bytes: 256 << 20 }];
+    let kernel = Kernel { writes, ..kernels(&mut Random(1), 1).remove(0) };
+    let program =
+        Program::new("large", &[&[kernel]], &[Work::default()], 1).unwrap_or_else(|e| panic!("{e}"));
+    let bytes = program.words() * 4;
+    let options_of = CpuOptions { threads: 1, ..CpuOptions::default() };
+    let device = CpuDevice::new(Arc::new(program), options_of).unwrap_or_else(|e| panic!("{e}"));
+    let refused = device.image().map(|image| image.len());
+    assert!(matches!(refused, Err(DeviceError::OutOfMemory { bytes: b, .. }) if b == bytes), "{refused:?}");
+    assert!(device.digest().is_ok(), "it needs no copy");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_that_cannot_be_copied_says_so() {
+    // For one image, and not for two.
+    with_little_memory(448 << 10, 2 << 20, "a_large_image");
 }
 
 /// What overlap is worth in a stretch does not depend on how long the run has been going.

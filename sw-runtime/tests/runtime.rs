@@ -1,17 +1,23 @@
 //! The runtime as its users meet it: results, failures, priorities, records, declarations.
 
 mod common;
+#[cfg(target_os = "linux")]
+#[path = "common/little_memory.rs"]
+mod little_memory;
 
 use common::seed;
+use std::io::{BufReader, Read as _, repeat};
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use windlass_runtime::args;
+use windlass_runtime::ktrace::MAX_LINE_BYTES;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, CudaSource, Element, ElementKind, Error, Event, EventKind,
-    Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options, Policy,
-    Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
+    Allocator, Buffer, Cause, Completions, Cpu, Cta, CudaSource, Element, ElementKind, Error, Event,
+    EventKind, Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options,
+    Policy, Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 /// What a call gives that must not wait for ever: in minutes, for under a sanitizer on a busy machine all takes long.
@@ -836,6 +842,66 @@ fn a_device_that_fails_has_not_run_out_of_memory() {
     }
 }
 
+/// Memory that copies nothing.
+#[derive(Debug)]
+struct Lazy;
+
+impl Memory for Lazy {
+    fn read(&self, _: u64, _: &mut [u8]) -> Result<(), String> {
+        Ok(())
+    }
+    fn write(&self, _: u64, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A device may have more memory than the host.
+#[test]
+fn more_than_the_host_has_is_not_read_and_ends_nothing() {
+    let mut rt = Runtime::builder().executor(Odd::new(Gives(|| Arc::new(Lazy)), || {})).build().unwrap();
+    // As much as the hazard engine takes: nearly all addresses of a process.
+    let elements = 65_534usize << 28;
+    let x = rt.buffer::<f64>(elements).unwrap();
+    let bytes = elements as u64 * 8;
+    let refused = rt.read(x).unwrap_err();
+    assert!(matches!(refused, Error::OutOfMemory { bytes: b, .. } if b == bytes), "{refused}");
+    assert_eq!(rt.read(x.slice(3..5)), Ok(vec![0.0; 2]), "the runtime goes on");
+}
+
+/// What memory of the application's own does not fill is not left as it was: nobody has written it.
+#[test]
+fn what_is_read_into_need_not_be_initialised() {
+    let mut rt = Runtime::builder().executor(Odd::new(Gives(|| Arc::new(Lazy)), || {})).build().unwrap();
+    let x = rt.buffer::<u32>(4).unwrap();
+    let mut values = [const { MaybeUninit::uninit() }; 4];
+    assert_eq!(rt.read_into_uninit(x, &mut values).unwrap(), [0; 4]);
+    let refused = rt.read_into_uninit(x, &mut values[..3]);
+    assert!(matches!(refused, Err(Error::Length { given: 12, view: 16 })), "{refused:?}");
+}
+
+/// What [`a_check_that_finds_no_memory_says_so`] runs.
+#[test]
+#[ignore = "the other runs it"]
+fn checks_of_large_buffers() {
+    let kernel = || Kernel::new("k").write_of::<u8>("x");
+    let by_pointer = |cta: &Cta<'_>| Ok(_ = cta.write::<u8>(0)?.as_mut_ptr());
+    // There is memory for a bit per byte and not for a copy; there is not even that.
+    for (mib, text) in [(512, "no memory for 536870912 bytes"), (768, "no memory for 100663296 bytes")] {
+        let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).check(true).build().unwrap();
+        let k = rt.register(kernel().body(by_pointer)).unwrap();
+        let x = rt.buffer::<u8>(mib << 20).unwrap();
+        rt.launch(k, 1, 1, args![x]).unwrap();
+        let cause = failures(rt.synchronize())[0].cause.to_string();
+        assert!(cause.contains(text) && cause.contains("check with smaller buffers"), "{cause}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_check_that_finds_no_memory_says_so() {
+    little_memory::with_little_memory(900 << 10, 2 << 20, "checks_of_large_buffers");
+}
+
 /// Panics wherever it can.
 #[derive(Debug)]
 struct Panics;
@@ -1079,6 +1145,23 @@ fn a_schedule_that_does_not_fit_is_told_and_the_program_runs_on() {
             .to_string()
             .contains("version 2")
     );
+}
+
+/// Of a file without a newline, such as another program's, no more than that is kept.
+#[test]
+fn a_line_of_a_schedule_has_a_limit() {
+    let header = "{\"schedule\":1,\"executor\":\"x\"}";
+    let longest = MAX_LINE_BYTES as usize;
+    let text = |bytes: usize| format!("{header}{}\n", " ".repeat(bytes - header.len()));
+    assert_eq!(Schedule::read(text(longest).as_bytes()).unwrap().executor, "x");
+    let too_long = Schedule::read(text(longest + 1).as_bytes()).unwrap_err().to_string();
+    assert!(too_long.starts_with("line 1 of the schedule: it is longer than 16777216 bytes"), "{too_long}");
+    // What comes after the limit is left alone.
+    let (line, mut rest) = (format!("{header}\n"), repeat(b' ').take(4 * MAX_LINE_BYTES));
+    let input = BufReader::new(line.as_bytes().chain(&mut rest));
+    let too_long = Schedule::read(input).unwrap_err().to_string();
+    assert!(too_long.starts_with("line 2 of the schedule: it is longer"), "{too_long}");
+    assert!(rest.limit() > 2 * MAX_LINE_BYTES, "{}", rest.limit());
 }
 
 /// Two launches, of which the second waits for the first, under a schedule of (start or end, kernel).

@@ -54,7 +54,7 @@ pub(super) enum Launch {
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     gpu: Vec<GpuEvent>,
-    /// Calls that wait, with their correlation.
+    /// Calls that wait: correlation, start in nanoseconds, name.
     syncs: Vec<(u64, f64, String)>,
     /// Operators by `External id`: record function and name.
     operators: HashMap<u64, (u64, String)>,
@@ -247,7 +247,7 @@ impl Document for Profile {
                         self.calls.insert(correlation, external);
                     }
                     if let Some(name) = json["name"].as_str().filter(|name| WAITS.contains(name)) {
-                        let start = json["ts"].as_f64().unwrap_or_default();
+                        let start = time(&json, "ts").map_err(|fault| (Some(at), fault))?;
                         self.syncs.push((correlation, start, name.to_owned()));
                     }
                 }
@@ -308,4 +308,35 @@ fn gpu_event(
         bytes: args["bytes"].as_u64(),
         alone: true,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(events: &Json) -> Result<Profile, PytorchErrors> {
+        let text = serde_json::json!({ "traceEvents": events }).to_string();
+        Profile::read("profile.json", text.as_bytes())
+    }
+
+    /// Where correlations do not tell, as within a graph, the times do, in one unit.
+    #[test]
+    fn a_wait_between_kernels_of_one_correlation_stays_between_them() {
+        let kernel = |ts: u64| {
+            let args = serde_json::json!({ "correlation": 7, "grid": [1, 1, 1], "block": [32, 1, 1] });
+            serde_json::json!({ "cat": "kernel", "name": "k", "ts": ts, "dur": 5, "args": args })
+        };
+        let wait = |ts: Json| {
+            let args = serde_json::json!({ "correlation": 7 });
+            serde_json::json!({ "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "ts": ts, "args": args })
+        };
+        let read = profile(&serde_json::json!([kernel(1000), wait(1010.into()), kernel(1020)]));
+        let launches = read.unwrap_or_else(|e| panic!("{e}")).launches();
+        let waits: Vec<bool> = launches.iter().map(|launch| matches!(launch, Launch::Sync(_))).collect();
+        assert_eq!(waits, [false, true, false]);
+        for ts in [Json::Null, (-1).into(), "now".into()] {
+            let error = profile(&serde_json::json!([wait(ts)])).expect_err("no time").to_string();
+            assert!(error.contains("a time in microseconds"), "{error}");
+        }
+    }
 }

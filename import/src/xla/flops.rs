@@ -1,6 +1,7 @@
 //! Floating-point operations of an instruction, counted from what it computes.
 
-use super::hlo::{Hlo, Instruction, dims, elements, product};
+use super::hlo::{Hlo, Instruction, dims, elements};
+use crate::launch::product;
 use std::collections::HashMap;
 
 /// Fusions in one another: XLA's are two deep at most.

@@ -1,5 +1,6 @@
 //! `*gpu_after_optimizations.txt`: the instructions, as far as launches need them.
 
+use crate::launch::product;
 use std::collections::HashMap;
 
 /// One instruction.
@@ -192,10 +193,6 @@ pub(super) fn element_bytes(shape: &str) -> u64 {
     let bits = shape.trim_start_matches(|c: char| c.is_alphabetic());
     let end = bits.find(|c: char| !c.is_ascii_digit()).unwrap_or(bits.len());
     bits[..end].parse::<u64>().map_or(1, |bits| bits.div_ceil(8))
-}
-
-pub(super) fn product(dims: &[u64]) -> u64 {
-    dims.iter().fold(1, |product, n| product.saturating_mul(*n))
 }
 
 #[cfg(test)]

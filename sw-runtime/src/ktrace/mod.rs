@@ -7,6 +7,7 @@ mod write;
 
 pub use error::{KtraceError, KtraceErrors, KtraceWarning, Problem};
 pub use read::{MAX_LINE_BYTES, Reader, Run, Trace};
+pub(crate) use read::{Next, read_line};
 pub use write::{Compression, Writer};
 
 use serde::{Deserialize, Serialize};

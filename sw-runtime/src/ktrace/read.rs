@@ -13,6 +13,26 @@ use std::path::Path;
 /// The longest line that is read or written, in bytes without its newline: 16 MiB.
 pub const MAX_LINE_BYTES: u64 = 16 << 20;
 
+/// What [`read_line`] has read.
+pub(crate) enum Next {
+    Line,
+    /// The beginning of a line longer than [`MAX_LINE_BYTES`]; the input stands inside it.
+    TooLong,
+    End,
+}
+
+/// Puts the next line, with its newline, in place of what `text` held; of one that is too long, its beginning.
+pub(crate) fn read_line(input: &mut dyn BufRead, text: &mut Vec<u8>) -> io::Result<Next> {
+    text.clear();
+    // One byte more for the newline: where that is another byte, the line is too long.
+    let read = input.take(MAX_LINE_BYTES + 1).read_until(b'\n', text)?;
+    Ok(match text.last() {
+        None => Next::End,
+        Some(last) if *last != b'\n' && read as u64 > MAX_LINE_BYTES => Next::TooLong,
+        Some(_) => Next::Line,
+    })
+}
+
 /// As many errors as [`Trace::load`] reports at once.
 pub(super) const MAX_ERRORS: usize = 20;
 
@@ -173,26 +193,22 @@ impl<R: BufRead> Reader<R> {
         }
         let mut blank = false;
         loop {
-            self.line.text.clear();
             let number = self.line.number;
-            let reader = self.input.reader();
-            // One byte more for the newline: where that is another byte, the line is too long.
-            let read = reader.take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut self.line.text);
-            let ended = self.line.text.last() == Some(&b'\n');
+            let read = read_line(self.input.reader(), &mut self.line.text);
             if number == 0 && self.line.text.starts_with(BYTE_ORDER_MARK) {
                 self.line.text.drain(..BYTE_ORDER_MARK.len());
             }
             self.line.number += 1;
             match read {
-                Ok(0) => return Ok(false),
-                Ok(n) if n as u64 > MAX_LINE_BYTES && !ended => {
+                Ok(Next::End) => return Ok(false),
+                Ok(Next::TooLong) => {
                     // Behind the limit, only the end of the line is of interest.
                     if let Err(e) = self.input.reader().skip_until(b'\n') {
                         return Err(self.fatal(e));
                     }
                     return Err(Problem::LineTooLong);
                 }
-                Ok(_) => {}
+                Ok(Next::Line) => {}
                 Err(e) => return Err(self.fatal(e)),
             }
             if !self.line.text.trim_ascii().is_empty() {

@@ -4,9 +4,8 @@ use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest
 use super::footprint::initial;
 use super::program::Program;
 use super::streams::{Graphs, Lacking, Start, Streams};
-use crate::runtime::{MAX_THREADS, panic_message};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::runtime::{Cause, Ctas, MAX_THREADS};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ pub struct CpuOptions {
     pub streams: u32,
     /// Spend the time that the program's CTAs take; otherwise only touch memory.
     pub work: bool,
-    /// Nothing ending for so long is an error.
+    /// Nothing ending for so long, where somebody waits, is an error.
     pub timeout: Duration,
     /// This kernel faults; for tests of what happens then.
     pub fault: Option<u32>,
@@ -61,10 +60,7 @@ struct State {
 /// A kernel whose CTAs are being run.
 struct Running {
     start: Start,
-    next: AtomicU64,
-    ended: AtomicU64,
-    /// When its first CTA did, see [`Shared::now`].
-    began: AtomicU64,
+    ctas: Ctas,
 }
 
 /// More only takes memory.
@@ -147,10 +143,6 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> u64 {
-        self.began.elapsed().as_nanos() as u64
-    }
-
     /// Starts what may start, by `spawn`: a kernel, and on how many threads.
     fn settle(
         &self,
@@ -169,8 +161,7 @@ impl Shared {
         drop(state);
         for start in starts {
             let ctas = self.program.kernels()[start.kernel as usize].ctas();
-            let (next, ended, began) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-            let running = Arc::new(Running { start, next, ended, began });
+            let running = Arc::new(Running { start, ctas: Ctas::new(ctas) });
             spawn(&running, usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads));
         }
     }
@@ -179,60 +170,67 @@ impl Shared {
     fn work(self: &Arc<Self>, running: &Arc<Running>) {
         let k = running.start.kernel;
         let kernel = &self.program.kernels()[k as usize];
-        let ctas = kernel.ctas();
         let time = Duration::from_nanos(if self.options.work { kernel.work.cta_ns } else { 0 });
-        loop {
-            let cta = running.next.fetch_add(1, Ordering::Relaxed);
-            if cta >= ctas {
-                return;
-            }
-            if cta == 0 {
-                running.began.store(self.now(), Ordering::Relaxed);
+        let run = |cta| {
+            if self.options.fault == Some(k) {
+                return Err(Cause::Returned("a fault that was asked for".into()));
             }
             let began = Instant::now();
-            let ran = catch_unwind(AssertUnwindSafe(|| {
-                if self.options.fault == Some(k) {
-                    return Err("a fault that was asked for".to_string());
-                }
-                kernel.run_cta(k, cta, &self.image[..]);
-                Ok(())
-            }));
-            let fault = match ran {
-                Ok(Ok(())) => None,
-                Ok(Err(reason)) => Some(reason),
-                Err(panic) => Some(panic_message(panic.as_ref())),
-            };
+            kernel.run_cta(k, cta, &self.image[..]);
             while !time.is_zero() && began.elapsed() < time {
                 std::hint::spin_loop();
             }
-            if let Some(reason) = fault {
-                let error = DeviceError::Kernel { kernel: k, name: kernel.name.clone(), reason };
-                self.lock().fault.get_or_insert(error);
+            Ok(())
+        };
+        let failed = |cause: Cause| {
+            let (name, reason) = (kernel.name.clone(), cause.to_string());
+            self.lock().fault.get_or_insert(DeviceError::Kernel { kernel: k, name, reason });
+        };
+        let Some(began) = running.ctas.work(run, failed) else { return };
+        let since_then = |moment: Instant| (moment - self.began).as_nanos() as u64;
+        let mut state = self.lock();
+        state.running -= 1;
+        state.last_end = Instant::now();
+        state.streams.times[k as usize] =
+            KernelTime { start: since_then(began), end: since_then(state.last_end) };
+        let mut starts = Vec::new();
+        state.streams.ended(running.start, &mut starts);
+        self.settle(state, starts, |running, hands| {
+            for _ in 0..hands {
+                let (shared, running) = (self.clone(), running.clone());
+                rayon_core::spawn_fifo(move || shared.work(&running));
             }
-            // What the CTAs wrote comes before what starts after them.
-            if running.ended.fetch_add(1, Ordering::AcqRel) + 1 == ctas {
-                let mut state = self.lock();
-                state.running -= 1;
-                state.last_end = Instant::now();
-                state.streams.times[k as usize] =
-                    KernelTime { start: running.began.load(Ordering::Relaxed), end: self.now() };
-                let mut starts = Vec::new();
-                state.streams.ended(running.start, &mut starts);
-                self.settle(state, starts, |running, hands| {
-                    for _ in 0..hands {
-                        let (shared, running) = (self.clone(), running.clone());
-                        rayon_core::spawn_fifo(move || shared.work(&running));
-                    }
-                });
-                self.something_ended.notify_all();
-            }
+        });
+        self.something_ended.notify_all();
+    }
+
+    /// Waits until the state is so: for the options' timeout after the last end of a kernel, or after the call, but no longer.
+    fn wait_until(
+        &self,
+        done: impl Fn(&State) -> Result<bool, DeviceError>,
+    ) -> Result<MutexGuard<'_, State>, DeviceError> {
+        let called = Instant::now();
+        let mut state = self.lock();
+        while !done(&state)? {
+            let waited = state.last_end.max(called).elapsed();
+            let Some(left) = self.options.timeout.checked_sub(waited) else {
+                let suspects = format!("{} kernels", state.running);
+                return Err(DeviceError::Timeout { device: self.name(), waited, suspects });
+            };
+            let woken = self.something_ended.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
+        Ok(state)
+    }
+
+    fn name(&self) -> String {
+        format!("cpu, {} threads", self.threads)
     }
 }
 
 impl Device for CpuDevice {
     fn name(&self) -> String {
-        format!("cpu, {} threads", self.pool.current_num_threads())
+        self.shared.name()
     }
 
     fn streams(&self) -> u32 {
@@ -240,11 +238,8 @@ impl Device for CpuDevice {
     }
 
     fn reset(&self) -> Result<(), DeviceError> {
-        let mut state = self.shared.lock();
         // What runs still writes.
-        while state.running > 0 {
-            state = self.shared.something_ended.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut state = self.shared.wait_until(|state| Ok(state.running == 0))?;
         state.streams = Streams::new(self.streams(), self.shared.program.kernels().len());
         state.fault = None;
         self.shared.progress.iter().for_each(|p| p.store(0, Ordering::Relaxed));
@@ -281,24 +276,11 @@ impl Device for CpuDevice {
     }
 
     fn synchronise(&self, stream: u32) -> Result<(), DeviceError> {
-        let began = Instant::now();
-        let timeout = self.shared.options.timeout;
-        let mut state = self.shared.lock();
-        loop {
-            if let Some(fault) = &state.fault {
-                return Err(fault.clone());
-            }
-            if state.streams.is_idle(stream) {
-                return Ok(());
-            }
-            let waited = state.last_end.max(began).elapsed();
-            let Some(left) = timeout.checked_sub(waited) else {
-                let suspects = format!("{} kernels", state.running);
-                return Err(DeviceError::Timeout { device: self.name(), waited, suspects });
-            };
-            let woken = self.shared.something_ended.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let idle = |state: &State| match &state.fault {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(state.streams.is_idle(stream)),
+        };
+        self.shared.wait_until(idle).map(|_| ())
     }
 
     fn build_graph(&self, shape: &GraphShape) -> Result<GraphId, DeviceError> {
@@ -321,7 +303,16 @@ impl Device for CpuDevice {
     }
 
     fn image(&self) -> Result<Vec<u32>, DeviceError> {
-        Ok(self.shared.image.iter().map(|word| word.load(Ordering::Relaxed)).collect())
+        let words = &self.shared.image;
+        let mut image = Vec::new();
+        image.try_reserve_exact(words.len()).map_err(|e| DeviceError::OutOfMemory {
+            device: self.name(),
+            bytes: words.len() as u64 * 4,
+            what: "a copy of the image",
+            reason: e.to_string(),
+        })?;
+        image.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
+        Ok(image)
     }
 
     fn digest(&self) -> Result<u64, DeviceError> {

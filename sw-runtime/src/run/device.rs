@@ -114,10 +114,11 @@ pub trait Device: Sync {
     /// Streams there are, at least 1.
     fn streams(&self) -> u32;
 
-    /// Puts the image back to what it was before the first kernel, and forgets times, events, marks and faults of the run before.
+    /// Puts the image back to what it was before the first kernel, and forgets times, events, marks and faults of the run before. Waits for
+    /// what still runs.
     ///
     /// # Errors
-    /// What the device says.
+    /// What the device says, or the watchdog's [`DeviceError::Timeout`]; it is then to be reset again.
     fn reset(&self) -> Result<(), DeviceError>;
 
     /// Launches a kernel. With `early`, it may be set up while the kernel before it in its stream still runs, and must wait for that one

@@ -1,8 +1,9 @@
 //! Compares what a kernel touched with what it declared.
 
 use super::Ticket;
+use super::error::Cause;
 use super::kernel::{Access, Job, JobArg, Mode};
-use super::memory::{Bytes, HostMemory, Memory};
+use super::memory::{Bytes, HostMemory, Memory, zeroes};
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,13 +84,20 @@ impl fmt::Display for Finding {
 /// Findings that are kept until somebody asks for them.
 pub(crate) const MOST_FINDINGS: usize = 10_000;
 
+fn no_memory(bytes: u64) -> Cause {
+    Cause::Executor(format!(
+        "no memory for {bytes} bytes, to compare what it touches with what it declares; check with smaller buffers"
+    ))
+}
+
 /// A bit for each byte of an argument.
 #[derive(Debug)]
 struct Bitmap(Vec<AtomicU64>);
 
 impl Bitmap {
-    fn new(bytes: u64) -> Self {
-        Self((0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    fn new(bytes: u64) -> Result<Self, Cause> {
+        let words = bytes.div_ceil(64);
+        usize::try_from(words).ok().and_then(|n| zeroes(n).ok()).map(Self).ok_or_else(|| no_memory(words * 8))
     }
 
     fn mark(&self, first: usize, bytes: usize) {
@@ -121,7 +129,7 @@ pub(crate) struct Touched {
 struct Before {
     memory: Option<Arc<HostMemory>>,
     /// Copied when the first pointer or slice to write to is asked for: other CTAs may run then, but what they do is atomic.
-    bytes: OnceLock<Vec<u8>>,
+    bytes: OnceLock<Result<Vec<u8>, Cause>>,
 }
 
 impl Before {
@@ -132,21 +140,25 @@ impl Before {
 
 impl Touched {
     /// Of an argument that comes after others of its launch.
-    pub(crate) fn new(part: &Bytes, memory: Option<&Arc<HostMemory>>, others: &[JobArg]) -> Self {
+    pub(crate) fn new(
+        part: &Bytes,
+        memory: Option<&Arc<HostMemory>>,
+        others: &[JobArg],
+    ) -> Result<Self, Cause> {
         let before = others.iter().find_map(|other| match other {
             JobArg::Buffer { part: of, touched: Some(touched), .. } if of.buffer == part.buffer => {
                 Some(touched.before.clone())
             }
             _ => None,
         });
-        Self {
-            reads: Bitmap::new(part.bytes),
-            writes: Bitmap::new(part.bytes),
+        Ok(Self {
+            reads: Bitmap::new(part.bytes)?,
+            writes: Bitmap::new(part.bytes)?,
             raw_reads: AtomicBool::new(false),
             raw_writes: AtomicBool::new(false),
             before: before
                 .unwrap_or_else(|| Arc::new(Before { memory: memory.cloned(), bytes: OnceLock::new() })),
-        }
+        })
     }
 
     pub(crate) fn raw_read(&self) {
@@ -174,13 +186,14 @@ impl Touched {
 }
 
 /// All of a buffer.
-fn contents(memory: Option<&HostMemory>) -> Vec<u8> {
-    let mut bytes = vec![0; memory.map_or(0, HostMemory::bytes)];
+fn contents(memory: Option<&HostMemory>) -> Result<Vec<u8>, Cause> {
+    let count = memory.map_or(0, HostMemory::bytes);
+    let mut bytes = zeroes(count).map_err(|_| no_memory(count as u64))?;
     if let Some(memory) = memory {
         // The range is all of it, which is whole elements.
         let _ = memory.read(0, &mut bytes);
     }
-    bytes
+    Ok(bytes)
 }
 
 /// The bytes that are declared in such a mode, as ranges apart from each other, in order.
@@ -213,11 +226,13 @@ fn ranges(within: Range<u64>, wrong: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
     found
 }
 
-/// What is wrong with the declaration of a kernel that has run, by argument, then by kind, then by offset.
-pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Finding> {
+/// What is wrong with the declaration of a kernel that has run, by argument, then by kind, then by offset; an error where there is no memory
+/// to find it out.
+pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Result<Vec<Finding>, Cause> {
     let mut all = Vec::new();
     for (position, arg) in job.args.iter().enumerate() {
         let JobArg::Buffer { memory, part, touched: Some(touched), .. } = arg else { continue };
+        let before = touched.before.bytes.get().map(Result::as_ref).transpose().map_err(Cause::clone)?;
         let span = part.offset..part.offset + part.bytes;
         let here = |access: &&Access| access.part.buffer == part.buffer;
         let [reads, writes] =
@@ -243,11 +258,11 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Fi
             JobArg::Buffer { touched: Some(t), .. } => t.raw_writes.load(Ordering::Relaxed),
             _ => false,
         };
-        if let Some(before) = touched.before.bytes.get()
+        if let Some(before) = before
             && job.args.iter().any(|arg| same(arg) && raw(arg))
             && !job.args[..position].iter().any(same)
         {
-            let after = contents(memory.as_deref());
+            let after = contents(memory.as_deref())?;
             let changed = |b: u64| before[b as usize] != after[b as usize];
             let seen = |b: u64| span.contains(&b) && written(b);
             let all = 0..after.len() as u64;
@@ -280,5 +295,5 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Vec<Fi
         }
     }
     all.sort();
-    all
+    Ok(all)
 }

@@ -2,16 +2,15 @@
 
 use super::Ticket;
 use super::check::{self, Touched};
+use super::ctas::Ctas;
 use super::error::{Cause, Error};
 use super::executor::{Completed, Completions, Executor, HostAllocator, Started, Task, Token};
 use super::guard::{discard, guarded};
 use super::kernel::{Access, Cta, Job, JobArg, Mode};
 use super::memory::{Allocator, ArgKind, HostMemory};
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
 /// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body. They have
 /// ended when it has been dropped, as it is with its runtime.
@@ -75,60 +74,42 @@ struct Running {
     job: Job,
     /// Not empty where declarations are checked.
     declared: Option<Vec<Access>>,
-    ctas: u64,
-    /// When its first CTA began.
-    began: OnceLock<Instant>,
-    /// The next CTA to be run.
-    next: AtomicU64,
-    ended: AtomicU64,
+    ctas: Ctas,
     cause: Mutex<Option<Cause>>,
     completions: Completions,
 }
 
 impl Running {
+    fn cause(&self) -> MutexGuard<'_, Option<Cause>> {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs CTAs until there are no more.
     fn work(&self) {
         let Some(body) = &self.job.kernel.body else { return };
         self.completions.shared.serve();
-        let mut began = None;
-        loop {
-            // Saturation is out of reach: fewer than 2^63 CTAs, and one excess claim per thread.
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            if index >= self.ctas {
-                return;
-            }
-            let began = *began.get_or_insert_with(|| *self.began.get_or_init(Instant::now));
-            let cta = Cta { job: &self.job, index };
-            // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
-            let cause = match guarded(|| body(&cta)) {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => {
-                    // Its text and its end are the body's author's, too.
-                    let text = guarded(|| error.to_string());
-                    discard(error);
-                    Some(text.map_or_else(Cause::Panicked, Cause::Returned))
-                }
-                Err(panic) => Some(Cause::Panicked(panic)),
-            };
-            let mut ended = 1;
-            if let Some(cause) = cause {
-                self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
-                // CTAs that nobody has claimed do not run: of a large grid, one by one would take for ever.
-                ended += self.ctas.saturating_sub(self.next.swap(self.ctas, Ordering::Relaxed));
-            }
-            // What the CTAs wrote comes before what the scheduler's thread does about it.
-            if self.ended.fetch_add(ended, Ordering::AcqRel) + ended == self.ctas {
-                // Views that are watched for a check are slower.
-                let ran = self.declared.is_none().then(|| began.elapsed());
-                let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let findings = match &self.declared {
-                    Some(declared) if cause.is_none() => check::findings(self.ticket, &self.job, declared),
-                    _ => Vec::new(),
-                };
-                let result = cause.map_or(Ok(()), Err);
-                self.completions.send(Completed { token: self.token, result, findings, ran });
+        // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
+        let run = |index| {
+            body(&Cta { job: &self.job, index }).map_err(|error| {
+                // Its text and its end are the body's author's, too.
+                let text = guarded(|| error.to_string());
+                discard(error);
+                text.map_or_else(Cause::Panicked, Cause::Returned)
+            })
+        };
+        let failed = |cause| _ = self.cause().get_or_insert(cause);
+        let Some(began) = self.ctas.work(run, failed) else { return };
+        // Views that are watched for a check are slower.
+        let ran = self.declared.is_none().then(|| began.elapsed());
+        let mut result = self.cause().take().map_or(Ok(()), Err);
+        let mut findings = Vec::new();
+        if let (Some(declared), Ok(())) = (&self.declared, &result) {
+            match check::findings(self.ticket, &self.job, declared) {
+                Ok(found) => findings = found,
+                Err(cause) => result = Err(cause),
             }
         }
+        self.completions.send(Completed { token: self.token, result, findings, ran });
     }
 }
 
@@ -159,7 +140,7 @@ fn job(task: &Task<'_>) -> Result<Job, Cause> {
                     })?,
                 }
                 let mode = task.kernel.params.get(position).and_then(|p| p.mode).unwrap_or(Mode::Read);
-                let touched = task.check.then(|| Touched::new(&part, memory.as_ref(), before));
+                let touched = task.check.then(|| Touched::new(&part, memory.as_ref(), before)).transpose()?;
                 Ok(JobArg::Buffer { memory, part, mode, touched })
             }
         }
@@ -205,10 +186,7 @@ impl Executor for Cpu {
             ticket: task.ticket,
             job,
             declared: task.check.then(|| task.accesses.to_vec()),
-            ctas,
-            began: OnceLock::new(),
-            next: AtomicU64::new(0),
-            ended: AtomicU64::new(0),
+            ctas: Ctas::new(ctas),
             cause: Mutex::new(None),
             completions,
         });

@@ -124,12 +124,12 @@ pub enum Error {
         /// How many there may be.
         most: u64,
     },
-    /// There is no such memory.
-    #[error("no memory for {bytes} bytes: {reason}; release buffers")]
+    /// There is no such memory, on the device or, to read into, on the host.
+    #[error("no memory for {bytes} bytes: {reason}; release buffers, or read fewer bytes at a time")]
     OutOfMemory {
         /// What was asked.
         bytes: u64,
-        /// What the executor says.
+        /// What the executor says, or the host.
         reason: String,
     },
     /// The device did not copy. It may not work any more.

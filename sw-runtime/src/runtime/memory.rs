@@ -3,6 +3,7 @@
 use super::error::Error;
 use std::alloc::{Layout, alloc_zeroed};
 use std::any::Any;
+use std::collections::TryReserveError;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -474,6 +475,14 @@ pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
 pub(crate) fn as_bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
     // SAFETY: no element has padding, and any bits are one.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+/// So many zeroes: what an application asks for need not be to be had, which is no reason to end its process.
+pub(crate) fn zeroes<T: Default>(count: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count)?;
+    values.resize_with(count, T::default);
+    Ok(values)
 }
 
 #[cfg(target_endian = "big")]

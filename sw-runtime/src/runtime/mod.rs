@@ -8,6 +8,7 @@
 
 mod check;
 mod cpu;
+mod ctas;
 mod error;
 mod executor;
 mod guard;
@@ -25,9 +26,9 @@ mod view;
 pub use check::{Finding, Violation};
 pub use cpu::Cpu;
 pub(crate) use cpu::MAX_THREADS;
+pub(crate) use ctas::Ctas;
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
-pub(crate) use guard::message as panic_message;
 pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
 pub use record::Recording;
@@ -39,13 +40,14 @@ use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
 use crate::run::MOST_SPILLED;
 use guard::guarded;
 use kernel::Access;
-use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds};
+use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds, zeroes};
 use record::Recorder;
 use rtrb::{Consumer, Producer, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
 use signal::PATIENCE;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -602,7 +604,8 @@ impl Runtime {
     /// [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
-        let mut values = vec![T::default(); self.check_host(&part)? / size_of::<T>()];
+        let mut values = zeroes(self.check_host(&part)? / size_of::<T>())
+            .map_err(|e| Error::OutOfMemory { bytes: part.bytes, reason: e.to_string() })?;
         self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(&mut values)))?;
         Ok(values)
     }
@@ -615,6 +618,25 @@ impl Runtime {
         let part = Bytes::from(&view.into());
         self.check_given(&part, size_of_val(values))?;
         self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(values)))
+    }
+
+    /// As [`Runtime::read_into`], into memory that nobody need have written to.
+    ///
+    /// # Errors
+    /// As [`Runtime::read_into`].
+    pub fn read_into_uninit<'a, T: Element>(
+        &mut self,
+        view: impl Into<View<T>>,
+        values: &'a mut [MaybeUninit<T>],
+    ) -> Result<&'a mut [T], Error> {
+        let part = Bytes::from(&view.into());
+        self.check_given(&part, size_of_val(values))?;
+        // `Memory::read` takes initialised bytes, and may leave some as they are.
+        values.fill(MaybeUninit::new(T::default()));
+        // SAFETY: all of them have just been written.
+        let values = unsafe { values.assume_init_mut() };
+        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(values)))?;
+        Ok(values)
     }
 
     /// Overwrites a view, or a whole buffer, once the kernels that were launched before and use it are done, and all that were launched

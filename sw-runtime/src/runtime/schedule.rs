@@ -1,6 +1,8 @@
 //! Which kernel started and ended when: what a run has recorded, and what another follows.
 
 use super::error::Error;
+use crate::ktrace::{MAX_LINE_BYTES, Next, read_line};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 
@@ -33,7 +35,7 @@ pub struct Event {
 /// The starts and ends of a run, in the order in which they happened.
 ///
 /// As a file: JSON lines; the first is `{"schedule":1,"executor":NAME}`, each other one an event such as
-/// `{"e":"start","k":0,"ns":1250}`.
+/// `{"e":"start","k":0,"ns":1250}`. No line is longer than [`MAX_LINE_BYTES`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// What the run was recorded on.
@@ -68,12 +70,11 @@ impl Schedule {
     ///
     /// # Errors
     /// [`Error::Schedule`], with the line.
-    pub fn read(from: impl BufRead) -> Result<Self, Error> {
+    pub fn read(mut from: impl BufRead) -> Result<Self, Error> {
         let bad = |line: usize, problem: String| Error::Schedule { line: line + 1, problem };
-        let mut lines = from.lines().enumerate();
-        let (_, first) = lines.next().ok_or_else(|| bad(0, "the file is empty".into()))?;
-        let first = first.map_err(|e| bad(0, e.to_string()))?;
-        let header: Header = serde_json::from_str(&first).map_err(|e| bad(0, e.to_string()))?;
+        let mut line = Vec::new();
+        let header = next::<Header>(&mut from, &mut line).map_err(|problem| bad(0, problem))?;
+        let header = header.ok_or_else(|| bad(0, "the file is empty".into()))?;
         if header.schedule != VERSION {
             return Err(bad(
                 0,
@@ -83,9 +84,9 @@ impl Schedule {
         let mut schedule = Self { executor: header.executor, events: Vec::new() };
         let mut running = std::collections::BTreeSet::new();
         let mut started = std::collections::BTreeSet::new();
-        for (n, line) in lines {
-            let line = line.map_err(|e| bad(n, e.to_string()))?;
-            let event: Event = serde_json::from_str(&line).map_err(|e| bad(n, e.to_string()))?;
+        for n in 1.. {
+            let event = next::<Event>(&mut from, &mut line).map_err(|problem| bad(n, problem))?;
+            let Some(event) = event else { break };
             let k = event.kernel;
             match event.kind {
                 EventKind::Start if !started.insert(k) => {
@@ -108,5 +109,17 @@ impl Schedule {
     /// The order alone, without the times: what a replay repeats.
     pub fn order(&self) -> impl Iterator<Item = (EventKind, u64)> + '_ {
         self.events.iter().map(|e| (e.kind, e.kernel))
+    }
+}
+
+/// The next line; `line` is for its text.
+fn next<T: DeserializeOwned>(from: &mut impl BufRead, line: &mut Vec<u8>) -> Result<Option<T>, String> {
+    match read_line(from, line).map_err(|e| e.to_string())? {
+        // Without its newline, or what ends early would end in a second line.
+        Next::Line => serde_json::from_slice(line.trim_ascii_end()).map(Some).map_err(|e| e.to_string()),
+        Next::TooLong => Err(format!(
+            "it is longer than {MAX_LINE_BYTES} bytes; give what `Schedule::write` or windlass_write_recording() wrote"
+        )),
+        Next::End => Ok(None),
     }
 }
