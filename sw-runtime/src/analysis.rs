@@ -1,6 +1,6 @@
 //! What a trace holds, and how much faster it could run at best.
 
-use crate::graph::{DependencyGraph, Rule, TooManyKernels};
+use crate::graph::{DependencyGraph, Reduction, Rule, TooManyKernels};
 use crate::ktrace::{Event, Kernel, KernelType, Run, Trace};
 use crate::ranges::RangeMap;
 use crate::window::{SoftwareWindow, WindowError};
@@ -216,13 +216,13 @@ impl TraceSummary {
             add(&mut serial_units, alone.iter().copied().fold(0, u64::saturating_add));
             add(&mut own_serial, durations.iter().copied().fold(0, u64::saturating_add));
             for (i, rule) in [Rule::All, Rule::Raw, Rule::Flow].into_iter().enumerate() {
-                let full = DependencyGraph::build_with(kernels, rule)?;
-                let reduced = full.reduced(); // the same order with fewer edges to look at
+                // The same order as that of all pairs, with fewer edges to look at.
+                let Reduction { graph: reduced, pairs } = Reduction::build(kernels, rule)?;
                 if rule == Rule::All {
-                    graph.edges += full.edges() as u64;
+                    graph.edges += pairs;
                     graph.reduced_edges += reduced.edges() as u64;
-                    graph.depth += u64::from(full.depth());
-                    graph.width = graph.width.max(full.width());
+                    graph.depth += u64::from(reduced.depth());
+                    graph.width = graph.width.max(reduced.width());
                 }
                 add(&mut equal[i], u64::from(reduced.depth()));
                 add(&mut own[i], critical_path(&reduced, &durations));
@@ -290,7 +290,7 @@ pub fn window_speed_ups(trace: &Trace) -> Result<Vec<f64>, AnalysisError> {
     let (mut serial, mut placed) = (0, vec![0; windows().count()]);
     for kernels in trace.runs.iter().flat_map(|run| run.parts()) {
         let ctas: Vec<u64> = kernels.iter().map(|k| k.ctas()).collect();
-        let graph = DependencyGraph::build(&kernels)?.reduced();
+        let graph = Reduction::build(&kernels, Rule::All)?.graph;
         ctas.iter().for_each(|c| add(&mut serial, c.div_ceil(u64::from(sms.get())).max(1)));
         for (units, window) in placed.iter_mut().zip(windows()) {
             add(units, placed_units(&ctas, &graph, sms, slots(window))?);
