@@ -127,20 +127,24 @@ struct Open {
     kernels: Row,
     /// How many of each kernel: they may overlap one another.
     counts: Vec<u32>,
+    /// How many of all.
+    total: usize,
 }
 
 impl Open {
     fn new() -> Self {
-        Self { kernels: [0; WORDS], counts: vec![0; BLOCK] }
+        Self { kernels: [0; WORDS], counts: vec![0; BLOCK], total: 0 }
     }
 
     fn begin(&mut self, u: usize) {
         self.counts[u] += 1;
+        self.total += 1;
         set(&mut self.kernels, u);
     }
 
     fn end(&mut self, u: usize) {
         self.counts[u] -= 1;
+        self.total -= 1;
         if self.counts[u] == 0 {
             clear(&mut self.kernels, u);
         }
@@ -189,8 +193,9 @@ impl Accesses {
             }
             for (end, k, writes) in members() {
                 for earlier_writes in [false, true] {
-                    if self.rule.orders(earlier_writes, writes) {
-                        join(&mut rows[k - first], &open[usize::from(earlier_writes)].kernels);
+                    let open = &open[usize::from(earlier_writes)];
+                    if open.total > 0 && self.rule.orders(earlier_writes, writes) {
+                        join(&mut rows[k - first], &open.kernels);
                     }
                 }
                 begun[usize::from(writes)].push((end, k));
