@@ -78,7 +78,7 @@ impl SpeedUp {
     }
 }
 
-/// The machine-limited bound for one window size, see [`placed_units`].
+/// The machine-limited bound for one window size, of the model of [`placed_units`]: not of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WindowBound {
     /// Slots of the window, unlimited for `None` (null).
@@ -133,9 +133,9 @@ pub struct TraceSummary {
     /// CTAs of a kernel.
     pub ctas_per_kernel: Spread,
     /// Bytes that kernels move, see [`Kernel::bytes`].
-    pub bytes: u64,
+    pub bytes: u128,
     /// Floating-point operations, two per multiply-add.
-    pub flops: u64,
+    pub flops: u128,
     /// Pool allocations.
     pub allocs: u64,
     /// Times that the host waits.
@@ -146,7 +146,7 @@ pub struct TraceSummary {
     pub serial_units: u64,
     /// Machine-limited bounds: [`WINDOWS`], then unlimited.
     pub window_bounds: Vec<WindowBound>,
-    /// Dependence-limited bounds.
+    /// Dependence-limited bounds, of the same model.
     pub dependence_bound: DependenceBound,
 }
 
@@ -196,7 +196,8 @@ impl TraceSummary {
         let events = || trace.runs.iter().flat_map(|run| &run.events);
         let count = |wanted: fn(&Event) -> bool| events().filter(|e| wanted(e)).count() as u64;
         let spread = |of: fn(&Kernel) -> u64| Spread::of(trace.kernels().map(of));
-        let total = |of: fn(&Kernel) -> u64| trace.kernels().map(of).fold(0, u64::saturating_add);
+        // Each may be near 2^64; of so many that 128 bits overflow there is no memory.
+        let total = |of: fn(&Kernel) -> u64| trace.kernels().map(|k| u128::from(of(k))).sum();
         let by_type = |kind| trace.kernels().filter(|k| k.kind == kind).count() as u64;
 
         let parts: Vec<_> = trace.runs.iter().flat_map(|run| run.parts()).collect();
