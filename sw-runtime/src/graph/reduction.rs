@@ -70,7 +70,7 @@ fn reduce(n: usize, fill: impl Fn(Range<usize>, &mut [Row])) -> Reduction {
         // What each kernel waits for directly; once its turn has been, all that it waits for.
         let mut rows = vec![[0; WORDS]; n - first];
         fill(block.clone(), &mut rows);
-        for k in first..n {
+        for (k, list) in lists.iter_mut().enumerate().skip(first) {
             let (before, rest) = rows.split_at_mut(k - first);
             let Some(row) = rest.first_mut() else { break };
             if k < block.end {
@@ -79,7 +79,7 @@ fn reduce(n: usize, fill: impl Fn(Range<usize>, &mut [Row])) -> Reduction {
             let direct = *row;
             pairs += direct.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
             let mut ancestors = [0; WORDS];
-            for u in &lists[k] {
+            for u in list.iter() {
                 join(&mut ancestors, &before[*u as usize - first]);
             }
             // The latest first: all that could imply a kernel is then in `ancestors`.
@@ -88,7 +88,7 @@ fn reduce(n: usize, fill: impl Fn(Range<usize>, &mut [Row])) -> Reduction {
                     let left = direct[word] & !ancestors[word];
                     let Some(bit) = left.checked_ilog2() else { break };
                     let u = 64 * word + bit as usize;
-                    lists[k].push((first + u) as u32);
+                    list.push((first + u) as u32);
                     join(&mut ancestors, &before[u]);
                     set(&mut ancestors, u);
                 }
