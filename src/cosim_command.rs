@@ -45,7 +45,7 @@ impl DispatcherArg {
 /// Arguments of `windlass cosim`.
 #[derive(Args)]
 pub struct CosimArgs {
-    /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// The scheduling window

@@ -12,7 +12,7 @@ use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
 /// Arguments of `windlass trace explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
-    /// A trace (`.ktrace.jsonl`, plain or zstd), or the name of one that is built in
+    /// A trace (`.ktrace.jsonl`, plain or zstd; `-` is stdin), or the name of one that is built in
     #[arg(default_value = workload::BUILT_IN)]
     file: String,
     /// Index of the kernel in its run, from 0; several are explained one after another

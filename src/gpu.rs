@@ -34,9 +34,18 @@ fn known(trace: &Trace) -> Option<&str> {
     Some(trace.header.gpu.name.as_str()).filter(|name| !["", "assumed"].contains(name))
 }
 
-/// Says on stderr where a trace runs on another GPU than it names, and nobody asked for it by `--gpu`.
+/// Says on stderr where a trace runs on another GPU or on other SMs than it names, and nobody asked for it by `--gpu`.
 pub fn note(profile: &Profile, trace: &Trace) {
-    let Some(gpu) = known(trace).filter(|gpu| !profile.is_of(gpu)) else { return };
+    let Some(gpu) = known(trace).filter(|gpu| !profile.is_of(gpu)) else {
+        let (trace, named) = (&trace.header.name, trace.header.gpu.sms);
+        if let Some(named) = named.filter(|named| *named != profile.sms) {
+            let (profile, sms) = (&profile.name, profile.sms);
+            eprintln!(
+                "note: {trace}: it names {named} SMs, and runs on the {sms} of {profile}; --gpu chooses another profile"
+            );
+        }
+        return;
+    };
     let why = match Profile::of_gpu(gpu) {
         Some(_) => "as the first trace",
         None => "for there is no profile of that GPU",

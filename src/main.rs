@@ -55,7 +55,7 @@ enum Command {
     Report(report_command::ReportArgs),
     /// Synthesize and co-simulate every front end of a grid, and say which to build
     Explore(explore_command::ExploreArgs),
-    /// Say what is in a kernel stream, and bound what out-of-order launching can gain
+    /// Say what is in a kernel stream, and what out-of-order launching can gain at most in a simple model of a GPU
     Trace(trace_command::TraceArgs),
     /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
     Mix(mix_command::MixArgs),

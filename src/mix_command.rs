@@ -42,7 +42,7 @@ pub struct MixArgs {
     /// CTAs of each GEMM, a multiple of 4 from 4 to 16384 [default: 128]
     #[arg(long, value_name = "N")]
     ctas: Option<u32>,
-    /// Where to write, compressed if it ends in .zst; without it, stdout
+    /// Where to write, compressed if it ends in .zst; without it, or with `-`, stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -20,8 +20,8 @@ use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
-    Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_WORDS, Options, Overlap,
-    Policy, Program, ProgramError, Runner, SoftwareDecider, digest_of,
+    Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_SEGMENTS, MAX_WORDS, Options,
+    Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider, digest_of,
 };
 
 /// `--executor`.
@@ -56,7 +56,7 @@ const DEFINED_WORDS: u64 = 1 << 28;
 #[derive(Args)]
 #[command(mut_arg("scheduled", |arg| arg.help(options::SCHEDULED_ALONE)))]
 pub struct RunArgs {
-    /// Traces (`.ktrace.jsonl`, plain or zstd), or folders of them; built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin), or folders of them; built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// Where kernels run
@@ -273,6 +273,22 @@ fn open(args: &RunArgs, program: &Arc<Program>) -> Result<Box<dyn Device>, Failu
     })
 }
 
+/// A kernel of more ranges than the hazard engine takes is an error that names it; as they are in the program, where empty ones are gone.
+fn check_ranges(trace: &Trace, program: &Program) -> Result<(), String> {
+    let kernels = trace.runs.iter().flat_map(|run| run.kernels().map(|kernel| (run.number, kernel)));
+    for ((run, kernel), footprint) in kernels.zip(program.kernels()) {
+        for (field, ranges) in [("r", footprint.reads.len()), ("w", footprint.writes.len())] {
+            if ranges > MAX_SEGMENTS {
+                let (index, name) = (kernel.index, &kernel.name);
+                return Err(format!(
+                    "run {run}, kernel {index} `{name}`: field `{field}`: {ranges} ranges, at most {MAX_SEGMENTS} are taken"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Why an order that was broken on purpose is not found wrong.
 fn nothing_found(verified: bool) -> &'static str {
     if verified {
@@ -412,6 +428,12 @@ impl All<'_> {
                     program.words() as f64 / f64::from(1 << 18),
                     program.stream_bytes() as f64 / f64::from(1 << 20)
                 );
+            }
+            // Whatever finds hazards counts ranges in 8 bits; `serial` finds none.
+            if let Some(policy) = self.policies.iter().find(|policy| **policy != Policy::Serial) {
+                check_ranges(&trace, &program).map_err(|e| {
+                    format!("{file}: {e}; join neighbouring ones, split the kernel, or leave `{policy}` out: `--policy serial` takes it")
+                })?;
             }
             let result = self.one(&stream, Arc::new(program), estimates, decider.as_deref_mut())?;
             if result.is_wrong() {

@@ -18,7 +18,7 @@ use windlass_runtime::rename::{Budget, RenameReport, rename};
 pub struct TraceArgs {
     #[command(subcommand)]
     command: Option<TraceCommand>,
-    /// Traces (`.ktrace.jsonl`, plain or zstd); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// SMs of the GPU that bounds are for [default: those that the trace names, or of the GPU that it names, or 46]
@@ -196,7 +196,7 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     }
     writeln!(
         out,
-        "  bound on speed-up: {sms} SMs with one CTA each, every CTA one unit of time ({} serial)",
+        "  bound on speed-up in a simple model, which GPUs and `cosim` can exceed: {sms} SMs with one CTA each, every CTA one unit of time ({} serial)",
         s.serial_units
     )?;
     writeln!(out, "    {:<10} {:>13} {:>10} {:>13}", "window", "all hazards", "RAW only", "last writer")?;
@@ -207,7 +207,7 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         let name = bound.window.map_or("unlimited".to_string(), |w| w.to_string());
         row(&mut *out, &name, &bound.speed_up)?;
     }
-    writeln!(out, "  bound by dependences alone: unlimited SMs and window")?;
+    writeln!(out, "  bound by dependences alone, in the same model: unlimited SMs and window")?;
     row(&mut *out, "equal", &s.dependence_bound.equal_kernels)?;
     row(
         &mut *out,

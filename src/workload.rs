@@ -33,11 +33,15 @@ pub fn built_in(name: &str) -> Option<&'static str> {
     ALL.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
 }
 
+/// What stands for stdin, where a trace is read, and for stdout, where one is written.
+pub const STANDARD: &str = "-";
+
 /// Loads a trace, and prints its warnings.
 pub fn load(file: &str) -> Result<Trace, Failure> {
     let path = Path::new(file);
     let trace = match built_in(file) {
         Some(text) => Trace::read(Reader::new(text.as_bytes(), file)?)?,
+        None if file == STANDARD => Trace::read(Reader::new(std::io::stdin().lock(), "stdin")?)?,
         None => Trace::load(file).map_err(|errors| {
             if path.is_dir() {
                 format!("{errors}\n  this command takes files; `run`, `report` and `explore` take folders")
@@ -62,10 +66,10 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
     Ok(trace)
 }
 
-/// Writes a trace that was made, and says where; without `out` to stdout.
+/// Writes a trace that was made, and says where; without `out`, or with [`STANDARD`], to stdout.
 pub fn deliver(trace: &Trace, out: Option<&Path>) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    match out {
+    match out.filter(|path| *path != Path::new(STANDARD)) {
         None => {
             let mut writer = Writer::new(Vec::new(), "stdout", &trace.header, Compression::Plain)?;
             writer.trace(trace)?;

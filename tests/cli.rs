@@ -1,7 +1,8 @@
 //! The command as its users meet it: exit status, stdout, stderr, and files.
 
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn windlass(args: &[&str]) -> Output {
     run(args, &[])
@@ -668,6 +669,12 @@ fn commands_take_the_gpu_that_the_trace_names() {
         assert_eq!(said(silent), "", "{silent:?}");
     }
 
+    let (_directory, files) =
+        traces_of(&[r#"{"name":"H100","sms":99}"#, r#"{"name":"assumed","sms":8}"#], [""; 2]);
+    assert!(said(&[&files[0]]).contains("t0: it names 99 SMs, and runs on the 132 of h100; --gpu chooses"));
+    assert!(said(&[&files[1]]).contains("t1: it names 8 SMs, and runs on the 46 of rtx3070"));
+    assert_eq!(said(&[&files[0], "--gpu", "h100"]), "");
+
     let sms = |file: &str| {
         let trace = &json(&succeeds(&["trace", file, "--json"]))["traces"][0];
         (trace["sms"].as_u64(), trace["sms_assumed"].as_bool())
@@ -677,6 +684,54 @@ fn commands_take_the_gpu_that_the_trace_names() {
     assert_eq!(sms(v100_sms), (Some(80), Some(false)));
     let explained = succeeds(&["trace", "explain", h100, "--kernel", "1", "--json"]);
     assert_eq!(json(&explained)["explanations"][0]["times"]["sms"], 132);
+}
+
+/// What `windlass ARGS < text` says on stdout.
+fn fed(args: &[&str], text: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    drop(stdin);
+    let output = child.wait_with_output().unwrap_or_else(|e| panic!("{e}"));
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_dash_is_stdin_and_stdout() {
+    let mix = succeeds(&["mix", "fork", "--out", "-"]);
+    assert_eq!(mix, succeeds(&["mix", "fork"]));
+    assert_eq!(fed(&["trace", "-", "--json"], &mix), succeeds(&["trace", "mix-fork", "--json"]));
+    let explain = ["trace", "explain", "-", "--kernel", "3"];
+    assert!(fed(&explain, &mix).starts_with("mix-fork, run 0\n"));
+    for args in [&["cosim", "-", "--policy", "serial"][..], &["run", "-", "--policy", "serial", "--no-work"]]
+    {
+        assert!(fed(args, &mix).starts_with("mix-fork"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_kernel_of_too_many_ranges_is_named_and_runs_one_after_another() {
+    let more: Vec<String> = (0..256).map(|i| format!("[{},64]", (1 << 20) + 128 * i)).collect();
+    // A field twice: the last one counts.
+    let second = format!(r#","r":[{}]"#, more.join(","));
+    let (_directory, files) = traces_of(&[r#"{"name":"H100"}"#], ["", &second]);
+    let run = ["run", &files[0], "--no-work", "--policy"];
+    let words = [
+        "t0.ktrace.jsonl: run 0, kernel 1 `k`: field `r`: 256 ranges, at most 255",
+        "`--policy serial` takes it",
+    ];
+    fails(&[&run[..], &["serial,streams"]].concat(), 2, &words);
+    succeeds(&[&run[..], &["serial"]].concat());
+}
+
+#[test]
+fn sums_of_large_numbers_are_right() {
+    let (_directory, files) = traces_of(&[r#"{"name":"H100"}"#], [r#","flops":18446744073709551615"#; 2]);
+    assert!(succeeds(&["trace", &files[0], "--json"]).contains(r#""flops":36893488147419103230,"#));
+    assert!(succeeds(&["trace", &files[0]]).contains(", 36893488147419103230\n"));
 }
 
 #[test]

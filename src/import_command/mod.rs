@@ -40,7 +40,7 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
 /// What there is to say where kernels follow from rules.
 #[derive(Args)]
 struct ByRules {
-    /// Where to write, compressed if it ends in .zst; without it, stdout
+    /// Where to write, compressed if it ends in .zst; without it, or with `-`, stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The trace's name [default: that of --out, or else of what is imported]
@@ -60,7 +60,7 @@ struct ByRules {
 impl ByRules {
     /// The name of a trace that comes of `from`.
     fn name(&self, from: &Path) -> String {
-        let name = self.name.clone().or_else(|| stem(self.out.as_deref().unwrap_or(from)));
+        let name = self.name.clone().or_else(|| stem(self.out.as_deref()?)).or_else(|| stem(from));
         name.unwrap_or_default()
     }
 
@@ -70,8 +70,11 @@ impl ByRules {
     }
 }
 
-/// The file's name without the endings of traces.
+/// The file's name without the endings of traces; stdout has none.
 fn stem(path: &Path) -> Option<String> {
+    if path == Path::new(workload::STANDARD) {
+        return None;
+    }
     let mut name = path.file_name()?.to_str()?;
     for ending in [".zst", ".jsonl", ".json", ".ktrace", ".et", ".onnx"] {
         name = name.strip_suffix(ending).unwrap_or(name);

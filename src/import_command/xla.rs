@@ -10,7 +10,7 @@ use windlass_import::xla::{Options, import};
 pub struct XlaArgs {
     /// The directory that XLA_FLAGS=--xla_dump_to=DIR named
     dir: PathBuf,
-    /// Where to write, compressed if it ends in .zst; without it, stdout
+    /// Where to write, compressed if it ends in .zst; without it, or with `-`, stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The module, such as jit_step or module_0012 [default: the one with the longest thunk sequence]

@@ -1,6 +1,6 @@
 //! What a trace holds, and how much faster it could run at best.
 
-use crate::graph::{DependencyGraph, Rule, TooManyKernels};
+use crate::graph::{DependencyGraph, Reduction, Rule, TooManyKernels};
 use crate::ktrace::{Event, Kernel, KernelType, Run, Trace};
 use crate::ranges::RangeMap;
 use crate::window::{SoftwareWindow, WindowError};
@@ -78,7 +78,7 @@ impl SpeedUp {
     }
 }
 
-/// The machine-limited bound for one window size, see [`placed_units`].
+/// The machine-limited bound for one window size, of the model of [`placed_units`]: not of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WindowBound {
     /// Slots of the window, unlimited for `None` (null).
@@ -133,9 +133,9 @@ pub struct TraceSummary {
     /// CTAs of a kernel.
     pub ctas_per_kernel: Spread,
     /// Bytes that kernels move, see [`Kernel::bytes`].
-    pub bytes: u64,
+    pub bytes: u128,
     /// Floating-point operations, two per multiply-add.
-    pub flops: u64,
+    pub flops: u128,
     /// Pool allocations.
     pub allocs: u64,
     /// Times that the host waits.
@@ -146,7 +146,7 @@ pub struct TraceSummary {
     pub serial_units: u64,
     /// Machine-limited bounds: [`WINDOWS`], then unlimited.
     pub window_bounds: Vec<WindowBound>,
-    /// Dependence-limited bounds.
+    /// Dependence-limited bounds, of the same model.
     pub dependence_bound: DependenceBound,
 }
 
@@ -196,7 +196,8 @@ impl TraceSummary {
         let events = || trace.runs.iter().flat_map(|run| &run.events);
         let count = |wanted: fn(&Event) -> bool| events().filter(|e| wanted(e)).count() as u64;
         let spread = |of: fn(&Kernel) -> u64| Spread::of(trace.kernels().map(of));
-        let total = |of: fn(&Kernel) -> u64| trace.kernels().map(of).fold(0, u64::saturating_add);
+        // Each may be near 2^64; of so many that 128 bits overflow there is no memory.
+        let total = |of: fn(&Kernel) -> u64| trace.kernels().map(|k| u128::from(of(k))).sum();
         let by_type = |kind| trace.kernels().filter(|k| k.kind == kind).count() as u64;
 
         let parts: Vec<_> = trace.runs.iter().flat_map(|run| run.parts()).collect();
@@ -216,13 +217,13 @@ impl TraceSummary {
             add(&mut serial_units, alone.iter().copied().fold(0, u64::saturating_add));
             add(&mut own_serial, durations.iter().copied().fold(0, u64::saturating_add));
             for (i, rule) in [Rule::All, Rule::Raw, Rule::Flow].into_iter().enumerate() {
-                let full = DependencyGraph::build_with(kernels, rule)?;
-                let reduced = full.reduced(); // the same order with fewer edges to look at
+                // The same order as that of all pairs, with fewer edges to look at.
+                let Reduction { graph: reduced, pairs } = Reduction::build(kernels, rule)?;
                 if rule == Rule::All {
-                    graph.edges += full.edges() as u64;
+                    graph.edges += pairs;
                     graph.reduced_edges += reduced.edges() as u64;
-                    graph.depth += u64::from(full.depth());
-                    graph.width = graph.width.max(full.width());
+                    graph.depth += u64::from(reduced.depth());
+                    graph.width = graph.width.max(reduced.width());
                 }
                 add(&mut equal[i], u64::from(reduced.depth()));
                 add(&mut own[i], critical_path(&reduced, &durations));
@@ -290,7 +291,7 @@ pub fn window_speed_ups(trace: &Trace) -> Result<Vec<f64>, AnalysisError> {
     let (mut serial, mut placed) = (0, vec![0; windows().count()]);
     for kernels in trace.runs.iter().flat_map(|run| run.parts()) {
         let ctas: Vec<u64> = kernels.iter().map(|k| k.ctas()).collect();
-        let graph = DependencyGraph::build(&kernels)?.reduced();
+        let graph = Reduction::build(&kernels, Rule::All)?.graph;
         ctas.iter().for_each(|c| add(&mut serial, c.div_ceil(u64::from(sms.get())).max(1)));
         for (units, window) in placed.iter_mut().zip(windows()) {
             add(units, placed_units(&ctas, &graph, sms, slots(window))?);

@@ -1,5 +1,9 @@
 //! The dependencies of a whole run: every pair, what is left of it without repetition, and what Algorithm 1 misses.
 
+mod reduction;
+
+pub use reduction::Reduction;
+
 use crate::hazards::{self, Hazard};
 use crate::ktrace::{Kernel, Segment};
 use crate::ranges::RangeMap;
@@ -18,6 +22,17 @@ pub enum Rule {
     Flow,
     /// ACE's Algorithm 1 as printed: WAR and WAW. Misses RAW; for comparison only.
     StrictAlgorithm1,
+}
+
+impl Rule {
+    /// Whether the later of two overlapping accesses waits for the earlier. [`Rule::Flow`] asks for more than this.
+    fn orders(self, earlier_writes: bool, later_writes: bool) -> bool {
+        match self {
+            Self::All => earlier_writes || later_writes,
+            Self::Raw | Self::Flow => earlier_writes && !later_writes,
+            Self::StrictAlgorithm1 => later_writes,
+        }
+    }
 }
 
 /// A graph that cannot be made.
@@ -58,10 +73,8 @@ impl DependencyGraph {
             return Err(TooManyKernels { kernels: kernels.len() });
         }
         Ok(Self::from_lists(match rule {
-            Rule::All => sweep(kernels, |_, _| true),
-            Rule::Raw => sweep(kernels, |earlier_writes, later_writes| earlier_writes && !later_writes),
-            Rule::StrictAlgorithm1 => sweep(kernels, |_, later_writes| later_writes),
             Rule::Flow => flow(kernels),
+            _ => sweep(kernels, rule),
         }))
     }
 
@@ -128,14 +141,9 @@ impl DependencyGraph {
         counts.into_iter().max().unwrap_or(0)
     }
 
-    /// The fewest edges with the same paths (transitive reduction).
+    /// The fewest edges with the same paths (transitive reduction). [`Reduction::build`] makes it without the full graph.
     pub fn reduced(&self) -> Self {
-        let implied = self.reachable(self);
-        let mut implied = implied.iter();
-        let lists = self
-            .iter()
-            .map(|(_, up)| up.iter().filter(|_| implied.next() == Some(&false)).copied().collect());
-        Self::from_lists(lists.collect())
+        Reduction::of(self).graph
     }
 
     /// For each edge of `asked`, in order: does a path of two or more edges of `self` join its ends?
@@ -180,25 +188,29 @@ impl DependencyGraph {
 /// A segment and the kernel it belongs to, waiting for the sweep to pass its end.
 type Active = Vec<(u64, u32)>;
 
-/// Every pair with overlapping segments of which one is a write, found by a sweep over the addresses, where
-/// `counts(the earlier kernel writes, the later one writes)`.
-fn sweep(kernels: &[&Kernel], counts: impl Fn(bool, bool) -> bool) -> Vec<Vec<u32>> {
+/// Every segment with the kernel it belongs to, and whether that writes it; by address.
+fn accesses(kernels: &[&Kernel]) -> Vec<(Segment, u32, bool)> {
     let mut segments: Vec<(Segment, u32, bool)> = Vec::new();
     for (k, kernel) in kernels.iter().enumerate() {
         let all = kernel.reads.iter().map(|s| (s, false)).chain(kernel.writes.iter().map(|s| (s, true)));
         segments.extend(all.filter(|(s, _)| s.bytes > 0).map(|(s, writes)| (*s, k as u32, writes)));
     }
     segments.sort_unstable();
+    segments
+}
+
+/// Every pair with overlapping segments that the rule orders, found by a sweep over the addresses.
+fn sweep(kernels: &[&Kernel], rule: Rule) -> Vec<Vec<u32>> {
     let mut upstream = vec![Vec::new(); kernels.len()];
     let (mut readers, mut writers): (Active, Active) = Default::default();
-    for (segment, k, writes) in segments {
+    for (segment, k, writes) in accesses(kernels) {
         let mut meet = |active: &mut Active, other_writes: bool| {
             active.retain(|(end, other)| {
                 let open = *end > segment.addr;
                 let (earlier, later, ordered) = if *other < k {
-                    (*other, k, counts(other_writes, writes))
+                    (*other, k, rule.orders(other_writes, writes))
                 } else {
-                    (k, *other, counts(writes, other_writes))
+                    (k, *other, rule.orders(writes, other_writes))
                 };
                 if open && ordered && earlier != later {
                     upstream[later as usize].push(earlier);

@@ -369,14 +369,47 @@ fn a_grid_past_64_bits() {
 fn an_allocation_over_one_that_lives() {
     let (alloc, empty) = (r#"{"e":"alloc","a":8,"n":16}"#, r#"{"e":"alloc","a":8,"n":0}"#);
     let (free, run) = (r#"{"e":"free","a":8}"#, r#"{"e":"run","run":1}"#);
-    let over = "t:3: field `a`: 16 bytes at 8 are allocated and not freed yet; \
-                add the `free` before it, or leave one `alloc` out";
+    let over = "t:3: field `a`: 16 bytes at 8, of line 2, are allocated and not freed yet; \
+                add their `free` before it, or leave one `alloc` out";
     assert_eq!(said(body(&[alloc, alloc])), over);
-    for good in [&[alloc, free, alloc][..], &[alloc, run, alloc, free], &[alloc, run, free], &[empty, alloc]]
-    {
+    let (below, within) = (r#"{"e":"alloc","a":4,"n":5}"#, r#"{"e":"alloc","a":12,"n":4}"#);
+    let beside = (r#"{"e":"alloc","a":4,"n":4}"#, r#"{"e":"alloc","a":24,"n":4}"#);
+    assert_eq!(said(body(&[alloc, below])), over);
+    assert_eq!(said(body(&[alloc, within])), over);
+    for good in [
+        &[alloc, free, alloc][..],
+        &[alloc, run, alloc, free],
+        &[alloc, run, within, free],
+        &[alloc, run, free],
+        &[empty, alloc],
+        &[beside.0, beside.1, alloc],
+        &[alloc, beside.0, beside.1],
+    ] {
         let trace = read(body(good)).unwrap();
         assert_eq!(read(written(&trace, Compression::Plain)).unwrap().runs, trace.runs);
     }
+}
+
+#[test]
+fn what_follows_a_faulty_line_is_no_error_for_it() {
+    let (two, three) = (KERNEL.replace(r#""i":0"#, r#""i":1"#), KERNEL.replace(r#""i":0"#, r#""i":2"#));
+    let (alloc, free) = (r#"{"e":"alloc","a":8,"n":16}"#, r#"{"e":"free","a":8}"#);
+    // Any of them may have been the second kernel, or the end of the allocation.
+    for bad in
+        [&b"\xff"[..], b"{", b"[]", b"{}", br#"{"e":"k"}"#, b" ", &vec![b' '; MAX_LINE_BYTES as usize + 1]]
+    {
+        for after in [[&three, alloc, free], [&two, free, alloc]] {
+            let before = body(&[KERNEL, alloc, ""]);
+            said([before.as_bytes(), bad, b"\n", after.join("\n").as_bytes()].concat());
+        }
+    }
+    for bad in [r#"{"e":"alloc","a":8}"#, r#"{"e":"alloc","n":8}"#, r#"{"e":"free"}"#] {
+        said(body(&[KERNEL, bad, &two, free]));
+        said(body(&[KERNEL, alloc, bad, &two, alloc]));
+        assert_eq!(read(body(&[KERNEL, bad, &three])).unwrap_err().0.len(), 2, "it was no kernel");
+    }
+    // A new number counts on.
+    assert_eq!(read(body(&["{", &two, &two])).unwrap_err().0.len(), 2);
 }
 
 #[test]
@@ -762,6 +795,16 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => any::<String>().prop_map(|why| Event::Sync { why }),
     ];
     prop::collection::vec(event, 0..20).prop_map(|mut events| {
+        // No allocation over one that lives.
+        let mut live: Vec<Segment> = Vec::new();
+        events.retain(|event| match event {
+            Event::Alloc(new) => {
+                let free = live.iter().all(|old| old.addr != new.addr && old.overlap(*new).is_none());
+                live.extend(Some(*new).filter(|_| free));
+                free
+            }
+            _ => true,
+        });
         let mut next = 0;
         for event in &mut events {
             match event {

@@ -23,7 +23,7 @@ mod render;
 pub use render::dot;
 
 use crate::analysis::DEFAULT_SMS;
-use crate::graph::{DependencyGraph, Rule, TooManyKernels};
+use crate::graph::{DependencyGraph, Reduction, Rule, TooManyKernels};
 use crate::hazards::{self, Class, Hazard};
 use crate::ktrace::{Event, Kernel, KernelType, Segment, Trace};
 use serde::Serialize;
@@ -624,8 +624,7 @@ impl Bounds {
 
 /// Says why kernel `kernel` of `history` waited.
 ///
-/// Takes time as [`DependencyGraph::build`] and [`DependencyGraph::reduced`] do, over the part between the barriers
-/// around the kernel.
+/// Takes time and memory as [`Reduction::build`] does, over the part between the barriers around the kernel.
 ///
 /// # Errors
 /// A kernel that is not there, a schedule that does not fit the history, a part too long for a graph.
@@ -644,8 +643,7 @@ pub fn explain(
     let first = part.start;
     let run: Vec<&Kernel> = history.kernels[part.clone()].iter().map(|(_, kernel)| *kernel).collect();
     let (times, durations) = durations(history, &part, options);
-    let graph = DependencyGraph::build(&run)?;
-    let reduced = graph.reduced();
+    let reduced = Reduction::build(&run, Rule::All)?.graph;
     let flow = DependencyGraph::build_with(&run, Rule::Flow)?;
     let bounds = Bounds::new(&reduced, &durations);
     let span = |k: usize| match options.timing {
@@ -663,11 +661,9 @@ pub fn explain(
     };
     let chosen = last(k);
     let needed = ancestors(&flow, k);
-    let mut upstream: Vec<Upstream> = graph
-        .upstream(k as u32)
-        .iter()
+    let mut upstream: Vec<Upstream> = (0..k)
+        .filter(|u| hazards::depends(run[*u], run[k]))
         .map(|u| {
-            let u = *u as usize;
             let Span { start, end } = span(u);
             Upstream {
                 index: index(u),
@@ -702,9 +698,13 @@ pub fn explain(
             hazards,
         });
     }
-    let waits_for = |graph: &DependencyGraph| -> Vec<u64> {
-        let later = graph.iter().filter(|(_, up)| up.binary_search(&(k as u32)).is_ok());
-        later.map(|(later, _)| index(later as usize)).collect()
+    let later = k + 1..run.len();
+    let downstream = Downstream {
+        kernels: later.clone().filter(|later| hazards::depends(run[k], run[*later])).count() as u64,
+        direct: later
+            .filter(|later| reduced.upstream(*later as u32).binary_search(&(k as u32)).is_ok())
+            .map(index)
+            .collect(),
     };
     let Span { start, end } = span(k);
     let subject = run[k];
@@ -733,7 +733,7 @@ pub fn explain(
         chain_is_critical: critical(k) && chain_takes == bounds.earliest[k].saturating_add(durations[k]),
         joins_critical_path: chain.iter().find(|link| link.critical).map(|link| link.index),
         chain,
-        downstream: Downstream { kernels: waits_for(&graph).len() as u64, direct: waits_for(&reduced) },
+        downstream,
     })
 }
 

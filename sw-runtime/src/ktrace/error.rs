@@ -126,15 +126,17 @@ pub enum Problem {
         /// `CTAs` or `threads`.
         what: &'static str,
     },
-    /// An allocation where this run has one that still lives.
+    /// An allocation over bytes of one that this run began and that still lives.
     #[error(
-        "{bytes} bytes at {addr} are allocated and not freed yet; add the `free` before it, or leave one `alloc` out"
+        "{bytes} bytes at {addr}, of line {line}, are allocated and not freed yet; add their `free` before it, or leave one `alloc` out"
     )]
     StillAllocated {
-        /// The address of both.
+        /// The address of the one that lives.
         addr: u64,
-        /// Bytes of the one that lives.
+        /// Its bytes.
         bytes: u64,
+        /// The line that it began in.
+        line: u64,
     },
     /// A segment that leaves the address space.
     #[error(

@@ -5,7 +5,7 @@ use super::{
     PARTITIONS, Problem, Segment, VERSION, foreign,
 };
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -99,7 +99,8 @@ pub struct Reader<R: BufRead> {
     header: Header,
     warnings: Vec<KtraceWarning>,
     line: Line,
-    next_index: u64,
+    /// The next kernel's index; not known behind a faulty line, which may have been a kernel.
+    next_index: Option<u64>,
     kernels: u64,
     run_input: Option<Value>,
     live: Live,
@@ -147,7 +148,7 @@ impl<R: BufRead> Reader<R> {
             header: Header::default(),
             warnings: Vec::new(),
             line: Line::default(),
-            next_index: 0,
+            next_index: Some(0),
             kernels: 0,
             run_input: None,
             live: Live::default(),
@@ -280,39 +281,42 @@ impl<R: BufRead> Reader<R> {
 
     /// The event of the present line, or nothing where its kind is not known.
     fn event(&mut self) -> Result<Option<Event>, Fault> {
+        let expected = self.next_index.take();
         let object = self.parse_line().map_err(|p| (None, p))?;
         let fields = Fields::new(&object);
-        Ok(Some(match fields.string("e")?.as_str() {
+        let kind = fields.string("e")?;
+        if kind == "k" {
+            return self.kernel(&fields, expected).map(|kernel| Some(Event::Kernel(kernel)));
+        }
+        self.next_index = expected;
+        Ok(Some(match kind.as_str() {
             "trace" => return Err((None, Problem::SecondTrace)),
             "run" => {
-                self.next_index = 0;
+                self.next_index = Some(0);
                 self.live.run();
                 self.run_input = fields.present("input").cloned();
                 Event::Run { run: fields.integer("run")? }
             }
-            "k" => Event::Kernel(self.kernel(&fields)?),
             "alloc" => {
-                let segment = fields.allocation(None)?;
-                self.live.alloc(segment)?;
+                let segment = fields.allocation(None).inspect_err(|_| self.live.lose())?;
+                self.live.alloc(segment, self.line.number)?;
                 Event::Alloc(segment)
             }
             "free" => {
+                let address = fields.integer("a").inspect_err(|_| self.live.lose())?;
                 // Recorders often leave out the size of what they free: the allocation says it.
-                let bytes = self.live.free(fields.integer("a")?);
-                Event::Free(fields.allocation(bytes)?)
+                Event::Free(fields.allocation(self.live.free(address))?)
             }
             "sync" => Event::Sync { why: fields.string("why")? },
             _ => return Ok(None),
         }))
     }
 
-    fn kernel(&mut self, fields: &Fields<'_>) -> Result<Kernel, Fault> {
+    fn kernel(&mut self, fields: &Fields<'_>, expected: Option<u64>) -> Result<Kernel, Fault> {
         self.kernels += 1;
-        let expected = self.next_index;
-        // Set first, and to what the line says: one faulty line is one error, not one for each that follows.
-        self.next_index = expected.saturating_add(1);
         let index = fields.integer("i")?;
-        self.next_index = index.saturating_add(1);
+        // Set first, and to what the line says: one faulty line is one error, not one for each that follows.
+        self.next_index = Some(index.saturating_add(1));
         let kernel = Kernel {
             index,
             name: fields.string("name")?,
@@ -335,7 +339,7 @@ impl<R: BufRead> Reader<R> {
             part: fields.small("part", 0, PART_MAX)?,
             est: fields.strings("est")?,
         };
-        check_kernel(&kernel, expected)?;
+        check_kernel(&kernel, expected.unwrap_or(index))?;
         Ok(kernel)
     }
 }
@@ -358,7 +362,11 @@ impl<R: BufRead> Iterator for Reader<R> {
                         });
                     }
                 }
-                Err(problem) => return Some(Err(self.located((None, problem)))),
+                Err(problem) => {
+                    self.next_index = None;
+                    self.live.lose();
+                    return Some(Err(self.located((None, problem))));
+                }
             }
             if self.done {
                 break;
@@ -366,7 +374,12 @@ impl<R: BufRead> Iterator for Reader<R> {
             match self.event() {
                 Ok(Some(event)) => return Some(Ok((self.line.number, event))),
                 Ok(None) => {}
-                Err(fault) => return Some(Err(self.located(fault))),
+                Err(fault) => {
+                    if self.next_index.is_none() {
+                        self.live.lose();
+                    }
+                    return Some(Err(self.located(fault)));
+                }
             }
         }
         None
@@ -412,32 +425,47 @@ pub(super) fn check_kernel(kernel: &Kernel, expected: u64) -> Result<(), Fault> 
 /// Allocations that were not freed yet.
 #[derive(Default)]
 pub(super) struct Live {
-    /// Runs so far, and the bytes of each allocation with the run that it began in, by address.
-    runs: u64,
-    allocations: HashMap<u64, (u64, u64)>,
+    /// Those that this run began, by address: bytes and line. None overlaps another, in a trace without an error.
+    allocations: BTreeMap<u64, (u64, u64)>,
+    /// Bytes, by address, of those that nothing can overlap: of no bytes, or left by an earlier run, which is a separate execution.
+    others: HashMap<u64, u64>,
+    /// A line that could not be read may have been an allocation.
+    lost: bool,
 }
 
 impl Live {
-    /// Another run begins. It may free what those before it left, and allocate it again: they are separate executions.
+    /// Another run begins. It may free what those before it left, and allocate it again.
     pub fn run(&mut self) {
-        self.runs += 1;
+        let left = std::mem::take(&mut self.allocations);
+        self.others.extend(left.into_iter().map(|(addr, (bytes, _))| (addr, bytes)));
     }
 
-    /// An allocation begins to live, where none of this run does.
-    pub fn alloc(&mut self, segment: Segment) -> Result<(), Fault> {
+    /// What a faulty line began or ended is not known: what follows is no error for that.
+    fn lose(&mut self) {
+        self.run();
+        self.lost = true;
+    }
+
+    /// An allocation begins to live in a line, where none of this run does.
+    pub fn alloc(&mut self, segment: Segment, line: u64) -> Result<(), Fault> {
         let Segment { addr, bytes } = segment;
-        match self.allocations.insert(addr, (self.runs, bytes)) {
-            // One of no bytes is nowhere.
-            Some((run, bytes)) if run == self.runs && bytes > 0 => {
-                Err((Some("a".to_owned()), Problem::StillAllocated { addr, bytes }))
-            }
-            _ => Ok(()),
+        let last = self.allocations.range(..segment.end().max(addr + 1)).next_back();
+        let over = last.map(|(addr, (bytes, line))| (Segment { addr: *addr, bytes: *bytes }, *line));
+        let over = over.filter(|(old, _)| old.addr == addr || old.overlap(segment).is_some());
+        if bytes > 0 {
+            self.others.remove(&addr);
+            self.allocations.insert(addr, (bytes, line));
+        } else {
+            self.others.insert(addr, 0);
         }
+        let Some((Segment { addr, bytes }, line)) = over else { return Ok(()) };
+        Err((Some("a".to_owned()), Problem::StillAllocated { addr, bytes, line }))
     }
 
     /// It ends; how many bytes it had.
     pub fn free(&mut self, addr: u64) -> Option<u64> {
-        self.allocations.remove(&addr).map(|(_, bytes)| bytes)
+        let live = self.allocations.remove(&addr).map(|(bytes, _)| bytes);
+        live.or_else(|| self.others.remove(&addr)).or(self.lost.then_some(0))
     }
 }
 

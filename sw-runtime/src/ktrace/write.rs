@@ -239,7 +239,9 @@ impl<W: Write> Writer<W> {
             check_segment(*segment, || "a".to_owned()).map_err(|fault| self.located(fault))?;
         }
         match event {
-            Event::Alloc(segment) => self.live.alloc(*segment).map_err(|fault| self.located(fault))?,
+            Event::Alloc(segment) => {
+                self.live.alloc(*segment, self.line + 1).map_err(|fault| self.located(fault))?
+            }
             Event::Free(segment) => _ = self.live.free(segment.addr),
             _ => {}
         }

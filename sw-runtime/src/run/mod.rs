@@ -24,3 +24,4 @@ pub use policy::{
     WINDOW,
 };
 pub use program::{MAX_WORDS, Program, ProgramError, Work};
+pub use windlass_hazards::MAX_SEGMENTS;
