@@ -15,8 +15,7 @@ use windlass_cosim::explore::{
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_files::new_file::save;
-use windlass_gen::constraints::{Constraints, period};
-use windlass_gen::synth::library;
+use windlass_gen::constraints::period;
 use windlass_rtl::params::WindowKind;
 
 /// `--flow`.
@@ -120,19 +119,11 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         FlowArg::Quick => Effort::Quick,
         FlowArg::Full => Effort::Full,
     };
-    let liberty = match (&args.liberty, args.no_area) {
-        (_, true) => None,
-        (Some(path), false) => Some(path.clone()),
-        (None, false) => Some(library::find(&args.library)?),
+    let liberty = match args.no_area {
+        true => None,
+        false => Some(options::liberty(args.liberty.as_deref(), &args.library)?),
     };
-    let constraints = match &args.constraints {
-        Some(path) => Constraints::load(path)?,
-        None => Constraints::embedded(),
-    };
-    let constraints = match args.period {
-        Some(period) => constraints.with_period(period)?,
-        None => constraints,
-    };
+    let constraints = options::constraints(args.constraints.as_deref(), args.period)?;
     let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints, period_ns: args.period });
     let window_arg = |kind| match kind {
         WindowKind::Matrix => WindowArg::Matrix,

@@ -1,13 +1,12 @@
 //! `windlass gen`: a block as Verilog, with file list, FuseSoC core, metadata and timing constraints.
 
 use crate::options::BlockArgs;
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, options};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
-use windlass_gen::constraints::Constraints;
 use windlass_gen::{checker, emit, output};
 
 /// Arguments of `windlass gen`.
@@ -60,10 +59,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         None => args.block.spec()?,
     };
     let design = emit::emit(&*spec.hardware())?;
-    let constraints = match &args.constraints {
-        Some(path) => Constraints::load(path)?,
-        None => Constraints::embedded(),
-    };
+    let constraints = options::constraints(args.constraints.as_deref(), None)?;
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
     let mut others = constraints.files(args.library.as_deref())?;

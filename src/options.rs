@@ -1,9 +1,13 @@
 //! Options that several subcommands have.
 
+use crate::Failure;
 use clap::{Args, ValueEnum};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::run::CoSimulation;
+use windlass_gen::constraints::Constraints;
+use windlass_gen::synth::library;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, RenameReport, Renamed, rename};
@@ -193,6 +197,26 @@ impl DispatchArgs {
             self.sm_registers.unwrap_or(default.registers().into()),
             self.sm_smem.unwrap_or(default.smem().into()),
         )
+    }
+}
+
+/// Clocks, I/O budgets and exceptions: those of the file, else the built-in ones, with another period where one is given in ns.
+pub fn constraints(file: Option<&Path>, period: Option<f64>) -> Result<Constraints, Failure> {
+    let constraints = match file {
+        Some(path) => Constraints::load(path)?,
+        None => Constraints::embedded(),
+    };
+    Ok(match period {
+        Some(period) => constraints.with_period(period)?,
+        None => constraints,
+    })
+}
+
+/// The Liberty file that is named, else that of the library of this name.
+pub fn liberty(file: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+    match file {
+        Some(path) => Ok(path.to_path_buf()),
+        None => Ok(library::find(name)?),
     }
 }
 

@@ -24,7 +24,6 @@ use windlass_gen::report::render::{
 };
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
 use windlass_gen::synth::liberty::Library;
-use windlass_gen::synth::library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::{emit, output};
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
@@ -364,18 +363,10 @@ struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     fn new(args: &'a ReportArgs) -> Result<Self, Failure> {
-        let constraints = match &args.constraints {
-            Some(path) => Constraints::load(path)?,
-            None => Constraints::embedded(),
-        };
-        let constraints = match args.period {
-            Some(period) => constraints.with_period(period)?,
-            None => constraints,
-        };
-        let library = match (&args.liberty, args.no_area) {
-            (_, true) => None,
-            (Some(path), false) => Some(path.clone()),
-            (None, false) => Some(library::find(&args.library)?),
+        let constraints = options::constraints(args.constraints.as_deref(), args.period)?;
+        let library = match args.no_area {
+            true => None,
+            false => Some(options::liberty(args.liberty.as_deref(), &args.library)?),
         };
         Ok(Self { args, constraints, library })
     }
