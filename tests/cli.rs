@@ -200,6 +200,24 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
 }
 
 #[test]
+fn help_says_what_the_command_at_hand_takes() {
+    let help = |command| succeeds(&[command, "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    for (command, masks) in [
+        ("cosim", "mask 32 or 128 ["),
+        ("report", "mask 32 or 128 ["),
+        ("run", "mask 8, 16, 32, 64, 128 or 255 ["),
+    ] {
+        assert!(help(command).contains(masks) && !help(command).contains("for `prove`"), "{command}");
+    }
+    assert!(
+        help("prove").contains("255, of a front_end 32 or 128 [") && help("prove").contains("for `prove`")
+    );
+    let mask =
+        ["cosim", "mix-fork", "--encoding", "mask", "--policy", "window", "--dispatcher", "behavioural"];
+    fails(&[&mask[..], &["--scheduled", "64"]].concat(), 2, &["possible: 32, 128"]);
+}
+
+#[test]
 fn cosim_shows_what_speed_ups_are_over() {
     let args = ["cosim", "mix-fork", "--policy", "ideal,queue"];
     let text = succeeds(&args);

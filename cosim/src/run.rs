@@ -8,7 +8,7 @@ use crate::policy::{
     FrontEndEngine, GraphCosts, GraphHost, Host, Machine, Policy, SerialHost, SimError, Simulated, Stream,
     StreamsHost, WindowHost, WindowOptions, WindowTrace, simulate,
 };
-use crate::profile::Profile;
+use crate::profile::{Profile, saturate};
 use serde::Serialize;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -22,6 +22,9 @@ pub const FORMAT_VERSION: u32 = 2;
 
 /// Most streams, and most slots of the software window: beyond that the model only gets slow.
 pub const MAX_STREAMS: usize = 1024;
+
+/// Fastest clock of a front end in MHz: the fastest that profiles may have.
+pub const MAX_MHZ: u32 = 10_000;
 
 /// Why a co-simulation ended early.
 #[derive(Debug, Error)]
@@ -54,6 +57,8 @@ pub struct CoSimulation {
     pub arbiters: Vec<ArbiterKind>,
     /// The SMs that kernels may use by their partition, under every policy.
     pub partitions: Partitions,
+    /// Clock of the front end in MHz, where it is not the SMs', for `window`; 1 to [`MAX_MHZ`].
+    pub front_end_mhz: Option<u32>,
     /// Packets that the queue to the hardware holds, for `window`; at least 1.
     pub fifo_depth: usize,
     /// `window`: the host pays a driver launch for every packet, instead of writing into a user-mode queue.
@@ -87,6 +92,7 @@ impl CoSimulation {
             scheduler,
             arbiters: vec![ArbiterKind::Single, ArbiterKind::Typed { active: 2 }],
             partitions: Partitions::default(),
+            front_end_mhz: None,
             fifo_depth: 64,
             driver_launch: false,
             kernel_end_ns: 0,
@@ -115,6 +121,12 @@ impl CoSimulation {
         mut engine: impl FnMut(FrontEndParams) -> Result<Box<dyn FrontEndEngine>, EngineError>,
     ) -> Result<Outcome, RunError> {
         self.profile.check(&self.profile.name).map_err(SimError::from)?;
+        if let Some(mhz) = self.front_end_mhz
+            && !(1..=MAX_MHZ).contains(&mhz)
+        {
+            let (got, remedy) = (mhz as usize, "choose 1 to 10000");
+            return Err(SimError::Option { option: "front-end-mhz", got, remedy }.into());
+        }
         let serial = self.run_policy(Policy::Serial, Box::new(SerialHost::new(&self.profile)), stream)?;
         let base = serial.report.cycles;
         let mut machine = Machine::new(&self.profile, &self.partitions, stream, "serial without overhead")?;
@@ -174,6 +186,7 @@ impl CoSimulation {
                         Encoding::Ids { lanes } => Some(lanes),
                         Encoding::Mask => None,
                     },
+                    clock_mhz: self.front_end_mhz.unwrap_or(self.profile.clock_mhz),
                     fifo_depth: self.fifo_depth,
                     driver_launch: self.driver_launch,
                     kernel_end_ns: self.kernel_end_ns,
@@ -188,13 +201,13 @@ impl CoSimulation {
         })
     }
 
-    /// [`Self::kernel_end_ns`] in cycles.
-    fn kernel_end(&self) -> u64 {
-        self.profile.cycles(self.kernel_end_ns)
-    }
-
-    fn machine<'a>(&self, stream: &'a Stream, policy: &'static str) -> Result<Machine<'a>, SimError> {
-        let mut machine = Machine::new(&self.profile, &self.partitions, stream, policy)?;
+    fn machine<'a>(
+        &self,
+        profile: &Profile,
+        stream: &'a Stream,
+        policy: &'static str,
+    ) -> Result<Machine<'a>, SimError> {
+        let mut machine = Machine::new(profile, &self.partitions, stream, policy)?;
         if self.record {
             machine.device.record();
         }
@@ -206,7 +219,8 @@ impl CoSimulation {
         Ok(Some(match policy {
             Policy::Serial => Box::new(SerialHost::new(&self.profile)),
             Policy::Queue => {
-                Box::new(SerialHost::queue(&self.profile, self.driver_launch, self.kernel_end()))
+                let kernel_end = self.profile.cycles(self.kernel_end_ns);
+                Box::new(SerialHost::queue(&self.profile, self.driver_launch, kernel_end))
             }
             Policy::StreamsAce => {
                 let option = |option, got| {
@@ -240,12 +254,12 @@ impl CoSimulation {
 
     /// Runs a policy that no hardware carries out.
     fn run_policy(&self, policy: Policy, mut host: Box<dyn Host>, stream: &Stream) -> Result<Ran, SimError> {
-        let mut machine = self.machine(stream, policy.name())?;
+        let mut machine = self.machine(&self.profile, stream, policy.name())?;
         let simulated = self.simulate(&mut *host, &mut machine)?;
-        Ok(self.ran(policy, None, machine, simulated, None))
+        Ok(self.ran(policy, None, self.profile.clock_mhz, machine, simulated, None))
     }
 
-    /// Runs `window` with one front end.
+    /// Runs `window` with one front end, in steps of its clock.
     fn run_window(
         &self,
         params: FrontEndParams,
@@ -253,29 +267,35 @@ impl CoSimulation {
         engine: &mut dyn FrontEndEngine,
     ) -> Result<Ran, SimError> {
         let arbiter = params.dispatch().arbiter();
-        let mut machine = self.machine(stream, window_name(arbiter))?;
+        let profile = match self.front_end_mhz {
+            Some(mhz) => &self.profile.counted_at(mhz),
+            None => &self.profile,
+        };
+        let mut machine = self.machine(profile, stream, window_name(arbiter))?;
         let options = WindowOptions {
             params,
             fifo_depth: self.fifo_depth,
             driver_launch: self.driver_launch,
-            kernel_end: self.kernel_end(),
+            kernel_end: profile.cycles(self.kernel_end_ns),
             rule: self.rule,
             step: self.step,
         };
-        let mut host = WindowHost::new(&self.profile, &self.partitions, &machine, options, engine)?;
+        let mut host = WindowHost::new(profile, &self.partitions, &machine, options, engine)?;
         let simulated = self.simulate(&mut host, &mut machine)?;
         let cycles = host.simulated();
         // The last wait of the host is not the hardware's.
         let end = machine.now() + 1;
         let (meter, trace) = host.into_measurements(end);
         let window = (meter.report(cycles, end), trace);
-        Ok(self.ran(Policy::Window, Some(arbiter), machine, simulated, Some(window)))
+        Ok(self.ran(Policy::Window, Some(arbiter), profile.clock_mhz, machine, simulated, Some(window)))
     }
 
+    /// What a policy did in steps of `clock_mhz`; its report is in SM clock cycles.
     fn ran(
         &self,
         policy: Policy,
         arbiter: Option<ArbiterKind>,
+        clock_mhz: u32,
         machine: Machine<'_>,
         simulated: Simulated,
         window: Option<(WindowReport, WindowTrace)>,
@@ -287,17 +307,22 @@ impl CoSimulation {
             let end = &mut ends[stream.origin(k)];
             *end = completed.unwrap_or(0).max(*end);
         }
-        let traces = stream.traces().iter().zip(ends).map(|(trace, cycles)| TraceEnd {
+        let sm_cycles = |steps: u64| {
+            let steps = u128::from(steps) * u128::from(self.profile.clock_mhz);
+            saturate(steps.div_ceil(clock_mhz.into()))
+        };
+        let traces = stream.traces().iter().zip(ends).map(|(trace, end)| TraceEnd {
             trace: trace.clone(),
-            cycles,
-            micros: self.profile.micros(cycles),
+            cycles: sm_cycles(end),
+            micros: self.profile.micros(sm_cycles(end)),
         });
+        let cycles = sm_cycles(simulated.cycles);
         Ran {
             report: PolicyReport {
                 policy,
                 arbiter: arbiter.map(ArbiterReport::from),
-                cycles: simulated.cycles,
-                micros: self.profile.micros(simulated.cycles),
+                cycles,
+                micros: self.profile.micros(cycles),
                 speedup: 1.0,
                 overlap_speedup: 1.0,
                 occupancy: machine.device.occupancy(simulated.cycles),
@@ -308,6 +333,7 @@ impl CoSimulation {
             recording: Recording {
                 policy,
                 arbiter,
+                clock_mhz,
                 ctas: machine.device.spans().to_vec(),
                 slots: slots.unwrap_or_default(),
                 dispatched: machine.dispatched,
@@ -344,13 +370,15 @@ pub struct Outcome {
     pub recordings: Vec<Recording>,
 }
 
-/// What happened when under one policy, in cycles.
+/// What happened when under one policy, in cycles of its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     /// The policy.
     pub policy: Policy,
     /// The arbiter that placed CTAs under `window`.
     pub arbiter: Option<ArbiterKind>,
+    /// The clock in MHz: the front end's under `window`, else the SMs'.
+    pub clock_mhz: u32,
     /// Every CTA's life; empty unless [`CoSimulation::record`] was set.
     pub ctas: Vec<CtaSpan>,
     /// The kernels' times in window slots; empty but for `window`.
@@ -413,6 +441,8 @@ pub struct SchedulerReport {
     pub encoding: &'static str,
     /// Ids per beat, for `ids`.
     pub lanes: Option<usize>,
+    /// Its clock in MHz, which is the whole front end's.
+    pub clock_mhz: u32,
     /// Packets that the queue to the hardware holds.
     pub fifo_depth: usize,
     /// The host pays a driver launch for every packet.
@@ -441,9 +471,9 @@ pub struct PolicyReport {
     pub occupancy: Occupancy,
     /// When each of the traces that run side by side had ended; one where a trace runs alone.
     pub traces: Vec<TraceEnd>,
-    /// Cycles that the simulation visited; time jumped over the others.
+    /// Cycles that the simulation visited, of the front end's clock under `window`; time jumped over the others.
     pub visited_cycles: u64,
-    /// For `window`.
+    /// For `window`, in cycles of the front end's clock.
     pub window: Option<WindowReport>,
 }
 
@@ -519,7 +549,7 @@ impl RunReport {
             } else {
                 String::new()
             },
-            s.engine.as_deref().unwrap_or("not run"),
+            s.engine.as_ref().map_or("not run".into(), |engine| format!("{engine} at {} MHz", s.clock_mhz)),
             self.software_slots,
             self.streams,
             if self.poll_events { ", events polled" } else { "" },

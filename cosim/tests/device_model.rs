@@ -326,6 +326,35 @@ fn a_measured_kernel_alone_takes_its_duration() {
     }
 }
 
+#[test]
+fn ctas_take_their_time_whatever_clock_it_is_counted_in() {
+    let profile = profile();
+    assert_eq!(profile.counted_at(profile.clock_mhz), profile);
+    for mhz in [100, 135, 435, 1724, 5000] {
+        let counted = profile.counted_at(mhz);
+        for (kind, flops, bytes, dur_ns) in [
+            (KernelType::Simt, 0, 0, None),
+            (KernelType::Simt, 1 << 28, 0, None),
+            (KernelType::Tensor, 1 << 32, 0, None),
+            (KernelType::Copy, 0, 1 << 22, None),
+            (KernelType::Simt, 1 << 20, 1 << 20, Some(70_000)),
+        ] {
+            let mut k = kernel("k", 46, &[0], &[1]);
+            (k.kind, k.flops, k.traffic, k.dur_ns) = (kind, flops, Some(bytes), dur_ns);
+            for together in [1, 3] {
+                let ns = |profile: &Profile| {
+                    1e3 * profile.micros(CtaWork::new(profile, &k, 0).expect("fits").cycles(together))
+                };
+                let (usual, now) = (ns(&profile), ns(&counted));
+                // To whole cycles of either clock, and operations per cycle to whole numbers.
+                let whole = usual / f64::from(2 * counted.pipes.simt_flop_per_clk - 1);
+                let rounding = 1e3 / f64::from(mhz.min(profile.clock_mhz)) + whole;
+                assert!((usual - now).abs() <= rounding, "{mhz} MHz, {kind:?}: {usual} and {now} ns");
+            }
+        }
+    }
+}
+
 proptest! {
     /// Stepping cycle by cycle and jumping from event to event see the same CTAs at the same times.
     #[test]

@@ -150,8 +150,7 @@ fn each_trace_has_its_own_end() {
         assert!(table.contains(text), "{table}");
     }
     let mut timeline = Vec::new();
-    windlass_cosim::timeline::write(&mut timeline, &stream, 1725, &outcome.recordings)
-        .expect("a Vec takes all");
+    windlass_cosim::timeline::write(&mut timeline, &stream, &outcome.recordings).expect("a Vec takes all");
     let json: serde_json::Value = serde_json::from_slice(&timeline).expect("JSON");
     assert!(json["traceEvents"].as_array().expect("events").iter().any(|e| e["args"]["trace"] == "B"));
 }
