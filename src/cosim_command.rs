@@ -82,10 +82,6 @@ pub struct CosimArgs {
     /// names, else rtx3070]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
-    /// Clock of the front end under `window`, from its host channel to the arbiters, in MHz, 1 to 10000; the SMs and the host keep their
-    /// time [default: the SM clock]
-    #[arg(long, value_name = "MHZ")]
-    front_end_mhz: Option<u32>,
     /// Packets that the queue to the hardware holds [default: 64]
     #[arg(long, value_name = "N")]
     fifo: Option<usize>,
@@ -306,7 +302,6 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     }
     simulation.arbiters = arbiters(args)?;
     simulation.partitions = partitions;
-    simulation.front_end_mhz = args.front_end_mhz;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
     args.conditions.set(&mut simulation);
     simulation.software_slots = args.software_slots.unwrap_or(args.slots);
@@ -323,7 +318,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         ("streams", args.streams.is_some(), Policy::StreamsAce),
         ("poll-events", args.poll_events, Policy::StreamsAce),
         ("graph-window", args.graph_window.is_some(), Policy::GraphCached),
-        ("front-end-mhz", args.front_end_mhz.is_some(), Policy::Window),
+        ("front-end-mhz", args.conditions.front_end_mhz.is_some(), Policy::Window),
         ("fifo", args.fifo.is_some(), Policy::Window),
         ("driver-launch", args.conditions.driver_launch, Policy::Window),
         ("arbiter", !args.arbiter.is_empty(), Policy::Window),

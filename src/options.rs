@@ -223,6 +223,10 @@ pub fn liberty(file: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
 /// What surrounds the scheduler and decides what it is worth: costs of the host and of a kernel's end, and renaming.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConditionArgs {
+    /// Clock of the front end under `window`, from its host channel to the arbiters, in MHz, 1 to 10000; the SMs and the host keep their
+    /// time [default: the SM clock]
+    #[arg(long, value_name = "MHZ")]
+    pub front_end_mhz: Option<u32>,
     /// Let the hosts of `window` and `queue` pay a driver launch for every kernel, instead of writing into a user-mode queue
     #[arg(long)]
     pub driver_launch: bool,
@@ -239,6 +243,7 @@ pub struct ConditionArgs {
 impl ConditionArgs {
     /// Sets what is the simulation's.
     pub fn set(&self, simulation: &mut CoSimulation) {
+        simulation.front_end_mhz = self.front_end_mhz;
         simulation.driver_launch = self.driver_launch;
         simulation.kernel_end_ns = self.kernel_end;
     }
@@ -258,13 +263,14 @@ impl ConditionArgs {
 /// What differs from the defaults, as part of a sentence; empty where nothing does.
 impl fmt::Display for ConditionArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clock = self.front_end_mhz.map(|mhz| format!("front ends at {mhz} MHz"));
         let end = (self.kernel_end > 0).then(|| format!("kernels ending {} ns late", self.kernel_end));
         let rename = self.rename.map(|budget| match budget {
             Budget::Bytes(bytes) => format!("renaming within {bytes} bytes"),
             budget => format!("renaming within {budget}"),
         });
         let driver = self.driver_launch.then(|| "driver launches".to_string());
-        f.write_str(&[end, driver, rename].into_iter().flatten().collect::<Vec<_>>().join(", "))
+        f.write_str(&[clock, end, driver, rename].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -43,7 +43,7 @@ enum FlowArg {
 #[derive(Args)]
 pub struct ReportArgs {
     /// Report these blocks alone, without any simulation, instead of schedulers; `windlass gen --list` names all, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "driver_launch", "kernel_end", "rename"])]
+    #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "driver_launch", "kernel_end", "rename", "front_end_mhz"])]
     block: Vec<String>,
     /// The windows to compare, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
@@ -91,7 +91,7 @@ pub struct ReportArgs {
     #[arg(long)]
     no_area: bool,
     /// Also estimate energy: run the fastest netlist of each front end (--arbiter) on the first trace
-    #[arg(long, requires = "arbiter", conflicts_with = "no_area")]
+    #[arg(long, requires = "arbiter", conflicts_with_all = ["no_area", "front_end_mhz"])]
     energy: bool,
     /// Cycles of the trace that --energy measures
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]

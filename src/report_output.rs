@@ -19,7 +19,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do.
-const MEASURING: [&str; 27] = [
+const MEASURING: [&str; 28] = [
     "block",
     "window",
     "slots",
@@ -33,6 +33,7 @@ const MEASURING: [&str; 27] = [
     "trace",
     "gpu",
     "dispatcher",
+    "front_end_mhz",
     "driver_launch",
     "kernel_end",
     "rename",

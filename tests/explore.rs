@@ -322,6 +322,14 @@ fn what_surrounds_the_front_ends_is_explored_and_said() {
         sentence(&late).contains("with 16 SMs, kernels ending 2000 ns late, driver launches, for these 2")
     );
     assert!(sentence(&plain).contains("with 16 SMs, for these 2") && plain.get("conditions").is_none());
+    let slow = explored(&["--front-end-mhz", "50"]);
+    assert!(speedup(&slow) < speedup(&plain) && sentence(&slow).contains("front ends at 50 MHz"), "{slow}");
+    let time = |report: &serde_json::Value| {
+        ["cycles_per_kernel", "ns_per_kernel"]
+            .map(|name| report["points"][0][name].as_f64().unwrap_or_default())
+    };
+    let [cycles, ns] = time(&slow);
+    assert_eq!((cycles * 20.0, &slow["front_end_mhz"]), (ns, &50.into()));
     let renamed = explored(&["--rename", "64M"]);
     assert_eq!(renamed["conditions"], "renaming within 67108864 bytes");
 }

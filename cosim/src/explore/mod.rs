@@ -98,6 +98,8 @@ pub struct Exploration<'a> {
     pub workloads: Vec<Workload>,
     /// What carries out the front end.
     pub dispatcher: DispatcherKind,
+    /// [`crate::run::CoSimulation::front_end_mhz`].
+    pub front_end_mhz: Option<u32>,
     /// The host pays a driver launch for every kernel: [`crate::run::CoSimulation::driver_launch`].
     pub driver_launch: bool,
     /// [`crate::run::CoSimulation::kernel_end_ns`].
@@ -114,6 +116,13 @@ pub struct Exploration<'a> {
     pub jobs: usize,
     /// The command that does the same again, for the report.
     pub command: String,
+}
+
+impl Exploration<'_> {
+    /// The front end's clock in MHz.
+    fn clock_mhz(&self) -> u32 {
+        self.front_end_mhz.unwrap_or(self.profile.clock_mhz)
+    }
 }
 
 /// Why an exploration cannot begin, or cannot go on.

@@ -320,7 +320,7 @@ fn by_workload(report: &Report, sms: u32) -> (Vec<String>, Vec<Vec<String>>) {
 fn legend(report: &Report) -> String {
     let mut text = format!(
         "Speed-up: geometric mean over the workloads, over `serial` on the same SMs. Over queue: the same over `queue`, hardware that takes the same packets and runs them in order; of the gain: over queue - 1, as a share of the fastest design's. Cycles/kernel: what the hardware takes, from a kernel's last host beat, or the retirement that frees it, to its dispatch, at {} MHz. Front: no other design has more speed-up for no more area (or time), or less for no less. Build: the smallest that keeps {} of that gain.",
-        report.clock_mhz,
+        report.front_end_mhz,
         super::advice::exact(report.keep)
     );
     if report.synthesis.as_ref().is_some_and(|s| s.timer.is_some()) {

@@ -87,8 +87,10 @@ pub struct Report {
     pub gpu: String,
     /// Its own number of SMs; designs with another one run on the profile with that number and all else as it is.
     pub gpu_sms: u32,
-    /// Its SM clock in MHz; the front end runs on it, too.
+    /// Its SM clock in MHz.
     pub clock_mhz: u32,
+    /// The front end's clock in MHz.
+    pub front_end_mhz: u32,
     /// What all synthesis had in common; none without synthesis.
     pub synthesis: Option<SynthesisReport>,
     /// What surrounds the front ends and is not as by default, as part of a sentence.
@@ -296,6 +298,7 @@ impl Report {
             gpu: exploration.profile.name.clone(),
             gpu_sms: exploration.profile.sms,
             clock_mhz: exploration.profile.clock_mhz,
+            front_end_mhz: exploration.clock_mhz(),
             synthesis: synthesis.map(|(synthesis, cost)| SynthesisReport {
                 area_label: AREA_LABEL,
                 effort: synthesis.effort.name(),
@@ -335,7 +338,7 @@ fn point(
     design: Design,
     left_out: &dyn Fn(usize) -> bool,
 ) -> PointReport {
-    let clock = f64::from(exploration.profile.clock_mhz);
+    let clock = f64::from(exploration.clock_mhz());
     let mut runs = Vec::new();
     let mut complete = true;
     for (w, workload) in exploration.workloads.iter().enumerate() {

@@ -354,13 +354,14 @@ fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> 
     json!({
         "top": ready.top, "verilog": ready.sha256, "dispatcher": dispatcher,
         "conditions": exploration.conditions, "driver_launch": exploration.driver_launch,
-        "kernel_end_ns": exploration.kernel_end_ns, "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
+        "front_end_mhz": exploration.front_end_mhz, "kernel_end_ns": exploration.kernel_end_ns, "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
     })
 }
 
 fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<Ran, Trouble> {
     let mut simulation = CoSimulation::new(ready.profile.clone(), ready.params.scheduler());
     simulation.policies = vec![Policy::Serial, Policy::Queue, Policy::Window];
+    simulation.front_end_mhz = exploration.front_end_mhz;
     simulation.driver_launch = exploration.driver_launch;
     simulation.kernel_end_ns = exploration.kernel_end_ns;
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
