@@ -217,17 +217,6 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     Ok(stream)
 }
 
-/// Refuses a trace of which nothing can be measured.
-pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
-    match trace.kernels().next().is_some() {
-        true => Ok(()),
-        false => Err(format!(
-            "{file}: no kernels: there is nothing to run; record the program while it launches some"
-        )
-        .into()),
-    }
-}
-
 /// Refuses a trace whose kernels take no time: every ratio of two policies would be one of overheads, or of nothing at all.
 fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
     match trace.kernels().any(|kernel| kernel.dur_ns != Some(0)) {
@@ -236,19 +225,6 @@ fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
             "{file}: `dur_ns` is 0 in every kernel, so that none has work and there is nothing to compare; leave `dur_ns` out, and `flops`, `bytes` and segments say how long kernels take"
         )
         .into()),
-    }
-}
-
-/// Refuses names of compressed files: what would be in them is plain JSON.
-pub fn plain(timeline: &Path) -> Result<(), Failure> {
-    let compressed = ["gz", "zst", "zip", "xz", "bz2"];
-    match timeline.extension().and_then(|e| e.to_str()) {
-        Some(extension) if compressed.contains(&extension) => Err(format!(
-            "--timeline {}: a timeline is written as plain JSON; give a name without `.{extension}`, and compress the file afterwards: Perfetto opens what `gzip` makes of it",
-            timeline.display()
-        )
-        .into()),
-        _ => Ok(()),
     }
 }
 
@@ -271,7 +247,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
                 .into(),
         );
     }
-    args.timeline.as_deref().map_or(Ok(()), plain)?;
+    args.timeline.as_deref().map_or(Ok(()), options::plain_timeline)?;
     // Its GPU may be what everything else is for. A later trace that cannot be read costs no run before it.
     let first = match args.gpu {
         Some(_) => None,
@@ -366,7 +342,7 @@ fn run_all(
         let mut load = |file: &String| first.take().map_or_else(|| workload::load(file), Ok);
         let mut traces = files.iter().map(&mut load).collect::<Result<Vec<_>, _>>()?;
         for (file, trace) in files.iter().zip(&traces) {
-            not_empty(file, trace)?;
+            workload::not_empty(file, trace)?;
             takes_time(file, trace)?;
         }
         if args.gpu.is_none() {

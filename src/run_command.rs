@@ -1,7 +1,7 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
 use crate::calibrate_command::{note_sms, profile_of};
-use crate::cosim_command::{DispatcherArg, not_empty, plain, progress, scheduler};
+use crate::cosim_command::{DispatcherArg, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
 use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
@@ -148,6 +148,10 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    fn graph_window(&self) -> usize {
+        self.graph_window.unwrap_or(64)
+    }
+
     fn gpu_number(&self) -> u32 {
         self.device.unwrap_or(0)
     }
@@ -335,7 +339,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         return Err("--streams 0: choose 1 or more".into());
     }
     args.no_idle_option(&policies)?;
-    args.timeline.as_deref().map_or(Ok(()), plain)?;
+    args.timeline.as_deref().map_or(Ok(()), options::plain_timeline)?;
     let files = workload::files(&args.files)?;
     if files.len() > 1 && args.timeline.is_some() {
         return Err("--timeline holds one run: give one trace".into());
@@ -404,7 +408,7 @@ impl All<'_> {
                 progress(&format!("[{}/{}] {file}", i + 1, files.len()));
             }
             let mut trace = first.take().map_or_else(|| workload::load(file), Ok)?;
-            not_empty(file, &trace)?;
+            workload::not_empty(file, &trace)?;
             if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
                 gpu::note(self.profile, &trace);
             }
@@ -480,7 +484,7 @@ impl All<'_> {
             window: args
                 .slots
                 .clamp(*windlass_runtime::run::WINDOW.start(), *windlass_runtime::run::WINDOW.end()),
-            graph_window: args.graph_window.unwrap_or(64),
+            graph_window: args.graph_window(),
             in_flight: args.in_flight.unwrap_or(512),
             lookahead: args.lookahead.unwrap_or(32),
             // Where kernels themselves need every processor, threads that launch are in their way.
@@ -552,13 +556,7 @@ impl All<'_> {
             file.keep().map_err(|e| named(path, e))?;
         }
         if let Some(params) = self.model {
-            report.predict(
-                self.profile,
-                stream,
-                args.streams as usize,
-                args.graph_window.unwrap_or(64),
-                params,
-            );
+            report.predict(self.profile, stream, args.streams as usize, args.graph_window(), params);
         }
         report.finish();
         Ok(report)

@@ -66,6 +66,17 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
     Ok(trace)
 }
 
+/// Refuses a trace of which nothing can be measured.
+pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
+    match trace.kernels().next().is_some() {
+        true => Ok(()),
+        false => Err(format!(
+            "{file}: no kernels: there is nothing to run; record the program while it launches some"
+        )
+        .into()),
+    }
+}
+
 /// Writes a trace that was made, and says where; without `out`, or with [`STANDARD`], to stdout.
 pub fn deliver(trace: &Trace, out: Option<&Path>) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
