@@ -74,6 +74,9 @@ pub struct CosimArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
     #[arg(long, value_name = "K")]
     active: Option<usize>,
+    /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
+    #[arg(long, value_name = "P")]
+    places: Option<usize>,
     /// SM partitions 0, 1, ..: ranges of SMs such as 0-22,23-45 or 0-3+8-11,4-7. Several traces run side by side, the first in
     /// partition 0, the second in 1; a single one has its kernels where their `part` says, and on all SMs where they have none
     #[arg(long, value_name = "RANGES")]
@@ -277,6 +280,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         simulation.policies.insert(0, Policy::Serial);
     }
     simulation.arbiters = arbiters(args)?;
+    simulation.places = args.places.unwrap_or(simulation.places);
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
     args.conditions.set(&mut simulation);
@@ -295,6 +299,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         ("poll-events", args.poll_events, Policy::StreamsAce),
         ("graph-window", args.graph_window.is_some(), Policy::GraphCached),
         ("front-end-mhz", args.conditions.front_end_mhz.is_some(), Policy::Window),
+        ("places", args.places.is_some(), Policy::Window),
         ("fifo", args.fifo.is_some(), Policy::Window),
         ("driver-launch", args.conditions.driver_launch, Policy::Window),
         ("arbiter", !args.arbiter.is_empty(), Policy::Window),

@@ -145,6 +145,9 @@ pub struct DispatchArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2; for `prove` of a front_end 1]
     #[arg(long, value_name = "K")]
     pub active: Option<usize>,
+    /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
+    #[arg(long, value_name = "P")]
+    pub places: Option<usize>,
     /// CTA slots of an SM, 1 to 32 [default: 32; for `prove` of a front_end 2]
     #[arg(long, value_name = "N")]
     pub sm_ctas: Option<usize>,
@@ -338,6 +341,7 @@ impl HardwareArgs {
             ("sms", dispatch.sms.is_some()),
             ("arbiter", dispatch.arbiter.is_some()),
             ("active", dispatch.active.is_some()),
+            ("places", dispatch.places.is_some()),
             ("sm-ctas", dispatch.sm_ctas.is_some()),
             ("sm-warps", dispatch.sm_warps.is_some()),
             ("sm-registers", dispatch.sm_registers.is_some()),
@@ -363,6 +367,7 @@ impl HardwareArgs {
             sms: dispatch.sms.unwrap_or(default.sms),
             limits: dispatch.limits()?,
             arbiter: dispatch.arbiter(),
+            places: dispatch.places.unwrap_or(default.places),
         };
         BlockSpec::new(name, request)
     }

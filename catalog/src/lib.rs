@@ -16,7 +16,7 @@ use windlass_rtl::kernel_table::KernelTable;
 use windlass_rtl::kernel_table::model::FlatTable;
 use windlass_rtl::model::{Checked, CycleModel};
 use windlass_rtl::params::{
-    ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, ParamError, PickerParams,
+    ACTIVE_KERNELS, ArbiterKind, DispatchParams, Encoding, FrontEndParams, PLACES, ParamError, PickerParams,
     ROUND_ROBIN_REQUESTS, Requesters, RoundRobinParams, SCHEDULED_MASK, SM_SIZES, SchedulerParams, SmLimits,
     SmParams, TableParams, UpstreamParams, WINDOW_SLOTS, WindowKind, WindowParams,
 };
@@ -69,9 +69,9 @@ pub fn parameters(name: &str, encoding: Encoding) -> Result<Vec<&'static str>, P
         "kernel_table" => vec!["slots", "retire-ports", "arbiter"],
         "sm_occupancy" => [&["sms", "arbiter"][..], &limits].concat(),
         "sm_partitions" => vec!["sms", "arbiter"],
-        "cta_arbiter_single" => vec!["slots", "sms"],
-        "cta_arbiter_typed" => vec!["slots", "sms", "active"],
-        "front_end" => [&scheduler[..], &["sms", "arbiter", "active"], &limits].concat(),
+        "cta_arbiter_single" => vec!["slots", "sms", "places"],
+        "cta_arbiter_typed" => vec!["slots", "sms", "active", "places"],
+        "front_end" => [&scheduler[..], &["sms", "arbiter", "active", "places"], &limits].concat(),
         _ => return Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
     })
 }
@@ -139,6 +139,8 @@ pub struct Request {
     pub limits: SmLimits,
     /// How CTAs are given to them; for the blocks of the SM array: whether one kind of CTA is looked at in a cycle, or two.
     pub arbiter: ArbiterKind,
+    /// CTAs of one kernel that an arbiter places in one cycle.
+    pub places: usize,
 }
 
 impl Default for Request {
@@ -153,6 +155,7 @@ impl Default for Request {
             sms: 132,
             limits: SmLimits::H100,
             arbiter: ArbiterKind::Typed { active: 2 },
+            places: 1,
         }
     }
 }
@@ -324,14 +327,27 @@ macro_rules! with_hardware {
 impl BlockSpec {
     /// The block called `name`, with the parameters of `request` that it has.
     pub fn new(name: &str, request: Request) -> Result<Self, ParamError> {
-        let Request { slots, window, retire_ports, pipelined, scheduled, encoding, sms, limits, arbiter } =
-            request;
+        let Request {
+            slots,
+            window,
+            retire_ports,
+            pipelined,
+            scheduled,
+            encoding,
+            sms,
+            limits,
+            arbiter,
+            places,
+        } = request;
         let picker = || PickerParams::new(slots);
         let scheduler = || {
             SchedulerParams::new(window, slots, retire_ports, scheduled, encoding)?.with_pipeline(pipelined)
         };
         let sms = || SmParams::new(sms, limits);
         let requesters = arbiter.requesters();
+        let cta_arbiter = |arbiter| {
+            DispatchParams::new(arbiter, slots, sms()?)?.with_places(places).map(Self::CtaArbiter)
+        };
         match name {
             "find_first" => picker().map(Self::FindFirst),
             "round_robin" => RoundRobinParams::new(slots).map(Self::RoundRobin),
@@ -350,17 +366,15 @@ impl BlockSpec {
             }
             "sm_occupancy" => Ok(Self::SmOccupancy { params: sms()?, requesters }),
             "sm_partitions" => Ok(Self::SmPartitions { params: sms()?, requesters }),
-            "cta_arbiter_single" => {
-                DispatchParams::new(ArbiterKind::Single, slots, sms()?).map(Self::CtaArbiter)
-            }
+            "cta_arbiter_single" => cta_arbiter(ArbiterKind::Single),
             "cta_arbiter_typed" => {
                 let active = if let ArbiterKind::Typed { active } = arbiter { active } else { 1 };
-                DispatchParams::new(ArbiterKind::Typed { active }, slots, sms()?).map(Self::CtaArbiter)
+                cta_arbiter(ArbiterKind::Typed { active })
             }
             "front_end" => {
                 // Before the scheduler's own list, which is longer.
                 FrontEndParams::check_scheduled(scheduled, encoding)?;
-                FrontEndParams::new(scheduler()?, arbiter, sms()?).map(Self::FrontEnd)
+                FrontEndParams::new(scheduler()?, arbiter, sms()?)?.with_places(places).map(Self::FrontEnd)
             }
             _ => Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
         }
@@ -378,6 +392,9 @@ impl BlockSpec {
         for arbiter in arbiters() {
             requests.extend(WINDOW_SLOTS.map(|slots| Request { slots, arbiter, ..small }));
             requests.extend(SM_SIZES.map(|sms| Request { sms, arbiter, ..small }));
+            for places in PLACES {
+                requests.extend(SM_SIZES.map(|sms| Request { sms, arbiter, places, ..small }));
+            }
         }
         for slots in WINDOW_SLOTS {
             requests.push(Request { slots, window: WindowKind::List, ..small });

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use windlass_catalog::BlockSpec;
 use windlass_gen::netlist::{Block, Gates, Power};
+use windlass_rtl::front_end::MAX_CTA_PORTS;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port, Slot};
 
@@ -210,7 +211,7 @@ impl EnergyMeter {
         // Masks come in one beat, without a port that says so.
         let last = high("host_last_i").unwrap_or(true);
         let insert = last && all(&["host_valid_i", "host_ready_o"].map(String::from));
-        let place = count(2, &|i| vec![format!("cta_valid_{i}_o"), format!("cta_ready_{i}_i")]);
+        let place = count(MAX_CTA_PORTS, &|i| vec![format!("cta_valid_{i}_o"), format!("cta_ready_{i}_i")]);
         let end = count(4, &|i| vec![format!("done_valid_{i}_i"), format!("done_ready_{i}_o")]);
         let retire = count(4, &|i| vec![format!("ret_valid_{i}_o")]);
         [u32::from(insert), place, end, retire]

@@ -57,6 +57,8 @@ pub struct CoSimulation {
     pub arbiters: Vec<ArbiterKind>,
     /// The SMs that kernels may use by their partition, under every policy.
     pub partitions: Partitions,
+    /// CTAs of one kernel that an arbiter of the front end places in one cycle, for `window`.
+    pub places: usize,
     /// Clock of the front end in MHz, where it is not the SMs', for `window`; 1 to [`MAX_MHZ`].
     pub front_end_mhz: Option<u32>,
     /// Packets that the queue to the hardware holds, for `window`; at least 1.
@@ -92,6 +94,7 @@ impl CoSimulation {
             scheduler,
             arbiters: vec![ArbiterKind::Single, ArbiterKind::Typed { active: 2 }],
             partitions: Partitions::default(),
+            places: 1,
             front_end_mhz: None,
             fifo_depth: 64,
             driver_launch: false,
@@ -108,7 +111,8 @@ impl CoSimulation {
 
     /// The front end with that arbiter, for the profile's SMs.
     pub fn front_end(&self, arbiter: ArbiterKind) -> Result<FrontEndParams, SimError> {
-        Ok(FrontEndParams::new(self.scheduler, arbiter, self.profile.sm_params()?)?)
+        let params = FrontEndParams::new(self.scheduler, arbiter, self.profile.sm_params()?)?;
+        Ok(params.with_places(self.places)?)
     }
 
     /// Runs every policy on `stream`; under `window`, `engine` is called once per arbiter and makes what decides.

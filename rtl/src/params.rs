@@ -44,6 +44,12 @@ pub const PARTITIONS: usize = 8;
 /// Kernels of one type whose CTAs are placed at the same time.
 pub const ACTIVE_KERNELS: [usize; 3] = [1, 2, 4];
 
+/// CTAs of one kernel that are placed in one cycle.
+pub const PLACES: [usize; 3] = [1, 2, 4];
+
+/// The most of them.
+pub const MAX_PLACES: usize = PLACES[PLACES.len() - 1];
+
 /// A parameter that cannot be built, with what can.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParamError {
@@ -371,12 +377,15 @@ impl SmParams {
         self.sms / turn * DONE_PORTS + (self.sms % turn).min(DONE_PORTS)
     }
 
-    /// A bit for each slice that has one SM less than others: 0 where the number of SMs is a multiple of 3.
-    pub fn short_slices(self) -> u128 {
-        match self.sms % SLICES {
-            0 => 0,
-            first => (1 << SLICES) - (1 << first),
-        }
+    /// Of the SMs s with s mod `places` = `bank`, a bit for each slice that has one SM less than another slice of any bank: 0 where the
+    /// number of SMs is a multiple of 3 `places`.
+    pub fn short_slices(self, places: usize, bank: usize) -> u128 {
+        let turn = SLICES * places;
+        let short = |j: &usize| {
+            let first = (0..turn).find(|sm| sm % places == bank && sm % SLICES == *j);
+            !self.sms.is_multiple_of(turn) && first.is_some_and(|sm| sm >= self.sms % turn)
+        };
+        (0..SLICES).filter(short).fold(0, |bits, j| bits | 1 << j)
     }
 
     /// The lane of an SM.
@@ -458,6 +467,7 @@ impl ArbiterKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DispatchParams {
     arbiter: ArbiterKind,
+    places: usize,
     slots: usize,
     sms: SmParams,
 }
@@ -469,12 +479,29 @@ impl DispatchParams {
             compiled_in("active", active, &ACTIVE_KERNELS)?;
         }
         compiled_in("slots", slots, &WINDOW_SLOTS)?;
-        Ok(Self { arbiter, slots, sms })
+        Ok(Self { arbiter, places: 1, slots, sms })
+    }
+
+    /// The same with `places` CTAs per channel and cycle instead of one; one of [`PLACES`].
+    pub fn with_places(self, places: usize) -> Result<Self, ParamError> {
+        compiled_in("places", places, &PLACES)?;
+        Ok(Self { places, ..self })
     }
 
     /// Single or typed.
     pub fn arbiter(self) -> ArbiterKind {
         self.arbiter
+    }
+
+    /// CTAs of one kernel that a channel places in one cycle, and CTA ports of each channel: port p is that of the SMs s with
+    /// s mod `places` = p.
+    pub fn places(self) -> usize {
+        self.places
+    }
+
+    /// CTA ports of all channels; port p of channel c is number c * `places` + p.
+    pub fn cta_ports(self) -> usize {
+        self.arbiter.channels() * self.places
     }
 
     /// Number N of window slots, for slot numbers.
@@ -542,6 +569,11 @@ impl FrontEndParams {
             Encoding::Mask => compiled_in("scheduled", scheduled, &FRONT_END_MASK),
             Encoding::Ids { .. } => Ok(()),
         }
+    }
+
+    /// The same with `places` CTAs per channel and cycle instead of one; one of [`PLACES`].
+    pub fn with_places(self, places: usize) -> Result<Self, ParamError> {
+        Ok(Self { dispatch: self.dispatch.with_places(places)?, ..self })
     }
 
     /// Upstream load and window.

@@ -1,8 +1,10 @@
-//! The books of kernels: each CTA is placed once, in order, ends once, and none is missing where the kernel is done.
+//! The books of kernels: each CTA is placed once, in order as far as one port goes, ends once, and none is missing where the kernel is done.
 
 /// One account per key: a kernel's id, or its slot.
 #[derive(Debug)]
 pub(super) struct Ledger {
+    /// CTAs of a kernel that are placed at the same time: they may be taken in any order.
+    places: usize,
     accounts: Vec<Option<Account>>,
     /// The first thing that was wrong.
     fault: Option<String>,
@@ -14,12 +16,29 @@ struct Account {
     grid: u32,
     placed: u32,
     ended: u32,
+    /// Bit i: the CTA i after the first that was not placed was; bit 0 is clear.
+    early: u8,
+}
+
+impl Account {
+    /// Whether this CTA was to be placed now.
+    fn place(&mut self, index: u32, places: usize) -> bool {
+        let first = self.placed - self.early.count_ones();
+        let ahead = index.wrapping_sub(first);
+        let right = index < self.grid && ahead < places as u32 && self.early >> ahead & 1 == 0;
+        if right {
+            self.early |= 1 << ahead;
+            self.early >>= self.early.trailing_ones();
+        }
+        self.placed = self.placed.wrapping_add(1);
+        right
+    }
 }
 
 impl Ledger {
-    /// For keys below `keys`.
-    pub fn new(keys: usize) -> Self {
-        Self { accounts: vec![None; keys], fault: None, open: 0 }
+    /// For keys below `keys`, of whose CTAs `places` are placed at the same time.
+    pub fn new(keys: usize, places: usize) -> Self {
+        Self { places, accounts: vec![None; keys], fault: None, open: 0 }
     }
 
     /// What was wrong first.
@@ -55,7 +74,7 @@ impl Ledger {
 
     /// A kernel comes.
     pub fn come(&mut self, key: u8, grid: u32) {
-        let account = Account { grid, placed: 0, ended: 0 };
+        let account = Account { grid, placed: 0, ended: 0, early: 0 };
         if self.accounts[usize::from(key)].replace(account).is_some() {
             self.report(|| format!("kernel {key} comes while one of this name is there"));
         } else {
@@ -65,11 +84,8 @@ impl Ledger {
 
     /// The CTA with this number is placed.
     pub fn place(&mut self, key: u8, index: u32) {
-        self.change(key, "a CTA is placed", |account| {
-            let right = account.placed == index && index < account.grid;
-            account.placed = account.placed.wrapping_add(1);
-            right
-        });
+        let places = self.places;
+        self.change(key, "a CTA is placed", |account| account.place(index, places));
     }
 
     /// All CTAs are handed on at once, to one who counts them.
@@ -107,7 +123,7 @@ impl Ledger {
             None => Some(format!("kernel {key}, which is not there: {what}")),
             Some(account) => {
                 let before = *account;
-                let Account { grid, placed, ended } = before;
+                let Account { grid, placed, ended, .. } = before;
                 let text = || {
                     format!(
                         "kernel {key}: {what} after {placed} of {grid} CTAs were placed and {ended} had ended"

@@ -304,8 +304,12 @@ impl<'e> WindowHost<'e> {
         if let Some(offer) = out.scheduler.offer {
             self.dispatch(offer.id, offer.slot, machine)?;
         }
-        for (channel, cta) in out.cta.iter().enumerate() {
-            if let Some(cta) = cta {
+        let places = self.options.params.dispatch().places();
+        for (channel, ports) in out.cta.chunks(places).enumerate() {
+            let mut ctas: Vec<&CtaOut> = ports.iter().flatten().collect();
+            // A grid's CTAs are on the ports in any order.
+            ctas.sort_by_key(|cta| cta.index);
+            for cta in ctas {
                 self.place(channel, cta, machine)?;
             }
         }

@@ -409,7 +409,7 @@ impl<const LN: usize> CtaChannel<LN> {
         // Of SMs by four there are three to each four lanes.
         let four =
             |half: usize, which: usize| numbers(groups, |g| ((SLICES * (2 * g + half) + which) % 64) as u128);
-        let short = sms.short_slices();
+        let short = sms.short_slices(1, 0);
         let uneven = usize::from(short != 0);
         let several = usize::from(active > 1);
         Self {

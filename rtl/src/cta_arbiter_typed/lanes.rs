@@ -206,7 +206,7 @@ impl LanePicker {
     /// For the lanes of this SM array, and for CTAs of `active` kernels.
     pub fn new(sms: SmParams, active: usize) -> Self {
         let groups = groups(sms);
-        let uneven = usize::from(sms.short_slices() != 0);
+        let uneven = usize::from(sms.short_slices(1, 0) != 0);
         let several = usize::from(active > 1);
         Self {
             info: Info::module("lane_picker", "")

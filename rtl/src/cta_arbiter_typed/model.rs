@@ -3,7 +3,7 @@
 use crate::front_end::io::{CtaNeeds, CtaOut, CtaType, Launch};
 use crate::kernel_table::model::{Kernel, KernelPorts};
 use crate::model::{CycleError, CycleModel};
-use crate::params::{DispatchParams, SLICES, SmParams};
+use crate::params::{DispatchParams, MAX_PLACES, SLICES, SmParams};
 use crate::port::{Direction, Layout, MissingPort, Port, Slot, find};
 use crate::sm_occupancy::model::{LETTERS, LanePorts, NeedPorts, Phase};
 
@@ -22,8 +22,8 @@ pub struct ChannelIn {
     pub kernel: Option<Kernel>,
     /// Lanes where the CTA of two cycles before fits.
     pub fit: u64,
-    /// The CTA on the channel is taken.
-    pub cta_ready: bool,
+    /// Of each port, the CTA on it is taken.
+    pub cta_ready: [bool; MAX_PLACES],
 }
 
 /// The CTA that is to be looked at next.
@@ -42,10 +42,10 @@ pub struct ChannelOut {
     pub kernel_ready: bool,
     /// The CTA that is to be looked at next.
     pub need: Option<Need>,
-    /// The lane that gets a CTA: one bit or none.
+    /// The lanes that get a CTA each: of each bank one bit or none.
     pub place: u64,
-    /// The CTA that goes to an SM.
-    pub cta: Option<CtaOut>,
+    /// Of each port, the CTA that goes to an SM.
+    pub cta: [Option<CtaOut>; MAX_PLACES],
     /// A CTA was looked at, and no lane had room.
     pub no_room: bool,
 }
@@ -67,11 +67,66 @@ struct Selection {
     need: Need,
 }
 
+/// The lanes of one port: those l with l mod `places` = the port's number.
+#[derive(Clone, Debug)]
+struct Bank {
+    /// All lanes that it has.
+    lanes: u64,
+    /// A bit for each slice that has an SM less than others.
+    short: u128,
+    /// The lane of each slice from which on the next search goes.
+    pointers: [u32; SLICES],
+    /// Slices that have got a CTA since they last let a turn pass.
+    due: [bool; SLICES],
+    /// There was room one and two cycles before, in the other slices.
+    room: [bool; SLICES - 1],
+}
+
+impl Bank {
+    fn new(params: DispatchParams, port: usize) -> Self {
+        let (sms, places) = (params.sms(), params.places());
+        let lanes = (port..sms.lanes()).step_by(places);
+        Self {
+            lanes: lanes.fold(0, |lanes, lane| lanes | 1 << lane),
+            short: sms.short_slices(places, port),
+            pointers: [sms.lanes() as u32; SLICES],
+            due: [false; SLICES],
+            room: [false; SLICES - 1],
+        }
+    }
+
+    /// Its lanes from the slice's pointer on.
+    fn later(&self, slice: usize) -> u64 {
+        self.lanes & u64::MAX.checked_shl(self.pointers[slice]).unwrap_or(0)
+    }
+
+    /// The lane that would get a CTA, one bit or none, where it fits in the lanes of `fit`.
+    fn pick(&self, slice: usize, fit: u64) -> u64 {
+        // The slice has an SM less than others, and would get its next CTA before they have had as many.
+        let may_pass = self.short >> slice & 1 != 0 && self.due[slice] && self.room.contains(&true);
+        let lanes = match fit & self.later(slice) {
+            0 if may_pass => 0,
+            0 => fit & self.lanes,
+            from => from,
+        };
+        lanes & lanes.wrapping_neg()
+    }
+}
+
+/// CTAs of one entry that were placed in one cycle and are not all taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Placed {
+    entry: usize,
+    /// How many were placed.
+    count: u32,
+    /// Of each port, the SM of the CTA that is on it, and how many come before it in the grid.
+    ports: [Option<(u8, u32)>; MAX_PLACES],
+}
+
 /// The model of one channel: one step per clock.
 #[derive(Clone, Debug)]
 pub struct ChannelModel {
-    active: usize,
-    sms: SmParams,
+    params: DispatchParams,
     phase: Phase,
     entries: [Entry; MAX_ACTIVE],
     at: usize,
@@ -82,22 +137,18 @@ pub struct ChannelModel {
     wrapped: bool,
     /// Entries that were selected one and two cycles before.
     selected: [Option<usize>; 2],
-    /// The lane of each slice from which on the next search goes.
-    pointers: [u32; SLICES],
-    /// Slices that have got a CTA since they last let a turn pass.
-    due: [bool; SLICES],
-    /// There was room one and two cycles before, in the other slices.
-    room: [bool; SLICES - 1],
-    /// The entry whose CTA was placed and not taken, and its SM.
-    held: Option<(usize, u8)>,
+    banks: Vec<Bank>,
+    /// The bank that gets the first CTA of those that are placed next.
+    first: usize,
+    /// CTAs that were placed and not taken.
+    held: Option<Placed>,
 }
 
 impl ChannelModel {
-    /// A channel that places CTAs of `active` kernels at a time, 1 to 4: the nearest of these.
-    pub fn new(active: usize, sms: SmParams) -> Self {
+    /// A channel of the arbiter with `params`.
+    pub fn new(params: DispatchParams) -> Self {
         Self {
-            active: active.clamp(1, MAX_ACTIVE),
-            sms,
+            params,
             phase: Phase::default(),
             entries: [Entry::default(); MAX_ACTIVE],
             at: 0,
@@ -105,17 +156,15 @@ impl ChannelModel {
             second: false,
             wrapped: false,
             selected: [None; 2],
-            pointers: [sms.lanes() as u32; SLICES],
-            due: [false; SLICES],
-            room: [false; SLICES - 1],
+            banks: (0..params.places()).map(|port| Bank::new(params, port)).collect(),
+            first: 0,
             held: None,
         }
     }
 
     /// The channels of an arbiter.
     pub fn of(params: DispatchParams) -> Vec<Self> {
-        let channel = Self::new(params.arbiter().active(), params.sms());
-        vec![channel; params.arbiter().channels()]
+        vec![Self::new(params); params.arbiter().channels()]
     }
 
     /// No kernel has CTAs left, none is held.
@@ -133,41 +182,37 @@ impl ChannelModel {
         self.select(kernel).map(|selection| selection.need)
     }
 
-    /// The lane that gets a CTA, one bit or none, where it fits in the lanes of `fit`.
+    /// The lanes that get a CTA each, of each bank one bit or none, where it fits in the lanes of `fit`.
     pub fn place(&self, fit: u64) -> u64 {
-        if self.arrived().is_none() {
-            return 0;
-        }
-        let lanes = match fit & self.later() {
-            0 if self.may_pass() => 0,
-            0 => fit,
-            from => from,
-        };
-        lanes & lanes.wrapping_neg()
+        self.picks(fit).fold(0, |place, (_, lane)| place | lane)
     }
 
-    /// Lanes from the slice's pointer on.
-    fn later(&self) -> u64 {
-        u64::MAX.checked_shl(self.pointers[self.phase.placed()]).unwrap_or(0)
-    }
-
-    /// The slice has an SM less than others, and would get its next CTA before they have had as many.
-    fn may_pass(&self) -> bool {
-        let slice = self.phase.placed();
-        self.sms.short_slices() >> slice & 1 != 0 && self.due[slice] && self.room.contains(&true)
+    /// The banks that place a CTA and the lane of each, in the order of the CTAs in the grid: the banks in turn, as far as there are CTAs.
+    fn picks(&self, fit: u64) -> impl Iterator<Item = (usize, u64)> {
+        let (slice, places) = (self.phase.placed(), self.banks.len());
+        let left = self.arrived().map_or(0, |entry| self.entries[entry].left as usize);
+        let banks = (0..places).map(move |i| (self.first + i) % places);
+        let picks = banks.map(move |bank| (bank, self.banks[bank].pick(slice, fit)));
+        picks.filter(|(_, lane)| *lane != 0).take(left)
     }
 
     /// The outputs that follow from the state and from `input`; changes nothing.
     pub fn outputs(&self, input: &ChannelIn) -> ChannelOut {
-        let place = self.place(input.fit);
-        let cta = self.goes(place).map(|(entry, sm)| {
+        let cta = self.goes(input.fit).map_or([None; MAX_PLACES], |Placed { entry, ports, .. }| {
             let Entry { kernel: Kernel { slot, id, launch }, index, .. } = self.entries[entry];
-            CtaOut { sm, slot, id, index, kind: launch.kind }
+            let out = |(sm, before)| CtaOut {
+                sm,
+                slot,
+                id,
+                index: u32::wrapping_add(index, before),
+                kind: launch.kind,
+            };
+            ports.map(|port| port.map(out))
         });
         ChannelOut {
             kernel_ready: self.kernel_ready(),
             need: self.need(input.kernel.as_ref()),
-            place,
+            place: self.place(input.fit),
             cta,
             no_room: self.arrived().is_some() && input.fit == 0,
         }
@@ -177,28 +222,43 @@ impl ChannelModel {
     pub fn cycle(&mut self, input: &ChannelIn) -> ChannelOut {
         let out = self.outputs(input);
         if !input.rst_ni {
-            *self = Self::new(self.active, self.sms);
+            *self = Self::new(self.params);
             return out;
         }
         let selection = self.select(input.kernel.as_ref());
         let comes = self.free().filter(|_| input.kernel.is_some());
-        let goes = self.goes(out.place);
+        let goes = self.goes(input.fit);
         let slice = self.phase.placed();
-        let room = self.arrived().is_some() && input.fit != 0;
-        let wraps = slice == 0 && out.place != 0 && out.place & self.later() == 0;
+        let looks = self.arrived().is_some();
+        let picks: Vec<(usize, u64)> = self.picks(input.fit).collect();
+        // The first bank stands for all.
+        let wraps = slice == 0
+            && picks.iter().any(|(bank, lane)| *bank == 0 && lane & self.banks[0].later(slice) == 0);
         let repeats = selection.is_some_and(|selection| selection.second && !self.second);
         self.wrapped = self.other().is_some() && (wraps || self.wrapped && !repeats);
-        if out.place != 0 {
-            self.pointers[slice] = out.place.trailing_zeros() + 1;
+        for bank in &mut self.banks {
+            let room = looks && input.fit & bank.lanes != 0;
+            if room && bank.pick(slice, input.fit) == 0 {
+                bank.due[slice] = false;
+            }
+            bank.room = [room, bank.room[0]];
         }
-        if room {
-            self.due[slice] = out.place != 0;
+        for (bank, lane) in picks {
+            self.first = (bank + 1) % self.banks.len();
+            self.banks[bank].due[slice] = true;
+            self.banks[bank].pointers[slice] = lane.trailing_zeros() + 1;
         }
-        self.room = [room, self.room[0]];
-        self.held = goes.filter(|_| !input.cta_ready);
-        if let Some((entry, _)) = goes.filter(|_| input.cta_ready) {
-            self.entries[entry].left -= 1;
-            self.entries[entry].index = self.entries[entry].index.wrapping_add(1);
+        if let Some(mut placed) = goes {
+            for (port, ready) in placed.ports.iter_mut().zip(input.cta_ready) {
+                *port = port.filter(|_| !ready);
+            }
+            let taken = placed.ports == [None; MAX_PLACES];
+            self.held = (!taken).then_some(placed);
+            if taken {
+                let entry = &mut self.entries[placed.entry];
+                entry.left -= placed.count;
+                entry.index = entry.index.wrapping_add(placed.count);
+            }
         }
         self.selected = [selection.map(|s| s.entry), self.selected[0].filter(|entry| Some(*entry) != comes)];
         if let Some(Selection { entry, stay, second, .. }) = selection {
@@ -211,15 +271,28 @@ impl ChannelModel {
         out
     }
 
-    /// The entry whose CTA is on the channel, and its SM: one that is held, or the one that `place` places.
-    fn goes(&self, place: u64) -> Option<(usize, u8)> {
-        let sm = || SmParams::sm(place.trailing_zeros() as usize, self.phase.placed()) as u8;
-        self.held.or(self.arrived().filter(|_| place != 0).map(|entry| (entry, sm())))
+    /// The CTAs that are on the ports: those that are held, or those that are placed where they fit in the lanes of `fit`.
+    fn goes(&self, fit: u64) -> Option<Placed> {
+        let place = |entry| {
+            let mut placed = Placed { entry, count: 0, ports: [None; MAX_PLACES] };
+            for (bank, lane) in self.picks(fit) {
+                let sm = SmParams::sm(lane.trailing_zeros() as usize, self.phase.placed());
+                placed.ports[bank] = Some((sm as u8, placed.count));
+                placed.count += 1;
+            }
+            (placed.count > 0).then_some(placed)
+        };
+        self.held.or_else(|| self.arrived().and_then(place))
+    }
+
+    /// Kernels at a time.
+    fn active(&self) -> usize {
+        self.params.arbiter().active().clamp(1, MAX_ACTIVE)
     }
 
     /// The lowest free entry.
     fn free(&self) -> Option<usize> {
-        self.entries[..self.active].iter().position(|entry| entry.left == 0)
+        self.entries[..self.active()].iter().position(|entry| entry.left == 0)
     }
 
     fn is_taken(&self, entry: usize) -> bool {
@@ -228,7 +301,8 @@ impl ChannelModel {
 
     /// The next entry after `at` that holds a kernel, cyclically, and is not `at`.
     fn other(&self) -> Option<usize> {
-        (1..self.active).map(|step| (self.at + step) % self.active).find(|entry| self.is_taken(*entry))
+        let active = self.active();
+        (1..active).map(|step| (self.at + step) % active).find(|entry| self.is_taken(*entry))
     }
 
     fn select(&self, kernel: Option<&Kernel>) -> Option<Selection> {
@@ -272,8 +346,7 @@ struct ChannelPorts {
     need_part: Slot,
     fit: LanePorts,
     place: LanePorts,
-    cta_ready: Slot,
-    cta: CtaPorts,
+    cta: Vec<(Slot, CtaPorts)>,
     no_room: Slot,
 }
 
@@ -333,6 +406,11 @@ impl FlatArbiter {
         let channel = |(model, (c, letter)): (ChannelModel, (usize, char))| {
             let input = |name: &str| find(&inputs, &format!("{name}_{c}_i"));
             let output = |name: &str| find(&outputs, &format!("{name}_{c}_o"));
+            let cta = |port: usize| {
+                let out = CtaPorts::new(&outputs, |field| format!("cta_{field}_{port}_o"))?;
+                Ok((find(&inputs, &format!("cta_ready_{port}_i"))?, out))
+            };
+            let ports = c * params.places()..(c + 1) * params.places();
             let io = ChannelPorts {
                 kern_valid: input("kern_valid")?,
                 kern_ready: output("kern_ready")?,
@@ -342,8 +420,7 @@ impl FlatArbiter {
                 need_part: output("need_part")?,
                 fit: LanePorts::new(&inputs, &format!("fit_{letter}_i"), lanes)?,
                 place: LanePorts::new(&outputs, &format!("place_{letter}_o"), lanes)?,
-                cta_ready: input("cta_ready")?,
-                cta: CtaPorts::new(&outputs, |field| format!("cta_{field}_{c}_o"))?,
+                cta: ports.map(cta).collect::<Result<_, MissingPort>>()?,
                 no_room: output("no_room")?,
             };
             Ok((model, io))
@@ -366,19 +443,25 @@ impl CycleModel for FlatArbiter {
         let bit = |slot: Slot| slot.get(words) != 0;
         out_words.fill(0);
         for (model, io) in &mut self.channels {
-            let out = model.cycle(&ChannelIn {
+            let mut given = ChannelIn {
                 rst_ni: bit(self.rst_ni),
                 kernel: bit(io.kern_valid).then(|| io.kernel.get(words)),
                 fit: io.fit.get(words),
-                cta_ready: bit(io.cta_ready),
-            });
+                cta_ready: [false; MAX_PLACES],
+            };
+            for (ready, (slot, _)) in given.cta_ready.iter_mut().zip(&io.cta) {
+                *ready = bit(*slot);
+            }
+            let out = model.cycle(&given);
             io.kern_ready.set(out_words, out.kernel_ready.into());
             io.need_valid.set(out_words, out.need.is_some().into());
             let need = out.need.unwrap_or_default();
             io.needs.set(out_words, need.needs);
             io.need_part.set(out_words, need.partition.into());
             io.place.set(out_words, out.place);
-            io.cta.set(out_words, out.cta);
+            for ((_, port), cta) in io.cta.iter().zip(out.cta) {
+                port.set(out_words, cta);
+            }
             io.no_room.set(out_words, out.no_room.into());
         }
         Ok(())

@@ -4,11 +4,14 @@ use crate::cta_arbiter_typed::model::CtaPorts;
 use crate::kernel_scheduler::io::{HostPorts, StatusPorts};
 use crate::kernel_scheduler::{HostBeat, SchedulerOut};
 use crate::kernel_table::model::LaunchPorts;
-use crate::params::{DONE_PORTS, FrontEndParams, RETIRE_PORTS};
+use crate::params::{DONE_PORTS, FrontEndParams, MAX_PLACES, RETIRE_PORTS};
 use crate::port::{Layout, MissingPort, Slot, find, find_all, indexed};
 
-/// Most CTA channels a front end can have.
+/// Most CTA channels a front end can have: one per type.
 pub const MAX_CTA_CHANNELS: usize = 2;
+
+/// Most CTA ports of all channels.
+pub const MAX_CTA_PORTS: usize = MAX_CTA_CHANNELS * MAX_PLACES;
 
 /// Which of an SM's pipes a CTA uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,8 +87,8 @@ pub struct FrontEndIn {
     pub rst_ni: bool,
     /// What the host offers.
     pub host: Option<(HostBeat, Launch)>,
-    /// Whether the SMs take what is on the CTA channel.
-    pub cta_ready: [bool; MAX_CTA_CHANNELS],
+    /// Of each CTA port, whether the SMs take what is on it.
+    pub cta_ready: [bool; MAX_CTA_PORTS],
     /// CTAs that have ended.
     pub done: [Option<CtaDone>; DONE_PORTS],
     /// A partition's mask is rewritten.
@@ -99,7 +102,7 @@ impl FrontEndIn {
     pub const IDLE: Self = Self {
         rst_ni: true,
         host: None,
-        cta_ready: [true; MAX_CTA_CHANNELS],
+        cta_ready: [true; MAX_CTA_PORTS],
         done: [None; DONE_PORTS],
         partition: None,
         counter: 0,
@@ -130,8 +133,8 @@ pub struct FrontEndOut {
     /// The scheduler's: the host's beat is taken, stalls, fill. `offer` is the kernel that is dispatched in this cycle (the table takes
     /// every offer); `retire_ready` is not a port of the front end and false, nor is `inserted`, which the golden model alone fills in.
     pub scheduler: SchedulerOut,
-    /// What is on the CTA channels.
-    pub cta: [Option<CtaOut>; MAX_CTA_CHANNELS],
+    /// What is on the CTA ports.
+    pub cta: [Option<CtaOut>; MAX_CTA_PORTS],
     /// Which completions are taken.
     pub done_ready: [bool; DONE_PORTS],
     /// A completion named a slot without running CTAs.
@@ -243,7 +246,7 @@ impl FrontEndPorts {
             rst_ni: find(inputs, "rst_ni")?,
             host: HostPorts::new(params.scheduler().upstream(), inputs)?,
             launch: LaunchPorts::new(inputs, |field| format!("host_{field}_i"))?,
-            cta: (0..params.dispatch().arbiter().channels()).map(cta).collect::<Result<_, MissingPort>>()?,
+            cta: (0..params.dispatch().cta_ports()).map(cta).collect::<Result<_, MissingPort>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
             done_err: find(outputs, "done_err_o")?,
             partition: [

@@ -11,6 +11,6 @@ pub use dispatch::CtaDispatch;
 pub use hardware::{ListIdsFrontEnd, ListMaskFrontEnd, MatrixIdsFrontEnd, MatrixMaskFrontEnd};
 pub use io::{
     Counter, CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch,
-    MAX_CTA_CHANNELS, PartitionWrite,
+    MAX_CTA_CHANNELS, MAX_CTA_PORTS, PartitionWrite,
 };
 pub use model::FrontEndModel;

@@ -6,7 +6,7 @@ use crate::kernel_scheduler::io::{HostBeat, SchedulerIn};
 use crate::kernel_scheduler::model::SchedulerModel;
 use crate::kernel_table::model::{Done, Kernel, TableIn, TableModel};
 use crate::model::{CycleError, CycleModel};
-use crate::params::{DONE_PORTS, FrontEndParams};
+use crate::params::{DONE_PORTS, FrontEndParams, MAX_PLACES};
 use crate::port::{Direction, Layout, MissingPort, Port};
 use crate::sm_occupancy::model::{Free, OccupancyIn, OccupancyModel};
 use crate::sm_partitions::model::{PartitionsIn, PartitionsModel};
@@ -17,6 +17,8 @@ pub struct FrontEndModel {
     scheduler: SchedulerModel,
     table: TableModel,
     channels: Vec<ChannelModel>,
+    /// CTA ports per channel.
+    places: usize,
     occupancy: OccupancyModel,
     partitions: PartitionsModel,
     counters: [u64; Counter::ALL.len()],
@@ -38,6 +40,7 @@ impl FrontEndModel {
             table: TableModel::new(params.table()),
             occupancy: OccupancyModel::new(sms, params.dispatch().arbiter().requesters()),
             channels,
+            places: params.dispatch().places(),
             partitions: PartitionsModel::new(sms),
             counters: Default::default(),
             counted: Default::default(),
@@ -94,11 +97,13 @@ impl FrontEndModel {
         let mut next_ready = [false; MAX_CTA_CHANNELS];
         let mut no_room = [false; MAX_CTA_CHANNELS];
         for (c, channel) in self.channels.iter_mut().enumerate() {
-            let given = ChannelIn { rst_ni, kernel: next[c], fit: fit[c], cta_ready: input.cta_ready[c] };
-            let channel = channel.cycle(&given);
+            let first = c * self.places;
+            let mut cta_ready = [false; MAX_PLACES];
+            cta_ready[..self.places].copy_from_slice(&input.cta_ready[first..first + self.places]);
+            let channel = channel.cycle(&ChannelIn { rst_ni, kernel: next[c], fit: fit[c], cta_ready });
             next_ready[c] = channel.kernel_ready;
             no_room[c] = channel.no_room;
-            out.cta[c] = channel.cta;
+            out.cta[first..first + self.places].copy_from_slice(&channel.cta[..self.places]);
             to_partitions.part[c] = channel.need.map_or(0, |need| need.partition);
             to_occupancy.need[c] = channel.need.map(|need| need.needs);
             to_occupancy.place[c] = channel.place;
@@ -149,8 +154,8 @@ impl FrontEndModel {
         add(Counter::StallLimit, out.scheduler.stall_limit.into());
         add(Counter::StallFull, out.scheduler.stall_full.into());
         add(Counter::StallBusy, out.scheduler.stall_busy.into());
-        let waits = [Counter::CtaWait0, Counter::CtaWait1];
-        for ((cta, ready), wait) in out.cta.iter().zip(input.cta_ready).zip(waits) {
+        let mut waits = [false; MAX_CTA_CHANNELS];
+        for (port, (cta, ready)) in out.cta.iter().zip(input.cta_ready).enumerate() {
             match cta {
                 Some(cta) if ready => {
                     self.on_sms = self.on_sms.wrapping_add(1);
@@ -159,10 +164,12 @@ impl FrontEndModel {
                         1,
                     );
                 }
-                Some(_) => add(wait, 1),
+                Some(_) => waits[port / self.places] = true,
                 None => {}
             }
         }
+        add(Counter::CtaWait0, waits[0].into());
+        add(Counter::CtaWait1, waits[1].into());
         add(Counter::NoRoom0, no_room[0].into());
         add(Counter::NoRoom1, no_room[1].into());
         add(Counter::Retired, out.retired.iter().flatten().count() as u64);

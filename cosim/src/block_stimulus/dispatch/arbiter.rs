@@ -8,7 +8,7 @@ use std::ops::Range;
 use windlass_rtl::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
 use windlass_rtl::front_end::{CtaType, MAX_CTA_CHANNELS};
 use windlass_rtl::kernel_table::model::Kernel;
-use windlass_rtl::params::DispatchParams;
+use windlass_rtl::params::{DispatchParams, MAX_PLACES};
 use windlass_rtl::port::{Layout, Slot};
 use windlass_rtl::sm_occupancy::model::LETTERS;
 
@@ -35,20 +35,16 @@ const COUNTED_OUT: Range<u64> = FAR..2_900_000;
 /// A channel's outputs that the books are kept by.
 struct Watched {
     kern_ready: Slot,
-    cta_valid: Slot,
-    cta_slot: Slot,
-    cta_index: Slot,
+    /// Valid, slot and index of each CTA port.
+    ctas: Vec<[Slot; 3]>,
 }
 
 impl Watched {
-    fn new(outputs: &Layout, channel: usize) -> Option<Self> {
-        let slot = |name: &str| outputs.slot(&format!("{name}_{channel}_o"));
-        Some(Self {
-            kern_ready: slot("kern_ready")?,
-            cta_valid: slot("cta_valid")?,
-            cta_slot: slot("cta_slot")?,
-            cta_index: slot("cta_index")?,
-        })
+    fn new(outputs: &Layout, channel: usize, places: usize) -> Option<Self> {
+        let slot = |name: &str, number: usize| outputs.slot(&format!("{name}_{number}_o"));
+        let cta = |port| Some([slot("cta_valid", port)?, slot("cta_slot", port)?, slot("cta_index", port)?]);
+        let ports = channel * places..(channel + 1) * places;
+        Some(Self { kern_ready: slot("kern_ready", channel)?, ctas: ports.map(cta).collect::<Option<_>>()? })
     }
 }
 
@@ -87,8 +83,12 @@ impl ArbiterStimulus {
             models,
             looked: Default::default(),
             phases: Default::default(),
-            watched: (0..params.arbiter().channels()).filter_map(|c| Watched::new(outputs, c)).collect(),
-            ledgers: (0..params.arbiter().channels()).map(|_| Ledger::new(params.slots())).collect(),
+            watched: (0..params.arbiter().channels())
+                .filter_map(|c| Watched::new(outputs, c, params.places()))
+                .collect(),
+            ledgers: (0..params.arbiter().channels())
+                .map(|_| Ledger::new(params.slots(), params.places()))
+                .collect(),
             spell: Spell::Usual,
             counted_out: if far { COUNTED_OUT } else { u64::MAX..u64::MAX },
             far: false,
@@ -131,12 +131,14 @@ impl ArbiterStimulus {
         if let Some(kernel) = given.kernel.filter(|_| watched.kern_ready.get(last) != 0) {
             ledger.come(kernel.slot, kernel.launch.grid);
         }
-        if watched.cta_valid.get(last) != 0 && given.cta_ready {
-            let slot = watched.cta_slot.get(last) as u8;
-            ledger.place(slot, watched.cta_index.get(last) as u32);
-            ledger.end(slot);
-            if ledger.is_placed(slot) {
-                ledger.done(slot);
+        for ([valid, slot, index], ready) in watched.ctas.iter().zip(given.cta_ready) {
+            if valid.get(last) != 0 && ready {
+                let slot = slot.get(last) as u8;
+                ledger.place(slot, index.get(last) as u32);
+                ledger.end(slot);
+                if ledger.is_placed(slot) {
+                    ledger.done(slot);
+                }
             }
         }
     }
@@ -234,7 +236,10 @@ impl Stimulus for ArbiterStimulus {
                 true => random_bits(rng, self.params.sms().lanes()) as u64,
                 false => 0,
             };
-            let given = ChannelIn { rst_ni, kernel, fit, cta_ready: chance(rng, phase.consumer, 16) };
+            let places = self.params.places();
+            let mut cta_ready = [false; MAX_PLACES];
+            cta_ready[..places].fill_with(|| chance(rng, phase.consumer, 16));
+            let given = ChannelIn { rst_ni, kernel, fit, cta_ready };
 
             let mut set = |name: String, value: u64| set(&self.inputs, inputs, &name, value.into());
             let Kernel { slot, id, launch } = kernel.unwrap_or_default();
@@ -248,9 +253,11 @@ impl Stimulus for ArbiterStimulus {
                 ("kern_warps", launch.needs.warps.into()),
                 ("kern_regs", launch.needs.registers.into()),
                 ("kern_smem", launch.needs.smem.into()),
-                ("cta_ready", given.cta_ready.into()),
             ] {
                 set(format!("{port}_{c}_i"), value);
+            }
+            for (port, ready) in cta_ready[..places].iter().enumerate() {
+                set(format!("cta_ready_{}_i", c * places + port), (*ready).into());
             }
             for (group, lanes) in fit.to_le_bytes().into_iter().enumerate() {
                 set(format!("fit_{letter}_{group}_i"), lanes.into());

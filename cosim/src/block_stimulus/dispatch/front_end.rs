@@ -123,7 +123,7 @@ impl FrontEndStimulus {
             running: Default::default(),
             placed: 0,
             freed: 0,
-            ledger: Ledger::new(IDS),
+            ledger: Ledger::new(IDS, params.dispatch().places()),
             slots: vec![None; params.dispatch().slots()],
             counts: Counts::default(),
             counted: Counts::default(),
@@ -432,11 +432,14 @@ impl Stimulus for FrontEndStimulus {
         let mut given = FrontEndIn {
             rst_ni,
             host: beat.map(|beat| (beat, self.launch)),
-            cta_ready: std::array::from_fn(|_| chance(rng, phase.consumer, 16)),
             done: self.given.done,
             partition,
-            counter: rng.below(16) as u8,
+            ..FrontEndIn::IDLE
         };
+        for ready in &mut given.cta_ready[..self.params.dispatch().cta_ports()] {
+            *ready = chance(rng, phase.consumer, 16);
+        }
+        given.counter = rng.below(16) as u8;
         for (p, (done, running)) in given.done.iter_mut().zip(&mut self.running).enumerate() {
             if done.is_none() && !running.is_empty() && chance(rng, phase.finisher, 16) {
                 *done = Some(running.swap_remove(rng.below(running.len() as u64) as usize));

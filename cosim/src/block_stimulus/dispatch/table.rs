@@ -75,7 +75,7 @@ impl TableStimulus {
                 .filter_map(|q| outputs.slot(&indexed("next_grid_o", q)))
                 .collect(),
             done_err: outputs.slot("done_err_o"),
-            ledger: Ledger::new(params.slots()),
+            ledger: Ledger::new(params.slots(), 1),
             ending: None,
             spell: Spell::Usual,
             was_running: false,
