@@ -415,6 +415,40 @@ fn front_end_of_every_kind() {
     }
 }
 
+/// Sizes where slices are short of SMs in some banks, in all of them, in none, and where banks have none at all.
+#[test]
+fn arbiters_of_several_places() {
+    for places in [2, 4] {
+        for sms in [1, 3, 8, 16, 28, 46, 64, 108, 128, 132, 144, 192] {
+            if long() || [3, 8, 46].contains(&sms) || (sms, places) == (132, 4) {
+                let single = with(|r| (r.sms, r.places) = (sms, places));
+                check("arbiters_of_several_places", "cta_arbiter_single", single);
+                for arbiter in &ARBITERS[1..] {
+                    let request = Request { arbiter: *arbiter, ..single };
+                    check("arbiters_of_several_places", "cta_arbiter_typed", request);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn front_end_of_several_places() {
+    for (arbiter, places, sms) in [
+        (ArbiterKind::Single, 4, 46),
+        (ArbiterKind::Typed { active: 2 }, 4, 8),
+        (ArbiterKind::Typed { active: 2 }, 2, 28),
+        (ArbiterKind::Single, 4, 132),
+        (ArbiterKind::Single, 2, 8),
+        (ArbiterKind::Typed { active: 4 }, 4, 132),
+    ] {
+        if long() || sms <= 46 {
+            let request = with(|r| (r.sms, r.arbiter, r.places) = (sms, arbiter, places));
+            check("front_end_of_several_places", "front_end", request);
+        }
+    }
+}
+
 /// Two kernels, one of each type, one of them with a grid that is not done for a million cycles; every CTA ends as soon as its channel is free.
 struct Marathon {
     ports: FrontEndPorts,

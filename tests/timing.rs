@@ -4,7 +4,7 @@ use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::engine::library;
 use windlass_cosim::verilator::InstanceOptions;
 use windlass_rtl::front_end::{
-    CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch,
+    CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, MAX_CTA_PORTS,
 };
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
@@ -328,7 +328,11 @@ fn the_last_completion_frees_a_kernel_that_places_its_first_cta_four_or_five_cyc
         let (_, cta) = front_end.until(|out| out.cta[0]);
         assert_eq!(cta.id, 0);
         for _ in 0..20 {
-            assert_eq!(front_end.cycle(FrontEndIn::IDLE).cta, [None, None], "kernel 1 waits for kernel 0");
+            assert_eq!(
+                front_end.cycle(FrontEndIn::IDLE).cta,
+                [None; MAX_CTA_PORTS],
+                "kernel 1 waits for kernel 0"
+            );
         }
         assert!(front_end.cycle(ends(&[cta])).done_ready[usize::from(cta.sm) % 4]);
         let (cycles, cta) = front_end.until(|out| out.cta[0]);
@@ -344,7 +348,7 @@ fn two_types_place_two_ctas_in_every_cycle() {
         front_end.until(|out| out.cta[1]);
         for placed in 0..400 {
             let out = front_end.cycle(FrontEndIn::IDLE);
-            let kinds = out.cta.map(|cta| cta.map(|cta| cta.kind));
+            let kinds = [0, 1].map(|port: usize| out.cta[port].map(|cta| cta.kind));
             assert_eq!(kinds, [Some(CtaType::Simt), Some(CtaType::Tensor)], "after {placed} cycles");
         }
     }

@@ -345,9 +345,8 @@ impl BlockSpec {
         };
         let sms = || SmParams::new(sms, limits);
         let requesters = arbiter.requesters();
-        let cta_arbiter = |arbiter| {
-            DispatchParams::new(arbiter, slots, sms()?)?.with_places(places).map(Self::CtaArbiter)
-        };
+        let cta_arbiter =
+            |arbiter| DispatchParams::new(arbiter, slots, sms()?)?.with_places(places).map(Self::CtaArbiter);
         match name {
             "find_first" => picker().map(Self::FindFirst),
             "round_robin" => RoundRobinParams::new(slots).map(Self::RoundRobin),

@@ -10,7 +10,7 @@ use windlass_cosim::partition::Partitions;
 use windlass_cosim::policy::{FlatEngine, FrontEndEngine, ModelEngine, Policy, SimError, Stream};
 use windlass_cosim::profile::HostLatencies;
 use windlass_cosim::run::CoSimulation;
-use windlass_rtl::front_end::{Counter, CtaOut, CtaType, FrontEndIn, FrontEndOut};
+use windlass_rtl::front_end::{Counter, CtaOut, CtaType, FrontEndIn, FrontEndOut, MAX_CTA_PORTS};
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerOut};
 use windlass_rtl::model::CycleError;
 use windlass_rtl::params::{ArbiterKind, Encoding, SchedulerParams, WindowKind};
@@ -309,7 +309,7 @@ fn cycle(engine: &mut ModelEngine, input: &FrontEndIn) -> FrontEndOut {
 
 #[test]
 fn a_front_end_that_never_places_is_a_deadlock() {
-    let error = spoil(|engine, input| FrontEndOut { cta: [None; 2], ..cycle(engine, &input) });
+    let error = spoil(|engine, input| FrontEndOut { cta: [None; MAX_CTA_PORTS], ..cycle(engine, &input) });
     let text = error.to_string();
     assert!(matches!(error, SimError::Deadlock { left: 12, .. }), "{text}");
     assert!(text.contains("0 `link`") && text.contains("8 kernels in the window"), "{text}");

@@ -50,9 +50,9 @@ pub struct CtaArbiter<const LN: usize> {
     pub fit_a_i: Vec<Signal<In, Bits<8>>>,
     /// Channel 1: lanes where the CTA of two cycles before fits.
     pub fit_b_i: Vec<Signal<In, Bits<8>>>,
-    /// Channel 0: one-hot or zero, the lane that gets it.
+    /// Channel 0: of each bank one-hot or zero, the lanes that get one each.
     pub place_a_o: Vec<Signal<Out, Bits<8>>>,
-    /// Channel 1: one-hot or zero, the lane that gets it.
+    /// Channel 1: of each bank one-hot or zero, the lanes that get one each.
     pub place_b_o: Vec<Signal<Out, Bits<8>>>,
     /// A CTA goes to an SM.
     pub cta_valid_o: Vec<Signal<Out, Bit>>,
@@ -73,6 +73,9 @@ pub struct CtaArbiter<const LN: usize> {
     /// One arbiter per type of CTA, or one for all.
     channel: Vec<CtaChannel<LN>>,
     _channels: usize,
+    /// A range of one number, for the indices of ports: they can be made of numbers that a loop gives, and not of fields.
+    _places: usize,
+    _past_places: usize,
     _groups: usize,
     _groups_b: usize,
 }
@@ -84,6 +87,7 @@ impl<const LN: usize> CtaArbiter<LN> {
         let channels = kind.channels();
         let groups = groups(sms);
         let groups_b = groups * (channels - 1);
+        let ports = params.cta_ports();
         let info = match kind {
             ArbiterKind::Single => Info::module("cta_arbiter_single", ""),
             ArbiterKind::Typed { .. } => {
@@ -96,6 +100,7 @@ impl<const LN: usize> CtaArbiter<LN> {
             ArbiterKind::Single => info,
             ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),
         };
+        let info = info.param_if("PLACES", "p", params.places_if_several());
         Self {
             info,
             clk_i: Signal::default(),
@@ -119,16 +124,18 @@ impl<const LN: usize> CtaArbiter<LN> {
             fit_b_i: bank(groups_b),
             place_a_o: bank(groups),
             place_b_o: bank(groups_b),
-            cta_valid_o: bank(channels),
-            cta_ready_i: bank(channels),
-            cta_sm_o: bank(channels),
-            cta_slot_o: bank(channels),
-            cta_id_o: bank(channels),
-            cta_index_o: bank(channels),
-            cta_type_o: bank(channels),
+            cta_valid_o: bank(ports),
+            cta_ready_i: bank(ports),
+            cta_sm_o: bank(ports),
+            cta_slot_o: bank(ports),
+            cta_id_o: bank(ports),
+            cta_index_o: bank(ports),
+            cta_type_o: bank(ports),
             no_room_o: bank(channels),
-            channel: (0..channels).map(|_| CtaChannel::new(sms, kind.active())).collect(),
+            channel: (0..channels).map(|_| CtaChannel::new(params)).collect(),
             _channels: channels,
+            _places: params.places(),
+            _past_places: params.places() + 1,
             _groups: groups,
             _groups_b: groups_b,
         }
@@ -150,20 +157,25 @@ impl<const LN: usize> Logic for CtaArbiter<LN> {
             self.channel[c].kern_warps_i.next = self.kern_warps_i[c].val();
             self.channel[c].kern_regs_i.next = self.kern_regs_i[c].val();
             self.channel[c].kern_smem_i.next = self.kern_smem_i[c].val();
-            self.channel[c].cta_ready_i.next = self.cta_ready_i[c].val();
             self.kern_ready_o[c].next = self.channel[c].kern_ready_o.val();
             self.need_valid_o[c].next = self.channel[c].need_valid_o.val();
             self.need_warps_o[c].next = self.channel[c].need_warps_o.val();
             self.need_regs_o[c].next = self.channel[c].need_regs_o.val();
             self.need_smem_o[c].next = self.channel[c].need_smem_o.val();
             self.need_part_o[c].next = self.channel[c].need_part_o.val();
-            self.cta_valid_o[c].next = self.channel[c].cta_valid_o.val();
-            self.cta_sm_o[c].next = self.channel[c].cta_sm_o.val();
-            self.cta_slot_o[c].next = self.channel[c].cta_slot_o.val();
-            self.cta_id_o[c].next = self.channel[c].cta_id_o.val();
-            self.cta_index_o[c].next = self.channel[c].cta_index_o.val();
-            self.cta_type_o[c].next = self.channel[c].cta_type_o.val();
             self.no_room_o[c].next = self.channel[c].no_room_o.val();
+            comment!("Port p of channel c has the number c * PLACES + p.");
+            for places in self._places..self._past_places {
+                for p in 0..self._places {
+                    self.channel[c].cta_ready_i[p].next = self.cta_ready_i[c * places + p].val();
+                    self.cta_valid_o[c * places + p].next = self.channel[c].cta_valid_o[p].val();
+                    self.cta_sm_o[c * places + p].next = self.channel[c].cta_sm_o[p].val();
+                    self.cta_slot_o[c * places + p].next = self.channel[c].cta_slot_o[p].val();
+                    self.cta_id_o[c * places + p].next = self.channel[c].cta_id_o[p].val();
+                    self.cta_index_o[c * places + p].next = self.channel[c].cta_index_o[p].val();
+                    self.cta_type_o[c * places + p].next = self.channel[c].cta_type_o[p].val();
+                }
+            }
         }
         for g in 0..self._groups {
             self.channel[0].fit_i[g].next = self.fit_a_i[g].val();

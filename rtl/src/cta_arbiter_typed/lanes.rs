@@ -1,9 +1,7 @@
 //! Round robin over the lanes of one slice at a time, with a pointer for each slice.
 
 use crate::info::Info;
-use crate::params::SmParams;
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
-use crate::sm_occupancy::groups;
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
@@ -105,8 +103,10 @@ pub struct LanePicker {
     pub short_i: Vec<Signal<In, Bit>>,
     /// A lane is to be picked, and there is one that may be.
     pub room_o: Signal<Out, Bit>,
-    /// One is picked.
-    pub any_o: Signal<Out, Bit>,
+    /// One of them gets a CTA, if there is one for it.
+    pub wants_o: Signal<Out, Bit>,
+    /// There is: it is picked.
+    pub may_i: Signal<In, Bit>,
     /// One is picked, and no lane from the pointer on could have been.
     pub wraps_o: Vec<Signal<Out, Bit>>,
     /// Of each group: it is in the first four lanes.
@@ -185,7 +185,11 @@ pub struct LanePicker {
     may_pass: Signal<Local, Bit>,
     /// `room_o`, to be read here.
     room: Signal<Local, Bit>,
-    /// `any_o`, to be read here: the pointer moves.
+    /// `wants_o`, to be read here.
+    wants: Signal<Local, Bit>,
+    /// One is picked, if there is one that may be.
+    take: Signal<Local, Bit>,
+    /// One is picked: the pointer moves.
     moves: Signal<Local, Bit>,
     /// `place_o`, to be read here.
     place: Signal<Local, Bits<4>>,
@@ -199,21 +203,18 @@ pub struct LanePicker {
     upto: Vec<Constant<Bits<8>>>,
     _groups: usize,
     _uneven: usize,
-    _several: usize,
+    _wraps: usize,
 }
 
 impl LanePicker {
-    /// For the lanes of this SM array, and for CTAs of `active` kernels.
-    pub fn new(sms: SmParams, active: usize) -> Self {
-        let groups = groups(sms);
-        let uneven = usize::from(sms.short_slices(1, 0) != 0);
-        let several = usize::from(active > 1);
+    /// For so many groups of lanes; `uneven` and `wraps`, 0 or 1: slices may be short of an SM; it says where it goes round.
+    pub fn new(groups: usize, uneven: usize, wraps: usize) -> Self {
         Self {
             info: Info::module("lane_picker", "")
                 .fields::<Self>(&[])
                 .param("GROUPS", "n", groups)
                 .param_if("UNEVEN", "u", uneven)
-                .param_if("WRAPS", "w", several),
+                .param_if("WRAPS", "w", wraps),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             go_i: Signal::default(),
@@ -221,8 +222,9 @@ impl LanePicker {
             gnt_o: bank(groups),
             short_i: bank(uneven),
             room_o: Signal::default(),
-            any_o: Signal::default(),
-            wraps_o: bank(several),
+            wants_o: Signal::default(),
+            may_i: Signal::default(),
+            wraps_o: bank(wraps),
             low_o: Signal::default(),
             high_o: Signal::default(),
             place_o: Signal::default(),
@@ -261,6 +263,8 @@ impl LanePicker {
             around: Signal::default(),
             may_pass: Signal::default(),
             room: Signal::default(),
+            wants: Signal::default(),
+            take: Signal::default(),
             moves: Signal::default(),
             place: Signal::default(),
             after: Signal::default(),
@@ -271,7 +275,7 @@ impl LanePicker {
             upto: numbers(groups, |g| (2 << g) - 1),
             _groups: groups,
             _uneven: uneven,
-            _several: several,
+            _wraps: wraps,
         }
     }
 }
@@ -335,10 +339,12 @@ impl Logic for LanePicker {
         }
         self.around.next = !(self.later.val() | self.may_pass.val());
         self.room.next = self.go_i.val() & (self.any_low.val() | self.any_high.val()).any();
-        self.moves.next = self.room.val() & (self.later.val() | (!self.may_pass.val()));
+        self.wants.next = self.room.val() & (self.later.val() | (!self.may_pass.val()));
+        self.take.next = self.go_i.val() & self.may_i.val();
+        self.moves.next = self.wants.val() & self.may_i.val();
         self.room_o.next = self.room.val();
-        self.any_o.next = self.moves.val();
-        for i in 0..self._several {
+        self.wants_o.next = self.wants.val();
+        for i in 0..self._wraps {
             self.wraps_o[i].next = self.moves.val() & (!self.later.val());
         }
         for i in 0..self._uneven {
@@ -353,11 +359,8 @@ impl Logic for LanePicker {
             self.room_2[i].clk_i.next = self.clk_i.val();
             self.room_2[i].rst_ni.next = self.rst_ni.val();
             comment!("It may let a turn pass again only after it has got a CTA.");
-            if self.room.val() {
-                self.due_u[i].d_i.next = self.moves.val();
-            } else {
-                self.due_u[i].d_i.next = self.due_p[i].q_o.val();
-            }
+            self.due_u[i].d_i.next =
+                self.moves.val() | (self.due_p[i].q_o.val() & (self.wants.val() | (!self.room.val())));
             self.due_c[i].d_i.next = self.due_u[i].q_o.val();
             self.due_p[i].d_i.next = self.due_c[i].q_o.val();
             self.room_1[i].d_i.next = self.room.val();
@@ -371,7 +374,7 @@ impl Logic for LanePicker {
         for g in 0..self._groups {
             self.picks_low.next = self.picks_low.val().replace_bit(
                 g,
-                self.go_i.val()
+                self.take.val()
                     & ((self.later_low.val().get_bit(g)
                         & (!((self.later_low.val() | self.later_high.val()) & self.below[g].val()).any()))
                         | (self.around.val()
@@ -380,7 +383,7 @@ impl Logic for LanePicker {
             );
             self.picks_high.next = self.picks_high.val().replace_bit(
                 g,
-                self.go_i.val()
+                self.take.val()
                     & ((self.later_high.val().get_bit(g)
                         & (!((self.later_low.val() & self.upto[g].val())
                             | (self.later_high.val() & self.below[g].val()))

@@ -287,7 +287,7 @@ impl ChannelModel {
 
     /// Kernels at a time.
     fn active(&self) -> usize {
-        self.params.arbiter().active().clamp(1, MAX_ACTIVE)
+        self.params.arbiter().active()
     }
 
     /// The lowest free entry.
@@ -475,12 +475,19 @@ impl CycleModel for FlatArbiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::SmLimits;
+    use crate::params::{ACTIVE_KERNELS, ArbiterKind, PLACES, SmLimits};
     use crate::sm_occupancy::model::lanes_of;
 
-    /// On so many SMs.
+    /// With so many kernels and CTAs at a time, on so many SMs.
+    fn wide(active: usize, places: usize, sms: usize) -> ChannelModel {
+        let params = SmParams::new(sms, SmLimits::H100)
+            .and_then(|sms| DispatchParams::new(ArbiterKind::Typed { active }, 8, sms)?.with_places(places));
+        ChannelModel::new(params.unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    /// One CTA at a time.
     fn channel(active: usize, sms: usize) -> ChannelModel {
-        ChannelModel::new(active, SmParams::new(sms, SmLimits::H100).unwrap_or_else(|e| panic!("{e}")))
+        wide(active, 1, sms)
     }
 
     fn kernel(slot: u8, grid: u32) -> Kernel {
@@ -488,7 +495,8 @@ mod tests {
         Kernel { slot, id: slot + 100, launch: Launch { grid, needs, ..Launch::default() } }
     }
 
-    const IDLE: ChannelIn = ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, cta_ready: true };
+    const IDLE: ChannelIn =
+        ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, cta_ready: [true; MAX_PLACES] };
 
     /// The CTA that goes out in each cycle: slot and index.
     fn run(channel: &mut ChannelModel, kernels: &[Kernel], cycles: usize) -> Vec<Option<(u8, u32)>> {
@@ -497,7 +505,7 @@ mod tests {
             .map(|_| {
                 let out = channel.cycle(&ChannelIn { kernel: waiting.peek().copied(), ..IDLE });
                 waiting.next_if(|_| out.kernel_ready);
-                out.cta.map(|cta| (cta.slot, cta.index))
+                out.cta[0].map(|cta| (cta.slot, cta.index))
             })
             .collect()
     }
@@ -528,13 +536,13 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_has_one_to_four_kernels() {
-        for (active, kernels) in [(0, 1), (9, 4)] {
+    fn a_channel_has_as_many_kernels_as_it_is_made_for() {
+        for active in ACTIVE_KERNELS {
             let mut channel = channel(active, 12);
             let comes = |channel: &mut ChannelModel, slot| {
                 channel.cycle(&ChannelIn { kernel: Some(kernel(slot, 9)), fit: 0, ..IDLE }).kernel_ready
             };
-            assert_eq!((0..9).filter(|slot| comes(&mut channel, *slot)).count(), kernels);
+            assert_eq!((0..9).filter(|slot| comes(&mut channel, *slot)).count(), active);
         }
     }
 
@@ -559,7 +567,7 @@ mod tests {
                 let fit = lanes_of(sms, channel.phase.placed());
                 let out = channel.cycle(&ChannelIn { kernel: waiting.peek().copied(), fit, ..IDLE });
                 waiting.next_if(|_| out.kernel_ready);
-                if let Some(cta) = out.cta {
+                if let Some(cta) = out.cta[0] {
                     got[usize::from(cta.slot)][usize::from(cta.sm)] += 1;
                 }
             }
@@ -586,9 +594,9 @@ mod tests {
     fn a_cta_that_is_not_taken_is_held_and_stops_the_next() {
         let mut channel = channel(1, 12);
         run(&mut channel, &[kernel(1, 9)], 2);
-        let mut cycle = |cta_ready, fit| {
-            let out = channel.cycle(&ChannelIn { cta_ready, fit, ..IDLE });
-            (out.cta.map(|cta| (cta.sm, cta.index)), out.place != 0, out.no_room)
+        let mut cycle = |ready, fit| {
+            let out = channel.cycle(&ChannelIn { cta_ready: [ready; MAX_PLACES], fit, ..IDLE });
+            (out.cta[0].map(|cta| (cta.sm, cta.index)), out.place != 0, out.no_room)
         };
         // Slice 1, and after a whole turn slice 1 again: SM 1 in lane 1, SM 10 in lane 2.
         assert_eq!(cycle(false, 0b10), (Some((1, 0)), true, false));
@@ -638,7 +646,7 @@ mod tests {
             let mut passed = 0;
             for _ in 0..4 * sms.next_multiple_of(3) {
                 let fit = lanes_of(sms, channel.phase.placed());
-                match channel.cycle(&ChannelIn { fit, ..IDLE }).cta {
+                match channel.cycle(&ChannelIn { fit, ..IDLE }).cta[0] {
                     Some(cta) => got[usize::from(cta.sm)] += 1,
                     None => passed += 1,
                 }
@@ -646,6 +654,82 @@ mod tests {
                 assert!(most <= least.map(|n| n + 1).as_ref(), "{sms} SMs, slice {first} first: {got:?}");
             }
             println!("{sms} {first}: {passed} turns passed");
+        }
+    }
+
+    /// The CTAs of a kernel that go out in each cycle, by port: SM and index.
+    fn ports(channel: &mut ChannelModel, cycles: usize) -> Vec<Vec<Option<(u8, u32)>>> {
+        let places = channel.banks.len();
+        (0..cycles)
+            .map(|_| {
+                let fit = lanes_of(channel.params.sms().sms(), channel.phase.placed());
+                let out = channel.cycle(&ChannelIn { fit, ..IDLE });
+                out.cta[..places].iter().map(|cta| cta.map(|cta| (cta.sm, cta.index))).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_bank_places_a_cta_on_an_sm_of_its_own_and_the_next_kernel_begins_with_the_next_bank() {
+        let mut channel = wide(1, 4, 24);
+        run(&mut channel, &[kernel(1, 7)], 2);
+        let some = |ctas: [(u8, u32); 4]| ctas.map(Some).to_vec();
+        // Slice 2 and slice 0: SM mod 3 is the slice's number, mod 4 the bank's.
+        assert_eq!(
+            ports(&mut channel, 3),
+            [
+                some([(4, 0), (1, 1), (10, 2), (7, 3)]),
+                vec![Some((8, 4)), Some((5, 5)), Some((2, 6)), None],
+                vec![None; 4]
+            ]
+        );
+        run(&mut channel, &[kernel(2, 2)], 2);
+        assert_eq!(
+            ports(&mut channel, 1)[0].iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, false, false, true]
+        );
+    }
+
+    #[test]
+    fn ctas_that_are_not_all_taken_are_held_port_by_port() {
+        let mut channel = wide(1, 2, 24);
+        run(&mut channel, &[kernel(1, 9)], 2);
+        let mut cycle = |ready: [bool; 2]| {
+            let mut cta_ready = [false; MAX_PLACES];
+            cta_ready[..2].copy_from_slice(&ready);
+            let out = channel.cycle(&ChannelIn { cta_ready, fit: 0b11, ..IDLE });
+            (out.cta[0].map(|cta| cta.index), out.cta[1].map(|cta| cta.index), out.place)
+        };
+        assert_eq!(cycle([false, true]), (Some(0), Some(1), 0b11));
+        assert_eq!(cycle([false, true]), (Some(0), None, 0));
+        assert_eq!(cycle([true, false]), (Some(0), None, 0));
+        assert_eq!(cycle([true, false]), (Some(2), Some(3), 0b11));
+        assert_eq!(cycle([true, true]), (None, Some(3), 0));
+        assert_eq!(cycle([true, true]), (Some(4), Some(5), 0b11));
+    }
+
+    /// As many CTAs as there are SMs are one for each, with any number of banks, and they take no more cycles than the largest bank has SMs.
+    #[test]
+    fn a_grid_of_as_many_ctas_as_sms_is_on_all_of_them() {
+        for places in PLACES {
+            for sms in (places..=48).chain([64, 108, 132, 144, 190, 192]) {
+                for first in 0..SLICES {
+                    let mut channel = wide(1, places, sms);
+                    run(&mut channel, &[kernel(1, sms as u32)], 2);
+                    for _ in 0..first {
+                        channel.cycle(&ChannelIn { fit: 0, ..IDLE });
+                    }
+                    let mut got = vec![0; sms];
+                    for cta in
+                        ports(&mut channel, sms.div_ceil(SLICES * places) * SLICES).iter().flatten().flatten()
+                    {
+                        got[usize::from(cta.0)] += 1;
+                    }
+                    let on = got.iter().filter(|ctas| **ctas > 0).count();
+                    assert_eq!(on, sms, "{places} places, {sms} SMs, {first} cycles later: {got:?}");
+                    assert!(channel.is_empty());
+                }
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::io::Counter;
 use crate::info::Info;
+use crate::params::DispatchParams;
 use crate::parts::{Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
@@ -107,13 +108,13 @@ pub struct Counters {
     pub stall_full_i: Signal<In, Bit>,
     /// The host waits for the window.
     pub stall_busy_i: Signal<In, Bit>,
-    /// A CTA is taken from its channel.
+    /// Of each CTA port, a CTA is taken from it.
     pub taken_i: Vec<Signal<In, Bit>>,
     /// Its type.
     pub type_i: Vec<Signal<In, Bit>>,
-    /// A CTA waits on its channel.
+    /// Of each channel, a CTA waits.
     pub waits_i: Vec<Signal<In, Bit>>,
-    /// A CTA found no room.
+    /// Of each channel, a CTA found no room.
     pub no_room_i: Vec<Signal<In, Bit>>,
     /// A completion is taken.
     pub done_i: Vec<Signal<In, Bit>>,
@@ -133,9 +134,9 @@ pub struct Counters {
     stall_full: Register<Bit>,
     /// It waited for the window.
     stall_busy: Register<Bit>,
-    /// Of each channel, a SIMT CTA was taken in the cycle before.
+    /// Of each CTA port, a SIMT CTA was taken in the cycle before.
     simt: Vec<Register<Bit>>,
-    /// Of each channel, a TENSOR CTA was taken.
+    /// Of each CTA port, a TENSOR CTA was taken.
     tensor: Vec<Register<Bit>>,
     /// Of each channel, a CTA waited.
     waits: Vec<Register<Bit>>,
@@ -166,7 +167,7 @@ pub struct Counters {
     /// Of each event's counter, what is added to it.
     by: Vec<Signal<Local, Bits<3>>>,
     /// CTAs that were taken in the cycle before.
-    up: Signal<Local, Bits<3>>,
+    up: Signal<Local, Bits<4>>,
     /// CTAs whose completions were taken in the cycle before.
     down: Signal<Local, Bits<3>>,
     /// The low limb that is read in this cycle.
@@ -177,11 +178,14 @@ pub struct Counters {
     high_read: Signal<Local, Bits<16>>,
     none: Constant<Bits<3>>,
     one: Constant<Bits<3>>,
+    no_cta: Constant<Bits<4>>,
+    one_cta: Constant<Bits<4>>,
     zero: Constant<Bits<16>>,
     at_window_sum: Constant<Bits<4>>,
     at_cta_sum: Constant<Bits<4>>,
     at: Vec<Constant<Bits<4>>>,
     _channels: usize,
+    _ports: usize,
     _retire_ports: usize,
     _events: usize,
 }
@@ -202,22 +206,24 @@ const EVENTS: [Counter; 11] = [
 ];
 
 impl Counters {
-    /// For a front end with so many CTA channels and retire ports.
-    pub fn new(channels: usize, retire_ports: usize) -> Self {
+    /// For a front end with this dispatcher and so many retire ports.
+    pub fn new(params: DispatchParams, retire_ports: usize) -> Self {
+        let (channels, ports) = (params.arbiter().channels(), params.cta_ports());
         let at = |counter: Counter| counter as u128;
         Self {
             info: Info::module("front_end_counters", "")
                 .fields::<Self>(&[])
                 .param("CHANNELS", "c", channels)
-                .param("RETIRE_PORTS", "r", retire_ports),
+                .param("RETIRE_PORTS", "r", retire_ports)
+                .param_if("PLACES", "p", params.places_if_several()),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             occupancy_i: Signal::default(),
             stall_limit_i: Signal::default(),
             stall_full_i: Signal::default(),
             stall_busy_i: Signal::default(),
-            taken_i: bank(channels),
-            type_i: bank(channels),
+            taken_i: bank(ports),
+            type_i: bank(ports),
             waits_i: bank(channels),
             no_room_i: bank(channels),
             done_i: bank(4),
@@ -229,8 +235,8 @@ impl Counters {
             stall_limit: Register::default(),
             stall_full: Register::default(),
             stall_busy: Register::default(),
-            simt: bank(channels),
-            tensor: bank(channels),
+            simt: bank(ports),
+            tensor: bank(ports),
             waits: bank(channels),
             no_room: bank(channels),
             done: bank(4),
@@ -252,11 +258,14 @@ impl Counters {
             high_read: Signal::default(),
             none: number(0),
             one: number(1),
+            no_cta: number(0),
+            one_cta: number(1),
             zero: number(0),
             at_window_sum: number(at(Counter::WindowSum)),
             at_cta_sum: number(at(Counter::CtaSum)),
             at: numbers(EVENTS.len(), |i| at(EVENTS[i])),
             _channels: channels,
+            _ports: ports,
             _retire_ports: retire_ports,
             _events: EVENTS.len(),
         }
@@ -325,29 +334,31 @@ impl Logic for Counters {
             }
         }
         comment!("CTAs on SMs: those that came, less those that ended.");
-        self.up.next = self.none.val();
+        self.up.next = self.no_cta.val();
+        for p in 0..self._ports {
+            self.simt[p].clk_i.next = self.clk_i.val();
+            self.simt[p].rst_ni.next = self.rst_ni.val();
+            self.simt[p].d_i.next = self.taken_i[p].val() & (!self.type_i[p].val());
+            self.tensor[p].clk_i.next = self.clk_i.val();
+            self.tensor[p].rst_ni.next = self.rst_ni.val();
+            self.tensor[p].d_i.next = self.taken_i[p].val() & self.type_i[p].val();
+            if self.simt[p].q_o.val() {
+                self.by[5].next = self.by[5].val() + self.one.val();
+            }
+            if self.tensor[p].q_o.val() {
+                self.by[6].next = self.by[6].val() + self.one.val();
+            }
+            if self.simt[p].q_o.val() | self.tensor[p].q_o.val() {
+                self.up.next = self.up.val() + self.one_cta.val();
+            }
+        }
         for c in 0..self._channels {
-            self.simt[c].clk_i.next = self.clk_i.val();
-            self.simt[c].rst_ni.next = self.rst_ni.val();
-            self.simt[c].d_i.next = self.taken_i[c].val() & (!self.type_i[c].val());
-            self.tensor[c].clk_i.next = self.clk_i.val();
-            self.tensor[c].rst_ni.next = self.rst_ni.val();
-            self.tensor[c].d_i.next = self.taken_i[c].val() & self.type_i[c].val();
             self.waits[c].clk_i.next = self.clk_i.val();
             self.waits[c].rst_ni.next = self.rst_ni.val();
             self.waits[c].d_i.next = self.waits_i[c].val();
             self.no_room[c].clk_i.next = self.clk_i.val();
             self.no_room[c].rst_ni.next = self.rst_ni.val();
             self.no_room[c].d_i.next = self.no_room_i[c].val();
-            if self.simt[c].q_o.val() {
-                self.by[5].next = self.by[5].val() + self.one.val();
-            }
-            if self.tensor[c].q_o.val() {
-                self.by[6].next = self.by[6].val() + self.one.val();
-            }
-            if self.simt[c].q_o.val() | self.tensor[c].q_o.val() {
-                self.up.next = self.up.val() + self.one.val();
-            }
             if self.no_room[c].q_o.val() {
                 self.by[c + 7].next = self.one.val();
             }
@@ -365,7 +376,7 @@ impl Logic for Counters {
             }
         }
         self.ctas.d_i.next =
-            (self.ctas.q_o.val() + bit_cast::<16, 3>(self.up.val())) - bit_cast::<16, 3>(self.down.val());
+            (self.ctas.q_o.val() + bit_cast::<16, 4>(self.up.val())) - bit_cast::<16, 3>(self.down.val());
 
         comment!("The limbs of one value come one after the other: so does the choice of the counter.");
         self.sel_mid.d_i.next = self.sel_i.val();

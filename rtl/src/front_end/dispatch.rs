@@ -75,6 +75,7 @@ pub struct CtaDispatch<const LN: usize> {
     /// What is free on each SM, and where a CTA fits.
     sms: SmOccupancy,
     _channels: usize,
+    _ports: usize,
     _groups: usize,
     _groups_b: usize,
 }
@@ -85,6 +86,7 @@ impl<const LN: usize> CtaDispatch<LN> {
         let channels = params.arbiter().channels();
         let groups = groups(params.sms());
         let groups_b = groups * (channels - 1);
+        let ports = params.cta_ports();
         let limits = params.sms().limits();
         Self {
             info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "")
@@ -92,6 +94,7 @@ impl<const LN: usize> CtaDispatch<LN> {
                 .param("SLOTS", "n", params.slots())
                 .param("SMS", "s", params.sms().sms())
                 .param("ACTIVE", "k", params.arbiter().active())
+                .param_if("PLACES", "p", params.places_if_several())
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
@@ -111,13 +114,13 @@ impl<const LN: usize> CtaDispatch<LN> {
             part_o: bank(channels),
             allow_a_i: bank(groups),
             allow_b_i: bank(groups_b),
-            cta_valid_o: bank(channels),
-            cta_ready_i: bank(channels),
-            cta_sm_o: bank(channels),
-            cta_slot_o: bank(channels),
-            cta_id_o: bank(channels),
-            cta_index_o: bank(channels),
-            cta_type_o: bank(channels),
+            cta_valid_o: bank(ports),
+            cta_ready_i: bank(ports),
+            cta_sm_o: bank(ports),
+            cta_slot_o: bank(ports),
+            cta_id_o: bank(ports),
+            cta_index_o: bank(ports),
+            cta_type_o: bank(ports),
             no_room_o: bank(channels),
             free_valid_i: bank(DONE_PORTS),
             free_ready_o: bank(DONE_PORTS),
@@ -128,6 +131,7 @@ impl<const LN: usize> CtaDispatch<LN> {
             arbiter: CtaArbiter::new(params),
             sms: SmOccupancy::new(params.sms(), params.arbiter().requesters()),
             _channels: channels,
+            _ports: ports,
             _groups: groups,
             _groups_b: groups_b,
         }
@@ -159,14 +163,16 @@ impl<const LN: usize> Logic for CtaDispatch<LN> {
             self.sms.need_smem_i[c].next = self.arbiter.need_smem_o[c].val();
             self.part_o[c].next = self.arbiter.need_part_o[c].val();
 
-            self.arbiter.cta_ready_i[c].next = self.cta_ready_i[c].val();
-            self.cta_valid_o[c].next = self.arbiter.cta_valid_o[c].val();
-            self.cta_sm_o[c].next = self.arbiter.cta_sm_o[c].val();
-            self.cta_slot_o[c].next = self.arbiter.cta_slot_o[c].val();
-            self.cta_id_o[c].next = self.arbiter.cta_id_o[c].val();
-            self.cta_index_o[c].next = self.arbiter.cta_index_o[c].val();
-            self.cta_type_o[c].next = self.arbiter.cta_type_o[c].val();
             self.no_room_o[c].next = self.arbiter.no_room_o[c].val();
+        }
+        for p in 0..self._ports {
+            self.arbiter.cta_ready_i[p].next = self.cta_ready_i[p].val();
+            self.cta_valid_o[p].next = self.arbiter.cta_valid_o[p].val();
+            self.cta_sm_o[p].next = self.arbiter.cta_sm_o[p].val();
+            self.cta_slot_o[p].next = self.arbiter.cta_slot_o[p].val();
+            self.cta_id_o[p].next = self.arbiter.cta_id_o[p].val();
+            self.cta_index_o[p].next = self.arbiter.cta_index_o[p].val();
+            self.cta_type_o[p].next = self.arbiter.cta_type_o[p].val();
         }
         for g in 0..self._groups {
             self.sms.allow_a_i[g].next = self.allow_a_i[g].val();

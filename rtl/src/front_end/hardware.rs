@@ -32,6 +32,7 @@ fn info(params: FrontEndParams) -> Info {
     };
     info.param("SMS", "s", dispatch.sms().sms())
         .param("ACTIVE", "k", dispatch.arbiter().active())
+        .param_if("PLACES", "a", dispatch.places_if_several())
         .param("CTAS", "c", limits.ctas().into())
         .param("WARPS", "w", limits.warps().into())
         .param("REGISTERS", "g", limits.registers().into())
@@ -155,10 +156,15 @@ macro_rules! front_end {
             counters: Counters,
             /// Of each completion port, a completion is taken.
             done: Vec<Signal<Local, Bit>>,
+            /// Of each channel, a CTA waits.
+            waits: Vec<Signal<Local, Bit>>,
             no_slot: Constant<Bits<LN>>,
             _retire_ports: usize,
             _lanes: usize,
             _channels: usize,
+            _ports: usize,
+            _places: usize,
+            _past_places: usize,
             _groups: usize,
             _groups_b: usize,
         }
@@ -168,6 +174,7 @@ macro_rules! front_end {
             pub fn new(params: FrontEndParams) -> Self {
                 let r = params.scheduler().window().retire_ports();
                 let channels = params.dispatch().arbiter().channels();
+                let ports = params.dispatch().cta_ports();
                 let sms = params.dispatch().sms();
                 let groups = groups(sms);
                 let lanes = match params.scheduler().upstream().encoding() {
@@ -189,13 +196,13 @@ macro_rules! front_end {
                     host_warps_i: Signal::default(),
                     host_regs_i: Signal::default(),
                     host_smem_i: Signal::default(),
-                    cta_valid_o: bank(channels),
-                    cta_ready_i: bank(channels),
-                    cta_sm_o: bank(channels),
-                    cta_slot_o: bank(channels),
-                    cta_id_o: bank(channels),
-                    cta_index_o: bank(channels),
-                    cta_type_o: bank(channels),
+                    cta_valid_o: bank(ports),
+                    cta_ready_i: bank(ports),
+                    cta_sm_o: bank(ports),
+                    cta_slot_o: bank(ports),
+                    cta_id_o: bank(ports),
+                    cta_index_o: bank(ports),
+                    cta_type_o: bank(ports),
                     done_valid_i: bank(DONE_PORTS),
                     done_ready_o: bank(DONE_PORTS),
                     done_sm_i: bank(DONE_PORTS),
@@ -225,12 +232,16 @@ macro_rules! front_end {
                     table: KernelTable::new(params.table()),
                     dispatch: CtaDispatch::new(params.dispatch()),
                     partitions: SmPartitions::new(sms, params.dispatch().arbiter().requesters()),
-                    counters: Counters::new(channels, r),
+                    counters: Counters::new(params.dispatch(), r),
                     done: bank(DONE_PORTS),
+                    waits: bank(channels),
                     no_slot: number(0),
                     _retire_ports: r,
                     _lanes: lanes,
                     _channels: channels,
+                    _ports: ports,
+                    _places: params.dispatch().places(),
+                    _past_places: params.dispatch().places() + 1,
                     _groups: groups,
                     _groups_b: groups * (channels - 1),
                 }
@@ -284,20 +295,30 @@ macro_rules! front_end {
                     self.dispatch.kern_smem_i[c].next = self.table.next_smem_o[c].val();
                     self.table.next_ready_i[c].next = self.dispatch.kern_ready_o[c].val();
                     self.partitions.part_i[c].next = self.dispatch.part_o[c].val();
-                    self.dispatch.cta_ready_i[c].next = self.cta_ready_i[c].val();
-                    self.cta_valid_o[c].next = self.dispatch.cta_valid_o[c].val();
-                    self.cta_sm_o[c].next = self.dispatch.cta_sm_o[c].val();
-                    self.cta_slot_o[c].next = self.dispatch.cta_slot_o[c].val();
-                    self.cta_id_o[c].next = self.dispatch.cta_id_o[c].val();
-                    self.cta_index_o[c].next = self.dispatch.cta_index_o[c].val();
-                    self.cta_type_o[c].next = self.dispatch.cta_type_o[c].val();
-                    comment!("Counted: CTAs that are taken, and CTAs that wait.");
-                    self.counters.taken_i[c].next =
-                        self.dispatch.cta_valid_o[c].val() & self.cta_ready_i[c].val();
-                    self.counters.type_i[c].next = self.dispatch.cta_type_o[c].val();
-                    self.counters.waits_i[c].next =
-                        self.dispatch.cta_valid_o[c].val() & (!self.cta_ready_i[c].val());
                     self.counters.no_room_i[c].next = self.dispatch.no_room_o[c].val();
+                    comment!("Counted: CTAs that wait. Port p of channel c has the number c * PLACES + p.");
+                    self.waits[c].next = false;
+                    for places in self._places..self._past_places {
+                        for p in 0..self._places {
+                            self.waits[c].next = self.waits[c].val()
+                                | (self.dispatch.cta_valid_o[c * places + p].val()
+                                    & (!self.cta_ready_i[c * places + p].val()));
+                        }
+                    }
+                    self.counters.waits_i[c].next = self.waits[c].val();
+                }
+                for p in 0..self._ports {
+                    self.dispatch.cta_ready_i[p].next = self.cta_ready_i[p].val();
+                    self.cta_valid_o[p].next = self.dispatch.cta_valid_o[p].val();
+                    self.cta_sm_o[p].next = self.dispatch.cta_sm_o[p].val();
+                    self.cta_slot_o[p].next = self.dispatch.cta_slot_o[p].val();
+                    self.cta_id_o[p].next = self.dispatch.cta_id_o[p].val();
+                    self.cta_index_o[p].next = self.dispatch.cta_index_o[p].val();
+                    self.cta_type_o[p].next = self.dispatch.cta_type_o[p].val();
+                    comment!("Counted: CTAs that are taken.");
+                    self.counters.taken_i[p].next =
+                        self.dispatch.cta_valid_o[p].val() & self.cta_ready_i[p].val();
+                    self.counters.type_i[p].next = self.dispatch.cta_type_o[p].val();
                 }
                 for g in 0..self._groups {
                     self.dispatch.allow_a_i[g].next = self.partitions.allow_a_o[g].val();

@@ -214,7 +214,7 @@ impl CycleModel for FlatFrontEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front_end::io::{CtaDone, CtaNeeds, CtaOut, Launch};
+    use crate::front_end::io::{CtaDone, CtaNeeds, CtaOut, Launch, MAX_CTA_PORTS};
     use crate::params::{ArbiterKind, Encoding, SchedulerParams, SmLimits, SmParams, WindowKind};
 
     const TYPED: ArbiterKind = ArbiterKind::Typed { active: 2 };
@@ -276,7 +276,7 @@ mod tests {
             assert_eq!((cycles, cta.id, cta.kind), (2, 0, CtaType::Tensor));
             send(&mut model, (beat(1, Some(0)), launch(1, CtaType::Tensor, 4)));
             for _ in 0..20 {
-                assert_eq!(model.cycle(&FrontEndIn::IDLE).cta, [None; 2]);
+                assert_eq!(model.cycle(&FrontEndIn::IDLE).cta, [None; MAX_CTA_PORTS]);
             }
             let mut input = FrontEndIn { done: ended(cta), ..FrontEndIn::IDLE };
             let mut seen = Vec::new();
@@ -352,7 +352,8 @@ mod tests {
         send(&mut model, (beat(0, None), launch(5, CtaType::Simt, 9)));
         let mut done = [None; DONE_PORTS];
         for cycle in 0..40 {
-            let cta_ready = [cycle >= 5, true];
+            let mut cta_ready = [true; MAX_CTA_PORTS];
+            cta_ready[0] = cycle >= 5;
             let out = model.cycle(&FrontEndIn { cta_ready, done, ..FrontEndIn::IDLE });
             done = out.cta[0].filter(|_| cta_ready[0]).map_or([None; DONE_PORTS], ended);
         }
@@ -405,7 +406,7 @@ mod tests {
                         *done = Some(CtaDone { sm: cta.sm, slot: cta.slot });
                     }
                 }
-                let cta_ready = [below(8) > 0, below(8) > 0];
+                let cta_ready = std::array::from_fn(|_| below(8) > 0);
                 let out = model.cycle(&FrontEndIn { host, cta_ready, done, ..FrontEndIn::IDLE });
                 assert!(!out.done_error && !out.scheduler.retire_error);
                 host = host.filter(|_| !out.scheduler.host_ready);
