@@ -18,13 +18,13 @@ module cta_arbiter_rules #(
   input [C-1:0] need_valid_o,
   input [8*G-1:0] fit_a_i, output [8*G-1:0] legal_fit_a_i,
   input [8*G-1:0] fit_b_i, output [8*G-1:0] legal_fit_b_i,
-  // design u_channel_0.u_entry_%, each of K:
+  // design u_channel_0.u_count_%, each of K:
   input [K*1-1:0] a__load_i,
   input [K*1-1:0] a__place_i,
   input [K*16-1:0] a__left_low_q,
   input [K*16-1:0] a__index_low_q,
   input [K*16-1:0] a__index_high_q,
-  // design u_channel_1.u_entry_%, each of K:
+  // design u_channel_1.u_count_%, each of K:
   input [K*1-1:0] b__load_i,
   input [K*1-1:0] b__place_i,
   input [K*16-1:0] b__left_low_q,

@@ -25,13 +25,13 @@ module front_end_rules #(
   input [31:0] part_mask_i, output [31:0] legal_part_mask_i,
   input [3:0] done_valid_i,
   input [4*8-1:0] done_sm_i, output [4*8-1:0] legal_done_sm_i,
-  // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of K:
+  // design u_dispatch.u_arbiter.u_channel_0.u_count_%, each of K:
   input [K*1-1:0] a__load_i,
   input [K*1-1:0] a__place_i,
   input [K*16-1:0] a__left_low_q,
   input [K*16-1:0] a__index_low_q,
   input [K*16-1:0] a__index_high_q,
-  // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of K:
+  // design u_dispatch.u_arbiter.u_channel_1.u_count_%, each of K:
   input [K*1-1:0] b__load_i,
   input [K*1-1:0] b__place_i,
   input [K*16-1:0] b__left_low_q,

@@ -31,25 +31,26 @@ module cta_arbiter_lemmas #(
   input [LN-1:0] held_slot,
   input [31:0] held_index,
   input [1:0] phase,
-  // design u_channel_@:
+  // design u_channel_@.u_kernels:
   input [3:0] active_q,
   input [3:0] at_q,
   input [1:0] stay_q,
   input second_0_q,
   input [3:0] sel_c_q,
   input [3:0] sel_p_q,
+  // design u_channel_@:
   input [3:0] held_q,
-  input [7:0] held_sm_q,
+  input [7:0] held_sm_0_q,
   // design u_channel_@.u_phase:
   input [2:0] slice_q,
-  // design u_channel_@.u_picker:
+  // design u_channel_@.u_picker_0:
   input [7:0] low_p_q, input [7:0] low_u_q, input [7:0] low_c_q,
   input [7:0] high_p_q, input [7:0] high_u_q, input [7:0] high_c_q,
   input [7:0] past_low_q, input [7:0] past_high_q,
   input [3:0] after_p_q, input [3:0] after_u_q, input [3:0] after_c_q,
   input due_p_0_q, input due_u_0_q, input due_c_0_q,
   input room_1_0_q, input room_2_0_q,
-  // design u_channel_@.u_entry_%, each of K:
+  // design u_channel_@.u_kernels.u_entry_%, each of K:
   input [K*LN-1:0] slot_q,
   input [K*8-1:0] id_q,
   input [K*1-1:0] kind_q,
@@ -57,6 +58,7 @@ module cta_arbiter_lemmas #(
   input [K*7-1:0] warps_q,
   input [K*9-1:0] regs_q,
   input [K*11-1:0] smem_q,
+  // design u_channel_@.u_count_%, each of K:
   input [K*16-1:0] left_low_q,
   input [K*16-1:0] left_high_q,
   input [K*1-1:0] left_borrows_q,
@@ -101,7 +103,7 @@ module cta_arbiter_lemmas #(
     stays_a_turn: assert (stay_q <= 2);
     phases_alike: assert (phase < 3 & (slice_q ^ first) == (first << phase));
     a_is_in_one_entry: assert (a == |has_slot & ~|(has_slot & (has_slot - one)));
-    held_alike: assert (held == |held_q & (~held | held_sm == held_sm_q));
+    held_alike: assert (held == |held_q & (~held | held_sm == held_sm_0_q));
     selected_was_asked: assert (~|(sel_c_q & has_slot) | asked_a[0]);
     takes_while_an_entry_is_free: assert (kern_ready == |(all & ~active_q));
     what_was_asked_is_selected: assert (!(a & looked_for_a[0]) | |(sel_c_q & active_q) | other_taken[0]);

@@ -95,29 +95,35 @@ module front_end_lemmas #(
   input [N*32-1:0] left_q,
   input [N*3-1:0] table__part_q,
   input [N*7-1:0] warps_q, input [N*9-1:0] regs_q, input [N*11-1:0] smem_q,
-  // design u_dispatch.u_arbiter.u_channel_0:
+  // design u_dispatch.u_arbiter.u_channel_0.u_kernels:
   input [3:0] c0__active_q,
-  input [3:0] c0__sel_c_q, input [3:0] c0__sel_p_q, input [3:0] c0__held_q,
-  input [7:0] c0__held_sm_q,
+  input [3:0] c0__sel_c_q, input [3:0] c0__sel_p_q,
+  // design u_dispatch.u_arbiter.u_channel_0:
+  input [3:0] c0__held_q,
+  input [7:0] c0__held_sm_0_q,
   // design u_dispatch.u_arbiter.u_channel_0.u_phase:
   input [2:0] c0__slice_q,
-  // design u_dispatch.u_arbiter.u_channel_0.u_entry_%, each of K:
+  // design u_dispatch.u_arbiter.u_channel_0.u_kernels.u_entry_%, each of K:
   input [K*LN-1:0] c0__slot_q, input [K*8-1:0] c0__id_q, input [K*1-1:0] c0__kind_q,
   input [K*3-1:0] c0__part_q,
   input [K*7-1:0] c0__warps_q, input [K*9-1:0] c0__regs_q, input [K*11-1:0] c0__smem_q,
+  // design u_dispatch.u_arbiter.u_channel_0.u_count_%, each of K:
   input [K*16-1:0] c0__left_low_q, input [K*16-1:0] c0__left_high_q,
   input [K*16-1:0] c0__index_low_q, input [K*16-1:0] c0__index_high_q,
   input [K*1-1:0] c0__left_borrows_q, input [K*1-1:0] c0__last_q, input [K*1-1:0] c0__index_carries_q,
-  // design u_dispatch.u_arbiter.u_channel_1:
+  // design u_dispatch.u_arbiter.u_channel_1.u_kernels:
   input [3:0] c1__active_q,
-  input [3:0] c1__sel_c_q, input [3:0] c1__sel_p_q, input [3:0] c1__held_q,
-  input [7:0] c1__held_sm_q,
+  input [3:0] c1__sel_c_q, input [3:0] c1__sel_p_q,
+  // design u_dispatch.u_arbiter.u_channel_1:
+  input [3:0] c1__held_q,
+  input [7:0] c1__held_sm_0_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_phase:
   input [2:0] c1__slice_q,
-  // design u_dispatch.u_arbiter.u_channel_1.u_entry_%, each of K:
+  // design u_dispatch.u_arbiter.u_channel_1.u_kernels.u_entry_%, each of K:
   input [K*LN-1:0] c1__slot_q, input [K*8-1:0] c1__id_q, input [K*1-1:0] c1__kind_q,
   input [K*3-1:0] c1__part_q,
   input [K*7-1:0] c1__warps_q, input [K*9-1:0] c1__regs_q, input [K*11-1:0] c1__smem_q,
+  // design u_dispatch.u_arbiter.u_channel_1.u_count_%, each of K:
   input [K*16-1:0] c1__left_low_q, input [K*16-1:0] c1__left_high_q,
   input [K*16-1:0] c1__index_low_q, input [K*16-1:0] c1__index_high_q,
   input [K*1-1:0] c1__left_borrows_q, input [K*1-1:0] c1__last_q, input [K*1-1:0] c1__index_carries_q
@@ -143,7 +149,7 @@ module front_end_lemmas #(
       if (k < K) begin : of_0
         assign active[k] = c0__active_q[O], compares[k] = c0__sel_c_q[O], picks[k] = c0__sel_p_q[O], holds[k] = c0__held_q[O];
         assign carries[k] = c0__index_carries_q[O], borrows[k] = c0__left_borrows_q[O], is_last[k] = c0__last_q[O], kind[k] = c0__kind_q[O];
-        assign sm[k*8 +: 8] = c0__held_sm_q, id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
+        assign sm[k*8 +: 8] = c0__held_sm_0_q, id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
         assign parts[k*3 +: 3] = c0__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[2:0];
         assign needs[k*27 +: 27] = {c0__warps_q[O*7 +: 7], c0__regs_q[O*9 +: 9], c0__smem_q[O*11 +: 11]};
         assign compared[k*27 +: 27] = {warps_1[6:0], regs_1[8:0], smem_1[10:0]};
@@ -154,7 +160,7 @@ module front_end_lemmas #(
         // With a single arbiter there is no channel 1.
         assign active[k] = C == 2 & c1__active_q[O], compares[k] = c1__sel_c_q[O], picks[k] = c1__sel_p_q[O], holds[k] = C == 2 & c1__held_q[O];
         assign carries[k] = c1__index_carries_q[O], borrows[k] = c1__left_borrows_q[O], is_last[k] = c1__last_q[O], kind[k] = c1__kind_q[O];
-        assign sm[k*8 +: 8] = c1__held_sm_q, id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
+        assign sm[k*8 +: 8] = c1__held_sm_0_q, id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
         assign parts[k*3 +: 3] = c1__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[C*3-1 -: 3];
         assign needs[k*27 +: 27] = {c1__warps_q[O*7 +: 7], c1__regs_q[O*9 +: 9], c1__smem_q[O*11 +: 11]};
         assign compared[k*27 +: 27] = {warps_1[C*7-1 -: 7], regs_1[C*9-1 -: 9], smem_1[C*11-1 -: 11]};
