@@ -103,24 +103,20 @@ impl OutputArgs {
     pub fn prepare(&self) -> Result<Output<'_>, Failure> {
         let read = |path: &Option<PathBuf>| path.as_deref().map(baseline::read).transpose();
         let output = Output { args: self, baseline: read(&self.baseline)?, stored: read(&self.from)? };
-        let folder = |path: &Path, option: &str| {
-            std::fs::create_dir_all(path).map_err(|e| format!("{}: {e}; see {option}", path.display()))
-        };
-        // Begun and not kept: nothing changes, and what cannot be written is known.
+        // Begun and not kept: no file changes, and what cannot be written is known.
         let file = |path: &Path, option: &str| match NewFile::create(path) {
             Ok(_) => Ok(()),
             Err(e) => Err(format!("{}: {e}; see {option}", path.display())),
         };
         if let Some(directory) = &self.out {
-            folder(&directory.join(FIGURES), "--out")?;
+            let figures = directory.join(FIGURES);
+            std::fs::create_dir_all(&figures)
+                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
             for name in FILES {
                 file(&directory.join(name), "--out")?;
             }
         }
         if let Some(path) = &self.html {
-            if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-                folder(parent, "--html")?;
-            }
             file(path, "--html")?;
         }
         Ok(output)
