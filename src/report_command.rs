@@ -59,7 +59,7 @@ pub struct ReportArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
     #[arg(long, value_name = "K")]
     active: Option<usize>,
-    /// Trace for latencies and speed-ups, or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
+    /// Trace for latencies and speed-ups (`-` is stdin), or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; with --block, whose SMs the block has
