@@ -3,11 +3,12 @@
 use crate::calibrate_command::{note_sms, profile_of};
 use crate::cosim_command::{DispatcherArg, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
+use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use windlass_cosim::decider::SchedulerDecider;
@@ -15,7 +16,6 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real::{self, RealError};
 use windlass_cuda::CudaDevice;
-use windlass_files::new_file::NewFile;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
@@ -139,7 +139,8 @@ pub struct RunArgs {
     /// Seconds in which some kernel must end
     #[arg(long, default_value_t = 60, value_name = "S")]
     timeout: u64,
-    /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev)
+    /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev), compressed where it is
+    /// FILE.json.gz
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -339,7 +340,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         return Err("--streams 0: choose 1 or more".into());
     }
     args.no_idle_option(&policies)?;
-    args.timeline.as_deref().map_or(Ok(()), options::plain_timeline)?;
+    args.timeline.as_deref().map_or(Ok(()), timeline_file::check)?;
     let files = workload::files(&args.files)?;
     if files.len() > 1 && args.timeline.is_some() {
         return Err("--timeline holds one run: give one trace".into());
@@ -462,13 +463,7 @@ impl All<'_> {
         estimates: Vec<Estimate>,
         mut decider: Option<&mut (dyn Decider + 'static)>,
     ) -> Result<run_report::Run, Failure> {
-        // Before the runs: a path that cannot be written must not cost their results.
-        let named =
-            |path: &Path, e: std::io::Error| format!("{}: {e}; choose another --timeline", path.display());
-        let timeline = match &self.args.timeline {
-            Some(path) => Some((path, NewFile::create(path).map_err(|e| named(path, e))?)),
-            None => None,
-        };
+        let timeline = self.args.timeline.as_deref().map(TimelineFile::create).transpose()?;
         let args = self.args;
         let device = open(args, &program)?;
         let mut declared = Declarations::new(&program);
@@ -551,9 +546,8 @@ impl All<'_> {
                 }
             }
         }
-        if let (Some((path, mut file)), Some(last)) = (timeline, self.policies.last()) {
-            run_report::timeline(&mut file, *last, &program, &times).map_err(|e| named(path, e))?;
-            file.keep().map_err(|e| named(path, e))?;
+        if let (Some(file), Some(last)) = (timeline, self.policies.last()) {
+            file.write(|out| run_report::timeline(out, *last, &program, &times))?;
         }
         if let Some(params) = self.model {
             report.predict(self.profile, stream, args.streams as usize, args.graph_window(), params);

@@ -1,6 +1,6 @@
 //! The command as its users meet it: exit status, stdout, stderr, and files.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -356,12 +356,25 @@ fn cosim_writes_waveform_and_timeline() {
     let times: Vec<&str> = vcd.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!((times.first(), times.last(), times.len()), (Some(&"#4"), Some(&"#79"), 76));
     assert!(std::fs::metadata(fst).is_ok_and(|m| m.len() > 100));
-    let text = std::fs::read_to_string(timeline).unwrap_or_else(|e| panic!("{e}"));
+    let text = std::fs::read_to_string(&timeline).unwrap_or_else(|e| panic!("{e}"));
     let events: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
     assert!(
         events["traceEvents"].as_array().is_some_and(|e| e.len() > 24),
         "an event for each kernel at least"
     );
+    let compressed = [path("a.json.gz"), path("b.json.gz")].map(|file| {
+        succeeds(&[&common[..], &["--arbiter", "typed", "--timeline", &file]].concat());
+        std::fs::read(&file).unwrap_or_else(|e| panic!("{e}"))
+    });
+    assert!(unpacked(&compressed[0]) == text, "the same timeline");
+    assert!(compressed[0].len() < text.len() / 4, "{} and {} bytes", compressed[0].len(), text.len());
+    assert!(compressed[0] == compressed[1], "the same bytes on every run");
+}
+
+fn unpacked(gzip: &[u8]) -> String {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(gzip).read_to_string(&mut text).unwrap_or_else(|e| panic!("{e}"));
+    text
 }
 
 #[test]
@@ -1346,6 +1359,11 @@ fn run_writes_a_timeline() {
         }
         assert!(pairs > 10, "{trace}: {pairs} pairs of kernels depend on each other");
     }
+    let file = directory.path().join("timeline.json.gz");
+    succeeds(&["run", "mix-fork", "--policy", "serial", "--timeline", &file.to_string_lossy()]);
+    let text = unpacked(&std::fs::read(&file).unwrap_or_else(|e| panic!("{e}")));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(value["traceEvents"].as_array().map(Vec::len), Some(49), "48 kernels and a name");
     fails(&["run", "mix-fork", "--timeline", "/proc/nowhere/t"], 2, &["/proc/nowhere/t"]);
 }
 
