@@ -65,7 +65,7 @@ typedef struct windlass_arg {
     uint64_t value;
 } windlass_arg;
 
-/* Some bytes of a buffer. */
+/* Some bytes of a buffer; those past its end are refused where the argument is used. */
 static inline windlass_arg windlass_part(windlass_buffer buffer, uint64_t offset, uint64_t bytes) {
     windlass_arg arg;
     arg.buffer = buffer;
