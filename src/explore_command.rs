@@ -203,12 +203,9 @@ fn workloads(
     let mut workloads = Vec::new();
     for file in files {
         let (trace, bytes) = workload::load_with_bytes(&file)?;
+        workload::not_empty(&file, &trace)?;
         let (trace, _) = conditions.renamed(trace);
         let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
-        if stream.kernels().is_empty() {
-            eprintln!("warning: {file}: it has no kernel, and is left out");
-            continue;
-        }
         let profile = match &mut profile {
             Some(profile) => profile,
             none => none.insert(gpu::profile(None, Some(&trace))?),

@@ -27,6 +27,7 @@ use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::{emit, output};
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
+use windlass_runtime::ktrace::Trace;
 
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -164,7 +165,11 @@ struct Workloads {
 impl Workloads {
     fn load(args: &ReportArgs) -> Result<Self, Failure> {
         let files = workload::files(&args.trace)?;
-        let load = |file: &String| workload::load(file).map(|trace| args.conditions.renamed(trace).0);
+        let load = |file: &String| -> Result<Trace, Failure> {
+            let trace = workload::load(file)?;
+            workload::not_empty(file, &trace)?;
+            Ok(args.conditions.renamed(trace).0)
+        };
         let traces = files.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let profile = gpu::profile(args.gpu.as_deref(), traces.first())?;
         let mut streams: Vec<Stream> = Vec::new();
