@@ -1,11 +1,12 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
 use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
+use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::io::{BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::{ALL_SMS, Partitions};
@@ -13,7 +14,6 @@ use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
-use windlass_files::new_file::NewFile;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
@@ -122,7 +122,7 @@ pub struct CosimArgs {
     /// The cycle before which the waveform ends
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
     to: u64,
-    /// Write a timeline for Perfetto (ui.perfetto.dev): a row per SM and CTA type, and per window slot
+    /// Write a timeline for Perfetto (ui.perfetto.dev), compressed where it is FILE.json.gz: a row per SM and CTA type, and per window slot
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -231,10 +231,6 @@ fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}; choose another --timeline", path.display())
-}
-
 /// Says on a terminal what long work is at; elsewhere, nothing.
 pub fn progress(text: &str) {
     if std::io::stderr().is_terminal() {
@@ -250,7 +246,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
                 .into(),
         );
     }
-    args.timeline.as_deref().map_or(Ok(()), options::plain_timeline)?;
+    args.timeline.as_deref().map_or(Ok(()), timeline_file::check)?;
     // Its GPU may be what everything else is for. A later trace that cannot be read costs no run before it.
     let first = match args.gpu {
         Some(_) => None,
@@ -362,11 +358,7 @@ fn run_all(
         gpu::check(&simulation.profile, &traces);
         let stream = stream(&traces, &simulation.partitions).map_err(|e| format!("{name}: {e}"))?;
         let stream = stream.with_renaming(renaming);
-        // Before the run: a path that cannot be written must not cost its results.
-        let timeline = match &args.timeline {
-            Some(path) => Some((path, NewFile::create(path).map_err(|e| unwritable(path, &e))?)),
-            None => None,
-        };
+        let timeline = args.timeline.as_deref().map(TimelineFile::create).transpose()?;
         let result = simulation.run(&stream, |params| {
             let options = EngineOptions {
                 seed: args.seed,
@@ -397,13 +389,8 @@ fn run_all(
                 return Err(format!("{name}: {error}{option}").into());
             }
         };
-        if let Some((path, mut file)) = timeline {
-            let mut out = BufWriter::new(&mut file);
-            timeline::write(&mut out, &stream, &result.recordings)
-                .and_then(|()| out.flush())
-                .map_err(|e| unwritable(path, &e))?;
-            drop(out);
-            file.keep().map_err(|e| unwritable(path, &e))?;
+        if let Some(file) = timeline {
+            file.write(|out| timeline::write(out, &stream, &result.recordings))?;
         }
         if args.json {
             report.runs.push(result.report);

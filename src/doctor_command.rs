@@ -2,10 +2,15 @@
 
 use crate::{Failure, Outcome};
 use clap::Args;
+use serde_json::{Value, json};
 use std::io::Write;
+use std::path::PathBuf;
+use windlass_cuda::CompileError;
 use windlass_gen::prove;
-use windlass_gen::synth::{PYOSYS_VERSION, Yosys, liberty};
-use windlass_gen::tools::{TABLE, find};
+use windlass_gen::synth::liberty::{self, LibertyError};
+use windlass_gen::synth::{PYOSYS_VERSION, Yosys};
+use windlass_gen::tools::{Found, TABLE, ToolError, ToolInfo, find};
+use windlass_runtime::run::DeviceError;
 
 /// Arguments of `windlass doctor`.
 #[derive(Args)]
@@ -17,6 +22,8 @@ pub struct DoctorArgs {
 
 const FORMAT_VERSION: u32 = 1;
 
+const FROM_PYPI: &str = "           scripts/setup.sh installs it from PyPI";
+
 /// Runs it: status 1 where something that a command needs is missing.
 pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
@@ -25,56 +32,82 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
     for info in TABLE {
         let found = find(info.tool);
         missing |= info.required && found.is_err();
-        let installs: Vec<String> = info
-            .install_everywhere()
-            .into_iter()
-            .map(|(system, command)| format!("{system}: {command}"))
-            .collect();
-        if args.json {
-            tools.push(serde_json::json!({
-                "name": info.name,
-                "purpose": info.purpose,
-                "required": info.required,
-                "minimum": info.minimum_text(),
-                "found": found.as_ref().ok().map(|f| f.path.display().to_string()),
-                "version": found.as_ref().ok().map(|f| f.version_line.clone()),
-                "error": found.as_ref().err().map(ToString::to_string),
-                "install": installs,
-            }));
-            continue;
-        }
-        match found {
-            Ok(found) => writeln!(
-                stdout,
-                "ok       {:<15} {} ({}), needs {}",
-                info.name,
-                found.version_line,
-                found.path.display(),
-                info.minimum_text()
-            )?,
-            Err(error) => {
-                let word = if info.required { "MISSING" } else { "optional" };
-                writeln!(
-                    stdout,
-                    "{word:<8} {:<15} needed to {}; needs {}",
-                    info.name,
-                    info.purpose,
-                    info.minimum_text()
-                )?;
-                writeln!(stdout, "           {}", error.to_string().replace('\n', "\n           "))?;
-                for install in installs {
-                    writeln!(stdout, "           {install}")?;
-                }
-            }
+        match args.json {
+            true => tools.push(tool_json(info, &found)),
+            false => print_tool(&mut stdout, info, &found)?,
         }
     }
-    let pyosys = Yosys::pyosys();
-    let bitwuzla = prove::bitwuzla_version();
-    let library = liberty::default_path();
-    missing |= library.is_err();
-    let (driver, nvrtc) = (windlass_cuda::driver_version(), windlass_cuda::nvrtc_version());
-    if args.json {
-        let object = serde_json::json!({
+    let others = Others::find();
+    missing |= others.library.is_err();
+    match args.json {
+        true => writeln!(stdout, "{}", others.json(&tools))?,
+        false => others.print(&mut stdout)?,
+    }
+    Ok(if missing { Outcome::Wrong } else { Outcome::Done })
+}
+
+/// A line: how it is (`ok`, `optional` or `MISSING`), the name, and what there is to say.
+fn line(out: &mut dyn Write, how: &str, name: &str, text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
+    writeln!(out, "{how:<8} {name:<15} {text}")
+}
+
+fn installs(info: &ToolInfo) -> Vec<String> {
+    let everywhere = info.install_everywhere().into_iter();
+    everywhere.map(|(system, command)| format!("{system}: {command}")).collect()
+}
+
+fn tool_json(info: &ToolInfo, found: &Result<Found, ToolError>) -> Value {
+    json!({
+        "name": info.name,
+        "purpose": info.purpose,
+        "required": info.required,
+        "minimum": info.minimum_text(),
+        "found": found.as_ref().ok().map(|f| f.path.display().to_string()),
+        "version": found.as_ref().ok().map(|f| f.version_line.clone()),
+        "error": found.as_ref().err().map(ToString::to_string),
+        "install": installs(info),
+    })
+}
+
+fn print_tool(out: &mut dyn Write, info: &ToolInfo, found: &Result<Found, ToolError>) -> std::io::Result<()> {
+    let minimum = info.minimum_text();
+    match found {
+        Ok(Found { version_line, path, .. }) => {
+            line(out, "ok", info.name, format_args!("{version_line} ({}), needs {minimum}", path.display()))
+        }
+        Err(error) => {
+            let how = if info.required { "MISSING" } else { "optional" };
+            line(out, how, info.name, format_args!("needed to {}; needs {minimum}", info.purpose))?;
+            writeln!(out, "           {}", error.to_string().replace('\n', "\n           "))?;
+            installs(info).iter().try_for_each(|install| writeln!(out, "           {install}"))
+        }
+    }
+}
+
+/// What is not in the table of tools, for it is no program or has no place on `PATH`.
+struct Others {
+    pyosys: Option<Yosys>,
+    bitwuzla: Option<String>,
+    library: Result<PathBuf, LibertyError>,
+    driver: Result<String, DeviceError>,
+    nvrtc: Result<(String, PathBuf), CompileError>,
+}
+
+impl Others {
+    fn find() -> Self {
+        Self {
+            pyosys: Yosys::pyosys(),
+            bitwuzla: prove::bitwuzla_version(),
+            library: liberty::default_path(),
+            driver: windlass_cuda::driver_version(),
+            nvrtc: windlass_cuda::nvrtc_version(),
+        }
+    }
+
+    /// The whole object.
+    fn json(&self, tools: &[Value]) -> Value {
+        let Self { pyosys, bitwuzla, library, driver, nvrtc } = self;
+        json!({
             "format_version": FORMAT_VERSION,
             "tools": tools,
             "pyosys": pyosys.as_ref().map(|y| y.version.clone()),
@@ -85,48 +118,51 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome, Failure> {
             "nvrtc": nvrtc.as_ref().ok().map(|(version, file)| format!("{version} ({})", file.display())),
             "nvrtc_error": nvrtc.as_ref().err().map(ToString::to_string),
             "cell_library_error": library.as_ref().err().map(ToString::to_string),
-        });
-        writeln!(stdout, "{object}")?;
-    } else {
-        match pyosys {
-            Some(yosys) => {
-                writeln!(stdout, "ok       {:<15} {} ({})", "pyosys", yosys.version, yosys.program.display())?
+        })
+    }
+
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        match &self.pyosys {
+            Some(Yosys { version, program, .. }) => {
+                line(out, "ok", "pyosys", format_args!("{version} ({})", program.display()))?
             }
-            None => writeln!(
-                stdout,
-                "optional {:<15} needed to synthesize better and twice as fast; needs {PYOSYS_VERSION}\n           \
-                 scripts/setup.sh installs it from PyPI",
-                "pyosys"
+            None => line(
+                out,
+                "optional",
+                "pyosys",
+                format_args!(
+                    "needed to synthesize better and twice as fast; needs {PYOSYS_VERSION}\n{FROM_PYPI}"
+                ),
             )?,
         }
-        match bitwuzla {
-            Some(version) => writeln!(stdout, "ok       {:<15} {version}", "Bitwuzla")?,
-            None => writeln!(
-                stdout,
-                "optional {:<15} needed to prove windows several times as fast; needs {}\n           \
-                 scripts/setup.sh installs it from PyPI",
+        match &self.bitwuzla {
+            Some(version) => line(out, "ok", "Bitwuzla", format_args!("{version}"))?,
+            None => line(
+                out,
+                "optional",
                 "Bitwuzla",
-                prove::BITWUZLA_VERSION
+                format_args!(
+                    "needed to prove windows several times as fast; needs {}\n{FROM_PYPI}",
+                    prove::BITWUZLA_VERSION
+                ),
             )?,
         }
-        match library {
-            Ok(path) => writeln!(stdout, "ok       {:<15} {}", "cell library", path.display())?,
-            Err(error) => writeln!(stdout, "MISSING  {:<15} {error}", "cell library")?,
+        match &self.library {
+            Ok(path) => line(out, "ok", "cell library", format_args!("{}", path.display()))?,
+            Err(error) => line(out, "MISSING", "cell library", format_args!("{error}"))?,
         }
-        match driver {
-            Ok(version) => writeln!(stdout, "ok       {:<15} for CUDA {version}", "NVIDIA driver")?,
+        match &self.driver {
+            Ok(version) => line(out, "ok", "NVIDIA driver", format_args!("for CUDA {version}"))?,
             Err(error) => {
-                writeln!(stdout, "optional {:<15} needed to run kernels on a GPU: {error}", "NVIDIA driver")?
+                let text = format_args!("needed to run kernels on a GPU: {error}");
+                line(out, "optional", "NVIDIA driver", text)?;
             }
         }
-        match nvrtc {
-            Ok((version, file)) => {
-                writeln!(stdout, "ok       {:<15} {version} ({})", "NVRTC", file.display())?
-            }
+        match &self.nvrtc {
+            Ok((version, file)) => line(out, "ok", "NVRTC", format_args!("{version} ({})", file.display())),
             Err(error) => {
-                writeln!(stdout, "optional {:<15} needed to compile CUDA kernels: {error}", "NVRTC")?
+                line(out, "optional", "NVRTC", format_args!("needed to compile CUDA kernels: {error}"))
             }
         }
     }
-    Ok(if missing { Outcome::Wrong } else { Outcome::Done })
 }

@@ -51,8 +51,8 @@ pub struct ExploreArgs {
     hardware: HardwareArgs,
     #[command(flatten)]
     conditions: ConditionArgs,
-    /// Traces, folders of traces (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), and names of those that are built in, separated by
-    /// commas or blanks [default: all that are built in]
+    /// Traces (`-` is stdin), folders of traces (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), and names of those that are built in,
+    /// separated by commas or blanks [default: all that are built in]
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "DIR|FILE|NAME")]
     workloads: Vec<String>,
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: that of the GPU which the first trace
@@ -202,12 +202,10 @@ fn workloads(
     let mut seen = BTreeSet::new();
     let mut workloads = Vec::new();
     for file in files {
-        let (trace, _) = conditions.renamed(workload::load(&file)?);
+        let (trace, bytes) = workload::load_with_bytes(&file)?;
+        workload::not_empty(&file, &trace)?;
+        let (trace, _) = conditions.renamed(trace);
         let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
-        if stream.kernels().is_empty() {
-            eprintln!("warning: {file}: it has no kernel, and is left out");
-            continue;
-        }
         let profile = match &mut profile {
             Some(profile) => profile,
             none => none.insert(gpu::profile(None, Some(&trace))?),
@@ -216,10 +214,7 @@ fn workloads(
             gpu::note(profile, &trace);
         }
         gpu::check(profile, std::slice::from_ref(&trace));
-        let workload = match workload::built_in(&file) {
-            Some(text) => Workload::new(stream, text.as_bytes()),
-            None => Workload::new(stream, &std::fs::read(&file).map_err(|e| format!("{file}: {e}"))?),
-        };
+        let workload = Workload::new(stream, &bytes);
         // The same trace by two ways is one workload.
         if seen.insert((workload.name.clone(), workload.sha256.clone())) {
             workloads.push(workload);

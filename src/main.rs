@@ -24,6 +24,7 @@ mod report_command;
 mod report_output;
 mod run_command;
 mod run_report;
+mod timeline_file;
 mod trace_command;
 mod workload;
 

@@ -203,19 +203,6 @@ impl DispatchArgs {
     }
 }
 
-/// Refuses names of compressed files: what would be in them is plain JSON.
-pub fn plain_timeline(timeline: &Path) -> Result<(), Failure> {
-    let compressed = ["gz", "zst", "zip", "xz", "bz2"];
-    match timeline.extension().and_then(|e| e.to_str()) {
-        Some(extension) if compressed.contains(&extension) => Err(format!(
-            "--timeline {}: a timeline is written as plain JSON; give a name without `.{extension}`, and compress the file afterwards: Perfetto opens what `gzip` makes of it",
-            timeline.display()
-        )
-        .into()),
-        _ => Ok(()),
-    }
-}
-
 /// Clocks, I/O budgets and exceptions: those of the file, else the built-in ones, with another period where one is given in ns.
 pub fn constraints(file: Option<&Path>, period: Option<f64>) -> Result<Constraints, Failure> {
     let constraints = match file {

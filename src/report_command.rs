@@ -27,6 +27,7 @@ use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
 use windlass_gen::{emit, output};
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
+use windlass_runtime::ktrace::Trace;
 
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -59,7 +60,7 @@ pub struct ReportArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
     #[arg(long, value_name = "K")]
     active: Option<usize>,
-    /// Trace for latencies and speed-ups, or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
+    /// Trace for latencies and speed-ups (`-` is stdin), or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
     /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; with --block, whose SMs the block has
@@ -164,7 +165,11 @@ struct Workloads {
 impl Workloads {
     fn load(args: &ReportArgs) -> Result<Self, Failure> {
         let files = workload::files(&args.trace)?;
-        let load = |file: &String| workload::load(file).map(|trace| args.conditions.renamed(trace).0);
+        let load = |file: &String| -> Result<Trace, Failure> {
+            let trace = workload::load(file)?;
+            workload::not_empty(file, &trace)?;
+            Ok(args.conditions.renamed(trace).0)
+        };
         let traces = files.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let profile = gpu::profile(args.gpu.as_deref(), traces.first())?;
         let mut streams: Vec<Stream> = Vec::new();

@@ -18,7 +18,7 @@ enum FormatArg {
     Md,
 }
 
-/// The options that say what is measured, which a report that is there already does not do.
+/// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
 const MEASURING: [&str; 28] = [
     "block",
     "window",
@@ -103,24 +103,20 @@ impl OutputArgs {
     pub fn prepare(&self) -> Result<Output<'_>, Failure> {
         let read = |path: &Option<PathBuf>| path.as_deref().map(baseline::read).transpose();
         let output = Output { args: self, baseline: read(&self.baseline)?, stored: read(&self.from)? };
-        let folder = |path: &Path, option: &str| {
-            std::fs::create_dir_all(path).map_err(|e| format!("{}: {e}; see {option}", path.display()))
-        };
-        // Begun and not kept: nothing changes, and what cannot be written is known.
+        // Begun and not kept: no file changes, and what cannot be written is known.
         let file = |path: &Path, option: &str| match NewFile::create(path) {
             Ok(_) => Ok(()),
             Err(e) => Err(format!("{}: {e}; see {option}", path.display())),
         };
         if let Some(directory) = &self.out {
-            folder(&directory.join(FIGURES), "--out")?;
+            let figures = directory.join(FIGURES);
+            std::fs::create_dir_all(&figures)
+                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
             for name in FILES {
                 file(&directory.join(name), "--out")?;
             }
         }
         if let Some(path) = &self.html {
-            if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-                folder(parent, "--html")?;
-            }
             file(path, "--html")?;
         }
         Ok(output)
@@ -220,4 +216,34 @@ fn forget_figures(directory: &Path) {
 /// The command line, without what does not change the report.
 pub fn command() -> String {
     command_line::without(&OUTPUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cli;
+    use clap::{Arg, CommandFactory};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_option_of_a_report_is_of_its_form_or_measures() {
+        let mut command = Cli::command();
+        command.build();
+        let report = command.find_subcommand("report").expect("a command");
+        let form = OutputArgs::augment_args(clap::Command::new("form"));
+        let form: BTreeSet<&str> = form.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        let names = |args: &mut dyn Iterator<Item = &Arg>| -> BTreeSet<String> {
+            args.map(|arg| arg.get_id().to_string()).collect()
+        };
+        let others = |arg: &&Arg| !form.contains(arg.get_id().as_str()) && *arg.get_id() != "help";
+        let from = report.get_arguments().find(|arg| *arg.get_id() == "from").expect("an option");
+        assert_eq!(
+            names(&mut report.get_arg_conflicts_with(from).into_iter()),
+            names(&mut report.get_arguments().filter(others))
+        );
+        let output: BTreeSet<&str> =
+            OUTPUT.iter().map(|(option, _)| option.trim_start_matches('-')).collect();
+        let form = form.into_iter().filter(|option| *option != "from");
+        assert_eq!(output, form.collect());
+    }
 }

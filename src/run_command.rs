@@ -3,11 +3,12 @@
 use crate::calibrate_command::{note_sms, profile_of};
 use crate::cosim_command::{DispatcherArg, progress, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
+use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use windlass_cosim::decider::SchedulerDecider;
@@ -15,13 +16,12 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real::{self, RealError};
 use windlass_cuda::CudaDevice;
-use windlass_files::new_file::NewFile;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
-    Costs, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, MAX_SEGMENTS, MAX_WORDS, Options,
-    Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider, digest_of,
+    Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, KernelTime, MAX_SEGMENTS,
+    MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider, WINDOW, digest_of,
 };
 
 /// `--executor`.
@@ -139,7 +139,8 @@ pub struct RunArgs {
     /// Seconds in which some kernel must end
     #[arg(long, default_value_t = 60, value_name = "S")]
     timeout: u64,
-    /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev)
+    /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev), compressed where it is
+    /// FILE.json.gz
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -156,8 +157,18 @@ impl RunArgs {
         self.device.unwrap_or(0)
     }
 
-    /// Refuses options that would do nothing: who gives one expects something of it.
-    fn no_idle_option(&self, policies: &[Policy]) -> Result<(), Failure> {
+    fn repeats(&self) -> usize {
+        self.repeats.unwrap_or(if self.compare { 20 } else { 1 })
+    }
+
+    /// Refuses numbers that there are none of, and options that would do nothing: who gives one expects something of it.
+    fn check(&self, policies: &[Policy]) -> Result<(), Failure> {
+        if self.repeats() == 0 {
+            return Err("--repeats 0: choose 1 or more".into());
+        }
+        if self.streams == 0 {
+            return Err("--streams 0: choose 1 or more".into());
+        }
         for (option, given, executor, name) in [
             ("threads", self.threads.is_some(), ExecutorArg::Cpu, "cpu"),
             ("no-work", self.no_work, ExecutorArg::Cpu, "cpu"),
@@ -188,7 +199,7 @@ impl RunArgs {
         if self.timeout == 0 {
             return Err("--timeout 0: no kernel ends in no time; choose 1 second or more".into());
         }
-        Ok(())
+        self.timeline.as_deref().map_or(Ok(()), timeline_file::check)
     }
 }
 
@@ -328,22 +339,8 @@ fn costs(profile: &Profile) -> Costs {
     })
 }
 
-/// Runs it.
-pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
-    let policies = policies(&args.policy)?;
-    let repeats = args.repeats.unwrap_or(if args.compare { 20 } else { 1 });
-    if repeats == 0 {
-        return Err("--repeats 0: choose 1 or more".into());
-    }
-    if args.streams == 0 {
-        return Err("--streams 0: choose 1 or more".into());
-    }
-    args.no_idle_option(&policies)?;
-    args.timeline.as_deref().map_or(Ok(()), options::plain_timeline)?;
-    let files = workload::files(&args.files)?;
-    if files.len() > 1 && args.timeline.is_some() {
-        return Err("--timeline holds one run: give one trace".into());
-    }
+/// The profile, and the first trace where that had to be read for it.
+fn profile(args: &RunArgs, files: &[String]) -> Result<(Profile, Option<Trace>), Failure> {
     let at_hand = match args.executor {
         ExecutorArg::Cpu => None,
         // That there is none is told where it is opened.
@@ -360,6 +357,18 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         let so = "work and predictions are the profile's; `windlass calibrate` makes one of this GPU";
         note_sms(name, *sms, &profile, so);
     }
+    Ok((profile, first))
+}
+
+/// Runs it.
+pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
+    let policies = policies(&args.policy)?;
+    args.check(&policies)?;
+    let files = workload::files(&args.files)?;
+    if files.len() > 1 && args.timeline.is_some() {
+        return Err("--timeline holds one run: give one trace".into());
+    }
+    let (profile, first) = profile(args, &files)?;
     let mut decider = match policies.contains(&Policy::Window) {
         true => Some(decider(args)?),
         false => None,
@@ -369,8 +378,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let model = predict.then(|| scheduler(args.hardware, args.window, args.slots)).and_then(|params| {
         params.map_err(|error| eprintln!("note: the device model predicts nothing: {error}")).ok()
     });
-    let all = All { args, policies: &policies, repeats, profile: &profile, model };
-    let mut report = run_report::Report::new(repeats);
+    let all = All { args, policies: &policies, profile: &profile, model };
+    let mut report = run_report::Report::new(args.repeats());
     let outcome = all.run(&files, first, decider.as_deref_mut(), &mut report);
     // What is finished was costly, also where a later run could not.
     if args.json && (outcome.is_ok() || !report.runs.is_empty()) {
@@ -385,7 +394,6 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 struct All<'a> {
     args: &'a RunArgs,
     policies: &'a [Policy],
-    repeats: usize,
     profile: &'a Profile,
     /// The scheduler of the device model that predicts, if it does.
     model: Option<SchedulerParams>,
@@ -407,39 +415,9 @@ impl All<'_> {
             if files.len() > 1 {
                 progress(&format!("[{}/{}] {file}", i + 1, files.len()));
             }
-            let mut trace = first.take().map_or_else(|| workload::load(file), Ok)?;
+            let trace = first.take().map_or_else(|| workload::load(file), Ok)?;
             workload::not_empty(file, &trace)?;
-            if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
-                gpu::note(self.profile, &trace);
-            }
-            gpu::check_durations(self.profile, &trace);
-            if let Some(budget) = args.rename {
-                let Renamed { trace: renamed, .. } = rename(&trace, budget);
-                trace = renamed;
-            }
-            let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
-            if stream.kernels().iter().any(|k| k.part.is_some()) {
-                eprintln!(
-                    "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
-                );
-            }
-            let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
-            let (program, estimates) = real::program(&stream, self.profile, scale)
-                .map_err(|e| format!("{file}: {e}{}", option(&e)))?;
-            if scale > 1 {
-                eprintln!(
-                    "note: {file}: memory divided by {scale}, overlaps kept: {:.1} of {:.1} MiB",
-                    program.words() as f64 / f64::from(1 << 18),
-                    program.stream_bytes() as f64 / f64::from(1 << 20)
-                );
-            }
-            // Whatever finds hazards counts ranges in 8 bits; `serial` finds none.
-            if let Some(policy) = self.policies.iter().find(|policy| **policy != Policy::Serial) {
-                check_ranges(&trace, &program).map_err(|e| {
-                    format!("{file}: {e}; join neighbouring ones, split the kernel, or leave `{policy}` out: `--policy serial` takes it")
-                })?;
-            }
-            let result = self.one(&stream, Arc::new(program), estimates, decider.as_deref_mut())?;
+            let result = self.one(self.prepare(file, trace)?, decider.as_deref_mut())?;
             if result.is_wrong() {
                 outcome = Outcome::Wrong;
             } else if args.forget.is_some() || args.strict_algorithm1 {
@@ -454,111 +432,188 @@ impl All<'_> {
         Ok(outcome)
     }
 
+    /// Makes a trace executable, and says what is not as the trace has it.
+    fn prepare(&self, file: &str, mut trace: Trace) -> Result<Prepared, Failure> {
+        let args = self.args;
+        if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
+            gpu::note(self.profile, &trace);
+        }
+        gpu::check_durations(self.profile, &trace);
+        if let Some(budget) = args.rename {
+            let Renamed { trace: renamed, .. } = rename(&trace, budget);
+            trace = renamed;
+        }
+        let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
+        if stream.kernels().iter().any(|k| k.part.is_some()) {
+            eprintln!(
+                "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
+            );
+        }
+        let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
+        let (program, estimates) =
+            real::program(&stream, self.profile, scale).map_err(|e| format!("{file}: {e}{}", option(&e)))?;
+        if scale > 1 {
+            eprintln!(
+                "note: {file}: memory divided by {scale}, overlaps kept: {:.1} of {:.1} MiB",
+                program.words() as f64 / f64::from(1 << 18),
+                program.stream_bytes() as f64 / f64::from(1 << 20)
+            );
+        }
+        // Whatever finds hazards counts ranges in 8 bits; `serial` finds none.
+        if let Some(policy) = self.policies.iter().find(|policy| **policy != Policy::Serial) {
+            check_ranges(&trace, &program).map_err(|e| {
+                format!("{file}: {e}; join neighbouring ones, split the kernel, or leave `{policy}` out: `--policy serial` takes it")
+            })?;
+        }
+        Ok(Prepared { stream, program: Arc::new(program), estimates })
+    }
+
     /// One stream under all policies.
     fn one(
         &self,
-        stream: &Stream,
-        program: Arc<Program>,
-        estimates: Vec<Estimate>,
-        mut decider: Option<&mut (dyn Decider + 'static)>,
+        Prepared { stream, program, estimates }: Prepared,
+        decider: Option<&mut (dyn Decider + 'static)>,
     ) -> Result<run_report::Run, Failure> {
-        // Before the runs: a path that cannot be written must not cost their results.
-        let named =
-            |path: &Path, e: std::io::Error| format!("{}: {e}; choose another --timeline", path.display());
-        let timeline = match &self.args.timeline {
-            Some(path) => Some((path, NewFile::create(path).map_err(|e| named(path, e))?)),
-            None => None,
-        };
         let args = self.args;
+        let timeline = args.timeline.as_deref().map(TimelineFile::create).transpose()?;
         let device = open(args, &program)?;
-        let mut declared = Declarations::new(&program);
-        declared.strict_algorithm1(args.strict_algorithm1);
-        if let Some(k) = args.forget {
-            if k >= program.kernels().len() {
-                let kernels = program.kernels().len();
-                return Err(format!("--forget {k}: {} has {kernels} kernels, from 0", program.name()).into());
-            }
-            declared.forget(k);
+        let declared = declarations(args, &program)?;
+        let runner = Runner::new(&*device, &program, &declared, self.options(estimates))?;
+        let name = decider.as_deref().map(|d| d.name());
+        let mut report = run_report::Run::new(&program, &*device, name);
+        report.policies = self.policies.iter().map(|p| run_report::Measured::new(*p)).collect();
+        let mut measurement =
+            Measurement { args, program: &program, device: &*device, runner, decider, report };
+        if args.compare {
+            measurement.warm_up()?;
         }
-        let options = Options {
-            window: args
-                .slots
-                .clamp(*windlass_runtime::run::WINDOW.start(), *windlass_runtime::run::WINDOW.end()),
+        let serial = if args.verify { Some(measurement.serial()?) } else { None };
+        let times = measurement.measure(serial)?;
+        let Measurement { mut report, .. } = measurement;
+        if let (Some(file), Some(last)) = (timeline, self.policies.last()) {
+            file.write(|out| run_report::timeline(out, *last, &program, &times))?;
+        }
+        if let Some(params) = self.model {
+            report.predict(self.profile, &stream, args.streams as usize, args.graph_window(), params);
+        }
+        report.finish();
+        Ok(report)
+    }
+
+    fn options(&self, estimates: Vec<Estimate>) -> Options {
+        let args = self.args;
+        let cuda = args.executor == ExecutorArg::Cuda;
+        Options {
+            window: args.slots.clamp(*WINDOW.start(), *WINDOW.end()),
             graph_window: args.graph_window(),
             in_flight: args.in_flight.unwrap_or(512),
             lookahead: args.lookahead.unwrap_or(32),
             // Where kernels themselves need every processor, threads that launch are in their way.
-            launchers: args.launchers.unwrap_or(if args.executor == ExecutorArg::Cuda { 1 } else { 0 }),
+            launchers: args.launchers.unwrap_or(if cuda { 1 } else { 0 }),
             overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
-            costs: (args.executor == ExecutorArg::Cuda).then(|| costs(self.profile)),
+            costs: cuda.then(|| costs(self.profile)),
             estimates,
-        };
-        let mut runner = Runner::new(&*device, &program, &declared, options)?;
-        let mut report = run_report::Run::new(&program, &*device, decider.as_deref().map(|d| d.name()));
-        // Once before: what is compiled, made or cached on first use is no part of the times.
-        if args.compare {
-            runner.run(Policy::Serial, None)?;
-            runner.learn(&device.times()?);
-            for policy in self.policies {
-                runner
-                    .run(*policy, decider.as_deref_mut().map(|d| d as &mut dyn Decider))
-                    .map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
-            }
         }
-        report.policies = self.policies.iter().map(|p| run_report::Measured::new(*p)).collect();
+    }
+}
+
+/// A stream, ready to run.
+struct Prepared {
+    stream: Stream,
+    program: Arc<Program>,
+    estimates: Vec<Estimate>,
+}
+
+/// What kernels say that they touch, with the lies that were asked for.
+fn declarations(args: &RunArgs, program: &Program) -> Result<Declarations, Failure> {
+    let mut declared = Declarations::new(program);
+    declared.strict_algorithm1(args.strict_algorithm1);
+    if let Some(k) = args.forget {
+        let kernels = program.kernels().len();
+        if k >= kernels {
+            return Err(format!("--forget {k}: {} has {kernels} kernels, from 0", program.name()).into());
+        }
+        declared.forget(k);
+    }
+    Ok(declared)
+}
+
+/// One stream on one device, and what was found of it so far.
+struct Measurement<'a> {
+    args: &'a RunArgs,
+    program: &'a Program,
+    device: &'a dyn Device,
+    runner: Runner<'a>,
+    decider: Option<&'a mut (dyn Decider + 'static)>,
+    report: run_report::Run,
+}
+
+impl Measurement<'_> {
+    fn run(&mut self, policy: Policy) -> Result<Counts, Failure> {
+        let decider = self.decider.as_deref_mut().map(|d| d as &mut dyn Decider);
+        let counts = self.runner.run(policy, decider);
+        Ok(counts.map_err(|e| format!("{}, {policy}: {e}", self.program.name()))?)
+    }
+
+    /// Each policy once: what is compiled, made or cached on first use is no part of the times. Then how each overlaps best.
+    fn warm_up(&mut self) -> Result<(), Failure> {
+        self.runner.run(Policy::Serial, None)?;
+        self.runner.learn(&self.device.times()?);
+        for place in 0..self.report.policies.len() {
+            self.run(self.report.policies[place].policy)?;
+        }
         // On threads overlap costs nothing.
-        if args.compare && args.executor == ExecutorArg::Cuda && !args.always_overlap {
-            for measured in &mut report.policies {
-                measured.overlap_tried_out = runner
-                    .try_out(measured.policy, TRIALS)
-                    .map_err(|e| format!("{}, {}: {e}", program.name(), measured.policy))?;
+        if self.args.executor == ExecutorArg::Cuda && !self.args.always_overlap {
+            for measured in &mut self.report.policies {
+                let policy = measured.policy;
+                measured.overlap_tried_out = self
+                    .runner
+                    .try_out(policy, TRIALS)
+                    .map_err(|e| format!("{}, {policy}: {e}", self.program.name()))?;
             }
         }
-        let mut serial = None;
-        if args.verify {
-            runner.run(Policy::Serial, None)?;
-            let found = device.digest()?;
-            serial = Some(found);
-            // By the definition of what kernels compute, on this thread, where that does not take long.
-            let touched: u64 = program.kernels().iter().map(|k| k.read_words + k.write_words).sum();
-            if touched <= DEFINED_WORDS {
-                report.defined = Some(found == digest_of(program.serial_image()));
-            }
+        Ok(())
+    }
+
+    /// The digest of the memory after `serial`, which is compared with the definition of what kernels compute, worked out on this thread,
+    /// where that does not take long.
+    fn serial(&mut self) -> Result<u64, Failure> {
+        self.runner.run(Policy::Serial, None)?;
+        let found = self.device.digest()?;
+        let touched: u64 = self.program.kernels().iter().map(|k| k.read_words + k.write_words).sum();
+        if touched <= DEFINED_WORDS {
+            self.report.defined = Some(found == digest_of(self.program.serial_image()));
         }
+        Ok(found)
+    }
+
+    /// All policies, as often as was asked for; the memory after each is held against the digest. Gives the times of the last policy's last
+    /// run.
+    fn measure(&mut self, serial: Option<u64>) -> Result<Vec<KernelTime>, Failure> {
         let mut times = Vec::new();
-        let policies = report.policies.len();
-        for round in 0..self.repeats {
+        let policies = self.report.policies.len();
+        for round in 0..self.args.repeats() {
             // Another one begins each round, so that none always comes after the same.
             for turn in (0..policies).map(|n| (round + n) % policies) {
-                let measured = &mut report.policies[turn];
-                let policy = measured.policy;
-                measured.overlaps_now(runner.chosen(policy));
-                let decider = decider.as_deref_mut().map(|d| d as &mut dyn Decider);
-                let counts =
-                    runner.run(policy, decider).map_err(|e| format!("{}, {policy}: {e}", program.name()))?;
-                let ran = device.times()?;
+                let policy = self.report.policies[turn].policy;
+                self.report.policies[turn].overlaps_now(self.runner.chosen(policy));
+                let counts = self.run(policy)?;
+                let ran = self.device.times()?;
+                let measured = &mut self.report.policies[turn];
                 measured.add(counts, &ran);
                 if turn + 1 == policies {
                     times = ran;
                 }
                 let Some(serial) = serial else { continue };
                 measured.verified += 1;
-                if measured.difference.is_none() && device.digest()? != serial {
-                    let found = device.image()?;
-                    runner.run(Policy::Serial, None)?;
-                    measured.difference =
-                        Some(run_report::Difference::new(&device.image()?, &found, &program));
+                if measured.difference.is_none() && self.device.digest()? != serial {
+                    let found = self.device.image()?;
+                    self.runner.run(Policy::Serial, None)?;
+                    let serial = self.device.image()?;
+                    measured.difference = Some(run_report::Difference::new(&serial, &found, self.program));
                 }
             }
         }
-        if let (Some((path, mut file)), Some(last)) = (timeline, self.policies.last()) {
-            run_report::timeline(&mut file, *last, &program, &times).map_err(|e| named(path, e))?;
-            file.keep().map_err(|e| named(path, e))?;
-        }
-        if let Some(params) = self.model {
-            report.predict(self.profile, stream, args.streams as usize, args.graph_window(), params);
-        }
-        report.finish();
-        Ok(report)
+        Ok(times)
     }
 }

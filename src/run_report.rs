@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use windlass_cosim::policy::{Policy as ModelPolicy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::CoSimulation;
@@ -337,12 +337,11 @@ impl Run {
 
 /// When each kernel ran, for Perfetto: rows are filled so that kernels which ran at the same time do not share one.
 pub fn timeline(
-    file: impl Write,
+    out: &mut dyn Write,
     policy: Policy,
     program: &Program,
     times: &[KernelTime],
 ) -> std::io::Result<()> {
-    let mut out = BufWriter::new(file);
     let mut order: Vec<usize> = (0..times.len()).filter(|k| times[*k].end > 0).collect();
     order.sort_by_key(|k| times[*k].start);
     let begin = order.first().map_or(0, |k| times[*k].start);
@@ -369,8 +368,7 @@ pub fn timeline(
             serde_json::to_string(&kernel.name)?
         )?;
     }
-    writeln!(out, "]}}")?;
-    out.flush()
+    writeln!(out, "]}}")
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Traces from files, and those that are built in.
 
 use crate::Failure;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use windlass_runtime::ktrace::{Compression, Reader, Run, Trace, Writer};
 
@@ -38,11 +39,11 @@ pub const STANDARD: &str = "-";
 
 /// Loads a trace, and prints its warnings.
 pub fn load(file: &str) -> Result<Trace, Failure> {
-    let path = Path::new(file);
     let trace = match built_in(file) {
         Some(text) => Trace::read(Reader::new(text.as_bytes(), file)?)?,
         None if file == STANDARD => Trace::read(Reader::new(std::io::stdin().lock(), "stdin")?)?,
         None => Trace::load(file).map_err(|errors| {
+            let path = Path::new(file);
             if path.is_dir() {
                 format!("{errors}\n  this command takes files; `run`, `report` and `explore` take folders")
             } else if !path.exists() {
@@ -52,6 +53,27 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
             }
         })?,
     };
+    warn(file, &trace);
+    Ok(trace)
+}
+
+/// The same with the bytes that it was read from, by which the results of one trace are told from those of another.
+pub fn load_with_bytes(file: &str) -> Result<(Trace, Cow<'static, [u8]>), Failure> {
+    match built_in(file) {
+        Some(text) => Ok((load(file)?, text.as_bytes().into())),
+        // There is no second look at it.
+        None if file == STANDARD => {
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("stdin: {e}"))?;
+            let trace = Trace::read(Reader::new(bytes.as_slice(), "stdin")?)?;
+            warn(file, &trace);
+            Ok((trace, bytes.into()))
+        }
+        None => Ok((load(file)?, std::fs::read(file).map_err(|e| format!("{file}: {e}"))?.into())),
+    }
+}
+
+fn warn(file: &str, trace: &Trace) {
     for warning in &trace.warnings {
         eprintln!("warning: {warning}");
     }
@@ -63,7 +85,6 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
              than the program was, and speed-ups over it are more than over the program"
         );
     }
-    Ok(trace)
 }
 
 /// Refuses a trace of which nothing can be measured.

@@ -1,6 +1,6 @@
 //! The command as its users meet it: exit status, stdout, stderr, and files.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -342,7 +342,7 @@ fn cosim_names_what_it_does_not_know() {
 fn cosim_writes_waveform_and_timeline() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
-    let (vcd, fst, timeline) = (path("w.vcd"), path("w.fst"), path("t.json"));
+    let (vcd, fst, timeline) = (path("vcd/w.vcd"), path("fst/w.fst"), path("timeline/t.json"));
     let gpu = small_gpu();
     let gpu = gpu.path().to_string_lossy();
     let trace = "workloads/alexnet-b1.ktrace.jsonl";
@@ -356,12 +356,48 @@ fn cosim_writes_waveform_and_timeline() {
     let times: Vec<&str> = vcd.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!((times.first(), times.last(), times.len()), (Some(&"#4"), Some(&"#79"), 76));
     assert!(std::fs::metadata(fst).is_ok_and(|m| m.len() > 100));
-    let text = std::fs::read_to_string(timeline).unwrap_or_else(|e| panic!("{e}"));
+    let text = std::fs::read_to_string(&timeline).unwrap_or_else(|e| panic!("{e}"));
     let events: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
     assert!(
         events["traceEvents"].as_array().is_some_and(|e| e.len() > 24),
         "an event for each kernel at least"
     );
+    let compressed = [path("a.json.gz"), path("b.json.gz")].map(|file| {
+        succeeds(&[&common[..], &["--arbiter", "typed", "--timeline", &file]].concat());
+        std::fs::read(&file).unwrap_or_else(|e| panic!("{e}"))
+    });
+    assert!(unpacked(&compressed[0]) == text, "the same timeline");
+    assert!(compressed[0].len() < text.len() / 4, "{} and {} bytes", compressed[0].len(), text.len());
+    assert!(compressed[0] == compressed[1], "the same bytes on every run");
+}
+
+fn unpacked(gzip: &[u8]) -> String {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(gzip).read_to_string(&mut text).unwrap_or_else(|e| panic!("{e}"));
+    text
+}
+
+#[test]
+fn files_make_the_folders_that_they_are_in() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for (i, args) in [
+        &["mix", "fork", "--out", "FILE.ktrace.jsonl"][..],
+        &["trace", "mix-fork", "--rename", "0", "--figure", "FILE.svg"],
+        &["trace", "explain", "mix-fork", "--kernel", "1", "--dot=FILE.dot"],
+        &["cosim", "mix-fork", "--policy", "serial", "--timeline", "FILE.json"],
+        &["run", "mix-fork", "--policy", "serial", "--no-work", "--timeline", "FILE.json"],
+        &["report", "--from", "gen/tests/data/report.json", "--html", "FILE.html"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let folder = directory.path().join(format!("{i}/not/there"));
+        let file = folder.join("file").to_string_lossy().into_owned();
+        let args: Vec<String> = args.iter().map(|arg| arg.replace("FILE", &file)).collect();
+        succeeds(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(files(&folder).iter().all(|(_, bytes)| !bytes.is_empty()), "{args:?}");
+        assert_eq!(files(&folder).len(), 1, "{args:?}");
+    }
 }
 
 #[test]
@@ -836,7 +872,7 @@ fn trace_bounds_a_stream_once_renamed() {
 
     fails(&["trace", "--rename", "1x,much"], 2, &["`much` is no budget", "512K", "1.5x", "`unlimited`"]);
     fails(&["trace", "--figure", "f.svg"], 2, &["--rename"]);
-    fails(&["trace", "--rename", "0", "--figure", "/nowhere/f.svg"], 2, &["/nowhere/f.svg"]);
+    fails(&["trace", "--rename", "0", "--figure", "/proc/nowhere/f.svg"], 2, &["/proc/nowhere/f.svg"]);
     fails(&["cosim", "--rename", "1.5"], 2, &["`1.5` is no budget"]);
     fails(&["trace", "mix-fork", "--rename", "1M", "--figure", "x.png"], 2, &["x.png", "FILE.svg"]);
 }
@@ -1323,6 +1359,11 @@ fn run_writes_a_timeline() {
         }
         assert!(pairs > 10, "{trace}: {pairs} pairs of kernels depend on each other");
     }
+    let file = directory.path().join("timeline.json.gz");
+    succeeds(&["run", "mix-fork", "--policy", "serial", "--timeline", &file.to_string_lossy()]);
+    let text = unpacked(&std::fs::read(&file).unwrap_or_else(|e| panic!("{e}")));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(value["traceEvents"].as_array().map(Vec::len), Some(49), "48 kernels and a name");
     fails(&["run", "mix-fork", "--timeline", "/proc/nowhere/t"], 2, &["/proc/nowhere/t"]);
 }
 

@@ -1,12 +1,16 @@
 //! `windlass explore` as its users meet it: what it finds, going on after an interruption, failures, and what it says.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-fn windlass(args: &[&str]) -> Output {
+fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
-    command.output().unwrap_or_else(|e| panic!("{e}"))
+    command
+}
+
+fn windlass(args: &[&str]) -> Output {
+    command(args).output().unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn stderr(output: &Output) -> String {
@@ -64,6 +68,10 @@ fn traces() -> tempfile::TempDir {
 
 /// Two sizes, both arbiters, two workloads, without tools.
 fn small(traces: &Path, out: &Path, more: &[&str]) -> Output {
+    small_of(traces, out, more).output().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn small_of(traces: &Path, out: &Path, more: &[&str]) -> Command {
     let (traces, out) = (traces.to_string_lossy(), out.to_string_lossy());
     let common = [
         "explore",
@@ -83,7 +91,32 @@ fn small(traces: &Path, out: &Path, more: &[&str]) -> Output {
         "--out",
         &out,
     ];
-    windlass(&[&common[..], more].concat())
+    command(&[&common[..], more].concat())
+}
+
+#[test]
+fn a_trace_from_stdin_is_known_by_its_bytes() {
+    let (out, traces) = (directory(), traces());
+    let file = traces.path().join("a.ktrace.jsonl");
+    assert!(small(&file, out.path(), &[]).status.success());
+    let (pieces_of_file, of_file) = (pieces(out.path()), results(out.path()));
+    assert_eq!(pieces_of_file.len(), 4);
+
+    let fed = |name: &str| {
+        let trace = std::fs::File::open(traces.path().join(name)).unwrap_or_else(|e| panic!("{e}"));
+        let output = small_of(Path::new("-"), out.path(), &[]).stdin(Stdio::from(trace)).output();
+        let output = output.unwrap_or_else(|e| panic!("{e}"));
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert_eq!(fed("a.ktrace.jsonl"), "", "nothing is left to do");
+    assert_eq!(pieces(out.path()), pieces_of_file);
+    let csv = |results: Vec<(String, String)>| -> Vec<_> {
+        results.into_iter().filter(|(name, _)| name.ends_with(".csv")).collect()
+    };
+    assert_eq!(csv(results(out.path())), csv(of_file));
+    assert!(fed("b.ktrace.jsonl").contains("[4/4]"), "another trace is another workload");
+    assert_eq!(pieces(out.path()).len(), 8);
 }
 
 #[test]
@@ -130,11 +163,7 @@ fn ctrl_c_keeps_what_is_finished() {
         "--slots",
         "4,8,16,24,32,48,64",
     ]);
-    command
-        .arg("--out")
-        .arg(out.path())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::piped());
+    command.arg("--out").arg(out.path()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
     let begin = std::time::Instant::now();
     while pieces(out.path()).is_empty() {

@@ -65,7 +65,7 @@ typedef struct windlass_arg {
     uint64_t value;
 } windlass_arg;
 
-/* Some bytes of a buffer. */
+/* Some bytes of a buffer; those past its end are refused where the argument is used. */
 static inline windlass_arg windlass_part(windlass_buffer buffer, uint64_t offset, uint64_t bytes) {
     windlass_arg arg;
     arg.buffer = buffer;
@@ -213,7 +213,7 @@ const char *windlass_next_failure(windlass_runtime *runtime, uint64_t *ticket);
 const char *windlass_next_finding(windlass_runtime *runtime);
 
 /* With `record`: writes what was launched so far as a ktrace to one file, to be looked at with `windlass trace`, and when it ran to
- * another, each of which may be NULL; existing files are overwritten. */
+ * another, each of which may be NULL; existing files are overwritten, and folders that are not there are made. */
 int windlass_write_recording(windlass_runtime *runtime, const char *trace, const char *schedule);
 
 /* What the last call on this thread that failed has to say; never NULL, valid until the next call that fails on this thread. */

@@ -13,7 +13,7 @@ use std::slice;
 use windlass_files::new_file::save;
 use windlass_runtime::runtime::{
     Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Mode, Options, Policy,
-    Registered, Runtime, Ticket,
+    Registered, Runtime, Ticket, View,
 };
 
 /// `WINDLASS_ABI`.
@@ -216,9 +216,24 @@ fn buffer(runtime: &Runtime, given: WindlassBuffer) -> Result<Buffer<u8>, Refusa
     Ok(buffer)
 }
 
-fn range(offset: u64, bytes: u64) -> std::ops::Range<usize> {
-    let at = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
-    at(Some(offset))..at(offset.checked_add(bytes))
+/// Some bytes of a buffer; `what` is the argument that they are of. What ends past all numbers is refused here: the runtime would be asked
+/// for, and would tell, other numbers than were given.
+fn part(
+    runtime: &Runtime,
+    given: WindlassBuffer,
+    offset: u64,
+    bytes: u64,
+    what: Option<usize>,
+) -> Result<View<u8>, Refusal> {
+    let buffer = buffer(runtime, given)?;
+    let at = |n: u64| usize::try_from(n).ok();
+    match (at(offset), offset.checked_add(bytes).and_then(at)) {
+        (Some(start), Some(end)) => Ok(buffer.slice(start..end)),
+        _ => {
+            let what = what.map(|n| format!("argument {n}"));
+            Err(Error::OutOfBounds { offset, bytes, size: given.bytes, what }.into())
+        }
+    }
 }
 
 /// What a call gives where it fails.
@@ -538,7 +553,7 @@ unsafe fn launch(
             let text = format!("argument {n} is 0 bytes of a buffer; set `bytes`, or take windlass_whole()");
             Err(Refusal(INVALID, text))
         }
-        Some(Some(_)) => Ok(Arg::from(buffer(runtime, arg.buffer)?.slice(range(arg.offset, arg.bytes)))),
+        Some(Some(_)) => Ok(Arg::from(part(runtime, arg.buffer, arg.offset, arg.bytes, Some(n))?)),
         // What is too much is refused by its number.
         _ => Ok(Arg::from(arg.value)),
     };
@@ -597,7 +612,7 @@ pub unsafe extern "C" fn windlass_read(
         let count = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: the caller's.
         let values = unsafe { list_mut(to.cast::<u8>(), count, "to") }?;
-        let view = self::buffer(runtime, buffer)?.slice(range(offset, bytes));
+        let view = part(runtime, buffer, offset, bytes, None)?;
         runtime.read_into_uninit(view, values)?;
         Ok(())
     })
@@ -619,7 +634,7 @@ pub unsafe extern "C" fn windlass_write(
         let count = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: the caller's.
         let values = unsafe { list(from.cast::<u8>(), count, "from") }?;
-        let view = self::buffer(runtime, buffer)?.slice(range(offset, bytes));
+        let view = part(runtime, buffer, offset, bytes, None)?;
         Ok(runtime.write(view, values)?)
     })
 }

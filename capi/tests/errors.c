@@ -317,7 +317,10 @@ int main(int argc, char **argv) {
     memset(bytes, 5, sizeof bytes);
     OK(windlass_write(rt, a, 0, bytes, 64));
     FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 1, bytes, 64));
-    FAILS(WINDLASS_INVALID, "past the end", windlass_read(rt, a, UINT64_MAX, bytes, 2));
+    FAILS(WINDLASS_INVALID, "2 bytes from offset 18446744073709551615 are past the end of a buffer of 64 bytes",
+          windlass_read(rt, a, UINT64_MAX, bytes, 2));
+    FAILS(WINDLASS_INVALID, "2 bytes from offset 18446744073709551615 are past the end of a buffer of 64 bytes",
+          windlass_write(rt, a, UINT64_MAX, bytes, 2));
     FAILS(WINDLASS_INVALID, "`from` is NULL", windlass_write(rt, a, 0, NULL, 64));
     FAILS(WINDLASS_INVALID, "`from` cannot have", windlass_write(rt, a, 0, bytes, UINT64_MAX));
     FAILS(WINDLASS_INVALID, "past the end", windlass_write(rt, a, 0, bytes, UINT64_C(1) << 62));
@@ -332,6 +335,7 @@ int main(int argc, char **argv) {
     windlass_arg ab[] = {{.buffer = a, .bytes = 64}, {.buffer = b, .bytes = 64}};
     windlass_arg bc[] = {{.buffer = b, .bytes = 64}, {.buffer = c, .bytes = 64}};
     windlass_arg far[] = {{.buffer = a, .offset = 60, .bytes = 5}, {.buffer = b, .bytes = 64}};
+    windlass_arg endless[] = {{.buffer = a, .bytes = 64}, windlass_part(b, 5, UINT64_MAX)};
     windlass_arg lost[] = {{.buffer = gone, .bytes = 64}, {.buffer = b, .bytes = 64}};
     FAILS(WINDLASS_INVALID, "give it to windlass_register() first", windlass_launch(rt, nowhere, one, one, ab, 2, 0, &ticket));
     FAILS(WINDLASS_INVALID, "not registered", windlass_launch(rt, zero, one, one, ab, 2, 0, &ticket));
@@ -339,6 +343,8 @@ int main(int argc, char **argv) {
     FAILS(WINDLASS_INVALID, "a grid of [1, 0, 1]", windlass_launch(rt, kernel, none, one, ab, 2, 0, NULL));
     FAILS(WINDLASS_INVALID, "`grid` is NULL", windlass_launch(rt, kernel, NULL, one, ab, 2, 0, NULL));
     FAILS(WINDLASS_INVALID, "5 bytes from offset 60", windlass_launch(rt, kernel, one, one, far, 2, 0, NULL));
+    FAILS(WINDLASS_INVALID, "18446744073709551615 bytes from offset 5 are past the end of a buffer of 64 bytes (argument 1)",
+          windlass_launch(rt, kernel, one, one, endless, 2, 0, &ticket));
     FAILS(WINDLASS_INVALID, "was released", windlass_launch(rt, kernel, one, one, lost, 2, 0, NULL));
     TRUE(ticket == WINDLASS_NO_TICKET);
     OK(windlass_launch(rt, kernel, one, one, ab, 2, 0, &ticket));

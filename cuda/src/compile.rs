@@ -91,8 +91,6 @@ fn read(file: &Path) -> Option<Vec<u8>> {
 }
 
 fn write(file: &Path, cubin: &[u8]) -> std::io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
     save(file, [Sha256::digest(cubin).as_slice(), cubin].concat())
 }
 

@@ -20,7 +20,7 @@ enum Place {
 }
 
 impl NewFile {
-    /// Begins the file `path`; refused at once where it could not be put there.
+    /// Begins the file `path`, and makes the folders that it is to be in; refused at once where it could not be put there.
     pub fn create(path: &Path) -> io::Result<Self> {
         // Through a link: the link stays.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -44,6 +44,10 @@ impl NewFile {
             builder.permissions(permissions);
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // What is there and no folder is refused below, in plainer words.
+        if !folder.exists() {
+            fs::create_dir_all(folder)?;
+        }
         let file = builder.tempfile_in(folder).map_err(without_path)?;
         Ok(Self(Place::Aside(file, path)))
     }
@@ -105,7 +109,7 @@ impl Write for NewFile {
     }
 }
 
-/// Writes a whole file.
+/// Writes a whole file, and makes the folders that it is to be in.
 pub fn save(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = NewFile::create(path)?;
     file.write_all(contents.as_ref())?;
@@ -134,8 +138,19 @@ mod tests {
     fn what_cannot_be_written_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
         assert!(NewFile::create(folder.path()).is_err());
-        let error = NewFile::create(&folder.path().join("no/a")).unwrap_err();
+        let file = folder.path().join("file");
+        save(&file, "").unwrap();
+        let error = NewFile::create(&file.join("a")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
         assert!(!error.to_string().contains(".part"), "{error}");
+    }
+
+    #[test]
+    fn folders_are_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("not/there/a");
+        save(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
 
     #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use super::cost::Effort;
 use super::figure::{Mark, Panel, scatter};
-use super::report::{PointReport, PointRun, Report};
+use super::report::{PointReport, Report, WorkloadReport};
 use crate::run::aligned;
 use std::fmt::Write;
 
@@ -34,9 +34,7 @@ pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for (i, advice) in report.advice.iter().enumerate() {
         let _ = writeln!(text, "{}{}", if i > 0 { "\n" } else { "" }, setting(report, advice.sms));
-        let titles = titles(report);
-        let rows: Vec<Vec<String>> = points(report, advice.sms).map(|(at, p)| row(report, at, p)).collect();
-        text.push_str(&align(&titles, &rows));
+        text.push_str(&align(&titles(report), &rows(report, advice.sms)));
         let _ = writeln!(text, "{}", advice.sentence);
     }
     let _ = writeln!(text, "\n{}", legend(report));
@@ -61,8 +59,7 @@ pub fn markdown(report: &Report) -> String {
     }
     for advice in &report.advice {
         let _ = writeln!(md, "## {} SMs\n\n{}\n", advice.sms, setting(report, advice.sms));
-        let rows: Vec<Vec<String>> = points(report, advice.sms).map(|(at, p)| row(report, at, p)).collect();
-        let _ = writeln!(md, "{}", table(&titles(report), &rows));
+        let _ = writeln!(md, "{}", table(&titles(report), &rows(report, advice.sms)));
         let (titles, rows) = by_workload(report, advice.sms);
         let _ = writeln!(md, "Speed-up over `serial`:\n\n{}", table(&titles, &rows));
     }
@@ -103,11 +100,8 @@ fn is_sized(report: &Report) -> bool {
 
 /// One line per design.
 pub fn points_csv(report: &Report) -> String {
-    let mut csv = String::from(
-        "sms,slots,window,arbiter,active,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,over_queue,cycles_per_kernel,ns_per_kernel,front_area,front_time,library\n",
-    );
-    let library = report.synthesis.as_ref().map(|s| quoted(&s.library)).unwrap_or_default();
-    for p in &report.points {
+    let library = report.synthesis.as_ref().map(|s| s.library.clone()).unwrap_or_default();
+    let rows = report.points.iter().map(|p| {
         let cost = p.cost.as_ref();
         let numbers = [
             cost.map(|c| c.area_um2),
@@ -121,51 +115,45 @@ pub fn points_csv(report: &Report) -> String {
             p.cycles_per_kernel,
             p.ns_per_kernel,
         ];
-        let numbers = numbers.map(|n| n.map(|n| n.to_string()).unwrap_or_default()).join(",");
-        let _ = writeln!(
-            csv,
-            "{},{},{},{},{},{numbers},{},{},{library}",
-            p.sms, p.slots, p.window, p.arbiter, p.active, p.front_area, p.front_time
-        );
-    }
-    csv
+        let mut row = vec![p.active.to_string()];
+        row.extend(numbers.map(|n| n.map(|n| n.to_string()).unwrap_or_default()));
+        row.extend([p.front_area.to_string(), p.front_time.to_string(), library.clone()]);
+        (p, row)
+    });
+    csv(
+        "active,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,over_queue,cycles_per_kernel,ns_per_kernel,front_area,front_time,library",
+        rows,
+    )
 }
 
 /// One line per design and workload.
 pub fn runs_csv(report: &Report) -> String {
-    let mut csv = String::from(
-        "sms,slots,window,arbiter,workload,kernels,serial_cycles,queue_cycles,window_cycles,speedup,over_queue,us_per_kernel",
+    let mut titles = String::from(
+        "workload,kernels,serial_cycles,queue_cycles,window_cycles,speedup,over_queue,us_per_kernel,",
     );
     for name in ["insert", "retire_to_dispatch", "done_to_first_cta"] {
-        let _ = write!(csv, ",{name}_count,{name}_min,{name}_median,{name}_max");
+        let _ = write!(titles, "{name}_count,{name}_min,{name}_median,{name}_max,");
     }
-    csv.push_str(",fill_max\n");
-    for p in &report.points {
-        for r in &p.runs {
-            let PointRun {
-                kernels,
-                serial_cycles,
-                queue_cycles,
-                window_cycles,
-                speedup,
-                over_queue,
-                us_per_kernel,
-                ..
-            } = r;
-            let _ = write!(
-                csv,
-                "{},{},{},{},{},{kernels},{serial_cycles},{queue_cycles},{window_cycles},{speedup},{over_queue},{us_per_kernel}",
-                p.sms,
-                p.slots,
-                p.window,
-                p.arbiter,
-                quoted(&r.workload)
-            );
-            for c in [r.insert, r.retire_to_dispatch, r.done_to_first_cta] {
-                let _ = write!(csv, ",{},{},{},{}", c.count, c.min, c.median, c.max);
-            }
-            let _ = writeln!(csv, ",{}", r.fill_max);
+    let rows = report.points.iter().flat_map(|p| p.runs.iter().map(move |r| (p, r)));
+    let rows = rows.map(|(p, r)| {
+        let mut row = vec![r.workload.clone()];
+        row.extend([r.kernels, r.serial_cycles, r.queue_cycles, r.window_cycles].map(|n| n.to_string()));
+        row.extend([r.speedup, r.over_queue, r.us_per_kernel].map(|n| n.to_string()));
+        for c in [r.insert, r.retire_to_dispatch, r.done_to_first_cta] {
+            row.extend([c.count, c.min, c.median, c.max].map(|n| n.to_string()));
         }
+        row.push(r.fill_max.to_string());
+        (p, row)
+    });
+    csv(&(titles + "fill_max"), rows)
+}
+
+/// A line for each row, the columns of its design first.
+fn csv<'a>(titles: &str, rows: impl Iterator<Item = (&'a PointReport, Vec<String>)>) -> String {
+    let mut csv = format!("sms,slots,window,arbiter,{titles}\n");
+    for (p, row) in rows {
+        let row = row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
+        let _ = writeln!(csv, "{},{},{},{},{row}", p.sms, p.slots, p.window, p.arbiter);
     }
     csv
 }
@@ -206,7 +194,7 @@ fn panels(
                 chosen: advice.build == Some(at),
             })
         });
-        let n = report.workloads.iter().filter(|w| !w.left_out.contains(&advice.sms)).count();
+        let n = counted(report, advice.sms).count();
         let workloads = if n == 1 { "1 workload" } else { &format!("geometric mean of {n} workloads") };
         Panel { title: format!("{}, {} SMs, {workloads}", report.gpu, advice.sms), marks: marks.collect() }
     };
@@ -218,9 +206,14 @@ fn points(report: &Report, sms: u32) -> impl Iterator<Item = (usize, &PointRepor
     report.points.iter().enumerate().filter(move |(_, p)| p.sms == sms)
 }
 
+/// The workloads that ran on designs with so many SMs.
+fn counted(report: &Report, sms: u32) -> impl Iterator<Item = &WorkloadReport> {
+    report.workloads.iter().filter(move |w| !w.left_out.contains(&sms))
+}
+
 /// What was simulated.
 fn setting(report: &Report, sms: u32) -> String {
-    let counted: Vec<_> = report.workloads.iter().filter(|w| !w.left_out.contains(&sms)).collect();
+    let counted: Vec<_> = counted(report, sms).collect();
     let kernels: u64 = counted.iter().map(|w| w.kernels).sum();
     let own = if sms == report.gpu_sms {
         format!("{sms} SMs")
@@ -261,6 +254,10 @@ fn titles(report: &Report) -> Vec<&'static str> {
     }
     titles.extend(["speed-up", "over queue", "of the gain", "cycles/kernel", "ns/kernel", "front", ""]);
     titles
+}
+
+fn rows(report: &Report, sms: u32) -> Vec<Vec<String>> {
+    points(report, sms).map(|(at, p)| row(report, at, p)).collect()
 }
 
 fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
@@ -334,20 +331,23 @@ fn legend(report: &Report) -> String {
     text
 }
 
-/// Aligned columns: words to the left, numbers to the right.
-fn align(titles: &[&str], rows: &[Vec<String>]) -> String {
-    let head = titles.iter().map(|title| title.to_string()).collect();
-    aligned(&[&[head], rows].concat(), |column| matches!(titles[column], "window" | "arbiter" | "front" | ""))
+/// Whether a column has words, which go to the left, and no numbers.
+fn has_words(title: &str) -> bool {
+    matches!(title, "window" | "arbiter" | "front" | "" | "workload")
 }
 
+/// A table for a terminal.
+fn align(titles: &[&str], rows: &[Vec<String>]) -> String {
+    let head = titles.iter().map(|title| title.to_string()).collect();
+    aligned(&[&[head], rows].concat(), |column| has_words(titles[column]))
+}
+
+/// A table in Markdown.
 fn table<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> String {
     let mut md = String::new();
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | ").replace("um2", "µm²"));
     md.push_str(&line(titles.iter().map(AsRef::as_ref).collect()));
-    let kind = |title: &T| match title.as_ref() {
-        "window" | "arbiter" | "front" | "" | "workload" => "---",
-        _ => "--:",
-    };
+    let kind = |title: &T| if has_words(title.as_ref()) { "---" } else { "--:" };
     let _ = writeln!(md, "|{}|", titles.iter().map(kind).collect::<Vec<_>>().join("|"));
     for row in rows {
         md.push_str(&line(row.iter().map(String::as_str).collect()));

@@ -240,47 +240,9 @@ impl Report {
         let mut advice = Vec::new();
         for &sms in &sms {
             let group: Vec<usize> = (0..points.len()).filter(|p| points[*p].sms == sms).collect();
-            let pairs = |cost: fn(&PointReport) -> Option<f64>| -> Vec<Option<(f64, f64)>> {
-                group.iter().map(|p| Some((points[*p].speedup?, cost(&points[*p])?))).collect()
-            };
-            let fronts = [front(&pairs(PointReport::area_um2)), front(&pairs(|p| p.cycles_per_kernel))];
-            for (i, &p) in group.iter().enumerate() {
-                (points[p].front_area, points[p].front_time) = (fronts[0][i], fronts[1][i]);
-            }
-            let ran: Vec<usize> = group.iter().copied().filter(|p| points[*p].speedup.is_some()).collect();
-            let candidates: Vec<Candidate> = ran
-                .iter()
-                .map(|&p| Candidate {
-                    name: designs[p].name(),
-                    slots: points[p].slots,
-                    over_queue: points[p].over_queue.unwrap_or(0.0),
-                    area: points[p].area_um2(),
-                })
-                .collect();
-            let (text, build, fastest) = advise(&candidates, exploration.keep);
+            mark_fronts(&mut points, &group);
             let counted = (0..exploration.workloads.len()).filter(|w| !left_out(*w, sms)).count();
-            let these = if counted == 1 { "workload" } else { "workloads" };
-            let these =
-                if counted == 1 { format!("this {these}") } else { format!("these {counted} {these}") };
-            let conditions = match exploration.conditions.as_str() {
-                "" => String::new(),
-                conditions => format!(", {conditions}"),
-            };
-            let gpu = &exploration.profile.name;
-            let mut sentence = format!("On {gpu} with {sms} SMs{conditions}, for {these}, {text}");
-            if ran.len() < group.len() {
-                let missing = group.len() - ran.len();
-                sentence = format!(
-                    "{sentence}; {missing} of {} designs did not run on all and are not compared",
-                    group.len()
-                );
-            }
-            advice.push(Advice {
-                sms,
-                sentence: format!("{sentence}."),
-                build: build.map(|i| ran[i]),
-                fastest: fastest.map(|i| ran[i]),
-            });
+            advice.push(advice_on(exploration, &points, &group, sms, counted));
         }
         let workloads = exploration.workloads.iter().enumerate().map(|(w, workload)| WorkloadReport {
             name: workload.name.clone(),
@@ -328,6 +290,55 @@ impl Report {
     /// The numbers of SMs, in order.
     pub fn sms(&self) -> Vec<u32> {
         self.advice.iter().map(|a| a.sms).collect()
+    }
+}
+
+/// Says of each point of a group whether it is on the fronts of that group.
+fn mark_fronts(points: &mut [PointReport], group: &[usize]) {
+    let pairs = |cost: fn(&PointReport) -> Option<f64>| -> Vec<Option<(f64, f64)>> {
+        group.iter().map(|p| Some((points[*p].speedup?, cost(&points[*p])?))).collect()
+    };
+    let area = front(&pairs(PointReport::area_um2));
+    let time = front(&pairs(|p| p.cycles_per_kernel));
+    for ((&p, area), time) in group.iter().zip(area).zip(time) {
+        (points[p].front_area, points[p].front_time) = (area, time);
+    }
+}
+
+/// What to build of a group, which is the designs with so many SMs; `counted`: the workloads that ran on any of them.
+fn advice_on(
+    exploration: &Exploration<'_>,
+    points: &[PointReport],
+    group: &[usize],
+    sms: u32,
+    counted: usize,
+) -> Advice {
+    let ran: Vec<usize> = group.iter().copied().filter(|p| points[*p].speedup.is_some()).collect();
+    let candidate = |&p: &usize| Candidate {
+        name: exploration.designs[p].name(),
+        slots: points[p].slots,
+        over_queue: points[p].over_queue.unwrap_or(0.0),
+        area: points[p].area_um2(),
+    };
+    let (text, build, fastest) = advise(&ran.iter().map(candidate).collect::<Vec<_>>(), exploration.keep);
+    let these = match counted {
+        1 => "this workload".into(),
+        counted => format!("these {counted} workloads"),
+    };
+    let conditions = match exploration.conditions.as_str() {
+        "" => String::new(),
+        conditions => format!(", {conditions}"),
+    };
+    let missing = match group.len() - ran.len() {
+        0 => String::new(),
+        n => format!("; {n} of {} designs did not run on all and are not compared", group.len()),
+    };
+    let gpu = &exploration.profile.name;
+    Advice {
+        sms,
+        sentence: format!("On {gpu} with {sms} SMs{conditions}, for {these}, {text}{missing}."),
+        build: build.map(|i| ran[i]),
+        fastest: fastest.map(|i| ran[i]),
     }
 }
 

@@ -9,6 +9,8 @@ use crate::latency::Distribution;
 use crate::policy::Policy;
 use crate::profile::Profile;
 use crate::run::CoSimulation;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -86,6 +88,7 @@ impl Trouble {
 }
 
 /// What the threads share.
+#[derive(Default)]
 struct State {
     /// The next piece, in the list of those to do.
     next: usize,
@@ -105,136 +108,11 @@ pub fn explore(
     stop: &AtomicBool,
     tell: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Ended, ExploreError> {
-    if exploration.designs.is_empty() {
-        return Err(ExploreError::Nothing("there is no design"));
-    }
-    if exploration.workloads.is_empty() {
-        return Err(ExploreError::Nothing("there is no workload"));
-    }
-    let mut names = BTreeSet::new();
-    if let Some(twice) = exploration.workloads.iter().find(|w| !names.insert(&w.name)) {
-        return Err(ExploreError::SameName(twice.name.clone()));
-    }
-    let store = Store::new(exploration.out.join("points"))?;
-    let synthesis = match &exploration.synthesis {
-        None => None,
-        Some(synthesis) => {
-            let tools = Tools::find(synthesis.effort).map_err(|e| ExploreError::Tool(e.to_string()))?;
-            let library = std::fs::read(&synthesis.liberty)
-                .map_err(|source| ExploreError::Io { path: synthesis.liberty.clone(), source })?;
-            Some((synthesis, tools, hex(&Sha256::digest(&library))))
-        }
-    };
-    let ready: Vec<OnceLock<Result<Ready, String>>> =
-        exploration.designs.iter().map(|_| OnceLock::new()).collect();
-    let pieces = pieces(exploration);
-    let total = pieces.len();
-    let state = Mutex::new(State {
-        next: 0,
-        running: Vec::new(),
-        done: 0,
-        results: Results::default(),
-        broken: None,
-    });
-    let changed = Condvar::new();
-    let budget = memory_mib();
-    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
-
-    // One worker: takes pieces until there are none, or it is told to stop.
-    let worker = || {
-        loop {
-            let Some((piece, memory)) = take(exploration, &pieces, budget, stop, lock(), &changed) else {
-                return;
-            };
-            let label = label(exploration, piece);
-            let design = piece.design();
-            let prepared = || ready[design].get_or_init(|| prepare(exploration, exploration.designs[design]));
-            let work = || -> Result<bool, Trouble> {
-                let broken = |error| lock().broken = Some(error);
-                let ready = prepared().as_ref().map_err(Trouble::new)?;
-                match piece {
-                    Piece::Cost(_) => {
-                        let (Some((synthesis, tools, library)), Some(sdc)) = (&synthesis, &ready.sdc) else {
-                            return Ok(true);
-                        };
-                        let inputs = json!({
-                            "top": ready.top, "verilog": ready.sha256, "library": library,
-                            "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns, "tools": tools.versions,
-                        });
-                        let (result, kept) = keep(&store, store.inputs("cost", inputs), broken, || {
-                            cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools)
-                                .map_err(Trouble::new)
-                        })?;
-                        lock().results.costs.insert(design, result);
-                        Ok(kept)
-                    }
-                    Piece::Run(_, workload) => {
-                        let inputs = run_inputs(exploration, ready, workload);
-                        let (result, kept) = keep(&store, store.inputs("run", inputs), broken, || {
-                            run(exploration, ready, workload)
-                        })?;
-                        lock().results.runs.insert((design, workload), result);
-                        Ok(kept)
-                    }
-                }
-            };
-            let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-                Err(Trouble::new(format!("internal error: {text}")))
-            });
-            let mut state = lock();
-            if let Some(at) = state.running.iter().position(|m| *m == memory) {
-                state.running.swap_remove(at);
-            }
-            match outcome {
-                Ok(kept) => {
-                    state.done += 1;
-                    tell(Event::Done { done: state.done, total, label: &label, kept });
-                }
-                // Ctrl-C reaches the tools, too: what they were at is done again next time.
-                Err(_) if stop.load(Ordering::Relaxed) => {}
-                Err(Trouble { message, wrong }) => {
-                    state.done += 1;
-                    // A design that cannot be is told once, not for each of its pieces.
-                    let never = matches!(ready[design].get(), Some(Err(_)));
-                    if never && !state.results.impossible.insert(design) {
-                        changed.notify_all();
-                        continue;
-                    }
-                    let label = if never { exploration.designs[design].full_name() } else { label };
-                    tell(Event::Failed { done: state.done, total, label: &label, message: &message });
-                    state.results.failures.push(Failure { piece, label, message, wrong });
-                }
-            }
-            changed.notify_all();
-        }
-    };
-
-    std::thread::scope(|scope| -> Result<(), ExploreError> {
-        let mut threads = Vec::new();
-        for n in 0..exploration.jobs.clamp(1, total) {
-            let builder = std::thread::Builder::new().name(format!("explore {n}")).stack_size(STACK);
-            let thread = builder.spawn_scoped(scope, worker);
-            match thread {
-                Ok(thread) => threads.push(thread),
-                Err(_) if n > 0 => break,
-                Err(source) => return Err(ExploreError::Io { path: exploration.out.clone(), source }),
-            }
-        }
-        let mut told = false;
-        while threads.iter().any(|thread| !thread.is_finished()) {
-            let state = lock();
-            if stop.load(Ordering::Relaxed) && !told && !state.running.is_empty() {
-                tell(Event::Stopping { running: state.running.len() });
-                told = true;
-            }
-            drop(changed.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner));
-        }
-        Ok(())
-    })?;
-
-    let State { results, broken, done, .. } = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    check(exploration)?;
+    let work = Work::new(exploration, stop, tell)?;
+    work.in_threads()?;
+    let total = work.pieces.len();
+    let State { results, broken, done, .. } = work.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(error) = broken {
         return Err(error);
     }
@@ -242,6 +120,232 @@ pub fn explore(
         return Ok(Ended::Stopped { kept: results.costs.len() + results.runs.len(), total });
     }
     Ok(Ended::Complete(Box::new(Report::new(exploration, results))))
+}
+
+/// That there is something to do, and that tables can tell it apart.
+fn check(exploration: &Exploration<'_>) -> Result<(), ExploreError> {
+    if exploration.designs.is_empty() {
+        return Err(ExploreError::Nothing("there is no design"));
+    }
+    if exploration.workloads.is_empty() {
+        return Err(ExploreError::Nothing("there is no workload"));
+    }
+    let mut names = BTreeSet::new();
+    match exploration.workloads.iter().find(|w| !names.insert(&w.name)) {
+        Some(twice) => Err(ExploreError::SameName(twice.name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// What synthesis needs, found once.
+struct Synthesizer<'a> {
+    synthesis: &'a Synthesis,
+    tools: Tools,
+    /// SHA-256 of the library.
+    library: String,
+}
+
+impl<'a> Synthesizer<'a> {
+    fn new(synthesis: &'a Synthesis) -> Result<Self, ExploreError> {
+        let tools = Tools::find(synthesis.effort).map_err(|e| ExploreError::Tool(e.to_string()))?;
+        let library = std::fs::read(&synthesis.liberty)
+            .map_err(|source| ExploreError::Io { path: synthesis.liberty.clone(), source })?;
+        Ok(Self { synthesis, tools, library: hex(&Sha256::digest(&library)) })
+    }
+}
+
+/// An exploration at work.
+struct Work<'a> {
+    exploration: &'a Exploration<'a>,
+    stop: &'a AtomicBool,
+    tell: &'a (dyn Fn(Event<'_>) + Sync),
+    store: Store,
+    synthesizer: Option<Synthesizer<'a>>,
+    pieces: Vec<Piece>,
+    /// Each design, once a piece of it is begun.
+    ready: Vec<OnceLock<Result<Ready, String>>>,
+    /// Memory for pieces in MiB.
+    budget: u64,
+    state: Mutex<State>,
+    /// A piece was done.
+    changed: Condvar,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        exploration: &'a Exploration<'a>,
+        stop: &'a AtomicBool,
+        tell: &'a (dyn Fn(Event<'_>) + Sync),
+    ) -> Result<Self, ExploreError> {
+        Ok(Self {
+            exploration,
+            stop,
+            tell,
+            store: Store::new(exploration.out.join("points"))?,
+            synthesizer: exploration.synthesis.as_ref().map(Synthesizer::new).transpose()?,
+            pieces: pieces(exploration),
+            ready: exploration.designs.iter().map(|_| OnceLock::new()).collect(),
+            budget: memory_mib(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Does the pieces on so many threads as are asked for, and says once that it was told to stop.
+    fn in_threads(&self) -> Result<(), ExploreError> {
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for n in 0..self.exploration.jobs.clamp(1, self.pieces.len()) {
+                let builder = std::thread::Builder::new().name(format!("explore {n}")).stack_size(STACK);
+                match builder.spawn_scoped(scope, || self.worker()) {
+                    Ok(thread) => threads.push(thread),
+                    Err(_) if n > 0 => break,
+                    Err(source) => {
+                        return Err(ExploreError::Io { path: self.exploration.out.clone(), source });
+                    }
+                }
+            }
+            let mut told = false;
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                let state = self.lock();
+                if self.stopped() && !told && !state.running.is_empty() {
+                    (self.tell)(Event::Stopping { running: state.running.len() });
+                    told = true;
+                }
+                drop(self.changed.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner));
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes pieces until there are none, or it is told to stop.
+    fn worker(&self) {
+        while let Some((piece, memory)) = self.take() {
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.piece(piece))).unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                Err(Trouble::new(format!("internal error: {text}")))
+            });
+            self.done(piece, memory, outcome);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next piece and the memory that it may need; none where there is none, or it is to stop. Waits where those that run may need
+    /// what memory there is; one always runs.
+    fn take(&self) -> Option<(Piece, u64)> {
+        let mut state = self.lock();
+        loop {
+            let piece = *self.pieces.get(state.next)?;
+            if self.stopped() || state.broken.is_some() {
+                return None;
+            }
+            let design = self.exploration.designs[piece.design()];
+            // Measured: Yosys on 64 slots takes 1 to 2 GiB, a C++ compiler on a front end up to 0.8 GiB.
+            let memory = match (piece, self.exploration.dispatcher) {
+                (Piece::Cost(_), _) => 256 + 16 * design.slots as u64 + 4 * u64::from(design.sms),
+                (Piece::Run(..), DispatcherKind::Behavioural) => 128,
+                (Piece::Run(..), _) => 1024,
+            };
+            if state.running.is_empty() || state.running.iter().sum::<u64>() + memory <= self.budget {
+                state.next += 1;
+                state.running.push(memory);
+                return Some((piece, memory));
+            }
+            state = self.changed.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Does a piece, or finds it done; true where it was there.
+    fn piece(&self, piece: Piece) -> Result<bool, Trouble> {
+        let design = piece.design();
+        let prepared =
+            self.ready[design].get_or_init(|| prepare(self.exploration, self.exploration.designs[design]));
+        let ready = prepared.as_ref().map_err(Trouble::new)?;
+        match piece {
+            Piece::Cost(_) => {
+                let (Some(Synthesizer { synthesis, tools, library }), Some(sdc)) =
+                    (&self.synthesizer, &ready.sdc)
+                else {
+                    return Ok(true);
+                };
+                let inputs = json!({
+                    "top": ready.top, "verilog": ready.sha256, "library": library,
+                    "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns, "tools": tools.versions,
+                });
+                let (result, kept) = self.keep("cost", inputs, || {
+                    cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools).map_err(Trouble::new)
+                })?;
+                self.lock().results.costs.insert(design, result);
+                Ok(kept)
+            }
+            Piece::Run(_, workload) => {
+                let inputs = run_inputs(self.exploration, ready, workload);
+                let (result, kept) = self.keep("run", inputs, || run(self.exploration, ready, workload))?;
+                self.lock().results.runs.insert((design, workload), result);
+                Ok(kept)
+            }
+        }
+    }
+
+    /// What is on disk for these inputs; else what `make` makes, kept. True where it was there.
+    fn keep<T: Serialize + DeserializeOwned>(
+        &self,
+        kind: &str,
+        inputs: Value,
+        make: impl FnOnce() -> Result<T, Trouble>,
+    ) -> Result<(T, bool), Trouble> {
+        let inputs = self.store.inputs(kind, inputs);
+        if let Some(result) = self.store.load(&inputs) {
+            return Ok((result, true));
+        }
+        let result = make()?;
+        // Without a place for results, going on would be for nothing.
+        self.store.save(&inputs, &result).map_err(|error| {
+            let trouble = Trouble::new(&error);
+            self.lock().broken = Some(error);
+            trouble
+        })?;
+        Ok((result, false))
+    }
+
+    /// Counts a piece, and tells of it.
+    fn done(&self, piece: Piece, memory: u64, outcome: Result<bool, Trouble>) {
+        let total = self.pieces.len();
+        let label = label(self.exploration, piece);
+        let design = piece.design();
+        let mut state = self.lock();
+        if let Some(at) = state.running.iter().position(|m| *m == memory) {
+            state.running.swap_remove(at);
+        }
+        match outcome {
+            Ok(kept) => {
+                state.done += 1;
+                (self.tell)(Event::Done { done: state.done, total, label: &label, kept });
+            }
+            // Ctrl-C reaches the tools, too: what they were at is done again next time.
+            Err(_) if self.stopped() => {}
+            Err(Trouble { message, wrong }) => {
+                state.done += 1;
+                // A design that cannot be is told once, not for each of its pieces.
+                let never = matches!(self.ready[design].get(), Some(Err(_)));
+                if never && !state.results.impossible.insert(design) {
+                    return;
+                }
+                let label = if never { self.exploration.designs[design].full_name() } else { label };
+                (self.tell)(Event::Failed { done: state.done, total, label: &label, message: &message });
+                state.results.failures.push(Failure { piece, label, message, wrong });
+            }
+        }
+    }
 }
 
 /// All pieces: first what costs most to have failed late, then workload by workload, so that neighbours need different libraries
@@ -260,37 +364,6 @@ fn label(exploration: &Exploration<'_>, piece: Piece) -> String {
         Piece::Run(_, workload) => &exploration.workloads[workload].name,
     };
     format!("{}: {what}", design.full_name())
-}
-
-/// The next piece and the memory that it may need; none where there is none, or it is to stop. Waits where those that run may need
-/// what memory there is; one always runs.
-fn take(
-    exploration: &Exploration<'_>,
-    pieces: &[Piece],
-    budget: u64,
-    stop: &AtomicBool,
-    mut state: MutexGuard<'_, State>,
-    changed: &Condvar,
-) -> Option<(Piece, u64)> {
-    loop {
-        let piece = *pieces.get(state.next)?;
-        if stop.load(Ordering::Relaxed) || state.broken.is_some() {
-            return None;
-        }
-        let design = exploration.designs[piece.design()];
-        // Measured: Yosys on 64 slots takes 1 to 2 GiB, a C++ compiler on a front end up to 0.8 GiB.
-        let memory = match (piece, exploration.dispatcher) {
-            (Piece::Cost(_), _) => 256 + 16 * design.slots as u64 + 4 * u64::from(design.sms),
-            (Piece::Run(..), DispatcherKind::Behavioural) => 128,
-            (Piece::Run(..), _) => 1024,
-        };
-        if state.running.is_empty() || state.running.iter().sum::<u64>() + memory <= budget {
-            state.next += 1;
-            state.running.push(memory);
-            return Some((piece, memory));
-        }
-        state = changed.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner).0;
-    }
 }
 
 /// Four fifths of the memory that is free now, in MiB; no limit where the system does not say.
@@ -322,26 +395,6 @@ fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, Strin
     };
     let sdc = exploration.synthesis.as_ref().map(timing).transpose()?;
     Ok(Ready { params, profile, top: top.name.clone(), files, sdc, sha256: hex(&hash.finalize()) })
-}
-
-/// What is on disk for these inputs; else what `make` makes, kept. True where it was there.
-fn keep<T: serde::Serialize + serde::de::DeserializeOwned>(
-    store: &Store,
-    inputs: Value,
-    broken: impl FnOnce(ExploreError),
-    make: impl FnOnce() -> Result<T, Trouble>,
-) -> Result<(T, bool), Trouble> {
-    if let Some(result) = store.load(&inputs) {
-        return Ok((result, true));
-    }
-    let result = make()?;
-    // Without a place for results, going on would be for nothing.
-    store.save(&inputs, &result).map_err(|error| {
-        let trouble = Trouble::new(&error);
-        broken(error);
-        trouble
-    })?;
-    Ok((result, false))
 }
 
 fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Value {

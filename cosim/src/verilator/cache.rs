@@ -152,7 +152,8 @@ impl Cache {
             (Ok(Found { path, version_line, .. }), _) => {
                 if let Some(record) = ToolRecord::of(&path) {
                     seen.insert(name, ToolRecord { version_line: version_line.clone(), ..record });
-                    let _ = self.write_whole(&file, &seen);
+                    // A convenience: where it cannot be written, the version is asked for again next time.
+                    let _ = serde_json::to_vec_pretty(&seen).map(|text| save(&file, text));
                 }
                 Ok(SeenTool { path, version_line, unusable: None })
             }
@@ -172,12 +173,6 @@ impl Cache {
     fn seen(&self) -> BTreeMap<String, ToolRecord> {
         let bytes = fs::read(self.root.join("tools.json")).ok();
         bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
-    }
-
-    /// The note is a convenience: where it cannot be written, the version is asked for again next time.
-    fn write_whole(&self, file: &Path, seen: &BTreeMap<String, ToolRecord>) -> io::Result<()> {
-        fs::create_dir_all(&self.root)?;
-        save(file, serde_json::to_vec_pretty(seen)?)
     }
 }
 

@@ -639,74 +639,11 @@ pub fn explain(
     if let Some(timing) = options.timing {
         check(timing, kernels)?;
     }
-    let part = history.part(asked);
-    let first = part.start;
-    let run: Vec<&Kernel> = history.kernels[part.clone()].iter().map(|(_, kernel)| *kernel).collect();
-    let (times, durations) = durations(history, &part, options);
-    let reduced = Reduction::build(&run, Rule::All)?.graph;
-    let flow = DependencyGraph::build_with(&run, Rule::Flow)?;
-    let bounds = Bounds::new(&reduced, &durations);
-    let span = |k: usize| match options.timing {
-        Some(timing) => timing.spans[first + k],
-        None => Span { start: bounds.earliest[k], end: bounds.earliest[k].saturating_add(durations[k]) },
-    };
-
-    // From here on kernels are numbered within the part.
-    let k = asked - first;
-    let index = |k: usize| (first + k) as u64;
-    let critical = |k: usize| bounds.slack(k) == 0;
-    let last = |k: usize| {
-        let upstream = reduced.upstream(k as u32).iter().map(|u| *u as usize);
-        upstream.max_by_key(|u| (span(*u).end, Reverse(*u)))
-    };
-    let chosen = last(k);
-    let needed = ancestors(&flow, k);
-    let mut upstream: Vec<Upstream> = (0..k)
-        .filter(|u| hazards::depends(run[*u], run[k]))
-        .map(|u| {
-            let Span { start, end } = span(u);
-            Upstream {
-                index: index(u),
-                name: run[u].name.clone(),
-                start,
-                end,
-                critical: critical(u),
-                implied: reduced.upstream(k as u32).binary_search(&(u as u32)).is_err(),
-                ends_last: chosen == Some(u),
-                renaming_removes: !needed[u],
-                violated: end > span(k).start,
-                hazards: history.hazards(first + u, asked),
-            }
-        })
-        .collect();
-    upstream.sort_by_key(|u| (u.implied, Reverse(u.end), u.index));
-
-    let mut chain = Vec::new();
-    let mut chain_takes = 0u64;
-    let mut next = Some(k);
-    while let Some(k) = next {
-        next = last(k);
-        chain_takes = chain_takes.saturating_add(durations[k]);
-        let Span { start, end } = span(k);
-        let hazards = next.map(|u| history.hazards(first + u, first + k)).unwrap_or_default();
-        chain.push(Link {
-            index: index(k),
-            name: run[k].name.clone(),
-            start,
-            end,
-            critical: critical(k),
-            hazards,
-        });
-    }
-    let later = k + 1..run.len();
-    let downstream = Downstream {
-        kernels: later.clone().filter(|later| hazards::depends(run[k], run[*later])).count() as u64,
-        direct: later
-            .filter(|later| reduced.upstream(*later as u32).binary_search(&(k as u32)).is_ok())
-            .map(index)
-            .collect(),
-    };
-    let Span { start, end } = span(k);
+    let part = Part::new(history, asked, options)?;
+    let (run, bounds) = (&part.run, &part.bounds);
+    let k = asked - part.first;
+    let (chain, chain_takes) = part.chain(k);
+    let Span { start, end } = part.span(k);
     let subject = run[k];
     Ok(Explanation {
         run: history.run,
@@ -717,24 +654,142 @@ pub fn explain(
             kind: subject.kind,
             grid: subject.grid,
         },
-        times,
+        times: part.times,
         start,
         end,
         earliest_start: bounds.earliest[k],
         latest_start: bounds.latest[k],
         slack: bounds.slack(k),
-        earliest_start_renamed: Bounds::new(&flow, &durations).earliest[k],
+        earliest_start_renamed: Bounds::new(&part.flow, &part.durations).earliest[k],
         critical_path: bounds.length,
-        part_first: first as u64,
-        part_kernels: part.len() as u64,
+        part_first: part.index(0),
+        part_kernels: run.len() as u64,
         barriers: history.barriers.iter().filter(|b| b.before_kernel() <= kernel).cloned().collect(),
-        upstream,
+        upstream: part.upstream(k),
         // Without slack its longest way in is on a critical path; a recorded schedule may have taken a shorter one.
-        chain_is_critical: critical(k) && chain_takes == bounds.earliest[k].saturating_add(durations[k]),
+        chain_is_critical: part.critical(k)
+            && chain_takes == bounds.earliest[k].saturating_add(part.durations[k]),
         joins_critical_path: chain.iter().find(|link| link.critical).map(|link| link.index),
         chain,
-        downstream,
+        downstream: part.downstream(k),
     })
+}
+
+/// The kernels between the barriers around the one that is asked about, numbered from 0.
+struct Part<'a> {
+    history: &'a History<'a>,
+    /// Position of the first in the history.
+    first: usize,
+    run: Vec<&'a Kernel>,
+    times: Times,
+    durations: Vec<u64>,
+    /// When they really ran, where that is known.
+    spans: Option<&'a [Span]>,
+    /// Who waits for whom, without what others imply.
+    reduced: DependencyGraph,
+    /// Who waits for whom if every write went to fresh memory.
+    flow: DependencyGraph,
+    bounds: Bounds,
+}
+
+impl<'a> Part<'a> {
+    fn new(history: &'a History<'a>, asked: usize, options: &Options<'a>) -> Result<Self, ExplainError> {
+        let part = history.part(asked);
+        let run: Vec<&Kernel> = history.kernels[part.clone()].iter().map(|(_, kernel)| *kernel).collect();
+        let (times, durations) = durations(history, &part, options);
+        let reduced = Reduction::build(&run, Rule::All)?.graph;
+        let flow = DependencyGraph::build_with(&run, Rule::Flow)?;
+        let bounds = Bounds::new(&reduced, &durations);
+        let spans = options.timing.map(|timing| &timing.spans[part.clone()]);
+        Ok(Self { history, first: part.start, run, times, durations, spans, reduced, flow, bounds })
+    }
+
+    /// Its index in the run.
+    fn index(&self, k: usize) -> u64 {
+        (self.first + k) as u64
+    }
+
+    fn span(&self, k: usize) -> Span {
+        let start = self.bounds.earliest[k];
+        match self.spans {
+            Some(spans) => spans[k],
+            None => Span { start, end: start.saturating_add(self.durations[k]) },
+        }
+    }
+
+    fn critical(&self, k: usize) -> bool {
+        self.bounds.slack(k) == 0
+    }
+
+    /// No other wait implies that `later` waits for `earlier`.
+    fn direct(&self, earlier: usize, later: usize) -> bool {
+        self.reduced.upstream(later as u32).binary_search(&(earlier as u32)).is_ok()
+    }
+
+    /// The upstream kernel that ends last, the earliest launched of equals.
+    fn last(&self, k: usize) -> Option<usize> {
+        let upstream = self.reduced.upstream(k as u32).iter().map(|u| *u as usize);
+        upstream.max_by_key(|u| (self.span(*u).end, Reverse(*u)))
+    }
+
+    fn hazards(&self, earlier: usize, later: usize) -> Vec<LocatedHazard> {
+        self.history.hazards(self.first + earlier, self.first + later)
+    }
+
+    /// [`Explanation::upstream`].
+    fn upstream(&self, k: usize) -> Vec<Upstream> {
+        let last = self.last(k);
+        let needed = ancestors(&self.flow, k);
+        let waits = |u: usize| {
+            let Span { start, end } = self.span(u);
+            Upstream {
+                index: self.index(u),
+                name: self.run[u].name.clone(),
+                start,
+                end,
+                critical: self.critical(u),
+                implied: !self.direct(u, k),
+                ends_last: last == Some(u),
+                renaming_removes: !needed[u],
+                violated: end > self.span(k).start,
+                hazards: self.hazards(u, k),
+            }
+        };
+        let depends = (0..k).filter(|u| hazards::depends(self.run[*u], self.run[k]));
+        let mut upstream: Vec<Upstream> = depends.map(waits).collect();
+        upstream.sort_by_key(|u| (u.implied, Reverse(u.end), u.index));
+        upstream
+    }
+
+    /// [`Explanation::chain`], and the time that its kernels take together.
+    fn chain(&self, k: usize) -> (Vec<Link>, u64) {
+        let mut chain = Vec::new();
+        let mut takes = 0u64;
+        let mut next = Some(k);
+        while let Some(k) = next {
+            next = self.last(k);
+            takes = takes.saturating_add(self.durations[k]);
+            let Span { start, end } = self.span(k);
+            chain.push(Link {
+                index: self.index(k),
+                name: self.run[k].name.clone(),
+                start,
+                end,
+                critical: self.critical(k),
+                hazards: next.map(|u| self.hazards(u, k)).unwrap_or_default(),
+            });
+        }
+        (chain, takes)
+    }
+
+    fn downstream(&self, k: usize) -> Downstream {
+        let later = k + 1..self.run.len();
+        let waits = later.clone().filter(|later| hazards::depends(self.run[k], self.run[*later]));
+        Downstream {
+            kernels: waits.count() as u64,
+            direct: later.filter(|later| self.direct(k, *later)).map(|later| self.index(later)).collect(),
+        }
+    }
 }
 
 fn check(timing: &Timing, kernels: usize) -> Result<(), ExplainError> {

@@ -22,6 +22,14 @@ impl Explanation {
 
     fn write_text(&self, out: &mut String, most: Option<usize>) -> fmt::Result {
         let limit = most.unwrap_or(usize::MAX);
+        self.write_kernel(out)?;
+        self.write_upstream(out, most)?;
+        self.write_chain(out, limit)?;
+        self.write_downstream(out, limit)
+    }
+
+    /// What it is, when it ran, and how that is in its part.
+    fn write_kernel(&self, out: &mut String) -> fmt::Result {
         let unit = self.times.unit();
         let k = &self.kernel;
         let [x, y, z] = k.grid;
@@ -55,11 +63,12 @@ impl Explanation {
                 "  behind the barrier before kernel {before_kernel}: sync, {} ({syncs} so far in run {})",
                 short(why, 40),
                 self.run
-            )?,
-            _ => writeln!(out, "  no barrier since run {} began", self.run)?,
+            ),
+            _ => writeln!(out, "  no barrier since run {} began", self.run),
         }
-        self.write_upstream(out, most)?;
-        self.write_chain(out, limit)?;
+    }
+
+    fn write_downstream(&self, out: &mut String, limit: usize) -> fmt::Result {
         let down = &self.downstream;
         let direct: Vec<String> = down.direct.iter().take(limit).map(u64::to_string).collect();
         match down.direct.len() {

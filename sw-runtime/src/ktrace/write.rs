@@ -130,7 +130,7 @@ impl<'a> From<&'a Kernel> for Line<'a> {
 }
 
 impl Writer<BufWriter<NewFile>> {
-    /// Begins the file `path`, and writes the header. [`Writer::keep`] must end it: until then, what was there before is still there.
+    /// Begins the file `path`, in folders that are made where they are not there, and writes the header. [`Writer::keep`] must end it: until then, what was there before is still there.
     ///
     /// # Errors
     /// As [`Writer::new`].
@@ -160,7 +160,7 @@ impl Writer<BufWriter<NewFile>> {
 }
 
 impl Trace {
-    /// Writes it to a file, in place of what is there; compressed where the name ends in `.zst`.
+    /// Writes it to a file, in place of what is there, and makes the folders that it is in; compressed where the name ends in `.zst`.
     ///
     /// # Errors
     /// As [`Writer::event`]; what was there before still is.
