@@ -380,7 +380,7 @@ impl BlockSpec {
     }
 
     /// Every block at every window size and at every number of SMs of [`SM_SIZES`]: `ids` with 4 lanes and M = 128, every mask, every
-    /// arbiter, retire ports as by default. The front end, which is made of the others, at each of these sizes with the other small.
+    /// arbiter, retire ports as by default; with several places per arbiter for 8 and 132 SMs. The front end, which is made of the others, at each of these sizes with the other small.
     pub fn all() -> Vec<Self> {
         let small = Request { slots: 8, sms: 8, ..Request::default() };
         let mut requests = Vec::new();
@@ -392,7 +392,7 @@ impl BlockSpec {
             requests.extend(WINDOW_SLOTS.map(|slots| Request { slots, arbiter, ..small }));
             requests.extend(SM_SIZES.map(|sms| Request { sms, arbiter, ..small }));
             for places in PLACES {
-                requests.extend(SM_SIZES.map(|sms| Request { sms, arbiter, places, ..small }));
+                requests.extend([8, 132].map(|sms| Request { sms, arbiter, places, ..small }));
             }
         }
         for slots in WINDOW_SLOTS {

@@ -14,6 +14,7 @@ module front_end_checker #(
   parameter LANES = 1,     // upstream ids per beat; 0: a mask
   parameter M = 128,       // kernels in the host's list
   parameter C = 2,         // CTA channels
+  parameter P = 1,         // CTA ports of each: port p is that of the SMs s with s mod P = p
   parameter S = 8,         // SMs
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824, // of an SM
   parameter QUIET = 1024,  // cycles in which nothing moves, though something could
@@ -34,13 +35,13 @@ module front_end_checker #(
   input [6:0] host_warps_i,
   input [8:0] host_regs_i,
   input [10:0] host_smem_i,
-  input [C-1:0] cta_valid_o,
-  input [C-1:0] cta_ready_i,
-  input [C*8-1:0] cta_sm_o,
-  input [C*LN-1:0] cta_slot_o,
-  input [C*8-1:0] cta_id_o,
-  input [C*32-1:0] cta_index_o,
-  input [C-1:0] cta_type_o,
+  input [C*P-1:0] cta_valid_o,
+  input [C*P-1:0] cta_ready_i,
+  input [C*P*8-1:0] cta_sm_o,
+  input [C*P*LN-1:0] cta_slot_o,
+  input [C*P*8-1:0] cta_id_o,
+  input [C*P*32-1:0] cta_index_o,
+  input [C*P-1:0] cta_type_o,
   input [3:0] done_valid_i,
   input [3:0] done_ready_o,
   input [4*8-1:0] done_sm_i,
@@ -72,7 +73,8 @@ module front_end_checker #(
   // Kernels by id. An id names one unfinished kernel.
   reg [255:0] live;
   reg [255:0] up [0:255];              // unfinished kernels that it waits for
-  reg [31:0] grid [0:255], placed [0:255], ended [0:255];
+  reg [31:0] grid [0:255], placed [0:255], ended [0:255]; // placed: all before this one
+  reg [P-1:0] early [0:255];           // CTAs that were placed, by their number after the first that was not
   reg kind [0:255];
   reg [2:0] part [0:255];
   reg [6:0] warps [0:255];
@@ -93,12 +95,12 @@ module front_end_checker #(
   wire [NEEDS-1:0] needs = {host_grid_i, host_type_i, host_part_i, host_warps_i, host_regs_i, host_smem_i};
   reg on = 0;
   reg host_waits, part_waits;
-  reg [C-1:0] cta_waits;
+  reg [C*P-1:0] cta_waits;
   reg [3:0] done_waits;
   reg [BEAT-1:0] beat_before;
   reg [NEEDS-1:0] needs_before;
   reg [37:0] part_before;
-  reg [8+LN+8+32+1-1:0] cta, cta_before [0:C-1];
+  reg [8+LN+8+32+1-1:0] cta, cta_before [0:C*P-1];
   reg [8+LN-1:0] done_before [0:3];
 
   // The host's next id, once there was one; ids named in earlier beats.
@@ -113,6 +115,7 @@ module front_end_checker #(
   integer i, c, p, r, at, quiet;
   reg moved, stuck;
   reg [7:0] id, sm, distance;
+  reg [31:0] index, ahead;
   reg [LN-1:0] slot;
   always @(posedge clk_i) begin
     cycle = cycle + 1;
@@ -172,28 +175,36 @@ module front_end_checker #(
       if (ret_err_o) broke("no_false_alarm", "ret_err_o is high");
 
       // CTAs that go out.
-      for (c = 0; c < C; c = c + 1) begin
+      for (c = 0; c < C * P; c = c + 1) begin
         sm = cta_sm_o[c*8 +: 8];
         slot = cta_slot_o[c*LN +: LN];
         id = cta_id_o[c*8 +: 8];
-        cta = {sm, slot, id, cta_index_o[c*32 +: 32], cta_type_o[c]};
+        index = cta_index_o[c*32 +: 32];
+        cta = {sm, slot, id, index, cta_type_o[c]};
         if (cta_waits[c] & ~(cta_valid_o[c] & cta == cta_before[c]))
-          broke("cta_stays", $sformatf("that on channel %0d changed before it was taken", c));
+          broke("cta_stays", $sformatf("that on port %0d changed before it was taken", c));
         cta_before[c] = cta;
         if (cta_valid_o[c]) begin
           if (sm >= S) broke("cta_goes_to_an_sm", $sformatf("SM %0d of %0d", sm, S));
+          else if (sm % P != c % P) broke("cta_uses_its_port", $sformatf("SM %0d on port %0d; SM s is on a port p with p mod %0d = s mod %0d", sm, c, P, P));
           else if (slot >= N || !dispatched[slot] || id_in[slot] != id)
             broke("cta_is_of_its_kernel", $sformatf("kernel %0d is not in slot %0d", id, slot));
           else begin
             if (cta_type_o[c] != kind[id]) broke("cta_is_of_its_kernel", $sformatf("type %0d of kernel %0d", cta_type_o[c], id));
-            if (cta_index_o[c*32 +: 32] != placed[id] || placed[id] >= grid[id])
-              broke("ctas_in_order", $sformatf("CTA %0d of kernel %0d, %0d of %0d were placed", cta_index_o[c*32 +: 32], id, placed[id], grid[id]));
+            // Those that are placed together may be taken in any order.
+            ahead = index - placed[id];
+            if (ahead >= P || early[id][ahead % P] || index >= grid[id])
+              broke("ctas_in_order", $sformatf("CTA %0d of kernel %0d, of %0d CTAs %0d was due", index, id, grid[id], placed[id]));
             if (!cta_waits[c] & !mask_before[part[id]][sm] & !changes_before[part[id]])
               broke("cta_stays_in_its_partition", $sformatf("SM %0d is not in partition %0d of kernel %0d", sm, part[id], id));
             if (cta_ready_i[c]) begin
               moved = 1;
               placed_ctas = placed_ctas + 1;
-              placed[id] = placed[id] + 1;
+              if (ahead < P) early[id][ahead] = 1;
+              while (early[id][0]) begin
+                placed[id] = placed[id] + 1;
+                early[id] = early[id] >> 1;
+              end
               out[slot*S + sm] = out[slot*S + sm] + 1;
               sm_ctas[sm] = sm_ctas[sm] + 1;
               sm_warps[sm] = sm_warps[sm] + warps[id];
@@ -255,6 +266,7 @@ module front_end_checker #(
             sent = sent + 1;
             grid[id] = host_grid_i;
             placed[id] = 0;
+            early[id] = 0;
             ended[id] = 0;
             kind[id] = host_type_i;
             part[id] = host_part_i;

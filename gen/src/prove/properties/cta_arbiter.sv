@@ -5,6 +5,7 @@ module cta_arbiter_properties #(
   parameter S = 8,         // SMs
   parameter C = 2,         // channels
   parameter K = 1,         // active kernels per channel
+  parameter P = 1,         // CTA ports per channel: port p has the bank of the lanes l with l mod P = p
   parameter L = 4,         // lanes
   parameter G = 1          // groups of up to 8 lanes
 ) (
@@ -27,37 +28,37 @@ module cta_arbiter_properties #(
   input [C*3-1:0] need_part_o,
   input [8*G-1:0] fit_a_i, input [8*G-1:0] fit_b_i,
   input [8*G-1:0] place_a_o, input [8*G-1:0] place_b_o,
-  input [C-1:0] cta_valid_o,
-  input [C-1:0] cta_ready_i,
-  input [C*8-1:0] cta_sm_o,
-  input [C*LN-1:0] cta_slot_o,
-  input [C*8-1:0] cta_id_o,
-  input [C*32-1:0] cta_index_o,
-  input [C-1:0] cta_type_o,
+  input [C*P-1:0] cta_valid_o,
+  input [C*P-1:0] cta_ready_i,
+  input [C*P*8-1:0] cta_sm_o,
+  input [C*P*LN-1:0] cta_slot_o,
+  input [C*P*8-1:0] cta_id_o,
+  input [C*P*32-1:0] cta_index_o,
+  input [C*P-1:0] cta_type_o,
   input [C-1:0] no_room_o
 );
   genvar c;
   generate
     for (c = 0; c < C; c = c + 1) begin : channel
-      channel_properties #(.LN(LN), .S(S), .K(K), .L(L), .G(G)) is (
+      channel_properties #(.LN(LN), .S(S), .K(K), .P(P), .L(L), .G(G)) is (
         clk_i, rst_ni, kern_valid_i[c], kern_ready_o[c], kern_slot_i[c*LN +: LN], kern_id_i[c*8 +: 8], kern_grid_i[c*32 +: 32],
         kern_type_i[c], kern_part_i[c*3 +: 3], kern_warps_i[c*7 +: 7], kern_regs_i[c*9 +: 9], kern_smem_i[c*11 +: 11],
         need_valid_o[c], need_warps_o[c*7 +: 7], need_regs_o[c*9 +: 9], need_smem_o[c*11 +: 11], need_part_o[c*3 +: 3],
-        c ? fit_b_i : fit_a_i, c ? place_b_o : place_a_o, cta_valid_o[c], cta_ready_i[c], cta_sm_o[c*8 +: 8],
-        cta_slot_o[c*LN +: LN], cta_id_o[c*8 +: 8], cta_index_o[c*32 +: 32], cta_type_o[c], no_room_o[c]
+        c ? fit_b_i : fit_a_i, c ? place_b_o : place_a_o, cta_valid_o[c*P +: P], cta_ready_i[c*P +: P], cta_sm_o[c*P*8 +: P*8],
+        cta_slot_o[c*P*LN +: P*LN], cta_id_o[c*P*8 +: P*8], cta_index_o[c*P*32 +: P*32], cta_type_o[c*P +: P], no_room_o[c]
       );
     end
   endgenerate
 endmodule
 
 module channel_properties #(
-  parameter LN = 3, parameter S = 8, parameter K = 1, parameter L = 4, parameter G = 1
+  parameter LN = 3, parameter S = 8, parameter K = 1, parameter P = 1, parameter L = 4, parameter G = 1
 ) (
   input clk_i, input rst_ni, input kern_valid, input kern_ready, input [LN-1:0] kern_slot, input [7:0] kern_id, input [31:0] kern_grid,
   input kern_type, input [2:0] kern_part, input [6:0] kern_warps, input [8:0] kern_regs, input [10:0] kern_smem,
   input need_valid, input [6:0] need_warps, input [8:0] need_regs, input [10:0] need_smem, input [2:0] need_part,
-  input [8*G-1:0] fit, input [8*G-1:0] place, input cta_valid, input cta_ready, input [7:0] cta_sm,
-  input [LN-1:0] cta_slot, input [7:0] cta_id, input [31:0] cta_index, input cta_type, input no_room
+  input [8*G-1:0] fit, input [8*G-1:0] place, input [P-1:0] cta_valid, input [P-1:0] cta_ready, input [P*8-1:0] cta_sm,
+  input [P*LN-1:0] cta_slot, input [P*8-1:0] cta_id, input [P*32-1:0] cta_index, input [P-1:0] cta_type, input no_room
 );
   reg reset_seen = 0;
   always @(posedge clk_i) if (!rst_ni) reset_seen <= 1;
@@ -76,8 +77,25 @@ module channel_properties #(
   reg [8:0] regs;
   reg [10:0] smem;
   wire comes = kern_valid & kern_ready;
-  wire taken = cta_valid & cta_ready;
-  wire of_a = a & cta_slot == slot;
+  // The CTAs on the ports are of one kernel, and were placed together; how many were: those that are left, or more. It goes on with the next
+  // ones when all are taken.
+  reg [P-1:0] stands;
+  wire held = |stands;
+  reg [2:0] size;
+  reg [2:0] number;
+  reg of_a;
+  integer n;
+  always @* begin
+    number = 0;
+    of_a = 0;
+    for (n = 0; n < P; n = n + 1) begin
+      number = number + cta_valid[n];
+      if (cta_valid[n] & a & cta_slot[n*LN +: LN] == slot) of_a = 1;
+    end
+    if (held) number = size;
+    if (P == 1) number = 1;
+  end
+  wire taken = |cta_valid & ~|(cta_valid & ~cta_ready);
   always @(posedge clk_i)
     if (!rst_ni) begin
       a <= 0;
@@ -93,8 +111,8 @@ module channel_properties #(
         regs <= kern_regs;
         smem <= kern_smem;
       end else if (taken & of_a) begin
-        index <= index + 1;
-        if (index + 1 == grid) a <= 0;
+        index <= index + number;
+        if (index + number == grid) a <= 0;
       end
     end
   // A is there, and a CTA with its needs was looked for one and two cycles ago; the channel took another kernel's CTA then; for how many
@@ -104,20 +122,20 @@ module channel_properties #(
 
   // What was asked two cycles ago; what is held; where the ring is.
   reg [1:0] asked_a;
-  reg held;
-  reg [7:0] held_sm;
-  reg [LN-1:0] held_slot;
-  reg [31:0] held_index;
+  reg [P*8-1:0] held_sm;
+  reg [P*LN-1:0] held_slot;
+  reg [P*32-1:0] held_index;
   reg [1:0] phase;
   wire asks_a = need_valid & need_warps == warps & need_regs == regs & need_smem == smem & need_part == part;
   // In the cycle in which A comes, its needs are those beside it.
   wire asks_at_once = comes & pick & need_valid & need_warps == kern_warps & need_regs == kern_regs & need_smem == kern_smem & need_part == kern_part;
   always @(posedge clk_i) begin
     looked_for_a <= rst_ni & a ? {looked_for_a[0], asks_a} : 2'b0;
-    other_taken <= {other_taken[0], taken & ~of_a};
+    other_taken <= {other_taken[0], |(cta_valid & cta_ready) & ~of_a};
     unasked <= !rst_ni | !a | asks_a ? 0 : unasked + (unasked < 63);
     asked_a <= {asked_a[0], a ? asks_a : asks_at_once};
-    held <= rst_ni & cta_valid & ~cta_ready;
+    stands <= rst_ni ? cta_valid & ~cta_ready : {P{1'b0}};
+    size <= number;
     held_sm <= cta_sm;
     held_slot <= cta_slot;
     held_index <= cta_index;
@@ -140,77 +158,156 @@ module channel_properties #(
     assume (~|(fit & ~there));
   end
 
-  // The SM of the lane that gets the CTA, in the slice that is picked from.
-  reg right_sm;
+  // Of each port: the lane of its bank that gets the CTA; whether its SM is right, and whether that is an SM of the port.
+  reg [8*G-1:0] bank [0:P-1], gets [0:P-1];
+  reg [P-1:0] right_sm, its_sm;
+  integer l, q, x;
   always @* begin
     right_sm = 0;
-    for (m = 0; m < S; m = m + 1) if (cta_sm == m & place[4 * (m / 12) + m % 4] & slice == m % 3) right_sm = 1;
+    for (q = 0; q < P; q = q + 1) begin
+      for (l = 0; l < 8 * G; l = l + 1) bank[q][l] = l % P == q;
+      gets[q] = place & bank[q];
+      for (m = 0; m < S; m = m + 1) if (cta_sm[q*8 +: 8] == m & gets[q][4 * (m / 12) + m % 4] & slice == m % 3) right_sm[q] = 1;
+      its_sm[q] = cta_sm[q*8 +: 8] < S & cta_sm[q*8 +: 8] % P == q;
+    end
   end
 
   // A CTA of A was looked for, and nothing stands in its way: A is unfinished, and so is any kernel with the same needs.
   wire looked_at = a & looked_for_a[1] & ~held & ~|other_taken;
-  wire passes = looked_at & |fit & ~|place;
-  // Of the slices at P, U and C: lanes after the one that got the last CTA; it was seen to let a turn pass since. Whether anything fitted one
-  // cycle ago, and two.
-  reg [8*G-1:0] after_p, after_u, after_c;
-  reg passed_p, passed_u, passed_c;
-  reg [1:0] fitted;
+  // Of the slices at P, U and C: lanes after the one that got the bank's last CTA; it was seen to let a turn pass since. Whether anything
+  // fitted in the bank one cycle ago, and two.
+  reg [8*G-1:0] after_p, after_u, after_c, after_next;
+  reg [P-1:0] passed_p, passed_u, passed_c;
+  reg [2*P-1:0] fitted;
   reg began;               // there was a cycle since the reset
-  wire [8*G-1:0] later = fit & after_p;
-  wire [8*G-1:0] candidates = |later ? later : fit;
+  // The bank whose turn it is: it gets the first of the CTAs that are placed next.
+  reg [1:0] first, next;
+  // Of each bank: it fits, and nothing is placed; it may let a turn pass. How many CTAs come before its own.
+  reg [P-1:0] fits, idle, may_pass, passes, in_turn;
+  reg [2:0] rank [0:P-1], ranks;
+  reg all_left, out_of_turn, waits, one_each, ranked, numbered;
+  reg [8*G-1:0] later, candidates;
+  always @* begin
+    // As many are placed as A has left.
+    all_left = |place & of_a & number == grid - index;
+    in_turn = {P{1'b1}};
+    one_each = 1;
+    after_next = 0;
+    for (q = 0; q < P; q = q + 1) begin
+      later = fit & after_p & bank[q];
+      candidates = |later ? later : fit & bank[q];
+      fits[q] = |(fit & bank[q]);
+      if (|(gets[q] & (gets[q] - one))) one_each = 0;
+      if (|gets[q] & gets[q] != (candidates & ~(candidates - one))) in_turn[q] = 0;
+      idle[q] = looked_at & fits[q] & ~|gets[q];
+      may_pass[q] = 0;
+      // The slice has one SM less than another slice of any bank.
+      for (x = 0; x < 3 * P; x = x + 1)
+        if (x % P == q & x % 3 == slice & S % (3 * P) != 0 & x >= S % (3 * P)) may_pass[q] = ~|later & (fitted[q] | fitted[P + q]) & ~passed_p[q];
+      after_next = after_next | bank[q] & (|gets[q] ? ~((gets[q] - one) | gets[q]) : after_p);
+    end
+    // Of a kernel other than A it is not known how many are left.
+    passes = |place & (~of_a | all_left) ? {P{1'b0}} : idle;
+    // In turn from `first` on: how many come before, and none after one that would have had room.
+    ranks = 0;
+    next = first;
+    waits = 0;
+    out_of_turn = 0;
+    for (q = 0; q < P; q = q + 1) rank[q] = 0;
+    for (x = 0; x < P; x = x + 1) begin
+      q = (first + x) % P;
+      if (|gets[q]) begin
+        rank[q] = ranks;
+        ranks = ranks + 1;
+        next = (q + 1) % P;
+        if (waits) out_of_turn = 1;
+      end
+      if (idle[q] & ~may_pass[q] & all_left) waits = 1;
+    end
+    ranked = 1;
+    numbered = 1;
+    for (q = 0; q < P; q = q + 1) if (cta_valid[q] & of_a) begin
+      if (|place & cta_index[q*32 +: 32] != index + rank[q]) ranked = 0;
+      if (cta_index[q*32 +: 32] - index >= number | cta_index[q*32 +: 32] >= grid) numbered = 0;
+      for (x = 0; x < q; x = x + 1) if (cta_valid[x] & cta_index[q*32 +: 32] == cta_index[x*32 +: 32]) numbered = 0;
+    end
+  end
   always @(posedge clk_i) began <= rst_ni;
   always @(posedge clk_i)
     if (!rst_ni) begin
       {after_p, after_u, after_c} <= 0;
       {passed_p, passed_u, passed_c} <= 0;
       fitted <= 0;
+      first <= 0;
     end else begin
-      after_u <= |place ? ~((place - one) | place) : after_p;
+      after_u <= after_next;
       after_c <= after_u;
       after_p <= after_c;
-      passed_u <= ~|place & (passed_p | passes);
+      for (q = 0; q < P; q = q + 1) passed_u[q] <= ~|gets[q] & (passed_p[q] | passes[q]);
       passed_c <= passed_u;
       passed_p <= passed_c;
-      fitted <= {fitted[0], |fit};
+      fitted <= {fitted[P-1:0], fits};
+      first <= next;
     end
 
+  // Of each port, what is on it.
+  reg goes_out, to_placed_sm, to_an_sm, held_stays, its_own, idle_is_nothing;
+  always @* begin
+    {goes_out, to_placed_sm, to_an_sm, held_stays, its_own, idle_is_nothing} = ~6'd0;
+    for (q = 0; q < P; q = q + 1) begin
+      if (|gets[q] != (cta_valid[q] & ~held)) goes_out = 0;
+      if (|gets[q] & ~right_sm[q]) to_placed_sm = 0;
+      if (cta_valid[q] & ~its_sm[q]) to_an_sm = 0;
+      if (stands[q] & ~(cta_valid[q] & cta_sm[q*8 +: 8] == held_sm[q*8 +: 8] & cta_slot[q*LN +: LN] == held_slot[q*LN +: LN]
+        & cta_index[q*32 +: 32] == held_index[q*32 +: 32])) held_stays = 0;
+      if (held & ~stands[q] & cta_valid[q]) held_stays = 0;
+      if (cta_valid[q] & of_a & (cta_slot[q*LN +: LN] != slot | cta_id[q*8 +: 8] != id | cta_type[q] != type)) its_own = 0;
+      if (~cta_valid[q] & (cta_sm[q*8 +: 8] != 0 | cta_slot[q*LN +: LN] != 0 | cta_id[q*8 +: 8] != 0 | cta_index[q*32 +: 32] != 0 | cta_type[q]))
+        idle_is_nothing = 0;
+    end
+  end
+
   always @* if (on) begin
-    // A CTA would be placed where it does not fit, or on two SMs.
-    places_one_that_fits: assert (~|(place & ~fit) & ~|(place & (place - one)));
+    // A CTA would be placed where it does not fit, or a port's on two SMs.
+    places_one_that_fits: assert (~|(place & ~fit) & one_each);
     // An SM would be charged for a CTA that it does not get, or get one that it is not charged for.
-    a_placed_cta_goes_out: assert (|place == (cta_valid & ~held));
+    a_placed_cta_goes_out: assert (goes_out);
     // The wrong SM would be charged.
-    goes_to_the_placed_sm: assert (~|place | right_sm);
-    // A CTA would be sent to an SM that is not there.
-    goes_to_an_sm: assert (!cta_valid | cta_sm < S);
+    goes_to_the_placed_sm: assert (to_placed_sm);
+    // A CTA would be sent to an SM that is not there, or by another's port.
+    goes_to_an_sm: assert (to_an_sm);
     // An SM would get one CTA after the other while those beside it stay empty.
-    lanes_in_turn: assert (~|place | place == (candidates & ~(candidates - one)));
+    lanes_in_turn: assert (&in_turn);
+    // A kernel's first CTAs would always go to the same SMs.
+    banks_in_turn: assert (ranked & ~out_of_turn);
     // A CTA would wait though there is room for it.
-    places_what_fits: assert (!passes | S % 3 != 0 & slice >= S % 3 & ~|later & |fitted & ~passed_p);
+    places_what_fits: assert (~|(passes & ~may_pass));
     // A kernel would wait while others have the channel to themselves.
     asked_for_in_its_turn: assert (!a | unasked + !asks_a <= 6 * (K - 1));
     // A held CTA would change on its way.
-    held_cta_stays: assert (!held | cta_valid & cta_sm == held_sm & cta_slot == held_slot & cta_index == held_index & ~|place);
+    held_cta_stays: assert (held_stays & (!held | ~|place));
     // A CTA would run twice, or not at all.
-    indices_in_order: assert (!(cta_valid & of_a) | cta_index == index & index < grid);
+    indices_in_order: assert (numbered);
     // The SM would be told another kernel.
-    carries_its_kernel: assert (!(cta_valid & of_a) | cta_id == id & cta_type == type);
+    carries_its_kernel: assert (its_own);
     // The answer for one kernel's needs would be used for another's.
     was_asked_for: assert (!(|place & of_a) | asked_a[1]);
     // A payload that nobody may look at would be looked at.
-    idle_is_zero: assert (cta_valid | cta_sm == 0 & cta_slot == 0 & cta_id == 0 & cta_index == 0 & ~cta_type);
+    idle_is_zero: assert (idle_is_nothing);
     // A lack of room would be counted where there was room.
-    no_room_is_said_rightly: assert (!no_room | ~|fit & ~cta_valid);
+    no_room_is_said_rightly: assert (!no_room | ~|fit & ~|cta_valid);
     // A lack of room would not be counted.
     no_room_is_said: assert (!(looked_at & ~|fit) | no_room);
   end
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_last: cover (taken & of_a & index + 1 == grid & grid == 3);
+    reaches_last: cover (taken & of_a & index + number == grid & grid == 3);
     reaches_held: cover (held & of_a);
-    reaches_next: cover (a & index == 1 & cta_valid & ~of_a & K > 1 | K == 1 & cta_valid & of_a & index == 1);
+    reaches_next: cover (a & index != 0 & |cta_valid & ~of_a & K > 1 | K == 1 & |cta_valid & of_a & index != 0);
     reaches_no_room: cover (no_room & a);
     reaches_a_second_turn: cover (K == 1 | a & unasked == 3 * (K - 1) + 1);
-    reaches_a_turn_that_passes: cover (S % 3 == 0 | S < 4 | passes);
+    reaches_a_turn_that_passes: cover (S % (3 * P) == 0 | S < 4 * P | |passes);
+    reaches_all_ports: cover (&cta_valid | S < P);
+    reaches_a_bank_that_gets_none: cover (P == 1 | S < P | waits);
   end
 endmodule

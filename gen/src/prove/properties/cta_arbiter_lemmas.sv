@@ -4,6 +4,7 @@ module cta_arbiter_lemmas #(
   parameter S = 8,
   parameter C = 2,
   parameter K = 1,
+  parameter P = 1,         // there are lemmas for one CTA port per channel
   parameter L = 4,
   parameter G = 1
 ) (

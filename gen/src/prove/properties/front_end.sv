@@ -9,6 +9,7 @@ module front_end_properties #(
   parameter M = 128,       // kernels in the host's list
   parameter C = 2,         // CTA channels
   parameter K = 1,         // active kernels per channel
+  parameter P = 1,         // CTA ports of each: port p is that of the SMs s with s mod P = p
   parameter S = 8,         // SMs
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824
 ) (
@@ -27,13 +28,13 @@ module front_end_properties #(
   input [6:0] host_warps_i,
   input [8:0] host_regs_i,
   input [10:0] host_smem_i,
-  input [C-1:0] cta_valid_o,
-  input [C-1:0] cta_ready_i,
-  input [C*8-1:0] cta_sm_o,
-  input [C*LN-1:0] cta_slot_o,
-  input [C*8-1:0] cta_id_o,
-  input [C*32-1:0] cta_index_o,
-  input [C-1:0] cta_type_o,
+  input [C*P-1:0] cta_valid_o,
+  input [C*P-1:0] cta_ready_i,
+  input [C*P*8-1:0] cta_sm_o,
+  input [C*P*LN-1:0] cta_slot_o,
+  input [C*P*8-1:0] cta_id_o,
+  input [C*P*32-1:0] cta_index_o,
+  input [C*P-1:0] cta_type_o,
   input [3:0] done_valid_i,
   input [3:0] done_ready_o,
   input [4*8-1:0] done_sm_i,
@@ -62,12 +63,12 @@ module front_end_properties #(
     for (i = 0; i < N; i = i + 1) begin : of_slot
       reg [31:0] here, here_w;
       reg [2:0] finish, offered, finish_w, offered_w;
-      reg [1:0] comes, comes_w;
+      reg [3:0] comes, comes_w;
       integer c, p;
       always @* begin
         comes = 0;
         comes_w = 0;
-        for (c = 0; c < C; c = c + 1) if (cta_valid_o[c] & cta_ready_i[c] & cta_slot_o[c*LN +: LN] == i) begin
+        for (c = 0; c < C * P; c = c + 1) if (cta_valid_o[c] & cta_ready_i[c] & cta_slot_o[c*LN +: LN] == i) begin
           comes = comes + 1;
           comes_w = comes_w + (cta_sm_o[c*8 +: 8] == w);
         end
@@ -117,14 +118,14 @@ module front_end_properties #(
   // channel then stays there.
   (* anyconst *) wire [2:0] k;
   reg member, changes, outside;
-  reg [C-1:0] stands;
+  reg [C*P-1:0] stands;
   wire rewrites = part_valid_i & part_id_i == k & part_word_i == w / 32;
   always @(posedge clk_i) begin
     if (!rst_ni) member <= 1;
     else if (rewrites & part_ready_o) member <= part_mask_i[w % 32];
     changes <= rst_ni & rewrites & ~part_ready_o;
     outside <= rst_ni & ~member & ~changes;
-    stands <= rst_ni ? cta_valid_o & ~cta_ready_i : {C{1'b0}};
+    stands <= rst_ni ? cta_valid_o & ~cta_ready_i : {C*P{1'b0}};
   end
 
   // Completions of one slice wait for each other on their port: whether the last that was taken there was one of another SM than w, and how
@@ -143,18 +144,22 @@ module front_end_properties #(
   reg a, b, a_done, b_waits_for_a, named;
   reg [7:0] a_id, b_id;
   reg [31:0] grid, placed, ended;
+  reg [P-1:0] early;       // CTAs of A that were taken, by their number after the first that was not
   reg type;
   reg [2:0] part;
   reg [LN-1:0] slot;
   reg has_slot;
   wire [7:0] distance = host_id_i - a_id - 8'd1;
   reg names_a;
-  reg [C-1:0] goes;
+  reg [C*P-1:0] goes;
+  reg [P-1:0] takes;
+  reg [31:0] first, ahead;
+  reg [2:0] taken, ones;
   reg [3:0] ends;
   reg [R-1:0] retires;
   reg b_goes;
   reg in_order, its_own, on_an_sm, in_its_partition;
-  integer l, c, e, r;
+  integer l, c, d, e, r;
   always @* begin
     names_a = 0;
     if (LANES == 0) names_a = distance < M ? host_up_i[distance % M] : 1'b0;
@@ -165,14 +170,29 @@ module front_end_properties #(
     its_own = 1;
     on_an_sm = 1;
     in_its_partition = 1;
-    for (c = 0; c < C; c = c + 1) begin
+    first = placed;
+    for (c = 0; c < P; c = c + 1) first = first - early[c];
+    takes = early;
+    taken = 0;
+    for (c = 0; c < C * P; c = c + 1) begin
       goes[c] = cta_valid_o[c] & a & ~a_done & cta_id_o[c*8 +: 8] == a_id;
-      if (goes[c] & cta_index_o[c*32 +: 32] != placed) in_order = 0;
+      ahead = cta_index_o[c*32 +: 32] - first;
+      if (goes[c] & (ahead >= P | early[ahead % P] | cta_index_o[c*32 +: 32] >= grid)) in_order = 0;
+      // On one channel alone, and each a number of its own.
+      for (d = 0; d < c; d = d + 1)
+        if (goes[c] & goes[d] & (c / P != d / P | cta_index_o[c*32 +: 32] == cta_index_o[d*32 +: 32])) in_order = 0;
+      if (goes[c] & cta_ready_i[c]) begin
+        takes[ahead % P] = 1;
+        taken = taken + 1;
+      end
+      if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] % P != c % P) on_an_sm = 0;
       if (goes[c] & (cta_type_o[c] != type | has_slot & cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
       if (goes[c] & ~stands[c] & outside & part == k & cta_sm_o[c*8 +: 8] == w) in_its_partition = 0;
       if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] >= S) on_an_sm = 0;
       if (cta_valid_o[c] & b & cta_id_o[c*8 +: 8] == b_id) b_goes = 1;
     end
+    ones = 0;
+    for (c = P; c > 0; c = c - 1) ones = takes[c-1] ? ones + 1 : 0;
     for (e = 0; e < 4; e = e + 1)
       ends[e] = done_valid_i[e] & done_ready_o[e] & has_slot & ~a_done & done_slot_i[e*LN +: LN] == slot;
     for (r = 0; r < R; r = r + 1) retires[r] = ret_valid_o[r] & has_slot & ~a_done & ret_slot_o[r*LN +: LN] == slot;
@@ -194,6 +214,7 @@ module front_end_properties #(
         type <= host_type_i;
         part <= host_part_i;
         placed <= 0;
+        early <= 0;
         ended <= 0;
       end
       if (sends & pick_b & a & ~b) begin
@@ -201,10 +222,13 @@ module front_end_properties #(
         b_id <= host_id_i;
         b_waits_for_a <= (names_a | named) & ~a_done;
       end
-      for (c = 0; c < C; c = c + 1) if (goes[c]) begin
+      for (c = 0; c < C * P; c = c + 1) if (goes[c]) begin
         has_slot <= 1;
         slot <= cta_slot_o[c*LN +: LN];
-        if (cta_ready_i[c]) placed <= placed + 1;
+      end
+      if (a & ~(sends & pick_a & ~a)) begin
+        placed <= placed + taken;
+        early <= takes >> ones;
       end
       if (a) ended <= ended + ends[0] + ends[1] + ends[2] + ends[3];
       if (|retires) a_done <= 1;
@@ -214,11 +238,11 @@ module front_end_properties #(
     // A CTA would read what is not written yet.
     waits_for_upstream: assert (!(b_waits_for_a & ~a_done & b_goes));
     // A CTA would run twice, or not at all.
-    ctas_in_order: assert (in_order & (C == 1 | ~&goes));
-    never_more_than_the_grid: assert (!(|goes) | placed < grid);
+    ctas_in_order: assert (in_order);
+    never_more_than_the_grid: assert (placed + taken <= grid);
     // A CTA would run as another kernel's.
     ctas_are_its_own: assert (its_own);
-    // A CTA would be sent to an SM that is not there.
+    // A CTA would be sent to an SM that is not there, or by another's port.
     ctas_go_to_an_sm: assert (on_an_sm);
     // A CTA would be placed outside its kernel's partition.
     ctas_stay_in_their_partition: assert (in_its_partition);
@@ -239,7 +263,7 @@ module front_end_properties #(
     reaches_retirement: cover (|retires & grid == 2);
     reaches_freed: cover (b_waits_for_a & a_done & b_goes);
     reaches_a_partition: cover (|(goes & ~stands) & outside & part == k & w < S);
-    reaches_both_types: cover (C == 1 | &cta_valid_o);
+    reaches_both_types: cover (C == 1 | cta_valid_o[0] & cta_valid_o[P*(C-1)]);
     reaches_out_of_order: cover (a & ~a_done & b & b_goes & placed == 0 & ~|goes);
   end
 endmodule

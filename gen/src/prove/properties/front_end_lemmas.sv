@@ -8,6 +8,7 @@ module front_end_lemmas #(
   parameter M = 128,
   parameter C = 2,
   parameter K = 1,
+  parameter P = 1,         // there are lemmas for one CTA port per channel
   parameter S = 8,
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824,
   parameter LATE = 0       // 1: PIPELINED
@@ -21,6 +22,7 @@ module front_end_lemmas #(
   input a, input b, input a_done, input b_waits_for_a, input named,
   input [7:0] a_id, input [7:0] b_id,
   input [31:0] grid, input [31:0] placed, input [31:0] ended,
+  input [P-1:0] early,
   input type,
   input [2:0] part,
   input [2:0] watched__k,
@@ -238,6 +240,7 @@ module front_end_lemmas #(
     a_has_a_grid: assert (!a | grid != 0);
     nothing_before_a: assert (a | ~a_done & ~has_slot & ~named);
     nothing_before_b: assert (b | ~b_waits_for_a);
+    one_port_keeps_the_order: assert (~|early);
     a_has_shown_its_slot: assert (!a_lives | (has_slot ? a_slot == 1 << slot : placed == 0));
     gathers_a: assert (!a_lives | (LANES == 0 ? ~named : |(gathered_q & a_place) == named));
     b_waits_in_the_window: assert (!(b_waits_for_a & a_lives) | window__b_waits_for_a & b_lives & |(b_slot & waiting));
