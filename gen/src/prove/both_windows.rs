@@ -63,24 +63,17 @@ impl BothWindows {
     fn bench(self) -> Bench {
         let window: WindowParams = self.matrix.window();
         let slots = window.slots();
-        Bench {
-            name: "both_windows",
-            text: include_str!("properties/both_windows.sv"),
-            params: vec![
-                ("N", slots),
-                ("LN", window.slot_bits()),
-                ("R", window.retire_ports()),
-                ("MASK", (self.matrix.upstream().encoding() == Encoding::Mask).into()),
-                ("KERNELS", KERNELS),
-                // A list is walked in N cycles; the pipelined matrix takes less.
-                ("READY", slots),
-            ],
-            lemma_params: Vec::new(),
-            lemmas: None,
-            induction: None,
-            parts: Vec::new(),
-            solver: SolverKind::Bitwuzla,
-        }
+        let params = vec![
+            ("N", slots),
+            ("LN", window.slot_bits()),
+            ("R", window.retire_ports()),
+            ("MASK", (self.matrix.upstream().encoding() == Encoding::Mask).into()),
+            ("KERNELS", KERNELS),
+            // A list is walked in N cycles; the pipelined matrix takes less.
+            ("READY", slots),
+        ];
+        let text = include_str!("properties/both_windows.sv");
+        Bench { solver: SolverKind::Bitwuzla, ..Bench::new("both_windows", text, params) }
     }
 
     /// A design that has both: what comes from the host is there once, the other ports as `m_` and `l_`.
