@@ -28,3 +28,4 @@ pub mod prove;
 pub mod report;
 pub mod synth;
 pub mod tools;
+mod verilog;

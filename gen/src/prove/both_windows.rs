@@ -3,8 +3,8 @@
 use super::bench::Bench;
 use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
 use crate::emit::{self, Design, Module};
+use crate::verilog::{self, Instance};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use windlass_catalog::BlockSpec;
 use windlass_rtl::params::{Encoding, ParamError, SchedulerParams, WindowKind, WindowParams};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -82,39 +82,21 @@ impl BothWindows {
             port.direction == Direction::Input
                 && (port.name == CLOCK || port.name == RESET || port.name.starts_with("host_"))
         };
-        let mut ports: Vec<Port> = Vec::new();
-        let mut instances = String::new();
-        for (design, prefix) in designs.iter().zip(["m_", "l_"]) {
-            let top = design.top();
-            let mut connections = Vec::new();
-            for port in &top.ports {
-                let name = if shared(port) { port.name.clone() } else { format!("{prefix}{}", port.name) };
-                connections.push(format!(".{}({name})", port.name));
-                if ports.iter().all(|p| p.name != name) {
-                    ports.push(Port { name, ..port.clone() });
-                }
-            }
-            let _ = writeln!(instances, "  {} {prefix}scheduler ({});", top.name, connections.join(", "));
-        }
-        let header: Vec<String> = ports
-            .iter()
-            .map(|port| {
-                let direction = if port.direction == Direction::Input { "input" } else { "output" };
-                format!("  {direction} wire [{}:0] {}", port.width - 1, port.name)
-            })
-            .collect();
         let [matrix, list] = designs.each_ref().map(Design::top);
         let name = format!("{}_beside_{}", matrix.name, WindowKind::List.name());
+        let instances = [(matrix, "m_"), (list, "l_")].map(|(top, prefix)| Instance {
+            module: &top.name,
+            name: format!("{prefix}scheduler"),
+            ports: &top.ports,
+            prefix: prefix.into(),
+        });
+        let (text, ports) = verilog::side_by_side(&name, &instances, shared);
         let top = Module {
-            text: format!("module {name} (\n{}\n);\n{instances}endmodule\n", header.join(",\n")),
+            text,
             name,
             params: matrix.params.clone(),
             ports,
-            instances: [matrix, list]
-                .iter()
-                .zip(["m_scheduler", "l_scheduler"])
-                .map(|(m, name)| (name.into(), m.name.clone()))
-                .collect(),
+            instances: instances.iter().map(|i| (i.name.clone(), i.module.into())).collect(),
             source: String::new(),
         };
         let mut seen = BTreeSet::new();
