@@ -8,6 +8,7 @@ use crate::synth::area::AreaReport;
 use crate::synth::fpga::{FpgaReport, Placement, one_line};
 use crate::synth::timing::{TIMING_LABEL, TimingReport};
 use crate::synth::variants::{SynthReport, VariantResult};
+use crate::table::{aligned, line};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -968,38 +969,16 @@ fn print(items: &[Item], style: Style<'_>) -> String {
 }
 
 fn print_table(table: &Table, markdown: bool) -> String {
-    let cell = |text: &str| if markdown { text.replace('|', "\\|") } else { text.to_string() };
-    let width = |text: &str| cell(text).chars().count();
-    let widths: Vec<usize> = (0..table.header.len())
-        .map(|c| {
-            let all = table.rows.iter().filter_map(|row| row.get(c)).chain([&table.header[c]]);
-            all.map(|text| width(text)).max().unwrap_or(0).max(3)
-        })
-        .collect();
-    let line = |row: &[String]| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(c, (text, w))| {
-            let pad = " ".repeat(w - width(text));
-            if table.is_left(c) { cell(text) + &pad } else { pad + &cell(text) }
-        });
-        let cells: Vec<String> = cells.collect();
-        if markdown {
-            format!("| {} |\n", cells.join(" | "))
-        } else {
-            format!("{}\n", cells.join("  ").trim_end())
-        }
-    };
-    let rule: Vec<String> = widths
-        .iter()
-        .enumerate()
-        .map(|(c, w)| {
-            let right = markdown && !table.is_left(c);
-            if right { "-".repeat(w - 1) + ":" } else { "-".repeat(*w) }
-        })
-        .collect();
-    let mut out = line(&table.header);
-    out += &if markdown { format!("| {} |\n", rule.join(" | ")) } else { format!("{}\n", rule.join("  ")) };
-    for row in &table.rows {
-        out += &line(row);
-    }
-    out
+    let cell = |text: &String| if markdown { text.replace('|', "\\|") } else { text.clone() };
+    let rows: Vec<Vec<String>> =
+        [&table.header].into_iter().chain(&table.rows).map(|row| row.iter().map(cell).collect()).collect();
+    let rows = aligned(&rows, 3, |column| table.is_left(column));
+    let rule = rows[0].iter().enumerate().map(|(column, cell)| {
+        let width = cell.chars().count();
+        let right = markdown && !table.is_left(column);
+        if right { "-".repeat(width - 1) + ":" } else { "-".repeat(width) }
+    });
+    let rule: Vec<String> = rule.collect();
+    let (header, rows) = rows.split_at(1);
+    header.iter().chain([&rule]).chain(rows).map(|row| line(row, markdown)).collect()
 }

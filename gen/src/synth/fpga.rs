@@ -7,6 +7,7 @@
 
 use super::area;
 use super::flow::{self, Failure, Stop, SynthesisError, Workplace, Yosys};
+use crate::table::{aligned, line};
 use crate::tools::{self, Found, Tool};
 use crate::verilog::{self, Instance, declaration};
 use serde::{Deserialize, Serialize};
@@ -658,25 +659,16 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
         rows.push(row);
     }
     notes.dedup();
-    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let is_left = |column: usize| column < 2;
     let mut text = String::new();
-    for (i, row) in rows.iter().enumerate() {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let cells: Vec<String> = cells.collect();
-        if markdown {
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
-            if i == 0 {
-                let rule = |(column, &width): (usize, &usize)| {
-                    if column < 2 { "-".repeat(width + 2) } else { format!("{}:", "-".repeat(width + 1)) }
-                };
-                let rules: Vec<String> = widths.iter().enumerate().map(rule).collect();
-                let _ = writeln!(text, "|{}|", rules.join("|"));
-            }
-        } else {
-            let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    for (i, cells) in aligned(&rows, 0, is_left).iter().enumerate() {
+        text += &line(cells, markdown);
+        if i == 0 && markdown {
+            let rules = cells.iter().enumerate().map(|(column, cell)| {
+                let dashes = "-".repeat(cell.chars().count() + 1);
+                dashes + if is_left(column) { "-" } else { ":" }
+            });
+            let _ = writeln!(text, "|{}|", rules.collect::<Vec<_>>().join("|"));
         }
     }
     for note in notes {
