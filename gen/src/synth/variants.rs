@@ -368,7 +368,7 @@ impl<'a> Plan<'a> {
     fn report(&self, cells: Cells, outcome: Outcome) -> SynthReport {
         let load_ff = cells.load_ff();
         let sdc = self.options.sdc.as_ref();
-        let said = |index: usize| sdc.map(|sdc| sdc.exceptions[index].said.clone()).unwrap_or_default();
+        let said = |index: usize| Some(sdc?.exceptions.get(index)?.said.clone());
         SynthReport {
             top: self.top.into(),
             tool: self.yosys.version.clone(),
@@ -380,7 +380,7 @@ impl<'a> Plan<'a> {
             load_ff,
             sdc: outcome.sdc,
             constraints: sdc.map(|sdc| sdc.summary.clone()).unwrap_or_default(),
-            unused: outcome.unused.into_iter().map(said).collect(),
+            unused: outcome.unused.into_iter().filter_map(said).collect(),
             script: self.script.clone(),
             fastest: best(&outcome.results, |r| [period(r), area_um2(r)]),
             smallest: best(&outcome.results, |r| [area_um2(r), period(r)]),
