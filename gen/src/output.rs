@@ -1,13 +1,14 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
 use crate::emit::{Design, Module};
+use crate::verilog::direction;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use windlass_files::new_file;
-use windlass_rtl::port::{Direction, Port, element};
+use windlass_rtl::port::{Port, element};
 
 /// Version of the JSON beside a design; it changes when a field changes its meaning or goes.
 pub const METADATA_VERSION: u32 = 1;
@@ -220,7 +221,7 @@ fn metadata(design: &Design, files: &[&str]) -> String {
             .iter()
             .map(|p| PortMetadata {
                 name: &p.name,
-                direction: if p.direction == Direction::Input { "input" } else { "output" },
+                direction: direction(p),
                 width: p.width,
                 channel: &p.channel,
                 role: role(p),

@@ -1,12 +1,14 @@
 //! The Verilog emitter: rust-hdl's own data structures in, readable Verilog-2005 out.
 //!
-//! Three steps, one file each: `tree` probes a block into a tree of modules; `lower` turns a module's `update` into
-//! sized expressions over resolved names, and refuses what it does not know; `print` writes it down.
+//! Four steps, one file each: `tree` probes a block into a tree of modules; `lower` turns a module's `update` into
+//! sized expressions over resolved names, and refuses what it does not know; `group` cuts its statements into pieces of logic; `print`
+//! writes it down.
 //!
 //! Invariants: every expression has in Verilog exactly the width that it has in rust-hdl (extensions and cuts are written out,
 //! literals are sized); every binary expression is parenthesised as the tree says, but for chains of one operator from left to right; order of assignment within an `update` is
 //! kept, and a signal that is read before it is written is an error.
 
+mod group;
 mod ir;
 mod keywords;
 mod lower;

@@ -4,6 +4,7 @@ use super::ir::{Expr, Logic, Stmt};
 use super::lower::{Class, Lowered, Symbol};
 use super::tree::Node;
 use super::{EmitError, Module};
+use crate::verilog::direction;
 use rust_hdl::core::atom::AtomKind;
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET, indexed};
@@ -219,7 +220,7 @@ impl<'a> Printer<'a> {
         let width = ports.iter().map(|p| range(p.width).len() + p.name.len()).max().unwrap_or(0) + 1;
         for (i, port) in ports.iter().enumerate() {
             self.declare(&port.name, &format!("the port {}", port.name));
-            let direction = if port.direction == Direction::Input { "input  wire" } else { "output wire" };
+            let direction = format!("{:<6} wire", direction(port));
             let comma = if i + 1 == ports.len() { "" } else { "," };
             let declared = format!("{}{}{comma}", range(port.width), port.name);
             let line = if port.doc.is_empty() {

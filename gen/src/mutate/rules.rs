@@ -10,6 +10,7 @@
 use super::SELECT;
 use crate::prove::bench::Bench;
 use crate::prove::harness::{Input, inputs, vectors};
+use crate::verilog::declaration;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_catalog::BlockSpec;
@@ -80,13 +81,7 @@ impl Rules {
 
 /// The module `name`: the design `top` with these `ports`, behind its rules where the highest of [`SELECT`]'s `width` + 1 bits is 1, [`LEGAL`] and [`NEAR`].
 pub(super) fn harness(name: &str, top: &str, ports: &[Port], rules: Option<&Rules>, width: u32) -> String {
-    let declared: Vec<String> = ports
-        .iter()
-        .map(|port| {
-            let direction = if port.direction == Direction::Input { "input" } else { "output" };
-            format!("{direction} [{}:0] {}", port.width - 1, port.name)
-        })
-        .collect();
+    let declared: Vec<String> = ports.iter().map(declaration).collect();
     let mut text = format!(
         "module {name} (\n  {},\n  input [{width}:0] {SELECT},\n  output {LEGAL},\n  output {NEAR}\n);\n",
         declared.join(",\n  ")

@@ -3,8 +3,8 @@
 use super::bench::Bench;
 use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
 use crate::emit::{self, Design, Module};
+use crate::verilog::{self, Instance};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use windlass_catalog::BlockSpec;
 use windlass_rtl::params::{Encoding, ParamError, SchedulerParams, WindowKind, WindowParams};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -63,24 +63,17 @@ impl BothWindows {
     fn bench(self) -> Bench {
         let window: WindowParams = self.matrix.window();
         let slots = window.slots();
-        Bench {
-            name: "both_windows",
-            text: include_str!("properties/both_windows.sv"),
-            params: vec![
-                ("N", slots),
-                ("LN", window.slot_bits()),
-                ("R", window.retire_ports()),
-                ("MASK", (self.matrix.upstream().encoding() == Encoding::Mask).into()),
-                ("KERNELS", KERNELS),
-                // A list is walked in N cycles; the pipelined matrix takes less.
-                ("READY", slots),
-            ],
-            lemma_params: Vec::new(),
-            lemmas: None,
-            induction: None,
-            parts: Vec::new(),
-            solver: SolverKind::Bitwuzla,
-        }
+        let params = vec![
+            ("N", slots),
+            ("LN", window.slot_bits()),
+            ("R", window.retire_ports()),
+            ("MASK", (self.matrix.upstream().encoding() == Encoding::Mask).into()),
+            ("KERNELS", KERNELS),
+            // A list is walked in N cycles; the pipelined matrix takes less.
+            ("READY", slots),
+        ];
+        let text = include_str!("properties/both_windows.sv");
+        Bench { solver: SolverKind::Bitwuzla, ..Bench::new("both_windows", text, params) }
     }
 
     /// A design that has both: what comes from the host is there once, the other ports as `m_` and `l_`.
@@ -89,39 +82,21 @@ impl BothWindows {
             port.direction == Direction::Input
                 && (port.name == CLOCK || port.name == RESET || port.name.starts_with("host_"))
         };
-        let mut ports: Vec<Port> = Vec::new();
-        let mut instances = String::new();
-        for (design, prefix) in designs.iter().zip(["m_", "l_"]) {
-            let top = design.top();
-            let mut connections = Vec::new();
-            for port in &top.ports {
-                let name = if shared(port) { port.name.clone() } else { format!("{prefix}{}", port.name) };
-                connections.push(format!(".{}({name})", port.name));
-                if ports.iter().all(|p| p.name != name) {
-                    ports.push(Port { name, ..port.clone() });
-                }
-            }
-            let _ = writeln!(instances, "  {} {prefix}scheduler ({});", top.name, connections.join(", "));
-        }
-        let header: Vec<String> = ports
-            .iter()
-            .map(|port| {
-                let direction = if port.direction == Direction::Input { "input" } else { "output" };
-                format!("  {direction} wire [{}:0] {}", port.width - 1, port.name)
-            })
-            .collect();
         let [matrix, list] = designs.each_ref().map(Design::top);
         let name = format!("{}_beside_{}", matrix.name, WindowKind::List.name());
+        let instances = [(matrix, "m_"), (list, "l_")].map(|(top, prefix)| Instance {
+            module: &top.name,
+            name: format!("{prefix}scheduler"),
+            ports: &top.ports,
+            prefix: prefix.into(),
+        });
+        let (text, ports) = verilog::side_by_side(&name, &instances, shared);
         let top = Module {
-            text: format!("module {name} (\n{}\n);\n{instances}endmodule\n", header.join(",\n")),
+            text,
             name,
             params: matrix.params.clone(),
             ports,
-            instances: [matrix, list]
-                .iter()
-                .zip(["m_scheduler", "l_scheduler"])
-                .map(|(m, name)| (name.into(), m.name.clone()))
-                .collect(),
+            instances: instances.iter().map(|i| (i.name.clone(), i.module.into())).collect(),
             source: String::new(),
         };
         let mut seen = BTreeSet::new();

@@ -4,6 +4,7 @@ use super::bench::{Bench, Part};
 use crate::emit::Design;
 use crate::mutate::rules::{NEAR, Rules, header};
 use crate::mutate::{Mutants, SELECT};
+use crate::verilog::direction;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET, element};
@@ -21,8 +22,7 @@ pub(super) fn harness(design: &Design, bench: &Bench, mutants: Option<&Mutants>)
     let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK}", top.name);
     if let Some(mutants) = mutants {
         for (name, first, count) in ports.iter().filter(|(name, _, _)| name != CLOCK) {
-            let direction = if first.direction == Direction::Input { "input" } else { "output" };
-            let _ = write!(text, ",\n  {direction} [{}:0] {name}", first.width * count - 1);
+            let _ = write!(text, ",\n  {} [{}:0] {name}", direction(first), first.width * count - 1);
         }
         let _ = write!(text, ",\n  input [{}:0] {SELECT},\n  output {NEAR}", mutants.select_width - 1);
     }

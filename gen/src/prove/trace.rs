@@ -1,5 +1,6 @@
 //! What was seen on the way to a violation: the block's ports, cycle by cycle.
 
+use crate::table::aligned;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -23,29 +24,14 @@ impl Trace {
 
     /// A table: a line per signal, a column per cycle, hexadecimal; signals that are zero all the time are left out.
     pub fn table(&self) -> String {
-        let rows: Vec<(&str, Vec<String>)> = self
-            .signals
-            .iter()
-            .filter(|(_, values)| values.iter().any(|v| v.contains('1')))
-            .map(|(name, values)| (name.as_str(), values.iter().map(|v| hex(v)).collect()))
-            .collect();
-        let name = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("cycle".len());
-        let width =
-            |c: usize| rows.iter().map(|(_, v)| v[c].len()).max().unwrap_or(0).max(c.to_string().len());
-        let widths: Vec<usize> = (0..self.cycles()).map(width).collect();
-        let mut text = format!("{:<name$}", "cycle");
-        for (c, width) in widths.iter().enumerate() {
-            let _ = write!(text, " {c:>width$}");
-        }
-        text.push('\n');
-        for (signal, values) in rows {
-            let _ = write!(text, "{signal:<name$}");
-            for (value, width) in values.iter().zip(&widths) {
-                let _ = write!(text, " {value:>width$}");
+        let row = |name: &str, values: Vec<String>| [vec![name.to_string()], values].concat();
+        let mut rows = vec![row("cycle", (0..self.cycles()).map(|cycle| cycle.to_string()).collect())];
+        for (name, values) in &self.signals {
+            if values.iter().any(|v| v.contains('1')) {
+                rows.push(row(name, values.iter().map(|v| hex(v)).collect()));
             }
-            text.push('\n');
         }
-        text
+        aligned(&rows, 0, |column| column == 0).iter().map(|cells| cells.join(" ") + "\n").collect()
     }
 
     /// As a value change dump; cycle `c` begins at time `2 c`, and the clock rises at `2 c + 1`.

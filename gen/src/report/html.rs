@@ -1,7 +1,8 @@
 //! The report as one HTML page: no script, nothing fetched, figures inside. It prints on A4.
 
+use super::document::{BASELINE, Item, OVERVIEW, SPEEDUP, Table, document};
 use super::figure::{self, Figure, escape};
-use super::render::{BASELINE, Item, OVERVIEW, Report, SPEEDUP, Table, document};
+use super::render::Report;
 use std::fmt::Write as _;
 
 const STYLE: &str = "\

@@ -3,6 +3,7 @@
 
 pub mod baseline;
 mod chart;
+mod document;
 pub mod figure;
 pub mod html;
 pub mod paper;

@@ -7,7 +7,9 @@
 
 use super::area;
 use super::flow::{self, Failure, Stop, SynthesisError, Workplace, Yosys};
+use crate::table::{aligned, line};
 use crate::tools::{self, Found, Tool};
+use crate::verilog::{self, Instance, declaration};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -16,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
-use windlass_rtl::port::{CLOCK, Direction, Port};
+use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
 
 /// Part of the cache's key: our own share of the result.
-const SOURCES: [&str; 1] = [include_str!("fpga.rs")];
+const SOURCES: [&str; 2] = [include_str!("fpga.rs"), include_str!("../verilog.rs")];
 
 /// How long each run of a tool may take by default.
 pub const LIMIT: Duration = Duration::from_secs(1200);
@@ -546,13 +548,7 @@ fn script(
 
 /// The block without its inside.
 fn stub(top: &str, ports: &[Port]) -> String {
-    let ports: Vec<String> = ports
-        .iter()
-        .map(|p| {
-            let direction = if p.direction == Direction::Input { "input" } else { "output" };
-            format!("{direction} [{}:0] {}", p.width - 1, p.name)
-        })
-        .collect();
+    let ports: Vec<String> = ports.iter().map(declaration).collect();
     format!("module {top} ({});\nendmodule\n", ports.join(", "))
 }
 
@@ -616,28 +612,16 @@ fn statistics(path: &Path, top: &str) -> Result<BTreeMap<String, u64>, String> {
 /// A module that holds `parts` side by side, to measure them together: its Verilog and its ports. A part is a name for its ports'
 /// prefix, its module and its ports; clock and reset are shared.
 pub fn side_by_side(name: &str, parts: &[(&str, &str, &[Port])]) -> (String, Vec<Port>) {
-    let mut ports: Vec<Port> = Vec::new();
-    let mut instances = String::new();
-    for (prefix, module, inner) in parts {
-        let mut connections = Vec::new();
-        for port in *inner {
-            let shared = port.name == CLOCK || port.name == windlass_rtl::port::RESET;
-            let outer = if shared { port.name.clone() } else { format!("{prefix}_{}", port.name) };
-            connections.push(format!(".{}({outer})", port.name));
-            if !ports.iter().any(|p| p.name == outer) {
-                ports.push(Port { name: outer, ..port.clone() });
-            }
-        }
-        let _ = writeln!(instances, "  {module} u_{prefix} ({});", connections.join(", "));
-    }
-    let declarations: Vec<String> = ports
+    let instances: Vec<Instance> = parts
         .iter()
-        .map(|p| {
-            let direction = if p.direction == Direction::Input { "input" } else { "output" };
-            format!("  {direction} wire [{}:0] {}", p.width - 1, p.name)
+        .map(|&(prefix, module, ports)| Instance {
+            module,
+            name: format!("u_{prefix}"),
+            ports,
+            prefix: format!("{prefix}_"),
         })
         .collect();
-    (format!("module {name} (\n{}\n);\n{instances}endmodule\n", declarations.join(",\n")), ports)
+    verilog::side_by_side(name, &instances, |port| port.name == CLOCK || port.name == RESET)
 }
 
 /// The reports as a table in text or, with `markdown`, in Markdown.
@@ -675,25 +659,16 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
         rows.push(row);
     }
     notes.dedup();
-    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let is_left = |column: usize| column < 2;
     let mut text = String::new();
-    for (i, row) in rows.iter().enumerate() {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let cells: Vec<String> = cells.collect();
-        if markdown {
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
-            if i == 0 {
-                let rule = |(column, &width): (usize, &usize)| {
-                    if column < 2 { "-".repeat(width + 2) } else { format!("{}:", "-".repeat(width + 1)) }
-                };
-                let rules: Vec<String> = widths.iter().enumerate().map(rule).collect();
-                let _ = writeln!(text, "|{}|", rules.join("|"));
-            }
-        } else {
-            let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    for (i, cells) in aligned(&rows, 0, is_left).iter().enumerate() {
+        text += &line(cells, markdown);
+        if i == 0 && markdown {
+            let rules = cells.iter().enumerate().map(|(column, cell)| {
+                let dashes = "-".repeat(cell.chars().count() + 1);
+                dashes + if is_left(column) { "-" } else { ":" }
+            });
+            let _ = writeln!(text, "|{}|", rules.collect::<Vec<_>>().join("|"));
         }
     }
     for note in notes {

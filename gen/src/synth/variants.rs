@@ -256,154 +256,243 @@ pub fn synth(
     liberty: &Path,
     options: &SynthOptions,
 ) -> Result<SynthReport, SynthesisError> {
-    flow::check_names(design, top)?;
-    let root = flow::shelf(options.cache.as_deref(), "synth")?;
-    let liberty_text = liberty::read(liberty)?;
-    let yosys = options.yosys.clone().map_or_else(Yosys::find, Ok)?;
-    let sta = match (&options.sta, options.estimate) {
-        (_, true) => None,
-        (Some(sta), false) => Some(sta.clone()),
-        (None, false) => match tools::find(Tool::OpenSta) {
-            Ok(sta) => Some(sta),
-            Err(ToolError::Missing { .. }) => None,
-            Err(error) => return Err(error.into()),
-        },
-    };
-    let timer =
-        sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
-    let variants: Vec<&Variant> = options.variants.iter().collect();
-    let script = script(design, top, &yosys);
-    let described: Vec<String> = variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
-    let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
-    let given = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
-    let described = described.join("\n");
-    let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &given, &described];
-    let key = flow::key(design, &[&given[..], &SOURCES].concat());
-    let entry = format!("{key}.json");
-    if let Some(report) = flow::stored::<SynthReport>(&root, &entry)
-        && kept(&report).all(|(variant, form)| netlist_path(&root, &report, variant, form).is_file())
-    {
+    let plan = Plan::new(design, top, liberty, options)?;
+    if let Some(report) = plan.stored() {
         return Ok(report);
     }
-    let library = Library::parse(&liberty_text, liberty)?;
-    let (gate, gate_um2) = area::gate(&library, liberty)?;
-    let (driver, load) = match options.sdc.as_ref().and_then(|sdc| sdc.driver.clone()) {
-        Some((driver, load)) => (Some(driver), Some(load)),
-        // A driver as after a register in the block before, and four such inputs behind each output.
-        None => {
-            let buffer = library.buffer();
-            let load = buffer.and_then(|(_, cell)| Some(4.0 * cell.input_capacitance?));
-            (buffer.map(|(name, _)| name.to_string()), load)
-        }
-    };
-    let load_ff = load.map(|load| (load * library.capacitance_ff * 1e3).round() / 1e3);
-
-    let work = Workplace::new(&root, top, &key, options.limit)?;
-    for (name, text) in design {
-        work.write(name, text)?;
-    }
-    let mut abc_constraints = String::new();
-    if let Some(driver) = &driver {
-        abc_constraints += &format!("set_driving_cell {driver}\n");
-    }
-    if let Some(load) = load_ff {
-        abc_constraints += &format!("set_load {load} [all_outputs]\n");
-    }
-    for (name, text) in [
-        ("cells.lib", &liberty_text),
-        ("timing.lib", &without_wires(&liberty_text)),
-        ("gates.ys", &script),
-        ("abc.constr", &abc_constraints),
-    ] {
-        work.write(name, text)?;
-    }
-    let ran = yosys.run(&work, "gates.ys", "gates");
-    flow::refuse(&flow::read_lossy(&work.path().join("gates.log")), top)?;
-    if let Err(failure) = ran {
-        return Err(work.failed(failure));
-    }
-    let job = Job {
-        work: &work,
-        top,
-        yosys: &yosys,
-        sta: sta.as_ref(),
-        timer: &timer,
-        period_ps: options.period_ns.map_or(0.0, |ns| ns * 1e3),
-        liberty: &liberty_text,
-        library: &library,
-        gate_um2,
-        sdc: options.sdc.as_ref(),
-        driver: driver.as_deref().zip(load),
-    };
-    let mut results = Vec::new();
-    let mut first_failure = None;
-    let mut sdc = String::new();
-    let mut unused: Option<BTreeSet<usize>> = None;
-    for (variant, outcome) in variants.iter().zip(parallel(&variants, options.jobs, |v| job.variant(v))) {
-        let (total, timing, failure) = match outcome {
-            Ok(done) => {
-                sdc = done.sdc;
-                unused = Some(unused.map_or(done.unused.clone(), |before| &before & &done.unused));
-                (Some(done.total), Some(done.timing), None)
-            }
-            Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Failure(failure)) => {
-                let text = format!(
-                    "{} failed ({}):\n{}\n  run it by hand: {}",
-                    failure.tool, failure.status, failure.message, failure.command
-                );
-                first_failure.get_or_insert(failure);
-                (None, None, Some(text))
-            }
-        };
-        let (name, abc, sizing) = (variant.name.clone(), variant.abc.clone(), variant.sizing);
-        results.push(VariantResult { name, abc, sizing, total, timing, failure });
-    }
-    let best = |key: fn(&VariantResult) -> [f64; 2]| -> String {
-        let done = results.iter().filter(|r| r.total.is_some());
-        let least = done.min_by(|a, b| {
-            let (a, b) = (key(a), key(b));
-            a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
-        });
-        least.map(|r| r.name.clone()).unwrap_or_default()
-    };
-    let fastest = best(|r| [r.period_ns().unwrap_or(f64::INFINITY), area_um2(r)]);
-    let smallest = best(|r| [area_um2(r), r.period_ns().unwrap_or(f64::INFINITY)]);
-    let said =
-        |index: usize| options.sdc.as_ref().map(|sdc| sdc.exceptions[index].said.clone()).unwrap_or_default();
-    let report = SynthReport {
-        top: top.into(),
-        tool: yosys.version.clone(),
-        library: library.name.clone(),
-        corner: library.corner.clone(),
-        gate,
-        gate_um2,
-        driving_cell: driver,
-        load_ff,
-        sdc,
-        constraints: options.sdc.as_ref().map(|sdc| sdc.summary.clone()).unwrap_or_default(),
-        unused: unused.into_iter().flatten().map(said).collect(),
-        script,
-        results,
-        fastest,
-        smallest,
-        key: key.clone(),
-    };
-    match first_failure {
+    let cells = Cells::of(&plan)?;
+    let work = plan.gates(&cells)?;
+    let job = Job { plan: &plan, cells: &cells, work: &work };
+    let done = parallel(&options.variants, options.jobs, |variant| job.variant(variant));
+    let (outcome, failure) = Outcome::collect(&options.variants, done)?;
+    let report = plan.report(cells, outcome);
+    match failure {
         // Nothing came out at all.
         Some(failure) if report.fastest.is_empty() => return Err(work.failed(failure)),
         // Not kept, so that the next run tries again; the folder stays for the commands in the failures.
         Some(_) => work.keep(),
-        None => {
-            for (name, form) in kept(&report) {
-                let path = work.path().join(format!("{name}.{form}"));
-                let text = fs::read(&path).map_err(io_error("read", &path))?;
-                flow::store(&root, &format!("{key}.{name}.{form}"), &text)?;
-            }
-            flow::store_entry(&root, &entry, &report)?;
-        }
+        None => plan.store(&work, &report)?,
     }
     Ok(report)
+}
+
+/// What is asked for, with all that the answer depends on.
+struct Plan<'a> {
+    design: &'a [(String, String)],
+    top: &'a str,
+    options: &'a SynthOptions,
+    liberty: &'a Path,
+    liberty_text: String,
+    yosys: Yosys,
+    sta: Option<Found>,
+    /// What times, with its version.
+    timer: String,
+    /// What Yosys is told before ABC.
+    script: String,
+    /// The shelf of the cache.
+    root: PathBuf,
+    /// The answer's key there.
+    key: String,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        design: &'a [(String, String)],
+        top: &'a str,
+        liberty: &'a Path,
+        options: &'a SynthOptions,
+    ) -> Result<Self, SynthesisError> {
+        flow::check_names(design, top)?;
+        let root = flow::shelf(options.cache.as_deref(), "synth")?;
+        let liberty_text = liberty::read(liberty)?;
+        let yosys = options.yosys.clone().map_or_else(Yosys::find, Ok)?;
+        let sta = sta(options)?;
+        let timer =
+            sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
+        let script = script(design, top, &yosys);
+        let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
+        let sdc = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
+        let variants: Vec<String> =
+            options.variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
+        let variants = variants.join("\n");
+        let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &sdc, &variants];
+        let key = flow::key(design, &[&given[..], &SOURCES].concat());
+        Ok(Self { design, top, options, liberty, liberty_text, yosys, sta, timer, script, root, key })
+    }
+
+    /// The name in the cache of its report.
+    fn entry(&self) -> String {
+        format!("{}.json", self.key)
+    }
+
+    /// The report that is in the cache, if its netlists are there too.
+    fn stored(&self) -> Option<SynthReport> {
+        let report: SynthReport = flow::stored(&self.root, &self.entry())?;
+        let whole =
+            kept(&report).all(|(variant, form)| netlist_path(&self.root, &report, variant, form).is_file());
+        whole.then_some(report)
+    }
+
+    /// Puts the report into the cache, with its netlists.
+    fn store(&self, work: &Workplace, report: &SynthReport) -> Result<(), SynthesisError> {
+        for (name, form) in kept(report) {
+            let path = work.path().join(format!("{name}.{form}"));
+            let text = fs::read(&path).map_err(io_error("read", &path))?;
+            flow::store(&self.root, &format!("{}.{name}.{form}", self.key), &text)?;
+        }
+        flow::store_entry(&self.root, &self.entry(), report)
+    }
+
+    /// The folder in which every variant begins: the design as generic gates, and the library for those that map it.
+    fn gates(&self, cells: &Cells) -> Result<Workplace<'a>, SynthesisError> {
+        let work = Workplace::new(&self.root, self.top, &self.key, self.options.limit)?;
+        for (name, text) in self.design {
+            work.write(name, text)?;
+        }
+        for (name, text) in [
+            ("cells.lib", &self.liberty_text),
+            ("timing.lib", &without_wires(&self.liberty_text)),
+            ("gates.ys", &self.script),
+            ("abc.constr", &cells.abc_constraints()),
+        ] {
+            work.write(name, text)?;
+        }
+        let ran = self.yosys.run(&work, "gates.ys", "gates");
+        flow::refuse(&flow::read_lossy(&work.path().join("gates.log")), self.top)?;
+        match ran {
+            Ok(_) => Ok(work),
+            Err(failure) => Err(work.failed(failure)),
+        }
+    }
+
+    fn report(&self, cells: Cells, outcome: Outcome) -> SynthReport {
+        let load_ff = cells.load_ff();
+        let sdc = self.options.sdc.as_ref();
+        let said = |index: usize| Some(sdc?.exceptions.get(index)?.said.clone());
+        SynthReport {
+            top: self.top.into(),
+            tool: self.yosys.version.clone(),
+            library: cells.library.name,
+            corner: cells.library.corner,
+            gate: cells.gate,
+            gate_um2: cells.gate_um2,
+            driving_cell: cells.driver,
+            load_ff,
+            sdc: outcome.sdc,
+            constraints: sdc.map(|sdc| sdc.summary.clone()).unwrap_or_default(),
+            unused: outcome.unused.into_iter().filter_map(said).collect(),
+            script: self.script.clone(),
+            fastest: best(&outcome.results, |r| [period(r), area_um2(r)]),
+            smallest: best(&outcome.results, |r| [area_um2(r), period(r)]),
+            results: outcome.results,
+            key: self.key.clone(),
+        }
+    }
+}
+
+/// The OpenSTA to use; none where it is not wanted or not there.
+fn sta(options: &SynthOptions) -> Result<Option<Found>, ToolError> {
+    match (&options.sta, options.estimate) {
+        (_, true) => Ok(None),
+        (Some(sta), false) => Ok(Some(sta.clone())),
+        (None, false) => match tools::find(Tool::OpenSta) {
+            Ok(sta) => Ok(Some(sta)),
+            Err(ToolError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// The library, and what stands for the blocks around the design.
+struct Cells {
+    library: Library,
+    /// What gate equivalents count in.
+    gate: String,
+    gate_um2: f64,
+    /// What drives the inputs.
+    driver: Option<String>,
+    /// Load of each output, in the library's unit.
+    load: Option<f64>,
+}
+
+impl Cells {
+    fn of(plan: &Plan) -> Result<Self, SynthesisError> {
+        let library = Library::parse(&plan.liberty_text, plan.liberty)?;
+        let (gate, gate_um2) = area::gate(&library, plan.liberty)?;
+        let (driver, load) = match plan.options.sdc.as_ref().and_then(|sdc| sdc.driver.clone()) {
+            Some((driver, load)) => (Some(driver), Some(load)),
+            // A driver as after a register in the block before, and four such inputs behind each output.
+            None => {
+                let buffer = library.buffer();
+                let load = buffer.and_then(|(_, cell)| Some(4.0 * cell.input_capacitance?));
+                (buffer.map(|(name, _)| name.to_string()), load)
+            }
+        };
+        Ok(Self { library, gate, gate_um2, driver, load })
+    }
+
+    fn load_ff(&self) -> Option<f64> {
+        Some((self.load? * self.library.capacitance_ff * 1e3).round() / 1e3)
+    }
+
+    fn abc_constraints(&self) -> String {
+        let driver = self.driver.iter().map(|driver| format!("set_driving_cell {driver}\n"));
+        let load = self.load_ff().map(|load| format!("set_load {load} [all_outputs]\n"));
+        driver.chain(load).collect()
+    }
+}
+
+/// What came of all variants.
+struct Outcome {
+    /// In their order.
+    results: Vec<VariantResult>,
+    /// The constraints that they were timed with.
+    sdc: String,
+    /// Exceptions, by number, that relax nothing in any of them.
+    unused: BTreeSet<usize>,
+}
+
+impl Outcome {
+    /// With the first failure of a tool, which is that variant's result; an error ends it all.
+    fn collect(
+        variants: &[Variant],
+        done: Vec<Result<Done, Stop>>,
+    ) -> Result<(Self, Option<Failure>), SynthesisError> {
+        let (mut results, mut first_failure) = (Vec::new(), None);
+        let mut sdc = String::new();
+        let mut unused: Option<BTreeSet<usize>> = None;
+        for (variant, done) in variants.iter().zip(done) {
+            let (total, timing, failure) = match done {
+                Ok(done) => {
+                    sdc = done.sdc;
+                    unused = Some(unused.map_or(done.unused.clone(), |before| &before & &done.unused));
+                    (Some(done.total), Some(done.timing), None)
+                }
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Failure(failure)) => {
+                    let text = format!(
+                        "{} failed ({}):\n{}\n  run it by hand: {}",
+                        failure.tool, failure.status, failure.message, failure.command
+                    );
+                    first_failure.get_or_insert(failure);
+                    (None, None, Some(text))
+                }
+            };
+            let (name, abc, sizing) = (variant.name.clone(), variant.abc.clone(), variant.sizing);
+            results.push(VariantResult { name, abc, sizing, total, timing, failure });
+        }
+        Ok((Self { results, sdc, unused: unused.unwrap_or_default() }, first_failure))
+    }
+}
+
+/// Name of the result, of those that came out, with the least `key`; empty where none did.
+fn best(results: &[VariantResult], key: impl Fn(&VariantResult) -> [f64; 2]) -> String {
+    let done = results.iter().filter(|r| r.total.is_some());
+    let least = done.min_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
+    });
+    least.map(|r| r.name.clone()).unwrap_or_default()
 }
 
 /// The library without its default wire load, which OpenSTA would add to each net.
@@ -414,6 +503,10 @@ fn without_wires(liberty: &str) -> String {
 
 fn area_um2(result: &VariantResult) -> f64 {
     result.total.map_or(f64::INFINITY, |t| t.area_um2)
+}
+
+fn period(result: &VariantResult) -> f64 {
+    result.period_ns().unwrap_or(f64::INFINITY)
 }
 
 /// From Verilog to generic gates and the library's flip-flops, flat. The checks are those of [`super::area`].
@@ -433,29 +526,47 @@ fn script(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
         )
 }
 
+/// What came of a variant.
 struct Done {
     total: Amount,
     timing: TimingReport,
+    /// The constraints that it was timed with.
     sdc: String,
+    /// Exceptions in them, by number, that relax nothing.
     unused: BTreeSet<usize>,
 }
 
+/// What each variant is made from.
 struct Job<'a> {
+    plan: &'a Plan<'a>,
+    cells: &'a Cells,
     work: &'a Workplace<'a>,
-    top: &'a str,
-    yosys: &'a Yosys,
-    sta: Option<&'a Found>,
-    timer: &'a str,
-    period_ps: f64,
-    liberty: &'a str,
-    library: &'a Library,
-    gate_um2: f64,
-    sdc: Option<&'a Sdc>,
-    driver: Option<(&'a str, f64)>,
 }
 
 impl Job<'_> {
     fn variant(&self, variant: &Variant) -> Result<Done, Stop> {
+        let (plan, name) = (self.plan, variant.name.as_str());
+        let log = self.map(variant)?;
+        let path = self.work.path().join(format!("{name}.json"));
+        let json = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        let netlist: Netlist = serde_json::from_str(&json).map_err(|e| self.unreadable(e.to_string()))?;
+        let module = netlist.modules.get(plan.top);
+        let module = module.ok_or_else(|| self.unreadable(format!("no `{}`", plan.top)))?;
+        let cells = match variant.sizing {
+            Sizing::None | Sizing::Abc => module.cells_by_type(),
+            Sizing::Resize => self.resize(name, &json)?,
+        };
+        let total = area::flat_amount(plan.top, &cells, &self.cells.library, self.cells.gate_um2)?;
+        let sdc = plan.options.sdc.clone().unwrap_or_else(|| timing::default_sdc(module.clock()));
+        let (timing, unused) = match &plan.sta {
+            Some(sta) => self.time(sta, name, module, &sdc)?,
+            None => (self.estimate(&log)?, BTreeSet::new()),
+        };
+        Ok(Done { total, timing, sdc: sdc.text, unused })
+    }
+
+    /// Maps the gates with ABC; the netlist is in `NAME.json` and `NAME.v`. What Yosys printed.
+    fn map(&self, variant: &Variant) -> Result<String, Stop> {
         let (work, name) = (self.work, variant.name.as_str());
         work.write(&format!("{name}.abc"), &(variant.abc.replace(';', "\n") + "\nstime\n"))?;
         // Cells get numbers for names, but nets keep theirs: registers are known by the nets that they drive. OpenSTA 2.0.17
@@ -474,55 +585,61 @@ impl Job<'_> {
                  write_verilog -noattr {name}.v\n"
             ),
         )?;
-        let log = self.yosys.run(work, &format!("{name}.ys"), name)?;
-        let output = |what: String| SynthesisError::Output { tool: self.yosys.version.clone(), what };
-        let path = work.path().join(format!("{name}.json"));
-        let json = fs::read_to_string(&path).map_err(io_error("read", &path))?;
-        let netlist: Netlist = serde_json::from_str(&json).map_err(|e| output(e.to_string()))?;
-        let module = netlist.modules.get(self.top).ok_or_else(|| output(format!("no `{}`", self.top)))?;
-        let mut cells: BTreeMap<String, u64> = BTreeMap::new();
-        for cell in module.cells.values() {
-            *cells.entry(cell.kind.clone()).or_default() += 1;
-        }
-        if variant.sizing == Sizing::Resize {
-            let options = ResizeOptions { period_ps: self.period_ps, ..ResizeOptions::default() };
-            let liberty = work.path().join("cells.lib");
-            let resized =
-                resize(&json, self.top, self.liberty, &liberty, &options).map_err(|error| Failure {
-                    tool: "resize",
-                    status: "on the mapped netlist".into(),
-                    message: error.to_string(),
-                    command: format!("(the netlist is {name}.json of the folder of the other failures)"),
-                    late: false,
-                })?;
-            work.write(&format!("{name}.v"), &resized.verilog)?;
-            work.write(&format!("{name}.json"), &resized.netlist)?;
-            cells = resized.cells;
-        }
-        let total = area::flat_amount(self.top, &cells, self.library, self.gate_um2)?;
-        let clock = module.clock();
-        let sdc = self.sdc.cloned().unwrap_or_else(|| timing::default_sdc(clock));
-        let mut unused = BTreeSet::new();
-        let timing = match self.sta {
-            Some(sta) => {
-                let files = [format!("{name}.tcl"), format!("{name}.sdc"), format!("{name}.v")];
-                let [tcl, constraints, verilog] = &files;
-                work.write(constraints, &sdc.text)?;
-                work.write(tcl, &timing::script(self.top, verilog, &sdc, constraints, clock, self.driver))?;
-                let text = work.sta(&sta.path, tcl, &format!("{name}.sta"))?;
-                unused = timing::unused(&text);
-                timing::parse(self.timer, &text, &module.names(self.library))
-                    .map_err(|what| SynthesisError::Output { tool: self.timer.into(), what })?
-            }
-            None => {
-                let delay = log
-                    .lines()
-                    .filter_map(|line| line.split_once("Delay =")?.1.split_whitespace().next()?.parse().ok())
-                    .next_back();
-                timing::estimate(self.timer, delay.ok_or_else(|| output("ABC printed no delay".into()))?)
-            }
-        };
-        Ok(Done { total, timing, sdc: sdc.text, unused })
+        Ok(self.plan.yosys.run(work, &format!("{name}.ys"), name)?)
+    }
+
+    /// Puts the netlist with other sizes and buffers in the place of the mapped one, which is `json`. Its cells by type.
+    fn resize(&self, name: &str, json: &str) -> Result<BTreeMap<String, u64>, Stop> {
+        let (plan, work) = (self.plan, self.work);
+        let period_ps = plan.options.period_ns.map_or(0.0, |ns| ns * 1e3);
+        let options = ResizeOptions { period_ps, ..ResizeOptions::default() };
+        let liberty = work.path().join("cells.lib");
+        let resized = resize(json, plan.top, &plan.liberty_text, &liberty, &options);
+        let resized = resized.map_err(|error| Failure {
+            tool: "resize",
+            status: "on the mapped netlist".into(),
+            message: error.to_string(),
+            command: format!("(the netlist is {name}.json of the folder of the other failures)"),
+            late: false,
+        })?;
+        work.write(&format!("{name}.v"), &resized.verilog)?;
+        work.write(&format!("{name}.json"), &resized.netlist)?;
+        Ok(resized.cells)
+    }
+
+    /// Times the netlist with OpenSTA. Also exceptions that relax nothing.
+    fn time(
+        &self,
+        sta: &Found,
+        name: &str,
+        module: &Module,
+        sdc: &Sdc,
+    ) -> Result<(TimingReport, BTreeSet<usize>), Stop> {
+        let (plan, work) = (self.plan, self.work);
+        let (tcl, constraints) = (format!("{name}.tcl"), format!("{name}.sdc"));
+        let driver = self.cells.driver.as_deref().zip(self.cells.load);
+        let script =
+            timing::script(plan.top, &format!("{name}.v"), sdc, &constraints, module.clock(), driver);
+        work.write(&constraints, &sdc.text)?;
+        work.write(&tcl, &script)?;
+        let text = work.sta(&sta.path, &tcl, &format!("{name}.sta"))?;
+        let report = timing::parse(&plan.timer, &text, &module.names(&self.cells.library))
+            .map_err(|what| SynthesisError::Output { tool: plan.timer.clone(), what })?;
+        Ok((report, timing::unused(&text)))
+    }
+
+    /// ABC's own delay, from the log of its run.
+    fn estimate(&self, log: &str) -> Result<TimingReport, SynthesisError> {
+        let delay = log
+            .lines()
+            .filter_map(|line| line.split_once("Delay =")?.1.split_whitespace().next()?.parse().ok())
+            .next_back();
+        let delay = delay.ok_or_else(|| self.unreadable("ABC printed no delay".into()))?;
+        Ok(timing::estimate(&self.plan.timer, delay))
+    }
+
+    fn unreadable(&self, what: String) -> SynthesisError {
+        SynthesisError::Output { tool: self.plan.yosys.version.clone(), what }
     }
 }
 
@@ -575,6 +692,14 @@ enum Bit {
 }
 
 impl Module {
+    fn cells_by_type(&self) -> BTreeMap<String, u64> {
+        let mut cells = BTreeMap::new();
+        for cell in self.cells.values() {
+            *cells.entry(cell.kind.clone()).or_default() += 1;
+        }
+        cells
+    }
+
     /// The input that is the clock: `clk_i`, or else the one that is called so in another way.
     fn clock(&self) -> Option<&str> {
         let inputs = || self.ports.iter().filter(|(_, p)| p.direction == "input" && p.bits.len() == 1);
