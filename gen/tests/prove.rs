@@ -145,6 +145,18 @@ fn sm_array_and_arbiters() {
     proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
 }
 
+/// Up to a depth: there are no lemmas for them.
+#[test]
+fn arbiters_of_several_places() {
+    for (name, places, sms, depth) in
+        [("cta_arbiter_single", 2, 8, 8), ("cta_arbiter_single", 4, 12, 6), ("cta_arbiter_typed", 2, 8, 6)]
+    {
+        let spec = spec(name, |r| (r.places, r.sms) = (places, sms));
+        let report = shown(spec, &ProveOptions { unbounded: false, ..options(depth, 10) });
+        assert!(report.is_good(), "{report:#?}");
+    }
+}
+
 /// A front end of 4 slots and 4 SMs, with what is changed.
 fn front_end(change: impl FnOnce(&mut Request)) -> BlockSpec {
     spec("front_end", |r| {
@@ -325,7 +337,7 @@ fn an_arbiter_that_fills_the_first_lane_first_is_noticed() {
 /// The first CTA of a kernel would be fitted without its shared memory.
 #[test]
 fn an_arbiter_that_asks_for_less_than_a_comer_needs_is_noticed() {
-    let fault = ["cta_channel", "need_smem_o_comb = kern_smem_i;", "need_smem_o_comb = smem;"];
+    let fault = ["active_kernels", "need_smem_o_comb = kern_smem_i;", "need_smem_o_comb = smem;"];
     noticed(spec("cta_arbiter_single", |_| {}), 6, &[fault], "was_asked_for");
 }
 
@@ -333,7 +345,7 @@ fn an_arbiter_that_asks_for_less_than_a_comer_needs_is_noticed() {
 #[test]
 fn an_arbiter_without_second_turns_is_noticed() {
     let spec = spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 });
-    let broken = broken(spec, "cta_channel", "& ~second_0_q;", "& 1'b0;");
+    let broken = broken(spec, "active_kernels", "& ~second_0_q;", "& 1'b0;");
     let report = prove::prove_design(spec, &broken, &options(1, 10)).unwrap_or_else(|e| panic!("{e}"));
     assert!(!report.is_good(), "{report:#?}");
     let turn = report.properties.iter().find(|p| p.name == "reaches_a_second_turn").expect("the cover");
@@ -392,11 +404,23 @@ fn a_window_that_offers_the_newest_is_noticed() {
     fails(spec("window_matrix", |_| {}), 6, fault, "goes_after_few");
 }
 
+/// Each bank's CTA would have the first one's number, or that of one beyond the grid.
+#[test]
+fn banks_that_do_not_count_are_noticed() {
+    let several = || spec("cta_arbiter_single", |r| (r.places, r.sms) = (2, 8));
+    let fault = ["bank_turns", "assign rank_1_o = rank_1;", "assign rank_1_o = 2'h0;"];
+    noticed(several(), 5, &[fault], "indices_in_order");
+    let fault = ["bank_turns", "wants_i[1] & more_i[rank_1]", "wants_i[1]"];
+    noticed(several(), 5, &[fault], "indices_in_order");
+    let fault = ["bank_turns", "(|gnt) ? (next ^ 4'h1) : first_q", "first_q"];
+    noticed(several(), 8, &[fault], "banks_in_turn");
+}
+
 #[test]
 fn an_arbiter_that_skips_an_index_is_noticed() {
     let spec = spec("cta_arbiter_single", |_| {});
     let design = design(spec);
-    let entry = design.modules().iter().find(|m| m.name.starts_with("active_kernel")).expect("its module");
+    let entry = design.modules().iter().find(|m| m.name.starts_with("cta_count")).expect("its module");
     assert!(entry.text.contains("index_low"), "{}", entry.text);
     let line = entry
         .text
@@ -407,7 +431,7 @@ fn an_arbiter_that_skips_an_index_is_noticed() {
     fails(
         spec,
         8,
-        ["active_kernel", line, &line.replace("16'h1", "16'h2")],
+        ["cta_count", line, &line.replace("16'h1", "16'h2")],
         "lemmas.entry[0].index_alike.holds_here",
     );
 }

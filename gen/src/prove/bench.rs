@@ -287,20 +287,23 @@ fn sm_partitions(params: SmParams, requesters: Requesters) -> Bench {
 fn cta_arbiter(params: DispatchParams) -> Bench {
     let text = include_str!("properties/cta_arbiter.sv");
     let lemmas = Lemmas::new("cta_arbiter", include_str!("properties/cta_arbiter_lemmas.sv"));
-    let (sms, arbiter) = (params.sms(), params.arbiter());
+    let (sms, arbiter, places) = (params.sms(), params.arbiter(), params.places());
     let params = vec![
         ("LN", slot_bits(params.slots())),
         ("S", sms.sms()),
         ("C", arbiter.channels()),
         ("K", arbiter.active()),
+        ("P", places),
         ("L", sms.lanes()),
         ("G", sms.lanes().div_ceil(8)),
     ];
-    Bench {
+    let bench = Bench {
         lemmas: Some(Lemmas { copies: arbiter.channels(), ..lemmas }),
         induction: Some(1),
         ..Bench::new("cta_arbiter", text, params)
-    }
+    };
+    // There are no lemmas for several CTA ports per channel.
+    if places == 1 { bench } else { bench.alone() }
 }
 
 fn front_end(params: FrontEndParams) -> Bench {
@@ -317,16 +320,18 @@ fn front_end(params: FrontEndParams) -> Bench {
         ("M", scheduler.upstream().scheduled()),
         ("C", arbiter.channels()),
         ("K", arbiter.active()),
+        ("P", dispatch.places()),
         ("S", dispatch.sms().sms()),
     ];
     of_all.extend(limits(dispatch.sms().limits()));
-    Bench {
+    let bench = Bench {
         lemma_params: vec![("LATE", window.pipelined().into())],
         lemmas: Some(lemmas),
         induction: Some(1),
         parts: front_end_parts(params),
         ..Bench::new("front_end", text, of_all)
-    }
+    };
+    if dispatch.places() == 1 { bench } else { bench.alone() }
 }
 
 /// The parts of a front end, whose properties carry its own.

@@ -307,7 +307,7 @@ module channel_properties #(
     reaches_no_room: cover (no_room & a);
     reaches_a_second_turn: cover (K == 1 | a & unasked == 3 * (K - 1) + 1);
     reaches_a_turn_that_passes: cover (S % (3 * P) == 0 | S < 4 * P | |passes);
-    reaches_all_ports: cover (&cta_valid | S < P);
-    reaches_a_bank_that_gets_none: cover (P == 1 | S < P | waits);
+    reaches_all_ports: cover (&cta_valid | S < 3 * P);
+    reaches_a_bank_that_gets_none: cover (P == 1 | S < 3 * P | waits);
   end
 endmodule
