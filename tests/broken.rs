@@ -282,12 +282,12 @@ fn a_pointer_that_stands_still_is_noticed() {
 
 #[test]
 fn a_selection_that_outlives_its_kernel_is_noticed() {
-    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "sel_c_q & ~load", "sel_c_q");
+    noticed("cta_arbiter_typed", dispatch(), "active_kernels", "sel_c_q & ~load", "sel_c_q");
 }
 
 #[test]
 fn a_kernel_that_keeps_the_arbiter_is_noticed() {
-    noticed("cta_arbiter_typed", dispatch(), "cta_channel", "(stay_q != 2'h2)", "1'b1");
+    noticed("cta_arbiter_typed", dispatch(), "active_kernels", "(stay_q != 2'h2)", "1'b1");
 }
 
 #[test]

@@ -148,6 +148,8 @@ fn benches_break_no_rule() {
         Request { pipelined: true, arbiter: ArbiterKind::Typed { active: 1 }, sms: 33, slots: 8, ..small() },
         Request { window: WindowKind::List, encoding: Encoding::Mask, scheduled: 32, ..small() },
         Request { arbiter: ArbiterKind::Single, scheduled: 255, retire_ports: 1, ..small() },
+        Request { arbiter: ArbiterKind::Single, places: 4, sms: 16, ..small() },
+        Request { places: 2, sms: 9, ..small() },
     ];
     for request in requests {
         let replay = Replay::new(request, seed, 8000, &[]);

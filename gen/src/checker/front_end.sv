@@ -186,7 +186,7 @@ module front_end_checker #(
         cta_before[c] = cta;
         if (cta_valid_o[c]) begin
           if (sm >= S) broke("cta_goes_to_an_sm", $sformatf("SM %0d of %0d", sm, S));
-          else if (sm % P != c % P) broke("cta_uses_its_port", $sformatf("SM %0d on port %0d; SM s is on a port p with p mod %0d = s mod %0d", sm, c, P, P));
+          else if (sm % P != c % P) broke("cta_goes_to_an_sm", $sformatf("SM %0d on port %0d; SM s is on a port p with p mod %0d = s mod %0d", sm, c, P, P));
           else if (slot >= N || !dispatched[slot] || id_in[slot] != id)
             broke("cta_is_of_its_kernel", $sformatf("kernel %0d is not in slot %0d", id, slot));
           else begin
