@@ -47,6 +47,9 @@ pub struct ExploreArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
     #[arg(long, value_name = "K")]
     active: Option<usize>,
+    /// CTAs of one kernel that an arbiter places in one cycle, separated by commas: of 1, 2 and 4
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "P")]
+    places: Vec<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
     #[command(flatten)]
@@ -130,7 +133,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         WindowKind::List => WindowArg::List,
     };
     let exploration = Exploration {
-        designs: Design::grid(&sms, &args.slots, &windows, &arbiters),
+        designs: Design::grid(&sms, &args.slots, &windows, &arbiters, &args.places),
         scheduler: &|kind, slots| {
             scheduler(args.hardware, window_arg(kind), slots).map_err(|e| e.to_string())
         },

@@ -60,6 +60,9 @@ pub struct ReportArgs {
     /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
     #[arg(long, value_name = "K")]
     active: Option<usize>,
+    /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
+    #[arg(long, value_name = "P")]
+    places: Option<usize>,
     /// Trace for latencies and speed-ups (`-` is stdin), or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
@@ -126,6 +129,9 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
     let mut arbiters: Vec<Option<ArbiterKind>> =
         options::arbiters(&options::distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
     if arbiters.is_empty() {
+        if let Some(places) = args.places {
+            return Err(format!("--places {places}: only a front end has arbiters; choose --arbiter").into());
+        }
         arbiters.push(None);
     }
     let mut designs = Vec::new();
@@ -209,7 +215,8 @@ impl Workloads {
         let args = costs.args;
         let block = match arbiter {
             Some(arbiter) => {
-                BlockSpec::FrontEnd(FrontEndParams::new(params, arbiter, self.profile.sm_params()?)?)
+                let params = FrontEndParams::new(params, arbiter, self.profile.sm_params()?)?;
+                BlockSpec::FrontEnd(params.with_places(args.places.unwrap_or(1))?)
             }
             None => BlockSpec::KernelScheduler(params),
         };
@@ -220,6 +227,7 @@ impl Workloads {
         simulation.policies.push(Policy::Window);
         // Where the windows are compared, one arbiter is enough.
         simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
+        simulation.places = args.places.unwrap_or(simulation.places);
         let mut measured = Vec::new();
         let mut on = None;
         for (stream, speedups) in self.streams.iter().zip(&mut self.speedups) {
@@ -439,7 +447,12 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
         };
         for &slots in &slots {
             for &window in &windows {
-                let mut dispatch = DispatchArgs { arbiter, active: args.active, ..DispatchArgs::default() };
+                let mut dispatch = DispatchArgs {
+                    arbiter,
+                    active: args.active,
+                    places: args.places,
+                    ..DispatchArgs::default()
+                };
                 if let Some(sms) = sms {
                     dispatch = dispatch.or_sms(name, sms)?;
                 }
@@ -482,6 +495,9 @@ fn scheduler_design(
         let dispatch = params.dispatch();
         parameters.push(Parameter::new("arbiter", dispatch.arbiter().name()));
         parameters.push(Parameter::new("active kernels per channel", dispatch.arbiter().active()));
+        if dispatch.places() > 1 {
+            parameters.push(Parameter::new("CTAs per channel and cycle", dispatch.places()));
+        }
         parameters.push(Parameter::new("SMs", dispatch.sms().sms()));
     }
     let mut design = costs.design(name, block, parameters)?;

@@ -19,7 +19,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 28] = [
+const MEASURING: [&str; 29] = [
     "block",
     "window",
     "slots",
@@ -30,6 +30,7 @@ const MEASURING: [&str; 28] = [
     "lanes",
     "arbiter",
     "active",
+    "places",
     "trace",
     "gpu",
     "dispatcher",

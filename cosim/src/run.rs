@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use thiserror::Error;
-use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams};
+use windlass_rtl::params::{ArbiterKind, DispatchParams, Encoding, FrontEndParams, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::rename::RenameReport;
 
@@ -270,12 +270,12 @@ impl CoSimulation {
         stream: &Stream,
         engine: &mut dyn FrontEndEngine,
     ) -> Result<Ran, SimError> {
-        let arbiter = params.dispatch().arbiter();
+        let dispatch = params.dispatch();
         let profile = match self.front_end_mhz {
             Some(mhz) => &self.profile.counted_at(mhz),
             None => &self.profile,
         };
-        let mut machine = self.machine(profile, stream, window_name(arbiter))?;
+        let mut machine = self.machine(profile, stream, window_name(dispatch.arbiter()))?;
         let options = WindowOptions {
             params,
             fifo_depth: self.fifo_depth,
@@ -291,14 +291,14 @@ impl CoSimulation {
         let end = machine.now() + 1;
         let (meter, trace) = host.into_measurements(end);
         let window = (meter.report(cycles, end), trace);
-        Ok(self.ran(Policy::Window, Some(arbiter), profile.clock_mhz, machine, simulated, Some(window)))
+        Ok(self.ran(Policy::Window, Some(dispatch), profile.clock_mhz, machine, simulated, Some(window)))
     }
 
     /// What a policy did in steps of `clock_mhz`; its report is in SM clock cycles.
     fn ran(
         &self,
         policy: Policy,
-        arbiter: Option<ArbiterKind>,
+        dispatch: Option<DispatchParams>,
         clock_mhz: u32,
         machine: Machine<'_>,
         simulated: Simulated,
@@ -324,7 +324,7 @@ impl CoSimulation {
         Ran {
             report: PolicyReport {
                 policy,
-                arbiter: arbiter.map(ArbiterReport::from),
+                arbiter: dispatch.map(ArbiterReport::from),
                 cycles,
                 micros: self.profile.micros(cycles),
                 speedup: 1.0,
@@ -336,7 +336,7 @@ impl CoSimulation {
             },
             recording: Recording {
                 policy,
-                arbiter,
+                arbiter: dispatch.map(DispatchParams::arbiter),
                 clock_mhz,
                 ctas: machine.device.spans().to_vec(),
                 slots: slots.unwrap_or_default(),
@@ -400,6 +400,14 @@ impl Recording {
     }
 }
 
+/// What tables call an arbiter: `single`, or `single x4` where it places four CTAs of a kernel per cycle.
+pub fn arbiter_name(kind: &str, places: usize) -> String {
+    match places {
+        1 => kind.into(),
+        _ => format!("{kind} x{places}"),
+    }
+}
+
 /// The CTA arbiter of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ArbiterReport {
@@ -407,11 +415,21 @@ pub struct ArbiterReport {
     pub kind: &'static str,
     /// Kernels of one type, or of all with `single`, whose CTAs are placed at the same time.
     pub active: usize,
+    /// CTAs of one kernel that are placed in one cycle.
+    pub places: usize,
 }
 
-impl From<ArbiterKind> for ArbiterReport {
-    fn from(arbiter: ArbiterKind) -> Self {
-        Self { kind: arbiter.name(), active: arbiter.active() }
+impl From<DispatchParams> for ArbiterReport {
+    fn from(params: DispatchParams) -> Self {
+        let arbiter = params.arbiter();
+        Self { kind: arbiter.name(), active: arbiter.active(), places: params.places() }
+    }
+}
+
+impl ArbiterReport {
+    /// What tables call it: the kind, and how many CTAs it places per cycle where it is not one, as in `single x4`.
+    pub fn name(self) -> String {
+        arbiter_name(self.kind, self.places)
     }
 }
 
@@ -484,7 +502,7 @@ pub struct PolicyReport {
 impl PolicyReport {
     /// The policy's name, with the arbiter where there is one.
     pub fn name(&self) -> String {
-        let arbiter = self.arbiter.map(|arbiter| format!(" {}", arbiter.kind)).unwrap_or_default();
+        let arbiter = self.arbiter.map(|arbiter| format!(" {}", arbiter.name())).unwrap_or_default();
         format!("{}{arbiter}", self.policy.name())
     }
 }

@@ -19,6 +19,7 @@ pub use work::{Event, explore};
 use crate::engine::DispatcherKind;
 use crate::policy::Stream;
 use crate::profile::Profile;
+use crate::run::arbiter_name;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use thiserror::Error;
@@ -36,16 +37,32 @@ pub struct Design {
     pub window: WindowKind,
     /// Which CTA arbiter.
     pub arbiter: ArbiterKind,
+    /// CTAs of one kernel that it places in one cycle.
+    pub places: usize,
 }
 
 impl Design {
     /// Every combination, each once, in order.
-    pub fn grid(sms: &[u32], slots: &[usize], windows: &[WindowKind], arbiters: &[ArbiterKind]) -> Vec<Self> {
+    pub fn grid(
+        sms: &[u32],
+        slots: &[usize],
+        windows: &[WindowKind],
+        arbiters: &[ArbiterKind],
+        places: &[usize],
+    ) -> Vec<Self> {
         let mut designs = Vec::new();
         for &sms in sms {
             for &slots in slots {
                 for &window in windows {
-                    designs.extend(arbiters.iter().map(|&arbiter| Self { sms, slots, window, arbiter }));
+                    for &arbiter in arbiters {
+                        designs.extend(places.iter().map(|&places| Self {
+                            sms,
+                            slots,
+                            window,
+                            arbiter,
+                            places,
+                        }));
+                    }
                 }
             }
         }
@@ -61,7 +78,12 @@ impl Design {
 
     /// As sentences call it, but for the SMs.
     pub fn name(&self) -> String {
-        format!("N = {} ({}, {})", self.slots, self.window.name(), self.arbiter.name())
+        format!(
+            "N = {} ({}, {})",
+            self.slots,
+            self.window.name(),
+            arbiter_name(self.arbiter.name(), self.places)
+        )
     }
 }
 

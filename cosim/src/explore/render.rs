@@ -3,7 +3,7 @@
 use super::cost::Effort;
 use super::figure::{Mark, Panel, scatter};
 use super::report::{PointReport, Report, WorkloadReport};
-use crate::run::aligned;
+use crate::run::{aligned, arbiter_name};
 use std::fmt::Write;
 
 /// What CSV, Markdown and the files call an unknown number.
@@ -150,10 +150,10 @@ pub fn runs_csv(report: &Report) -> String {
 
 /// A line for each row, the columns of its design first.
 fn csv<'a>(titles: &str, rows: impl Iterator<Item = (&'a PointReport, Vec<String>)>) -> String {
-    let mut csv = format!("sms,slots,window,arbiter,{titles}\n");
+    let mut csv = format!("sms,slots,window,arbiter,places,{titles}\n");
     for (p, row) in rows {
         let row = row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
-        let _ = writeln!(csv, "{},{},{},{},{row}", p.sms, p.slots, p.window, p.arbiter);
+        let _ = writeln!(csv, "{},{},{},{},{},{row}", p.sms, p.slots, p.window, p.arbiter, p.places);
     }
     csv
 }
@@ -187,7 +187,7 @@ fn panels(
             Some(Mark {
                 x: x(p)?,
                 y: p.speedup?,
-                label: p.slots.to_string(),
+                label: arbiter_name(&p.slots.to_string(), p.places),
                 square: p.window == "list",
                 filled: p.arbiter == "typed",
                 front: front(p),
@@ -263,7 +263,7 @@ fn rows(report: &Report, sms: u32) -> Vec<Vec<String>> {
 fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
     let number =
         |value: Option<f64>, decimals: usize| value.map_or(NONE.into(), |v| format!("{v:.decimals$}"));
-    let mut row = vec![p.slots.to_string(), p.window.into(), p.arbiter.into()];
+    let mut row = vec![p.slots.to_string(), p.window.into(), arbiter_name(p.arbiter, p.places)];
     if let Some(synthesis) = &report.synthesis {
         let cost = p.cost.as_ref();
         row.push(number(cost.map(|c| c.area_um2), 0));
@@ -300,7 +300,10 @@ fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
 /// Speed-ups: a row per workload, a column per design.
 fn by_workload(report: &Report, sms: u32) -> (Vec<String>, Vec<Vec<String>>) {
     let mut titles = vec!["workload".to_string(), "kernels".into()];
-    titles.extend(points(report, sms).map(|(_, p)| format!("{} {} {}", p.slots, p.window, p.arbiter)));
+    titles.extend(
+        points(report, sms)
+            .map(|(_, p)| format!("{} {} {}", p.slots, p.window, arbiter_name(p.arbiter, p.places))),
+    );
     let rows = report.workloads.iter().map(|w| {
         let mut row = vec![w.name.clone(), w.kernels.to_string()];
         row.extend(points(report, sms).map(|(_, p)| {
@@ -320,6 +323,9 @@ fn legend(report: &Report) -> String {
         report.front_end_mhz,
         super::advice::exact(report.keep)
     );
+    if report.points.iter().any(|p| p.places > 1) {
+        text.push_str(" x2, x4: an arbiter that places two or four CTAs of a kernel per cycle.");
+    }
     if report.synthesis.as_ref().is_some_and(|s| s.timer.is_some()) {
         text.push_str(" MHz: register to register, of the smallest netlist");
         text.push_str(if two_netlists(report) {

@@ -153,6 +153,8 @@ pub struct PointReport {
     pub arbiter: &'static str,
     /// Kernels per CTA channel whose CTAs are placed at the same time.
     pub active: usize,
+    /// CTAs of one kernel that it places in one cycle.
+    pub places: usize,
     /// The smallest netlist.
     pub cost: Option<Netlist>,
     /// The fastest netlist, where times are known.
@@ -390,6 +392,7 @@ fn point(
         window: design.window.name(),
         arbiter: design.arbiter.name(),
         active: design.arbiter.active(),
+        places: design.places,
         cost: cost.map(|c| c.smallest.clone()),
         fastest: cost.and_then(|c| c.fastest.clone()),
         speedup,

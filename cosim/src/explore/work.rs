@@ -378,7 +378,9 @@ fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, Strin
     let profile = Profile { sms: design.sms, ..exploration.profile.clone() };
     let scheduler = (exploration.scheduler)(design.window, design.slots)?;
     let sms = profile.sm_params().map_err(|e| e.to_string())?;
-    let params = FrontEndParams::new(scheduler, design.arbiter, sms).map_err(|e| e.to_string())?;
+    let params = FrontEndParams::new(scheduler, design.arbiter, sms)
+        .and_then(|params| params.with_places(design.places))
+        .map_err(|e| e.to_string())?;
     let emitted = emit::emit(&*BlockSpec::FrontEnd(params).hardware()).map_err(|e| e.to_string())?;
     let files = output::verilog_files(&emitted);
     let mut hash = Sha256::new();
@@ -418,6 +420,7 @@ fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<
     simulation.driver_launch = exploration.driver_launch;
     simulation.kernel_end_ns = exploration.kernel_end_ns;
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
+    simulation.places = ready.params.dispatch().places();
     let engine = |params| engine(exploration.dispatcher, params, &EngineOptions::default());
     let stream = &exploration.workloads[workload].stream;
     let outcome = simulation
