@@ -368,6 +368,38 @@ fn one_type_places_one_cta_in_every_cycle() {
     }
 }
 
+/// And in the first cycle as soon after the dispatch as one place does.
+#[test]
+fn four_places_place_four_ctas_of_each_type_in_every_cycle() {
+    let of = |sms| Request { sms, places: 4, ..large(TYPED) };
+    let in_verilog = FrontEnd::new(Request { slots: 8, ..of(36) });
+    for mut front_end in [FrontEnd::of(of(132), BlockSpec::model), in_verilog] {
+        let all = [(0, CtaType::Simt), (1, CtaType::Tensor)];
+        for (id, kind) in all {
+            front_end.cycle(launch(id, &[], 400, kind));
+        }
+        // The second kernel is dispatched in the next cycle; the first one is a cycle ahead of it.
+        let (cycles, _) = front_end.until(|out| out.cta[7]);
+        assert_eq!(cycles, 1 + 2);
+        let mut placed = [8, 4];
+        for _ in 0..90 {
+            let out = front_end.cycle(FrontEndIn::IDLE);
+            for (id, kind) in all {
+                let ctas: Vec<CtaOut> =
+                    out.cta.into_iter().flatten().filter(|cta| cta.kind == kind).collect();
+                assert!(ctas.iter().all(|cta| cta.id == id));
+                let mut indices: Vec<u32> = ctas.iter().map(|cta| cta.index).collect();
+                indices.sort_unstable();
+                let placed = &mut placed[kind as usize];
+                assert_eq!(indices, (*placed..*placed + 4).collect::<Vec<u32>>());
+                *placed += 4;
+                let banks: std::collections::BTreeSet<u8> = ctas.iter().map(|cta| cta.sm % 4).collect();
+                assert_eq!(banks.len(), 4);
+            }
+        }
+    }
+}
+
 /// 46 is no multiple of three: two of 48 turns pass, so that 46 CTAs in a row are one for each SM.
 #[test]
 fn as_many_ctas_as_there_are_sms_are_one_for_each() {

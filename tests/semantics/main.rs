@@ -75,7 +75,7 @@ fn same(name: &str, request: Request) {
 
 type Change = fn(&mut Request);
 
-const CATALOG: [(&str, Change); 19] = [
+const CATALOG: [(&str, Change); 21] = [
     ("find_first", |_| {}),
     ("round_robin", |_| {}),
     ("round_robin", |r| r.slots = 132),
@@ -94,6 +94,8 @@ const CATALOG: [(&str, Change); 19] = [
     ("sm_partitions", |_| {}),
     ("cta_arbiter_single", |_| {}),
     ("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 }),
+    ("cta_arbiter_single", |r| (r.places, r.sms) = (2, 8)),
+    ("cta_arbiter_typed", |r| (r.places, r.sms) = (4, 28)),
     ("front_end", |r| r.scheduled = 128),
 ];
 
