@@ -279,7 +279,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.places = args.places.unwrap_or(simulation.places);
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
-    args.conditions.set(&mut simulation);
+    args.conditions.set(&mut simulation)?;
     simulation.software_slots = args.software_slots.unwrap_or(args.slots);
     simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;

@@ -140,7 +140,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         workloads,
         profile,
         dispatcher: args.dispatcher.kind(),
-        front_end_mhz: args.conditions.front_end_mhz,
+        clock: args.conditions.front_end_mhz.unwrap_or_default(),
         driver_launch: args.conditions.driver_launch,
         kernel_end_ns: args.conditions.kernel_end,
         conditions: args.conditions.to_string(),

@@ -5,7 +5,8 @@ use clap::{Args, ValueEnum};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
-use windlass_cosim::run::CoSimulation;
+use windlass_cosim::explore::FrontEndClock;
+use windlass_cosim::run::{CoSimulation, MAX_MHZ};
 use windlass_gen::constraints::Constraints;
 use windlass_gen::synth::library;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
@@ -223,13 +224,24 @@ pub fn liberty(file: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
+/// `--front-end-mhz`.
+fn front_end_clock(text: &str) -> Result<FrontEndClock, String> {
+    match text {
+        "own" => Ok(FrontEndClock::Own),
+        _ => match text.parse() {
+            Ok(mhz @ 1..=MAX_MHZ) => Ok(FrontEndClock::Mhz(mhz)),
+            _ => Err(format!("give MHz, 1 to {MAX_MHZ}, or `own`")),
+        },
+    }
+}
+
 /// What surrounds the scheduler and decides what it is worth: costs of the host and of a kernel's end, and renaming.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConditionArgs {
     /// Clock of the front end under `window`, from its host channel to the arbiters, in MHz, 1 to 10000; the SMs and the host keep their
-    /// time [default: the SM clock]
-    #[arg(long, value_name = "MHZ")]
-    pub front_end_mhz: Option<u32>,
+    /// time. `own`, in `explore`: of each design what its netlist reaches [default: the SM clock]
+    #[arg(long, value_name = "MHZ", value_parser = front_end_clock)]
+    pub front_end_mhz: Option<FrontEndClock>,
     /// Let the hosts of `window` and `queue` pay a driver launch for every kernel, instead of writing into a user-mode queue
     #[arg(long)]
     pub driver_launch: bool,
@@ -245,10 +257,23 @@ pub struct ConditionArgs {
 
 impl ConditionArgs {
     /// Sets what is the simulation's.
-    pub fn set(&self, simulation: &mut CoSimulation) {
-        simulation.front_end_mhz = self.front_end_mhz;
+    ///
+    /// # Errors
+    /// The front end's clock is that of a netlist, and there is none.
+    pub fn set(&self, simulation: &mut CoSimulation) -> Result<(), String> {
+        simulation.front_end_mhz = match self.front_end_mhz {
+            None | Some(FrontEndClock::Sms) => None,
+            Some(FrontEndClock::Mhz(mhz)) => Some(mhz),
+            Some(FrontEndClock::Own) => {
+                return Err(
+                    "--front-end-mhz own: only `explore` makes a netlist before it simulates; give a number"
+                        .into(),
+                );
+            }
+        };
         simulation.driver_launch = self.driver_launch;
         simulation.kernel_end_ns = self.kernel_end;
+        Ok(())
     }
 
     /// The trace, renamed where that was asked for.
@@ -266,7 +291,11 @@ impl ConditionArgs {
 /// What differs from the defaults, as part of a sentence; empty where nothing does.
 impl fmt::Display for ConditionArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let clock = self.front_end_mhz.map(|mhz| format!("front ends at {mhz} MHz"));
+        let clock = self.front_end_mhz.map(|clock| match clock {
+            FrontEndClock::Sms => "front ends at the SM clock".into(),
+            FrontEndClock::Mhz(mhz) => format!("front ends at {mhz} MHz"),
+            FrontEndClock::Own => "each front end at its own clock".into(),
+        });
         let end = (self.kernel_end > 0).then(|| format!("kernels ending {} ns late", self.kernel_end));
         let rename = self.rename.map(|budget| match budget {
             Budget::Bytes(bytes) => format!("renaming within {bytes} bytes"),

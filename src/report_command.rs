@@ -223,7 +223,7 @@ impl Workloads {
         let mut simulation = CoSimulation::new(self.profile.clone(), params);
         simulation.policies = std::mem::take(&mut self.others);
         simulation.software_slots = self.software_slots;
-        args.conditions.set(&mut simulation);
+        args.conditions.set(&mut simulation)?;
         simulation.policies.push(Policy::Window);
         // Where the windows are compared, one arbiter is enough.
         simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];

@@ -185,7 +185,7 @@ fn results_are_complete_and_say_what_to_build() {
     let output = small(traces.path(), out.path(), &["--json", "--sms", "8,16"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(report["format_version"], 2);
+    assert_eq!(report["format_version"], 3);
     let points = report["points"].as_array().expect("an array");
     let names: Vec<String> =
         points.iter().map(|p| format!("{} {} {}", p["sms"], p["slots"], p["arbiter"])).collect();
@@ -359,6 +359,58 @@ fn what_surrounds_the_front_ends_is_explored_and_said() {
     };
     let [cycles, ns] = time(&slow);
     assert_eq!((cycles * 20.0, &slow["front_end_mhz"]), (ns, &50.into()));
+    // In SM clock cycles, whatever the front end's clock is.
+    let run = &slow["points"][0]["runs"][0];
+    let [window, kernels, us] = ["window_cycles", "kernels", "us_per_kernel"]
+        .map(|name| run[name].as_f64().unwrap_or_else(|| panic!("{run}")));
+    let clock = slow["clock_mhz"].as_f64().expect("a clock");
+    assert!((window / clock / kernels - us).abs() < 1e-3, "{run}");
     let renamed = explored(&["--rename", "64M"]);
     assert_eq!(renamed["conditions"], "renaming within 67108864 bytes");
+}
+
+#[test]
+fn several_places_are_explored_as_designs_of_their_own() {
+    let (traces, out) = (traces(), directory());
+    let output = small(traces.path(), out.path(), &["--json", "--arbiter", "single", "--places", "4,1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
+    let points = report["points"].as_array().expect("an array");
+    let places: Vec<u64> = points.iter().filter_map(|p| p["places"].as_u64()).collect();
+    assert_eq!(places, [1, 4, 1, 4]);
+    let table = std::fs::read_to_string(out.path().join("explore.md")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(table.contains("| 4 | matrix | single x4 |") && table.contains("x2, x4: an arbiter"), "{table}");
+    let output = small(traces.path(), out.path(), &["--places", "3"]);
+    assert!(
+        stderr(&output).contains("places = 3 is not compiled in; possible: 1, 2, 4"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// A clock for each design: that of its netlist.
+#[test]
+fn each_front_end_has_the_clock_of_its_netlist() {
+    let (traces, out) = (traces(), directory());
+    let own = ["--front-end-mhz", "own"];
+    let output = small(traces.path(), out.path(), &own);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--flow quick or full, or give a number"), "{}", stderr(&output));
+
+    let (traces, path) = (traces.path().to_str().expect("a path"), out.path().to_str().expect("a path"));
+    let design = ["--slots", "4", "--window", "matrix", "--sms", "8", "--arbiter", "single"];
+    let rest =
+        ["--dispatcher", "behavioural", "--workloads", traces, "--gpu", "rtx3070", "--out", path, "--json"];
+    let output = windlass(&[&["explore"], &design[..], &own, &rest].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
+    let point = &report["points"][0];
+    let reached = point["cost"]["fmax_mhz"].as_f64().expect("a clock");
+    assert_eq!(point["front_end_mhz"].as_f64(), Some(reached.floor()));
+    assert!(report["front_end_mhz"].is_null() && reached < 1000.0, "{report}");
+    let sentence = report["advice"][0]["sentence"].as_str().unwrap_or("");
+    assert!(sentence.contains("each front end at its own clock"), "{sentence}");
+    let [cycles, ns] =
+        ["cycles_per_kernel", "ns_per_kernel"].map(|name| point[name].as_f64().expect("a time"));
+    assert!((cycles * 1000.0 / reached.floor() - ns).abs() < 1e-2, "{point}");
 }

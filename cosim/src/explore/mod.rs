@@ -12,14 +12,14 @@ mod report;
 mod store;
 mod work;
 
-pub use cost::{Effort, Synthesis};
+pub use cost::{Cost, Effort, Synthesis};
 pub use report::{FORMAT_VERSION, PointReport, Report};
 pub use work::{Event, explore};
 
 use crate::engine::DispatcherKind;
 use crate::policy::Stream;
 use crate::profile::Profile;
-use crate::run::arbiter_name;
+use crate::run::{MAX_MHZ, arbiter_name};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use thiserror::Error;
@@ -105,6 +105,18 @@ impl Workload {
     }
 }
 
+/// The clock of front ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrontEndClock {
+    /// That of the SMs.
+    #[default]
+    Sms,
+    /// So many MHz: [`crate::run::CoSimulation::front_end_mhz`].
+    Mhz(u32),
+    /// Of each design what its netlist reaches, the one whose area counts.
+    Own,
+}
+
 /// What makes the scheduler of a window and its size; it knows the parameters that are not explored.
 pub type MakeScheduler<'a> = &'a (dyn Fn(WindowKind, usize) -> Result<SchedulerParams, String> + Sync);
 
@@ -120,8 +132,8 @@ pub struct Exploration<'a> {
     pub workloads: Vec<Workload>,
     /// What carries out the front end.
     pub dispatcher: DispatcherKind,
-    /// [`crate::run::CoSimulation::front_end_mhz`].
-    pub front_end_mhz: Option<u32>,
+    /// The clock of the front ends.
+    pub clock: FrontEndClock,
     /// The host pays a driver launch for every kernel: [`crate::run::CoSimulation::driver_launch`].
     pub driver_launch: bool,
     /// [`crate::run::CoSimulation::kernel_end_ns`].
@@ -141,9 +153,13 @@ pub struct Exploration<'a> {
 }
 
 impl Exploration<'_> {
-    /// The front end's clock in MHz.
-    fn clock_mhz(&self) -> u32 {
-        self.front_end_mhz.unwrap_or(self.profile.clock_mhz)
+    /// The clock in MHz of a front end that costs this; none where it is its own, and its netlist has none.
+    fn clock_mhz(&self, cost: Option<&Cost>) -> Option<u32> {
+        match self.clock {
+            FrontEndClock::Sms => Some(self.profile.clock_mhz),
+            FrontEndClock::Mhz(mhz) => Some(mhz),
+            FrontEndClock::Own => Some((cost?.smallest.fmax_mhz? as u32).clamp(1, MAX_MHZ)),
+        }
     }
 }
 
@@ -158,6 +174,11 @@ pub enum ExploreError {
         "two workloads are called `{0}`: tables could not tell them apart; leave one of them out, or give it another `name` in its first line"
     )]
     SameName(String),
+    /// Every front end was to have its own clock, and none has one.
+    #[error(
+        "--front-end-mhz own: without synthesis, or with --flow area, no netlist has a clock; choose --flow quick or full, or give a number"
+    )]
+    NoClock,
     /// A tool that every synthesis needs cannot be used.
     #[error("{0}\n  without it, --no-area explores speed-up and time per kernel only")]
     Tool(String),

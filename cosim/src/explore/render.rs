@@ -116,12 +116,13 @@ pub fn points_csv(report: &Report) -> String {
             p.ns_per_kernel,
         ];
         let mut row = vec![p.active.to_string()];
+        row.push(p.front_end_mhz.map(|mhz| mhz.to_string()).unwrap_or_default());
         row.extend(numbers.map(|n| n.map(|n| n.to_string()).unwrap_or_default()));
         row.extend([p.front_area.to_string(), p.front_time.to_string(), library.clone()]);
         (p, row)
     });
     csv(
-        "active,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,over_queue,cycles_per_kernel,ns_per_kernel,front_area,front_time,library",
+        "active,front_end_mhz,area_um2,gate_equivalents,flip_flops,fmax_mhz,fastest_area_um2,fastest_fmax_mhz,speedup,over_queue,cycles_per_kernel,ns_per_kernel,front_area,front_time,library",
         rows,
     )
 }
@@ -319,8 +320,11 @@ fn by_workload(report: &Report, sms: u32) -> (Vec<String>, Vec<Vec<String>>) {
 /// What the columns are.
 fn legend(report: &Report) -> String {
     let mut text = format!(
-        "Speed-up: geometric mean over the workloads, over `serial` on the same SMs. Over queue: the same over `queue`, hardware that takes the same packets and runs them in order; of the gain: over queue - 1, as a share of the fastest design's. Cycles/kernel: what the hardware takes, from a kernel's last host beat, or the retirement that frees it, to its dispatch, at {} MHz. Front: no other design has more speed-up for no more area (or time), or less for no less. Build: the smallest that keeps {} of that gain.",
-        report.front_end_mhz,
+        "Speed-up: geometric mean over the workloads, over `serial` on the same SMs. Over queue: the same over `queue`, hardware that takes the same packets and runs them in order; of the gain: over queue - 1, as a share of the fastest design's. Cycles/kernel: what the hardware takes, from a kernel's last host beat, or the retirement that frees it, to its dispatch, at {}. Front: no other design has more speed-up for no more area (or time), or less for no less. Build: the smallest that keeps {} of that gain.",
+        match report.front_end_mhz {
+            Some(mhz) => format!("{mhz} MHz"),
+            None => "each front end's own clock, the MHz of its row".into(),
+        },
         super::advice::exact(report.keep)
     );
     if report.points.iter().any(|p| p.places > 1) {

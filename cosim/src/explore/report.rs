@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use windlass_gen::report::render::AREA_LABEL;
 
 /// Version of [`Report`]'s serialised form.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// A piece of work: design and workload by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,8 +89,8 @@ pub struct Report {
     pub gpu_sms: u32,
     /// Its SM clock in MHz.
     pub clock_mhz: u32,
-    /// The front end's clock in MHz.
-    pub front_end_mhz: u32,
+    /// The front ends' clock in MHz; none where each has its own.
+    pub front_end_mhz: Option<u32>,
     /// What all synthesis had in common; none without synthesis.
     pub synthesis: Option<SynthesisReport>,
     /// What surrounds the front ends and is not as by default, as part of a sentence.
@@ -155,6 +155,8 @@ pub struct PointReport {
     pub active: usize,
     /// CTAs of one kernel that it places in one cycle.
     pub places: usize,
+    /// Its clock in MHz; none where that is its own, and there is none.
+    pub front_end_mhz: Option<u32>,
     /// The smallest netlist.
     pub cost: Option<Netlist>,
     /// The fastest netlist, where times are known.
@@ -166,7 +168,7 @@ pub struct PointReport {
     /// Cycles that the hardware takes for a kernel: from its last host beat, or the retirement that frees it, to its dispatch.
     /// Medians of the workloads, weighted by the kernels that they are of.
     pub cycles_per_kernel: Option<f64>,
-    /// The same in nanoseconds of the SM clock.
+    /// The same in nanoseconds, by its clock.
     pub ns_per_kernel: Option<f64>,
     /// On the Pareto front of speed-up against area, among designs for as many SMs.
     pub front_area: bool,
@@ -262,7 +264,7 @@ impl Report {
             gpu: exploration.profile.name.clone(),
             gpu_sms: exploration.profile.sms,
             clock_mhz: exploration.profile.clock_mhz,
-            front_end_mhz: exploration.clock_mhz(),
+            front_end_mhz: exploration.clock_mhz(None),
             synthesis: synthesis.map(|(synthesis, cost)| SynthesisReport {
                 area_label: AREA_LABEL,
                 effort: synthesis.effort.name(),
@@ -351,7 +353,8 @@ fn point(
     design: Design,
     left_out: &dyn Fn(usize) -> bool,
 ) -> PointReport {
-    let clock = f64::from(exploration.clock_mhz());
+    let cost = results.costs.get(&d);
+    let front_end_mhz = exploration.clock_mhz(cost);
     let mut runs = Vec::new();
     let mut complete = true;
     for (w, workload) in exploration.workloads.iter().enumerate() {
@@ -369,7 +372,12 @@ fn point(
             window_cycles: ran.window_cycles,
             speedup: round(ratio(ran.serial_cycles, ran.window_cycles), 6),
             over_queue: round(ratio(ran.queue_cycles, ran.window_cycles), 6),
-            us_per_kernel: round(ran.window_cycles as f64 / clock / ran.kernels.max(1) as f64, 4),
+            us_per_kernel: round(
+                ran.window_cycles as f64
+                    / f64::from(exploration.profile.clock_mhz)
+                    / ran.kernels.max(1) as f64,
+                4,
+            ),
             insert: ran.insert,
             retire_to_dispatch: ran.retire_to_dispatch,
             done_to_first_cta: ran.done_to_first_cta,
@@ -385,7 +393,6 @@ fn point(
     let kernels: u64 = latencies().map(|l| l.count).sum();
     let cycles = latencies().map(|l| u128::from(l.count) * u128::from(l.median)).sum::<u128>() as f64;
     let cycles = (complete && kernels > 0).then(|| round(cycles / kernels as f64, 3));
-    let cost = results.costs.get(&d);
     PointReport {
         sms: design.sms,
         slots: design.slots,
@@ -393,12 +400,15 @@ fn point(
         arbiter: design.arbiter.name(),
         active: design.arbiter.active(),
         places: design.places,
+        front_end_mhz,
         cost: cost.map(|c| c.smallest.clone()),
         fastest: cost.and_then(|c| c.fastest.clone()),
         speedup,
         over_queue,
         cycles_per_kernel: cycles,
-        ns_per_kernel: cycles.map(|cycles| round(cycles * 1000.0 / clock, 3)),
+        ns_per_kernel: cycles
+            .zip(front_end_mhz)
+            .map(|(cycles, mhz)| round(cycles * 1000.0 / f64::from(mhz), 3)),
         front_area: false,
         front_time: false,
         runs,

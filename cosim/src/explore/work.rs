@@ -1,9 +1,9 @@
 //! The pieces of an exploration, done side by side, each kept as soon as it is finished.
 
-use super::cost::{Synthesis, Tools, cost};
+use super::cost::{Effort, Synthesis, Tools, cost};
 use super::report::{Failure, Piece, Ran, Report, Results};
 use super::store::Store;
-use super::{Design, Ended, Exploration, ExploreError};
+use super::{Design, Ended, Exploration, ExploreError, FrontEndClock};
 use crate::engine::{DispatcherKind, EngineOptions, engine};
 use crate::latency::Distribution;
 use crate::policy::Policy;
@@ -95,6 +95,8 @@ struct State {
     /// Memory that running pieces may need, in MiB, one entry each.
     running: Vec<u64>,
     done: usize,
+    /// Designs whose synthesis is over, whatever came out.
+    synthesized: BTreeSet<usize>,
     results: Results,
     /// What ends all of it: the directory cannot be written.
     broken: Option<ExploreError>,
@@ -129,6 +131,10 @@ fn check(exploration: &Exploration<'_>) -> Result<(), ExploreError> {
     }
     if exploration.workloads.is_empty() {
         return Err(ExploreError::Nothing("there is no workload"));
+    }
+    let timed = exploration.synthesis.as_ref().is_some_and(|synthesis| synthesis.effort != Effort::Area);
+    if exploration.clock == FrontEndClock::Own && !timed {
+        return Err(ExploreError::NoClock);
     }
     let mut names = BTreeSet::new();
     match exploration.workloads.iter().find(|w| !names.insert(&w.name)) {
@@ -240,7 +246,7 @@ impl<'a> Work<'a> {
     }
 
     /// The next piece and the memory that it may need; none where there is none, or it is to stop. Waits where those that run may need
-    /// what memory there is; one always runs.
+    /// what memory there is, and for the clock of a design that is being synthesized; one always runs.
     fn take(&self) -> Option<(Piece, u64)> {
         let mut state = self.lock();
         loop {
@@ -255,7 +261,14 @@ impl<'a> Work<'a> {
                 (Piece::Run(..), DispatcherKind::Behavioural) => 128,
                 (Piece::Run(..), _) => 1024,
             };
-            if state.running.is_empty() || state.running.iter().sum::<u64>() + memory <= self.budget {
+            let has_clock = match piece {
+                Piece::Run(design, _) if self.exploration.clock == FrontEndClock::Own => {
+                    state.synthesized.contains(&design)
+                }
+                _ => true,
+            };
+            let fits = state.running.is_empty() || state.running.iter().sum::<u64>() + memory <= self.budget;
+            if has_clock && fits {
                 state.next += 1;
                 state.running.push(memory);
                 return Some((piece, memory));
@@ -288,12 +301,20 @@ impl<'a> Work<'a> {
                 Ok(kept)
             }
             Piece::Run(_, workload) => {
-                let inputs = run_inputs(self.exploration, ready, workload);
-                let (result, kept) = self.keep("run", inputs, || run(self.exploration, ready, workload))?;
+                let mhz = self.clock_mhz(design);
+                let mhz = mhz.ok_or_else(|| Trouble::new("its clock is not known, for it has no netlist"))?;
+                let inputs = run_inputs(self.exploration, ready, mhz, workload);
+                let (result, kept) =
+                    self.keep("run", inputs, || run(self.exploration, ready, mhz, workload))?;
                 self.lock().results.runs.insert((design, workload), result);
                 Ok(kept)
             }
         }
+    }
+
+    /// The clock of a design, once it is known.
+    fn clock_mhz(&self, design: usize) -> Option<u32> {
+        self.exploration.clock_mhz(self.lock().results.costs.get(&design))
     }
 
     /// What is on disk for these inputs; else what `make` makes, kept. True where it was there.
@@ -322,7 +343,11 @@ impl<'a> Work<'a> {
         let total = self.pieces.len();
         let label = label(self.exploration, piece);
         let design = piece.design();
+        let has_clock = self.clock_mhz(design).is_some();
         let mut state = self.lock();
+        if matches!(piece, Piece::Cost(_)) {
+            state.synthesized.insert(design);
+        }
         if let Some(at) = state.running.iter().position(|m| *m == memory) {
             state.running.swap_remove(at);
         }
@@ -338,6 +363,10 @@ impl<'a> Work<'a> {
                 // A design that cannot be is told once, not for each of its pieces.
                 let never = matches!(self.ready[design].get(), Some(Err(_)));
                 if never && !state.results.impossible.insert(design) {
+                    return;
+                }
+                // Nor one without a netlist for each of its runs, for which it has no clock.
+                if !never && !has_clock && matches!(piece, Piece::Run(..)) {
                     return;
                 }
                 let label = if never { self.exploration.designs[design].full_name() } else { label };
@@ -399,7 +428,7 @@ fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, Strin
     Ok(Ready { params, profile, top: top.name.clone(), files, sdc, sha256: hex(&hash.finalize()) })
 }
 
-fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Value {
+fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: usize) -> Value {
     let workload = &exploration.workloads[workload];
     let dispatcher = match exploration.dispatcher {
         DispatcherKind::Hardware => "hardware",
@@ -409,14 +438,14 @@ fn run_inputs(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> 
     json!({
         "top": ready.top, "verilog": ready.sha256, "dispatcher": dispatcher,
         "conditions": exploration.conditions, "driver_launch": exploration.driver_launch,
-        "front_end_mhz": exploration.front_end_mhz, "kernel_end_ns": exploration.kernel_end_ns, "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
+        "front_end_mhz": mhz, "kernel_end_ns": exploration.kernel_end_ns, "workload": workload.name, "trace": workload.sha256, "profile": ready.profile,
     })
 }
 
-fn run(exploration: &Exploration<'_>, ready: &Ready, workload: usize) -> Result<Ran, Trouble> {
+fn run(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: usize) -> Result<Ran, Trouble> {
     let mut simulation = CoSimulation::new(ready.profile.clone(), ready.params.scheduler());
     simulation.policies = vec![Policy::Serial, Policy::Queue, Policy::Window];
-    simulation.front_end_mhz = exploration.front_end_mhz;
+    simulation.front_end_mhz = Some(mhz);
     simulation.driver_launch = exploration.driver_launch;
     simulation.kernel_end_ns = exploration.kernel_end_ns;
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
