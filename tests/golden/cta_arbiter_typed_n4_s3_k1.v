@@ -3,27 +3,13 @@
 // Source: Kitsune (Davies et al., 2025), figure 2.
 // One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).
 
-module active_kernel_b2 (
+module cta_count (
   input  wire clk_i,          // clock, rising edge
   input  wire load_i,         // a kernel comes into this entry at the end of this cycle
-  input  wire [1:0] slot_i,   // its window slot
-  input  wire [7:0] id_i,     // its id
   input  wire [31:0] grid_i,  // CTAs of its grid, at least 1
-  input  wire type_i,         // 1: TENSOR
-  input  wire [2:0] part_i,   // its SM partition
-  input  wire [6:0] warps_i,  // warps that each CTA needs
-  input  wire [8:0] regs_i,   // register units that each CTA needs
-  input  wire [10:0] smem_i,  // shared memory units that each CTA needs
   input  wire place_i,        // a CTA goes to its SM at the end of this cycle
   output wire last_o,         // exactly one CTA is left
-  output wire [31:0] index_o, // number of the next CTA in the grid, from 0
-  output wire [1:0] slot_o,   // the kernel's window slot
-  output wire [7:0] id_o,     // its id
-  output wire type_o,         // 1: TENSOR
-  output wire [2:0] part_o,   // its SM partition
-  output wire [6:0] warps_o,  // warps that each CTA needs
-  output wire [8:0] regs_o,   // register units that each CTA needs
-  output wire [10:0] smem_o   // shared memory units that each CTA needs
+  output wire [31:0] index_o  // number of the next CTA in the grid, from 0
 );
 
   reg  [15:0] left_low_q;   // CTAs that have not gone to their SMs: low half
@@ -40,20 +26,6 @@ module active_kernel_b2 (
   reg  index_carries_d;
   reg  last_q;              // exactly one CTA is left
   reg  last_d;
-  reg  [1:0] slot_q;        // the kernel's window slot
-  reg  [1:0] slot_d;
-  reg  [7:0] id_q;          // the kernel's id
-  reg  [7:0] id_d;
-  reg  kind_q;              // the kernel's type; 1: TENSOR
-  reg  kind_d;
-  reg  [2:0] part_q;        // its SM partition
-  reg  [2:0] part_d;
-  reg  [6:0] warps_q;       // warps that each CTA needs
-  reg  [6:0] warps_d;
-  reg  [8:0] regs_q;        // register units that each CTA needs
-  reg  [8:0] regs_d;
-  reg  [10:0] smem_q;       // shared memory units that each CTA needs
-  reg  [10:0] smem_d;
 
   wire [15:0] grid_low;  // low half of grid_i
   wire [15:0] grid_high; // high half of grid_i
@@ -73,13 +45,6 @@ module active_kernel_b2 (
       index_low_d = 16'h0;
       index_high_d = 16'h0;
       index_carries_d = 1'b0;
-      slot_d = slot_i;
-      id_d = id_i;
-      kind_d = type_i;
-      part_d = part_i;
-      warps_d = warps_i;
-      regs_d = regs_i;
-      smem_d = smem_i;
     end else begin
       if (place_i) begin
         // Whether the next one borrows or carries, and whether it is the last, is known
@@ -102,6 +67,67 @@ module active_kernel_b2 (
         index_low_d = index_low_q;
         index_carries_d = index_carries_q;
       end
+    end
+  end
+
+  assign last_o = last_q;
+  assign index_o = {index_high_q, index_low_q};
+
+  always @(posedge clk_i) begin
+    left_low_q <= left_low_d;
+    left_high_q <= left_high_d;
+    left_borrows_q <= left_borrows_d;
+    index_low_q <= index_low_d;
+    index_high_q <= index_high_d;
+    index_carries_q <= index_carries_d;
+    last_q <= last_d;
+  end
+endmodule
+
+module active_kernel_b2 (
+  input  wire clk_i,         // clock, rising edge
+  input  wire load_i,        // a kernel comes into this entry at the end of this cycle
+  input  wire [1:0] slot_i,  // its window slot
+  input  wire [7:0] id_i,    // its id
+  input  wire type_i,        // 1: TENSOR
+  input  wire [2:0] part_i,  // its SM partition
+  input  wire [6:0] warps_i, // warps that each CTA needs
+  input  wire [8:0] regs_i,  // register units that each CTA needs
+  input  wire [10:0] smem_i, // shared memory units that each CTA needs
+  output wire [1:0] slot_o,  // the kernel's window slot
+  output wire [7:0] id_o,    // its id
+  output wire type_o,        // 1: TENSOR
+  output wire [2:0] part_o,  // its SM partition
+  output wire [6:0] warps_o, // warps that each CTA needs
+  output wire [8:0] regs_o,  // register units that each CTA needs
+  output wire [10:0] smem_o  // shared memory units that each CTA needs
+);
+
+  reg  [1:0] slot_q;  // the kernel's window slot
+  reg  [1:0] slot_d;
+  reg  [7:0] id_q;    // the kernel's id
+  reg  [7:0] id_d;
+  reg  kind_q;        // the kernel's type; 1: TENSOR
+  reg  kind_d;
+  reg  [2:0] part_q;  // its SM partition
+  reg  [2:0] part_d;
+  reg  [6:0] warps_q; // warps that each CTA needs
+  reg  [6:0] warps_d;
+  reg  [8:0] regs_q;  // register units that each CTA needs
+  reg  [8:0] regs_d;
+  reg  [10:0] smem_q; // shared memory units that each CTA needs
+  reg  [10:0] smem_d;
+
+  always @(*) begin
+    if (load_i) begin
+      slot_d = slot_i;
+      id_d = id_i;
+      kind_d = type_i;
+      part_d = part_i;
+      warps_d = warps_i;
+      regs_d = regs_i;
+      smem_d = smem_i;
+    end else begin
       slot_d = slot_q;
       id_d = id_q;
       kind_d = kind_q;
@@ -112,8 +138,6 @@ module active_kernel_b2 (
     end
   end
 
-  assign last_o = last_q;
-  assign index_o = {index_high_q, index_low_q};
   assign slot_o = slot_q;
   assign id_o = id_q;
   assign type_o = kind_q;
@@ -123,13 +147,6 @@ module active_kernel_b2 (
   assign smem_o = smem_q;
 
   always @(posedge clk_i) begin
-    left_low_q <= left_low_d;
-    left_high_q <= left_high_d;
-    left_borrows_q <= left_borrows_d;
-    index_low_q <= index_low_d;
-    index_high_q <= index_high_d;
-    index_carries_q <= index_carries_d;
-    last_q <= last_d;
     slot_q <= slot_d;
     id_q <= id_d;
     kind_q <= kind_d;
@@ -147,6 +164,300 @@ module find_first_n4 (
 
   // Two's complement: the carry stops at the lowest set bit.
   assign gnt_o = req_i & (~req_i + 4'h1);
+endmodule
+
+module active_kernels_b2_k1 (
+  input  wire clk_i,              // clock, rising edge
+  input  wire rst_ni,             // reset, synchronous, active low
+  input  wire kern_valid_i,       // a kernel comes
+  output wire kern_ready_o,       // it is taken at the end of this cycle
+  input  wire [1:0] kern_slot_i,  // its window slot
+  input  wire [7:0] kern_id_i,    // its id
+  input  wire kern_type_i,        // 1: TENSOR
+  input  wire [2:0] kern_part_i,  // its SM partition
+  input  wire [6:0] kern_warps_i, // warps that each CTA needs
+  input  wire [8:0] kern_regs_i,  // register units that each CTA needs
+  input  wire [10:0] kern_smem_i, // shared memory units that each CTA needs
+  output wire [3:0] load_o,       // the entry into which it comes, one-hot, or none
+  input  wire [3:0] finished_i,   // the entry whose last CTA is taken in this cycle, one-hot, or none
+  output wire need_valid_o,       // there is a CTA to be looked at next
+  output wire [6:0] need_warps_o, // warps it needs
+  output wire [8:0] need_regs_o,  // register units it needs
+  output wire [10:0] need_smem_o, // shared memory units it needs
+  output wire [2:0] need_part_o,  // its partition
+  output wire [3:0] looks_o,      // the entry whose CTA was to be looked at two cycles before, one-hot, or none
+  input  wire [3:0] goes_i,       // the entry whose CTAs are on the channel, one-hot, or none
+  output wire [1:0] slot_o,       // window slot of its kernel, or zero
+  output wire [7:0] id_o,         // id of that kernel, or zero
+  output wire type_o              // its type; 1: TENSOR
+);
+
+  reg  [3:0] active_q; // entries that hold a kernel
+  wire [3:0] active_d;
+  reg  [3:0] at_q;     // the entry at hand: the one that was selected last, one-hot
+  wire [3:0] at_d;
+  reg  [1:0] stay_q;   // how often the entry at hand was selected again in its turn, counted to at most 2
+  reg  [1:0] stay_d;
+  reg  [3:0] sel_c_q;  // the entry whose needs are at stage C, one-hot, or none
+  wire [3:0] sel_c_d;
+  reg  [3:0] sel_p_q;  // the entry whose needs are at stage P, one-hot, or none
+  wire [3:0] sel_p_d;
+
+  wire [3:0] load;     // the entry into which a kernel comes in this cycle, one-hot, or none
+  wire [3:0] others;   // entries that hold a kernel, but for the one at hand
+  wire [3:0] other;    // the next of them after the one at hand, cyclically, one-hot, or none
+  wire again;          // the entry at hand is selected again: its turn goes on, or no other kernel is there
+  reg  [3:0] selected; // the entry whose CTA is to be looked at next, one-hot, or none
+  wire incoming;       // the selected kernel comes in this cycle: its needs are taken from the ports
+  reg  [6:0] warps;    // warps that each CTA of the selected entry needs; zero where it holds no kernel yet
+  reg  [8:0] regs;     // register units that each CTA of the selected entry needs, or zero
+  reg  [10:0] smem;    // shared memory units that each CTA of the selected entry needs, or zero
+  reg  [2:0] part;     // SM partition of the selected entry's kernel, or zero
+  reg  [1:0] slot;     // slot_o, to be read here
+  reg  [7:0] id;       // id_o, to be read here
+  reg  kind;           // type_o, to be read here
+
+  reg  [6:0] need_warps_o_comb;
+  reg  [8:0] need_regs_o_comb;
+  reg  [10:0] need_smem_o_comb;
+  reg  [2:0] need_part_o_comb;
+
+  wire [1:0] entry_0_slot_o;
+  wire [7:0] entry_0_id_o;
+  wire entry_0_type_o;
+  wire [2:0] entry_0_part_o;
+  wire [6:0] entry_0_warps_o;
+  wire [8:0] entry_0_regs_o;
+  wire [10:0] entry_0_smem_o;
+  wire [3:0] first_free_req_i;
+  wire [3:0] first_free_gnt_o;
+  wire [3:0] next_other_req_i;
+  wire [3:0] next_other_gnt_o;
+  wire [3:0] first_other_gnt_o;
+
+  assign need_part_o = need_part_o_comb;
+  assign need_regs_o = need_regs_o_comb;
+  assign need_smem_o = need_smem_o_comb;
+  assign need_warps_o = need_warps_o_comb;
+
+  wire unused = &{1'b0, goes_i[3:1]};
+
+  // A kernel comes into the lowest free entry.
+  assign first_free_req_i = 4'h1 & ~active_q;
+  assign kern_ready_o = |first_free_gnt_o;
+  assign load = kern_valid_i ? first_free_gnt_o : 4'h0;
+  assign load_o = load;
+
+  // Which kernel is looked at next: each for a whole turn, then the next one, if any.
+  assign others = 4'h0;
+  assign next_other_req_i = others & ~((at_q - 4'h1) | at_q);
+  assign other = (|next_other_gnt_o) ? next_other_gnt_o : first_other_gnt_o;
+  assign again = (|(active_q & (at_q | 4'h1))) & ((stay_q != 2'h2) | ~(|others));
+  assign incoming = (|load) & ~(|active_q);
+
+  // The entry at hand, another one, or the one into which a kernel comes.
+  always @(*) begin
+    stay_d = 2'h0;
+    if (again) begin
+      selected = at_q | 4'h1;
+      if (stay_q == 2'h2) begin
+        stay_d = 2'h2;
+      end else begin
+        stay_d = stay_q + 2'h1;
+      end
+    end else begin
+      if (|others) begin
+        selected = other;
+      end else begin
+        selected = load;
+        if (~(|load)) begin
+          stay_d = stay_q;
+        end
+      end
+    end
+  end
+
+  assign at_d = (|selected) ? selected : at_q;
+
+  // The selection goes with the needs, a stage per cycle.
+  assign sel_c_d = selected;
+
+  // What was selected for the kernel that was here before says nothing of the one that comes.
+  assign sel_p_d = sel_c_q & ~load;
+  assign looks_o = sel_p_q & active_q;
+
+  // What the CTAs of the selected entry need.
+  always @(*) begin
+    warps = 7'h0;
+    regs = 9'h0;
+    smem = 11'h0;
+    part = 3'h0;
+    if (active_q[0]) begin
+      warps = warps | entry_0_warps_o;
+      regs = regs | entry_0_regs_o;
+      smem = smem | entry_0_smem_o;
+      part = part | entry_0_part_o;
+    end
+  end
+
+  // Whose CTA is on the channel.
+  always @(*) begin
+    slot = 2'h0;
+    id = 8'h0;
+    kind = 1'b0;
+    if (goes_i[0]) begin
+      slot = slot | entry_0_slot_o;
+      id = id | entry_0_id_o;
+      kind = kind | entry_0_type_o;
+    end
+  end
+
+  assign slot_o = slot;
+  assign id_o = id;
+  assign type_o = kind;
+
+  // An entry is free from the cycle after its last CTA is taken.
+  assign active_d = ((active_q & ~finished_i) | load) & 4'h1;
+  assign need_valid_o = |selected;
+
+  // A kernel that comes to an idle channel is looked at at once.
+  always @(*) begin
+    if (incoming) begin
+      need_warps_o_comb = kern_warps_i;
+      need_regs_o_comb = kern_regs_i;
+      need_smem_o_comb = kern_smem_i;
+      need_part_o_comb = kern_part_i;
+    end else begin
+      need_warps_o_comb = warps;
+      need_regs_o_comb = regs;
+      need_smem_o_comb = smem;
+      need_part_o_comb = part;
+    end
+  end
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      active_q <= 4'h0;
+      at_q <= 4'h0;
+      stay_q <= 2'h0;
+      sel_c_q <= 4'h0;
+      sel_p_q <= 4'h0;
+    end else begin
+      active_q <= active_d;
+      at_q <= at_d;
+      stay_q <= stay_d;
+      sel_c_q <= sel_c_d;
+      sel_p_q <= sel_p_d;
+    end
+  end
+
+  // of each entry, its kernel
+  active_kernel_b2 u_entry_0 (
+    .clk_i(clk_i),
+    .load_i(load[0]),
+    .slot_i(kern_slot_i),
+    .id_i(kern_id_i),
+    .type_i(kern_type_i),
+    .part_i(kern_part_i),
+    .warps_i(kern_warps_i),
+    .regs_i(kern_regs_i),
+    .smem_i(kern_smem_i),
+    .slot_o(entry_0_slot_o),
+    .id_o(entry_0_id_o),
+    .type_o(entry_0_type_o),
+    .part_o(entry_0_part_o),
+    .warps_o(entry_0_warps_o),
+    .regs_o(entry_0_regs_o),
+    .smem_o(entry_0_smem_o)
+  );
+
+  // finds the lowest free entry, for a kernel that comes
+  find_first_n4 u_first_free (
+    .req_i(first_free_req_i),
+    .gnt_o(first_free_gnt_o)
+  );
+
+  // finds the first other kernel's entry above the one at hand
+  find_first_n4 u_next_other (
+    .req_i(next_other_req_i),
+    .gnt_o(next_other_gnt_o)
+  );
+
+  // finds the first other kernel's entry, from 0 on
+  find_first_n4 u_first_other (
+    .req_i(others),
+    .gnt_o(first_other_gnt_o)
+  );
+endmodule
+
+module sm_number_n1 (
+  input  wire [2:0] at_p_i,  // one-hot: the slice at stage P
+  input  wire [7:0] low_i,   // of each group: the lane is among the first four
+  input  wire [7:0] high_i,  // of each group: the lane is among the last four
+  input  wire [3:0] place_i, // one-hot or zero: its place in its four
+  output wire [7:0] sm_o     // the SM; zero where no lane is picked
+);
+
+  reg  [5:0] four_0;  // SM number / 4 in the picked four, with remainder 0 mod 3; zero where none is picked
+  reg  [5:0] four_1;  // the same with remainder 1
+  reg  [5:0] four_2;  // the same with remainder 2
+  reg  [5:0] sm_0;    // SM number / 4 of the slice at P, in the first and the last lane of the picked four
+  reg  [5:0] sm_1;    // the same in the second lane
+  reg  [5:0] sm_2;    // the same in the third lane
+  reg  [5:0] sm_four; // SM number / 4 of the picked lane, in the slice at P; zero where none is picked
+
+  wire unused = &{1'b0, high_i[7:1], low_i[7:1]};
+
+  always @(*) begin
+    four_0 = 6'h0;
+    four_1 = 6'h0;
+    four_2 = 6'h0;
+    if (low_i[0]) begin
+      four_1 = four_1 | 6'h1;
+      four_2 = four_2 | 6'h2;
+    end
+    if (high_i[0]) begin
+      four_0 = four_0 | 6'h3;
+      four_1 = four_1 | 6'h4;
+      four_2 = four_2 | 6'h5;
+    end
+  end
+
+  always @(*) begin
+    sm_0 = 6'h0;
+    sm_1 = 6'h0;
+    sm_2 = 6'h0;
+    if (at_p_i[0]) begin
+      sm_0 = four_0;
+      sm_1 = four_2;
+      sm_2 = four_1;
+    end
+    if (at_p_i[1]) begin
+      sm_0 = sm_0 | four_1;
+      sm_1 = sm_1 | four_0;
+      sm_2 = sm_2 | four_2;
+    end
+    if (at_p_i[2]) begin
+      sm_0 = sm_0 | four_2;
+      sm_1 = sm_1 | four_1;
+      sm_2 = sm_2 | four_0;
+    end
+  end
+
+  always @(*) begin
+    sm_four = 6'h0;
+    if (place_i[0] | place_i[3]) begin
+      sm_four = sm_0;
+    end
+    if (place_i[1]) begin
+      sm_four = sm_four | sm_1;
+    end
+    if (place_i[2]) begin
+      sm_four = sm_four | sm_2;
+    end
+  end
+
+  assign sm_o = {sm_four, place_i[2] | place_i[3], place_i[1] | place_i[3]};
 endmodule
 
 module slice_phase (
@@ -226,7 +537,8 @@ module lane_picker_n1 (
   input  wire [7:0] req_0_i, // lanes that may be
   output wire [7:0] gnt_0_o, // one-hot or zero: the lane
   output wire room_o,        // a lane is to be picked, and there is one that may be
-  output wire any_o,         // one is picked
+  output wire wants_o,       // one of them gets a CTA, if there is one for it
+  input  wire may_i,         // there is: it is picked
   output wire [7:0] low_o,   // of each group: it is in the first four lanes
   output wire [7:0] high_o,  // of each group: it is in the last four lanes
   output wire [3:0] place_o  // one-hot or zero: its place in its four
@@ -272,7 +584,9 @@ module lane_picker_n1 (
   wire around;            // no lane after the pointer may be picked, and no turn passes: from the first lane on
   wire may_pass;          // the slice lets its turn pass, if no lane after the pointer may be picked
   wire room;              // room_o, to be read here
-  wire moves;             // any_o, to be read here: the pointer moves
+  wire wants;             // wants_o, to be read here
+  wire take;              // one is picked, if there is one that may be
+  wire moves;             // one is picked: the pointer moves
   reg  [3:0] place;       // place_o, to be read here
   reg  [3:0] after;       // in the four of the picked lane, the lanes after it
 
@@ -299,13 +613,15 @@ module lane_picker_n1 (
   assign may_pass = 1'b0;
   assign around = ~(later | may_pass);
   assign room = go_i & (|(any_low | any_high));
-  assign moves = room & (later | ~may_pass);
+  assign wants = room & (later | ~may_pass);
+  assign take = go_i & may_i;
+  assign moves = wants & may_i;
   assign room_o = room;
-  assign any_o = moves;
+  assign wants_o = wants;
 
   // The first of these fours.
-  assign picks_low = {7'h0, go_i & (later_low[0] | (around & any_low[0]))};
-  assign picks_high = {7'h0, go_i & ((later_high[0] & ~later_low[0]) | (around & any_high[0] & ~any_low[0]))};
+  assign picks_low = {7'h0, take & (later_low[0] | (around & any_low[0]))};
+  assign picks_high = {7'h0, take & ((later_high[0] & ~later_low[0]) | (around & any_high[0] & ~any_low[0]))};
 
   always @(*) begin
     place = 4'h0;
@@ -411,350 +727,209 @@ module lane_picker_n1 (
 endmodule
 
 module cta_channel_b2_l3_k1 (
-  input  wire clk_i,              // clock, rising edge
-  input  wire rst_ni,             // reset, synchronous, active low
-  input  wire kern_valid_i,       // a kernel comes
-  output wire kern_ready_o,       // it is taken at the end of this cycle
-  input  wire [1:0] kern_slot_i,  // its window slot
-  input  wire [7:0] kern_id_i,    // its id
-  input  wire [31:0] kern_grid_i, // CTAs of its grid, at least 1
-  input  wire kern_type_i,        // 1: TENSOR
-  input  wire [2:0] kern_part_i,  // its SM partition
-  input  wire [6:0] kern_warps_i, // warps that each CTA needs
-  input  wire [8:0] kern_regs_i,  // register units that each CTA needs
-  input  wire [10:0] kern_smem_i, // shared memory units that each CTA needs
-  output wire need_valid_o,       // there is a CTA to be looked at next
-  output wire [6:0] need_warps_o, // warps it needs
-  output wire [8:0] need_regs_o,  // register units it needs
-  output wire [10:0] need_smem_o, // shared memory units it needs
-  output wire [2:0] need_part_o,  // its partition
-  input  wire [7:0] fit_0_i,      // lanes where the CTA of two cycles before fits
-  output wire [7:0] place_0_o,    // one-hot or zero: the lane that gets it
-  output wire cta_valid_o,        // a CTA goes to an SM
-  input  wire cta_ready_i,        // it is taken at the end of this cycle
-  output wire [7:0] cta_sm_o,     // the SM
-  output wire [1:0] cta_slot_o,   // its kernel's window slot
-  output wire [7:0] cta_id_o,     // its kernel's id
-  output wire [31:0] cta_index_o, // its number in the grid, from 0
-  output wire cta_type_o,         // 1: TENSOR
-  output wire no_room_o           // a CTA was looked at in this cycle and no lane had room
+  input  wire clk_i,                // clock, rising edge
+  input  wire rst_ni,               // reset, synchronous, active low
+  input  wire kern_valid_i,         // a kernel comes
+  output wire kern_ready_o,         // it is taken at the end of this cycle
+  input  wire [1:0] kern_slot_i,    // its window slot
+  input  wire [7:0] kern_id_i,      // its id
+  input  wire [31:0] kern_grid_i,   // CTAs of its grid, at least 1
+  input  wire kern_type_i,          // 1: TENSOR
+  input  wire [2:0] kern_part_i,    // its SM partition
+  input  wire [6:0] kern_warps_i,   // warps that each CTA needs
+  input  wire [8:0] kern_regs_i,    // register units that each CTA needs
+  input  wire [10:0] kern_smem_i,   // shared memory units that each CTA needs
+  output wire need_valid_o,         // there is a CTA to be looked at next
+  output wire [6:0] need_warps_o,   // warps it needs
+  output wire [8:0] need_regs_o,    // register units it needs
+  output wire [10:0] need_smem_o,   // shared memory units it needs
+  output wire [2:0] need_part_o,    // its partition
+  input  wire [7:0] fit_0_i,        // lanes where the CTA of two cycles before fits
+  output wire [7:0] place_0_o,      // of each bank one-hot or zero: the lanes that get one each
+  output wire cta_valid_0_o,        // a CTA goes to an SM
+  input  wire cta_ready_0_i,        // it is taken at the end of this cycle
+  output wire [7:0] cta_sm_0_o,     // the SM
+  output wire [1:0] cta_slot_0_o,   // its kernel's window slot
+  output wire [7:0] cta_id_0_o,     // its kernel's id
+  output wire [31:0] cta_index_0_o, // its number in the grid, from 0
+  output wire cta_type_0_o,         // 1: TENSOR
+  output wire no_room_o             // a CTA was looked at in this cycle and no lane had room
 );
 
-  reg  [3:0] active_q;  // entries that hold a kernel
-  wire [3:0] active_d;
-  reg  [3:0] at_q;      // the entry at hand: the one that was selected last, one-hot
-  wire [3:0] at_d;
-  reg  [1:0] stay_q;    // how often the entry at hand was selected again in its turn, counted to at most 2
-  reg  [1:0] stay_d;
-  reg  [3:0] sel_c_q;   // the entry whose needs are at stage C, one-hot, or none
-  wire [3:0] sel_c_d;
-  reg  [3:0] sel_p_q;   // the entry whose needs are at stage P, one-hot, or none
-  wire [3:0] sel_p_d;
-  reg  [3:0] held_q;    // the entry whose CTA was not taken in the cycle before and is held, one-hot, or none
+  reg  [3:0] held_q;      // the entry whose CTAs were not all taken in the cycle before and are held, one-hot, or none
   reg  [3:0] held_d;
-  reg  [7:0] held_sm_q; // the SM of the CTA that is held
-  wire [7:0] held_sm_d;
+  reg  [7:0] held_sm_0_q; // of each port, the SM of the CTA that is held
+  wire [7:0] held_sm_0_d;
 
-  wire [3:0] load;     // the entry into which a kernel comes in this cycle, one-hot, or none
-  wire [3:0] others;   // entries that hold a kernel, but for the one at hand
-  wire [3:0] other;    // the next of them after the one at hand, cyclically, one-hot, or none
-  wire again;          // the entry at hand is selected again: its turn goes on, or no other kernel is there
-  reg  [3:0] selected; // the entry whose CTA is to be looked at next, one-hot, or none
-  wire incoming;       // the selected kernel comes in this cycle: its needs are taken from the ports
   wire [3:0] looks;    // the entry of whose CTA fit_i speaks, one-hot, or none
   wire go;             // there is such a CTA, and none is held
-  wire [3:0] goes;     // the entry whose CTA is on the channel, one-hot, or none
-  reg  [3:0] moves;    // the entry whose CTA is taken in this cycle, one-hot, or none
+  wire [3:0] chosen;   // the entry whose CTAs are held, or else the one that is looked at, one-hot, or none
+  reg  room;           // a lane of any bank has room
+  wire [3:0] wanted;   // banks that have a lane for a CTA
+  wire [3:0] granted;  // banks that get one
+  reg  [7:0] place_0;  // place_o, to be read here
+  wire [3:0] goes;     // the entry whose CTAs are on the channel, one-hot, or none
+  wire stalls;         // a CTA on the channel is not taken
+  reg  [3:0] moves;    // the entry whose CTAs are all taken in this cycle, one-hot, or none
   wire [3:0] finished; // the entry whose last CTA is taken in this cycle, one-hot, or none
-  reg  [6:0] warps;    // warps that each CTA of the selected entry needs; zero where it holds no kernel yet
-  reg  [8:0] regs;     // register units that each CTA of the selected entry needs, or zero
-  reg  [10:0] smem;    // shared memory units that each CTA of the selected entry needs, or zero
-  reg  [2:0] part;     // SM partition of the selected entry's kernel, or zero
-  reg  [1:0] slot;     // window slot of the kernel whose CTA is on the channel, or zero
-  reg  [7:0] id;       // id of that kernel, or zero
-  reg  [31:0] index;   // number in the grid of the CTA that is on the channel, or zero
-  reg  kind;           // its type; 1: TENSOR
-  reg  [5:0] four_0;   // SM number / 4 in the picked four, with remainder 0 mod 3; zero where none is picked
-  reg  [5:0] four_1;   // the same with remainder 1
-  reg  [5:0] four_2;   // the same with remainder 2
-  reg  [5:0] sm_0;     // SM number / 4 of the slice at P, in the first and the last lane of the picked four
-  reg  [5:0] sm_1;     // the same in the second lane
-  reg  [5:0] sm_2;     // the same in the third lane
-  reg  [5:0] sm_four;  // SM number / 4 of the picked lane, in the slice at P; zero where none is picked
-  reg  [7:0] sm;       // the SM of the CTA that is on the channel, or zero
+  reg  [31:0] index;   // number in the grid of the first CTA that was placed with those on the channel, or zero
+  wire [3:0] more;     // bit r: more than r CTAs are left of the kernel that is looked at
+  reg  [7:0] sm_0;     // of each port, the SM of the CTA on it, or zero
 
-  reg  [6:0] need_warps_o_comb;
-  reg  [8:0] need_regs_o_comb;
-  reg  [10:0] need_smem_o_comb;
-  reg  [2:0] need_part_o_comb;
-
-  wire entry_0_last_o;
-  wire [31:0] entry_0_index_o;
-  wire [1:0] entry_0_slot_o;
-  wire [7:0] entry_0_id_o;
-  wire entry_0_type_o;
-  wire [2:0] entry_0_part_o;
-  wire [6:0] entry_0_warps_o;
-  wire [8:0] entry_0_regs_o;
-  wire [10:0] entry_0_smem_o;
-  wire picker_room_o;
-  wire picker_any_o;
-  wire [7:0] picker_low_o;
-  wire [7:0] picker_high_o;
-  wire [3:0] picker_place_o;
+  wire [3:0] kernels_load_o;
+  wire [3:0] kernels_looks_o;
+  wire count_0_last_o;
+  wire [31:0] count_0_index_o;
+  wire [7:0] picker_0_gnt_0_o;
+  wire picker_0_room_o;
+  wire picker_0_wants_o;
+  wire [7:0] picker_0_low_o;
+  wire [7:0] picker_0_high_o;
+  wire [3:0] picker_0_place_o;
+  wire [7:0] number_0_sm_o;
   wire [2:0] phase_at_c_o_unused;
   wire [2:0] phase_at_p_o;
   wire [2:0] phase_at_u_o_unused;
   wire phase_turn_o_unused;
   wire phase_init_o_unused;
-  wire [3:0] first_free_req_i;
-  wire [3:0] first_free_gnt_o;
-  wire [3:0] next_other_req_i;
-  wire [3:0] next_other_gnt_o;
-  wire [3:0] first_other_gnt_o;
 
-  assign need_part_o = need_part_o_comb;
-  assign need_regs_o = need_regs_o_comb;
-  assign need_smem_o = need_smem_o_comb;
-  assign need_warps_o = need_warps_o_comb;
+  wire unused = &{1'b0, kernels_load_o[3:1], more, moves[3:1]};
 
-  wire unused = &{1'b0, moves[3:1], picker_high_o[7:1], picker_low_o[7:1]};
+  // Two cycles later: which banks have room.
+  assign looks = kernels_looks_o;
+  assign go = (|looks) & ~(|held_q);
+  assign chosen = go ? looks : held_q;
 
-  // A kernel comes into the lowest free entry.
-  assign first_free_req_i = 4'h1 & ~active_q;
-  assign kern_ready_o = |first_free_gnt_o;
-  assign load = kern_valid_i ? first_free_gnt_o : 4'h0;
-
-  // Which kernel is looked at next: each for a whole turn, then the next one, if any.
-  assign others = 4'h0;
-  assign next_other_req_i = others & ~((at_q - 4'h1) | at_q);
-  assign other = (|next_other_gnt_o) ? next_other_gnt_o : first_other_gnt_o;
-  assign again = (|(active_q & (at_q | 4'h1))) & ((stay_q != 2'h2) | ~(|others));
-  assign incoming = (|load) & ~(|active_q);
-
-  // The entry at hand, another one, or the one into which a kernel comes.
   always @(*) begin
-    stay_d = 2'h0;
-    if (again) begin
-      selected = at_q | 4'h1;
-      if (stay_q == 2'h2) begin
-        stay_d = 2'h2;
-      end else begin
-        stay_d = stay_q + 2'h1;
-      end
-    end else begin
-      if (|others) begin
-        selected = other;
-      end else begin
-        selected = load;
-        if (~(|load)) begin
-          stay_d = stay_q;
-        end
-      end
-    end
+    room = 1'b0;
+    room = room | picker_0_room_o;
   end
 
-  assign at_d = (|selected) ? selected : at_q;
+  assign wanted = {3'h0, picker_0_wants_o};
 
-  // The selection goes with the needs, a stage per cycle.
-  assign sel_c_d = selected;
-
-  // What was selected for the kernel that was here before says nothing of the one that comes.
-  assign sel_p_d = sel_c_q & ~load;
-
-  // Two cycles later: place it.
-  assign looks = sel_p_q & active_q;
-  assign go = (|looks) & ~(|held_q);
-  assign no_room_o = go & ~picker_room_o;
-  assign goes = picker_any_o ? ((held_q | looks) & 4'h1) : (held_q & 4'h1);
-
-  // A CTA that is not taken is held, and nothing is placed until it is; its entry moves on
-  // where it is taken.
   always @(*) begin
-    if (cta_ready_i) begin
-      moves = goes;
-      held_d = 4'h0;
-    end else begin
+    place_0 = 8'h0;
+    place_0 = place_0 | picker_0_gnt_0_o;
+  end
+
+  assign place_0_o = place_0;
+  assign no_room_o = go & ~room;
+
+  // Which of them get a CTA: as many as are left.
+  assign more = 4'h0;
+  assign granted = wanted;
+  assign goes = (|granted) ? (chosen & 4'h1) : (held_q & 4'h1);
+
+  // CTAs that are not taken are held, and nothing is placed until they are; their entry moves
+  // on where the last of them is taken.
+  assign stalls = ~cta_ready_0_i;
+
+  always @(*) begin
+    if (stalls) begin
       moves = 4'h0;
       held_d = goes;
-    end
-  end
-
-  // What the CTAs of the selected entry need.
-  always @(*) begin
-    warps = 7'h0;
-    regs = 9'h0;
-    smem = 11'h0;
-    part = 3'h0;
-    if (active_q[0]) begin
-      warps = warps | entry_0_warps_o;
-      regs = regs | entry_0_regs_o;
-      smem = smem | entry_0_smem_o;
-      part = part | entry_0_part_o;
-    end
-  end
-
-  // Whose CTA is on the channel.
-  always @(*) begin
-    slot = 2'h0;
-    id = 8'h0;
-    index = 32'h0;
-    kind = 1'b0;
-    if (goes[0]) begin
-      slot = slot | entry_0_slot_o;
-      id = id | entry_0_id_o;
-      index = index | entry_0_index_o;
-      kind = kind | entry_0_type_o;
-    end
-  end
-
-  assign finished = {3'h0, moves[0] & entry_0_last_o};
-
-  // An entry is free from the cycle after its last CTA is taken.
-  assign active_d = ((active_q & ~finished) | load) & 4'h1;
-  assign need_valid_o = |selected;
-
-  // A kernel that comes to an idle channel is looked at at once.
-  always @(*) begin
-    if (incoming) begin
-      need_warps_o_comb = kern_warps_i;
-      need_regs_o_comb = kern_regs_i;
-      need_smem_o_comb = kern_smem_i;
-      need_part_o_comb = kern_part_i;
     end else begin
-      need_warps_o_comb = warps;
-      need_regs_o_comb = regs;
-      need_smem_o_comb = smem;
-      need_part_o_comb = part;
+      moves = goes;
+      held_d = 4'h0;
     end
   end
 
-  // A CTA is on the channel from the cycle on in which it is placed, until it is taken.
-  assign cta_valid_o = (|held_q) | picker_any_o;
-  assign cta_slot_o = slot;
-  assign cta_id_o = id;
-  assign cta_index_o = index;
-  assign cta_type_o = kind;
-
-  // The SM, beside the grant. In lane 4 n + p, slice j has SM 4 (3 n + (j - p) mod 3) + p.
+  // How many CTAs are left, and the number of the next.
   always @(*) begin
-    four_0 = 6'h0;
-    four_1 = 6'h0;
-    four_2 = 6'h0;
-    if (picker_low_o[0]) begin
-      four_1 = four_1 | 6'h1;
-      four_2 = four_2 | 6'h2;
-    end
-    if (picker_high_o[0]) begin
-      four_0 = four_0 | 6'h3;
-      four_1 = four_1 | 6'h4;
-      four_2 = four_2 | 6'h5;
+    index = 32'h0;
+    if (goes[0]) begin
+      index = index | count_0_index_o;
     end
   end
 
-  always @(*) begin
-    sm_0 = 6'h0;
-    sm_1 = 6'h0;
-    sm_2 = 6'h0;
-    if (phase_at_p_o[0]) begin
-      sm_0 = four_0;
-      sm_1 = four_2;
-      sm_2 = four_1;
-    end
-    if (phase_at_p_o[1]) begin
-      sm_0 = sm_0 | four_1;
-      sm_1 = sm_1 | four_0;
-      sm_2 = sm_2 | four_2;
-    end
-    if (phase_at_p_o[2]) begin
-      sm_0 = sm_0 | four_2;
-      sm_1 = sm_1 | four_1;
-      sm_2 = sm_2 | four_0;
-    end
-  end
+  assign finished = {3'h0, moves[0] & count_0_last_o};
 
   always @(*) begin
-    sm_four = 6'h0;
-    if (picker_place_o[0] | picker_place_o[3]) begin
-      sm_four = sm_0;
-    end
-    if (picker_place_o[1]) begin
-      sm_four = sm_four | sm_1;
-    end
-    if (picker_place_o[2]) begin
-      sm_four = sm_four | sm_2;
-    end
-  end
-
-  always @(*) begin
-    sm = {sm_four, picker_place_o[2] | picker_place_o[3], picker_place_o[1] | picker_place_o[3]};
+    sm_0 = number_0_sm_o;
     // While one is held, none is picked.
     if (|held_q) begin
-      sm = sm | held_sm_q;
+      sm_0 = sm_0 | held_sm_0_q;
     end
   end
 
-  assign cta_sm_o = sm;
-  assign held_sm_d = sm;
+  assign held_sm_0_d = sm_0;
+  assign cta_sm_0_o = sm_0;
+  assign cta_valid_0_o = (|held_q) | (|granted);
+  assign cta_index_0_o = index;
 
   always @(posedge clk_i) begin
-    held_sm_q <= held_sm_d;
+    held_sm_0_q <= held_sm_0_d;
   end
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      active_q <= 4'h0;
-      at_q <= 4'h0;
-      stay_q <= 2'h0;
-      sel_c_q <= 4'h0;
-      sel_p_q <= 4'h0;
       held_q <= 4'h0;
     end else begin
-      active_q <= active_d;
-      at_q <= at_d;
-      stay_q <= stay_d;
-      sel_c_q <= sel_c_d;
-      sel_p_q <= sel_p_d;
       held_q <= held_d;
     end
   end
 
-  // of each entry, its kernel and what is left of it
-  active_kernel_b2 u_entry_0 (
+  // the kernels, and which of them is looked at
+  // Kernels come, and one of them is looked at.
+  active_kernels_b2_k1 u_kernels (
     .clk_i(clk_i),
-    .load_i(load[0]),
-    .slot_i(kern_slot_i),
-    .id_i(kern_id_i),
-    .grid_i(kern_grid_i),
-    .type_i(kern_type_i),
-    .part_i(kern_part_i),
-    .warps_i(kern_warps_i),
-    .regs_i(kern_regs_i),
-    .smem_i(kern_smem_i),
-    .place_i(moves[0]),
-    .last_o(entry_0_last_o),
-    .index_o(entry_0_index_o),
-    .slot_o(entry_0_slot_o),
-    .id_o(entry_0_id_o),
-    .type_o(entry_0_type_o),
-    .part_o(entry_0_part_o),
-    .warps_o(entry_0_warps_o),
-    .regs_o(entry_0_regs_o),
-    .smem_o(entry_0_smem_o)
+    .rst_ni(rst_ni),
+    .kern_valid_i(kern_valid_i),
+    .kern_ready_o(kern_ready_o),
+    .kern_slot_i(kern_slot_i),
+    .kern_id_i(kern_id_i),
+    .kern_type_i(kern_type_i),
+    .kern_part_i(kern_part_i),
+    .kern_warps_i(kern_warps_i),
+    .kern_regs_i(kern_regs_i),
+    .kern_smem_i(kern_smem_i),
+    .load_o(kernels_load_o),
+    .finished_i(finished),
+    .need_valid_o(need_valid_o),
+    .need_warps_o(need_warps_o),
+    .need_regs_o(need_regs_o),
+    .need_smem_o(need_smem_o),
+    .need_part_o(need_part_o),
+    .looks_o(kernels_looks_o),
+    .goes_i(goes),
+    .slot_o(cta_slot_0_o),
+    .id_o(cta_id_0_o),
+    .type_o(cta_type_0_o)
   );
 
-  // picks the lane that gets a CTA
-  lane_picker_n1 u_picker (
+  // of each entry, how many CTAs are left, where one goes at a time
+  cta_count u_count_0 (
+    .clk_i(clk_i),
+    .load_i(kernels_load_o[0]),
+    .grid_i(kern_grid_i),
+    .place_i(moves[0]),
+    .last_o(count_0_last_o),
+    .index_o(count_0_index_o)
+  );
+
+  // of each bank, picks the lane that gets a CTA
+  lane_picker_n1 u_picker_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
     .go_i(go),
     .req_0_i(fit_0_i),
-    .gnt_0_o(place_0_o),
-    .room_o(picker_room_o),
-    .any_o(picker_any_o),
-    .low_o(picker_low_o),
-    .high_o(picker_high_o),
-    .place_o(picker_place_o)
+    .gnt_0_o(picker_0_gnt_0_o),
+    .room_o(picker_0_room_o),
+    .wants_o(picker_0_wants_o),
+    .may_i(granted[0]),
+    .low_o(picker_0_low_o),
+    .high_o(picker_0_high_o),
+    .place_o(picker_0_place_o)
+  );
+
+  // of each bank, the number of the SM in that lane
+  // A CTA is on the channel from the cycle on in which it is placed, until it is taken.
+  sm_number_n1 u_number_0 (
+    .at_p_i(phase_at_p_o),
+    .low_i(picker_0_low_o),
+    .high_i(picker_0_high_o),
+    .place_i(picker_0_place_o),
+    .sm_o(number_0_sm_o)
   );
 
   // which slice is at which stage
@@ -766,24 +941,6 @@ module cta_channel_b2_l3_k1 (
     .at_u_o(phase_at_u_o_unused),
     .turn_o(phase_turn_o_unused),
     .init_o(phase_init_o_unused)
-  );
-
-  // finds the lowest free entry, for a kernel that comes
-  find_first_n4 u_first_free (
-    .req_i(first_free_req_i),
-    .gnt_o(first_free_gnt_o)
-  );
-
-  // finds the first other kernel's entry above the one at hand
-  find_first_n4 u_next_other (
-    .req_i(next_other_req_i),
-    .gnt_o(next_other_gnt_o)
-  );
-
-  // finds the first other kernel's entry, from 0 on
-  find_first_n4 u_first_other (
-    .req_i(others),
-    .gnt_o(first_other_gnt_o)
   );
 endmodule
 
@@ -822,8 +979,8 @@ module cta_arbiter_typed_n4_s3_k1 (
   output wire [2:0] need_part_1_o,  // its partition
   input  wire [7:0] fit_a_0_i,      // channel 0: lanes where the CTA of two cycles before fits
   input  wire [7:0] fit_b_0_i,      // channel 1: lanes where the CTA of two cycles before fits
-  output wire [7:0] place_a_0_o,    // channel 0: one-hot or zero, the lane that gets it
-  output wire [7:0] place_b_0_o,    // channel 1: one-hot or zero, the lane that gets it
+  output wire [7:0] place_a_0_o,    // channel 0: of each bank one-hot or zero, the lanes that get one each
+  output wire [7:0] place_b_0_o,    // channel 1: of each bank one-hot or zero, the lanes that get one each
   output wire cta_valid_0_o,        // a CTA goes to an SM
   output wire cta_valid_1_o,        // a CTA goes to an SM
   input  wire cta_ready_0_i,        // it is taken at the end of this cycle
@@ -843,6 +1000,7 @@ module cta_arbiter_typed_n4_s3_k1 (
 );
 
   // one arbiter per type of CTA, or one for all
+  // Port p of channel c has the number c * PLACES + p.
   cta_channel_b2_l3_k1 u_channel_0 (
     .clk_i(clk_i),
     .rst_ni(rst_ni),
@@ -863,13 +1021,13 @@ module cta_arbiter_typed_n4_s3_k1 (
     .need_part_o(need_part_0_o),
     .fit_0_i(fit_a_0_i),
     .place_0_o(place_a_0_o),
-    .cta_valid_o(cta_valid_0_o),
-    .cta_ready_i(cta_ready_0_i),
-    .cta_sm_o(cta_sm_0_o),
-    .cta_slot_o(cta_slot_0_o),
-    .cta_id_o(cta_id_0_o),
-    .cta_index_o(cta_index_0_o),
-    .cta_type_o(cta_type_0_o),
+    .cta_valid_0_o(cta_valid_0_o),
+    .cta_ready_0_i(cta_ready_0_i),
+    .cta_sm_0_o(cta_sm_0_o),
+    .cta_slot_0_o(cta_slot_0_o),
+    .cta_id_0_o(cta_id_0_o),
+    .cta_index_0_o(cta_index_0_o),
+    .cta_type_0_o(cta_type_0_o),
     .no_room_o(no_room_0_o)
   );
 
@@ -893,13 +1051,13 @@ module cta_arbiter_typed_n4_s3_k1 (
     .need_part_o(need_part_1_o),
     .fit_0_i(fit_b_0_i),
     .place_0_o(place_b_0_o),
-    .cta_valid_o(cta_valid_1_o),
-    .cta_ready_i(cta_ready_1_i),
-    .cta_sm_o(cta_sm_1_o),
-    .cta_slot_o(cta_slot_1_o),
-    .cta_id_o(cta_id_1_o),
-    .cta_index_o(cta_index_1_o),
-    .cta_type_o(cta_type_1_o),
+    .cta_valid_0_o(cta_valid_1_o),
+    .cta_ready_0_i(cta_ready_1_i),
+    .cta_sm_0_o(cta_sm_1_o),
+    .cta_slot_0_o(cta_slot_1_o),
+    .cta_id_0_o(cta_id_1_o),
+    .cta_index_0_o(cta_index_1_o),
+    .cta_type_0_o(cta_type_1_o),
     .no_room_o(no_room_1_o)
   );
 endmodule
