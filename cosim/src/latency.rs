@@ -78,9 +78,9 @@ pub struct Placement {
     pub possible_cycles: u64,
     /// CTAs placed per such cycle.
     pub per_possible_cycle: f64,
-    /// Cycles in which two were.
+    /// Cycles in which two or more were.
     pub double_cycles: u64,
-    /// Most cycles in a row in which two were.
+    /// Most cycles in a row in which two or more were.
     pub longest_double: u64,
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct WindowMeter {
     first_cta: Vec<u64>,
     host: Vec<u64>,
     placement: Placement,
-    /// Cycles in a row, up to the present one, in which two CTAs were placed.
+    /// Cycles in a row, up to the present one, in which two or more CTAs were placed.
     double: u64,
     fill: u128,
     fill_max: u8,

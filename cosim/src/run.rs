@@ -660,7 +660,7 @@ fn window_text(name: &str, window: &WindowReport) -> String {
     }
     let (stalls, p) = (&window.stalls, &window.placement);
     format!(
-        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped\n",
+        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two or more in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped\n",
         align(&rows),
         window.fill_mean,
         window.fill_max,
