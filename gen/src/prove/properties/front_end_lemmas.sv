@@ -240,7 +240,7 @@ module front_end_lemmas #(
     a_has_a_grid: assert (!a | grid != 0);
     nothing_before_a: assert (a | ~a_done & ~has_slot & ~named);
     nothing_before_b: assert (b | ~b_waits_for_a);
-    one_port_keeps_the_order: assert (~|early);
+    one_port_keeps_the_order: assert (!a | ~|early);
     a_has_shown_its_slot: assert (!a_lives | (has_slot ? a_slot == 1 << slot : placed == 0));
     gathers_a: assert (!a_lives | (LANES == 0 ? ~named : |(gathered_q & a_place) == named));
     b_waits_in_the_window: assert (!(b_waits_for_a & a_lives) | window__b_waits_for_a & b_lives & |(b_slot & waiting));
