@@ -297,13 +297,11 @@ fn cta_arbiter(params: DispatchParams) -> Bench {
         ("L", sms.lanes()),
         ("G", sms.lanes().div_ceil(8)),
     ];
-    let bench = Bench {
+    Bench {
         lemmas: Some(Lemmas { copies: arbiter.channels(), ..lemmas }),
         induction: Some(1),
         ..Bench::new("cta_arbiter", text, params)
-    };
-    // There are no lemmas for several CTA ports per channel.
-    if places == 1 { bench } else { bench.alone() }
+    }
 }
 
 fn front_end(params: FrontEndParams) -> Bench {
@@ -331,6 +329,7 @@ fn front_end(params: FrontEndParams) -> Bench {
         parts: front_end_parts(params),
         ..Bench::new("front_end", text, of_all)
     };
+    // The lemmas say what the registers of one CTA port per channel hold.
     if dispatch.places() == 1 { bench } else { bench.alone() }
 }
 
