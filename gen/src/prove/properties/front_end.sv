@@ -239,7 +239,7 @@ module front_end_properties #(
     waits_for_upstream: assert (!(b_waits_for_a & ~a_done & b_goes));
     // A CTA would run twice, or not at all.
     ctas_in_order: assert (in_order);
-    never_more_than_the_grid: assert (placed + taken <= grid);
+    never_more_than_the_grid: assert (!a | placed + taken <= grid);
     // A CTA would run as another kernel's.
     ctas_are_its_own: assert (its_own);
     // A CTA would be sent to an SM that is not there, or by another's port.
