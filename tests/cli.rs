@@ -194,7 +194,10 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
     }
     let apart = json(&succeeds(&[&common[..], &["--arbiter", "typed", "--active", "4", "--json"]].concat()));
     assert_eq!(apart["runs"].as_array().map(Vec::len), Some(2), "without partitions one after the other");
-    assert_eq!(apart["runs"][0]["policies"][1]["arbiter"], serde_json::json!({"kind": "typed", "active": 4}));
+    assert_eq!(
+        apart["runs"][0]["policies"][1]["arbiter"],
+        serde_json::json!({"kind": "typed", "active": 4, "places": 1})
+    );
     fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partitions"]);
     fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
 }
