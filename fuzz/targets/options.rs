@@ -38,6 +38,7 @@ fn check(option: Option_<'_>) {
                 sms,
                 limits,
                 arbiter: if flag(3) { ArbiterKind::Single } else { ArbiterKind::Typed { active } },
+                places: (flags >> 4 & 7).into(),
             };
             match BlockSpec::new(name, request) {
                 Ok(spec) => assert!(!spec.ports().is_empty()),
