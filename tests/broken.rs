@@ -115,7 +115,8 @@ fn a_co_simulation_notices_a_cta_outside_its_partition() {
 
 #[test]
 fn a_co_simulation_notices_a_kernel_that_retires_early() {
-    let [from, to] = ["ended_o = ~(|left_q);", "ended_o = ~(|(left_q >> 1));"];
+    let [from, to] =
+        ["ended_o = left_few_o & ~(|left_low_o);", "ended_o = left_few_o & ~(|(left_low_o >> 1));"];
     let error = co_simulate("mix-reduction", "kernel_entry", from, to, false);
     assert!(matches!(error, SimError::WrongRetirement { .. }) && error.is_wrong(), "{error}");
 }

@@ -3,85 +3,153 @@
 // Source: Kitsune (Davies et al., 2025), figure 2.
 // One clock (clk_i, rising edge); synchronous reset (rst_ni, active low).
 
+module count_down (
+  input  wire clk_i,          // clock, rising edge
+  input  wire load_i,         // the count becomes value_i
+  input  wire [31:0] value_i, // the new count
+  input  wire [2:0] by_i,     // so many are taken; at most 4
+  output wire few_o,          // fewer than eight are left
+  output wire [2:0] low_o,    // the count modulo 8
+  output wire over_o,         // more are taken than are left
+  output wire [31:0] value_o  // the count as it was loaded, until something is taken
+);
+
+  reg  [2:0] low_q;   // bits 2 to 0 of the count
+  reg  [2:0] low_d;
+  reg  [12:0] mid_q;  // bits 15 to 3, without what mid_owes
+  reg  [12:0] mid_d;
+  reg  [15:0] high_q; // bits 31 to 16, without what high_owes
+  reg  [15:0] high_d;
+  reg  mid_owes_q;    // low took an eight in the cycle before: one is to be taken from mid
+  reg  mid_owes_d;
+  reg  high_owes_q;   // and there was none: one is to be taken from high, too
+  reg  high_owes_d;
+  reg  few_q;         // fewer than eight are left
+  reg  few_d;
+
+  wire [3:0] rest; // low without what is taken; negative where it takes an eight
+  wire borrows;    // low takes an eight
+  wire one_eight;  // one eight is left, beside low; asked for only where nothing is owed
+
+  assign rest = {1'b0, low_q} - {1'b0, by_i};
+  assign borrows = rest[3];
+  assign one_eight = (mid_q == 13'h1) & ~(|high_q);
+
+  always @(*) begin
+    if (load_i) begin
+      low_d = value_i[2:0];
+      mid_d = value_i[15:3];
+      high_d = value_i[31:16];
+      mid_owes_d = 1'b0;
+      high_owes_d = 1'b0;
+      few_d = ~(|(value_i >> 3));
+    end else begin
+      // Where nothing is left to borrow from, none is left at all.
+      if (borrows & few_q) begin
+        low_d = 3'h0;
+      end else begin
+        low_d = rest[2:0];
+      end
+      mid_d = mid_q;
+      if (mid_owes_q) begin
+        mid_d = mid_q - 13'h1;
+      end
+      high_d = high_q;
+      if (high_owes_q) begin
+        high_d = high_q - 16'h1;
+      end
+      mid_owes_d = borrows & ~few_q;
+      high_owes_d = borrows & ~few_q & ~(|mid_q);
+      few_d = few_q | (borrows & one_eight);
+    end
+  end
+
+  assign few_o = few_q;
+  assign low_o = low_q;
+  assign over_o = borrows & few_q;
+  assign value_o = {high_q, mid_q, low_q};
+
+  always @(posedge clk_i) begin
+    low_q <= low_d;
+    mid_q <= mid_d;
+    high_q <= high_d;
+    mid_owes_q <= mid_owes_d;
+    high_owes_q <= high_owes_d;
+    few_q <= few_d;
+  end
+endmodule
+
 module cta_count (
   input  wire clk_i,          // clock, rising edge
   input  wire load_i,         // a kernel comes into this entry at the end of this cycle
   input  wire [31:0] grid_i,  // CTAs of its grid, at least 1
-  input  wire place_i,        // a CTA goes to its SM at the end of this cycle
-  output wire last_o,         // exactly one CTA is left
+  input  wire place_i,        // CTAs go to their SMs at the end of this cycle
+  input  wire [2:0] number_i, // how many: 1 to 4, and not more than are left
+  output wire last_o,         // they are all that are left
+  output wire [3:0] more_o,   // bit r: more than r CTAs are left
   output wire [31:0] index_o  // number of the next CTA in the grid, from 0
 );
 
-  reg  [15:0] left_low_q;   // CTAs that have not gone to their SMs: low half
-  reg  [15:0] left_low_d;
-  reg  [15:0] left_high_q;  // CTAs that have not gone to their SMs: high half
-  reg  [15:0] left_high_d;
-  reg  left_borrows_q;      // left_low is zero: the next CTA that goes borrows from left_high
-  reg  left_borrows_d;
-  reg  [15:0] index_low_q;  // number of the next CTA in the grid, from 0: low half
-  reg  [15:0] index_low_d;
-  reg  [15:0] index_high_q; // number of the next CTA: high half
-  reg  [15:0] index_high_d;
-  reg  index_carries_q;     // index_low is all ones: the next CTA that goes carries into index_high
-  reg  index_carries_d;
-  reg  last_q;              // exactly one CTA is left
-  reg  last_d;
+  reg  [2:0] index_low_q;   // number of the next CTA in the grid, from 0: its lowest bits
+  reg  [2:0] index_low_d;
+  reg  [28:0] index_high_q; // number of the next CTA: its other bits
+  reg  [28:0] index_high_d;
 
-  wire [15:0] grid_low;  // low half of grid_i
-  wire [15:0] grid_high; // high half of grid_i
+  wire [2:0] few;       // left, where it is less than eight
+  wire many;            // at least four CTAs are left
+  wire [3:0] index_sum; // index_low after those that go, with its carry
 
-  assign grid_low = grid_i[15:0];
-  assign grid_high = grid_i[31:16];
+  reg  [2:0] left_by_i;
+  wire left_few_o;
+  wire [2:0] left_low_o;
+  wire left_over_o_unused;
+  wire [31:0] left_value_o_unused;
+
+  assign index_sum = {1'b0, index_low_q} + {1'b0, number_i};
 
   always @(*) begin
-    left_high_d = left_high_q;
+    left_by_i = 3'h0;
+    index_low_d = index_low_q;
     index_high_d = index_high_q;
-    // A kernel comes, with all its CTAs left; or one of its CTAs goes.
     if (load_i) begin
-      left_low_d = grid_low;
-      left_high_d = grid_high;
-      left_borrows_d = grid_low == 16'h0;
-      last_d = (grid_high == 16'h0) & (grid_low == 16'h1);
-      index_low_d = 16'h0;
-      index_high_d = 16'h0;
-      index_carries_d = 1'b0;
+      index_low_d = 3'h0;
+      index_high_d = 29'h0;
     end else begin
       if (place_i) begin
-        // Whether the next one borrows or carries, and whether it is the last, is known
-        // a cycle before it goes.
-        left_low_d = left_low_q - 16'h1;
-        left_borrows_d = left_low_q == 16'h1;
-        if (left_borrows_q) begin
-          left_high_d = left_high_q - 16'h1;
+        left_by_i = number_i;
+        index_low_d = index_sum[2:0];
+        if (index_sum[3]) begin
+          index_high_d = index_high_q + 29'h1;
         end
-        last_d = (left_high_q == 16'h0) & (left_low_q == 16'h2);
-        index_low_d = index_low_q + 16'h1;
-        index_carries_d = index_low_q == 16'hfffe;
-        if (index_carries_q) begin
-          index_high_d = index_high_q + 16'h1;
-        end
-      end else begin
-        left_low_d = left_low_q;
-        left_borrows_d = left_borrows_q;
-        last_d = last_q;
-        index_low_d = index_low_q;
-        index_carries_d = index_carries_q;
       end
     end
   end
 
-  assign last_o = last_q;
+  assign few = left_low_o;
+  assign last_o = left_few_o & (few == number_i);
+
+  // An entry with a kernel has at least one.
+  assign many = ~left_few_o | few[2];
+  assign more_o = {many, many | (few[1] & few[0]), many | few[1], 1'b1};
   assign index_o = {index_high_q, index_low_q};
 
   always @(posedge clk_i) begin
-    left_low_q <= left_low_d;
-    left_high_q <= left_high_d;
-    left_borrows_q <= left_borrows_d;
     index_low_q <= index_low_d;
     index_high_q <= index_high_d;
-    index_carries_q <= index_carries_d;
-    last_q <= last_d;
   end
+
+  // CTAs that have not gone to their SMs
+  // A kernel comes, with all its CTAs left; or some of its CTAs go.
+  count_down u_left (
+    .clk_i(clk_i),
+    .load_i(load_i),
+    .value_i(grid_i),
+    .by_i(left_by_i),
+    .few_o(left_few_o),
+    .low_o(left_low_o),
+    .over_o(left_over_o_unused),
+    .value_o(left_value_o_unused)
+  );
 endmodule
 
 module active_kernel_b2 (
@@ -761,24 +829,26 @@ module cta_channel_b2_l3_k1 (
   reg  [7:0] held_sm_0_q; // of each port, the SM of the CTA that is held
   wire [7:0] held_sm_0_d;
 
-  wire [3:0] looks;    // the entry of whose CTA fit_i speaks, one-hot, or none
-  wire go;             // there is such a CTA, and none is held
-  wire [3:0] chosen;   // the entry whose CTAs are held, or else the one that is looked at, one-hot, or none
-  reg  room;           // a lane of any bank has room
-  wire [3:0] wanted;   // banks that have a lane for a CTA
-  wire [3:0] granted;  // banks that get one
-  reg  [7:0] place_0;  // place_o, to be read here
-  wire [3:0] goes;     // the entry whose CTAs are on the channel, one-hot, or none
-  wire stalls;         // a CTA on the channel is not taken
-  reg  [3:0] moves;    // the entry whose CTAs are all taken in this cycle, one-hot, or none
-  wire [3:0] finished; // the entry whose last CTA is taken in this cycle, one-hot, or none
-  reg  [31:0] index;   // number in the grid of the first CTA that was placed with those on the channel, or zero
-  wire [3:0] more;     // bit r: more than r CTAs are left of the kernel that is looked at
-  reg  [7:0] sm_0;     // of each port, the SM of the CTA on it, or zero
+  wire [3:0] looks;         // the entry of whose CTA fit_i speaks, one-hot, or none
+  wire go;                  // there is such a CTA, and none is held
+  wire [3:0] chosen;        // the entry whose CTAs are held, or else the one that is looked at, one-hot, or none
+  reg  room;                // a lane of any bank has room
+  wire [3:0] wanted;        // banks that have a lane for a CTA
+  wire [3:0] granted;       // banks that get one
+  reg  [7:0] place_0;       // place_o, to be read here
+  wire [3:0] goes;          // the entry whose CTAs are on the channel, one-hot, or none
+  wire stalls;              // a CTA on the channel is not taken
+  reg  [3:0] moves;         // the entry whose CTAs are all taken in this cycle, one-hot, or none
+  wire [3:0] finished;      // the entry whose last CTA is taken in this cycle, one-hot, or none
+  reg  [31:0] index;        // number in the grid of the first CTA that was placed with those on the channel, or zero
+  wire [3:0] more;          // bit r: more than r CTAs are left of the kernel that is looked at
+  wire [2:0] number_placed; // how many CTAs were placed together, of which those on the channel are left
+  reg  [7:0] sm_0;          // of each port, the SM of the CTA on it, or zero
 
   wire [3:0] kernels_load_o;
   wire [3:0] kernels_looks_o;
   wire count_0_last_o;
+  wire [3:0] count_0_more_o_unused;
   wire [31:0] count_0_index_o;
   wire [7:0] picker_0_gnt_0_o;
   wire picker_0_room_o;
@@ -819,6 +889,7 @@ module cta_channel_b2_l3_k1 (
   assign more = 4'h0;
   assign granted = wanted;
   assign goes = (|granted) ? (chosen & 4'h1) : (held_q & 4'h1);
+  assign number_placed = 3'h1;
 
   // CTAs that are not taken are held, and nothing is placed until they are; their entry moves
   // on where the last of them is taken.
@@ -897,13 +968,15 @@ module cta_channel_b2_l3_k1 (
     .type_o(cta_type_0_o)
   );
 
-  // of each entry, how many CTAs are left, where one goes at a time
+  // of each entry, how many CTAs are left
   cta_count u_count_0 (
     .clk_i(clk_i),
     .load_i(kernels_load_o[0]),
     .grid_i(kern_grid_i),
     .place_i(moves[0]),
+    .number_i(number_placed),
     .last_o(count_0_last_o),
+    .more_o(count_0_more_o_unused),
     .index_o(count_0_index_o)
   );
 

@@ -198,7 +198,7 @@ mod tests {
         let text = harness("h", "top", &spec.ports(), Some(&rules), 4);
         for line in [
             "  wire [63:0] given_kern_grid_i = windlass_mutant_i[4] ? legal_kern_grid_i : all_kern_grid_i;",
-            "  (* hierconn *) wire [16-1:0] \\dut.u_channel_1.u_count_0.index_high_q ;",
+            "  (* hierconn *) wire [29-1:0] \\dut.u_channel_1.u_count_0.index_high_q ;",
             "    .windlass_mutant_i(windlass_mutant_i[3:0])",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");

@@ -1,7 +1,7 @@
 //! One channel of a CTA arbiter: up to four kernels of one type, one, two or four CTAs of one of them per cycle.
 
 use super::banks::BankTurns;
-use super::counts::{CtaCount, CtasCount};
+use super::counts::CtaCount;
 use super::kernels::ActiveKernels;
 use super::lanes::LanePicker;
 use super::sm_number::SmNumber;
@@ -75,10 +75,8 @@ pub struct CtaChannel<const LN: usize> {
     pub no_room_o: Signal<Out, Bit>,
     /// The kernels, and which of them is looked at.
     kernels: ActiveKernels<LN>,
-    /// Of each entry, how many CTAs are left, where one goes at a time.
+    /// Of each entry, how many CTAs are left.
     count: Vec<CtaCount>,
-    /// The same where several go at a time.
-    several: Vec<CtasCount>,
     /// Of each bank, picks the lane that gets a CTA.
     picker: Vec<LanePicker>,
     /// Of each bank, the number of the SM in that lane.
@@ -126,7 +124,7 @@ pub struct CtaChannel<const LN: usize> {
     /// Bit r: more than r CTAs are left of the kernel that is looked at.
     more: Signal<Local, Bits<4>>,
     /// How many CTAs were placed together, of which those on the channel are left.
-    number_placed: Vec<Signal<Local, Bits<3>>>,
+    number_placed: Signal<Local, Bits<3>>,
     /// Of each port, a CTA is on it.
     on: Vec<Signal<Local, Bit>>,
     /// Of each port, how many of the CTAs that were placed with it come before it.
@@ -134,6 +132,7 @@ pub struct CtaChannel<const LN: usize> {
     /// Of each port, the SM of the CTA on it, or zero.
     sm: Vec<Signal<Local, Bits<8>>>,
     none: Constant<Bits<4>>,
+    one_placed: Constant<Bits<3>>,
     /// Entries that there are.
     possible: Constant<Bits<4>>,
     /// Of each bank, its lanes in every group.
@@ -148,8 +147,9 @@ pub struct CtaChannel<const LN: usize> {
     steps: Vec<Constant<Bits<32>>>,
     _single: usize,
     _several: usize,
-    _counts: usize,
-    _counts_of_several: usize,
+    _active: usize,
+    _active_single: usize,
+    _active_several: usize,
     _banks: usize,
     _groups: usize,
     _uneven: usize,
@@ -207,8 +207,7 @@ impl<const LN: usize> CtaChannel<LN> {
             cta_type_o: bank(banks),
             no_room_o: Signal::default(),
             kernels: ActiveKernels::new(active),
-            count: bank(active * (1 - several)),
-            several: bank(active * several),
+            count: bank(active),
             // The first bank stands for all where kernels take turns.
             picker: (0..banks)
                 .map(|b| LanePicker::new(groups, uneven, wraps * usize::from(b == 0)))
@@ -235,11 +234,12 @@ impl<const LN: usize> CtaChannel<LN> {
             index: Signal::default(),
             indices: bank(among_several(banks)),
             more: Signal::default(),
-            number_placed: bank(several),
+            number_placed: Signal::default(),
             on: bank(among_several(banks)),
             rank: bank(among_several(banks)),
             sm: bank(banks),
             none: number(0),
+            one_placed: number(1),
             possible: number((1 << active) - 1),
             lanes: numbers(banks, |b| (b..8).step_by(banks).fold(0, |lanes, lane| lanes | 1 << lane)),
             no_lane: number(0),
@@ -251,8 +251,9 @@ impl<const LN: usize> CtaChannel<LN> {
             steps: numbers(banks, |b| b as u128),
             _single: 1 - several,
             _several: several,
-            _counts: active * (1 - several),
-            _counts_of_several: active * several,
+            _active: active,
+            _active_single: active * (1 - several),
+            _active_several: active * several,
             _banks: banks,
             _groups: groups,
             _uneven: uneven,
@@ -324,9 +325,9 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
 
         comment!("Which of them get a CTA: as many as are left.");
         self.more.next = self.none.val();
-        for k in 0..self._counts_of_several {
+        for k in 0..self._active_several {
             if self.looks.val().get_bit(k) {
-                self.more.next = self.more.val() | self.several[k].more_o.val();
+                self.more.next = self.more.val() | self.count[k].more_o.val();
             }
         }
         self.granted.next = self.wanted.val();
@@ -348,6 +349,7 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         comment!("CTAs that are not taken are held, and nothing is placed until they are; their entry moves");
         comment!("on where the last of them is taken.");
         self.stalls.next = false;
+        self.number_placed.next = self.one_placed.val();
         for i in 0..self._single {
             self.stalls.next = !self.cta_ready_i[i].val();
         }
@@ -357,11 +359,11 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
                 self.stalls.next = self.stalls.val() | (self.on[b].val() & (!self.cta_ready_i[b].val()));
             }
             self.held_count[t].clk_i.next = self.clk_i.val();
-            self.number_placed[t].next = self.turns[t].count_o.val();
+            self.number_placed.next = self.turns[t].count_o.val();
             if self.held.q_o.val().any() {
-                self.number_placed[t].next = self.held_count[t].q_o.val();
+                self.number_placed.next = self.held_count[t].q_o.val();
             }
-            self.held_count[t].d_i.next = self.number_placed[t].val();
+            self.held_count[t].d_i.next = self.number_placed.val();
         }
         if self.stalls.val() {
             self.moves.next = self.none.val();
@@ -374,29 +376,23 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         comment!("How many CTAs are left, and the number of the next.");
         self.index.next = self.no_index.val();
         self.finished.next = self.none.val();
-        for k in 0..self._counts {
+        for k in 0..self._active {
             self.count[k].clk_i.next = self.clk_i.val();
             self.count[k].load_i.next = self.kernels.load_o.val().get_bit(k);
             self.count[k].grid_i.next = self.kern_grid_i.val();
             self.count[k].place_i.next = self.moves.val().get_bit(k);
+            self.count[k].number_i.next = self.number_placed.val();
             self.finished.next =
                 self.finished.val().replace_bit(k, self.moves.val().get_bit(k) & self.count[k].last_o.val());
+        }
+        for k in 0..self._active_single {
             if self.goes.val().get_bit(k) {
                 self.index.next = self.index.val() | self.count[k].index_o.val();
             }
         }
-        for k in 0..self._counts_of_several {
-            self.several[k].clk_i.next = self.clk_i.val();
-            self.several[k].load_i.next = self.kernels.load_o.val().get_bit(k);
-            self.several[k].grid_i.next = self.kern_grid_i.val();
-            self.several[k].place_i.next = self.moves.val().get_bit(k);
-            self.several[k].number_i.next = self.number_placed[0].val();
-            self.finished.next = self
-                .finished
-                .val()
-                .replace_bit(k, self.moves.val().get_bit(k) & self.several[k].last_o.val());
+        for k in 0..self._active_several {
             if self.chosen.val().get_bit(k) {
-                self.index.next = self.index.val() | self.several[k].index_o.val();
+                self.index.next = self.index.val() | self.count[k].index_o.val();
             }
         }
         self.kernels.finished_i.next = self.finished.val();

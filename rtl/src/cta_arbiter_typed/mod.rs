@@ -11,7 +11,7 @@ mod sm_number;
 
 pub use banks::BankTurns;
 pub use channel::CtaChannel;
-pub use counts::{CtaCount, CtasCount};
+pub use counts::CtaCount;
 pub use hardware::CtaArbiter;
 pub use kernels::{ActiveKernel, ActiveKernels};
 pub use lanes::{LanePicker, LaneQuad};

@@ -170,6 +170,10 @@ pub struct Counters {
     up: Signal<Local, Bits<4>>,
     /// CTAs whose completions were taken in the cycle before.
     down: Signal<Local, Bits<3>>,
+    /// `up` less `down`, in two's complement.
+    change: Signal<Local, Bits<5>>,
+    /// The same, as wide as `ctas`.
+    net: Signal<Local, Bits<16>>,
     /// The low limb that is read in this cycle.
     low_read: Signal<Local, Bits<16>>,
     /// The middle limb that is read in this cycle.
@@ -180,6 +184,7 @@ pub struct Counters {
     one: Constant<Bits<3>>,
     no_cta: Constant<Bits<4>>,
     one_cta: Constant<Bits<4>>,
+    sign: Constant<Bits<16>>,
     zero: Constant<Bits<16>>,
     at_window_sum: Constant<Bits<4>>,
     at_cta_sum: Constant<Bits<4>>,
@@ -253,6 +258,8 @@ impl Counters {
             by: bank(EVENTS.len()),
             up: Signal::default(),
             down: Signal::default(),
+            change: Signal::default(),
+            net: Signal::default(),
             low_read: Signal::default(),
             mid_read: Signal::default(),
             high_read: Signal::default(),
@@ -260,6 +267,7 @@ impl Counters {
             one: number(1),
             no_cta: number(0),
             one_cta: number(1),
+            sign: number(0xFFE0),
             zero: number(0),
             at_window_sum: number(at(Counter::WindowSum)),
             at_cta_sum: number(at(Counter::CtaSum)),
@@ -375,8 +383,12 @@ impl Logic for Counters {
                 self.down.next = self.down.val() + self.one.val();
             }
         }
-        self.ctas.d_i.next =
-            (self.ctas.q_o.val() + bit_cast::<16, 4>(self.up.val())) - bit_cast::<16, 3>(self.down.val());
+        self.change.next = bit_cast::<5, 4>(self.up.val()) - bit_cast::<5, 3>(self.down.val());
+        self.net.next = bit_cast::<16, 5>(self.change.val());
+        if self.change.val().get_bit(4) {
+            self.net.next = bit_cast::<16, 5>(self.change.val()) | self.sign.val();
+        }
+        self.ctas.d_i.next = self.ctas.q_o.val() + self.net.val();
 
         comment!("The limbs of one value come one after the other: so does the choice of the counter.");
         self.sel_mid.d_i.next = self.sel_i.val();

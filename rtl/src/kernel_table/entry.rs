@@ -2,7 +2,7 @@
 
 use crate::info::Info;
 use crate::params::ID_BITS;
-use crate::parts::{PayloadRegister, number};
+use crate::parts::{CountDown, PayloadRegister, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
@@ -34,8 +34,8 @@ pub struct KernelEntry {
     pub excess_o: Signal<Out, Bit>,
     /// No CTA is left.
     pub ended_o: Signal<Out, Bit>,
-    /// CTAs that have not ended.
-    pub left_o: Signal<Out, Bits<32>>,
+    /// CTAs of its grid, until one has ended.
+    pub grid_o: Signal<Out, Bits<32>>,
     /// The kernel's id.
     pub id_o: Signal<Out, Bits<ID_BITS>>,
     /// 1: TENSOR.
@@ -49,7 +49,7 @@ pub struct KernelEntry {
     /// Shared memory units that each CTA needs.
     pub smem_o: Signal<Out, Bits<11>>,
     /// CTAs that have not ended.
-    left: PayloadRegister<Bits<32>>,
+    left: CountDown,
     /// The kernel's id.
     id: PayloadRegister<Bits<ID_BITS>>,
     /// The kernel's type; 1: TENSOR.
@@ -64,11 +64,8 @@ pub struct KernelEntry {
     smem: PayloadRegister<Bits<11>>,
     /// How many of its CTAs end in this cycle.
     ends: Signal<Local, Bits<3>>,
-    /// `excess_o`, to be read here.
-    excess: Signal<Local, Bit>,
     none: Constant<Bits<3>>,
     one: Constant<Bits<3>>,
-    zero: Constant<Bits<32>>,
 }
 
 impl Default for KernelEntry {
@@ -87,14 +84,14 @@ impl Default for KernelEntry {
             ends_i: Signal::default(),
             excess_o: Signal::default(),
             ended_o: Signal::default(),
-            left_o: Signal::default(),
+            grid_o: Signal::default(),
             id_o: Signal::default(),
             type_o: Signal::default(),
             part_o: Signal::default(),
             warps_o: Signal::default(),
             regs_o: Signal::default(),
             smem_o: Signal::default(),
-            left: PayloadRegister::default(),
+            left: CountDown::default(),
             id: PayloadRegister::default(),
             kind: PayloadRegister::default(),
             part: PayloadRegister::default(),
@@ -102,10 +99,8 @@ impl Default for KernelEntry {
             regs: PayloadRegister::default(),
             smem: PayloadRegister::default(),
             ends: Signal::default(),
-            excess: Signal::default(),
             none: number(0),
             one: number(1),
-            zero: number(0),
         }
     }
 }
@@ -128,11 +123,12 @@ impl Logic for KernelEntry {
                 self.ends.next = self.ends.val() + self.one.val();
             }
         }
-        self.excess.next = self.left.q_o.val() < bit_cast::<32, 3>(self.ends.val());
-        self.excess_o.next = self.excess.val();
+        self.left.by_i.next = self.ends.val();
+        self.excess_o.next = self.left.over_o.val();
         comment!("A kernel that comes in replaces the one before.");
+        self.left.load_i.next = self.ins_i.val();
+        self.left.value_i.next = self.grid_i.val();
         if self.ins_i.val() {
-            self.left.d_i.next = self.grid_i.val();
             self.id.d_i.next = self.id_i.val();
             self.kind.d_i.next = self.type_i.val();
             self.part.d_i.next = self.part_i.val();
@@ -140,11 +136,6 @@ impl Logic for KernelEntry {
             self.regs.d_i.next = self.regs_i.val();
             self.smem.d_i.next = self.smem_i.val();
         } else {
-            if self.excess.val() {
-                self.left.d_i.next = self.zero.val();
-            } else {
-                self.left.d_i.next = self.left.q_o.val() - bit_cast::<32, 3>(self.ends.val());
-            }
             self.id.d_i.next = self.id.q_o.val();
             self.kind.d_i.next = self.kind.q_o.val();
             self.part.d_i.next = self.part.q_o.val();
@@ -152,8 +143,8 @@ impl Logic for KernelEntry {
             self.regs.d_i.next = self.regs.q_o.val();
             self.smem.d_i.next = self.smem.q_o.val();
         }
-        self.ended_o.next = !self.left.q_o.val().any();
-        self.left_o.next = self.left.q_o.val();
+        self.ended_o.next = self.left.few_o.val() & (!self.left.low_o.val().any());
+        self.grid_o.next = self.left.value_o.val();
         self.id_o.next = self.id.q_o.val();
         self.type_o.next = self.kind.q_o.val();
         self.part_o.next = self.part.q_o.val();

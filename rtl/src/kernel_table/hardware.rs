@@ -65,7 +65,7 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub done_regs_o: Vec<Signal<Out, Bits<9>>>,
     /// Shared memory units it had.
     pub done_smem_o: Vec<Signal<Out, Bits<11>>>,
-    /// Completions of a kernel that was not dispatched, or too many of it.
+    /// Completions of a kernel that no arbiter has, or too many of it.
     pub done_err_o: Signal<Out, Bit>,
     /// All CTAs of a kernel have ended.
     pub ret_valid_o: Vec<Signal<Out, Bit>>,
@@ -97,7 +97,9 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     queued: Vec<Signal<Local, Bits<N>>>,
     /// Of each queue, that of these whose kernel came first, or none.
     oldest: Vec<Signal<Local, Bits<N>>>,
-    /// Of each queue, a kernel is dispatched into it in this cycle.
+    /// Of each queue, the slot whose kernel is dispatched into it in this cycle, or none.
+    coming: Vec<Signal<Local, Bits<N>>>,
+    /// Of each queue, there is one.
     comes: Vec<Signal<Local, Bit>>,
     /// `next_valid_o`, to be read here.
     next_valid: Vec<Signal<Local, Bit>>,
@@ -107,6 +109,8 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     next_slot: Vec<Signal<Local, Bits<LN>>>,
     /// Slots whose kernels the arbiters take in this cycle.
     taken: Signal<Local, Bits<N>>,
+    /// Of each queue, the slot that it offers of those that wait in it, one-hot, or none.
+    waiting_hot: Vec<Signal<Local, Bits<N>>>,
     /// Of each queue, the slot that it offers, one-hot, or none.
     next_hot: Vec<Signal<Local, Bits<N>>>,
     /// Of each queue, the id of the kernel that it offers, or zero.
@@ -123,6 +127,8 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     regs: Vec<Signal<Local, Bits<9>>>,
     /// Of each queue, shared memory units that each of its CTAs needs.
     smem: Vec<Signal<Local, Bits<11>>>,
+    /// Slots whose kernels an arbiter has, or has had.
+    handed: Signal<Local, Bits<N>>,
     /// Of each completion port, the slot that it names, one-hot, whether it is valid or not.
     done_hot: Vec<Signal<Local, Bits<N>>>,
     /// Of each completion port, that slot where the completion counts, or none.
@@ -219,11 +225,13 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             tensor: Signal::default(),
             queued: bank(q),
             oldest: bank(q),
+            coming: bank(q),
             comes: bank(q),
             next_valid: bank(q),
             first_slot: bank(q),
             next_slot: bank(q),
             taken: Signal::default(),
+            waiting_hot: bank(q),
             next_hot: bank(q),
             id: bank(q),
             grid: bank(q),
@@ -232,6 +240,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             warps: bank(q),
             regs: bank(q),
             smem: bank(q),
+            handed: Signal::default(),
             done_hot: bank(DONE_PORTS),
             counted: bank(DONE_PORTS),
             ends: bank(N),
@@ -283,13 +292,16 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         }
         for q in 0..self._queues {
             self.queued[q].next = self.waiting.q_o.val();
+            self.coming[q].next = self.dispatched.val();
             self.comes[q].next = self.disp_valid_i.val();
         }
         for t in 0..self._typed {
             self.queued[t].next = self.waiting.q_o.val() & (!self.tensor.val());
             self.queued[t + 1].next = self.waiting.q_o.val() & self.tensor.val();
-            self.comes[t].next = (self.dispatched.val() & (!self.tensor.val())).any();
-            self.comes[t + 1].next = (self.dispatched.val() & self.tensor.val()).any();
+            self.coming[t].next = self.dispatched.val() & (!self.tensor.val());
+            self.coming[t + 1].next = self.dispatched.val() & self.tensor.val();
+            self.comes[t].next = self.coming[t].val().any();
+            self.comes[t + 1].next = self.coming[t + 1].val().any();
         }
 
         comment!("Of those that wait in a queue, the one that came first.");
@@ -329,10 +341,15 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
                 }
             }
             self.next_valid[q].next = self.queued[q].val().any() | self.comes[q].val();
-            if self.next_valid[q].val() {
-                self.next_hot[q].next = self.one.val() << self.next_slot[q].val();
+            if self.stays[q].q_o.val() {
+                self.waiting_hot[q].next = self.one.val() << self.stayed[q].q_o.val();
             } else {
-                self.next_hot[q].next = self.zero.val();
+                self.waiting_hot[q].next = self.oldest[q].val();
+            }
+            if self.queued[q].val().any() {
+                self.next_hot[q].next = self.waiting_hot[q].val();
+            } else {
+                self.next_hot[q].next = self.coming[q].val();
             }
             self.stays[q].d_i.next = self.next_valid[q].val() & (!self.next_ready_i[q].val());
             self.stayed[q].d_i.next = self.next_slot[q].val();
@@ -356,12 +373,13 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.smem[q].next = self.no_smem.val();
         }
 
-        comment!("Completions of dispatched kernels count.");
+        comment!("Completions count of kernels that an arbiter has.");
+        self.handed.next = self.running.q_o.val() & (!self.waiting.q_o.val());
         self.done_err.next = false;
         for p in 0..4 {
             self.done_hot[p].next = self.one.val() << self.done_slot_i[p].val();
             if self.done_valid_i[p].val() {
-                self.counted[p].next = self.done_hot[p].val() & self.running.q_o.val();
+                self.counted[p].next = self.done_hot[p].val() & self.handed.val();
             } else {
                 self.counted[p].next = self.zero.val();
             }
@@ -397,7 +415,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             for q in 0..self._queues {
                 if self.next_hot[q].val().get_bit(i) {
                     self.id[q].next = self.id[q].val() | self.entry[i].id_o.val();
-                    self.grid[q].next = self.grid[q].val() | self.entry[i].left_o.val();
+                    self.grid[q].next = self.grid[q].val() | self.entry[i].grid_o.val();
                     self.kind[q].next = self.kind[q].val() | self.entry[i].type_o.val();
                     self.part[q].next = self.part[q].val() | self.entry[i].part_o.val();
                     self.warps[q].next = self.warps[q].val() | self.entry[i].warps_o.val();

@@ -206,11 +206,12 @@ impl TableModel {
         }
     }
 
+    /// An arbiter has the kernel in `slot`, or has had it.
     fn runs(&self, slot: u8) -> bool {
-        self.running.checked_shr(slot.into()).is_some_and(|set| set & 1 == 1)
+        (self.running & !self.waiting).checked_shr(slot.into()).is_some_and(|set| set & 1 == 1)
     }
 
-    /// A completion of what does not run, or more of a slot than it has left.
+    /// A completion of what no arbiter has, or more of a slot than it has left.
     fn done_error(&self, done: &[Done; DONE_PORTS]) -> bool {
         let valid = || done.iter().filter(|done| done.valid);
         valid().any(|one| {

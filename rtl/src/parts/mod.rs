@@ -1,6 +1,7 @@
 //! The small parts that the blocks are built from.
 
 mod close_up;
+mod count_down;
 mod find_first;
 mod from_first;
 mod number;
@@ -10,6 +11,7 @@ mod register_file;
 mod round_robin;
 
 pub use close_up::CloseUp;
+pub use count_down::CountDown;
 pub use find_first::FindFirst;
 pub use from_first::FromFirst;
 pub use number::{bank, number, numbers, table};

@@ -19,23 +19,23 @@ module cta_arbiter_rules #(
   input [8*G-1:0] fit_a_i, output [8*G-1:0] legal_fit_a_i,
   input [8*G-1:0] fit_b_i, output [8*G-1:0] legal_fit_b_i,
   // design u_channel_0.u_count_%, each of K:
+  input [K*29-1:0] a__index_high_q,
+  // design u_channel_0.u_count_%.u_left, each of K:
   input [K*1-1:0] a__load_i,
-  input [K*1-1:0] a__place_i,
-  input [K*16-1:0] a__left_low_q,
-  input [K*16-1:0] a__index_low_q,
-  input [K*16-1:0] a__index_high_q,
+  input [K*13-1:0] a__mid_q,
+  input [K*1-1:0] a__high_owes_q,
   // design u_channel_1.u_count_%, each of K:
+  input [K*29-1:0] b__index_high_q,
+  // design u_channel_1.u_count_%.u_left, each of K:
   input [K*1-1:0] b__load_i,
-  input [K*1-1:0] b__place_i,
-  input [K*16-1:0] b__left_low_q,
-  input [K*16-1:0] b__index_low_q,
-  input [K*16-1:0] b__index_high_q,
+  input [K*13-1:0] b__mid_q,
+  input [K*1-1:0] b__high_owes_q,
   output near_o
 );
   // A channel that is not there has no kernel.
   wire [1:0] near;
-  kernels_near #(K) a (clk_i, a__load_i, a__place_i, a__left_low_q, a__index_low_q, a__index_high_q, near[0]);
-  kernels_near #(K) b (clk_i, b__load_i, b__place_i, b__left_low_q, b__index_low_q, b__index_high_q, near[1]);
+  kernels_near #(K) a (clk_i, a__load_i, a__mid_q, a__high_owes_q, a__index_high_q, near[0]);
+  kernels_near #(K) b (clk_i, b__load_i, b__mid_q, b__high_owes_q, b__index_high_q, near[1]);
   assign near_o = near[0] & (C == 1 | near[1]);
 
   localparam W = LN + 8 + 32 + 1 + 3 + 7 + 9 + 11;
@@ -67,19 +67,19 @@ module cta_arbiter_rules #(
   endgenerate
 endmodule
 
-// No kernel has come to its CTA 1024: so if the lower half of what it has left has borrowed, fewer have gone since.
+// No kernel has come to its CTA 1024: so if the middle part of what it has left has borrowed, fewer have gone since.
 module kernels_near #(
   parameter K = 1
 ) (
-  input clk_i, input [K-1:0] load, input [K-1:0] place, input [K*16-1:0] left_low, input [K*16-1:0] index_low, input [K*16-1:0] index_high,
+  input clk_i, input [K-1:0] load, input [K*13-1:0] mid, input [K-1:0] borrows, input [K*29-1:0] index_high,
   output near
 );
   reg [K-1:0] borrowed, is_near;
   integer k;
   always @(posedge clk_i)
-    for (k = 0; k < K; k = k + 1) borrowed[k] <= ~load[k] & (borrowed[k] | place[k] & left_low[k*16 +: 16] == 0);
+    for (k = 0; k < K; k = k + 1) borrowed[k] <= ~load[k] & (borrowed[k] | borrows[k]);
   always @*
     for (k = 0; k < K; k = k + 1)
-      is_near[k] = index_high[k*16 +: 16] == 0 & index_low[k*16 +: 16] < 1024 & (~borrowed[k] | left_low[k*16 +: 16] >= 65536 - 1024);
+      is_near[k] = index_high[k*29 +: 29] < 1024 / 8 & (~borrowed[k] | mid[k*13 +: 13] >= 8192 - 1024 / 8);
   assign near = &is_near;
 endmodule

@@ -26,17 +26,17 @@ module front_end_rules #(
   input [3:0] done_valid_i,
   input [4*8-1:0] done_sm_i, output [4*8-1:0] legal_done_sm_i,
   // design u_dispatch.u_arbiter.u_channel_0.u_count_%, each of K:
+  input [K*29-1:0] a__index_high_q,
+  // design u_dispatch.u_arbiter.u_channel_0.u_count_%.u_left, each of K:
   input [K*1-1:0] a__load_i,
-  input [K*1-1:0] a__place_i,
-  input [K*16-1:0] a__left_low_q,
-  input [K*16-1:0] a__index_low_q,
-  input [K*16-1:0] a__index_high_q,
+  input [K*13-1:0] a__mid_q,
+  input [K*1-1:0] a__high_owes_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_count_%, each of K:
+  input [K*29-1:0] b__index_high_q,
+  // design u_dispatch.u_arbiter.u_channel_1.u_count_%.u_left, each of K:
   input [K*1-1:0] b__load_i,
-  input [K*1-1:0] b__place_i,
-  input [K*16-1:0] b__left_low_q,
-  input [K*16-1:0] b__index_low_q,
-  input [K*16-1:0] b__index_high_q,
+  input [K*13-1:0] b__mid_q,
+  input [K*1-1:0] b__high_owes_q,
   // design u_counters.u_event_%, each of COUNTERS:
   input [COUNTERS*16-1:0] event__low_q,
   input [COUNTERS*1-1:0] event__low_carry_q,
@@ -51,8 +51,8 @@ module front_end_rules #(
 );
   // No event was counted 1024 times, no sum has come to 65536, and no kernel to its CTA 1024. A channel that is not there has no kernel.
   wire [1:0] near;
-  kernels_near #(K) a (clk_i, a__load_i, a__place_i, a__left_low_q, a__index_low_q, a__index_high_q, near[0]);
-  kernels_near #(K) b (clk_i, b__load_i, b__place_i, b__left_low_q, b__index_low_q, b__index_high_q, near[1]);
+  kernels_near #(K) a (clk_i, a__load_i, a__mid_q, a__high_owes_q, a__index_high_q, near[0]);
+  kernels_near #(K) b (clk_i, b__load_i, b__mid_q, b__high_owes_q, b__index_high_q, near[1]);
   reg counters_near;
   integer i;
   always @* begin

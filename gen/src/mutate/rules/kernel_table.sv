@@ -1,5 +1,4 @@
-// What kernel_table's neighbours keep: a kernel, with a CTA at least, comes into a slot that is free, is dispatched once, and none of its CTAs ends
-// before an arbiter has it.
+// What kernel_table's neighbours keep: a kernel, with a CTA at least, comes into a slot that is free, and is dispatched once.
 module kernel_table_rules #(
   parameter N = 8, parameter LN = 3, parameter R = 2, parameter Q = 2
 ) (
@@ -12,8 +11,6 @@ module kernel_table_rules #(
   input [Q-1:0] next_valid_o,
   input [Q-1:0] next_ready_i,
   input [Q*LN-1:0] next_slot_o,
-  input [3:0] done_valid_i, output [3:0] legal_done_valid_i,
-  input [4*LN-1:0] done_slot_i,
   input [R-1:0] ret_valid_o,
   input [R-1:0] ret_ready_i,
   input [R*LN-1:0] ret_slot_o
@@ -39,10 +36,4 @@ module kernel_table_rules #(
   assign legal_ins_grid_i = ins_slot_i != 0 & ins_grid_i == 0 ? 1 : ins_grid_i;
   wire [N-1:0] may = held & ~queued & ~running;
   assign legal_disp_valid_i = disp_valid_i & may[disp_slot_i];
-  genvar p;
-  generate
-    for (p = 0; p < 4; p = p + 1) begin : port
-      assign legal_done_valid_i[p] = done_valid_i[p] & ~queued[done_slot_i[p*LN +: LN]];
-    end
-  endgenerate
 endmodule

@@ -69,16 +69,15 @@ module cta_arbiter_lemmas #(
   input [K*9-1:0] regs_q,
   input [K*11-1:0] smem_q,
   // design u_channel_@.u_count_%, each of K:
-  input [K*16-1:0] left_low_q,
-  input [K*16-1:0] left_high_q,
-  input [K*1-1:0] left_borrows_q,
-  input [K*1-1:0] last_q,
-  input [K*16-1:0] index_low_q,
-  input [K*16-1:0] index_high_q,
-  input [K*1-1:0] index_carries_q,
-  // design u_channel_@.u_several_%, each of K:
-  input [K*32-1:0] left_q,
-  input [K*32-1:0] index_q
+  input [K*3-1:0] index_low_q,
+  input [K*29-1:0] index_high_q,
+  // design u_channel_@.u_count_%.u_left, each of K:
+  input [K*3-1:0] low_q,
+  input [K*13-1:0] mid_q,
+  input [K*16-1:0] high_q,
+  input [K*1-1:0] mid_owes_q,
+  input [K*1-1:0] high_owes_q,
+  input [K*1-1:0] few_q
 );
   wire [3:0] one = 1;
   wire [3:0] all = (5'd1 << K) - 1;
@@ -155,8 +154,11 @@ module cta_arbiter_lemmas #(
   generate
     for (i = 0; i < K; i = i + 1) begin : entry
       wire mine = on & has_slot[i];
-      wire [31:0] left_i = P > 1 ? left_q[i*32 +: 32] : {left_high_q[i*16 +: 16], left_low_q[i*16 +: 16]};
-      wire [31:0] index_i = P > 1 ? index_q[i*32 +: 32] : {index_high_q[i*16 +: 16], index_low_q[i*16 +: 16]};
+      // What the entry has left: an eight that was taken in the cycle before is still owed.
+      wire [12:0] mid_i = mid_q[i*13 +: 13];
+      wire [28:0] eights_i = {high_q[i*16 +: 16] - high_owes_q[i], mid_i - mid_owes_q[i]};
+      wire [31:0] left_i = {eights_i, low_q[i*3 +: 3]};
+      wire [31:0] index_i = {index_high_q[i*29 +: 29], index_low_q[i*3 +: 3]};
       for (j = 0; j < K; j = j + 1) begin : at
         // Kernels between the one that was asked for last and A have one turn of three cycles each, or two.
         lemma waits_for_those_between (mine & at_q[j], unasked <= (i == j ? 0 : 6 * (K - 1 - (i + K - j) % K) + 3 * second_0_q + stay_q + 1));
@@ -165,13 +167,10 @@ module cta_arbiter_lemmas #(
       lemma needs_alike (mine, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
       lemma index_alike (mine, index_i == index);
       lemma left_is_the_rest (mine, {1'b0, index} + {1'b0, left_i} == {1'b0, grid} & left_i != 0);
-      lemma borrow_is_known (mine & P == 1, left_borrows_q[i] == (left_low_q[i*16 +: 16] == 0));
-      lemma carry_is_known (mine & P == 1, index_carries_q[i] == (index_low_q[i*16 +: 16] == 16'hffff));
-      lemma last_is_known (mine & P == 1, last_q[i] == (left_i == 1));
       // Of each entry, whichever kernel is watched: mutants are compared with that.
       lemma some_are_left (on & active_q[i], left_i != 0);
-      lemma counts_of_each (on & active_q[i] & P == 1, left_borrows_q[i] == (left_low_q[i*16 +: 16] == 0)
-        & index_carries_q[i] == (index_low_q[i*16 +: 16] == 16'hffff) & last_q[i] == (left_i == 1));
+      lemma few_is_known (on & active_q[i], few_q[i] == (eights_i == 0));
+      lemma owes_what_is_there (on & active_q[i], !mid_owes_q[i] ? !high_owes_q[i] : high_owes_q[i] == (mid_i == 0) & low_q[i*3+2]);
       lemma no_more_held_than_left (on & held_q[i] & P > 1, size <= left_i);
       for (q = 0; q < P; q = q + 1) begin : port
         lemma held_is_this (on & held_q[i] & stands[q],

@@ -45,6 +45,7 @@ module kernel_table_properties #(
 
   // Every slot: holds a kernel, which waits for its dispatch; then for an arbiter; runs, from its dispatch to its retirement.
   reg [N-1:0] held, queued, running, type;
+  wire [N-1:0] handed = running & ~queued; // an arbiter has it, or has had it
   wire [N-1:0] dispatched = disp_valid_i ? one << disp_slot_i : {N{1'b0}};
   reg [N-1:0] offered, taken, retires, retiring;
   reg twice;
@@ -97,12 +98,12 @@ module kernel_table_properties #(
       names_s[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] == s;
       names_t[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] == t;
       names_none[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] >= N;
-      if (names_s[p] & running[s]) ends = ends + 1;
-      if (names_t[p] & running[t]) ends_t = ends_t + 1;
+      if (names_s[p] & handed[s]) ends = ends + 1;
+      if (names_t[p] & handed[t]) ends_t = ends_t + 1;
     end
   end
   // Completions of s, and of t, of which at least one is too many.
-  wire wrong_s = |names_s & (~running[s] | left < ends), wrong_t = |names_t & (~running[t] | left_t < ends_t);
+  wire wrong_s = |names_s & (~handed[s] | left < ends), wrong_t = |names_t & (~handed[t] | left_t < ends_t);
   always @(posedge clk_i) begin
     if (ins_slot_i[s]) begin
       id <= ins_id_i;
@@ -130,14 +131,12 @@ module kernel_table_properties #(
     kept_slot <= ret_slot_o;
   end
 
-  // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least; no CTA
-  // ends before an arbiter has the kernel.
+  // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least.
   always @* if (on) begin
     assume (s < N & t < N & s != t); // a choice
     assume (~|(ins_slot_i & (ins_slot_i - one)) & ~|(ins_slot_i & held));
     assume (!disp_valid_i | |dispatched & ~|(dispatched & (~held | queued | running)));
     assume (~|ins_slot_i | ins_grid_i != 0);
-    for (p = 0; p < 4; p = p + 1) assume (~done_valid_i[p] | ~|(queued & (one << done_slot_i[p*LN +: LN])));
   end
 
   reg right_queue, payload_right, stable, retire_stays, in_a_slot;
@@ -211,6 +210,7 @@ module kernel_table_properties #(
     reaches_four_ends: cover (ends == 4 & left == 4);
     reaches_grid_of_one: cover (ended & retires[s] & kept == 0);
     reaches_excess: cover (done_err_o & ends > left);
+    reaches_early_end: cover (|names_s & queued[s]);
     reaches_all_ports_busy: cover (R >= N | ended & ~retiring[s]);
     reaches_slot_again: cover (ins_slot_i[s] & id != ins_id_i & left == 0 & |running);
   end

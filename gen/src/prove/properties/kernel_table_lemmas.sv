@@ -29,12 +29,14 @@ module kernel_table_lemmas #(
   input [Q*LN-1:0] stayed_q,
   // design u_entry_%, each of N:
   input [N*8-1:0] id_q,
-  input [N*32-1:0] left_q,
   input [N*1-1:0] kind_q,
   input [N*3-1:0] part_q,
   input [N*7-1:0] warps_q,
   input [N*9-1:0] regs_q,
   input [N*11-1:0] smem_q,
+  // design u_entry_%.u_left, each of N:
+  input [N*3-1:0] low_q, input [N*13-1:0] mid_q, input [N*16-1:0] high_q,
+  input [N*1-1:0] mid_owes_q, input [N*1-1:0] high_owes_q, input [N*1-1:0] few_q,
   // design u_order, each of N:
   input [N*N-1:0] row_q
 );
@@ -53,16 +55,23 @@ module kernel_table_lemmas #(
     end
     for (r = 0; r < R; r = r + 1) begin : port
       lemma kept_alike (on, held_q[r*N +: N] == (kept[r] ? one << kept_slot[r*LN +: LN] : {N{1'b0}}));
-      lemma kept_has_ended (on & kept[r], kept_slot[r*LN +: LN] < N & running[kept_slot[r*LN +: LN]] & left_q[kept_slot[r*LN +: LN]*32 +: 32] == 0);
+      lemma kept_has_ended (on & kept[r], kept_slot[r*LN +: LN] < N & running[kept_slot[r*LN +: LN]] & few_q[kept_slot[r*LN +: LN]] & low_q[kept_slot[r*LN +: LN]*3 +: 3] == 0);
       for (k = 0; k < r; k = k + 1) begin : other
         lemma kept_once (on & kept[r] & kept[k], kept_slot[r*LN +: LN] != kept_slot[k*LN +: LN]);
       end
     end
     for (i = 0; i < N; i = i + 1) begin : slot
+      // What the entry has left: an eight that was taken in the cycle before is still owed.
+      wire [12:0] mid_i = mid_q[i*13 +: 13];
+      wire [28:0] eights_i = {high_q[i*16 +: 16] - high_owes_q[i], mid_i - mid_owes_q[i]};
+      wire [31:0] left_i = {eights_i, low_q[i*3 +: 3]};
+      lemma few_is_known (on & held[i], few_q[i] == (eights_i == 0));
+      lemma owes_what_is_there (on & held[i], !mid_owes_q[i] ? !high_owes_q[i] : high_owes_q[i] == (mid_i == 0) & low_q[i*3+2]);
+      lemma owes_nothing_before (on & held[i] & ~(running[i] & ~queued[i]), !mid_owes_q[i]);
       lemma type_alike (on & held[i], kind_q[i] == type[i]);
-      lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), left_q[i*32 +: 32] != 0);
-      lemma fields_alike (on & held[i] & s == i, id_q[i*8 +: 8] == id & left_q[i*32 +: 32] == left & part_q[i*3 +: 3] == part);
-      lemma left_alike (on & held[i] & t == i, left_q[i*32 +: 32] == left_t);
+      lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), left_i != 0);
+      lemma fields_alike (on & held[i] & s == i, id_q[i*8 +: 8] == id & left_i == left & part_q[i*3 +: 3] == part);
+      lemma left_alike (on & held[i] & t == i, left_i == left_t);
       lemma needs_alike (on & held[i] & s == i, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
       for (p = 0; p < 4; p = p + 1) begin : port
         wire asked = on & done_slot_i[p*LN +: LN] == i;
