@@ -8,14 +8,15 @@ use rust_hdl::prelude::*;
 /// A count of 32 bits from which up to four are taken in a cycle.
 ///
 /// How many are taken is known late in a cycle, so it meets three bits only. The rest gives an eight a cycle later: after that the lowest
-/// bits hold at least four, so that the next cycle cannot ask for another.
+/// bits hold at least four, so that the next cycle cannot ask for another. A count that is loaded comes late, too: whether it is less than eight
+/// is looked at in the cycle after, in which nothing may be taken.
 ///
 /// | Port | Dir | Width | Meaning |
 /// |---|---|---|---|
 /// | `clk_i` | in | 1 | rising edge |
 /// | `load_i`, `value_i` | in | 1, 32 | the count becomes `value_i`; `by_i` is not looked at |
-/// | `by_i` | in | 3 | 0 to 4: so many are taken at the end of this cycle; where they are too many, all that are left |
-/// | `few_o`, `low_o` | out | 1, 3 | fewer than eight are left; the count modulo 8: both from registers |
+/// | `by_i` | in | 3 | 0 to 4: so many are taken at the end of this cycle; where they are too many, all that are left; 0 in the cycle after `load_i` |
+/// | `few_o`, `low_o` | out | 1, 3 | fewer than eight are left, 0 in the cycle after `load_i`; the count modulo 8: both from registers |
 /// | `over_o` | out | 1 | `by_i` is more than are left; combinational |
 /// | `value_o` | out | 32 | the count as it was loaded, until something is taken: from registers |
 ///
@@ -51,6 +52,8 @@ pub struct CountDown {
     high_owes: PayloadRegister<Bit>,
     /// Fewer than eight are left.
     few: PayloadRegister<Bit>,
+    /// The count was loaded in the cycle before.
+    fresh: PayloadRegister<Bit>,
     /// `low` without what is taken; negative where it takes an eight.
     rest: Signal<Local, Bits<4>>,
     /// `low` takes an eight.
@@ -82,6 +85,7 @@ impl Default for CountDown {
             mid_owes: PayloadRegister::default(),
             high_owes: PayloadRegister::default(),
             few: PayloadRegister::default(),
+            fresh: PayloadRegister::default(),
             rest: Signal::default(),
             borrows: Signal::default(),
             one_eight: Signal::default(),
@@ -103,6 +107,8 @@ impl Logic for CountDown {
         self.mid_owes.clk_i.next = self.clk_i.val();
         self.high_owes.clk_i.next = self.clk_i.val();
         self.few.clk_i.next = self.clk_i.val();
+        self.fresh.clk_i.next = self.clk_i.val();
+        self.fresh.d_i.next = self.load_i.val();
         self.rest.next = bit_cast::<4, 3>(self.low.q_o.val()) - bit_cast::<4, 3>(self.by_i.val());
         self.borrows.next = self.rest.val().get_bit(3);
         self.one_eight.next = (self.mid.q_o.val() == self.one.val()) & (!self.high.q_o.val().any());
@@ -112,7 +118,7 @@ impl Logic for CountDown {
             self.high.d_i.next = bit_cast::<16, 32>(self.value_i.val() >> self.half.val());
             self.mid_owes.d_i.next = false;
             self.high_owes.d_i.next = false;
-            self.few.d_i.next = !(self.value_i.val() >> self.eights.val()).any();
+            self.few.d_i.next = false;
         } else {
             comment!("Where nothing is left to borrow from, none is left at all.");
             if self.borrows.val() & self.few.q_o.val() {
@@ -131,7 +137,11 @@ impl Logic for CountDown {
             self.mid_owes.d_i.next = self.borrows.val() & (!self.few.q_o.val());
             self.high_owes.d_i.next =
                 self.borrows.val() & (!self.few.q_o.val()) & (!self.mid.q_o.val().any());
-            self.few.d_i.next = self.few.q_o.val() | (self.borrows.val() & self.one_eight.val());
+            if self.fresh.q_o.val() {
+                self.few.d_i.next = (!self.mid.q_o.val().any()) & (!self.high.q_o.val().any());
+            } else {
+                self.few.d_i.next = self.few.q_o.val() | (self.borrows.val() & self.one_eight.val());
+            }
         }
         self.few_o.next = self.few.q_o.val();
         self.low_o.next = self.low.q_o.val();
@@ -162,6 +172,8 @@ mod tests {
         {
             for pace in 0..6 {
                 counter.cycle(&[1, start, 3], &mut out).unwrap();
+                counter.cycle(&[0, !start, 0], &mut out).unwrap();
+                assert_eq!(out[..3], [0, start % 8, 0], "{start}");
                 let mut left = start;
                 for cycle in 0..60 {
                     state = state.wrapping_mul(1_103_515_245).wrapping_add(12345);

@@ -77,7 +77,8 @@ module cta_arbiter_lemmas #(
   input [K*16-1:0] high_q,
   input [K*1-1:0] mid_owes_q,
   input [K*1-1:0] high_owes_q,
-  input [K*1-1:0] few_q
+  input [K*1-1:0] few_q,
+  input [K*1-1:0] fresh_q
 );
   wire [3:0] one = 1;
   wire [3:0] all = (5'd1 << K) - 1;
@@ -169,7 +170,8 @@ module cta_arbiter_lemmas #(
       lemma left_is_the_rest (mine, {1'b0, index} + {1'b0, left_i} == {1'b0, grid} & left_i != 0);
       // Of each entry, whichever kernel is watched: mutants are compared with that.
       lemma some_are_left (on & active_q[i], left_i != 0);
-      lemma few_is_known (on & active_q[i], few_q[i] == (eights_i == 0));
+      lemma few_is_known (on & active_q[i], fresh_q[i] ? !few_q[i] : few_q[i] == (eights_i == 0));
+      lemma fresh_is_not_looked_at (on & active_q[i] & fresh_q[i], !sel_p_q[i] & !held_q[i] & !mid_owes_q[i]);
       lemma owes_what_is_there (on & active_q[i], !mid_owes_q[i] ? !high_owes_q[i] : high_owes_q[i] == (mid_i == 0) & low_q[i*3+2]);
       lemma no_more_held_than_left (on & held_q[i] & P > 1, size <= left_i);
       for (q = 0; q < P; q = q + 1) begin : port

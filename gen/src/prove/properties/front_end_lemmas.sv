@@ -98,7 +98,7 @@ module front_end_lemmas #(
   input [N*7-1:0] warps_q, input [N*9-1:0] regs_q, input [N*11-1:0] smem_q,
   // design u_table.u_entry_%.u_left, each of N:
   input [N*3-1:0] low_q, input [N*13-1:0] mid_q, input [N*16-1:0] high_q,
-  input [N*1-1:0] mid_owes_q, input [N*1-1:0] high_owes_q, input [N*1-1:0] few_q,
+  input [N*1-1:0] mid_owes_q, input [N*1-1:0] high_owes_q, input [N*1-1:0] few_q, input [N*1-1:0] fresh_q,
   // design u_dispatch.u_arbiter.u_channel_0.u_kernels:
   input [3:0] c0__active_q,
   input [3:0] c0__sel_c_q, input [3:0] c0__sel_p_q,
@@ -115,7 +115,7 @@ module front_end_lemmas #(
   input [K*3-1:0] c0__index_low_q, input [K*29-1:0] c0__index_high_q,
   // design u_dispatch.u_arbiter.u_channel_0.u_count_%.u_left, each of K:
   input [K*3-1:0] c0__low_q, input [K*13-1:0] c0__mid_q, input [K*16-1:0] c0__high_q,
-  input [K*1-1:0] c0__mid_owes_q, input [K*1-1:0] c0__high_owes_q, input [K*1-1:0] c0__few_q,
+  input [K*1-1:0] c0__mid_owes_q, input [K*1-1:0] c0__high_owes_q, input [K*1-1:0] c0__few_q, input [K*1-1:0] c0__fresh_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_kernels:
   input [3:0] c1__active_q,
   input [3:0] c1__sel_c_q, input [3:0] c1__sel_p_q,
@@ -132,7 +132,7 @@ module front_end_lemmas #(
   input [K*3-1:0] c1__index_low_q, input [K*29-1:0] c1__index_high_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_count_%.u_left, each of K:
   input [K*3-1:0] c1__low_q, input [K*13-1:0] c1__mid_q, input [K*16-1:0] c1__high_q,
-  input [K*1-1:0] c1__mid_owes_q, input [K*1-1:0] c1__high_owes_q, input [K*1-1:0] c1__few_q
+  input [K*1-1:0] c1__mid_owes_q, input [K*1-1:0] c1__high_owes_q, input [K*1-1:0] c1__few_q, input [K*1-1:0] c1__fresh_q
 );
   // The same kernels and the same SM are watched by all.
   always @* assume (w == s & w == partitions__s & watched__k == partitions__k & pick_a == window__pick_a & pick_b == window__pick_b & pick_a == scheduler__pick_a);
@@ -142,7 +142,7 @@ module front_end_lemmas #(
 
   // Every active kernel of the arbiters: those of channel 0, then those of channel 1.
   localparam E = 2 * K;
-  wire [E-1:0] active, compares, picks, holds, mid_owes, high_owes, few, kind;
+  wire [E-1:0] active, compares, picks, holds, mid_owes, high_owes, few, fresh, kind;
   wire [E*3-1:0] low;
   wire [E*13-1:0] mid;
   wire [E*16-1:0] high;
@@ -157,7 +157,7 @@ module front_end_lemmas #(
       localparam O = k % K;
       if (k < K) begin : of_0
         assign active[k] = c0__active_q[O], compares[k] = c0__sel_c_q[O], picks[k] = c0__sel_p_q[O], holds[k] = c0__held_q[O];
-        assign mid_owes[k] = c0__mid_owes_q[O], high_owes[k] = c0__high_owes_q[O], few[k] = c0__few_q[O], kind[k] = c0__kind_q[O];
+        assign mid_owes[k] = c0__mid_owes_q[O], high_owes[k] = c0__high_owes_q[O], few[k] = c0__few_q[O], fresh[k] = c0__fresh_q[O], kind[k] = c0__kind_q[O];
         assign sm[k*8 +: 8] = c0__held_sm_0_q, id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
         assign parts[k*3 +: 3] = c0__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[2:0];
         assign needs[k*27 +: 27] = {c0__warps_q[O*7 +: 7], c0__regs_q[O*9 +: 9], c0__smem_q[O*11 +: 11]};
@@ -168,7 +168,7 @@ module front_end_lemmas #(
       end else begin : of_1
         // With a single arbiter there is no channel 1.
         assign active[k] = C == 2 & c1__active_q[O], compares[k] = c1__sel_c_q[O], picks[k] = c1__sel_p_q[O], holds[k] = C == 2 & c1__held_q[O];
-        assign mid_owes[k] = c1__mid_owes_q[O], high_owes[k] = c1__high_owes_q[O], few[k] = c1__few_q[O], kind[k] = c1__kind_q[O];
+        assign mid_owes[k] = c1__mid_owes_q[O], high_owes[k] = c1__high_owes_q[O], few[k] = c1__few_q[O], fresh[k] = c1__fresh_q[O], kind[k] = c1__kind_q[O];
         assign sm[k*8 +: 8] = c1__held_sm_0_q, id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
         assign parts[k*3 +: 3] = c1__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[C*3-1 -: 3];
         assign needs[k*27 +: 27] = {c1__warps_q[O*7 +: 7], c1__regs_q[O*9 +: 9], c1__smem_q[O*11 +: 11]};
@@ -182,7 +182,7 @@ module front_end_lemmas #(
       wire [28:0] eights_k = {high[k*16 +: 16] - high_owes[k], mid_k - mid_owes[k]};
       wire [31:0] left_k = {eights_k, low[k*3 +: 3]};
       assign left[k*32 +: 32] = left_k;
-      lemma counts_rightly (on & active[k], left_k != 0 & few[k] == (eights_k == 0)
+      lemma counts_rightly (on & active[k], left_k != 0 & (fresh[k] ? !few[k] & !picks[k] & !holds[k] & !mid_owes[k] : few[k] == (eights_k == 0))
         & (!mid_owes[k] ? !high_owes[k] : high_owes[k] == (mid_k == 0) & low[k*3+2]));
       // What an arbiter compares is what its kernel needs.
       lemma compares_its_needs (on & active[k] & compares[k], compared[k*27 +: 27] == needs[k*27 +: 27]);
@@ -284,8 +284,9 @@ module front_end_lemmas #(
       end
       wire handed = running[i] & ~queued[i];
       wire mine_a = a_lives & a_slot[i];
-      lemma few_is_known (on & held[i], few_q[i] == (eights_i == 0));
+      lemma few_is_known (on & held[i], fresh_q[i] ? !few_q[i] : few_q[i] == (eights_i == 0));
       lemma owes_what_is_there (on & held[i], !mid_owes_q[i] ? !high_owes_q[i] : handed & high_owes_q[i] == (mid_i == 0) & low_q[i*3+2]);
+      lemma fresh_before_it_runs (on & held[i] & fresh_q[i], !running[i]);
       lemma only_where_it_belongs (on, ~|wrong & ~|(has & (has - 1'b1)) & (handed | ~|has));
       lemma fields_alike (on, ~|unlike);
       lemma needs_fit_an_empty_sm (on & held[i], warps_q[i*7 +: 7] != 0 & warps_q[i*7 +: 7] <= WARPS

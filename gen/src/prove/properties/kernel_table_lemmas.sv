@@ -36,7 +36,7 @@ module kernel_table_lemmas #(
   input [N*11-1:0] smem_q,
   // design u_entry_%.u_left, each of N:
   input [N*3-1:0] low_q, input [N*13-1:0] mid_q, input [N*16-1:0] high_q,
-  input [N*1-1:0] mid_owes_q, input [N*1-1:0] high_owes_q, input [N*1-1:0] few_q,
+  input [N*1-1:0] mid_owes_q, input [N*1-1:0] high_owes_q, input [N*1-1:0] few_q, input [N*1-1:0] fresh_q,
   // design u_order, each of N:
   input [N*N-1:0] row_q
 );
@@ -65,9 +65,10 @@ module kernel_table_lemmas #(
       wire [12:0] mid_i = mid_q[i*13 +: 13];
       wire [28:0] eights_i = {high_q[i*16 +: 16] - high_owes_q[i], mid_i - mid_owes_q[i]};
       wire [31:0] left_i = {eights_i, low_q[i*3 +: 3]};
-      lemma few_is_known (on & held[i], few_q[i] == (eights_i == 0));
+      lemma few_is_known (on & held[i], fresh_q[i] ? !few_q[i] : few_q[i] == (eights_i == 0));
       lemma owes_what_is_there (on & held[i], !mid_owes_q[i] ? !high_owes_q[i] : high_owes_q[i] == (mid_i == 0) & low_q[i*3+2]);
       lemma owes_nothing_before (on & held[i] & ~(running[i] & ~queued[i]), !mid_owes_q[i]);
+      lemma fresh_before_it_runs (on & held[i] & fresh_q[i], !running[i]);
       lemma type_alike (on & held[i], kind_q[i] == type[i]);
       lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), left_i != 0);
       lemma fields_alike (on & held[i] & s == i, id_q[i*8 +: 8] == id & left_i == left & part_q[i*3 +: 3] == part);
