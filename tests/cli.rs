@@ -430,7 +430,7 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
     ]));
     let design = &value["designs"][0];
     let synthesis = &design["synthesis"];
-    let sized = "area+resize";
+    let sized = "speed+resize";
     assert_eq!((&synthesis["fastest"], &synthesis["smallest"]), (&sized.into(), &sized.into()));
     let constraints = synthesis["constraints"].as_str().unwrap_or_default();
     assert!(

@@ -322,15 +322,13 @@ fn front_end(params: FrontEndParams) -> Bench {
         ("S", dispatch.sms().sms()),
     ];
     of_all.extend(limits(dispatch.sms().limits()));
-    let bench = Bench {
+    Bench {
         lemma_params: vec![("LATE", window.pipelined().into())],
         lemmas: Some(lemmas),
         induction: Some(1),
         parts: front_end_parts(params),
         ..Bench::new("front_end", text, of_all)
-    };
-    // The lemmas say what the registers of one CTA port per channel hold.
-    if dispatch.places() == 1 { bench } else { bench.alone() }
+    }
 }
 
 /// The parts of a front end, whose properties carry its own.

@@ -102,7 +102,7 @@ macro_rules! front_end {
             pub done_sm_i: Vec<Signal<In, Bits<8>>>,
             /// Its kernel's window slot.
             pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
-            /// Completions of a kernel that was not dispatched, or too many of it.
+            /// Completions of a kernel that no arbiter has, or too many of it.
             pub done_err_o: Signal<Out, Bit>,
             /// 32 SMs of a partition are rewritten.
             pub part_valid_i: Signal<In, Bit>,

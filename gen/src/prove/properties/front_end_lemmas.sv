@@ -8,7 +8,7 @@ module front_end_lemmas #(
   parameter M = 128,
   parameter C = 2,
   parameter K = 1,
-  parameter P = 1,         // there are lemmas for one CTA port per channel
+  parameter P = 1,         // CTA ports of each channel
   parameter S = 8,
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824,
   parameter LATE = 0       // 1: PIPELINED
@@ -27,7 +27,7 @@ module front_end_lemmas #(
   input [2:0] part,
   input [2:0] watched__k,
   input member, input changes, input outside,
-  input [C-1:0] stands,
+  input [C*P-1:0] stands,
   input other, input [3:0] since,
   input [LN-1:0] slot,
   input has_slot,
@@ -104,7 +104,9 @@ module front_end_lemmas #(
   input [3:0] c0__sel_c_q, input [3:0] c0__sel_p_q,
   // design u_dispatch.u_arbiter.u_channel_0:
   input [3:0] c0__held_q,
-  input [7:0] c0__held_sm_0_q,
+  input [2:0] c0__held_count_0_q,
+  // design u_dispatch.u_arbiter.u_channel_0, each of P:
+  input [P*8-1:0] c0__held_sm_q, input [P*1-1:0] c0__held_on_q, input [P*2-1:0] c0__held_rank_q,
   // design u_dispatch.u_arbiter.u_channel_0.u_phase:
   input [2:0] c0__slice_q,
   // design u_dispatch.u_arbiter.u_channel_0.u_kernels.u_entry_%, each of K:
@@ -121,7 +123,9 @@ module front_end_lemmas #(
   input [3:0] c1__sel_c_q, input [3:0] c1__sel_p_q,
   // design u_dispatch.u_arbiter.u_channel_1:
   input [3:0] c1__held_q,
-  input [7:0] c1__held_sm_0_q,
+  input [2:0] c1__held_count_0_q,
+  // design u_dispatch.u_arbiter.u_channel_1, each of P:
+  input [P*8-1:0] c1__held_sm_q, input [P*1-1:0] c1__held_on_q, input [P*2-1:0] c1__held_rank_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_phase:
   input [2:0] c1__slice_q,
   // design u_dispatch.u_arbiter.u_channel_1.u_kernels.u_entry_%, each of K:
@@ -146,7 +150,12 @@ module front_end_lemmas #(
   wire [E*3-1:0] low;
   wire [E*13-1:0] mid;
   wire [E*16-1:0] high;
-  wire [E*8-1:0] sm, id;
+  wire [E*8-1:0] id;
+  // CTAs that are held: their ports, SMs, and numbers among those that were placed together; of those, how many were taken, and which.
+  wire [E*P-1:0] ports, took;
+  wire [E*P*8-1:0] sms;
+  wire [E*P*2-1:0] ranks;
+  wire [E*3-1:0] size, taken;
   wire [E*LN-1:0] slots;
   wire [E*3-1:0] parts, compared_part;
   wire [E*27-1:0] needs, compared, picked;
@@ -158,7 +167,9 @@ module front_end_lemmas #(
       if (k < K) begin : of_0
         assign active[k] = c0__active_q[O], compares[k] = c0__sel_c_q[O], picks[k] = c0__sel_p_q[O], holds[k] = c0__held_q[O];
         assign mid_owes[k] = c0__mid_owes_q[O], high_owes[k] = c0__high_owes_q[O], few[k] = c0__few_q[O], fresh[k] = c0__fresh_q[O], kind[k] = c0__kind_q[O];
-        assign sm[k*8 +: 8] = c0__held_sm_0_q, id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
+        assign sms[k*P*8 +: P*8] = c0__held_sm_q, ports[k*P +: P] = {P{holds[k]}} & (P == 1 ? {P{1'b1}} : c0__held_on_q);
+        assign ranks[k*P*2 +: P*2] = c0__held_rank_q, size[k*3 +: 3] = c0__held_count_0_q;
+        assign id[k*8 +: 8] = c0__id_q[O*8 +: 8], slots[k*LN +: LN] = c0__slot_q[O*LN +: LN];
         assign parts[k*3 +: 3] = c0__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[2:0];
         assign needs[k*27 +: 27] = {c0__warps_q[O*7 +: 7], c0__regs_q[O*9 +: 9], c0__smem_q[O*11 +: 11]};
         assign compared[k*27 +: 27] = {warps_1[6:0], regs_1[8:0], smem_1[10:0]};
@@ -169,7 +180,9 @@ module front_end_lemmas #(
         // With a single arbiter there is no channel 1.
         assign active[k] = C == 2 & c1__active_q[O], compares[k] = c1__sel_c_q[O], picks[k] = c1__sel_p_q[O], holds[k] = C == 2 & c1__held_q[O];
         assign mid_owes[k] = c1__mid_owes_q[O], high_owes[k] = c1__high_owes_q[O], few[k] = c1__few_q[O], fresh[k] = c1__fresh_q[O], kind[k] = c1__kind_q[O];
-        assign sm[k*8 +: 8] = c1__held_sm_0_q, id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
+        assign sms[k*P*8 +: P*8] = c1__held_sm_q, ports[k*P +: P] = {P{holds[k]}} & (P == 1 ? {P{1'b1}} : c1__held_on_q);
+        assign ranks[k*P*2 +: P*2] = c1__held_rank_q, size[k*3 +: 3] = c1__held_count_0_q;
+        assign id[k*8 +: 8] = c1__id_q[O*8 +: 8], slots[k*LN +: LN] = c1__slot_q[O*LN +: LN];
         assign parts[k*3 +: 3] = c1__part_q[O*3 +: 3], compared_part[k*3 +: 3] = partitions__part[C*3-1 -: 3];
         assign needs[k*27 +: 27] = {c1__warps_q[O*7 +: 7], c1__regs_q[O*9 +: 9], c1__smem_q[O*11 +: 11]};
         assign compared[k*27 +: 27] = {warps_1[C*7-1 -: 7], regs_1[C*9-1 -: 9], smem_1[C*11-1 -: 11]};
@@ -182,6 +195,16 @@ module front_end_lemmas #(
       wire [28:0] eights_k = {high[k*16 +: 16] - high_owes[k], mid_k - mid_owes[k]};
       wire [31:0] left_k = {eights_k, low[k*3 +: 3]};
       assign left[k*32 +: 32] = left_k;
+      reg [P-1:0] took_k;
+      reg [2:0] taken_k;
+      integer q;
+      always @* begin
+        taken_k = 0;
+        for (q = 0; q < P; q = q + 1) took_k[q] = P > 1 & holds[k] & q < size[k*3 +: 3];
+        for (q = 0; q < P; q = q + 1) if (ports[k*P + q]) took_k[ranks[(k*P + q)*2 +: 2] % P] = 0;
+        for (q = 0; q < P; q = q + 1) taken_k = taken_k + took_k[q];
+      end
+      assign took[k*P +: P] = took_k, taken[k*3 +: 3] = taken_k;
       lemma counts_rightly (on & active[k], left_k != 0 & (fresh[k] ? !few[k] & !picks[k] & !holds[k] & !mid_owes[k] : few[k] == (eights_k == 0))
         & (!mid_owes[k] ? !high_owes[k] : high_owes[k] == (mid_k == 0) & low[k*3+2]));
       // What an arbiter compares is what its kernel needs.
@@ -194,7 +217,7 @@ module front_end_lemmas #(
 
   // What stands on w, and what is on its way there, held on a channel, as the table and the arbiters know it.
   reg [15:0] all_ctas, all_warps, all_regs, all_smem;
-  integer n, m;
+  integer n, m, o;
   always @* begin
     all_ctas = 0;
     all_warps = 0;
@@ -207,7 +230,7 @@ module front_end_lemmas #(
         all_regs = all_regs + regs_q[n*9 +: 9];
         all_smem = all_smem + smem_q[n*11 +: 11];
       end
-    for (n = 0; n < E; n = n + 1) if (holds[n] & sm[n*8 +: 8] == w) begin
+    for (n = 0; n < E; n = n + 1) for (o = 0; o < P; o = o + 1) if (ports[n*P + o] & sms[(n*P + o)*8 +: 8] == w) begin
       all_ctas = all_ctas + 1;
       all_warps = all_warps + needs[n*27+20 +: 7];
       all_regs = all_regs + needs[n*27+11 +: 9];
@@ -235,7 +258,6 @@ module front_end_lemmas #(
     completions_alike: assert (other == occupancy__other & since == occupancy__since);
     partitions_in_step: assert (partitions__phase == phase);
     member_alike: assert (partitions__member == member & partitions__changes == changes);
-    stands_alike: assert (stands[0] == |holds[K-1:0] & (C == 1 | stands[C-1] == |holds[E-1:K]));
     ctas_add_up: assert (ctas == all_ctas);
     warps_add_up: assert (warps == all_warps);
     registers_add_up: assert (regs == all_regs);
@@ -250,14 +272,25 @@ module front_end_lemmas #(
     a_has_its_slot: assert (!a | a_slot == scheduler__a_slot);
     a_runs_alike: assert (!a_lives | scheduler__a_runs == |(a_slot & running));
     a_has_a_grid: assert (!a | grid != 0);
+    none_is_early_at_first: assert (!a_lives | has_slot | ~|early);
     nothing_before_a: assert (a | ~a_done & ~has_slot & ~named);
     nothing_before_b: assert (b | ~b_waits_for_a);
-    one_port_keeps_the_order: assert (!a | ~|early);
     a_has_shown_its_slot: assert (!a_lives | (has_slot ? a_slot == 1 << slot : placed == 0));
     gathers_a: assert (!a_lives | (LANES == 0 ? ~named : |(gathered_q & a_place) == named));
     b_waits_in_the_window: assert (!(b_waits_for_a & a_lives) | window__b_waits_for_a & b_lives & |(b_slot & waiting));
   end
   generate
+    for (i = 0; i < C; i = i + 1) begin : channel
+      for (j = 0; j < P; j = j + 1) begin : port
+        reg stands_here;
+        integer e;
+        always @* begin
+          stands_here = 0;
+          for (e = i * K; e < i * K + K; e = e + 1) stands_here = stands_here | ports[e*P + j];
+        end
+        lemma stands_alike (on, stands[i*P + j] == stands_here);
+      end
+    end
     for (i = 0; i < N; i = i + 1) begin : slot_
       // CTAs of the kernel in slot i that are still to be placed, and whether an arbiter, the right one, has it.
       wire [7:0] id_i = id_q[i*8 +: 8];
@@ -266,6 +299,8 @@ module front_end_lemmas #(
       wire [31:0] left_i = {eights_i, low_q[i*3 +: 3]}, out_i = out[i*32 +: 32], on_w_i = on_w[i*32 +: 32];
       wire [26:0] needs_i = {warps_q[i*7 +: 7], regs_q[i*9 +: 9], smem_q[i*11 +: 11]};
       reg [31:0] rest, next;
+      reg [P-1:0] took_i, early_i;
+      integer f;
       reg [E-1:0] has, wrong, unlike;
       reg [R-1:0] retiring;
       integer e, r;
@@ -273,14 +308,21 @@ module front_end_lemmas #(
       always @* begin
         rest = 0;
         next = 0;
+        took_i = 0;
         for (e = 0; e < E; e = e + 1) begin
           has[e] = active[e] & slots[e*LN +: LN] == i;
           wrong[e] = has[e] & (e >= K) != at;
           unlike[e] = has[e] & (needs_i != needs[e*27 +: 27] | table__part_q[i*3 +: 3] != parts[e*3 +: 3] | id_i != id[e*8 +: 8] | table__type[i] != kind[e]);
-          if (has[e]) rest = rest | left[e*32 +: 32];
-          if (has[e]) next = next | index[e*32 +: 32];
+          if (has[e]) rest = rest | left[e*32 +: 32] - taken[e*3 +: 3];
+          if (has[e]) next = next | index[e*32 +: 32] + taken[e*3 +: 3];
+          if (has[e]) took_i = took_i | took[e*P +: P];
         end
         for (r = 0; r < R; r = r + 1) retiring[r] = ret_valid_o[r] & ret_slot_o[r*LN +: LN] == i;
+      end
+      // Of those that were placed together, the first that was not taken comes first.
+      always @* begin
+        early_i = took_i;
+        for (f = 0; f < P; f = f + 1) if (early_i[0]) early_i = early_i >> 1;
       end
       wire handed = running[i] & ~queued[i];
       wire mine_a = a_lives & a_slot[i];
@@ -297,6 +339,7 @@ module front_end_lemmas #(
       lemma a_is_held (on & mine_a, held[i] & id_i == a_id & table__type[i] == type & table__part_q[i*3 +: 3] == part);
       lemma a_has_ended_but_for_the_rest (on & mine_a, {1'b0, left_i} + {1'b0, ended} == {1'b0, grid});
       lemma a_is_placed_but_for_the_rest (on & mine_a, handed ? {1'b0, placed} + {1'b0, rest} == {1'b0, grid} & (~|has | next == placed) : placed == 0 & left_i == grid);
+      lemma a_is_early (on & mine_a, early == early_i);
       lemma a_has_ended (on & mine_a & ended == grid, running[i] & left_i == 0);
       lemma retires_what_has_ended (on & running[i] & left_i == 0, |retiring | &ret_valid_o);
       lemma b_is_held (on & b_lives & b_slot[i], held[i] & id_i == b_id);

@@ -100,12 +100,11 @@ module sm_occupancy_properties #(
 
   // The neighbours' promises, and a CTA of s that ends: what it had, once, a warp and a register at
   // least; the last one gives back the rest.
-  wire [8*G-1:0] one = 1;
   integer q, p;
   always @* if (on) begin
     assume (s < S); // a choice
-    assume (~|(place_a_i & ~fit_a_o) & ~|(place_a_i & (place_a_i - one)));
-    if (Q == 2) assume (~|(place_b_i & ~fit_b_o) & ~|(place_b_i & (place_b_i - one)));
+    assume (~|(place_a_i & ~fit_a_o));
+    if (Q == 2) assume (~|(place_b_i & ~fit_b_o));
     for (q = 0; q < Q; q = q + 1)
       assume (!need_valid_i[q] | need_warps_i[q*7 +: 7] >= 1 & need_warps_i[q*7 +: 7] <= WARPS & need_regs_i[q*9 +: 9] >= 1
               & need_regs_i[q*9 +: 9] <= REGS & need_smem_i[q*11 +: 11] <= SMEM);
