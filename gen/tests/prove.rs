@@ -186,6 +186,16 @@ fn a_front_end_from_end_to_end() {
     proved_from_end_to_end(front_end(|_| {}), &options(2, 12));
 }
 
+#[test]
+fn a_front_end_of_two_places_from_end_to_end() {
+    proved_from_end_to_end(front_end(places(2)), &options(2, 12));
+}
+
+/// One arbiter that places so many CTAs per cycle.
+fn places(places: usize) -> impl FnOnce(&mut Request) {
+    move |r| (r.places, r.arbiter) = (places, ArbiterKind::Single)
+}
+
 /// A completion that is not taken yet would be counted in each cycle that it waits.
 #[test]
 #[ignore = "most of its lemmas fall one after the other, which takes as long as the proof; ./test.sh --long runs it"]
@@ -360,6 +370,13 @@ fn a_table_that_has_a_comer_overtake_who_waits_is_noticed() {
     noticed(spec("kernel_table", |_| {}), 7, &[fault], "who_waits_goes_first");
 }
 
+/// One CTA of two is taken, and stands there again.
+#[test]
+fn a_front_end_that_forgets_which_of_two_ctas_was_taken_is_noticed() {
+    let fault = ["cta_channel", "held_on_0_d = on_0 & ~cta_ready_0_i", "held_on_0_d = on_0 & stalls"];
+    noticed(front_end(places(2)), 8, &[fault], "ctas_in_order");
+}
+
 /// All kernels would run in partition 0.
 #[test]
 #[ignore = "it shows after eight cycles of a whole front end; ./test.sh --long runs it"]
@@ -471,6 +488,7 @@ fn larger_sizes() {
     proved_from_end_to_end(front_end(|r| r.window = WindowKind::List), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.arbiter = ArbiterKind::Single), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.encoding = Encoding::Mask), &patient(2, 0));
+    proved_from_end_to_end(front_end(|r| r.places = 2), &patient(2, 0));
     // No power of two: there are numbers of slots that are none.
     proved(spec("window_matrix", slots(24)), &patient(1, 0));
     proved(spec("kernel_scheduler", slots(24)), &patient(1, 0));
