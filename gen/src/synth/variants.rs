@@ -98,8 +98,8 @@ impl Variant {
         MAPPINGS.iter().flat_map(|m| sizings.iter().map(move |s| Self::new(m, *s))).collect()
     }
 
-    /// One mapping, sized: the clock of a netlist without sizes and buffers says nothing. The mapping for speed: for a twentieth more area it
-    /// is a quarter to two fifths faster than that for area (docs/measurements/rtl-quality.md).
+    /// One mapping, sized: the clock of a netlist without sizes and buffers says nothing. The mapping for speed: for at
+    /// most 7 % more area it was 18 to 41 % faster than that for area (docs/report.md, docs/measurements/rtl-quality.md).
     pub fn quick() -> Vec<Self> {
         vec![Self::new(&MAPPINGS[1], Sizing::Resize)]
     }
