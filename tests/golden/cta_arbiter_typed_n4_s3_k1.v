@@ -26,11 +26,14 @@ module count_down (
   reg  high_owes_d;
   reg  few_q;         // fewer than eight are left
   reg  few_d;
+  reg  fresh_q;       // the count was loaded in the cycle before
+  wire fresh_d;
 
   wire [3:0] rest; // low without what is taken; negative where it takes an eight
   wire borrows;    // low takes an eight
   wire one_eight;  // one eight is left, beside low; asked for only where nothing is owed
 
+  assign fresh_d = load_i;
   assign rest = {1'b0, low_q} - {1'b0, by_i};
   assign borrows = rest[3];
   assign one_eight = (mid_q == 13'h1) & ~(|high_q);
@@ -42,7 +45,7 @@ module count_down (
       high_d = value_i[31:16];
       mid_owes_d = 1'b0;
       high_owes_d = 1'b0;
-      few_d = ~(|(value_i >> 3));
+      few_d = 1'b0;
     end else begin
       // Where nothing is left to borrow from, none is left at all.
       if (borrows & few_q) begin
@@ -60,7 +63,11 @@ module count_down (
       end
       mid_owes_d = borrows & ~few_q;
       high_owes_d = borrows & ~few_q & ~(|mid_q);
-      few_d = few_q | (borrows & one_eight);
+      if (fresh_q) begin
+        few_d = ~(|mid_q) & ~(|high_q);
+      end else begin
+        few_d = few_q | (borrows & one_eight);
+      end
     end
   end
 
@@ -76,6 +83,7 @@ module count_down (
     mid_owes_q <= mid_owes_d;
     high_owes_q <= high_owes_d;
     few_q <= few_d;
+    fresh_q <= fresh_d;
   end
 endmodule
 
