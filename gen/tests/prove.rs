@@ -489,6 +489,7 @@ fn larger_sizes() {
     proved_from_end_to_end(front_end(|r| r.arbiter = ArbiterKind::Single), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.encoding = Encoding::Mask), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.places = 2), &patient(2, 0));
+    proved_from_end_to_end(front_end(places(4)), &patient(2, 0));
     // No power of two: there are numbers of slots that are none.
     proved(spec("window_matrix", slots(24)), &patient(1, 0));
     proved(spec("kernel_scheduler", slots(24)), &patient(1, 0));
