@@ -103,7 +103,7 @@ module cta_count (
   reg  [28:0] index_high_q; // number of the next CTA: its other bits
   reg  [28:0] index_high_d;
 
-  wire [2:0] few;       // left, where it is less than eight
+  wire [2:0] few;       // left modulo 8: all of it where fewer than eight are left
   wire many;            // at least four CTAs are left
   wire [3:0] index_sum; // index_low after those that go, with its carry
 

@@ -31,7 +31,7 @@ pub struct CtaCount {
     index_low: PayloadRegister<Bits<3>>,
     /// Number of the next CTA: its other bits.
     index_high: PayloadRegister<Bits<29>>,
-    /// `left`, where it is less than eight.
+    /// `left` modulo 8: all of it where fewer than eight are left.
     few: Signal<Local, Bits<3>>,
     /// At least four CTAs are left.
     many: Signal<Local, Bit>,
