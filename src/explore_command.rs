@@ -81,6 +81,9 @@ pub struct ExploreArgs {
     /// fast as it can
     #[arg(long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
     period: Option<f64>,
+    /// Put clock gates before flip-flops that share an enable, in libraries that have them: nangate45, sg13g2
+    #[arg(long, conflicts_with = "no_area")]
+    clock_gates: bool,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
@@ -127,7 +130,8 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         false => Some(options::liberty(args.liberty.as_deref(), &args.library)?),
     };
     let constraints = options::constraints(args.constraints.as_deref(), args.period)?;
-    let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints, period_ns: args.period });
+    let (period_ns, clock_gates) = (args.period, args.clock_gates);
+    let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints, period_ns, clock_gates });
     let window_arg = |kind| match kind {
         WindowKind::Matrix => WindowArg::Matrix,
         WindowKind::List => WindowArg::List,

@@ -19,7 +19,7 @@ use windlass_gen::constraints::{Constraints, period};
 use windlass_gen::netlist::{ENERGY_LABEL, Gates};
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
-    BlockEnergy, Design, Energy, EventEnergy, Fpga, Latency, MEASURED_ON, Parameter, Report, Speedup,
+    BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
     Speedups, Spread,
 };
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
@@ -91,6 +91,9 @@ pub struct ReportArgs {
     /// Clocks and I/O budgets with which the designs are timed; by default the built-in ones
     #[arg(long, value_name = "FILE.toml")]
     constraints: Option<PathBuf>,
+    /// Put clock gates before flip-flops that share an enable, in libraries that have them: nangate45, sg13g2
+    #[arg(long, conflicts_with = "no_area")]
+    clock_gates: bool,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
@@ -360,6 +363,12 @@ fn energy(
         waiting_empty_mw: measured.empty_pj.map(power),
         idle_mw: Some(power(measured.clock_pj)),
         leakage_mw: Some(measured.leakage_uw / 1e3),
+        gating: (measured.clock_gates > 0).then_some(Gating {
+            clock_gates: measured.clock_gates,
+            gated: measured.gated,
+            flip_flops: measured.flip_flops,
+            clocked: measured.clocked,
+        }),
         events: events.collect(),
         not_told: not_told.map(|e| e.event.name().to_string()).collect(),
         too_few_cycles: measured.too_few_cycles,
@@ -390,8 +399,11 @@ impl<'a> Costs<'a> {
         let files = output::verilog_files(&emitted);
         let top = emitted.top().name.clone();
         let library = self.library.as_deref();
+        let clock_gates = self.args.clock_gates;
         let area: Option<AreaReport> = match library {
-            Some(library) => Some(area(&files, &top, library, &AreaOptions::default())?),
+            Some(library) => {
+                Some(area(&files, &top, library, &AreaOptions { clock_gates, ..AreaOptions::default() })?)
+            }
             None => None,
         };
         let synthesis: Option<SynthReport> = match (library, self.args.flow) {
@@ -400,8 +412,9 @@ impl<'a> Costs<'a> {
                 let ports = &emitted.top().ports;
                 let constraints = self.constraints.resolve(block.name(), &top, ports)?;
                 let sdc = constraints.timing(&Library::load(library)?.name);
+                let period_ns = self.args.period;
                 let mut options =
-                    SynthOptions { period_ns: self.args.period, sdc: Some(sdc), ..SynthOptions::default() };
+                    SynthOptions { period_ns, sdc: Some(sdc), clock_gates, ..SynthOptions::default() };
                 if flow == FlowArg::Quick {
                     options.variants = Variant::quick();
                 }

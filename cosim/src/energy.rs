@@ -74,12 +74,19 @@ pub struct EnergyReport {
     pub waiting_pj: Option<f64>,
     /// Mean over the cycles without an event while no CTA runs.
     pub empty_pj: Option<f64>,
-    /// The clock pins of all flip-flops alone; there is no clock gating. No cycle costs as little.
+    /// The clock pins of all flip-flops and clock gates alone, on average. Without clock gates it is the same in every cycle, and no cycle
+    /// costs as little.
     pub clock_pj: f64,
     /// Leakage in microwatts.
     pub leakage_uw: f64,
     /// Flip-flops of the netlist.
     pub flip_flops: u64,
+    /// Clock gates of the netlist.
+    pub clock_gates: u64,
+    /// Those of the flip-flops that are behind clock gates.
+    pub gated: u64,
+    /// The share of all flip-flops that the clock reached, 0 to 1; 1 without clock gates.
+    pub clocked: f64,
     /// Energy of one event beyond that of a cycle without.
     pub events: Vec<EventEnergy>,
     /// There were too few cycles to tell events apart.
@@ -97,7 +104,7 @@ pub struct BlockEnergy {
     pub block: String,
     /// Mean energy of a cycle, the clock's part included.
     pub pj: f64,
-    /// The clock's part.
+    /// The clock's part, on average.
     pub clock_pj: f64,
     /// Its flip-flops.
     pub flip_flops: u64,
@@ -127,8 +134,12 @@ impl EnergyReport {
 
 #[derive(Debug, Default)]
 struct Log {
-    /// Energy in femtojoules of each block in each cycle, block by block.
+    /// Energy in femtojoules of each block in each cycle, block by block, beyond what the clock takes before any clock gate.
     energy: Vec<f64>,
+    /// The clock's part behind clock gates, of each block in all cycles.
+    gated_fj: Vec<f64>,
+    /// Flip-flops that the clock reached behind clock gates, in all cycles.
+    clocked: u64,
     /// Events of each cycle.
     events: Vec<[u32; EVENTS]>,
 }
@@ -178,7 +189,9 @@ impl EnergyMeter {
             self.gates.set(name, bits(slot, inputs));
         }
         self.gates.settle();
-        let energy = self.gates.energy_by_block();
+        let mut energy = self.gates.energy_by_block();
+        let clock = self.gates.gated_clock();
+        energy.iter_mut().zip(&clock.fj).for_each(|(sum, fj)| *sum += fj);
         if self.reset_seen {
             for (name, slot) in self.outputs.iter() {
                 let Some(netlist) = self.gates.get(name) else { continue };
@@ -192,6 +205,9 @@ impl EnergyMeter {
             }
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
             log.energy.extend(energy);
+            log.gated_fj.resize(clock.fj.len(), 0.0);
+            log.gated_fj.iter_mut().zip(&clock.fj).for_each(|(sum, fj)| *sum += fj);
+            log.clocked += clock.flip_flops as u64;
             log.events.push(self.events(inputs, outputs));
         }
         self.reset_seen |= self.reset.is_some_and(|slot| slot.get(inputs) == 0);
@@ -298,13 +314,15 @@ fn report(log: &Log, blocks: &[Block], power: Power) -> EnergyReport {
     for cycle in log.energy.chunks_exact(blocks.len().max(1)) {
         total.iter_mut().zip(cycle).for_each(|(sum, fj)| *sum += fj);
     }
+    let gated_fj = |block: usize| log.gated_fj.get(block).copied().unwrap_or(0.0) / cycles as f64;
     let mut by_block: Vec<BlockEnergy> = blocks
         .iter()
         .zip(&total)
-        .map(|(block, total)| BlockEnergy {
+        .enumerate()
+        .map(|(at, (block, total))| BlockEnergy {
             block: block.name.clone(),
             pj: pico(total / cycles as f64 + block.clock_fj),
-            clock_pj: pico(block.clock_fj),
+            clock_pj: pico(block.clock_fj + gated_fj(at)),
             flip_flops: block.flip_flops as u64,
         })
         .collect();
@@ -314,14 +332,24 @@ fn report(log: &Log, blocks: &[Block], power: Power) -> EnergyReport {
         mean_pj: pico(total.iter().sum::<f64>() / cycles as f64 + power.clock_fj),
         waiting_pj,
         empty_pj,
-        clock_pj: pico(power.clock_fj),
+        clock_pj: pico(power.clock_fj + (0..blocks.len()).map(gated_fj).sum::<f64>()),
         leakage_uw: pico(power.leakage_nw),
         flip_flops: power.flip_flops as u64,
+        clock_gates: power.clock_gates as u64,
+        gated: power.gated as u64,
+        clocked: clocked(log, power),
         events: events.collect(),
         too_few_cycles: cycles / CHUNK <= CAUSES,
         explained: fit.map_or(0.0, |fit| (fit.explained() * 1e4).round() / 1e4),
         blocks: by_block,
     }
+}
+
+/// The share of flip-flops that the clock reached.
+fn clocked(log: &Log, power: Power) -> f64 {
+    let (all, cycles) = (power.flip_flops as f64, log.events.len() as f64);
+    let always = (power.flip_flops - power.gated) as f64;
+    if all == 0.0 { 1.0 } else { ((always + log.clocked as f64 / cycles) / all * 1e4).round() / 1e4 }
 }
 
 /// What each event costs in each block, by ordinary least squares over chunks of cycles.
@@ -516,7 +544,11 @@ mod tests {
             log.events.push(events);
         }
         let blocks = [block("ring", 5e3), block("small", 1e3)];
-        report(&log, &blocks, Power { clock_fj: 6e3, leakage_nw: 1.0, flip_flops: 20 })
+        report(
+            &log,
+            &blocks,
+            Power { clock_fj: 6e3, leakage_nw: 1.0, flip_flops: 20, gated: 0, clock_gates: 0 },
+        )
     }
 
     #[test]
@@ -565,12 +597,16 @@ mod tests {
         // Two cycles without a CTA, one that places it, three while it runs, its end, and one after.
         let events = vec![[0; 4], [0; 4], place, [0; 4], [0; 4], [0; 4], end, [0; 4]];
         let energy = vec![1e3, 1e3, 50e3, 7e3, 8e3, 9e3, 50e3, 4e3];
-        let power = Power { clock_fj: 6e3, leakage_nw: 1.0, flip_flops: 20 };
-        let measured = report(&Log { energy, events }, &[block("all", 6e3)], power);
+        let power = Power { clock_fj: 6e3, leakage_nw: 1.0, flip_flops: 20, gated: 0, clock_gates: 0 };
+        let measured = report(&Log { energy, events, ..Log::default() }, &[block("all", 6e3)], power);
         assert_eq!((measured.waiting_pj, measured.empty_pj), (Some(14.0), Some(8.0)));
         assert_eq!(measured.clock_pj, 6.0, "less than any cycle");
         assert!(measured.too_few_cycles && !synthetic(1, 5e3, 5e3).too_few_cycles);
-        let busy = report(&Log { energy: vec![1e3], events: vec![place] }, &[block("all", 6e3)], power);
+        let busy = report(
+            &Log { energy: vec![1e3], events: vec![place], ..Log::default() },
+            &[block("all", 6e3)],
+            power,
+        );
         assert_eq!((busy.waiting_pj, busy.empty_pj), (None, None));
     }
 }

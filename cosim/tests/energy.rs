@@ -3,6 +3,7 @@
 mod common;
 
 use common::{cosim, scheduler, shipped};
+use std::path::Path;
 use windlass_catalog::BlockSpec;
 use windlass_cosim::energy::{BlockEnergy, EnergyReport, Event, measure};
 use windlass_cosim::run::{CoSimulation, RunError};
@@ -24,15 +25,19 @@ fn simulation() -> CoSimulation {
 
 /// Its netlist in osu018, as Yosys' JSON; and the module's name.
 fn mapped(cosim: &CoSimulation) -> (String, String) {
+    let library = liberty::default_path().expect("scripts/setup.sh installs it");
+    mapped_to(cosim, &library, false)
+}
+
+fn mapped_to(cosim: &CoSimulation, library: &Path, clock_gates: bool) -> (String, String) {
     let params = cosim.front_end(cosim.arbiters[0]).expect("compiled in");
     let design = emit::emit(&*BlockSpec::FrontEnd(params).hardware()).expect("emits");
     let top = design.top().name.clone();
     let files = output::verilog_files(&design);
-    let library = liberty::default_path().expect("scripts/setup.sh installs it");
     // Sizes of cells change prices, and nothing that is asked here.
     let variants = Variant::all(&[Sizing::None]).into_iter().take(1).collect();
-    let options = SynthOptions { variants, ..SynthOptions::default() };
-    let report = synth(&files, &top, &library, &options).expect("synthesizes");
+    let options = SynthOptions { variants, clock_gates, ..SynthOptions::default() };
+    let report = synth(&files, &top, library, &options).expect("synthesizes");
     let path = netlist(&report, &report.smallest, "json", &options).expect("just made");
     (std::fs::read_to_string(path).expect("readable"), top)
 }
@@ -81,6 +86,36 @@ fn a_front_end_pays_for_what_it_does() {
     assert!(report.mw(2.0) > report.mw(1.0));
     // In the first the front end is reset, and its outputs mean nothing.
     assert_eq!(run(10).cycles, 9);
+}
+
+/// With a clock gate in the library, most of the clock's energy is not there, and the netlist does the same.
+#[test]
+fn clock_gates_save_most_of_the_clock() {
+    let cosim = simulation();
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = folder.path().join("gated.lib");
+    let text = std::fs::read_to_string(liberty::default_path().expect("installed")).expect("readable");
+    let end = text.rfind('}').expect("a library");
+    let gate = include_str!("../../gen/tests/data/clock_gate.lib");
+    let text = format!("{}{gate}}}\n", &text[..end]);
+    std::fs::write(&library, &text).expect("written");
+    let (json, top) = mapped_to(&cosim, &library, true);
+    let stream = shipped("brax-v1-ant-b256", 12);
+    let run = |json: &str| {
+        let gates = Gates::new(json, &top, &text, &library).expect("runs");
+        measure(&cosim, &stream, &gates, CYCLES)
+    };
+    let gated = run(&json).expect("the netlist does the same").expect("measured");
+    let (json, top) = mapped(&cosim);
+    let plain =
+        measure(&cosim, &stream, &gates(&json, &top), CYCLES).expect("does the same").expect("measured");
+    assert_eq!((plain.clock_gates, plain.gated, plain.clocked), (0, 0, 1.0));
+    assert!(gated.clock_gates > 0 && gated.gated > gated.flip_flops / 3, "{gated:#?}");
+    assert!(gated.clocked < 0.8 && gated.clock_pj < 0.9 * plain.clock_pj, "{gated:#?}");
+    assert!(gated.mean_pj < plain.mean_pj, "{gated:#?} {plain:#?}");
+    let sum: f64 = gated.blocks.iter().map(|b| b.clock_pj).sum();
+    assert!((sum - gated.clock_pj).abs() <= 1e-4 * gated.blocks.len() as f64, "{gated:#?}");
+    println!("{gated:#?}");
 }
 
 #[test]

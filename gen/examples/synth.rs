@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo run -p windlass-gen --example synth -- \
-//!     [--quick] [--variants NAME,...] [--period NS] [--registered] LIBRARY TOP FILE...
+//!     [--quick] [--variants NAME,...] [--period NS] [--clock-gates] [--registered] LIBRARY TOP FILE...
 //! ```
 //!
 //! With `--registered` all ports get registers: the clock is that of what lies between, and the area is that of the whole; how much of
@@ -14,8 +14,7 @@ use registered::registered;
 use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::{SynthOptions, Variant, library, synth};
 
-const USAGE: &str =
-    "usage: synth [--quick] [--variants NAME,...] [--period NS] [--registered] LIBRARY TOP FILE...";
+const USAGE: &str = "usage: synth [--quick] [--variants NAME,...] [--period NS] [--clock-gates] [--registered] LIBRARY TOP FILE...";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -29,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 options.variants.retain(|v| names.split(',').any(|name| name == v.name));
             }
             "--period" => options.period_ns = Some(arguments.next().ok_or(USAGE)?.parse()?),
+            "--clock-gates" => options.clock_gates = true,
             "--registered" => with_registers = true,
             _ => rest.push(argument),
         }
@@ -49,6 +49,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let report = synth(&design, top, &liberty, &options)?;
     println!("{}; {}; 1 GE = {}", report.tool, report.library, report.gate);
+    if let Some(gated) = report.gated {
+        println!("{gated} flip-flops are behind clock gates");
+    }
     if with_registers {
         let flip_flop =
             Library::load(&liberty)?.smallest_flip_flop().ok_or("the library has no flip-flop")?;

@@ -1,7 +1,7 @@
 //! What a design costs: the one place that knows which synthesis flow is used.
 
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thiserror::Error;
 use windlass_gen::constraints::{Constraints, Sdc};
 use windlass_gen::synth::{AreaOptions, SynthOptions, SynthesisError, Variant, Yosys, area, synth};
@@ -47,6 +47,8 @@ pub struct Synthesis {
     pub constraints: Constraints,
     /// The clock period in ns that sizing aims at; none: as fast as it goes.
     pub period_ns: Option<f64>,
+    /// Clock gates before flip-flops that share an enable.
+    pub clock_gates: bool,
 }
 
 /// What a design costs in a library. All areas are those of one netlist with its frequency: the smallest, and the fastest.
@@ -129,13 +131,14 @@ pub(super) fn cost(
     tools: &Tools,
 ) -> Result<Cost, CostError> {
     if synthesis.effort == Effort::Area {
-        return Ok(hierarchical(files, top, &synthesis.liberty, tools)?);
+        return Ok(hierarchical(files, top, synthesis, tools)?);
     }
     let options = SynthOptions {
         yosys: Some(tools.yosys.clone()),
         variants: synthesis.effort.variants(),
         sdc: Some(sdc),
         period_ns: synthesis.period_ns,
+        clock_gates: synthesis.clock_gates,
         // Pieces run side by side already.
         jobs: 1,
         ..SynthOptions::default()
@@ -170,11 +173,12 @@ pub(super) fn cost(
 fn hierarchical(
     files: &[(String, String)],
     top: &str,
-    liberty: &Path,
+    synthesis: &Synthesis,
     tools: &Tools,
 ) -> Result<Cost, SynthesisError> {
-    let options = AreaOptions { yosys: Some(tools.yosys.clone()), ..AreaOptions::default() };
-    let report = area(files, top, liberty, &options)?;
+    let (yosys, clock_gates) = (Some(tools.yosys.clone()), synthesis.clock_gates);
+    let options = AreaOptions { yosys, clock_gates, ..AreaOptions::default() };
+    let report = area(files, top, &synthesis.liberty, &options)?;
     let total = report.total();
     Ok(Cost {
         timer: None,

@@ -87,8 +87,9 @@ fn areas(report: &Report) -> Option<String> {
     let s = report.synthesis.as_ref()?;
     let timer = s.timer.as_ref().map(|t| format!(", timed by {t}")).unwrap_or_default();
     let sized = if is_sized(report) { " (one netlist, sized for speed and not the smallest)" } else { "" };
+    let gates = if s.clock_gates { " with clock gates" } else { "" };
     Some(format!(
-        "Areas: {}: {} in {} ({}), flow `{}`{sized}{timer}; gate equivalents are {}.",
+        "Areas: {}: {} in {} ({}), flow `{}`{gates}{sized}{timer}; gate equivalents are {}.",
         s.area_label, s.tool, s.library, s.corner, s.effort, s.gate
     ))
 }

@@ -115,6 +115,8 @@ pub struct SynthesisReport {
     pub area_label: &'static str,
     /// `area`, `quick` or `full`.
     pub effort: &'static str,
+    /// Clock gates were put in.
+    pub clock_gates: bool,
     /// Tool and version.
     pub tool: String,
     /// What timed it.
@@ -268,6 +270,7 @@ impl Report {
             synthesis: synthesis.map(|(synthesis, cost)| SynthesisReport {
                 area_label: AREA_LABEL,
                 effort: synthesis.effort.name(),
+                clock_gates: synthesis.clock_gates,
                 tool: cost.tool.clone(),
                 timer: cost.timer.clone(),
                 library: cost.library.clone(),

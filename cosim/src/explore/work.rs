@@ -292,7 +292,8 @@ impl<'a> Work<'a> {
                 };
                 let inputs = json!({
                     "top": ready.top, "verilog": ready.sha256, "library": library,
-                    "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns, "tools": tools.versions,
+                    "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns,
+                    "clock_gates": synthesis.clock_gates, "tools": tools.versions,
                 });
                 let (result, kept) = self.keep("cost", inputs, || {
                     cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools).map_err(Trouble::new)

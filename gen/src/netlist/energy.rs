@@ -2,13 +2,14 @@
 //!
 //! Logic has no delay here: a net changes once per cycle at most, so that glitches are not in the energy. Wires are ideal. Each change of a net
 //! costs half of C V² for the pins on it, and the internal energy that the library gives for its driver; each flip-flop costs what
-//! the library gives for the two edges of its clock, whether it stores something new or not.
+//! the library gives for the two edges of its clock, whether it stores something new or not; but where a clock gate is before it, only in
+//! cycles in which the gate is open.
 //!
 //! Energy is kept by block of the RTL. Flip-flops keep their names in a flat netlist, so that each belongs to a block, with its clock pin and its
 //! outputs. Logic belongs to the block whose flip-flops it feeds; where it feeds several, to the block around them, up to [`SHARED`].
 
-use super::graph::{Netlist, NetlistError};
-use super::library::{EDGES, Energy, Kind, TimingLibrary, table};
+use super::graph::{Instance, Netlist, NetlistError};
+use super::library::{EDGES, Energy, Kind, TimedCell, TimingLibrary, table};
 use super::timing::{Boundary, Timing, levelize};
 use crate::synth::liberty::evaluate;
 use serde_json::Value;
@@ -33,7 +34,7 @@ const DEPTH: usize = 2;
 pub struct Block {
     /// Names of instances from the top, without numbers, e.g. `scheduler.window`; [`SHARED`].
     pub name: String,
-    /// Energy of each cycle for its clock pins, in femtojoules.
+    /// Energy of each cycle for its clock pins before any clock gate, in femtojoules.
     pub clock_fj: f64,
     /// Its flip-flops.
     pub flip_flops: usize,
@@ -85,11 +86,24 @@ impl Tree {
 /// What does not depend on what the design does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// Energy of each cycle for the clock pins of all flip-flops, in femtojoules.
+    /// Energy of each cycle for the clock pins of clock gates, and of flip-flops that have none before them, in femtojoules.
     pub clock_fj: f64,
     /// Leakage of all cells, in nanowatts.
     pub leakage_nw: f64,
     /// Flip-flops.
+    pub flip_flops: usize,
+    /// Those of them that have a clock gate before them.
+    pub gated: usize,
+    /// Clock gates.
+    pub clock_gates: usize,
+}
+
+/// What the clock did behind clock gates in a cycle.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GatedClock {
+    /// Its energy in each of [`Gates::blocks`], in femtojoules.
+    pub fj: Vec<f64>,
+    /// Flip-flops that it reached.
     pub flip_flops: usize,
 }
 
@@ -108,6 +122,60 @@ struct FlipFlop {
     next: u64,
     /// Outputs, and whether each is the complement.
     outputs: Vec<(usize, bool)>,
+    /// The clock gate before it.
+    gate: Option<usize>,
+}
+
+/// A cell that lets the clock pass while its enable is high.
+#[derive(Clone, Debug)]
+struct ClockGate {
+    enable: usize,
+    /// Where its clock goes.
+    output: usize,
+    /// Energy of a cycle of the clock behind it, by block.
+    clock_fj: Vec<(usize, f64)>,
+    flip_flops: usize,
+}
+
+impl ClockGate {
+    /// Adds to what a cycle of the clock behind it costs.
+    fn adds(&mut self, block: usize, fj: f64) {
+        match self.clock_fj.iter_mut().find(|(other, _)| *other == block) {
+            Some((_, sum)) => *sum += fj,
+            None => self.clock_fj.push((block, fj)),
+        }
+    }
+}
+
+/// The clock gates of a netlist.
+///
+/// # Errors
+/// Where one has another before it, has no enable, or has a test pin that is not tied low.
+fn clock_gates(netlist: &Netlist, library: &TimingLibrary) -> Result<Vec<ClockGate>, NetlistError> {
+    let cell = |instance: &Instance| &library.cells[instance.cell];
+    let gates = netlist.instances.iter().filter(|i| cell(i).kind == Kind::ClockGate);
+    let gates = gates.map(|instance| {
+        let cell = cell(instance);
+        let net = |pin: usize| instance.nets[pin];
+        let pins = || 0..cell.pins.len();
+        let enable = cell.enable.and_then(net);
+        let output = pins().find(|p| cell.output[*p]).and_then(net);
+        let tied = pins().all(|pin| {
+            let plain = !cell.output[pin] && !cell.clock[pin] && Some(pin) != cell.enable;
+            !plain || net(pin).is_none_or(|net| netlist.nets[net].constant == Some(false))
+        });
+        let first = pins().filter(|p| cell.clock[*p]).filter_map(net).all(|net| {
+            let before = netlist.nets[net].driver.map(|pin| &netlist.instances[pin.instance]);
+            before.is_none_or(|i| library.cells[i.cell].kind != Kind::ClockGate)
+        });
+        match (enable, output) {
+            (Some(enable), Some(output)) if tied && first => {
+                Ok(ClockGate { enable, output, clock_fj: Vec::new(), flip_flops: 0 })
+            }
+            _ => Err(NetlistError::NoFunction { cell: cell.name.clone() }),
+        }
+    });
+    gates.collect()
 }
 
 /// A netlist of library cells that can be clocked.
@@ -117,6 +185,7 @@ pub struct Gates {
     outputs: HashMap<String, Vec<usize>>,
     functions: Vec<Function>,
     flip_flops: Vec<FlipFlop>,
+    clock_gates: Vec<ClockGate>,
     /// Of each net.
     value: Vec<bool>,
     /// Its value when energy was last added up.
@@ -147,12 +216,13 @@ impl Gates {
             outputs: HashMap::new(),
             functions: Vec::new(),
             flip_flops: Vec::new(),
+            clock_gates: clock_gates(&netlist, &library)?,
             value: netlist.nets.iter().map(|n| n.constant.unwrap_or(false)).collect(),
             before: Vec::new(),
             change_fj: Vec::new(),
             block: Vec::new(),
             blocks: Vec::new(),
-            power: Power { clock_fj: 0.0, leakage_nw: 0.0, flip_flops: 0 },
+            power: Power { clock_fj: 0.0, leakage_nw: 0.0, flip_flops: 0, gated: 0, clock_gates: 0 },
         };
         for (name, output, nets) in &netlist.ports {
             let map = if *output { &mut gates.outputs } else { &mut gates.inputs };
@@ -164,6 +234,9 @@ impl Gates {
         for i in order {
             let instance = &netlist.instances[i];
             let cell = &library.cells[instance.cell];
+            if cell.kind == Kind::ClockGate {
+                continue;
+            }
             let pins: Vec<usize> =
                 (0..cell.pins.len()).filter(|p| !cell.output[*p] && !cell.clock[*p]).collect();
             if pins.len() > MOST_INPUTS {
@@ -182,7 +255,9 @@ impl Gates {
                     return Err(no_function(&cell.name));
                 }
                 let next = table(&state.next, &names).ok_or_else(|| no_function(&cell.name))?;
-                let complement = |f: &str| f.trim_matches(['(', ')', ' ']) == state.names[1];
+                // `IQN`, `!IQ` and `IQ'` are the same: what the output is while the stored bit is 0.
+                let stored = |name: &str| state.names.iter().position(|n| n == name).map(|at| at == 1);
+                let complement = |f: &str| evaluate(f, &stored) == Some(true);
                 let outputs: Vec<(usize, bool)> =
                     used.map(|(net, function)| (net, complement(function))).collect();
                 let inputs = nets().ok_or_else(|| no_function(&cell.name))?;
@@ -190,7 +265,8 @@ impl Gates {
                 for (net, complement) in &outputs {
                     gates.value[*net] = *complement;
                 }
-                gates.flip_flops.push(FlipFlop { inputs, next, outputs });
+                let gate = gates.gate_before(instance, cell);
+                gates.flip_flops.push(FlipFlop { inputs, next, outputs, gate });
                 continue;
             }
             for (output, function) in used {
@@ -204,6 +280,13 @@ impl Gates {
         gates.settle();
         gates.before.clone_from(&gates.value);
         Ok(gates)
+    }
+
+    /// The clock gate before a cell.
+    fn gate_before(&self, instance: &Instance, cell: &TimedCell) -> Option<usize> {
+        let clocks = (0..cell.pins.len()).filter(|p| cell.clock[*p]).filter_map(|p| instance.nets[p]);
+        let mut gates = clocks.filter_map(|net| self.clock_gates.iter().position(|g| g.output == net));
+        gates.next()
     }
 
     /// Whose each net is, and each instance, which is returned. `names` are those of nets.
@@ -233,6 +316,11 @@ impl Gates {
         let mut owner: Vec<Option<usize>> = (0..netlist.instances.len())
             .map(|i| (!logic(i)).then(|| around(&mut outputs(i).filter_map(|net| named[net])).unwrap_or(0)))
             .collect();
+        // A clock gate is where the flip-flops behind it are.
+        for i in (0..owner.len()).filter(|i| cell(*i).kind == Kind::ClockGate) {
+            let behind = outputs(i).flat_map(|net| &netlist.nets[net].sinks);
+            owner[i] = around(&mut behind.filter_map(|s| owner[s.instance]));
+        }
         // What only leaves the design is where it is called so.
         let fed = |owner: &[Option<usize>], net: usize| {
             let sinks = &netlist.nets[net].sinks;
@@ -269,8 +357,14 @@ impl Gates {
             .map(|load| 0.5 * f64::from(*load) * unit * library.volts * library.volts)
             .collect();
         let flat = [timing.boundary.slew; 2];
+        self.power.clock_gates = self.clock_gates.len();
         for (instance, owner) in netlist.instances.iter().zip(owner) {
             let cell = &library.cells[instance.cell];
+            let gate = self.gate_before(instance, cell);
+            if let (Kind::FlipFlop, Some(gate)) = (cell.kind, gate) {
+                self.power.gated += 1;
+                self.clock_gates[gate].flip_flops += 1;
+            }
             self.power.leakage_nw += f64::from(cell.leakage) * library.nw;
             self.power.flip_flops += usize::from(cell.kind == Kind::FlipFlop);
             self.blocks[*owner].flip_flops += usize::from(cell.kind == Kind::FlipFlop);
@@ -281,8 +375,20 @@ impl Gates {
                     // A rising and a falling edge in each cycle; the mean is per edge.
                     let pins = f64::from(cell.load[pin]) * unit * library.volts * library.volts;
                     let clock = pins + 2.0 * unit * mean(energies, flat, 0.0);
-                    self.power.clock_fj += clock;
-                    self.blocks[*owner].clock_fj += clock;
+                    match gate {
+                        Some(gate) => self.clock_gates[gate].adds(*owner, clock),
+                        None => {
+                            self.power.clock_fj += clock;
+                            self.blocks[*owner].clock_fj += clock;
+                        }
+                    }
+                } else if cell.output[pin] && cell.kind == Kind::ClockGate {
+                    // The load of its output is the clock pins behind it.
+                    let clock = 2.0 * unit * mean(energies, flat, timing.load[net]);
+                    self.clock_gates
+                        .iter_mut()
+                        .filter(|g| g.output == net)
+                        .for_each(|g| g.adds(*owner, clock));
                 } else if cell.output[pin] {
                     // The slews of the inputs are not kept by pin; the output's own is near them.
                     self.change_fj[net] += unit * mean(energies, timing.slew[net], timing.load[net]);
@@ -302,6 +408,7 @@ impl Gates {
     /// Leaves out blocks in which nothing can cost anything.
     fn drop_empty(&mut self) {
         let mut used: Vec<bool> = self.blocks.iter().map(|b| b.flip_flops > 0 || b.clock_fj > 0.0).collect();
+        self.clock_gates.iter().flat_map(|gate| &gate.clock_fj).for_each(|(block, _)| used[*block] = true);
         for (block, price) in self.block.iter().zip(&self.change_fj) {
             used[*block] |= *price != 0.0;
         }
@@ -315,6 +422,9 @@ impl Gates {
             .collect();
         // A net without a price is never read; any block will do.
         self.block.iter_mut().for_each(|block| *block = if used[*block] { numbers[*block] } else { 0 });
+        for (block, _) in self.clock_gates.iter_mut().flat_map(|gate| &mut gate.clock_fj) {
+            *block = numbers[*block];
+        }
         let mut used = used.into_iter();
         self.blocks.retain(|_| used.next().unwrap_or(false));
     }
@@ -362,6 +472,16 @@ impl Gates {
         }
     }
 
+    /// What the clock does behind clock gates at the next edge. The logic must have settled.
+    pub fn gated_clock(&self) -> GatedClock {
+        let mut clock = GatedClock { fj: vec![0.0; self.blocks.len()], flip_flops: 0 };
+        for gate in self.clock_gates.iter().filter(|gate| self.value[gate.enable]) {
+            clock.flip_flops += gate.flip_flops;
+            gate.clock_fj.iter().for_each(|(block, fj)| clock.fj[*block] += fj);
+        }
+        clock
+    }
+
     /// Energy in femtojoules of what has changed since the last call, without the clock's.
     pub fn energy_fj(&mut self) -> f64 {
         self.energy_by_block().iter().sum()
@@ -386,7 +506,9 @@ impl Gates {
     pub fn clock(&mut self) {
         let next: Vec<bool> =
             self.flip_flops.iter().map(|f| f.next >> Self::row(&self.value, &f.inputs) & 1 == 1).collect();
-        for (flip_flop, next) in self.flip_flops.iter().zip(next) {
+        let open: Vec<bool> = self.clock_gates.iter().map(|gate| self.value[gate.enable]).collect();
+        let clocked = |f: &&FlipFlop| f.gate.is_none_or(|gate| open[gate]);
+        for (flip_flop, next) in self.flip_flops.iter().zip(next).filter(|(f, _)| clocked(f)) {
             for (net, complement) in &flip_flop.outputs {
                 self.value[*net] = next != *complement;
             }

@@ -1,6 +1,6 @@
 //! Delays of a cell library: Liberty's tables over input slew and output load.
 
-use crate::synth::liberty::{Group, LibertyError, evaluate, parse_groups};
+use crate::synth::liberty::{Group, LibertyError, clock_gate, evaluate, parse_groups};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -123,8 +123,17 @@ pub(crate) struct State {
 pub(crate) enum Kind {
     Logic,
     FlipFlop,
+    /// Lets the clock pass, or not.
+    ClockGate,
     /// Tie cells, latches, fillers: left as they are.
     Other,
+}
+
+impl Kind {
+    /// Whether paths end in it, before the edge of its clock.
+    pub(crate) fn is_clocked(self) -> bool {
+        matches!(self, Self::FlipFlop | Self::ClockGate)
+    }
 }
 
 /// A cell.
@@ -138,8 +147,10 @@ pub(crate) struct TimedCell {
     /// Load of an input pin; 0 for an output.
     pub(crate) load: Vec<f32>,
     pub(crate) output: Vec<bool>,
-    /// Pins that clock a flip-flop.
+    /// Pins that clock a flip-flop or a clock gate.
     pub(crate) clock: Vec<bool>,
+    /// Of a clock gate, the pin that lets the clock pass.
+    pub(crate) enable: Option<usize>,
     pub(crate) arcs: Vec<Arc>,
     /// Setup time before the clock, by pin, for a rising and a falling edge there.
     pub(crate) setup: Vec<Option<[Table; 2]>>,
@@ -193,7 +204,9 @@ impl TimingLibrary {
         };
         let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for group in top.of("cell") {
-            if group.attribute("dont_use").is_some_and(|v| v == "true") {
+            // What a mapper is not to use may be there for clock trees.
+            let kept_away = group.attribute("dont_use").is_some_and(|v| v == "true");
+            if kept_away && clock_gate(group).is_none() {
                 continue;
             }
             let (cell, signature) = cell(group, &templates);
@@ -227,7 +240,8 @@ fn scaled(text: &str) -> f64 {
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != ',' && *c != '"').collect();
     let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let number: f64 = text[..digits].parse().unwrap_or(1.0);
-    let prefix = match text[digits..].chars().next() {
+    // Some write `PF` and `NS`; nothing here is in millions.
+    let prefix = match text[digits..].chars().next().map(|c| c.to_ascii_lowercase()) {
         Some('m') => 1e-3,
         Some('u') => 1e-6,
         Some('n') => 1e-9,
@@ -253,6 +267,7 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
         load: Vec::new(),
         output: Vec::new(),
         clock: vec![false; pins.len()],
+        enable: clock_gate(group).and_then(|gate| index(&gate.enable)),
         arcs: Vec::new(),
         setup: vec![None; pins.len()],
         functions: Vec::new(),
@@ -328,6 +343,9 @@ fn cell(group: &Group, templates: &HashMap<&str, &Group>) -> (TimedCell, String)
         });
         cell.kind = Kind::FlipFlop;
         signature = format!("ff {signature} ; {}", state.collect::<Vec<_>>().join(" ; "));
+    } else if cell.enable.is_some() {
+        cell.kind = Kind::ClockGate;
+        signature = format!("other {}", cell.name);
     } else if functions.is_empty()
         || has(["latch", "latch_bank"])
         || has(["statetable", "statetable"])

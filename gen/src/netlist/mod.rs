@@ -15,6 +15,6 @@ mod resize;
 mod shapes;
 mod timing;
 
-pub use energy::{Block, ENERGY_LABEL, Gates, Power, SHARED};
+pub use energy::{Block, ENERGY_LABEL, GatedClock, Gates, Power, SHARED};
 pub use graph::NetlistError;
 pub use resize::{ResizeOptions, Resized, resize};

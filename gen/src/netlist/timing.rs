@@ -265,7 +265,7 @@ impl Timing {
         for sink in &net.sinks {
             let instance = &netlist.instances[sink.instance];
             let cell = &library.cells[instance.cell];
-            if cell.kind == Kind::FlipFlop {
+            if cell.kind.is_clocked() {
                 let Some(setup) = &cell.setup[sink.pin] else { continue };
                 for e in EDGES {
                     required[e] = required[e].min(period - setup[e].at(self.boundary.slew, self.slew[n][e]));
@@ -298,7 +298,7 @@ impl Timing {
                 || net
                     .sinks
                     .iter()
-                    .any(|s| library.cells[netlist.instances[s.instance].cell].kind == Kind::FlipFlop);
+                    .any(|s| library.cells[netlist.instances[s.instance].cell].kind.is_clocked());
             if ends && slack < 0.0 {
                 self.total -= f64::from(slack);
             }

@@ -3,7 +3,7 @@
 use super::baseline::{self, Changes};
 use super::figure::{self, Figure, Place};
 use super::paper::Comparison;
-use super::render::{Design, Energy, Fpga, Latency, Report, Speedups, Spread};
+use super::render::{Design, Energy, Fpga, Gating, Latency, Report, Speedups, Spread};
 use crate::synth::area::{Amount, AreaReport};
 use crate::synth::timing::{TIMING_LABEL, TimingReport};
 use crate::synth::variants::{SynthReport, VariantResult};
@@ -163,7 +163,7 @@ fn design_items(
 }
 
 fn area_table(area: &AreaReport) -> Table {
-    let header = [
+    let mut header = vec![
         "module",
         "count",
         "cells",
@@ -175,12 +175,16 @@ fn area_table(area: &AreaReport) -> Table {
         "with submodules µm²",
         "GE",
     ];
-    let mut table = Table::new(&header, false);
     let all = area.total();
+    let gates = all.clock_gates > 0;
+    if gates {
+        header.insert(4, "clock gates");
+    }
+    let mut table = Table::new(&header, false);
     for m in &area.modules {
         let times = m.own.area_um2 * m.instances as f64;
         let share = if all.area_um2 > 0.0 { 100.0 * times / all.area_um2 } else { 0.0 };
-        table.rows.push(vec![
+        let mut row = vec![
             m.module.clone(),
             m.instances.to_string(),
             m.own.cells.to_string(),
@@ -191,9 +195,13 @@ fn area_table(area: &AreaReport) -> Table {
             format!("{share:.1} %"),
             one(m.total.area_um2),
             one(m.total.gate_equivalents),
-        ]);
+        ];
+        if gates {
+            row.insert(4, m.own.clock_gates.to_string());
+        }
+        table.rows.push(row);
     }
-    table.rows.push(vec![
+    let mut row = vec![
         "total".into(),
         String::new(),
         all.cells.to_string(),
@@ -204,7 +212,11 @@ fn area_table(area: &AreaReport) -> Table {
         "100.0 %".into(),
         one(all.area_um2),
         one(all.gate_equivalents),
-    ]);
+    ];
+    if gates {
+        row.insert(4, all.clock_gates.to_string());
+    }
+    table.rows.push(row);
     table
 }
 
@@ -226,6 +238,9 @@ fn synthesis_items(synthesis: &SynthReport, items: &mut Vec<Item>) {
         summary => format!("timed with the constraints of {summary}"),
     };
     items.push(Item::Line(constraints));
+    if let Some(gated) = synthesis.gated {
+        items.push(Item::Line(format!("clock gates: {gated} flip-flops are behind them")));
+    }
     for exception in &synthesis.unused {
         items.push(Item::Line(format!(
             "warning: the {exception} relaxes nothing: the design has no such path without a register on the way"
@@ -258,7 +273,11 @@ fn synthesis_items(synthesis: &SynthReport, items: &mut Vec<Item>) {
 }
 
 fn variant_table(synthesis: &SynthReport) -> Table {
-    let header = ["script", "cells", "flip-flops", "µm²", "GE", "period ns", "MHz", ""];
+    let mut header = vec!["script", "cells", "flip-flops", "µm²", "GE", "period ns", "MHz", ""];
+    let gates = synthesis.gated.is_some();
+    if gates {
+        header.insert(3, "clock gates");
+    }
     let mut table = Table::new(&header, true);
     for r in &synthesis.results {
         let of = |f: &dyn Fn(&Amount) -> String| r.total.as_ref().map_or(NONE.into(), f);
@@ -272,7 +291,7 @@ fn variant_table(synthesis: &SynthReport) -> Table {
         if r.failure.is_some() {
             remark.push("failed");
         }
-        table.rows.push(vec![
+        let mut row = vec![
             r.name.clone(),
             of(&|t| t.cells.to_string()),
             of(&|t| t.flip_flops.to_string()),
@@ -281,7 +300,11 @@ fn variant_table(synthesis: &SynthReport) -> Table {
             r.period_ns().map_or(NONE.into(), |p| format!("{p:.3}")),
             r.fmax_mhz().map_or(NONE.into(), one),
             remark.join(", "),
-        ]);
+        ];
+        if gates {
+            row.insert(3, of(&|t| t.clock_gates.to_string()));
+        }
+        table.rows.push(row);
     }
     table
 }
@@ -339,6 +362,13 @@ fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
         energy.clock_mhz,
         powers.collect::<String>()
     )));
+    if let Some(gating) = &energy.gating {
+        let Gating { clock_gates, gated, flip_flops, clocked } = gating;
+        items.push(Item::Line(format!(
+            "{clock_gates} clock gates, before {gated} of {flip_flops} flip-flops; in a cycle the clock reaches {:.1} % of all flip-flops",
+            clocked * 100.0
+        )));
+    }
     // Reports of before have no blocks.
     let by_block = energy.events.iter().any(|e| !e.blocks.is_empty());
     let header = ["event", "events", "pJ per event", "in"];

@@ -131,10 +131,14 @@ pub struct Energy {
     /// Power in cycles without an event while none runs, in mW.
     #[serde(default)]
     pub waiting_empty_mw: Option<f64>,
-    /// Power of the clock pins and leakage alone, in mW. No cycle is so: in the SM array something goes round in every one.
+    /// Power of the clock pins and leakage alone, in mW, with clock gates on average. No cycle is so: in the SM array something goes round
+    /// in every one.
     pub idle_mw: Option<f64>,
     /// Leakage, in mW.
     pub leakage_mw: Option<f64>,
+    /// Its clock gates; none where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gating: Option<Gating>,
     /// Energy by event.
     pub events: Vec<EventEnergy>,
     /// Events that were seen and whose energy is not told, because it is not sure enough.
@@ -150,6 +154,19 @@ pub struct Energy {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// Clock gates of a netlist whose energy was estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gating {
+    /// Clock gates.
+    pub clock_gates: u64,
+    /// Flip-flops behind them.
+    pub gated: u64,
+    /// All flip-flops.
+    pub flip_flops: u64,
+    /// The share of all flip-flops that the clock reached in a cycle, 0 to 1.
+    pub clocked: f64,
 }
 
 impl Energy {

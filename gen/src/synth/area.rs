@@ -3,6 +3,7 @@
 //! The hierarchy is kept, so that each module has an area and the modules add up to the top. What a flattened design would
 //! save across module borders is therefore not in these numbers.
 
+use super::clock_gates;
 use super::flow::{self, SynthesisError, TIME_LIMIT, Workplace, Yosys};
 use super::liberty::{self, LibertyError, Library};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache's key: our own share of the result.
-const SOURCES: [&str; 2] = [include_str!("area.rs"), include_str!("liberty.rs")];
+const SOURCES: [&str; 3] = [include_str!("area.rs"), include_str!("liberty.rs"), clock_gates::RESETS];
 
 /// ABC's commands. Of seven tried on the 32-slot schedulers, in osu018 and in sg13g2, this gave the smallest area or came within
 /// 0.3 % of it; Yosys's own are 2 to 10 % larger. Delay is not looked at.
@@ -28,13 +29,21 @@ pub struct AreaOptions {
     pub cache: Option<PathBuf>,
     /// ABC's commands, separated by `;`, their arguments by `,`.
     pub abc_script: String,
+    /// Flip-flops with a common enable get their clock through a clock gate.
+    pub clock_gates: bool,
     /// How long Yosys may run.
     pub limit: Duration,
 }
 
 impl Default for AreaOptions {
     fn default() -> Self {
-        Self { yosys: None, cache: None, abc_script: ABC_SCRIPT.into(), limit: TIME_LIMIT }
+        Self {
+            yosys: None,
+            cache: None,
+            abc_script: ABC_SCRIPT.into(),
+            clock_gates: false,
+            limit: TIME_LIMIT,
+        }
     }
 }
 
@@ -85,6 +94,9 @@ pub struct Amount {
     pub cells: u64,
     /// Those of them that are flip-flops; one holds one bit.
     pub flip_flops: u64,
+    /// Those of them that are clock gates.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clock_gates: u64,
     /// Cell area in µm².
     pub area_um2: f64,
     /// The part of it that is flip-flops.
@@ -93,10 +105,15 @@ pub struct Amount {
     pub gate_equivalents: f64,
 }
 
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 impl Amount {
     fn add(&mut self, other: &Self, times: u64) {
         self.cells += other.cells * times;
         self.flip_flops += other.flip_flops * times;
+        self.clock_gates += other.clock_gates * times;
         self.area_um2 += other.area_um2 * times as f64;
         self.sequential_um2 += other.sequential_um2 * times as f64;
     }
@@ -139,18 +156,23 @@ pub fn area(
     let root = flow::shelf(options.cache.as_deref(), "area")?;
     let liberty_text = liberty::read(liberty)?;
     let yosys = options.yosys.clone().map_or_else(Yosys::find, Ok)?;
-    let script = script(design, top, &yosys, &options.abc_script);
+    let library = Library::parse(&liberty_text, liberty)?;
+    let gates = clock_gates::commands(&library, options.clock_gates)?;
+    let script = script(design, top, &yosys, &gates, &options.abc_script);
     let given: [&str; 3] = [&yosys.version, &liberty_text, &script];
     let key = flow::key(design, &[&given[..], &SOURCES].concat());
     let entry = format!("{key}.json");
     if let Some(report) = flow::stored(&root, &entry) {
         return Ok(report);
     }
-    let library = Library::parse(&liberty_text, liberty)?;
     let (gate, gate_um2) = gate(&library, liberty)?;
 
     let work = Workplace::new(&root, top, &key, options.limit)?;
-    let others = [("cells.lib", liberty_text.as_str()), ("synth.ys", script.as_str())];
+    let others = [
+        ("cells.lib", liberty_text.as_str()),
+        (clock_gates::FILE, clock_gates::RESETS),
+        ("synth.ys", script.as_str()),
+    ];
     let statistics = synthesize(work, design, &others, top, &yosys)?;
     let modules = add_up(statistics, top, &library, gate_um2)?;
     let report = AreaReport {
@@ -178,7 +200,7 @@ pub(super) fn gate(library: &Library, path: &Path) -> Result<(String, f64), Libe
 ///
 /// It checks twice. Two drivers of a net are seen only before `opt_expr` merges them, and loops only after `techmap`: before it, a
 /// chain along the bits of one signal looks like a loop.
-fn script(design: &[(String, String)], top: &str, yosys: &Yosys, abc_script: &str) -> String {
+fn script(design: &[(String, String)], top: &str, yosys: &Yosys, gates: &str, abc_script: &str) -> String {
     let mut script = flow::read_commands(design, top, yosys);
     let abc_script: String = abc_script.split_whitespace().collect::<Vec<_>>().join(",");
     let _ = write!(
@@ -188,6 +210,7 @@ fn script(design: &[(String, String)], top: &str, yosys: &Yosys, abc_script: &st
          check\n\
          synth -noabc -run coarse:\n\
          check -assert\n\
+         {gates}\
          dfflibmap -liberty cells.lib\n\
          opt\n\
          abc -liberty cells.lib -script +{abc_script}\n\
@@ -219,7 +242,9 @@ fn synthesize(
         work.write(name, text)?;
     }
     let ran = yosys.run(&work, "synth.ys", "yosys");
-    flow::refuse(&flow::read_lossy(&work.path().join("yosys.log")), top)?;
+    let log = flow::read_lossy(&work.path().join("yosys.log"));
+    flow::refuse(&log, top)?;
+    clock_gates::refuse(&log, &yosys.version)?;
     if let Err(failure) = ran {
         return Err(work.failed(failure));
     }
@@ -319,12 +344,15 @@ fn amount<'a>(
             unmapped.push(format!("{kind} ({count} in {module})"));
             continue;
         };
-        let flip_flops = u64::from(cell.flip_flop);
-        let sequential_um2 = if cell.flip_flop { area } else { 0.0 };
-        amount.add(
-            &Amount { cells: 1, flip_flops, area_um2: area, sequential_um2, gate_equivalents: 0.0 },
-            count,
-        );
+        let one = Amount {
+            cells: 1,
+            flip_flops: u64::from(cell.flip_flop),
+            clock_gates: u64::from(cell.clock_gate.is_some()),
+            area_um2: area,
+            sequential_um2: if cell.flip_flop { area } else { 0.0 },
+            gate_equivalents: 0.0,
+        };
+        amount.add(&one, count);
     }
     amount
 }

@@ -81,6 +81,22 @@ pub enum SynthesisError {
         /// What is left over, with its module.
         cells: Vec<String>,
     },
+    /// The library has no clock gate.
+    #[error(
+        "the library `{library}` has no clock gate: no cell with `clock_gating_integrated_cell` for a rising edge\n  leave out --clock-gates, or name a library that has one, as nangate45"
+    )]
+    NoClockGate {
+        /// The library's name.
+        library: String,
+    },
+    /// This Yosys puts no clock gates in.
+    #[error(
+        "{version} has no `clockgate`, which puts clock gates in\n  leave out --clock-gates, or use a newer one: scripts/setup.sh fetches pyosys {PYOSYS_VERSION}"
+    )]
+    NoClockGatePass {
+        /// The tool's version.
+        version: String,
+    },
     /// A tool's output is not understood.
     #[error(
         "what {tool} wrote cannot be read: {what}\n  Yosys 0.23 and 0.70, OpenSTA 2.0.17 and nextpnr 0.4 are known to work; `windlass doctor` names the variable that sets each to another one"

@@ -37,14 +37,29 @@ pub struct Cell {
     pub area: Option<f64>,
     /// It has an `ff` or `ff_bank` group.
     pub flip_flop: bool,
-    /// It has a `latch` or `latch_bank` group.
+    /// It has a `latch` or `latch_bank` group, and is no clock gate.
     pub latch: bool,
+    /// It is a clock gate whose output idles low.
+    pub clock_gate: Option<ClockGate>,
     /// Its input pins.
     pub inputs: Vec<String>,
     /// Its output pins, with their `function` where one is given.
     pub outputs: Vec<(String, Option<String>)>,
     /// Capacitance of its first input, in the library's unit.
     pub input_capacitance: Option<f64>,
+}
+
+/// The pins of a clock gate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClockGate {
+    /// Lets the clock pass.
+    pub enable: String,
+    /// The clock that comes.
+    pub clock: String,
+    /// The clock that passes.
+    pub output: String,
+    /// Other inputs, for tests: to be low.
+    pub test: Vec<String>,
 }
 
 /// A Liberty file that cannot be used.
@@ -164,6 +179,14 @@ impl Library {
         buffers.get(1).or(buffers.first()).copied()
     }
 
+    /// The clock gate with the fewest pins, and of those the smallest. Libraries keep them from mappers (`dont_use`).
+    pub fn clock_gate(&self) -> Option<(&str, &ClockGate)> {
+        let gates =
+            self.cells.iter().filter_map(|(name, cell)| Some((name, cell.clock_gate.as_ref()?, cell.area?)));
+        let least = gates.min_by(|a, b| a.1.test.len().cmp(&b.1.test.len()).then(a.2.total_cmp(&b.2)));
+        least.map(|(name, gate, _)| (name.as_str(), gate))
+    }
+
     /// Area of the smallest flip-flop.
     pub fn smallest_flip_flop(&self) -> Option<f64> {
         let flip_flops = self.cells.values().filter(|cell| cell.flip_flop);
@@ -183,9 +206,10 @@ fn cell(group: &Group) -> Cell {
     let mut cell = Cell {
         area: group.attribute("area").and_then(|a| a.parse().ok()),
         flip_flop: has(&["ff", "ff_bank"]),
-        latch: has(&["latch", "latch_bank"]),
+        clock_gate: clock_gate(group),
         ..Cell::default()
     };
+    cell.latch = cell.clock_gate.is_none() && has(&["latch", "latch_bank"]);
     for pin in group.groups.iter().filter(|g| g.kind == "pin") {
         match pin.attribute("direction") {
             Some("input") => {
@@ -203,6 +227,23 @@ fn cell(group: &Group) -> Cell {
     cell
 }
 
+/// The pins of a clock gate whose output idles low.
+pub(crate) fn clock_gate(cell: &Group) -> Option<ClockGate> {
+    let kind = cell.attribute("clock_gating_integrated_cell")?;
+    let with = |attribute: &str| -> Vec<String> {
+        let has = |pin: &&Group| pin.attribute(attribute) == Some("true");
+        cell.of("pin").filter(has).map(|pin| pin.name.clone()).collect()
+    };
+    let one = |attribute: &str| with(attribute).into_iter().next();
+    kind.starts_with("latch_posedge").then_some(())?;
+    Some(ClockGate {
+        enable: one("clock_gate_enable_pin")?,
+        clock: one("clock_gate_clock_pin")?,
+        output: one("clock_gate_out_pin")?,
+        test: with("clock_gate_test_pin"),
+    })
+}
+
 fn corner(top: &Group) -> String {
     let mut parts = Vec::new();
     parts.extend(top.attribute("default_operating_conditions").map(String::from));
@@ -212,7 +253,7 @@ fn corner(top: &Group) -> String {
     if parts.is_empty() { "not stated".into() } else { parts.join(", ") }
 }
 
-/// `capacitive_load_unit (1,pf)`: in fF. Liberty's default is 1 pF.
+/// `capacitive_load_unit (1,pf)`, in any case: in fF. Liberty's default is 1 pF.
 fn capacitance_ff(top: &Group) -> f64 {
     let parse = |text: &str| {
         let (number, unit) = text.split_once(',')?;

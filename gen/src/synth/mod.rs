@@ -3,6 +3,7 @@
 //! libraries for that ([`library`] finds them, [`liberty`] reads them). [`crate::report`] makes a document of what comes out.
 
 pub mod area;
+mod clock_gates;
 pub(crate) mod flow;
 pub mod fpga;
 pub mod liberty;

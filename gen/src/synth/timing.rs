@@ -198,7 +198,7 @@ pub(super) fn default_sdc(clock: Option<&str>) -> Sdc {
     Sdc { text, ..Sdc::default() }
 }
 
-/// OpenSTA's script; the text of `sdc` is in the file `constraints`. `driver` is (cell, load); both are left alone where the constraints
+/// OpenSTA's script; the text of `sdc` is in the file `constraints`. `gates` are the enable pins of clock gates. `driver` is (cell, load); both are left alone where the constraints
 /// have them. Capacitance is in the library's own unit throughout: reading a library sets the units, whatever was set before.
 pub(super) fn script(
     top: &str,
@@ -206,6 +206,7 @@ pub(super) fn script(
     sdc: &Sdc,
     constraints: &str,
     clock: Option<&str>,
+    gates: &[String],
     driver: Option<(&str, f64)>,
 ) -> String {
     let clock = clock.unwrap_or_default();
@@ -255,7 +256,12 @@ pub(super) fn script(
     let list = |given: &[String], all: &str| if given.is_empty() { vec![all.into()] } else { given.to_vec() };
     let (inputs, outputs) = (list(&sdc.inputs, "[data_inputs]"), list(&sdc.outputs, "[all_outputs]"));
     let starts = vec!["[all_registers -clock_pins]".to_string()];
-    let ends = vec!["[all_registers -data_pins]".to_string()];
+    let mut ends = vec!["[all_registers -data_pins]".to_string()];
+    // In pieces, so that no line gets too long.
+    for (at, gates) in gates.chunks(100).enumerate() {
+        let _ = writeln!(script, "set gates_{at} [get_pins {{{}}}]", gates.join(" "));
+        ends.push(format!("$gates_{at}"));
+    }
     for class in PathClass::TIMED {
         let (from, to) = match class {
             PathClass::RegisterToRegister => (&starts, &ends),
@@ -554,7 +560,7 @@ Path Type: max
     fn constraints_of_their_own_keep_their_driver_and_load() {
         let with = |text: &str| {
             let sdc = Sdc { text: text.into(), ..Sdc::default() };
-            script("t", "n.v", &sdc, "t.sdc", Some("clk_i"), Some(("BUF_X2", 0.007)))
+            script("t", "n.v", &sdc, "t.sdc", Some("clk_i"), &[], Some(("BUF_X2", 0.007)))
         };
         assert!(
             with("").contains("set_driving_cell -lib_cell BUF_X2") && with("").contains("set_load 0.007")

@@ -5,6 +5,7 @@
 //! [`crate::netlist::resize()`], and OpenSTA. Area by module is [`mod@super::area`]'s, which keeps the hierarchy.
 
 use super::area::{self, Amount};
+use super::clock_gates;
 use super::flow::{self, Failure, Stop, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
 use super::liberty::{self, Library};
 use super::timing::{self, Names, TimingReport};
@@ -20,11 +21,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache's key: our own share of the result.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     include_str!("variants.rs"),
     include_str!("timing.rs"),
     include_str!("area.rs"),
     include_str!("liberty.rs"),
+    clock_gates::RESETS,
     include_str!("../netlist/mod.rs"),
     include_str!("../netlist/remake.rs"),
     include_str!("../netlist/resize.rs"),
@@ -123,6 +125,8 @@ pub struct SynthOptions {
     pub sdc: Option<Sdc>,
     /// The clock period in ns that [`Sizing::Resize`] aims at: beyond it, area counts. `None`: as fast as it goes.
     pub period_ns: Option<f64>,
+    /// Flip-flops with a common enable get their clock through a clock gate.
+    pub clock_gates: bool,
     /// Tools at the same time.
     pub jobs: usize,
     /// How long each tool may run.
@@ -139,6 +143,7 @@ impl Default for SynthOptions {
             variants: Variant::all(&[Sizing::None, Sizing::Abc, Sizing::Resize]),
             sdc: None,
             period_ns: None,
+            clock_gates: false,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             limit: TIME_LIMIT,
         }
@@ -174,6 +179,9 @@ pub struct SynthReport {
     pub unused: Vec<String>,
     /// What Yosys was told before ABC.
     pub script: String,
+    /// Flip-flops whose clock goes through a clock gate; none where no gates were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gated: Option<u64>,
     /// What came out, in the order of the variants.
     pub results: Vec<VariantResult>,
     /// Name of the fastest: the shortest clock period inside ([`TimingReport::limit`]), then the least area.
@@ -284,6 +292,7 @@ struct Plan<'a> {
     options: &'a SynthOptions,
     liberty: &'a Path,
     liberty_text: String,
+    library: Library,
     yosys: Yosys,
     sta: Option<Found>,
     /// What times, with its version.
@@ -310,15 +319,30 @@ impl<'a> Plan<'a> {
         let sta = sta(options)?;
         let timer =
             sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
-        let script = script(design, top, &yosys);
+        let library = Library::parse(&liberty_text, liberty)?;
+        let gates = clock_gates::commands(&library, options.clock_gates)?;
+        let script = script(design, top, &yosys, &gates);
         let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
         let sdc = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
         let variants: Vec<String> =
-            options.variants.iter().map(|v| format!("{} {}", v.name, v.abc)).collect();
+            options.variants.iter().map(|v| format!("{} {:?} {}", v.name, v.sizing, v.abc)).collect();
         let variants = variants.join("\n");
         let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &sdc, &variants];
         let key = flow::key(design, &[&given[..], &SOURCES].concat());
-        Ok(Self { design, top, options, liberty, liberty_text, yosys, sta, timer, script, root, key })
+        Ok(Self {
+            design,
+            top,
+            options,
+            liberty,
+            liberty_text,
+            library,
+            yosys,
+            sta,
+            timer,
+            script,
+            root,
+            key,
+        })
     }
 
     /// The name in the cache of its report.
@@ -353,13 +377,16 @@ impl<'a> Plan<'a> {
         for (name, text) in [
             ("cells.lib", &self.liberty_text),
             ("timing.lib", &without_wires(&self.liberty_text)),
+            (clock_gates::FILE, &clock_gates::RESETS.to_string()),
             ("gates.ys", &self.script),
             ("abc.constr", &cells.abc_constraints()),
         ] {
             work.write(name, text)?;
         }
         let ran = self.yosys.run(&work, "gates.ys", "gates");
-        flow::refuse(&flow::read_lossy(&work.path().join("gates.log")), self.top)?;
+        let log = flow::read_lossy(&work.path().join("gates.log"));
+        flow::refuse(&log, self.top)?;
+        clock_gates::refuse(&log, &self.yosys.version)?;
         match ran {
             Ok(_) => Ok(work),
             Err(failure) => Err(work.failed(failure)),
@@ -383,6 +410,7 @@ impl<'a> Plan<'a> {
             constraints: sdc.map(|sdc| sdc.summary.clone()).unwrap_or_default(),
             unused: outcome.unused.into_iter().filter_map(said).collect(),
             script: self.script.clone(),
+            gated: self.options.clock_gates.then_some(outcome.gated),
             fastest: best(&outcome.results, |r| [period(r), area_um2(r)]),
             smallest: best(&outcome.results, |r| [area_um2(r), period(r)]),
             results: outcome.results,
@@ -418,7 +446,7 @@ struct Cells {
 
 impl Cells {
     fn of(plan: &Plan) -> Result<Self, SynthesisError> {
-        let library = Library::parse(&plan.liberty_text, plan.liberty)?;
+        let library = plan.library.clone();
         let (gate, gate_um2) = area::gate(&library, plan.liberty)?;
         let (driver, load) = match plan.options.sdc.as_ref().and_then(|sdc| sdc.driver.clone()) {
             Some((driver, load)) => (Some(driver), Some(load)),
@@ -451,6 +479,8 @@ struct Outcome {
     sdc: String,
     /// Exceptions, by number, that relax nothing in any of them.
     unused: BTreeSet<usize>,
+    /// Flip-flops behind clock gates, the same in all of them.
+    gated: u64,
 }
 
 impl Outcome {
@@ -462,10 +492,12 @@ impl Outcome {
         let (mut results, mut first_failure) = (Vec::new(), None);
         let mut sdc = String::new();
         let mut unused: Option<BTreeSet<usize>> = None;
+        let mut gated = 0;
         for (variant, done) in variants.iter().zip(done) {
             let (total, timing, failure) = match done {
                 Ok(done) => {
                     sdc = done.sdc;
+                    gated = done.gated;
                     unused = Some(unused.map_or(done.unused.clone(), |before| &before & &done.unused));
                     (Some(done.total), Some(done.timing), None)
                 }
@@ -482,7 +514,7 @@ impl Outcome {
             let (name, abc, sizing) = (variant.name.clone(), variant.abc.clone(), variant.sizing);
             results.push(VariantResult { name, abc, sizing, total, timing, failure });
         }
-        Ok((Self { results, sdc, unused: unused.unwrap_or_default() }, first_failure))
+        Ok((Self { results, sdc, unused: unused.unwrap_or_default(), gated }, first_failure))
     }
 }
 
@@ -511,7 +543,7 @@ fn period(result: &VariantResult) -> f64 {
 }
 
 /// From Verilog to generic gates and the library's flip-flops, flat. The checks are those of [`super::area`].
-fn script(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
+fn script(design: &[(String, String)], top: &str, yosys: &Yosys, gates: &str) -> String {
     flow::read_commands(design, top, yosys)
         + &format!(
             "hierarchy -check -top {top}\n\
@@ -520,6 +552,7 @@ fn script(design: &[(String, String)], top: &str, yosys: &Yosys) -> String {
              setattr -set {REGISTER} 1 t:$dff t:$adff %u t:$dffe %u t:$sdff %u %co1:+[Q] w:* %i\n\
              synth -noabc -flatten -run coarse:\n\
              check -assert\n\
+             {gates}\
              dfflibmap -liberty cells.lib\n\
              opt\n\
              delete t:$scopeinfo\n\
@@ -535,6 +568,8 @@ struct Done {
     sdc: String,
     /// Exceptions in them, by number, that relax nothing.
     unused: BTreeSet<usize>,
+    /// Flip-flops behind clock gates.
+    gated: u64,
 }
 
 /// What each variant is made from.
@@ -563,7 +598,8 @@ impl Job<'_> {
             Some(sta) => self.time(sta, name, module, &sdc)?,
             None => (self.estimate(&log)?, BTreeSet::new()),
         };
-        Ok(Done { total, timing, sdc: sdc.text, unused })
+        let gated = module.gated(&self.cells.library);
+        Ok(Done { total, timing, sdc: sdc.text, unused, gated })
     }
 
     /// Maps the gates with ABC; the netlist is in `NAME.json` and `NAME.v`. What Yosys printed.
@@ -619,8 +655,10 @@ impl Job<'_> {
         let (plan, work) = (self.plan, self.work);
         let (tcl, constraints) = (format!("{name}.tcl"), format!("{name}.sdc"));
         let driver = self.cells.driver.as_deref().zip(self.cells.load);
-        let script =
-            timing::script(plan.top, &format!("{name}.v"), sdc, &constraints, module.clock(), driver);
+        let gates = module.enables(&self.cells.library);
+        let netlist = format!("{name}.v");
+        let clock = module.clock();
+        let script = timing::script(plan.top, &netlist, sdc, &constraints, clock, &gates, driver);
         work.write(&constraints, &sdc.text)?;
         work.write(&tcl, &script)?;
         let text = work.sta(&sta.path, &tcl, &format!("{name}.sta"))?;
@@ -701,6 +739,49 @@ impl Module {
         cells
     }
 
+    /// The enable pins of clock gates, as `instance/pin`: paths end there, and OpenSTA does not count them among registers.
+    fn enables(&self, library: &Library) -> Vec<String> {
+        let gate = |cell: &NetlistCell| library.cells.get(&cell.kind)?.clock_gate.as_ref();
+        self.cells.iter().filter_map(|(name, cell)| Some(format!("{name}/{}", gate(cell)?.enable))).collect()
+    }
+
+    /// The nets of the cell's outputs.
+    fn outputs<'a>(cell: &'a NetlistCell, library: &'a Library) -> impl Iterator<Item = u64> + 'a {
+        let pins = library.cells.get(&cell.kind).into_iter().flat_map(|c| &c.outputs);
+        pins.filter_map(|(pin, _)| match cell.connections.get(pin)?.first()? {
+            Bit::Net(bit) => Some(*bit),
+            Bit::Constant(_) => None,
+        })
+    }
+
+    /// Of each net behind a clock gate, the gate.
+    fn gated_clocks<'a>(&'a self, library: &'a Library) -> BTreeMap<u64, &'a str> {
+        let gate = |cell: &NetlistCell| library.cells.get(&cell.kind).is_some_and(|c| c.clock_gate.is_some());
+        let gates = self.cells.iter().filter(|(_, cell)| gate(cell));
+        gates
+            .flat_map(|(name, cell)| Self::outputs(cell, library).map(move |net| (net, name.as_str())))
+            .collect()
+    }
+
+    /// The flip-flops behind clock gates, each with its gate.
+    fn behind_gates<'a>(&'a self, library: &'a Library) -> Vec<(&'a str, &'a str)> {
+        let clocks = self.gated_clocks(library);
+        let flip_flop = |cell: &NetlistCell| library.cells.get(&cell.kind).is_some_and(|c| c.flip_flop);
+        let gate = |cell: &NetlistCell| {
+            cell.connections.values().filter_map(|bits| bits.first()).find_map(|bit| match bit {
+                Bit::Net(net) => clocks.get(net).copied(),
+                Bit::Constant(_) => None,
+            })
+        };
+        let cells = self.cells.iter().filter(|(_, cell)| flip_flop(cell));
+        cells.filter_map(|(name, cell)| Some((name.as_str(), gate(cell)?))).collect()
+    }
+
+    /// How many flip-flops are behind clock gates.
+    fn gated(&self, library: &Library) -> u64 {
+        self.behind_gates(library).len() as u64
+    }
+
     /// The input that is the clock: `clk_i`, or else the one that is called so in another way.
     fn clock(&self) -> Option<&str> {
         let inputs = || self.ports.iter().filter(|(_, p)| p.direction == "input" && p.bits.len() == 1);
@@ -735,19 +816,28 @@ impl Module {
         }
         let mut names = Names::default();
         for (instance, cell) in &self.cells {
-            let known = library.cells.get(&cell.kind);
-            let outputs = known.into_iter().flat_map(|c| c.outputs.iter().map(|(pin, _)| pin));
-            let name = outputs
-                .filter_map(|pin| match cell.connections.get(pin)?.first()? {
-                    Bit::Net(bit) => best.get(bit),
-                    Bit::Constant(_) => None,
-                })
-                .min();
+            let name = Self::outputs(cell, library).filter_map(|net| best.get(&net)).min();
             let Some((_, _, _, name)) = name else { continue };
-            let flip_flop = known.is_some_and(|c| c.flip_flop);
+            let flip_flop = library.cells.get(&cell.kind).is_some_and(|c| c.flip_flop);
             let map = if flip_flop { &mut names.registers } else { &mut names.signals };
             map.insert(instance.clone(), name.clone());
         }
+        // A clock gate is called by a register behind it: the first one in the alphabet.
+        let mut gates: BTreeMap<&str, &String> = BTreeMap::new();
+        for (flip_flop, gate) in self.behind_gates(library) {
+            let Some(name) = names.registers.get(flip_flop) else { continue };
+            let first = gates.entry(gate).or_insert(name);
+            *first = (*first).min(name);
+        }
+        let called = |name: &str| {
+            let (block, register) = name.rsplit_once('.').map_or(("", name), |(b, r)| (b, r));
+            let register = register.split('[').next().unwrap_or(register);
+            let dot = if block.is_empty() { "" } else { "." };
+            format!("{block}{dot}clock gate of {register}")
+        };
+        let gates: Vec<(String, String)> =
+            gates.into_iter().map(|(gate, name)| (gate.to_string(), called(name))).collect();
+        names.registers.extend(gates);
         names
     }
 }
