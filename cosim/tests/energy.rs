@@ -88,9 +88,9 @@ fn a_front_end_pays_for_what_it_does() {
     assert_eq!(run(10).cycles, 9);
 }
 
-/// With a clock gate in the library, most of the clock's energy is not there, and the netlist does the same.
+/// With a clock gate in the library, much of the clock's energy is not there, and the netlist does the same.
 #[test]
-fn clock_gates_save_most_of_the_clock() {
+fn clock_gates_save_what_the_clock_takes_for_nothing() {
     let cosim = simulation();
     let folder = tempfile::tempdir().expect("a folder");
     let library = folder.path().join("gated.lib");
@@ -100,22 +100,22 @@ fn clock_gates_save_most_of_the_clock() {
     let text = format!("{}{gate}}}\n", &text[..end]);
     std::fs::write(&library, &text).expect("written");
     let (json, top) = mapped_to(&cosim, &library, true);
+    let gates = Gates::new(&json, &top, &text, &library).expect("runs");
     let stream = shipped("brax-v1-ant-b256", 12);
-    let run = |json: &str| {
-        let gates = Gates::new(json, &top, &text, &library).expect("runs");
-        measure(&cosim, &stream, &gates, CYCLES)
-    };
-    let gated = run(&json).expect("the netlist does the same").expect("measured");
-    let (json, top) = mapped(&cosim);
-    let plain =
-        measure(&cosim, &stream, &gates(&json, &top), CYCLES).expect("does the same").expect("measured");
-    assert_eq!((plain.clock_gates, plain.gated, plain.clocked), (0, 0, 1.0));
-    assert!(gated.clock_gates > 0 && gated.gated > gated.flip_flops / 3, "{gated:#?}");
-    assert!(gated.clocked < 0.8 && gated.clock_pj < 0.9 * plain.clock_pj, "{gated:#?}");
-    assert!(gated.mean_pj < plain.mean_pj, "{gated:#?} {plain:#?}");
-    let sum: f64 = gated.blocks.iter().map(|b| b.clock_pj).sum();
-    assert!((sum - gated.clock_pj).abs() <= 1e-4 * gated.blocks.len() as f64, "{gated:#?}");
-    println!("{gated:#?}");
+    let report =
+        measure(&cosim, &stream, &gates, CYCLES).expect("the netlist does the same").expect("measured");
+    assert!(report.clock_gates > 20 && report.gated > report.flip_flops / 4, "{report:#?}");
+    assert!(report.clocked < 0.8, "{report:#?}");
+    let block = |name: &str| report.blocks.iter().find(|b| b.block == name).expect("a block");
+    // Counters of events have no gates: what a flip-flop's clock takes in every cycle.
+    let counters = block("counters.event");
+    let always = counters.clock_pj / counters.flip_flops as f64;
+    assert!(report.clock_pj < 0.8 * always * report.flip_flops as f64, "{report:#?}");
+    // Kernels come and go seldom.
+    let entries = block("table.entry");
+    assert!(entries.clock_pj < 0.2 * always * entries.flip_flops as f64, "{report:#?}");
+    let sum: f64 = report.blocks.iter().map(|b| b.clock_pj).sum();
+    assert!((sum - report.clock_pj).abs() <= 1e-4 * report.blocks.len() as f64, "{report:#?}");
 }
 
 #[test]
