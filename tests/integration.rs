@@ -60,6 +60,22 @@ fn a_host_that_forgets_a_dependency_is_noticed() {
     );
 }
 
+#[test]
+fn a_cta_that_needs_more_than_an_sm_has_is_placed_on_an_empty_one() {
+    let right = read("docs/integration/tb.v");
+    // An SM has 4 warps, 4 register units and 4 shared memory units.
+    for (least, more) in [
+        (".host_warps_i(7'd1)", ".host_warps_i(7'd5)"),
+        (".host_warps_i(7'd1)", ".host_warps_i(7'd65)"),
+        (".host_regs_i(9'd1)", ".host_regs_i(9'd300)"),
+        (".host_smem_i(11'd0)", ".host_smem_i(11'd5)"),
+    ] {
+        assert!(right.contains(least));
+        let said = simulated(&right.replace(least, more));
+        assert!(said.contains("PASSED: 3 kernels, 15 CTAs"), "{more}: {said}");
+    }
+}
+
 /// Under Verilator, which has `bind`; other tests of the checker run in Icarus Verilog.
 #[test]
 fn the_checker_binds_and_says_what_the_page_shows() {

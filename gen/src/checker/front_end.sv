@@ -244,8 +244,6 @@ module front_end_checker #(
           if (distance >= M)
             broke("host_names_the_last", $sformatf("kernel %0d names %0d, which is none of the %0d before it", host_id_i, host_up_id_i[8*i +: 8], M));
         end
-        if (last & (host_grid_i == 0 | host_warps_i == 0 | host_warps_i > WARPS | host_regs_i == 0 | host_regs_i > REGS | host_smem_i > SMEM))
-          broke("host_kernel_fits", $sformatf("kernel %0d: %0d CTAs of %0d warps, %0d registers, %0d shared memory", host_id_i, host_grid_i, host_warps_i, host_regs_i, host_smem_i));
         if (host_ready_o) begin
           moved = 1;
           for (i = 0; i < LANES; i = i + 1) if (host_up_valid_i[i]) named[host_up_id_i[8*i +: 8]] = 1;
@@ -258,6 +256,8 @@ module front_end_checker #(
           between = ~last;
           if (last) begin
             id = host_id_i;
+            if (host_grid_i == 0 | host_warps_i == 0 | host_warps_i > WARPS | host_regs_i == 0 | host_regs_i > REGS | host_smem_i > SMEM)
+              broke("host_kernel_fits", $sformatf("kernel %0d: %0d CTAs of %0d warps, %0d registers, %0d shared memory; an empty SM has %0d, %0d and %0d", id, host_grid_i, host_warps_i, host_regs_i, host_smem_i, WARPS, REGS, SMEM));
             if (live[id]) broke("id_is_free", $sformatf("kernel %0d is taken while another of that id is not finished", id));
             up[id] = named & live;
             up[id][id] = 0;
