@@ -76,6 +76,16 @@ fn a_cta_that_needs_more_than_an_sm_has_is_placed_on_an_empty_one() {
     }
 }
 
+#[test]
+fn a_kernel_without_ctas_retires_and_then_has_some() {
+    let right = read("docs/integration/tb.v");
+    let wrong = right.replace("launch(8'd0, 32'd10,", "launch(8'd0, 32'd0,");
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    let after = said.split_once("kernel 0 retires").map(|(_, after)| after).unwrap_or_default();
+    assert!(after.contains("kernel 0, CTA 4 on SM"), "{said}");
+}
+
 /// Under Verilator, which has `bind`; other tests of the checker run in Icarus Verilog.
 #[test]
 fn the_checker_binds_and_says_what_the_page_shows() {
