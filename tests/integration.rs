@@ -86,6 +86,15 @@ fn a_kernel_without_ctas_retires_and_then_has_some() {
     assert!(after.contains("kernel 0, CTA 4 on SM"), "{said}");
 }
 
+#[test]
+fn a_completion_of_an_sm_that_is_not_there_blocks_its_port_without_a_word() {
+    let right = read("docs/integration/tb.v");
+    let wrong = right.replace(".done_sm_1_i(8'd1)", ".done_sm_1_i(cycle < 32 ? 8'd255 : 8'd1)");
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    assert!(said.contains("not done after 2000 cycles") && !said.contains("a completion of nothing"), "{said}");
+}
+
 /// Under Verilator, which has `bind`; other tests of the checker run in Icarus Verilog.
 #[test]
 fn the_checker_binds_and_says_what_the_page_shows() {

@@ -151,13 +151,13 @@ module front_end_checker #(
         if (done_waits[p] & ~(done_valid_i[p] & {sm, slot} == done_before[p]))
           broke("sms_hold_a_completion", $sformatf("that on port %0d changed before it was taken", p));
         if (done_valid_i[p]) begin
-          if (sm >= S | sm % 4 != p)
-            broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
-          else if (slot >= N)
-            broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
-          else if (out[at] == 0)
-            broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
-          else if (done_ready_o[p]) begin
+          if (sm >= S | sm % 4 != p) begin
+            if (~done_waits[p]) broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
+          end else if (slot >= N) begin
+            if (~done_waits[p]) broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
+          end else if (out[at] == 0) begin
+            if (~done_waits[p]) broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
+          end else if (done_ready_o[p]) begin
             moved = 1;
             id = id_in[slot];
             ended_ctas = ended_ctas + 1;
