@@ -176,6 +176,7 @@ fn each_rule_is_named_where_it_is_broken() {
         ("sms_hold_a_completion", &[("done_slot_0_i", "done_slot_0_i ^ {2{late & t[0]}}")]),
         ("sms_use_their_port", &[("done_sm_1_i", "late ? 8'd2 : done_sm_1_i")]),
         ("sms_name_a_cta_that_runs", &[("done_valid_0_i", "done_valid_0_i | late")]),
+        ("sms_name_a_cta_that_runs", &[("rst_ni", "t != 300")]),
         ("partitions_hold_a_write", &[("part_valid_i", "part_valid_i & ~(late & t[0])")]),
         ("no_false_alarm", &[("done_err_o", "late")]),
         ("no_false_alarm", &[("ret_err_o", "late")]),

@@ -95,6 +95,25 @@ fn a_completion_of_an_sm_that_is_not_there_blocks_its_port_without_a_word() {
     assert!(said.contains("not done after 2000 cycles") && !said.contains("a completion of nothing"), "{said}");
 }
 
+/// The testbench's SMs go on over a reset in the middle.
+#[test]
+fn completions_from_before_a_reset_count_for_the_kernels_after_it() {
+    let right = read("docs/integration/tb.v");
+    let first = "    launch(8'd0, 32'd10, 1'b0, 1'b0, 8'd0); // ten SIMT CTAs\n";
+    let reset = "    repeat (16) @(negedge clk);\n    rst_n = 1'b0;\n    @(negedge clk);\n    rst_n = 1'b1;\n";
+    let wrong = right.replace(first, &[first, reset, first].concat());
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    let last = |what: &str| {
+        let line = said.lines().rfind(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {said}"));
+        let cycle = line.trim_start_matches("cycle").split(':').next().unwrap_or_default();
+        cycle.trim().parse::<u32>().unwrap_or_else(|e| panic!("{line}: {e}"))
+    };
+    // A CTA takes 20 cycles.
+    assert!(last("kernel 0 retires") < last("kernel 0, CTA 9") + 20, "{said}");
+    assert!(said.contains("a completion of nothing"), "{said}");
+}
+
 /// Under Verilator, which has `bind`; other tests of the checker run in Icarus Verilog.
 #[test]
 fn the_checker_binds_and_says_what_the_page_shows() {
