@@ -70,6 +70,27 @@ module front_end_checker #(
     end
   endtask
 
+  // Unknown bits, which in an `if` pass for 0; simulators of two states have none. Each is said in the first of the cycles in which it is there:
+  // `unknown` has a bit for each place where one may be. The front end's count where all inputs have been known since the reset.
+  localparam PLACES = 16 + C * P + R;
+  reg [PLACES-1:0] unknown = 0, unknown_before = 0;
+  reg inputs_known = 1;
+
+  task input_unknown(input integer place, input string what);
+    begin
+      if (!unknown_before[place]) broke("inputs_are_known", {what, " is unknown"});
+      unknown[place] = 1;
+      inputs_known = 0;
+    end
+  endtask
+
+  task output_unknown(input integer place, input string what);
+    begin
+      if (inputs_known & !unknown_before[place]) broke("outputs_are_known", {what, " is unknown"});
+      unknown[place] = 1;
+    end
+  endtask
+
   // Kernels by id. An id names one unfinished kernel.
   reg [255:0] live;
   reg [255:0] up [0:255];              // unfinished kernels that it waits for
@@ -119,10 +140,13 @@ module front_end_checker #(
   reg [LN-1:0] slot;
   always @(posedge clk_i) begin
     cycle = cycle + 1;
+    unknown_before = unknown;
+    unknown = 0;
     if (^{rst_ni, host_valid_i, cta_ready_i, done_valid_i, part_valid_i} === 1'bx & on)
-      broke("inputs_are_known", "a valid, a ready or the reset is unknown");
+      input_unknown(0, "a valid, a ready or the reset");
     if (!rst_ni) begin
       on = 1;
+      inputs_known = 1;
       live = 0;
       dispatched = 0;
       named = 0;
@@ -142,6 +166,29 @@ module front_end_checker #(
       end
     end else if (on) begin
       moved = 0;
+
+      // What a ready depends on is to be known in every cycle, other payload where it is valid.
+      if (^{host_id_i, last} === 1'bx) input_unknown(1, "host_id_i or host_last_i");
+      if (host_valid_i) begin
+        if (^{host_up_valid_i, host_up_i} === 1'bx) input_unknown(2, "what a kernel waits for");
+        for (i = 0; i < LANES; i = i + 1)
+          if (host_up_valid_i[i]) if (^host_up_id_i[8*i +: 8] === 1'bx) input_unknown(3, "an id that a kernel waits for");
+        if (last) if (^needs === 1'bx) input_unknown(4, "grid, type, partition or need of a kernel");
+      end
+      for (p = 0; p < 4; p = p + 1) begin
+        if (^done_sm_i[p*8 +: 8] === 1'bx) input_unknown(5 + p, $sformatf("done_sm_%0d_i", p));
+        if (done_valid_i[p]) if (^done_slot_i[p*LN +: LN] === 1'bx) input_unknown(9 + p, $sformatf("done_slot_%0d_i", p));
+      end
+      if (part_valid_i) if (^{part_id_i, part_word_i, part_mask_i} === 1'bx) input_unknown(13, "the write of a partition");
+      if (^{host_ready_o, cta_valid_o, done_ready_o, done_err_o, part_ready_o, disp_valid_o, ret_valid_o, ret_err_o} === 1'bx)
+        output_unknown(14, "a valid, a ready or an error");
+      if (disp_valid_o) if (^{disp_id_o, disp_slot_o} === 1'bx) output_unknown(15, "the kernel that is dispatched");
+      for (c = 0; c < C * P; c = c + 1)
+        if (cta_valid_o[c])
+          if (^{cta_sm_o[c*8 +: 8], cta_slot_o[c*LN +: LN], cta_id_o[c*8 +: 8], cta_index_o[c*32 +: 32], cta_type_o[c]} === 1'bx)
+            output_unknown(16 + c, $sformatf("the CTA on port %0d", c));
+      for (r = 0; r < R; r = r + 1)
+        if (ret_valid_o[r]) if (^ret_slot_o[r*LN +: LN] === 1'bx) output_unknown(16 + C * P + r, $sformatf("ret_slot_%0d_o", r));
 
       // CTAs that end: first, for what comes in this cycle cannot have known of them, and what goes out cannot have ended.
       for (p = 0; p < 4; p = p + 1) begin
