@@ -537,6 +537,44 @@ fn a_list_frees_a_kernel_up_to_n_minus_two_cycles_later() {
 }
 
 #[test]
+fn a_port_that_is_not_ready_stops_its_channel_but_neither_the_other_nor_completions() {
+    let mut front_end = model_of(Request { slots: 8, sms: 36, arbiter: TYPED, places: 2, ..Request::default() });
+    front_end.cycle(launch(0, &[], 1000, CtaType::Simt));
+    front_end.cycle(launch(1, &[], 1000, CtaType::Tensor));
+    front_end.until(|out| out.cta[3]);
+    let mut running: Vec<CtaOut> = Vec::new();
+    for _ in 0..8 {
+        running.extend(front_end.cycle(FrontEndIn::IDLE).cta.into_iter().flatten());
+    }
+    // Ports 0 and 1 are the SIMT channel's. As many as run end meanwhile, one after the other.
+    let mut held = FrontEndIn::IDLE;
+    held.cta_ready[0] = false;
+    let first = front_end.cycle(held);
+    let waiting = first.cta[0];
+    assert!(waiting.is_some() && first.cta[1].is_some());
+    let mut ending = running.into_iter();
+    let mut ends_now = ending.next();
+    let mut waited = 0;
+    while let Some(cta) = ends_now {
+        let out = front_end.cycle(FrontEndIn { cta_ready: held.cta_ready, ..ends(&[cta]) });
+        assert_eq!((out.cta[0], out.cta[1]), (waiting, None), "no CTA comes to the port beside it");
+        assert!(out.cta[2].is_some() && out.cta[3].is_some(), "the other channel goes on");
+        if out.done_ready[usize::from(cta.sm) % 4] {
+            waited = 0;
+            ends_now = ending.next();
+        } else {
+            waited += 1;
+            assert!(waited < 6, "no completion waits for the channel");
+        }
+    }
+    // And a bubble.
+    let last = front_end.cycle(FrontEndIn::IDLE);
+    assert_eq!((last.cta[0], last.cta[1]), (waiting, None));
+    let next = front_end.cycle(FrontEndIn::IDLE);
+    assert!(next.cta[0].is_some() && next.cta[1].is_some());
+}
+
+#[test]
 fn room_that_a_completion_makes_is_used_two_to_four_cycles_later() {
     for mut front_end in front_ends(TYPED) {
         front_end.cycle(whole(0, &[], 2000, CtaType::Simt));
