@@ -221,6 +221,30 @@ fn ready_depends_on_payload_where_the_page_says_so() {
 }
 
 #[test]
+fn clocks_of_the_page_are_those_of_the_report() {
+    let report = read("docs/measurements/report-nangate45.md");
+    let mhz = |class: &str| {
+        // The first design is the one of the page.
+        let row = report.lines().find(|line| line.starts_with(&format!("| {class} ")));
+        let cells: Vec<&str> = row.unwrap_or_default().split('|').map(str::trim).collect();
+        let mhz: f64 = cells[5].parse().unwrap_or_else(|e| panic!("{class}: {cells:?}: {e}"));
+        mhz.round()
+    };
+    let page = read("docs/integration.md");
+    for (row, class) in [
+        ("register to register | -", "register to register"),
+        ("register to output | 25 %", "register to output"),
+        ("input to output | 25 % and 10 %", "input to output"),
+        ("input to register (`rst_ni`) | 50 %", "input to register"),
+    ] {
+        let line = format!("| {row} | {} |", mhz(class));
+        assert!(page.contains(&line), "the report says {line}");
+    }
+    let inside = format!("{} MHz register to register", mhz("register to register"));
+    assert!(read("README.md").contains(&inside), "the report says {inside}");
+}
+
+#[test]
 fn the_trace_of_the_page_is_one() {
     let page = read("docs/ktrace.md");
     let (_, rest) = page.split_once("```json\n").expect("an example");
