@@ -538,7 +538,8 @@ fn a_list_frees_a_kernel_up_to_n_minus_two_cycles_later() {
 
 #[test]
 fn a_port_that_is_not_ready_stops_its_channel_but_neither_the_other_nor_completions() {
-    let mut front_end = model_of(Request { slots: 8, sms: 36, arbiter: TYPED, places: 2, ..Request::default() });
+    let mut front_end =
+        model_of(Request { slots: 8, sms: 36, arbiter: TYPED, places: 2, ..Request::default() });
     front_end.cycle(launch(0, &[], 1000, CtaType::Simt));
     front_end.cycle(launch(1, &[], 1000, CtaType::Tensor));
     front_end.until(|out| out.cta[3]);
