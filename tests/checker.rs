@@ -261,4 +261,5 @@ fn other_blocks_have_none() {
     let spec = BlockSpec::new("window_matrix", Request { slots: 4, ..Request::default() }).expect("a size");
     let design = emit::emit(&*spec.hardware()).expect("Verilog");
     assert_eq!(checker::files(spec, &design), Err(NoChecker { block: "window_matrix" }));
+    assert_eq!(checker::testbench(spec, &design), Err(NoChecker { block: "window_matrix" }));
 }

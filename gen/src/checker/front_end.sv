@@ -135,6 +135,7 @@ module front_end_checker #(
 
   integer i, c, p, r, at, quiet;
   reg moved, stuck;
+  reg again; // what is offered waits unchanged, and is wrong or right as before
   reg [7:0] id, sm, distance;
   reg [31:0] index, ahead;
   reg [LN-1:0] slot;
@@ -197,13 +198,14 @@ module front_end_checker #(
         at = slot * S + sm;
         if (done_waits[p] & ~(done_valid_i[p] & {sm, slot} == done_before[p]))
           broke("sms_hold_a_completion", $sformatf("that on port %0d changed before it was taken", p));
+        again = done_waits[p] & {sm, slot} == done_before[p];
         if (done_valid_i[p]) begin
           if (sm >= S | sm % 4 != p) begin
-            if (~done_waits[p]) broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
+            if (~again) broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
           end else if (slot >= N) begin
-            if (~done_waits[p]) broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
+            if (~again) broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
           end else if (out[at] == 0) begin
-            if (~done_waits[p]) broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
+            if (~again) broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
           end else if (done_ready_o[p]) begin
             moved = 1;
             id = id_in[slot];
@@ -285,8 +287,9 @@ module front_end_checker #(
           broke("host_holds_a_beat", "it changed before it was taken");
       end
       if (host_valid_i) begin
-        if ((begun | between) & host_id_i != due) broke("host_ids_count_up", $sformatf("host_id_i is %0d, %0d was due", host_id_i, due));
-        for (i = 0; i < LANES; i = i + 1) if (host_up_valid_i[i]) begin
+        again = host_waits & beat == beat_before;
+        if (~again & (begun | between) & host_id_i != due) broke("host_ids_count_up", $sformatf("host_id_i is %0d, %0d was due", host_id_i, due));
+        for (i = 0; i < LANES; i = i + 1) if (~again & host_up_valid_i[i]) begin
           distance = host_id_i - host_up_id_i[8*i +: 8] - 8'd1;
           if (distance >= M)
             broke("host_names_the_last", $sformatf("kernel %0d names %0d, which is none of the %0d before it", host_id_i, host_up_id_i[8*i +: 8], M));
