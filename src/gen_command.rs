@@ -31,6 +31,10 @@ pub struct GenArgs {
     /// whom
     #[arg(long)]
     checker: bool,
+    /// Write a testbench too, TOP_tb.v: a host and SMs around a front_end, which send, run and end random kernels and check what
+    /// comes out
+    #[arg(long)]
+    testbench: bool,
     /// Name the blocks and write nothing
     #[arg(long)]
     list: bool,
@@ -65,6 +69,10 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let mut others = constraints.files(args.library.as_deref())?;
     if args.checker {
         others.extend(checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?);
+    }
+    if args.testbench {
+        others
+            .push(checker::testbench(spec, &design).map_err(|e| format!("{e}; the option is --testbench"))?);
     }
     let files = output::files_with(&design, others);
     let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;

@@ -167,13 +167,30 @@ fn each_rule_is_named_where_it_is_broken() {
     let stop: Fault = ("host_valid_i", "host_valid_i & (t < 200)");
     let cases: &[(&str, &[Fault])] = &[
         ("inputs_are_known", &[("part_valid_i", "late ? 1'bx : part_valid_i")]),
+        ("inputs_are_known", &[("host_id_i", "late ? 8'bx : host_id_i")]),
+        ("inputs_are_known", &[("host_last_i", "late ? 1'bz : host_last_i")]),
+        ("inputs_are_known", &[("host_up_valid_1_i", "late ? 1'bx : host_up_valid_1_i")]),
+        ("inputs_are_known", &[("host_up_id_1_i", "late ? 8'bx : host_up_id_1_i")]),
+        ("inputs_are_known", &[("host_grid_i", "late ? 32'bx : host_grid_i")]),
+        ("inputs_are_known", &[("host_smem_i", "host_smem_i | {10'd0, late ? 1'bx : 1'b0}")]),
+        ("inputs_are_known", &[("done_sm_2_i", "late ? 8'bx : done_sm_2_i")]),
+        ("inputs_are_known", &[("done_slot_3_i", "late ? 2'bx : done_slot_3_i")]),
+        ("inputs_are_known", &[("part_mask_i", "late ? 32'bx : part_mask_i")]),
+        ("outputs_are_known", &[("host_ready_o", "late ? 1'bx : host_ready_o")]),
+        ("outputs_are_known", &[("done_err_o", "late ? 1'bz : done_err_o")]),
+        ("outputs_are_known", &[("cta_index_1_o", "cta_index_1_o + {31'd0, late ? 1'bx : 1'b0}")]),
+        ("outputs_are_known", &[("disp_slot_o", "late ? 2'bx : disp_slot_o")]),
+        ("outputs_are_known", &[("ret_slot_1_o", "late ? 2'bx : ret_slot_1_o")]),
         ("host_holds_a_beat", &[("host_valid_i", "host_valid_i & ~(late & t[0])")]),
         ("host_ids_count_up", &[("host_id_i", "host_id_i + late")]),
         ("host_names_the_last", &[("host_up_id_0_i", "late ? host_id_i : host_up_id_0_i")]),
         ("host_kernel_fits", &[("host_warps_i", "late ? 7'd5 : host_warps_i")]),
+        ("host_kernel_fits", &[("host_regs_i", "late ? 9'd0 : host_regs_i")]),
+        ("host_kernel_has_ctas", &[("host_grid_i", "late ? 32'd0 : host_grid_i")]),
         ("sms_hold_a_completion", &[("done_slot_0_i", "done_slot_0_i ^ {2{late & t[0]}}")]),
         ("sms_use_their_port", &[("done_sm_1_i", "late ? 8'd2 : done_sm_1_i")]),
         ("sms_name_a_cta_that_runs", &[("done_valid_0_i", "done_valid_0_i | late")]),
+        ("sms_name_a_cta_that_runs", &[("rst_ni", "t != 300")]),
         ("partitions_hold_a_write", &[("part_valid_i", "part_valid_i & ~(late & t[0])")]),
         ("no_false_alarm", &[("done_err_o", "late")]),
         ("no_false_alarm", &[("ret_err_o", "late")]),
@@ -244,4 +261,5 @@ fn other_blocks_have_none() {
     let spec = BlockSpec::new("window_matrix", Request { slots: 4, ..Request::default() }).expect("a size");
     let design = emit::emit(&*spec.hardware()).expect("Verilog");
     assert_eq!(checker::files(spec, &design), Err(NoChecker { block: "window_matrix" }));
+    assert_eq!(checker::testbench(spec, &design), Err(NoChecker { block: "window_matrix" }));
 }

@@ -60,6 +60,64 @@ fn a_host_that_forgets_a_dependency_is_noticed() {
     );
 }
 
+#[test]
+fn a_cta_that_needs_more_than_an_sm_has_is_placed_on_an_empty_one() {
+    let right = read("docs/integration/tb.v");
+    // An SM has 4 warps, 4 register units and 4 shared memory units.
+    for (least, more) in [
+        (".host_warps_i(7'd1)", ".host_warps_i(7'd5)"),
+        (".host_warps_i(7'd1)", ".host_warps_i(7'd65)"),
+        (".host_regs_i(9'd1)", ".host_regs_i(9'd300)"),
+        (".host_smem_i(11'd0)", ".host_smem_i(11'd5)"),
+    ] {
+        assert!(right.contains(least));
+        let said = simulated(&right.replace(least, more));
+        assert!(said.contains("PASSED: 3 kernels, 15 CTAs"), "{more}: {said}");
+    }
+}
+
+#[test]
+fn a_kernel_without_ctas_retires_and_then_has_some() {
+    let right = read("docs/integration/tb.v");
+    let wrong = right.replace("launch(8'd0, 32'd10,", "launch(8'd0, 32'd0,");
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    let after = said.split_once("kernel 0 retires").map(|(_, after)| after).unwrap_or_default();
+    assert!(after.contains("kernel 0, CTA 4 on SM"), "{said}");
+}
+
+#[test]
+fn a_completion_of_an_sm_that_is_not_there_blocks_its_port_without_a_word() {
+    let right = read("docs/integration/tb.v");
+    let wrong = right.replace(".done_sm_1_i(8'd1)", ".done_sm_1_i(cycle < 32 ? 8'd255 : 8'd1)");
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    assert!(
+        said.contains("not done after 2000 cycles") && !said.contains("a completion of nothing"),
+        "{said}"
+    );
+}
+
+/// The testbench's SMs go on over a reset in the middle.
+#[test]
+fn completions_from_before_a_reset_count_for_the_kernels_after_it() {
+    let right = read("docs/integration/tb.v");
+    let first = "    launch(8'd0, 32'd10, 1'b0, 1'b0, 8'd0); // ten SIMT CTAs\n";
+    let reset =
+        "    repeat (16) @(negedge clk);\n    rst_n = 1'b0;\n    @(negedge clk);\n    rst_n = 1'b1;\n";
+    let wrong = right.replace(first, &[first, reset, first].concat());
+    assert_ne!(right, wrong);
+    let said = simulated(&wrong);
+    let last = |what: &str| {
+        let line = said.lines().rfind(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {said}"));
+        let cycle = line.trim_start_matches("cycle").split(':').next().unwrap_or_default();
+        cycle.trim().parse::<u32>().unwrap_or_else(|e| panic!("{line}: {e}"))
+    };
+    // A CTA takes 20 cycles.
+    assert!(last("kernel 0 retires") < last("kernel 0, CTA 9") + 20, "{said}");
+    assert!(said.contains("a completion of nothing"), "{said}");
+}
+
 /// Under Verilator, which has `bind`; other tests of the checker run in Icarus Verilog.
 #[test]
 fn the_checker_binds_and_says_what_the_page_shows() {
@@ -101,6 +159,130 @@ fn the_checker_binds_and_says_what_the_page_shows() {
     let line = said.lines().find(|line| line.contains("front_end_checker.sv")).unwrap_or_default();
     assert!(!ends_well && !line.is_empty(), "{said}");
     assert!(read("docs/integration.md").contains(line), "the page shows something else; now:\n{line}");
+}
+
+/// A generated testbench, in a folder with its design.
+struct Generated {
+    folder: tempfile::TempDir,
+    top: String,
+}
+
+impl Generated {
+    fn new(arguments: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
+        let said = output(
+            gen_command
+                .args(["gen", "--testbench", "--checker"])
+                .args(arguments.split(' '))
+                .arg("--out")
+                .arg(folder.path()),
+        );
+        let top = said.split(' ').next().unwrap_or_default().to_string();
+        Self { folder, top }
+    }
+
+    /// Edits the testbench.
+    fn replace(&self, right: &str, wrong: &str) {
+        let file = self.folder.path().join(format!("{}_tb.v", self.top));
+        let text = std::fs::read_to_string(&file).expect("a testbench");
+        assert!(text.contains(right), "{right} is not in {}", file.display());
+        std::fs::write(file, text.replace(right, wrong)).expect("written");
+    }
+
+    /// What Icarus Verilog says, which warns of nothing. As SystemVerilog there is a checker beside it.
+    fn run(&self, standard: &str, kernels: usize) -> String {
+        let Self { folder, top } = self;
+        let here = |program: String| {
+            let mut command = Command::new(program);
+            command.current_dir(folder.path());
+            command
+        };
+        let iverilog = std::env::var("IVERILOG").unwrap_or_else(|_| "iverilog".into());
+        let mut build = here(iverilog);
+        build.args([standard, "-Wall", "-o", "tb", "-s", &format!("{top}_tb")]);
+        build.arg(format!("-P{top}_tb.KERNELS={kernels}")).args(["-f", &format!("{top}.f")]);
+        build.arg(format!("{top}_tb.v"));
+        if standard == "-g2012" {
+            let checker = format!("{top}_checker.sv");
+            let text = std::fs::read_to_string(folder.path().join(&checker)).expect("a checker");
+            let (ports, _) = text.split_once(");").expect("ports");
+            let names = ports.lines().filter(|line| line.trim().starts_with("input wire"));
+            let names = names.filter_map(|line| line.trim_end_matches(',').rsplit(' ').next());
+            let connections: Vec<String> =
+                names.map(|name| format!(".{name}({top}_tb.front_end.{name})")).collect();
+            let watch =
+                format!("module watch; {top}_checker watch ({}); endmodule\n", connections.join(", "));
+            std::fs::write(folder.path().join("watch.sv"), watch).expect("written");
+            build.args(["-s", "watch", "front_end_checker.sv", &checker, "watch.sv"]);
+        }
+        let built = build.output().expect("a compiler");
+        let warned = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success() && warned.is_empty(), "{top}: {warned}");
+        output(here("vvp".into()).args(["-n", "tb"]))
+    }
+}
+
+#[test]
+fn a_testbench_is_written_for_every_design() {
+    for (arguments, kernels) in [
+        ("--arbiter single --slots 8", 15),
+        ("--arbiter typed --slots 32", 15),
+        ("--slots 4 --lanes 2 --sms 5 --places 2 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4", 300),
+        ("--slots 8 --sms 13 --window list --places 4 --arbiter single", 300),
+        ("--slots 8 --sms 8 --encoding mask --scheduled 32 --retire-ports 4", 300),
+        ("--slots 4 --sms 1 --lanes 1 --scheduled 8 --retire-ports 1 --pipelined", 50),
+    ] {
+        let generated = Generated::new(arguments);
+        let Generated { folder, top } = &generated;
+        let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
+        output(
+            Command::new(verilator)
+                .current_dir(folder.path())
+                .args(["--lint-only", "--timing", "-Wall", "--top-module", &format!("{top}_tb")])
+                .args(["-f", &format!("{top}.f"), &format!("{top}_tb.v")]),
+        );
+        let said = generated.run("-g2005", kernels);
+        assert!(said.starts_with(&format!("PASSED: {kernels} kernels in ")), "{top}: {said}");
+        // And by the checker's books.
+        assert_eq!(generated.run("-g2012", kernels), said, "{top}");
+    }
+}
+
+#[test]
+fn the_generated_testbench_notices_what_is_wrong() {
+    for (right, wrong, what) in [
+        (".host_up_valid_0_i(host_up_valid_i[0:0])", ".host_up_valid_0_i(1'b0)", "dispatched too early"),
+        (".host_warps_i(host_warps_i)", ".host_warps_i(7'd1)", "no room on SM"),
+        (".host_type_i(host_type_i)", ".host_type_i(~host_type_i)", "a CTA of another type"),
+        (".host_part_i(host_part_i)", ".host_part_i(3'd7)", "a CTA outside its partition"),
+        (".host_grid_i(host_grid_i)", ".host_grid_i(host_grid_i + 1)", "a CTA out of order"),
+        (".done_slot_0_i(done_slot_i[1:0])", ".done_slot_0_i(done_slot_i[1:0] ^ 2'd1)", "done_err_o"),
+        (".cta_sm_0_o(cta_sm_o[7:0])", ".cta_sm_0_o(cta_sm_o[15:8])", "X in a CTA on port 0"),
+        (".cta_ready_0_i(cta_ready_i[0:0])", ".cta_ready_0_i(1'b1)", "a CTA that waited changed"),
+        (".count_o(count_o)", ".count_o()", "counter of retired kernels"),
+    ] {
+        let generated = Generated::new(
+            "--slots 4 --lanes 2 --sms 5 --places 2 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4",
+        );
+        generated.replace(right, wrong);
+        let said = generated.run("-g2005", 100);
+        assert!(said.contains(what) && said.contains("FAILED: "), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn the_generated_testbench_says_what_the_page_shows() {
+    let page = read("docs/integration.md");
+    let (_, rest) = page.split_once("windlass gen --testbench ").expect("a command");
+    let (arguments, rest) = rest.split_once(" --out build/rtl\ntop=").expect("a folder");
+    let generated = Generated::new(arguments);
+    assert!(rest.starts_with(&generated.top), "{}", generated.top);
+    let said = generated.run("-g2005", 100);
+    assert!(
+        said.starts_with("PASSED") && page.contains(&said),
+        "the page shows something else; now:\n{said}"
+    );
 }
 
 #[test]
@@ -164,6 +346,30 @@ fn ready_depends_on_payload_where_the_page_says_so() {
         let said = |outputs: &str| unknown(watch(outputs), port, value, valid).contains("UNKNOWN");
         assert!((reached.is_empty() || said(reached)) && !said(rest), "{port}");
     }
+}
+
+#[test]
+fn clocks_of_the_page_are_those_of_the_report() {
+    let report = read("docs/measurements/report-nangate45.md");
+    let mhz = |class: &str| {
+        // The first design is the one of the page.
+        let row = report.lines().find(|line| line.starts_with(&format!("| {class} ")));
+        let cells: Vec<&str> = row.unwrap_or_default().split('|').map(str::trim).collect();
+        let mhz: f64 = cells[5].parse().unwrap_or_else(|e| panic!("{class}: {cells:?}: {e}"));
+        mhz.round()
+    };
+    let page = read("docs/integration.md");
+    for (row, class) in [
+        ("register to register | -", "register to register"),
+        ("register to output | 25 %", "register to output"),
+        ("input to output | 25 % and 10 %", "input to output"),
+        ("input to register (`rst_ni`) | 50 %", "input to register"),
+    ] {
+        let line = format!("| {row} | {} |", mhz(class));
+        assert!(page.contains(&line), "the report says {line}");
+    }
+    let inside = format!("{} MHz register to register", mhz("register to register"));
+    assert!(read("README.md").contains(&inside), "the report says {inside}");
 }
 
 #[test]

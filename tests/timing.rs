@@ -451,6 +451,130 @@ fn the_host_sends_a_packet_in_every_cycle() {
     }
 }
 
+/// A golden model: that of a list is in lockstep with its Verilog in tests/lockstep.rs.
+fn model_of(request: Request) -> FrontEnd {
+    FrontEnd::of(request, BlockSpec::model)
+}
+
+/// Cycles from one packet that is taken to the next, and from a packet to its kernel's dispatch.
+fn packets(mut front_end: FrontEnd) -> (Vec<usize>, usize) {
+    front_end.cycle(launch(0, &[], 5, CtaType::Simt));
+    let mut taken = Vec::new();
+    let mut dispatched = None;
+    for id in 1..4 {
+        let mut cycles = 0;
+        loop {
+            cycles += 1;
+            let out = front_end.cycle(launch(id, &[id - 1], 5, CtaType::Simt));
+            if out.scheduler.offer.is_some() {
+                dispatched.get_or_insert(front_end.now as usize - 1);
+            }
+            if out.scheduler.host_ready {
+                break;
+            }
+        }
+        taken.push(cycles);
+    }
+    (taken, dispatched.expect("kernel 0 waits for nothing"))
+}
+
+#[test]
+fn packets_of_a_list_come_every_n_cycles() {
+    for slots in [8, 16, 32] {
+        let request = Request { slots, sms: 8, ..Request::default() };
+        let pipelined = Request { pipelined: true, ..request };
+        let list = Request { window: WindowKind::List, ..request };
+        assert_eq!(packets(model_of(request)), (vec![1; 3], 1));
+        assert_eq!(packets(model_of(pipelined)), (vec![1; 3], 2));
+        assert_eq!(packets(model_of(list)), (vec![slots; 3], slots));
+    }
+}
+
+/// Cycles from the last completion of all that the last kernel waits for to that kernel's dispatch and to its first CTA; the kernels that it
+/// waits for retire in the order of their numbers.
+fn freed(mut front_end: FrontEnd) -> (usize, usize) {
+    let last = front_end.request.slots as u8 - 1;
+    let mut running = Vec::new();
+    for id in 0..last {
+        while !front_end.cycle(launch(id, &[], 1, CtaType::Simt)).scheduler.host_ready {}
+        let (_, cta) = front_end.until(|out| out.cta[0]);
+        running.push(cta);
+    }
+    let ids: Vec<u8> = (0..last).collect();
+    let beats = ids.chunks(4).count();
+    for (i, ids) in ids.chunks(4).enumerate() {
+        let mut input = launch(last, ids, 1, CtaType::Simt);
+        if let Some((HostBeat::Ids { last, .. }, _)) = &mut input.host {
+            *last = i + 1 == beats;
+        }
+        while !front_end.cycle(input).scheduler.host_ready {}
+    }
+    let ended = running.pop().expect("a kernel");
+    for cta in running {
+        for _ in 0..2 * front_end.request.slots {
+            front_end.cycle(FrontEndIn::IDLE);
+        }
+        front_end.cycle(ends(&[cta]));
+    }
+    for _ in 0..2 * front_end.request.slots {
+        front_end.cycle(FrontEndIn::IDLE);
+    }
+    front_end.cycle(ends(&[ended]));
+    let (dispatched, _) = front_end.until(|out| out.scheduler.offer);
+    let (placed, cta) = front_end.until(|out| out.cta[0]);
+    assert_eq!(cta.id, last);
+    (dispatched, dispatched + placed)
+}
+
+#[test]
+fn a_list_frees_a_kernel_up_to_n_minus_two_cycles_later() {
+    for slots in [8, 16] {
+        let request = Request { slots, sms: 8, ..Request::default() };
+        assert_eq!(freed(model_of(request)), (2, 4));
+        assert_eq!(freed(model_of(Request { pipelined: true, ..request })), (3, 5));
+        assert_eq!(freed(model_of(Request { window: WindowKind::List, ..request })), (slots, slots + 2));
+    }
+}
+
+#[test]
+fn a_port_that_is_not_ready_stops_its_channel_but_neither_the_other_nor_completions() {
+    let mut front_end =
+        model_of(Request { slots: 8, sms: 36, arbiter: TYPED, places: 2, ..Request::default() });
+    front_end.cycle(launch(0, &[], 1000, CtaType::Simt));
+    front_end.cycle(launch(1, &[], 1000, CtaType::Tensor));
+    front_end.until(|out| out.cta[3]);
+    let mut running: Vec<CtaOut> = Vec::new();
+    for _ in 0..8 {
+        running.extend(front_end.cycle(FrontEndIn::IDLE).cta.into_iter().flatten());
+    }
+    // Ports 0 and 1 are the SIMT channel's. As many as run end meanwhile, one after the other.
+    let mut held = FrontEndIn::IDLE;
+    held.cta_ready[0] = false;
+    let first = front_end.cycle(held);
+    let waiting = first.cta[0];
+    assert!(waiting.is_some() && first.cta[1].is_some());
+    let mut ending = running.into_iter();
+    let mut ends_now = ending.next();
+    let mut waited = 0;
+    while let Some(cta) = ends_now {
+        let out = front_end.cycle(FrontEndIn { cta_ready: held.cta_ready, ..ends(&[cta]) });
+        assert_eq!((out.cta[0], out.cta[1]), (waiting, None), "no CTA comes to the port beside it");
+        assert!(out.cta[2].is_some() && out.cta[3].is_some(), "the other channel goes on");
+        if out.done_ready[usize::from(cta.sm) % 4] {
+            waited = 0;
+            ends_now = ending.next();
+        } else {
+            waited += 1;
+            assert!(waited < 6, "no completion waits for the channel");
+        }
+    }
+    // And a bubble.
+    let last = front_end.cycle(FrontEndIn::IDLE);
+    assert_eq!((last.cta[0], last.cta[1]), (waiting, None));
+    let next = front_end.cycle(FrontEndIn::IDLE);
+    assert!(next.cta[0].is_some() && next.cta[1].is_some());
+}
+
 #[test]
 fn room_that_a_completion_makes_is_used_two_to_four_cycles_later() {
     for mut front_end in front_ends(TYPED) {

@@ -70,6 +70,27 @@ module front_end_checker #(
     end
   endtask
 
+  // Unknown bits, which in an `if` pass for 0; simulators of two states have none. Each is said in the first of the cycles in which it is there:
+  // `unknown` has a bit for each place where one may be. The front end's count where all inputs have been known since the reset.
+  localparam PLACES = 16 + C * P + R;
+  reg [PLACES-1:0] unknown = 0, unknown_before = 0;
+  reg inputs_known = 1;
+
+  task input_unknown(input integer place, input string what);
+    begin
+      if (!unknown_before[place]) broke("inputs_are_known", {what, " is unknown"});
+      unknown[place] = 1;
+      inputs_known = 0;
+    end
+  endtask
+
+  task output_unknown(input integer place, input string what);
+    begin
+      if (inputs_known & !unknown_before[place]) broke("outputs_are_known", {what, " is unknown"});
+      unknown[place] = 1;
+    end
+  endtask
+
   // Kernels by id. An id names one unfinished kernel.
   reg [255:0] live;
   reg [255:0] up [0:255];              // unfinished kernels that it waits for
@@ -114,15 +135,19 @@ module front_end_checker #(
 
   integer i, c, p, r, at, quiet;
   reg moved, stuck;
+  reg again; // what is offered waits unchanged, and is wrong or right as before
   reg [7:0] id, sm, distance;
   reg [31:0] index, ahead;
   reg [LN-1:0] slot;
   always @(posedge clk_i) begin
     cycle = cycle + 1;
+    unknown_before = unknown;
+    unknown = 0;
     if (^{rst_ni, host_valid_i, cta_ready_i, done_valid_i, part_valid_i} === 1'bx & on)
-      broke("inputs_are_known", "a valid, a ready or the reset is unknown");
+      input_unknown(0, "a valid, a ready or the reset");
     if (!rst_ni) begin
       on = 1;
+      inputs_known = 1;
       live = 0;
       dispatched = 0;
       named = 0;
@@ -143,6 +168,29 @@ module front_end_checker #(
     end else if (on) begin
       moved = 0;
 
+      // What a ready depends on is to be known in every cycle, other payload where it is valid.
+      if (^{host_id_i, last} === 1'bx) input_unknown(1, "host_id_i or host_last_i");
+      if (host_valid_i) begin
+        if (^{host_up_valid_i, host_up_i} === 1'bx) input_unknown(2, "what a kernel waits for");
+        for (i = 0; i < LANES; i = i + 1)
+          if (host_up_valid_i[i]) if (^host_up_id_i[8*i +: 8] === 1'bx) input_unknown(3, "an id that a kernel waits for");
+        if (last) if (^needs === 1'bx) input_unknown(4, "grid, type, partition or need of a kernel");
+      end
+      for (p = 0; p < 4; p = p + 1) begin
+        if (^done_sm_i[p*8 +: 8] === 1'bx) input_unknown(5 + p, $sformatf("done_sm_%0d_i", p));
+        if (done_valid_i[p]) if (^done_slot_i[p*LN +: LN] === 1'bx) input_unknown(9 + p, $sformatf("done_slot_%0d_i", p));
+      end
+      if (part_valid_i) if (^{part_id_i, part_word_i, part_mask_i} === 1'bx) input_unknown(13, "the write of a partition");
+      if (^{host_ready_o, cta_valid_o, done_ready_o, done_err_o, part_ready_o, disp_valid_o, ret_valid_o, ret_err_o} === 1'bx)
+        output_unknown(14, "a valid, a ready or an error");
+      if (disp_valid_o) if (^{disp_id_o, disp_slot_o} === 1'bx) output_unknown(15, "the kernel that is dispatched");
+      for (c = 0; c < C * P; c = c + 1)
+        if (cta_valid_o[c])
+          if (^{cta_sm_o[c*8 +: 8], cta_slot_o[c*LN +: LN], cta_id_o[c*8 +: 8], cta_index_o[c*32 +: 32], cta_type_o[c]} === 1'bx)
+            output_unknown(16 + c, $sformatf("the CTA on port %0d", c));
+      for (r = 0; r < R; r = r + 1)
+        if (ret_valid_o[r]) if (^ret_slot_o[r*LN +: LN] === 1'bx) output_unknown(16 + C * P + r, $sformatf("ret_slot_%0d_o", r));
+
       // CTAs that end: first, for what comes in this cycle cannot have known of them, and what goes out cannot have ended.
       for (p = 0; p < 4; p = p + 1) begin
         sm = done_sm_i[p*8 +: 8];
@@ -150,14 +198,15 @@ module front_end_checker #(
         at = slot * S + sm;
         if (done_waits[p] & ~(done_valid_i[p] & {sm, slot} == done_before[p]))
           broke("sms_hold_a_completion", $sformatf("that on port %0d changed before it was taken", p));
+        again = done_waits[p] & {sm, slot} == done_before[p];
         if (done_valid_i[p]) begin
-          if (sm >= S | sm % 4 != p)
-            broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
-          else if (slot >= N)
-            broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
-          else if (out[at] == 0)
-            broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
-          else if (done_ready_o[p]) begin
+          if (sm >= S | sm % 4 != p) begin
+            if (~again) broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
+          end else if (slot >= N) begin
+            if (~again) broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
+          end else if (out[at] == 0) begin
+            if (~again) broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
+          end else if (done_ready_o[p]) begin
             moved = 1;
             id = id_in[slot];
             ended_ctas = ended_ctas + 1;
@@ -238,14 +287,13 @@ module front_end_checker #(
           broke("host_holds_a_beat", "it changed before it was taken");
       end
       if (host_valid_i) begin
-        if ((begun | between) & host_id_i != due) broke("host_ids_count_up", $sformatf("host_id_i is %0d, %0d was due", host_id_i, due));
-        for (i = 0; i < LANES; i = i + 1) if (host_up_valid_i[i]) begin
+        again = host_waits & beat == beat_before;
+        if (~again & (begun | between) & host_id_i != due) broke("host_ids_count_up", $sformatf("host_id_i is %0d, %0d was due", host_id_i, due));
+        for (i = 0; i < LANES; i = i + 1) if (~again & host_up_valid_i[i]) begin
           distance = host_id_i - host_up_id_i[8*i +: 8] - 8'd1;
           if (distance >= M)
             broke("host_names_the_last", $sformatf("kernel %0d names %0d, which is none of the %0d before it", host_id_i, host_up_id_i[8*i +: 8], M));
         end
-        if (last & (host_grid_i == 0 | host_warps_i == 0 | host_warps_i > WARPS | host_regs_i == 0 | host_regs_i > REGS | host_smem_i > SMEM))
-          broke("host_kernel_fits", $sformatf("kernel %0d: %0d CTAs of %0d warps, %0d registers, %0d shared memory", host_id_i, host_grid_i, host_warps_i, host_regs_i, host_smem_i));
         if (host_ready_o) begin
           moved = 1;
           for (i = 0; i < LANES; i = i + 1) if (host_up_valid_i[i]) named[host_up_id_i[8*i +: 8]] = 1;
@@ -258,6 +306,9 @@ module front_end_checker #(
           between = ~last;
           if (last) begin
             id = host_id_i;
+            if (host_grid_i == 0) broke("host_kernel_has_ctas", $sformatf("the grid of kernel %0d is 0", id));
+            if (host_warps_i == 0 | host_warps_i > WARPS | host_regs_i == 0 | host_regs_i > REGS | host_smem_i > SMEM)
+              broke("host_kernel_fits", $sformatf("CTAs of kernel %0d need %0d warps, %0d registers, %0d shared memory; an empty SM has %0d, %0d and %0d", id, host_warps_i, host_regs_i, host_smem_i, WARPS, REGS, SMEM));
             if (live[id]) broke("id_is_free", $sformatf("kernel %0d is taken while another of that id is not finished", id));
             up[id] = named & live;
             up[id][id] = 0;
