@@ -173,6 +173,11 @@ pub fn emit(block: &dyn Block) -> Result<Design, EmitErrors> {
     Ok(Design { modules: order })
 }
 
+/// The ports of `block`'s module, with what is said of each; nothing else is looked at. The block must be connected (`connect_all`).
+pub fn ports(block: &dyn Block) -> Result<Vec<Port>, EmitError> {
+    tree::probe(block).map(|root| print::ports(&root))
+}
+
 /// Emits `node`'s children, then `node`, each module once.
 fn collect(
     node: &tree::Node,

@@ -108,7 +108,8 @@ pub fn print(node: &Node, lowered: Lowered) -> Result<Module, Vec<EmitError>> {
     })
 }
 
-fn ports(node: &Node) -> Vec<Port> {
+/// The module's ports, in their order.
+pub fn ports(node: &Node) -> Vec<Port> {
     let mut ports = Vec::new();
     for atom in &node.atoms {
         let direction = match atom.kind {

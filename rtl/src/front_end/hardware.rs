@@ -182,7 +182,7 @@ macro_rules! front_end {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params).fields::<Self>(&["host", "cta", "done", "part"]),
+                    info: info(params).fields::<Self>(&["host", "cta", "done", "part", "disp", "ret"]),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),
