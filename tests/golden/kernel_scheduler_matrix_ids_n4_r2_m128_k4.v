@@ -247,9 +247,9 @@ module window_matrix_n4_r2 (
   reg  [3:0] matching;     // the place with the slot that the retire port at hand names
   reg  [3:0] matched_0;    // of each retire port, that place if the kernel there was taken and the port is valid
   wire [3:0] matched_1;
-  wire asked_0;            // of each retire port, it is valid; pipelined, asked_q
+  wire asked_0;            // of each retire port, a retirement is worked on in this cycle
   wire asked_1;
-  wire [3:0] named_0;      // the same; pipelined, named_q
+  wire [3:0] named_0;      // of each retire port, the place that this retirement names, or none
   wire [3:0] named_1;
   reg  fresh_0;            // of each retire port, it retires a kernel that no lower port does
   reg  fresh_1;
@@ -272,7 +272,7 @@ module window_matrix_n4_r2 (
   wire [3:0] over;         // places whose kernels nobody waits for
   wire [3:0] empty;        // places whose rows name no unfinished kernel
   wire [3:0] ready;        // places whose kernels wait for none and were not offered
-  wire [3:0] may;          // places from which the offer is picked: those in ready; pipelined, those in found
+  wire [3:0] may;          // places from which the offer is picked
   reg  [3:0] from;         // in each group, the first place in may and all above it
   wire [3:0] first;        // in each group, the first place in may
   wire [15:0] any;         // groups with a place in may

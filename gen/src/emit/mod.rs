@@ -277,6 +277,57 @@ mod tests {
         /// What `a_i` was.
         ///
         /// More of it.
+    /// What a comment calls by a name is there, in this variant.
+    #[test]
+    fn comments_name_only_what_is_there() {
+        let small = Request { slots: 4, sms: 4, scheduled: 8, ..Request::default() };
+        let requests = [
+            small,
+            Request { window: WindowKind::List, encoding: Encoding::Mask, ..small },
+            Request { pipelined: true, places: 2, arbiter: ArbiterKind::Typed { active: 4 }, ..small },
+            Request { arbiter: ArbiterKind::Single, ..small },
+        ];
+        let is_name = |word: &&str| {
+            word.contains('_') && ["_q", "_d", "_i", "_o", "_ni"].iter().any(|end| word.ends_with(end))
+        };
+        let words = |text: &str| {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            words.map(String::from).collect::<Vec<_>>()
+        };
+        let mut elsewhere = std::collections::BTreeSet::new();
+        for request in requests {
+            for spec in BLOCKS.iter().filter_map(|name| BlockSpec::new(name, request).ok()) {
+                for module in emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}")).modules {
+                    let parts: Vec<(&str, &str)> =
+                        module.text.lines().map(|line| line.split_once("//").unwrap_or((line, ""))).collect();
+                    // Of an array a comment says the name without an index.
+                    let names: std::collections::BTreeSet<String> = parts
+                        .iter()
+                        .flat_map(|(code, _)| words(code))
+                        .flat_map(|word| {
+                            let letters = |part: &&str| part.parse::<u32>().is_err();
+                            let whole = word.split('_').filter(letters).collect::<Vec<_>>().join("_");
+                            [word, whole]
+                        })
+                        .collect();
+                    for (_, comment) in parts {
+                        let said = words(comment);
+                        for name in said.iter().map(String::as_str).filter(is_name) {
+                            if !names.contains(name) {
+                                elsewhere.insert(format!("{}: {name}", module.name));
+                            }
+                        }
+                    }
+                    let staged = module.name.contains("window_matrix") && module.name.ends_with("_p1");
+                    if !staged && module.text.to_lowercase().contains("pipelined") {
+                        elsewhere.insert(format!("{}: pipelined", module.name));
+                    }
+                }
+            }
+        }
+        assert!(elsewhere.is_empty(), "{elsewhere:#?}");
+    }
+
         seen: PayloadRegister<Bits<4>>,
         /// SMs of each turn.
         turns: Vec<Signal<Local, Bits<4>>>,
