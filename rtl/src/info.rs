@@ -75,6 +75,16 @@ impl Info {
         if value == 0 { self } else { self.param(name, tag, value) }
     }
 
+    /// The same for a parameter that the name does not say where it has its `usual` value.
+    #[must_use]
+    pub fn param_unless(mut self, usual: usize, name: &'static str, tag: &str, value: usize) -> Self {
+        if value != usual {
+            return self.param(name, tag, value);
+        }
+        self.params.push((name, value));
+        self
+    }
+
     /// Reads what a probed atom says, if it is an `Info`.
     pub fn read(atom: &dyn Atom) -> Option<BlockInfo> {
         let descriptor = atom.descriptor();

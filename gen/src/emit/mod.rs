@@ -2,7 +2,7 @@
 //!
 //! Four steps, one file each: `tree` probes a block into a tree of modules; `lower` turns a module's `update` into
 //! sized expressions over resolved names, and refuses what it does not know; `group` cuts its statements into pieces of logic; `print`
-//! writes it down.
+//! writes it down. Beside them `paths` says which outputs depend on which inputs in the same cycle.
 //!
 //! Invariants: every expression has in Verilog exactly the width that it has in rust-hdl (extensions and cuts are written out,
 //! literals are sized); every binary expression is parenthesised as the tree says, but for chains of one operator from left to right; order of assignment within an `update` is
@@ -12,6 +12,7 @@ mod group;
 mod ir;
 mod keywords;
 mod lower;
+mod paths;
 mod print;
 mod tree;
 
@@ -83,6 +84,8 @@ pub struct Module {
     pub instances: Vec<(String, String)>,
     /// Where the block comes from.
     pub source: String,
+    /// Of each output port, the input ports that it depends on in the same cycle.
+    pub combinational: BTreeMap<String, Vec<String>>,
 }
 
 impl Module {
@@ -163,14 +166,12 @@ pub fn emit(block: &dyn Block) -> Result<Design, EmitErrors> {
     let one = |what: String| EmitErrors(vec![EmitError::refused("top", what)]);
     rust_hdl::prelude::check_all(block).map_err(|e| one(format!("rust-hdl's own checks: {e:?}")))?;
     let root = tree::probe(block).map_err(|e| EmitErrors(vec![e]))?;
-    let mut modules = BTreeMap::new();
-    let mut order = Vec::new();
-    let mut errors = Vec::new();
-    collect(&root, &mut modules, &mut order, &mut errors);
-    if !errors.is_empty() {
-        return Err(EmitErrors(errors));
+    let mut emitted = Emitted::default();
+    emitted.add(&root);
+    if !emitted.errors.is_empty() {
+        return Err(EmitErrors(emitted.errors));
     }
-    Ok(Design { modules: order })
+    Ok(Design { modules: emitted.modules })
 }
 
 /// The ports of `block`'s module, with what is said of each; nothing else is looked at. The block must be connected (`connect_all`).
@@ -178,34 +179,53 @@ pub fn ports(block: &dyn Block) -> Result<Vec<Port>, EmitError> {
     tree::probe(block).map(|root| print::ports(&root))
 }
 
-/// Emits `node`'s children, then `node`, each module once.
-fn collect(
-    node: &tree::Node,
-    seen: &mut BTreeMap<String, String>,
-    order: &mut Vec<Module>,
-    errors: &mut Vec<EmitError>,
-) {
-    let fingerprint = node.fingerprint();
-    match seen.get(&node.info.module) {
-        Some(other) if *other == fingerprint => return,
-        Some(_) => {
-            let what = "two different blocks have this name; add the parameter in which they differ";
-            errors.push(EmitError::refused(&node.info.module, what));
-            return;
+/// What is emitted so far.
+#[derive(Default)]
+struct Emitted {
+    /// The modules, each after those that it uses.
+    modules: Vec<Module>,
+    /// By name, what each was made from.
+    fingerprints: BTreeMap<String, String>,
+    /// By name, its paths from inputs to outputs.
+    paths: BTreeMap<String, paths::Paths>,
+    errors: Vec<EmitError>,
+}
+
+impl Emitted {
+    /// Emits `node`'s children, then `node`, each module once.
+    fn add(&mut self, node: &tree::Node) {
+        let name = &node.info.module;
+        let fingerprint = node.fingerprint();
+        match self.fingerprints.get(name) {
+            Some(other) if *other == fingerprint => return,
+            Some(_) => {
+                let what = "two different blocks have this name; add the parameter in which they differ";
+                self.errors.push(EmitError::refused(name, what));
+                return;
+            }
+            None => {}
         }
-        None => {}
-    }
-    seen.insert(node.info.module.clone(), fingerprint);
-    for child in node.children.values().filter(|c| !c.is_register()) {
-        collect(child, seen, order, errors);
-    }
-    let module = lower::lower(node).and_then(|lowered| {
-        let found = keywords(node, &lowered);
-        if found.is_empty() { print::print(node, lowered) } else { Err(found) }
-    });
-    match module {
-        Ok(module) => order.push(module),
-        Err(mut found) => errors.append(&mut found),
+        self.fingerprints.insert(name.clone(), fingerprint);
+        node.children.values().filter(|child| !child.is_register()).for_each(|child| self.add(child));
+        let module = lower::lower(node).and_then(|lowered| {
+            let found = keywords(node, &lowered);
+            if !found.is_empty() {
+                return Err(found);
+            }
+            // Without all sub-blocks there is no design, and nobody asks.
+            if self.errors.is_empty() {
+                self.paths.insert(name.clone(), paths::paths(node, &lowered, &self.paths));
+            }
+            print::print(node, lowered)
+        });
+        match module {
+            Ok(mut module) => {
+                module.combinational =
+                    self.paths.get(name).map(|paths| paths.ports(print::verilog_name)).unwrap_or_default();
+                self.modules.push(module);
+            }
+            Err(mut found) => self.errors.append(&mut found),
+        }
     }
 }
 
@@ -257,26 +277,6 @@ mod tests {
         assert!(designs > 30, "only {designs} designs were looked at");
     }
 
-    fn registers_without_comment(node: &tree::Node, bare: &mut Vec<String>) {
-        for (key, child) in &node.children {
-            let name = key.split('[').next().unwrap_or(key);
-            if child.is_register() && node.info.field(name).is_none() {
-                bare.push(format!("{}: {name}", node.info.module));
-            }
-            registers_without_comment(child, bare);
-        }
-    }
-
-    #[derive(LogicBlock, DocumentedFieldsOpt)]
-    struct Spoken {
-        info: Info,
-        clk_i: Signal<In, Clock>,
-        a_i: Signal<In, Bits<4>>,
-        x_o: Signal<Out, Bit>,
-        y_o: Signal<Out, Bit>,
-        /// What `a_i` was.
-        ///
-        /// More of it.
     /// What a comment calls by a name is there, in this variant.
     #[test]
     fn comments_name_only_what_is_there() {
@@ -328,6 +328,26 @@ mod tests {
         assert!(elsewhere.is_empty(), "{elsewhere:#?}");
     }
 
+    fn registers_without_comment(node: &tree::Node, bare: &mut Vec<String>) {
+        for (key, child) in &node.children {
+            let name = key.split('[').next().unwrap_or(key);
+            if child.is_register() && node.info.field(name).is_none() {
+                bare.push(format!("{}: {name}", node.info.module));
+            }
+            registers_without_comment(child, bare);
+        }
+    }
+
+    #[derive(LogicBlock, DocumentedFieldsOpt)]
+    struct Spoken {
+        info: Info,
+        clk_i: Signal<In, Clock>,
+        a_i: Signal<In, Bits<4>>,
+        x_o: Signal<Out, Bit>,
+        y_o: Signal<Out, Bit>,
+        /// What `a_i` was.
+        ///
+        /// More of it.
         seen: PayloadRegister<Bits<4>>,
         /// SMs of each turn.
         turns: Vec<Signal<Local, Bits<4>>>,

@@ -4,7 +4,7 @@ use super::bench::Bench;
 use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
 use crate::emit::{self, Design, Module};
 use crate::verilog::{self, Instance};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use windlass_catalog::BlockSpec;
 use windlass_rtl::params::{Encoding, ParamError, SchedulerParams, WindowKind, WindowParams};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -98,6 +98,7 @@ impl BothWindows {
             ports,
             instances: instances.iter().map(|i| (i.name.clone(), i.module.into())).collect(),
             source: String::new(),
+            combinational: BTreeMap::new(),
         };
         let mut seen = BTreeSet::new();
         let modules = designs.iter().flat_map(|design| &design.modules);

@@ -32,12 +32,12 @@ fn info(params: FrontEndParams) -> Info {
     };
     info.param("SMS", "s", dispatch.sms().sms())
         .param("ACTIVE", "k", dispatch.arbiter().active())
-        .param_if("PLACES", "a", dispatch.places_if_several())
+        .param_unless(1, "PLACES", "a", dispatch.places())
         .param("CTAS", "c", limits.ctas().into())
         .param("WARPS", "w", limits.warps().into())
         .param("REGISTERS", "g", limits.registers().into())
         .param("SMEM", "b", limits.smem().into())
-        .param_if("PIPELINED", "p", scheduler.window().pipelined().into())
+        .param_unless(0, "PIPELINED", "p", scheduler.window().pipelined().into())
 }
 
 /// One front end; `host` and `lane` are the host's ports that only this encoding has.
