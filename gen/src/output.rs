@@ -114,11 +114,15 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
         format!("{}\n`ifndef {guard}\n`define {guard}\n{}`endif\n", design.header(m), body(m))
     };
     let verilog: Vec<(String, String)> = design.modules.iter().map(|m| (file_name(m), once(m))).collect();
-    let list = names(&verilog).iter().map(|name| format!("{name}\n")).collect::<String>();
+    let list = |files: &[(String, String)]| names(files).iter().map(|name| format!("{name}\n")).collect::<String>();
+    let (all, checker) = (list(&verilog), list(&beside.checker));
     let core = core_file(top, &names(&verilog), &beside);
     let json = metadata(design, &names(&verilog), &beside);
     let mut files = verilog;
-    files.push((format!("{}.f", top.name), list));
+    if !checker.is_empty() {
+        files.push((format!("{}_sim.f", top.name), format!("{all}{checker}")));
+    }
+    files.push((format!("{}.f", top.name), all));
     files.push((format!("{}.core", top.name), core));
     files.push((format!("{}.json", top.name), json));
     files.extend(beside.constraints);
@@ -184,17 +188,20 @@ fn core_file(top: &Module, files: &[&str], beside: &Beside) -> String {
             sets.push(format!(", \"{when}\""));
         }
     }
-    // For the simulations of whoever's core depends on this one.
+    // For the simulations of whoever's core depends on this one: where the target is called `sim`, or has the flag. Named once, for two
+    // that are the same would be two modules.
     let mut simulated = "";
     if !beside.checker.is_empty() {
         let files: String = names(&beside.checker).iter().map(|file| format!("      - {file}\n")).collect();
         text.push_str(&format!("  checker:\n    files:\n{files}    file_type: systemVerilogSource\n"));
-        simulated = ", \"target_sim? (checker)\"";
+        simulated = ", \"target_sim? (checker)\", \"!target_sim? (windlass_checker? (checker))\"";
     }
     text.push_str(&format!(
         "\ntargets:\n  default: &default\n    filesets: [rtl{simulated}]\n    toplevel: {0}\n  lint:\n    <<: *default\n    default_tool: verilator\n    tools:\n      verilator:\n        mode: lint-only\n        verilator_options: [-Wall]\n",
         top.name
     ));
+    // Without a testbench it is put together only, with the checker where there is one.
+    text.push_str("  sim:\n    <<: *default\n    default_tool: verilator\n    tools:\n      icarus:\n        iverilog_options: [-g2012]\n      verilator:\n        mode: lint-only\n        verilator_options: [--assert]\n");
     // Not in the default target: inside another design the ports are no ports.
     if !sets.is_empty() {
         let sets = sets.concat();
@@ -324,11 +331,12 @@ mod tests {
         let core = files.iter().find(|(name, _)| name.ends_with(".core")).map(|(_, text)| text.as_str());
         let core = core.unwrap_or_default();
         let set = "  checker:\n    files:\n      - front_end_checker.sv\n      - top_checker.sv\n    file_type: systemVerilogSource\n";
-        assert!(
-            core.contains(set) && core.contains("filesets: [rtl, \"target_sim? (checker)\"]\n"),
-            "{core}"
-        );
+        let sets = "filesets: [rtl, \"target_sim? (checker)\", \"!target_sim? (windlass_checker? (checker))\"]\n";
+        assert!(core.contains(set) && core.contains(sets) && core.contains("\n  sim:\n    <<: *default\n"), "{core}");
         assert_eq!(files.last().map(|(name, _)| name.as_str()), Some("top_checker.sv"));
+        let list = |end: &str| files.iter().find(|(name, _)| name.ends_with(end)).map(|(_, text)| text.as_str());
+        assert_eq!(list("n4_sim.f"), Some("find_first_n4.v\nfront_end_checker.sv\ntop_checker.sv\n"));
+        assert_eq!(list("n4.f"), Some("find_first_n4.v\n"));
     }
 
     #[test]
