@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
-use windlass_gen::{checker, emit};
+use windlass_gen::{checker, emit::{self, Prefix}};
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]
@@ -28,6 +28,9 @@ pub struct GenArgs {
     /// Cell library whose driving cell and load go into the SDC: osu018, nangate45, sg13g2, or another that --constraints has
     #[arg(long, value_name = "NAME")]
     library: Option<String>,
+    /// What the names of all modules and files are to begin with, so that none is another design's: letters, digits and `_`
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<Prefix>,
     /// Write a checker too, for simulation: SystemVerilog that watches the ports of a front_end, and says which rule is broken by
     /// whom
     #[arg(long)]
@@ -86,7 +89,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
         None => args.block.spec()?,
     };
-    let design = emit::emit(&*spec.hardware())?;
+    let design = emit::emit_prefixed(&*spec.hardware(), &args.prefix.clone().unwrap_or_default())?;
     let constraints = options::constraints(args.constraints.as_deref(), None)?;
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;

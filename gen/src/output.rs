@@ -1,6 +1,6 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
-use crate::emit::{Design, Module};
+use crate::emit::{Design, Module, Prefix};
 use crate::verilog::direction;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -96,6 +96,12 @@ fn parameters(module: &Module) -> BTreeMap<&str, usize> {
     module.params.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
+/// The macro that says that a module was read, which is called `name` without its prefix. The prefix stays as it is: another one may differ
+/// in its case alone.
+pub(crate) fn guard(prefix: &Prefix, name: &str) -> String {
+    format!("WINDLASS_{}{}", prefix.as_str(), name.to_uppercase())
+}
+
 fn file_name(module: &Module) -> String {
     format!("{}.v", module.name)
 }
@@ -110,7 +116,7 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     let top = design.top();
     // Designs that share a module name its file in each of their lists: a tool that reads both meets it twice.
     let once = |m: &Module| {
-        let guard = format!("WINDLASS_{}", m.name.to_uppercase());
+        let guard = guard(design.prefix(), design.unprefixed(m));
         format!("{}\n`ifndef {guard}\n`define {guard}\n{}`endif\n", design.header(m), body(m))
     };
     let verilog: Vec<(String, String)> = design.modules.iter().map(|m| (file_name(m), once(m))).collect();
@@ -245,7 +251,7 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
         command: beside.command.as_deref(),
         top: &top.name,
         source: &top.source,
-        variant: variant(&top.name),
+        variant: variant(design.unprefixed(top)),
         parameters: parameters(top),
         clock: top.clock(),
         reset: top.reset().map(|name| ResetMetadata { name, active: "low", kind: "synchronous" }),
@@ -302,6 +308,31 @@ mod tests {
             assert!(whole.iter().any(|(other, same)| other == name && same == text), "{name}");
             assert!(text.starts_with(&format!("// {}: generated", name.trim_end_matches(".v"))), "{text}");
         }
+    }
+
+    #[test]
+    fn a_prefix_stands_before_every_module_and_changes_nothing_else() {
+        let spec = BlockSpec::new("front_end", Request { slots: 4, sms: 4, ..Request::default() });
+        let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+        let texts = |prefix: &str| {
+            let prefix = if prefix.is_empty() { Prefix::default() } else { prefix.parse().expect("a prefix") };
+            let design = emit::emit_prefixed(&*spec.hardware(), &prefix).unwrap_or_else(|e| panic!("{e}"));
+            let checker = crate::checker::files(spec, &design).unwrap_or_else(|e| panic!("{e}"));
+            files_with(&design, Beside { checker, ..Beside::default() })
+        };
+        let (plain, prefixed) = (texts(""), texts("acme_"));
+        assert_eq!(plain.len(), prefixed.len());
+        for ((plain, text), (name, prefixed)) in plain.iter().zip(&prefixed) {
+            assert_eq!(*name, format!("acme_{plain}"));
+            assert_eq!(prefixed.replace("acme_", ""), *text, "{name}");
+        }
+        assert!(prefixed.iter().any(|(_, text)| text.contains("\nmodule acme_count_down (")));
+        // Words of the prefix are none of the name's.
+        let (_, data) = texts("list_").into_iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");
+        let data: serde_json::Value = serde_json::from_str(&data).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(data["variant"]["window"], "matrix");
+        let guards = ["A_", "a_"].map(|prefix| guard(&prefix.parse().expect("a prefix"), "count_down"));
+        assert_ne!(guards[0], guards[1]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //
 // It keeps books of every kernel and every CTA, and knows nothing of the inside. It samples at the rising edge: drive inputs with nonblocking
 // assignments. After a broken rule later ones may be its consequences.
+`ifndef WINDLASS_FRONT_END_CHECKER
+`define WINDLASS_FRONT_END_CHECKER
 // verilator lint_off WIDTH
 // verilator lint_off BLKSEQ
 // verilator lint_off UNUSEDSIGNAL
@@ -326,3 +328,4 @@ endmodule
 // verilator lint_on UNUSEDSIGNAL
 // verilator lint_on BLKSEQ
 // verilator lint_on WIDTH
+`endif

@@ -13,8 +13,11 @@ mod ir;
 mod keywords;
 mod lower;
 mod paths;
+mod prefix;
 mod print;
 mod tree;
+
+pub use prefix::{Prefix, PrefixError};
 
 use rust_hdl::prelude::Block;
 use std::collections::BTreeMap;
@@ -109,6 +112,8 @@ impl Module {
 pub struct Design {
     /// At least one.
     pub(crate) modules: Vec<Module>,
+    /// What the names of all modules begin with.
+    pub(crate) prefix: Prefix,
 }
 
 impl Design {
@@ -122,9 +127,19 @@ impl Design {
         &mut self.modules
     }
 
+    /// What the names of all modules begin with.
+    pub fn prefix(&self) -> &Prefix {
+        &self.prefix
+    }
+
     /// The top module.
     pub fn top(&self) -> &Module {
         self.modules.last().unwrap_or_else(|| unreachable!("a design has at least its top"))
+    }
+
+    /// What `module`, one of the design's, is called without the prefix.
+    pub(crate) fn unprefixed<'a>(&self, module: &'a Module) -> &'a str {
+        module.name.strip_prefix(self.prefix.as_str()).unwrap_or(&module.name)
     }
 
     /// The comment at the head of the file of `module`, one of the design's. It is the module's own, so that designs that share it write the
@@ -163,15 +178,21 @@ impl Design {
 
 /// Emits `block` and all that it contains. The block must be connected (`connect_all`).
 pub fn emit(block: &dyn Block) -> Result<Design, EmitErrors> {
+    emit_prefixed(block, &Prefix::default())
+}
+
+/// The same with `prefix` before the name of every module, so that none is another design's.
+pub fn emit_prefixed(block: &dyn Block, prefix: &Prefix) -> Result<Design, EmitErrors> {
     let one = |what: String| EmitErrors(vec![EmitError::refused("top", what)]);
     rust_hdl::prelude::check_all(block).map_err(|e| one(format!("rust-hdl's own checks: {e:?}")))?;
-    let root = tree::probe(block).map_err(|e| EmitErrors(vec![e]))?;
+    let mut root = tree::probe(block).map_err(|e| EmitErrors(vec![e]))?;
+    root.prefix(prefix);
     let mut emitted = Emitted::default();
     emitted.add(&root);
     if !emitted.errors.is_empty() {
         return Err(EmitErrors(emitted.errors));
     }
-    Ok(Design { modules: emitted.modules })
+    Ok(Design { modules: emitted.modules, prefix: prefix.clone() })
 }
 
 /// The ports of `block`'s module, with what is said of each; nothing else is looked at. The block must be connected (`connect_all`).
