@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
-use windlass_gen::{checker, emit::{self, Prefix}};
+use windlass_gen::{
+    checker,
+    emit::{self, Prefix},
+};
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]
@@ -99,7 +102,8 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         checker: Vec::new(),
     };
     if args.checker {
-        beside.checker = checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?;
+        beside.checker =
+            checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?;
     }
     let files = output::files_with(&design, beside);
     let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
@@ -127,7 +131,11 @@ mod tests {
 
     #[test]
     fn the_command_says_what_and_not_where() {
-        let words = ["gen", "--out", "a b", "--slots", "8", "--json", "--out=c", "--constraints", "it's mine.toml"];
-        assert_eq!(command(words.map(String::from)), "windlass gen --slots 8 --constraints 'it'\\''s mine.toml'");
+        let words =
+            ["gen", "--out", "a b", "--slots", "8", "--json", "--out=c", "--constraints", "it's mine.toml"];
+        assert_eq!(
+            command(words.map(String::from)),
+            "windlass gen --slots 8 --constraints 'it'\\''s mine.toml'"
+        );
     }
 }

@@ -113,11 +113,18 @@ fn gen_writes_the_same_bytes_on_every_run() {
     for kind in ["v", "f", "core", "json", "sdc", "xdc", "pcf", "lpf"] {
         assert!(a.iter().any(|(name, _)| *name == format!("{top}.{kind}")), "{top}.{kind} is missing");
     }
+    for (name, text) in a.iter().filter(|(name, _)| !name.ends_with(".f")) {
+        let head: Vec<String> = String::from_utf8_lossy(text).lines().take(4).map(String::from).collect();
+        assert!(head.iter().any(|line| line.contains("MIT OR Apache-2.0")), "{name}: {head:?}");
+    }
     let (_, metadata) = a.iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");
     let metadata = json(&String::from_utf8_lossy(metadata));
     assert_eq!(metadata["top"], top);
     assert_eq!(metadata["parameters"]["SLOTS"], 8);
-    assert_eq!(metadata["reset"], serde_json::json!({"name": "rst_ni", "active": "low", "kind": "synchronous"}));
+    assert_eq!(
+        metadata["reset"],
+        serde_json::json!({"name": "rst_ni", "active": "low", "kind": "synchronous"})
+    );
     assert_eq!(metadata["command"], "windlass gen --block kernel_scheduler --window list --slots 8");
     assert_eq!(metadata["constraints"][0], format!("{top}.sdc"));
     let ready = metadata["combinational"]["host_ready_o"].as_array().expect("an array");

@@ -33,7 +33,8 @@ fn cones(design: &Design) -> Paths {
     let output = Command::new("yosys").args(["-q", "-p", &script]).current_dir(directory.path()).output();
     let output = output.unwrap_or_else(|e| panic!("yosys: {e}; run scripts/setup.sh"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = std::fs::read_to_string(directory.path().join("netlist.json")).unwrap_or_else(|e| panic!("{e}"));
+    let text =
+        std::fs::read_to_string(directory.path().join("netlist.json")).unwrap_or_else(|e| panic!("{e}"));
     let netlist: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}"));
     let module = &netlist["modules"][top];
 
@@ -116,7 +117,11 @@ fn outputs_depend_on_what_yosys_finds() {
         let outputs: BTreeSet<&String> = said.keys().chain(found.keys()).collect();
         for output in outputs.into_iter().filter(|output| said.get(*output) != found.get(*output)) {
             let top = &design.top().name;
-            wrong.push(format!("{top}: {output}: said {:?}, found {:?}", said.get(output), found.get(output)));
+            wrong.push(format!(
+                "{top}: {output}: said {:?}, found {:?}",
+                said.get(output),
+                found.get(output)
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Watches the ports of a front end in a simulation, and says which rule is broken, by whom: names that begin with `host`, `sms`, `partitions`
 // or `inputs` are duties of the design around the front end, the others promises of the front end. It drives nothing.
 // The rules are those of docs/integration.md and of rtl/src/front_end/README.md; the same promises are proved by `windlass prove`.

@@ -8,8 +8,8 @@ use super::ir::{Expr, Logic, Stmt};
 use super::lower::{Class, Lowered};
 use super::tree::Node;
 use rust_hdl::core::atom::AtomKind;
-use windlass_rtl::port::CLOCK;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use windlass_rtl::port::CLOCK;
 
 /// Of each output of a module, by key, and each of its bits: the bits of inputs that it depends on.
 #[derive(Clone, Debug, Default)]
@@ -76,8 +76,10 @@ pub fn paths(node: &Node, lowered: &Lowered, below: &BTreeMap<String, Paths>) ->
         for (output, bits) in &below[&child.info.module].0 {
             for (bit, inputs) in bits.iter().enumerate() {
                 let driven = graph.signals[&format!("{name}.{output}")][bit];
-                graph.from[driven] =
-                    inputs.iter().map(|(key, bit)| graph.signals[&format!("{name}.{key}")][*bit as usize]).collect();
+                graph.from[driven] = inputs
+                    .iter()
+                    .map(|(key, bit)| graph.signals[&format!("{name}.{key}")][*bit as usize])
+                    .collect();
             }
         }
     }
@@ -109,7 +111,8 @@ impl Graph {
 
     /// What depends on these.
     fn on(&mut self, bits: impl IntoIterator<Item = Bit>) -> Bit {
-        let nodes = bits.into_iter().filter_map(|bit| if let Bit::On(node) = bit { Some(node) } else { None });
+        let nodes =
+            bits.into_iter().filter_map(|bit| if let Bit::On(node) = bit { Some(node) } else { None });
         let mut nodes: Vec<usize> = nodes.collect();
         nodes.sort_unstable();
         nodes.dedup();

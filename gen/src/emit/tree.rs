@@ -42,7 +42,10 @@ impl Node {
     /// Puts `prefix` before the names of the module and of all below it.
     pub fn prefix(&mut self, prefix: &Prefix) {
         self.info.module.insert_str(0, prefix.as_str());
-        self.children.values_mut().filter(|child| !child.is_register()).for_each(|child| child.prefix(prefix));
+        self.children
+            .values_mut()
+            .filter(|child| !child.is_register())
+            .for_each(|child| child.prefix(prefix));
     }
 
     /// Two nodes with the same fingerprint give the same module.
