@@ -7,7 +7,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
-use windlass_gen::{checker, emit, output};
+use windlass_gen::output::{self, Beside};
+use windlass_gen::{
+    checker,
+    emit::{self, Prefix},
+};
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]
@@ -27,6 +31,9 @@ pub struct GenArgs {
     /// Cell library whose driving cell and load go into the SDC: osu018, nangate45, sg13g2, or another that --constraints has
     #[arg(long, value_name = "NAME")]
     library: Option<String>,
+    /// What the names of all modules and files are to begin with, so that none is another design's: letters, digits and `_`
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<Prefix>,
     /// Write a checker too, for simulation: SystemVerilog that watches the ports of a front_end, and says which rule is broken by
     /// whom
     #[arg(long)]
@@ -43,12 +50,39 @@ pub struct GenArgs {
     json: bool,
 }
 
+/// Version of what `--json` prints.
+const FORMAT_VERSION: u32 = 1;
+
+/// The command line, but for what says where to write and what to print: the same design is to give the same bytes.
+fn command(words: impl IntoIterator<Item = String>) -> String {
+    let mut words = words.into_iter();
+    let mut kept = vec!["windlass".to_string()];
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--out" => drop(words.next()),
+            "--json" => {}
+            other if other.starts_with("--out=") => {}
+            other => kept.push(quoted(other)),
+        }
+    }
+    kept.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// Runs it.
 pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
     if args.list {
         if args.json {
-            let object = serde_json::json!({"format_version": output::METADATA_VERSION, "blocks": BLOCKS});
+            let object = serde_json::json!({"format_version": FORMAT_VERSION, "blocks": BLOCKS});
             writeln!(stdout, "{object}")?;
         } else {
             writeln!(stdout, "{}", BLOCKS.join("\n"))?;
@@ -62,24 +96,29 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
         None => args.block.spec()?,
     };
-    let design = emit::emit(&*spec.hardware())?;
+    let design = emit::emit_prefixed(&*spec.hardware(), &args.prefix.clone().unwrap_or_default())?;
     let constraints = options::constraints(args.constraints.as_deref(), None)?;
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
-    let mut others = constraints.files(args.library.as_deref())?;
+    let mut beside = Beside {
+        command: Some(command(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))),
+        constraints: constraints.files(args.library.as_deref())?,
+        ..Beside::default()
+    };
     if args.checker {
-        others.extend(checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?);
+        beside.checker =
+            checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?;
     }
     if args.testbench {
-        others
-            .push(checker::testbench(spec, &design).map_err(|e| format!("{e}; the option is --testbench"))?);
+        let testbench = checker::testbench(spec, &design);
+        beside.testbench = Some(testbench.map_err(|e| format!("{e}; the option is --testbench"))?);
     }
-    let files = output::files_with(&design, others);
+    let files = output::files_with(&design, beside);
     let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({
-            "format_version": output::METADATA_VERSION,
+            "format_version": FORMAT_VERSION,
             "top": design.top().name,
             "files": files,
         });
@@ -92,4 +131,19 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_says_what_and_not_where() {
+        let words =
+            ["gen", "--out", "a b", "--slots", "8", "--json", "--out=c", "--constraints", "it's mine.toml"];
+        assert_eq!(
+            command(words.map(String::from)),
+            "windlass gen --slots 8 --constraints 'it'\\''s mine.toml'"
+        );
+    }
 }

@@ -15,6 +15,7 @@ use windlass_cosim::policy::{SimError, Stream};
 use windlass_cosim::profile::{Profile, ProfileError};
 use windlass_cosim::wave::Wave;
 use windlass_gen::constraints::{ConstraintErrors, Constraints};
+use windlass_gen::emit::Prefix;
 use windlass_gen::report::baseline;
 use windlass_gen::synth::liberty::{LibertyError, Library};
 use windlass_gen::synth::library;
@@ -182,6 +183,7 @@ fn said_by_the_library(name: &str) -> Option<Vec<Typed>> {
                 possible,
             })]
         }
+        "options/prefix" => failed("9a".parse::<Prefix>()),
         "options/partition_syntax" => partitions("all"),
         "options/partition_empty" => partitions("9-3"),
         "options/partition_beyond" => partitions("0-22,40-46"),

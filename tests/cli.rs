@@ -60,8 +60,9 @@ fn succeeds(args: &[&str]) -> String {
 
 fn json(text: &str) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    // That of `cosim` is 2, the others are at their first; `run` has runs, too, and says how often.
-    let version = if value["runs"].is_array() && value["repeats"].is_null() { 2 } else { 1 };
+    // Those of `cosim` and `TOP.json` are 2, the others are at their first; `run` has runs, too, and says how often.
+    let runs = value["runs"].is_array() && value["repeats"].is_null();
+    let version = if runs || value["combinational"].is_object() { 2 } else { 1 };
     assert_eq!(value["format_version"], version);
     value
 }
@@ -112,16 +113,55 @@ fn gen_writes_the_same_bytes_on_every_run() {
     for kind in ["v", "f", "core", "json", "sdc", "xdc", "pcf", "lpf"] {
         assert!(a.iter().any(|(name, _)| *name == format!("{top}.{kind}")), "{top}.{kind} is missing");
     }
+    for (name, text) in a.iter().filter(|(name, _)| !name.ends_with(".f")) {
+        let head: Vec<String> = String::from_utf8_lossy(text).lines().take(4).map(String::from).collect();
+        assert!(head.iter().any(|line| line.contains("MIT OR Apache-2.0")), "{name}: {head:?}");
+    }
     let (_, metadata) = a.iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");
     let metadata = json(&String::from_utf8_lossy(metadata));
     assert_eq!(metadata["top"], top);
     assert_eq!(metadata["parameters"]["SLOTS"], 8);
+    assert_eq!(
+        metadata["reset"],
+        serde_json::json!({"name": "rst_ni", "active": "low", "kind": "synchronous"})
+    );
+    assert_eq!(metadata["command"], "windlass gen --block kernel_scheduler --window list --slots 8");
+    assert_eq!(metadata["constraints"][0], format!("{top}.sdc"));
+    let ready = metadata["combinational"]["host_ready_o"].as_array().expect("an array");
+    assert!(ready.contains(&"ret_valid_1_i".into()) && !ready.contains(&"host_valid_i".into()), "{ready:?}");
     let ports = metadata["ports"].as_array().expect("an array");
     let disp = ports.iter().find(|p| p["name"] == "disp_slot_o").expect("a port");
     assert_eq!(
         (&disp["width"], &disp["direction"], &disp["channel"]),
         (&3.into(), &"output".into(), &"disp".into())
     );
+}
+
+#[test]
+fn gen_prefixes_every_module() {
+    let directories = [tempfile::tempdir(), tempfile::tempdir()].map(|d| d.unwrap_or_else(|e| panic!("{e}")));
+    let outs = directories.each_ref().map(|d| d.path().to_string_lossy().into_owned());
+    let gen_ = ["gen", "--block", "kernel_scheduler", "--slots", "4", "--out"];
+    succeeds(&[&gen_[..], &[&outs[0]]].concat());
+    succeeds(&[&gen_[..], &[&outs[1], "--prefix", "acme_"]].concat());
+    let [plain, prefixed] = directories.each_ref().map(|d| files(d.path()));
+    assert_eq!(prefixed.len(), plain.len());
+    assert!(prefixed.iter().all(|(name, _)| name.starts_with("acme_")), "{prefixed:?}");
+    let (_, metadata) = prefixed.iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");
+    let metadata = json(&String::from_utf8_lossy(metadata));
+    assert_eq!(metadata["top"], "acme_kernel_scheduler_matrix_ids_n4_r2_m128_k4");
+    assert_eq!(metadata["command"], "windlass gen --block kernel_scheduler --slots 4 --prefix acme_");
+    assert_eq!(metadata["variant"], serde_json::json!({"window": "matrix", "encoding": "ids"}));
+    // Both are in one simulation, and none of one is the other's.
+    let verilog = |out: &String, files: &[(String, Vec<u8>)]| {
+        let names = files.iter().map(|(name, _)| format!("{out}/{name}"));
+        names.filter(|name| name.ends_with(".v")).collect::<Vec<_>>()
+    };
+    let all = [verilog(&outs[0], &plain), verilog(&outs[1], &prefixed)].concat();
+    let output = Command::new("iverilog").args(["-g2005", "-t", "null"]).args(&all).output();
+    let output = output.unwrap_or_else(|e| panic!("iverilog: {e}; run scripts/setup.sh"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fails(&["gen", "--prefix", "9a"], 2, &["--prefix", "`9a` cannot begin a module's name", "as in `acme_`"]);
 }
 
 #[test]

@@ -130,8 +130,7 @@ fn the_checker_binds_and_says_what_the_page_shows() {
     assert_ne!(right, either);
     std::fs::write(path("tb.v"), either).expect("written");
     let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
-    let (define, files, checker) =
-        (format!("-DFRONT_END={TOP}"), format!("{TOP}.f"), format!("{TOP}_checker.sv"));
+    let (define, files) = (format!("-DFRONT_END={TOP}"), format!("{TOP}_sim.f"));
     output(
         Command::new(verilator)
             .current_dir(folder.path())
@@ -147,7 +146,7 @@ fn the_checker_binds_and_says_what_the_page_shows() {
                 "--top-module",
                 "tb",
             ])
-            .args([&define, "-f", &files, "front_end_checker.sv", &checker, "tb.v"]),
+            .args([&define, "-f", &files, "tb.v"]),
     );
     let run = |plus: Option<&str>| {
         let output = Command::new(path("obj/Vtb")).args(plus).output().expect("a simulation");
@@ -291,7 +290,8 @@ fn two_designs_that_share_modules_are_read_together() {
     for arbiter in [&["--arbiter", "single"][..], &["--arbiter", "typed", "--active", "1"]] {
         let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
         let design = DESIGN.replace("--active 1 ", "");
-        output(gen_command.arg("gen").args(design.split(' ')).args(arbiter).arg("--out").arg(folder.path()));
+        let gen_command = gen_command.args(["gen", "--checker"]).args(design.split(' '));
+        output(gen_command.args(arbiter).arg("--out").arg(folder.path()));
     }
     let tops = [TOP.to_string(), TOP.replace("typed", "single")];
     let lists = tops.each_ref().map(|top| format!("{top}.f"));
@@ -304,6 +304,9 @@ fn two_designs_that_share_modules_are_read_together() {
         command.current_dir(folder.path());
         command
     };
+    let with_checkers = tops.each_ref().map(|top| format!("{top}_sim.f"));
+    let with_checkers = ["-f", &with_checkers[0], "-f", &with_checkers[1]];
+    output(here(iverilog.clone()).args(["-g2012", "-o", "both"]).args(with_checkers));
     let lists = ["-f", &lists[0], "-f", &lists[1]];
     output(here(iverilog).args(["-g2005", "-o", "both"]).args(lists));
     let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());

@@ -1,6 +1,6 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
-use crate::emit::{Design, Module};
+use crate::emit::{Design, LICENSE, Module, Prefix};
 use crate::verilog::direction;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,7 +11,24 @@ use windlass_files::new_file;
 use windlass_rtl::port::{Port, element};
 
 /// Version of the JSON beside a design; it changes when a field changes its meaning or goes.
-pub const METADATA_VERSION: u32 = 1;
+pub const METADATA_VERSION: u32 = 2;
+
+/// What belongs to a design and is written beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// The command line that writes it all, for the metadata.
+    pub command: Option<String>,
+    /// Constraints: names and texts.
+    pub constraints: Vec<(String, String)>,
+    /// A checker in SystemVerilog: names and texts.
+    pub checker: Vec<(String, String)>,
+    /// A testbench, whose module has the file's name: name and text.
+    pub testbench: Option<(String, String)>,
+}
+
+fn names(files: &[(String, String)]) -> Vec<&str> {
+    files.iter().map(|(name, _)| name.as_str()).collect()
+}
 
 /// A file that could not be written.
 #[derive(Debug, Error)]
@@ -27,16 +44,31 @@ pub struct WriteError {
 struct Metadata<'a> {
     format_version: u32,
     generator: String,
+    license: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
     top: &'a str,
     source: &'a str,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     variant: BTreeMap<&'static str, &'a str>,
     parameters: BTreeMap<&'a str, usize>,
     clock: Option<&'a str>,
-    reset: Option<&'a str>,
-    files: Vec<String>,
+    reset: Option<ResetMetadata<'a>>,
+    files: Vec<&'a str>,
+    constraints: Vec<&'a str>,
+    checker: Vec<&'a str>,
+    testbench: Option<&'a str>,
     ports: Vec<PortMetadata<'a>>,
+    /// Of each output port, the input ports that it depends on in the same cycle.
+    combinational: &'a BTreeMap<String, Vec<String>>,
     modules: Vec<ModuleMetadata<'a>>,
+}
+
+#[derive(Serialize)]
+struct ResetMetadata<'a> {
+    name: &'a str,
+    active: &'static str,
+    kind: &'static str,
 }
 
 #[derive(Serialize)]
@@ -68,34 +100,46 @@ fn parameters(module: &Module) -> BTreeMap<&str, usize> {
     module.params.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
+/// The macro that says that a module was read, which is called `name` without its prefix. The prefix stays as it is: another one may differ
+/// in its case alone.
+pub(crate) fn guard(prefix: &Prefix, name: &str) -> String {
+    format!("WINDLASS_{}{}", prefix.as_str(), name.to_uppercase())
+}
+
 fn file_name(module: &Module) -> String {
     format!("{}.v", module.name)
 }
 
 /// The design's files: name and text, the Verilog first, in the order in which tools should read them.
 pub fn files(design: &Design) -> Vec<(String, String)> {
-    files_with(design, Vec::new())
+    files_with(design, Beside::default())
 }
 
-/// The same with what belongs to the design, name and text, which the FuseSoC core then names too: constraints, and a checker in
-/// SystemVerilog.
-pub fn files_with(design: &Design, others: Vec<(String, String)>) -> Vec<(String, String)> {
+/// The same with what belongs to the design, which the FuseSoC core and the metadata then name too.
+pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     let top = design.top();
     // Designs that share a module name its file in each of their lists: a tool that reads both meets it twice.
     let once = |m: &Module| {
-        let guard = format!("WINDLASS_{}", m.name.to_uppercase());
+        let guard = guard(design.prefix(), design.unprefixed(m));
         format!("{}\n`ifndef {guard}\n`define {guard}\n{}`endif\n", design.header(m), body(m))
     };
     let verilog: Vec<(String, String)> = design.modules.iter().map(|m| (file_name(m), once(m))).collect();
-    let names: Vec<&str> = verilog.iter().map(|(name, _)| name.as_str()).collect();
-    let list = names.iter().map(|name| format!("{name}\n")).collect::<String>();
-    let core = core_file(top, &names, &others);
-    let json = metadata(design, &names);
+    let list =
+        |files: &[(String, String)]| names(files).iter().map(|name| format!("{name}\n")).collect::<String>();
+    let simulated = list(&beside.checker) + &list(beside.testbench.as_slice());
+    let all = list(&verilog);
+    let core = core_file(top, &names(&verilog), &beside);
+    let json = metadata(design, &names(&verilog), &beside);
     let mut files = verilog;
-    files.push((format!("{}.f", top.name), list));
+    if !simulated.is_empty() {
+        files.push((format!("{}_sim.f", top.name), format!("{all}{simulated}")));
+    }
+    files.push((format!("{}.f", top.name), all));
     files.push((format!("{}.core", top.name), core));
     files.push((format!("{}.json", top.name), json));
-    files.extend(others);
+    files.extend(beside.constraints);
+    files.extend(beside.checker);
+    files.extend(beside.testbench);
     files
 }
 
@@ -139,10 +183,10 @@ const CORE_CONSTRAINTS: [(&str, &str, &str); 4] = [
     ("lpf", "LPF", "tool_trellis? (lpf)"),
 ];
 
-fn core_file(top: &Module, files: &[&str], others: &[(String, String)]) -> String {
+fn core_file(top: &Module, files: &[&str], beside: &Beside) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
-        "CAPI=2:\nname: windlass:generated:{0}:{version}\ndescription: {0}, generated by Windlass\n\nfilesets:\n  rtl:\n    files:\n",
+        "CAPI=2:\n# SPDX-License-Identifier: {LICENSE}\nname: windlass:generated:{0}:{version}\ndescription: {0}, generated by Windlass\n\nfilesets:\n  rtl:\n    files:\n",
         top.name
     );
     for file in files {
@@ -151,23 +195,38 @@ fn core_file(top: &Module, files: &[&str], others: &[(String, String)]) -> Strin
     text.push_str("    file_type: verilogSource\n");
     let mut sets = Vec::new();
     for (ending, kind, when) in CORE_CONSTRAINTS {
-        if let Some((name, _)) = others.iter().find(|(name, _)| name.ends_with(&format!(".{ending}"))) {
+        let named = |(name, _): &&(String, String)| name.ends_with(&format!(".{ending}"));
+        if let Some((name, _)) = beside.constraints.iter().find(named) {
             text.push_str(&format!("  {ending}:\n    files:\n      - {name}\n    file_type: {kind}\n"));
             sets.push(format!(", \"{when}\""));
         }
     }
-    let checker: Vec<&str> =
-        others.iter().map(|(name, _)| name.as_str()).filter(|name| name.ends_with(".sv")).collect();
-    // For the simulations of whoever's core depends on this one.
+    // For the simulations of whoever's core depends on this one: where the target is called `sim`, or has the flag. Named once, for two
+    // that are the same would be two modules.
     let mut simulated = "";
-    if !checker.is_empty() {
-        let files: String = checker.iter().map(|file| format!("      - {file}\n")).collect();
+    if !beside.checker.is_empty() {
+        let files: String = names(&beside.checker).iter().map(|file| format!("      - {file}\n")).collect();
         text.push_str(&format!("  checker:\n    files:\n{files}    file_type: systemVerilogSource\n"));
-        simulated = ", \"target_sim? (checker)\"";
+        simulated = ", \"target_sim? (checker)\", \"!target_sim? (windlass_checker? (checker))\"";
+    }
+    if let Some((name, _)) = &beside.testbench {
+        text.push_str(&format!("  testbench:\n    files:\n      - {name}\n    file_type: verilogSource\n"));
     }
     text.push_str(&format!(
         "\ntargets:\n  default: &default\n    filesets: [rtl{simulated}]\n    toplevel: {0}\n  lint:\n    <<: *default\n    default_tool: verilator\n    tools:\n      verilator:\n        mode: lint-only\n        verilator_options: [-Wall]\n",
         top.name
+    ));
+    // Without a testbench it is put together only, with the checker where there is one.
+    let (tool, run) = match &beside.testbench {
+        None => ("verilator", String::new()),
+        Some((name, _)) => {
+            let checker = if beside.checker.is_empty() { "" } else { ", checker" };
+            let top = name.trim_end_matches(".v");
+            ("icarus", format!("    filesets: [rtl{checker}, testbench]\n    toplevel: {top}\n"))
+        }
+    };
+    text.push_str(&format!(
+        "  sim:\n    <<: *default\n{run}    default_tool: {tool}\n    tools:\n      icarus:\n        iverilog_options: [-g2012]\n      verilator:\n        mode: lint-only\n        verilator_options: [--assert, --timing]\n"
     ));
     // Not in the default target: inside another design the ports are no ports.
     if !sets.is_empty() {
@@ -204,18 +263,23 @@ fn role(port: &Port) -> &'static str {
     }
 }
 
-fn metadata(design: &Design, files: &[&str]) -> String {
+fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
     let top = design.top();
     let data = Metadata {
         format_version: METADATA_VERSION,
         generator: format!("windlass {}", env!("CARGO_PKG_VERSION")),
+        license: LICENSE,
+        command: beside.command.as_deref(),
         top: &top.name,
         source: &top.source,
-        variant: variant(&top.name),
+        variant: variant(design.unprefixed(top)),
         parameters: parameters(top),
         clock: top.clock(),
-        reset: top.reset(),
-        files: files.iter().map(|f| f.to_string()).collect(),
+        reset: top.reset().map(|name| ResetMetadata { name, active: "low", kind: "synchronous" }),
+        files: files.to_vec(),
+        constraints: names(&beside.constraints),
+        checker: names(&beside.checker),
+        testbench: beside.testbench.as_ref().map(|(name, _)| name.as_str()),
         ports: top
             .ports
             .iter()
@@ -229,6 +293,7 @@ fn metadata(design: &Design, files: &[&str]) -> String {
                 description: &p.doc,
             })
             .collect(),
+        combinational: &top.combinational,
         modules: design
             .modules
             .iter()
@@ -263,8 +328,39 @@ mod tests {
         assert_eq!(shared, part.len(), "the window is in the scheduler");
         for (name, text) in &part {
             assert!(whole.iter().any(|(other, same)| other == name && same == text), "{name}");
-            assert!(text.starts_with(&format!("// {}: generated", name.trim_end_matches(".v"))), "{text}");
+            let head = format!(
+                "// SPDX-License-Identifier: MIT OR Apache-2.0\n// {}: generated",
+                name.trim_end_matches(".v")
+            );
+            assert!(text.starts_with(&head), "{text}");
         }
+    }
+
+    #[test]
+    fn a_prefix_stands_before_every_module_and_changes_nothing_else() {
+        let spec = BlockSpec::new("front_end", Request { slots: 4, sms: 4, ..Request::default() });
+        let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+        let texts = |prefix: &str| {
+            let prefix =
+                if prefix.is_empty() { Prefix::default() } else { prefix.parse().expect("a prefix") };
+            let design = emit::emit_prefixed(&*spec.hardware(), &prefix).unwrap_or_else(|e| panic!("{e}"));
+            let checker = crate::checker::files(spec, &design).unwrap_or_else(|e| panic!("{e}"));
+            files_with(&design, Beside { checker, ..Beside::default() })
+        };
+        let (plain, prefixed) = (texts(""), texts("acme_"));
+        assert_eq!(plain.len(), prefixed.len());
+        for ((plain, text), (name, prefixed)) in plain.iter().zip(&prefixed) {
+            assert_eq!(*name, format!("acme_{plain}"));
+            assert_eq!(prefixed.replace("acme_", ""), *text, "{name}");
+        }
+        assert!(prefixed.iter().any(|(_, text)| text.contains("\nmodule acme_count_down (")));
+        // Words of the prefix are none of the name's.
+        let (_, data) =
+            texts("list_").into_iter().find(|(name, _)| name.ends_with(".json")).expect("there is one");
+        let data: serde_json::Value = serde_json::from_str(&data).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(data["variant"]["window"], "matrix");
+        let guards = ["A_", "a_"].map(|prefix| guard(&prefix.parse().expect("a prefix"), "count_down"));
+        assert_ne!(guards[0], guards[1]);
     }
 
     #[test]
@@ -272,7 +368,7 @@ mod tests {
         let design = design("find_first");
         let core = |constraints: &[&str]| {
             let constraints = constraints.iter().map(|name| (name.to_string(), String::new())).collect();
-            let files = files_with(&design, constraints);
+            let files = files_with(&design, Beside { constraints, ..Beside::default() });
             let found = files.iter().find(|(name, _)| name.ends_with(".core"));
             found.map(|(_, text)| text.clone()).unwrap_or_default()
         };
@@ -289,15 +385,42 @@ mod tests {
     fn the_core_names_the_checker_for_simulations() {
         let checker =
             ["front_end_checker.sv", "top_checker.sv"].map(|name| (name.to_string(), String::new()));
-        let files = files_with(&design("find_first"), checker.to_vec());
+        let beside = Beside { checker: checker.to_vec(), ..Beside::default() };
+        let files = files_with(&design("find_first"), beside);
         let core = files.iter().find(|(name, _)| name.ends_with(".core")).map(|(_, text)| text.as_str());
         let core = core.unwrap_or_default();
         let set = "  checker:\n    files:\n      - front_end_checker.sv\n      - top_checker.sv\n    file_type: systemVerilogSource\n";
+        let sets =
+            "filesets: [rtl, \"target_sim? (checker)\", \"!target_sim? (windlass_checker? (checker))\"]\n";
         assert!(
-            core.contains(set) && core.contains("filesets: [rtl, \"target_sim? (checker)\"]\n"),
+            core.contains(set) && core.contains(sets) && core.contains("\n  sim:\n    <<: *default\n"),
             "{core}"
         );
         assert_eq!(files.last().map(|(name, _)| name.as_str()), Some("top_checker.sv"));
+        let list =
+            |end: &str| files.iter().find(|(name, _)| name.ends_with(end)).map(|(_, text)| text.as_str());
+        assert_eq!(list("n4_sim.f"), Some("find_first_n4.v\nfront_end_checker.sv\ntop_checker.sv\n"));
+        assert_eq!(list("n4.f"), Some("find_first_n4.v\n"));
+    }
+
+    #[test]
+    fn a_testbench_is_what_is_simulated() {
+        let file = |name: &str| (name.to_string(), String::new());
+        let testbench = Some(file("find_first_n4_tb.v"));
+        let beside = |checker| Beside { checker, testbench: testbench.clone(), ..Beside::default() };
+        for (checker, set) in [(vec![], "rtl, testbench"), (vec![file("c.sv")], "rtl, checker, testbench")] {
+            let files = files_with(&design("find_first"), beside(checker));
+            let text = |end: &str| {
+                let found = files.iter().find(|(name, _)| name.ends_with(end));
+                found.map(|(_, text)| text.clone()).unwrap_or_default()
+            };
+            let target = format!(
+                "  sim:\n    <<: *default\n    filesets: [{set}]\n    toplevel: find_first_n4_tb\n    default_tool: icarus\n"
+            );
+            assert!(text(".core").contains(&target), "{}", text(".core"));
+            assert!(text("_sim.f").ends_with("find_first_n4_tb.v\n") && !text("n4.f").contains("_tb"));
+            assert!(text(".json").contains("\"testbench\": \"find_first_n4_tb.v\""), "{}", text(".json"));
+        }
     }
 
     #[test]
@@ -313,9 +436,48 @@ mod tests {
             let design = design.unwrap_or_else(|e| panic!("{e}"));
             let header = design.header(design.top());
             assert_eq!(header.lines().last(), Some(said), "{name}");
-            let data: serde_json::Value =
-                serde_json::from_str(&metadata(&design, &[])).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!((data["clock"].as_str(), data["reset"].as_str()), (clock, reset), "{name}");
+            let data = metadata_of(&design, &Beside::default());
+            let said =
+                reset.map(|name| serde_json::json!({"name": name, "active": "low", "kind": "synchronous"}));
+            assert_eq!(
+                (data["clock"].as_str(), data.get("reset")),
+                (clock, said.as_ref().or(Some(&serde_json::Value::Null))),
+                "{name}"
+            );
         }
+    }
+
+    fn metadata_of(design: &Design, beside: &Beside) -> serde_json::Value {
+        serde_json::from_str(&metadata(design, &[], beside)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn the_metadata_says_all_parameters_and_what_is_beside() {
+        let file = |name: &str| (name.to_string(), String::new());
+        let beside = Beside {
+            command: Some("windlass gen --block window_matrix".into()),
+            constraints: vec![file("top.sdc"), file("top.xdc")],
+            checker: vec![file("top_checker.sv")],
+        };
+        let data = metadata_of(&design("window_matrix"), &beside);
+        let parameters = serde_json::json!({"SLOTS": 4, "RETIRE_PORTS": 2, "PIPELINED": 0});
+        assert_eq!(data["parameters"], parameters);
+        assert_eq!(data["command"], "windlass gen --block window_matrix");
+        assert_eq!(data["constraints"], serde_json::json!(["top.sdc", "top.xdc"]));
+        assert_eq!(data["checker"], serde_json::json!(["top_checker.sv"]));
+        let arbiter = metadata_of(&design("cta_arbiter_single"), &Beside::default());
+        assert_eq!(arbiter["parameters"]["PLACES"], 1);
+    }
+
+    #[test]
+    fn the_metadata_says_what_each_output_depends_on() {
+        let data = metadata_of(&design("window_matrix"), &Beside::default());
+        let on = |port: &str| data["combinational"][port].clone();
+        assert_eq!(on("ins_slot_o"), serde_json::json!(["ins_valid_i"]));
+        assert_eq!(on("ins_ready_o"), serde_json::json!([]));
+        assert!(on("ret_err_o").as_array().is_some_and(|ports| ports.contains(&"ret_slot_1_i".into())));
+        let outputs =
+            data["ports"].as_array().map(|ports| ports.iter().filter(|p| p["direction"] == "output"));
+        assert_eq!(data["combinational"].as_object().map(|of| of.len()), outputs.map(Iterator::count));
     }
 }

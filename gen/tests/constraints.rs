@@ -190,6 +190,38 @@ fn a_misspelt_port_fails_with_the_names_near_it() {
 }
 
 #[test]
+fn a_channel_is_known_where_some_block_has_it() {
+    let sdc = |constraints: &Constraints, name: &str| {
+        let spec = spec(name, small());
+        let ports = emit::ports(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}"));
+        constraints.resolve(spec.name(), "top", &ports)?.sdc(None)
+    };
+    let late = with("[[io]]\nchannels = [\"disp\", \"ret\", \"next\"]\nclock = \"clk_i\"\noutput = 0.6")
+        .expect("no mistake");
+    let delayed = |name: &str| {
+        let sdc = sdc(&late, name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let lines: Vec<&str> = sdc.lines().filter(|line| line.contains("0.600")).collect();
+        named(&lines.join("\n"), "set_output_delay -max")
+    };
+    let disp = ["disp_id_o", "disp_slot_o", "disp_valid_o"].map(String::from);
+    let ret = ["ret_slot_0_o", "ret_slot_1_o", "ret_valid_0_o", "ret_valid_1_o"].map(String::from);
+    assert_eq!(delayed("front_end"), [&disp[..], &ret].concat(), "and no ret_err_o");
+    assert_eq!(
+        delayed("kernel_scheduler"),
+        [&disp[..], &["ret_ready_0_o".into(), "ret_ready_1_o".into()]].concat()
+    );
+    assert!(delayed("round_robin").is_empty());
+    // Not where the entry is for a block that lacks it, nor with a slip.
+    let text =
+        "[[io]]\nchannels = [\"CHANNEL\"]\nblocks = [\"round_robin\"]\nclock = \"clk_i\"\noutput = 0.6";
+    let strict = with(&text.replace("CHANNEL", "disp")).expect("no mistake yet");
+    fails(sdc(&strict, "round_robin"), &["`disp` names no port"]);
+    let slip =
+        with("[[io]]\nchannels = [\"dips\"]\nclock = \"clk_i\"\noutput = 0.6").expect("no mistake yet");
+    fails(sdc(&slip, "round_robin"), &["`dips` names no port", "did you mean `disp`"]);
+}
+
+#[test]
 fn a_port_that_nothing_covers_fails() {
     let window = spec("window_matrix", small());
     let narrow = changed("ports = [\"*_i\", \"*_ni\", \"*_o\"]", "ports = [\"ins_*_i\", \"*_ni\", \"*_o\"]")

@@ -50,7 +50,7 @@ impl Info {
 
     /// Takes what `B`, the block itself, says of its fields: ports, registers, signals, sub-blocks. The first paragraph of each stands in
     /// the block's Verilog and metadata; of an array of ports it speaks of each of them. A channel has the ports that begin with its name and go
-    /// the way of its `valid`, and its `ready`.
+    /// the way of its `valid`, and its `ready`, but not its `err`.
     #[must_use]
     pub fn fields<B: DocumentedFieldsOpt>(self, channels: &'static [&'static str]) -> Self {
         Self { fields: (B::FIELD_NAMES, B::FIELD_DOCS), channels, ..self }
@@ -73,6 +73,16 @@ impl Info {
     #[must_use]
     pub fn param_if(self, name: &'static str, tag: &str, value: usize) -> Self {
         if value == 0 { self } else { self.param(name, tag, value) }
+    }
+
+    /// The same for a parameter that the name does not say where it has its `usual` value.
+    #[must_use]
+    pub fn param_unless(mut self, usual: usize, name: &'static str, tag: &str, value: usize) -> Self {
+        if value != usual {
+            return self.param(name, tag, value);
+        }
+        self.params.push((name, value));
+        self
     }
 
     /// Reads what a probed atom says, if it is an `Info`.
@@ -165,7 +175,9 @@ impl Atom for Info {
                     return false;
                 };
                 let valid_comes_in = names.contains(&format!("{channel}_valid_i").as_str());
-                part.ends_with("_i") == (valid_comes_in != part.starts_with("ready_"))
+                // What is wrong with a transfer is no part of it.
+                !part.starts_with("err_")
+                    && part.ends_with("_i") == (valid_comes_in != part.starts_with("ready_"))
             };
             self.channels.iter().find(in_channel).map_or("", |channel| *channel)
         };
@@ -238,7 +250,7 @@ mod tests {
             ret_slot_o: (),
             /// Of the retirements
             /// an error.
-            ret_err_i: (),
+            ret_err_o: (),
             nothing: (),
         }
         let info = Info::module("block", "").fields::<Ports>(&["ins", "ret"]);
@@ -254,7 +266,7 @@ mod tests {
             ("ret_valid_o", "ret", "ins_slot_o, kept"),
             ("ret_ready_i", "ret", "it is taken"),
             ("ret_slot_o", "ret", "its slot"),
-            ("ret_err_i", "", "of the retirements an error"),
+            ("ret_err_o", "", "of the retirements an error"),
         ];
         assert_eq!(fields, expected);
     }

@@ -499,11 +499,6 @@ impl DispatchParams {
         self.places
     }
 
-    /// For names: 0 for one place, as it is not said.
-    pub(crate) fn places_if_several(self) -> usize {
-        if self.places == 1 { 0 } else { self.places }
-    }
-
     /// CTA ports of all channels; port p of channel c is number c * `places` + p.
     pub fn cta_ports(self) -> usize {
         self.arbiter.channels() * self.places

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Watches the ports of a front end in a simulation, and says which rule is broken, by whom: names that begin with `host`, `sms`, `partitions`
 // or `inputs` are duties of the design around the front end, the others promises of the front end. It drives nothing.
 // The rules are those of docs/integration.md and of rtl/src/front_end/README.md; the same promises are proved by `windlass prove`.
 //
 // It keeps books of every kernel and every CTA, and knows nothing of the inside. It samples at the rising edge: drive inputs with nonblocking
 // assignments. After a broken rule later ones may be its consequences.
+`ifndef WINDLASS_FRONT_END_CHECKER
+`define WINDLASS_FRONT_END_CHECKER
 // verilator lint_off WIDTH
 // verilator lint_off BLKSEQ
 // verilator lint_off UNUSEDSIGNAL
@@ -377,3 +380,4 @@ endmodule
 // verilator lint_on UNUSEDSIGNAL
 // verilator lint_on BLKSEQ
 // verilator lint_on WIDTH
+`endif

@@ -22,6 +22,7 @@ mod names;
 mod read;
 mod write;
 
+use crate::emit;
 use names::{matches, near};
 pub use read::{PeriodError, period};
 use std::collections::{BTreeMap, BTreeSet};
@@ -638,7 +639,8 @@ fn all_ports() -> &'static BTreeSet<(String, String)> {
             },
         ];
         let specs = requests.iter().flat_map(|r| BLOCKS.iter().filter_map(|b| BlockSpec::new(b, *r).ok()));
-        let ports = specs.flat_map(|spec| spec.ports());
+        // Only what is emitted knows of channels.
+        let ports = specs.flat_map(|spec| emit::ports(&*spec.hardware()).unwrap_or_else(|_| spec.ports()));
         ports.map(|p| (names::without_numbers(&p.name), p.channel)).collect()
     })
 }

@@ -7,6 +7,7 @@ use super::{
     ConstraintErrors, Exception, Group, LibraryEnvironment, Relaxation, Resolved, ResolvedException, Sdc,
     SdcException,
 };
+use crate::emit::LICENSE;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use windlass_rtl::port::Port;
@@ -170,7 +171,9 @@ impl<'a> Resolved<'a> {
     fn header(&self, comment: &str) -> String {
         let (top, file) = (&self.top, &self.constraints.file);
         let version = env!("CARGO_PKG_VERSION");
-        format!("{comment} {top}: constraints by Windlass {version}, from {file}; do not edit.\n")
+        format!(
+            "{comment} SPDX-License-Identifier: {LICENSE}\n{comment} {top}: constraints by Windlass {version}, from {file}; do not edit.\n"
+        )
     }
 
     fn periods(&self, family: &str) -> &BTreeMap<String, f64> {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET, indexed};
 
 /// `rows[3].up_i` becomes `rows_3_up_i`, `ret_slot_i[2]` becomes `ret_slot_2_i`.
-fn verilog_name(key: &str) -> String {
+pub fn verilog_name(key: &str) -> String {
     let part = |part: &str| match part.split_once('[') {
         Some((stem, index)) => match index.trim_end_matches(']').parse() {
             Ok(index) => indexed(stem, index),
@@ -105,10 +105,12 @@ pub fn print(node: &Node, lowered: Lowered) -> Result<Module, Vec<EmitError>> {
         ports,
         instances,
         source: node.info.source.clone(),
+        combinational: BTreeMap::new(),
     })
 }
 
-fn ports(node: &Node) -> Vec<Port> {
+/// The module's ports, in their order.
+pub fn ports(node: &Node) -> Vec<Port> {
     let mut ports = Vec::new();
     for atom in &node.atoms {
         let direction = match atom.kind {

@@ -1,6 +1,6 @@
 //! A block, probed into a tree.
 
-use super::EmitError;
+use super::{EmitError, Prefix};
 use rust_hdl::core::atom::{Atom, AtomKind};
 use rust_hdl::prelude::{Block, Probe, TypeKind, Verilog};
 use std::collections::BTreeMap;
@@ -37,6 +37,15 @@ impl Node {
 
     pub fn atom(&self, key: &str) -> Option<&AtomInfo> {
         self.atoms.iter().find(|a| a.key == key)
+    }
+
+    /// Puts `prefix` before the names of the module and of all below it.
+    pub fn prefix(&mut self, prefix: &Prefix) {
+        self.info.module.insert_str(0, prefix.as_str());
+        self.children
+            .values_mut()
+            .filter(|child| !child.is_register())
+            .for_each(|child| child.prefix(prefix));
     }
 
     /// Two nodes with the same fingerprint give the same module.

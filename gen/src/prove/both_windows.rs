@@ -2,9 +2,9 @@
 
 use super::bench::Bench;
 use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
-use crate::emit::{self, Design, Module};
+use crate::emit::{self, Design, Module, Prefix};
 use crate::verilog::{self, Instance};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use windlass_catalog::BlockSpec;
 use windlass_rtl::params::{Encoding, ParamError, SchedulerParams, WindowKind, WindowParams};
 use windlass_rtl::port::{CLOCK, Direction, Port, RESET};
@@ -98,12 +98,13 @@ impl BothWindows {
             ports,
             instances: instances.iter().map(|i| (i.name.clone(), i.module.into())).collect(),
             source: String::new(),
+            combinational: BTreeMap::new(),
         };
         let mut seen = BTreeSet::new();
         let modules = designs.iter().flat_map(|design| &design.modules);
         // What both use is there once.
         let modules =
             modules.filter(|module| seen.insert(module.name.clone())).cloned().chain([top]).collect();
-        Design { modules }
+        Design { modules, prefix: Prefix::default() }
     }
 }

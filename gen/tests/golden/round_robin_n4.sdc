@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # round_robin_n4: constraints by Windlass 0.1.0, from mine.toml; do not edit.
 # Library: nangate45; capacitance in its own unit.
 set_units -time ns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # round_robin_n4: constraints by Windlass 0.1.0, from mine.toml; do not edit.
 create_clock -name clk_i -period 6.667 [get_ports {clk_i}]
 set_clock_uncertainty -setup 0.050 [get_clocks {clk_i}]

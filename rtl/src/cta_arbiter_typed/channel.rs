@@ -171,7 +171,7 @@ impl<const LN: usize> CtaChannel<LN> {
             .param("SLOT_BITS", "b", LN)
             .param("LANES", "l", sms.lanes())
             .param("ACTIVE", "k", active)
-            .param_if("PLACES", "p", among_several(banks));
+            .param_unless(1, "PLACES", "p", banks);
         // Lanes and places say nothing of which slices are short.
         let info = match banks {
             1 => info.param_if("SHORT", "h", shorts[0] as usize),

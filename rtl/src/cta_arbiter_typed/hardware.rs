@@ -100,7 +100,7 @@ impl<const LN: usize> CtaArbiter<LN> {
             ArbiterKind::Single => info,
             ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),
         };
-        let info = info.param_if("PLACES", "p", params.places_if_several());
+        let info = info.param_unless(1, "PLACES", "p", params.places());
         Self {
             info,
             clk_i: Signal::default(),

@@ -220,7 +220,7 @@ impl Counters {
                 .fields::<Self>(&[])
                 .param("CHANNELS", "c", channels)
                 .param("RETIRE_PORTS", "r", retire_ports)
-                .param_if("PLACES", "p", params.places_if_several()),
+                .param_unless(1, "PLACES", "p", params.places()),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             occupancy_i: Signal::default(),

@@ -94,7 +94,7 @@ impl<const LN: usize> CtaDispatch<LN> {
                 .param("SLOTS", "n", params.slots())
                 .param("SMS", "s", params.sms().sms())
                 .param("ACTIVE", "k", params.arbiter().active())
-                .param_if("PLACES", "p", params.places_if_several())
+                .param_unless(1, "PLACES", "p", params.places())
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())

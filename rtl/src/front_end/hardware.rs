@@ -32,12 +32,12 @@ fn info(params: FrontEndParams) -> Info {
     };
     info.param("SMS", "s", dispatch.sms().sms())
         .param("ACTIVE", "k", dispatch.arbiter().active())
-        .param_if("PLACES", "a", dispatch.places_if_several())
+        .param_unless(1, "PLACES", "a", dispatch.places())
         .param("CTAS", "c", limits.ctas().into())
         .param("WARPS", "w", limits.warps().into())
         .param("REGISTERS", "g", limits.registers().into())
         .param("SMEM", "b", limits.smem().into())
-        .param_if("PIPELINED", "p", scheduler.window().pipelined().into())
+        .param_unless(0, "PIPELINED", "p", scheduler.window().pipelined().into())
 }
 
 /// One front end; `host` and `lane` are the host's ports that only this encoding has.
@@ -182,7 +182,7 @@ macro_rules! front_end {
                     Encoding::Mask => 0,
                 };
                 Self {
-                    info: info(params).fields::<Self>(&["host", "cta", "done", "part"]),
+                    info: info(params).fields::<Self>(&["host", "cta", "done", "part", "disp", "ret"]),
                     clk_i: Signal::default(),
                     rst_ni: Signal::default(),
                     host_valid_i: Signal::default(),

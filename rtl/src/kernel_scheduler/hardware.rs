@@ -21,7 +21,7 @@ fn info(params: SchedulerParams) -> Info {
         Encoding::Ids { lanes } => info.param("LANES", "k", lanes),
         Encoding::Mask => info,
     };
-    info.param_if("PIPELINED", "p", params.window().pipelined().into())
+    info.param_unless(0, "PIPELINED", "p", params.window().pipelined().into())
 }
 
 /// One scheduler. `host` and `lane` are the host's ports that only this encoding has; `state` the ports that its upstream

@@ -75,7 +75,7 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub ret_slot_o: Vec<Signal<Out, Bits<LN>>>,
     /// Of each slot, what is known of its kernel.
     entry: Vec<KernelEntry>,
-    /// The order in which kernels came: `gnt_o` picks for queue 0, `head_o` for queue 1.
+    /// The order in which kernels came: picks the oldest of each queue.
     order: OldestFirst<N>,
     /// Slots whose kernels were dispatched and that no arbiter took.
     waiting: Register<Bits<N>>,
@@ -280,7 +280,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
 
         self.waiting.clk_i.next = self.clk_i.val();
         self.waiting.rst_ni.next = self.rst_ni.val();
-        comment!("Dispatch: into the queue of the kernel's type.");
+        comment!("Dispatch: into the kernel's queue.");
         if self.disp_valid_i.val() {
             self.dispatched.next = self.one.val() << self.disp_slot_i.val();
         } else {

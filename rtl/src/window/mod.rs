@@ -9,10 +9,12 @@ pub(crate) const CHANNELS: &[&str] = &["ins", "disp", "ret"];
 
 /// The `Info` of a window.
 pub(crate) fn info(kind: &str, params: WindowParams) -> Info {
-    Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3, figure 19")
+    let info = Info::module(kind, "ACE (Durvasula et al., PACT 2024), section 4.3, figure 19")
         .param("SLOTS", "n", params.slots())
-        .param("RETIRE_PORTS", "r", params.retire_ports())
-        .param_if("PIPELINED", "p", params.pipelined().into())
+        .param("RETIRE_PORTS", "r", params.retire_ports());
+    // Lists have no such stage.
+    let staged = kind == "window_matrix";
+    if staged { info.param_unless(0, "PIPELINED", "p", params.pipelined().into()) } else { info }
 }
 
 /// A window: the ports that every kind has, the private fields between the braces, the constructor. `$params` and the number of

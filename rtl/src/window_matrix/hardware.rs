@@ -64,9 +64,9 @@ window! {
         matching: Signal<Local, Bits<N>> = Signal::default(),
         /// Of each retire port, that place if the kernel there was taken and the port is valid.
         matched: Vec<Signal<Local, Bits<N>>> = bank(r),
-        /// Of each retire port, it is valid; pipelined, `asked_q`.
+        /// Of each retire port, a retirement is worked on in this cycle.
         asked: Vec<Signal<Local, Bit>> = bank(r),
-        /// The same; pipelined, `named_q`.
+        /// Of each retire port, the place that this retirement names, or none.
         named: Vec<Signal<Local, Bits<N>>> = bank(r),
         /// Of each retire port, it retires a kernel that no lower port does.
         fresh: Vec<Signal<Local, Bit>> = bank(r),
@@ -100,7 +100,7 @@ window! {
         empty: Signal<Local, Bits<N>> = Signal::default(),
         /// Places whose kernels wait for none and were not offered.
         ready: Signal<Local, Bits<N>> = Signal::default(),
-        /// Places from which the offer is picked: those in `ready`; pipelined, those in `found`.
+        /// Places from which the offer is picked.
         may: Signal<Local, Bits<N>> = Signal::default(),
         /// In each group, the first place in `may` and all above it.
         from: Signal<Local, Bits<N>> = Signal::default(),
