@@ -8,8 +8,9 @@ use super::chart::{
     Anchor, BOLD, Bar, Bars, DASHES, FAINT, Fill, Group, INK, MARKS, Mark, Point, STROKES, Scatter, Svg,
     WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text,
 };
-use super::render::{Design, Report, Speedup, Speedups};
+use super::render::{Design, Report, Speedup, Speedups, Spread};
 use crate::synth::area::{AreaReport, ModuleArea, round4};
+use crate::table::csv_line;
 use std::fmt::Write as _;
 
 /// Workloads in one figure of bars; more of them make more figures.
@@ -82,7 +83,7 @@ pub fn figures(report: &Report) -> Vec<(Place, Figure)> {
     all
 }
 
-/// A table as CSV (RFC 4180, with line feeds).
+/// A table as CSV.
 struct Csv(String);
 
 impl Csv {
@@ -93,16 +94,7 @@ impl Csv {
     }
 
     fn row<T: AsRef<str>>(&mut self, cells: &[T]) {
-        let quoted = cells.iter().map(|cell| {
-            let cell = cell.as_ref();
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.to_string()
-            }
-        });
-        self.0 += &quoted.collect::<Vec<_>>().join(",");
-        self.0.push('\n');
+        self.0 += &csv_line(cells);
     }
 }
 
