@@ -784,6 +784,73 @@ fn a_kernel_of_too_many_ranges_is_named_and_runs_one_after_another() {
     succeeds(&[&run[..], &["serial"]].concat());
 }
 
+/// A pipe has its bytes once, also where it is a file by its name; what is stored of a trace is found by them.
+#[cfg(unix)]
+#[test]
+fn two_traces_of_one_name_from_a_pipe_are_two() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let out = directory.path().join("explore").to_string_lossy().into_owned();
+    let explore = ["explore", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--sms", "8"];
+    let more = ["--window", "matrix", "--arbiter", "single", "--json", "--out", &out, "--workloads"];
+    let explored = |file: &str, text: &str| {
+        let value: serde_json::Value =
+            serde_json::from_str(&fed(&[&explore[..], &more, &[file]].concat(), text))
+                .unwrap_or_else(|e| panic!("{e}"));
+        value["workloads"].clone()
+    };
+    let [short, long] = [4, 9].map(|kernels| {
+        let trace = short_trace(kernels);
+        std::fs::read_to_string(trace.path()).unwrap_or_else(|e| panic!("{e}"))
+    });
+    for file in ["/dev/stdin", "-"] {
+        let [short, long] = [&short, &long].map(|text| explored(file, text));
+        assert_eq!((&short[0]["kernels"], &long[0]["kernels"]), (&4.into(), &9.into()), "{file}");
+        assert_ne!(short[0]["sha256"], long[0]["sha256"], "{file}");
+    }
+}
+
+#[test]
+fn a_block_and_a_size_that_are_named_twice_are_one() {
+    let report = |args: &[&str]| {
+        let report = json(&succeeds(&[&["report", "--no-area", "--format", "json"], args].concat()));
+        let designs = report["designs"].as_array().expect("a list").iter();
+        designs.map(|design| design["name"].as_str().expect("a text").to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(report(&["--block", "find_first,find_first", "--slots", "4,4"]), ["find_first 4"]);
+    let window = ["--dispatcher", "behavioural", "--window", "matrix", "--trace", "mix-fork", "--slots"];
+    assert_eq!(report(&[&window[..], &["4,4"]].concat()), ["matrix"]);
+}
+
+/// Also those that would end a line, a cell of a table, or do something to a terminal.
+#[test]
+fn names_are_shown_in_one_line() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("t.ktrace.jsonl");
+    let text = std::fs::read_to_string(short_trace(3).path()).unwrap_or_else(|e| panic!("{e}"));
+    let text = text.replacen("\"brax-v1-ant-b256\"", r#""a|b\nsum2\u001b[31m""#, 1);
+    assert!(text.contains("sum2"));
+    std::fs::write(&path, text).unwrap_or_else(|e| panic!("{e}"));
+    let (file, shown) = (path.to_string_lossy().into_owned(), "a|b sum2 [31m");
+    for args in [
+        &["trace"][..],
+        &["trace", "explain", "--kernel", "1"],
+        &["run", "--no-work", "--policy", "serial"],
+        &["cosim", "--policy", "serial"],
+    ] {
+        let text = succeeds(&[args, &[&file]].concat());
+        assert!(text.starts_with(shown) && !text.contains('\u{1b}'), "{args:?}: {text}");
+    }
+    let report = ["report", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+    let report = succeeds(&[&report[..], &["--format", "md", "--trace", &file]].concat());
+    assert!(report.contains("### On a|b sum2 [31m (3 kernels)") && !report.contains('\u{1b}'), "{report}");
+    let out = directory.path().join("explore").to_string_lossy().into_owned();
+    let explore = ["explore", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--sms", "8"];
+    let more = ["--window", "matrix", "--arbiter", "single", "--out", &out, "--workloads", &file];
+    succeeds(&[&explore[..], &more].concat());
+    let page = std::fs::read_to_string(Path::new(&out).join("explore.md")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(page.contains("| a\\|b sum2 [31m | 3 |"), "{page}");
+}
+
 #[test]
 fn sums_of_large_numbers_are_right() {
     let (_directory, files) = traces_of(&[r#"{"name":"H100"}"#], [r#","flops":18446744073709551615"#; 2]);
