@@ -330,10 +330,24 @@ fn cosim_names_what_it_does_not_know() {
     fails(&["cosim", "--policy", "serial", "--wave", "x.vcd"], 2, &["add `window`"]);
     fails(&["cosim", "--policy", "streams", "--streams", "1000000"], 2, &["choose 1 to 1024"]);
     // An option that would do nothing.
-    for option in [&["--streams", "4"][..], &["--poll-events"], &["--fifo", "9"], &["--arbiter", "single"]] {
+    for option in [
+        &["--streams", "4"][..],
+        &["--poll-events"],
+        &["--strict-algorithm1"],
+        &["--driver-launch"],
+        &["--kernel-end", "5"],
+        &["--slots", "8"],
+        &["--window", "list"],
+        &["--pipelined"],
+        &["--dispatcher", "both"],
+        &["--fifo", "9"],
+        &["--arbiter", "single"],
+        &["--active", "1"],
+    ] {
         let words = [&format!("{} is of the policy `", option[0])[..]];
         fails(&[&["cosim", "--policy", "serial,ideal"], option].concat(), 2, &words);
     }
+    succeeds(&["cosim", "mix-fork", "--policy", "queue", "--driver-launch", "--kernel-end", "5"]);
     fails(
         &["cosim", "--policy", "serial", "--timeline", "/proc/nowhere/t.json"],
         2,
@@ -596,8 +610,7 @@ fn report_takes_several_traces_and_folders() {
     // What surrounds the hardware is that of cosim.
     let end = ["--kernel-end", "500", "--rename", "unlimited"];
     let report = json(&succeeds(&[&args[..], &["--trace", "mix-fork"], &end].concat()));
-    let simulated =
-        ["cosim", "mix-fork", "--slots", "8", "--dispatcher", "behavioural", "--policy", "queue", "--json"];
+    let simulated = ["cosim", "mix-fork", "--policy", "queue", "--json"];
     let simulated = json(&succeeds(&[&simulated[..], &end].concat()));
     let speedup = |rows: &serde_json::Value| {
         let row = rows.as_array().expect("an array").iter().find(|row| row["policy"] == "queue");
@@ -1474,6 +1487,17 @@ fn run_says_what_is_possible() {
         (&["--executor", "cuda", "--threads", "2"], "--threads is of the executor cpu"),
         (&["--policy", "serial", "--launchers", "1"], "--launchers is of the policy `streams` or `pdl`"),
         (&["--policy", "graph", "--graph-window", "8"], "--graph-window is of the policy `graph-cached`"),
+        (&["--policy", "serial", "--slots", "77"], "--slots is of the policy `streams-ace` or `window`"),
+        (&["--policy", "serial", "--dispatcher", "software"], "--dispatcher is of the policy `window`"),
+        (&["--policy", "serial", "--window", "list"], "--window is of the policy `window`"),
+        (&["--policy", "graph", "--lanes", "2"], "--lanes is of the policy `window`"),
+        (&["--dispatcher", "software", "--window", "list"], "--window is of a scheduler in hardware"),
+        (&["--always-overlap"], "--always-overlap is of the executor cuda"),
+        (
+            &["--executor", "cuda", "--policy", "serial", "--always-overlap"],
+            "--always-overlap is of the policy `streams` or `pdl`",
+        ),
+        (&["--policy", "streams-ace", "--slots", "2"], "has 4 to 512"),
     ] {
         fails(&[&["run", "mix-fork"], idle].concat(), 2, &[words]);
     }
@@ -1487,6 +1511,13 @@ fn run_says_what_is_possible() {
     fails(&["run", "--gpu", "rtx9999", "--policy", "serial"], 2, &["rtx9999", "rtx3070"]);
     fails(&["run", "nowhere", "--policy", "serial"], 2, &["nowhere: No such file", "built in: brax"]);
     fails(&["run", "workloads", "--timeline", "t.json"], 2, &["--timeline", "one trace"]);
+}
+
+#[test]
+fn options_of_fpgas_need_an_fpga() {
+    for option in ["--fpga-seeds", "--fpga-limit"] {
+        fails(&["report", "--no-area", option, "7"], 2, &["--fpga"]);
+    }
 }
 
 #[test]
