@@ -418,7 +418,7 @@ pub fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
     let mut distinct = Vec::new();
     for value in values {
         if !distinct.contains(value) {
-            distinct.push(*value);
+            distinct.push(value.clone());
         }
     }
     distinct
