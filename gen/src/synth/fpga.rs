@@ -11,7 +11,7 @@ use crate::table::{aligned, line};
 use crate::tools::{self, Found, Tool};
 use crate::verilog::{self, Instance, declaration};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -658,7 +658,8 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
         row.extend([cells, harness, fmax]);
         rows.push(row);
     }
-    notes.dedup();
+    let mut seen = BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
     let is_left = |column: usize| column < 2;
     let mut text = String::new();
     for (i, cells) in aligned(&rows, 0, is_left).iter().enumerate() {
