@@ -621,7 +621,7 @@ impl Measurement<'_> {
         let found = self.device.digest()?;
         let touched: u64 = self.program.kernels().iter().map(|k| k.read_words + k.write_words).sum();
         if touched <= DEFINED_WORDS {
-            self.report.defined = Some(found == digest_of(self.program.serial_image()));
+            self.report.defined = Some(found == digest_of(self.program.serial_image()?));
         }
         Ok(found)
     }

@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_difference_names_the_first_word_and_who_writes_it() {
         let program = program();
-        let serial = program.serial_image();
+        let serial = program.serial_image().unwrap();
         let mut found = serial.clone();
         (found[3], found[9]) = (1, 2);
         let difference = Difference::new(&serial, &found, &program);
