@@ -77,6 +77,7 @@ pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result
 ///
 /// # Errors
 /// As [`import`].
+#[doc(hidden)]
 pub fn import_text(
     file: &str,
     trace: &[u8],
