@@ -493,6 +493,17 @@ fn latencies(report: &Report) -> Option<Figure> {
             rows.push((design.name.clone(), Some((cycles, latency.paper))));
         }
     }
+    let svg = latency_chart(title, &rows)?;
+    let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
+                   How often each was measured is in the table.";
+    Some(Figure { id: "latency".into(), title: title.into(), caption: caption.into(), csv: csv.0, svg })
+}
+
+/// A heading, or a design with its cycles and those of the paper.
+type LatencyRow = (String, Option<(Spread, Option<f64>)>);
+
+/// Least, median and greatest on a logarithmic axis.
+fn latency_chart(title: &str, rows: &[LatencyRow]) -> Option<String> {
     let most = rows
         .iter()
         .filter_map(|(_, r)| *r)
@@ -561,10 +572,7 @@ fn latencies(report: &Report) -> Option<Figure> {
             "clock cycles (logarithmic; k = 1000, M = 1000k)"
         },
     );
-    let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
-                   How often each was measured is in the table.";
-    let svg = svg.finish(bottom + 30.0, title);
-    Some(Figure { id: "latency".into(), title: title.into(), caption: caption.into(), csv: csv.0, svg })
+    Some(svg.finish(bottom + 30.0, title))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -600,29 +608,13 @@ fn workload(report: &Report, table: &Speedups) -> String {
 /// Results, and what is drawn of each.
 type Rows = Vec<(Speedup, f64)>;
 
-fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
-    let (designs, all_designs) = shown(report);
-    let fill = |row: &Speedup| match (row.policy.as_str(), &row.design) {
-        (_, Some(design)) => {
-            let at = designs.iter().position(|d| d == design).unwrap_or(0);
-            [Fill::Dark, Fill::Accent, Fill::Cross, Fill::Mid][at % 4]
-        }
-        ("serial", None) => Fill::White,
-        ("queue", None) => Fill::Mid,
-        ("streams-ace" | "streams", None) => Fill::Light,
-        ("graph", None) => Fill::Dots,
-        ("graph-cached", None) => Fill::Lines,
-        _ => Fill::Hatch,
-    };
-    let label =
-        |row: &Speedup| row.design.as_ref().map_or(row.policy.clone(), |d| format!("{} {d}", row.policy));
+/// The results by workload, with its kernels, of the designs that are shown; behind several their means.
+fn groups(report: &Report, metric: Metric, designs: &[&str]) -> Vec<(String, u64, Rows)> {
     // Serial is 1 by definition, and is the line.
     let wanted = |row: &&Speedup| {
         let design = row.design.as_deref().is_none_or(|d| designs.contains(&d));
         design && !(metric == Metric::Speedup && row.policy == "serial")
     };
-    let text =
-        |value: f64| if metric == Metric::Speedup { format!("{value:.2}") } else { format!("{value:.1}") };
     let mut groups: Vec<(String, u64, Rows)> = report
         .speedups
         .iter()
@@ -649,6 +641,28 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
             groups.push((format!("geometric mean of {}", groups.len()), kernels, means));
         }
     }
+    groups
+}
+
+fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
+    let (designs, all_designs) = shown(report);
+    let fill = |row: &Speedup| match (row.policy.as_str(), &row.design) {
+        (_, Some(design)) => {
+            let at = designs.iter().position(|d| d == design).unwrap_or(0);
+            [Fill::Dark, Fill::Accent, Fill::Cross, Fill::Mid][at % 4]
+        }
+        ("serial", None) => Fill::White,
+        ("queue", None) => Fill::Mid,
+        ("streams-ace" | "streams", None) => Fill::Light,
+        ("graph", None) => Fill::Dots,
+        ("graph-cached", None) => Fill::Lines,
+        _ => Fill::Hatch,
+    };
+    let label =
+        |row: &Speedup| row.design.as_ref().map_or(row.policy.clone(), |d| format!("{} {d}", row.policy));
+    let text =
+        |value: f64| if metric == Metric::Speedup { format!("{value:.2}") } else { format!("{value:.1}") };
+    let groups = groups(report, metric, &designs);
     let (name, title, axis, column) = match metric {
         Metric::Speedup => ("speedup", "Speed-up by policy and workload", "speed-up over serial", "speedup"),
         Metric::Occupancy => (

@@ -354,6 +354,14 @@ impl<'a> Workplace<'a> {
         let _ = fs::rename(&work, &self.kept);
     }
 
+    /// The error that ended a run.
+    pub fn stopped(self, stop: Stop) -> SynthesisError {
+        match stop {
+            Stop::Error(error) => error,
+            Stop::Failure(failure) => self.failed(failure),
+        }
+    }
+
     /// Keeps the folder of the failed run, so that the command in the error works.
     pub fn failed(self, failure: Failure) -> SynthesisError {
         let top = self.top.to_string();
