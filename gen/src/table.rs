@@ -5,7 +5,7 @@ pub fn without_controls(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A cell of [`line`]: in one line, and in Markdown not the end of the cell.
+/// A cell of [`line()`]: in one line, and in Markdown not the end of the cell.
 pub fn cell(text: &str, markdown: bool) -> String {
     let text = without_controls(text);
     if markdown { text.replace('|', "\\|") } else { text }
