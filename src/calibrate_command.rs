@@ -10,6 +10,7 @@ use windlass_cosim::profile::Profile;
 use windlass_cuda::{Calibration, CudaDevice, calibrate};
 use windlass_files::new_file::save;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
+use windlass_runtime::percentile::median_u64;
 use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
 
 /// Arguments of `windlass calibrate`.
@@ -103,16 +104,12 @@ fn small(device: u32) -> Result<Small, Failure> {
         graphs.push(began.elapsed().as_nanos() as u64 / KERNELS);
         device.destroy_graph(graph);
     }
-    let median = |values: &mut Vec<u64>| {
-        values.sort_unstable();
-        values[values.len() / 2]
-    };
-    let [one, others] = &mut launches;
+    let [one, others] = launches;
     Ok(Small {
-        alone: median(&mut times),
-        launch: median(one),
-        other_launch: median(others),
-        graph_node: median(&mut graphs),
+        alone: median_u64(times),
+        launch: median_u64(one),
+        other_launch: median_u64(others),
+        graph_node: median_u64(graphs),
     })
 }
 
@@ -131,7 +128,7 @@ fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
     let host = &mut profile.host;
     host.launch_ns = kernels.launch;
     host.synchronise_ns = whole(measured.synchronise_ns);
-    host.event_wait_ns = whole(measured.notice_ns);
+    host.event_wait_ns = whole(measured.event_query_ns);
     host.stream_gap_ns = whole(measured.stream_gap_ns);
     host.graph_node_ns = kernels.graph_node;
     host.graph_launch_ns = whole(measured.graph_start_ns);
@@ -201,6 +198,7 @@ pub fn note_sms(device: &str, sms: u32, profile: &Profile, so: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_cosim::profile::HostLatencies;
 
     #[test]
     fn a_calibrated_profile_has_the_shape_of_the_gpu_at_hand() {
@@ -209,5 +207,55 @@ mod tests {
         assert_eq!((pcie.name.as_str(), pcie.sms, pcie.clock_mhz), ("h100-calibrated", 114, 1755));
         let silent = shaped(base(), 114, 0);
         assert_eq!((silent.clock_mhz, silent.sm), (base().clock_mhz, base().sm));
+    }
+
+    #[test]
+    fn a_calibrated_profile_has_each_number_in_its_place() {
+        let base = Profile::load("h100").expect("it is embedded");
+        let kernels = Small { alone: 1, launch: 2, other_launch: 3, graph_node: 4 };
+        let mut measured = Calibration::default();
+        let fields = [
+            &mut measured.synchronise_ns,
+            &mut measured.event_query_ns,
+            &mut measured.stream_gap_ns,
+            &mut measured.graph_start_ns,
+            &mut measured.graph_gap_ns,
+            &mut measured.notice_ns,
+            &mut measured.launch_early_ns,
+            &mut measured.launch_busy_ns,
+            &mut measured.record_ns,
+            &mut measured.wait_ns,
+            &mut measured.early_gap_ns,
+            &mut measured.event_gap_ns,
+        ];
+        for (field, ns) in fields.into_iter().zip(10..) {
+            *field = f64::from(ns);
+        }
+        let profile = profile(base.clone(), &measured, &kernels);
+        assert_eq!(profile.cta_floor_ns, 1);
+        let host = HostLatencies {
+            launch_ns: 2,
+            synchronise_ns: 10,
+            event_wait_ns: 11,
+            stream_gap_ns: 12,
+            graph_node_ns: 4,
+            graph_launch_ns: 13,
+            graph_edge_ns: 14,
+            notice_ns: 15,
+            ..base.host
+        };
+        assert_eq!(profile.host, host);
+        let streams = Costs {
+            launch_ns: 2,
+            early_launch_ns: 16,
+            other_launch_ns: 3,
+            busy_launch_ns: 17,
+            record_ns: 18,
+            wait_ns: 19,
+            gap_ns: 12,
+            early_gap_ns: 20,
+            cross_ns: 21,
+        };
+        assert_eq!(profile.streams, Some(streams));
     }
 }

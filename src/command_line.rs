@@ -1,5 +1,7 @@
 //! The command line of this run, as reports and messages repeat it.
 
+use windlass_gen::tools::quoted;
+
 /// The words after the program's name. What is no UTF-8 is shown with U+FFFD.
 fn words() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
@@ -39,16 +41,6 @@ fn joined(words: impl Iterator<Item = String>) -> String {
     words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
 }
 
-/// The word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./,=:@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +51,5 @@ mod tests {
         let options = [("--out", true), ("--jobs", true), ("--json", false)];
         let left = left(line.split(' ').map(String::from), &options);
         assert_eq!(joined(left.into_iter()), "explore --slots 8,16 --workloads 'a*b' 'it'\\''s' c");
-        assert_eq!(quoted(""), "''");
     }
 }

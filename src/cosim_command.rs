@@ -48,12 +48,12 @@ pub struct CosimArgs {
     /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
-    /// The scheduling window
-    #[arg(long, value_enum, default_value = "matrix")]
-    window: WindowArg,
-    /// Window slots: 4, 8, 16, 24, 32, 48, 64, 96 or 128
-    #[arg(long, default_value_t = 32, value_name = "N")]
-    slots: usize,
+    /// The scheduling window [default: matrix]
+    #[arg(long, value_enum)]
+    window: Option<WindowArg>,
+    /// Window slots: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32]
+    #[arg(long, value_name = "N")]
+    slots: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
     /// What to compare, separated by commas: queue, streams-ace, graph, graph-cached, window, ideal; and serial, which is always run and
@@ -65,9 +65,9 @@ pub struct CosimArgs {
         value_name = "POLICIES"
     )]
     policy: Vec<String>,
-    /// What carries out the policy `window`, from launch packets to CTAs on SMs
-    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
-    dispatcher: DispatcherArg,
+    /// What carries out the policy `window`, from launch packets to CTAs on SMs [default: hardware]
+    #[arg(long, alias = "engine", value_enum)]
+    dispatcher: Option<DispatcherArg>,
     /// CTA arbiters, separated by commas: `window` is run once with each [default: single,typed; with --wave: typed]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ARBITERS")]
     arbiter: Vec<ArbiterArg>,
@@ -238,6 +238,37 @@ pub fn progress(text: &str) {
     }
 }
 
+/// Refuses options that would do nothing.
+fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
+    const WINDOW: &[Policy] = &[Policy::Window];
+    const QUEUES: &[Policy] = &[Policy::Queue, Policy::Window];
+    const SOFTWARE: &[Policy] = &[Policy::StreamsAce];
+    const WINDOWS: &[Policy] = &[Policy::StreamsAce, Policy::Window];
+    const CACHED: &[Policy] = &[Policy::GraphCached];
+    // Those whose host finds hazards.
+    const HAZARDS: &[Policy] = &[Policy::StreamsAce, Policy::Graph, Policy::GraphCached, Policy::Window];
+    let conditions = &args.conditions;
+    let hardware = args.hardware.given().map(|(option, given)| (option, given, WINDOW));
+    let options = [
+        ("software-slots", args.software_slots.is_some(), SOFTWARE),
+        ("streams", args.streams.is_some(), SOFTWARE),
+        ("poll-events", args.poll_events, SOFTWARE),
+        ("graph-window", args.graph_window.is_some(), CACHED),
+        ("strict-algorithm1", args.strict_algorithm1, HAZARDS),
+        ("driver-launch", conditions.driver_launch, QUEUES),
+        ("kernel-end", conditions.kernel_end > 0, QUEUES),
+        ("slots", args.slots.is_some(), WINDOWS),
+        ("window", args.window.is_some(), WINDOW),
+        ("dispatcher", args.dispatcher.is_some(), WINDOW),
+        ("front-end-mhz", conditions.front_end_mhz.is_some(), WINDOW),
+        ("fifo", args.fifo.is_some(), WINDOW),
+        ("arbiter", !args.arbiter.is_empty(), WINDOW),
+        ("active", args.active.is_some(), WINDOW),
+        ("places", args.places.is_some(), WINDOW),
+    ];
+    options::used(policies, options.into_iter().chain(hardware))
+}
+
 /// Runs it.
 pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     if args.files.len() > 1 && args.partition.is_none() && (args.wave.is_some() || args.timeline.is_some()) {
@@ -268,7 +299,8 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
             .into());
         }
     };
-    let params = scheduler(args.hardware, args.window, args.slots)?;
+    let slots = args.slots.unwrap_or(32);
+    let params = scheduler(args.hardware, args.window.unwrap_or(WindowArg::Matrix), slots)?;
     let mut simulation = CoSimulation::new(profile, params);
     simulation.policies = options::distinct(&policies(&args.policy)?);
     // Speed-ups are over it: without its row nobody could check them.
@@ -280,7 +312,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
     args.conditions.set(&mut simulation)?;
-    simulation.software_slots = args.software_slots.unwrap_or(args.slots);
+    simulation.software_slots = args.software_slots.unwrap_or(slots);
     simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;
     simulation.graph_window = args.graph_window;
@@ -289,22 +321,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;
     }
-    for (option, is_given, policy) in [
-        ("software-slots", args.software_slots.is_some(), Policy::StreamsAce),
-        ("streams", args.streams.is_some(), Policy::StreamsAce),
-        ("poll-events", args.poll_events, Policy::StreamsAce),
-        ("graph-window", args.graph_window.is_some(), Policy::GraphCached),
-        ("front-end-mhz", args.conditions.front_end_mhz.is_some(), Policy::Window),
-        ("places", args.places.is_some(), Policy::Window),
-        ("fifo", args.fifo.is_some(), Policy::Window),
-        ("driver-launch", args.conditions.driver_launch, Policy::Window),
-        ("arbiter", !args.arbiter.is_empty(), Policy::Window),
-    ] {
-        if is_given && !simulation.policies.contains(&policy) {
-            let policy = policy.name();
-            return Err(format!("--{option} is of the policy `{policy}`: add it to --policy").into());
-        }
-    }
+    check(args, &simulation.policies)?;
     if args.wave.is_some() && !simulation.policies.contains(&Policy::Window) {
         return Err("--wave shows the front end at work: add `window` to --policy".into());
     }
@@ -370,7 +387,7 @@ fn run_all(
                     args.seed
                 )),
             };
-            engine(args.dispatcher.kind(), params, &options)
+            engine(args.dispatcher.unwrap_or(DispatcherArg::Hardware).kind(), params, &options)
         });
         let result = match result {
             Ok(result) => result,

@@ -14,10 +14,10 @@ pub struct FpgaArgs {
     #[arg(long, value_delimiter = ',', value_name = "FAMILY")]
     fpga: Vec<Family>,
     /// Seeds of place and route, one run each, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "1,2,3", value_name = "N")]
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3", value_name = "N", requires = "fpga")]
     fpga_seeds: Vec<u32>,
     /// Seconds that each run of Yosys and of place and route may take; a run of place and route without a result is reported so
-    #[arg(long, default_value_t = LIMIT.as_secs(), value_name = "SECONDS")]
+    #[arg(long, default_value_t = LIMIT.as_secs(), value_name = "SECONDS", requires = "fpga")]
     fpga_limit: u64,
 }
 

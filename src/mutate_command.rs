@@ -6,7 +6,7 @@ use clap::Args;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use windlass_cosim::block_stimulus::{far_stimulus, stimulus};
-use windlass_cosim::mutate::{self, BenchRun, MutateOptions, Progress, mutate};
+use windlass_cosim::mutate::{self, BenchRun, MutateOptions, MutateReport, Progress, mutate};
 use windlass_gen::mutate::MutantOptions;
 
 /// Version of the JSON object.
@@ -62,7 +62,6 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         Progress::Proving(mutants) => eprintln!("{:.1} s: {mutants} were not noticed", seconds()),
     })?;
     let survived = report.survivors().count();
-    let outcome = if survived == 0 { Outcome::Done } else { Outcome::Wrong };
     let mut stdout = std::io::stdout().lock();
     if args.json {
         let mut object = serde_json::json!({
@@ -82,15 +81,21 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
             to.extend(from);
         }
         writeln!(stdout, "{object}")?;
-        return Ok(outcome);
+    } else {
+        print(&mut stdout, &report, seconds())?;
     }
+    Ok(if survived == 0 { Outcome::Done } else { Outcome::Wrong })
+}
+
+/// For people.
+fn print(stdout: &mut impl Write, report: &MutateReport, seconds: f64) -> std::io::Result<()> {
     writeln!(
         stdout,
         "{}: {} mutants under {} cycles, {:.0} s",
         report.top,
         report.mutants.len(),
         report.cycles.iter().map(u64::to_string).collect::<Vec<_>>().join(" + "),
-        seconds()
+        seconds
     )?;
     writeln!(stdout, "  {:>5} caught", report.caught())?;
     writeln!(stdout, "  {:>5} equivalent: proved to be no fault", report.equivalent())?;
@@ -105,7 +110,7 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         "  {:>5} unreachable: proved to show in no state that the block can reach",
         report.unreachable()
     )?;
-    writeln!(stdout, "  {survived:>5} survived")?;
+    writeln!(stdout, "  {:>5} survived", report.survivors().count())?;
     writeln!(
         stdout,
         "score {:.1} % (caught of the others); seed {}, {}",
@@ -137,5 +142,5 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
             report.held.iter().map(|(bit, value)| format!("{bit}={}", u8::from(*value))).collect();
         writeln!(stdout, "\ninput bits that the bench never moves: {}", held.join(" "))?;
     }
-    Ok(outcome)
+    Ok(())
 }

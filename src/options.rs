@@ -329,6 +329,17 @@ pub struct HardwareArgs {
 }
 
 impl HardwareArgs {
+    /// Its options, and whether the user gave them.
+    pub fn given(self) -> [(&'static str, bool); 5] {
+        [
+            ("retire-ports", self.retire_ports.is_some()),
+            ("pipelined", self.pipelined),
+            ("scheduled", self.scheduled.is_some()),
+            ("encoding", self.encoding.is_some()),
+            ("lanes", self.lanes.is_some()),
+        ]
+    }
+
     /// The block called `name`; `window` and `slots` only if the user named them.
     pub fn block(
         self,
@@ -346,14 +357,10 @@ impl HardwareArgs {
         let mut possible = parameters(name, encoding)?;
         let single = matches!(dispatch.arbiter, Some(ArbiterArg::Single));
         possible.retain(|parameter| !(single && *parameter == "active"));
-        for (parameter, given) in [
+        let hardware = self.given();
+        for (parameter, given) in hardware.into_iter().chain([
             ("slots", slots.is_some()),
             ("window", window.is_some()),
-            ("retire-ports", self.retire_ports.is_some()),
-            ("pipelined", self.pipelined),
-            ("scheduled", self.scheduled.is_some()),
-            ("encoding", self.encoding.is_some()),
-            ("lanes", self.lanes.is_some()),
             ("sms", dispatch.sms.is_some()),
             ("arbiter", dispatch.arbiter.is_some()),
             ("active", dispatch.active.is_some()),
@@ -362,7 +369,7 @@ impl HardwareArgs {
             ("sm-warps", dispatch.sm_warps.is_some()),
             ("sm-registers", dispatch.sm_registers.is_some()),
             ("sm-smem", dispatch.sm_smem.is_some()),
-        ] {
+        ]) {
             if given && !possible.contains(&parameter) {
                 let with = match parameter {
                     "lanes" if encoding == Encoding::Mask => " with encoding mask",
@@ -389,12 +396,29 @@ impl HardwareArgs {
     }
 }
 
+/// Refuses an option that is given where no policy that was chosen uses it: who gives one expects something of it. Each option comes with
+/// whether it is given, and the policies that use it.
+pub fn used<P: PartialEq + fmt::Display + 'static>(
+    policies: &[P],
+    options: impl IntoIterator<Item = (&'static str, bool, &'static [P])>,
+) -> Result<(), String> {
+    for (option, given, of) in options {
+        if given && !of.iter().any(|policy| policies.contains(policy)) {
+            let names = of.iter().map(|policy| format!("`{policy}`")).collect::<Vec<_>>().join(" or ");
+            return Err(format!(
+                "--{option} is of the policy {names}: add it to --policy, or leave --{option} out"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The values without repetitions, in their order.
-pub fn distinct<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
+pub fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
     let mut distinct = Vec::new();
     for value in values {
         if !distinct.contains(value) {
-            distinct.push(*value);
+            distinct.push(value.clone());
         }
     }
     distinct

@@ -1,6 +1,7 @@
 //! Speed-up against budget, a panel per trace, as self-contained SVG that can be read in grey.
 
 use std::fmt::Write;
+use windlass_gen::report::figure::escape;
 
 /// The budgets of one trace.
 pub struct Panel {
@@ -50,7 +51,7 @@ fn draw(svg: &mut String, panel: &Panel, most: f64) {
     let y_at = |y: f64| bottom - (y - 1.0) / (most - 1.0) * (bottom - TOP);
     let step = (right - LEFT) / panel.points.len().max(1) as f64;
     let x_at = |i: usize| LEFT + step * (i as f64 + 0.5);
-    let title = panel.title.replace('&', "&amp;").replace('<', "&lt;");
+    let title = escape(&panel.title);
     let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"16\" font-weight=\"bold\" font-size=\"11\">{title}</text>");
     for n in 0..=4 {
         let value = 1.0 + (most - 1.0) * f64::from(n) / 4.0;
@@ -84,7 +85,20 @@ fn draw(svg: &mut String, panel: &Panel, most: f64) {
         let under = bottom + 12.0;
         let _ = writeln!(
             svg,
-            "<text x=\"{x:.1}\" y=\"{under:.1}\" text-anchor=\"end\" transform=\"rotate(-40 {x:.1} {under:.1})\">{budget}</text>"
+            "<text x=\"{x:.1}\" y=\"{under:.1}\" text-anchor=\"end\" transform=\"rotate(-40 {x:.1} {under:.1})\">{}</text>",
+            escape(budget)
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_xml() {
+        let title = "a<b>&\"c\"\u{1}".to_string();
+        let drawn = svg(&[Panel { title, limits: (1.0, 2.0), points: vec![("1x".into(), 1.5)] }]);
+        assert!(drawn.contains(">a&lt;b&gt;&amp;&quot;c&quot;\u{fffd}</text>"), "{drawn}");
     }
 }

@@ -138,12 +138,13 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
         arbiters.push(None);
     }
     let mut designs = Vec::new();
-    for slots in options::distinct(&args.slots) {
+    let sizes = options::distinct(&args.slots);
+    for &slots in &sizes {
         for window in options::distinct(&args.window) {
             for &arbiter in &arbiters {
                 let params = scheduler(args.hardware, window, slots)?;
                 let mut name = params.kind().name().to_string();
-                if args.slots.len() > 1 {
+                if sizes.len() > 1 {
                     name = format!("{name} {slots}");
                 }
                 if let Some(arbiter) = arbiter {
@@ -440,14 +441,15 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
         None => None,
     };
     let has_sms = |name: &String| parameters(name, Encoding::Mask).map(|has| has.contains(&"sms"));
-    let have = args.block.iter().map(has_sms).collect::<Result<Vec<bool>, _>>()?;
+    let blocks = options::distinct(&args.block);
+    let have = blocks.iter().map(has_sms).collect::<Result<Vec<bool>, _>>()?;
     if sms.is_some() && !have.contains(&true) {
         return Err(
             "--gpu says how many SMs there are and what each has, and none of these blocks has any".into()
         );
     }
     let mut designs = Vec::new();
-    for name in &args.block {
+    for name in &blocks {
         let possible = parameters(name, Encoding::Ids { lanes: 1 })?;
         // The defaults of --window are both, for schedulers; a block without windows has no use for either.
         let windows = if possible.contains(&"window") { options::distinct(&args.window) } else { vec![] };

@@ -96,9 +96,9 @@ pub struct RunArgs {
     /// Only touch memory; do not spend the time that the CTAs would take. Of the executor cpu
     #[arg(long)]
     no_work: bool,
-    /// Kernels in the window of streams-ace; slots of the scheduler that decides under `window`
-    #[arg(long, default_value_t = 32, value_name = "N")]
-    slots: usize,
+    /// Kernels in the window of streams-ace, 4 to 512; slots of the scheduler that decides under `window` [default: 32]
+    #[arg(long, value_name = "N")]
+    slots: Option<usize>,
     /// Kernels of one graph under graph-cached [default: 64]
     #[arg(long, value_name = "N")]
     graph_window: Option<usize>,
@@ -111,19 +111,20 @@ pub struct RunArgs {
     /// Threads that launch under streams and pdl, while another one finds hazards [default: 1 on cuda, 0 on cpu]
     #[arg(long, value_name = "N")]
     launchers: Option<usize>,
-    /// What decides under `window`
-    #[arg(long, value_enum, default_value = "hardware")]
-    dispatcher: DeciderArg,
-    /// The scheduling window of `window`
-    #[arg(long, value_enum, default_value = "matrix")]
-    window: WindowArg,
+    /// What decides under `window` [default: hardware]
+    #[arg(long, value_enum)]
+    dispatcher: Option<DeciderArg>,
+    /// The scheduling window of `window` [default: matrix]
+    #[arg(long, value_enum)]
+    window: Option<WindowArg>,
     #[command(flatten)]
     hardware: HardwareArgs,
     /// Profile by which CTAs work, and costs are known: an embedded one, or a file of `windlass calibrate`
     /// [default: on cpu that of the GPU which the first trace names, else rtx3070; on cuda the embedded one of this GPU, or else h100]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
-    /// Let kernels overlap wherever they may, also where the costs say that it does not pay
+    /// Let kernels overlap wherever they may under streams and pdl, also where the costs say that it does not pay. Of the executor cuda:
+    /// on cpu it always pays
     #[arg(long)]
     always_overlap: bool,
     /// Find hazards as ACE's Algorithm 1 is printed: --verify then shows what it misses
@@ -149,6 +150,19 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    fn slots(&self) -> usize {
+        self.slots.unwrap_or(32)
+    }
+
+    fn dispatcher(&self) -> DeciderArg {
+        self.dispatcher.unwrap_or(DeciderArg::Hardware)
+    }
+
+    /// The scheduler that decides under `window`, where it is no software.
+    fn scheduler(&self) -> Result<SchedulerParams, Failure> {
+        scheduler(self.hardware, self.window.unwrap_or(WindowArg::Matrix), self.slots())
+    }
+
     fn graph_window(&self) -> usize {
         self.graph_window.unwrap_or(64)
     }
@@ -173,6 +187,7 @@ impl RunArgs {
             ("threads", self.threads.is_some(), ExecutorArg::Cpu, "cpu"),
             ("no-work", self.no_work, ExecutorArg::Cpu, "cpu"),
             ("device", self.device.is_some(), ExecutorArg::Cuda, "cuda"),
+            ("always-overlap", self.always_overlap, ExecutorArg::Cuda, "cuda"),
         ] {
             if given && self.executor != executor {
                 return Err(format!(
@@ -181,20 +196,43 @@ impl RunArgs {
                 .into());
             }
         }
-        let planned: &[Policy] = &[Policy::Streams, Policy::Pdl];
-        for (option, given, of) in [
-            ("graph-window", self.graph_window.is_some(), &[Policy::GraphCached][..]),
-            ("in-flight", self.in_flight.is_some(), planned),
-            ("lookahead", self.lookahead.is_some(), planned),
-            ("launchers", self.launchers.is_some(), planned),
-        ] {
-            if given && !of.iter().any(|policy| policies.contains(policy)) {
-                let names = of.iter().map(|policy| format!("`{policy}`")).collect::<Vec<_>>().join(" or ");
-                return Err(format!(
-                    "--{option} is of the policy {names}: add it to --policy, or leave --{option} out"
-                )
-                .into());
-            }
+        const PLANNED: &[Policy] = &[Policy::Streams, Policy::Pdl];
+        const WINDOWS: &[Policy] = &[Policy::StreamsAce, Policy::Window];
+        const DECIDED: &[Policy] = &[Policy::Window];
+        const CACHED: &[Policy] = &[Policy::GraphCached];
+        let scheduler = || {
+            let hardware = self.hardware.given().into_iter();
+            hardware.chain([("window", self.window.is_some())])
+        };
+        let options = [
+            ("graph-window", self.graph_window.is_some(), CACHED),
+            ("in-flight", self.in_flight.is_some(), PLANNED),
+            ("lookahead", self.lookahead.is_some(), PLANNED),
+            ("launchers", self.launchers.is_some(), PLANNED),
+            ("always-overlap", self.always_overlap, PLANNED),
+            ("slots", self.slots.is_some(), WINDOWS),
+            ("dispatcher", self.dispatcher.is_some(), DECIDED),
+        ];
+        options::used(
+            policies,
+            options.into_iter().chain(scheduler().map(|(option, given)| (option, given, DECIDED))),
+        )?;
+        if self.dispatcher() == DeciderArg::Software
+            && let Some((option, _)) = scheduler().find(|(_, given)| *given)
+        {
+            return Err(format!(
+                "--{option} is of a scheduler in hardware: leave it out, or --dispatcher software"
+            )
+            .into());
+        }
+        if policies.contains(&Policy::StreamsAce) && !WINDOW.contains(&self.slots()) {
+            return Err(format!(
+                "--slots {}: the window of `streams-ace` has {} to {}; choose so many, or leave `streams-ace` out of --policy",
+                self.slots(),
+                WINDOW.start(),
+                WINDOW.end()
+            )
+            .into());
         }
         if self.timeout == 0 {
             return Err("--timeout 0: no kernel ends in no time; choose 1 second or more".into());
@@ -249,10 +287,10 @@ fn bytes(mut ranges: Vec<(u64, u64)>) -> u64 {
 }
 
 fn decider(args: &RunArgs) -> Result<Box<dyn Decider>, Failure> {
-    let params = || scheduler(args.hardware, args.window, args.slots);
-    Ok(match args.dispatcher {
+    let params = || args.scheduler();
+    Ok(match args.dispatcher() {
         DeciderArg::Software => {
-            let slots = NonZeroUsize::new(args.slots).ok_or("--slots 0: choose 1 or more")?;
+            let slots = NonZeroUsize::new(args.slots()).ok_or("--slots 0: choose 1 or more")?;
             Box::new(SoftwareDecider::new(slots))
         }
         DeciderArg::Hardware => Box::new(SchedulerDecider::new(DispatcherArg::Hardware.kind(), params()?)?),
@@ -375,7 +413,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     };
     // The model has no profile of this machine's processors.
     let predict = args.compare && args.executor == ExecutorArg::Cuda;
-    let model = predict.then(|| scheduler(args.hardware, args.window, args.slots)).and_then(|params| {
+    let model = predict.then(|| args.scheduler()).and_then(|params| {
         params.map_err(|error| eprintln!("note: the device model predicts nothing: {error}")).ok()
     });
     let all = All { args, policies: &policies, profile: &profile, model };
@@ -504,7 +542,8 @@ impl All<'_> {
         let args = self.args;
         let cuda = args.executor == ExecutorArg::Cuda;
         Options {
-            window: args.slots.clamp(*WINDOW.start(), *WINDOW.end()),
+            // Of `streams-ace`, where `check` has looked at it; a scheduler may have another number.
+            window: args.slots().clamp(*WINDOW.start(), *WINDOW.end()),
             graph_window: args.graph_window(),
             in_flight: args.in_flight.unwrap_or(512),
             lookahead: args.lookahead.unwrap_or(32),
@@ -582,7 +621,7 @@ impl Measurement<'_> {
         let found = self.device.digest()?;
         let touched: u64 = self.program.kernels().iter().map(|k| k.read_words + k.write_words).sum();
         if touched <= DEFINED_WORDS {
-            self.report.defined = Some(found == digest_of(self.program.serial_image()));
+            self.report.defined = Some(found == digest_of(self.program.serial_image()?));
         }
         Ok(found)
     }

@@ -7,6 +7,7 @@ use windlass_cosim::policy::{Policy as ModelPolicy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::CoSimulation;
 use windlass_rtl::params::SchedulerParams;
+use windlass_runtime::percentile::{median, percentile};
 use windlass_runtime::run::{Counts, Device, KernelTime, Overlap, Policy, Program};
 
 /// Version of [`Report`]'s serialised form.
@@ -121,17 +122,6 @@ fn overlap(times: &[KernelTime]) -> f64 {
     if busy == 0 { 0.0 } else { sum as f64 / busy as f64 }
 }
 
-/// Of an ascending list, the value that `part` of all do not exceed (nearest rank).
-fn percentile<T: Copy>(sorted: &[T], part: f64) -> Option<T> {
-    let rank = (sorted.len() as f64 * part).ceil() as usize;
-    sorted.get(rank.max(1) - 1).copied()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    percentile(&values, 0.5).unwrap_or(0.0)
-}
-
 impl Measured {
     pub fn new(policy: Policy) -> Self {
         Self {
@@ -192,8 +182,8 @@ impl Measured {
 
     fn finish(&mut self, kernels: usize, serial: Option<f64>) {
         self.walls.sort_unstable();
-        let at = |part| percentile(&self.walls, part).unwrap_or(0) as f64 / 1e3;
-        (self.min_us, self.p50_us, self.p99_us) = (at(0.0), at(0.5), at(0.99));
+        let at = |percent| percentile(&self.walls, percent).unwrap_or(0) as f64 / 1e3;
+        (self.min_us, self.p50_us, self.p99_us) = (at(0), at(50), at(99));
         self.speedup = serial.filter(|_| self.p50_us > 0.0).map(|serial| serial / self.p50_us);
         self.launches_per_s = if self.p50_us > 0.0 { kernels as f64 * 1e6 / self.p50_us } else { 0.0 };
         self.overlap = median(std::mem::take(&mut self.overlaps));
@@ -382,18 +372,6 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_values_of_the_list() {
-        let list: Vec<u32> = (1..=20).collect();
-        let at = |part| percentile(&list, part);
-        assert_eq!([at(0.0), at(0.5), at(0.95), at(0.99), at(1.0)], [1, 10, 19, 20, 20].map(Some));
-        assert_eq!((percentile(&[7], 0.5), percentile::<u32>(&[], 0.5)), (Some(7), None));
-        assert_eq!(
-            (median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0]), median(Vec::new())),
-            (2.0, 1.0, 0.0)
-        );
-    }
-
-    #[test]
     fn overlap_is_over_the_time_in_which_any_kernel_runs() {
         assert_eq!(overlap(&[]), 0.0);
         assert_eq!(overlap(&times(&[(10, 20), (30, 40)])), 1.0, "gaps do not count");
@@ -446,7 +424,7 @@ mod tests {
     #[test]
     fn a_difference_names_the_first_word_and_who_writes_it() {
         let program = program();
-        let serial = program.serial_image();
+        let serial = program.serial_image().unwrap();
         let mut found = serial.clone();
         (found[3], found[9]) = (1, 2);
         let difference = Difference::new(&serial, &found, &program);

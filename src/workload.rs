@@ -3,9 +3,13 @@
 use crate::Failure;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use windlass_runtime::ktrace::{Compression, Reader, Run, Trace, Writer};
+use windlass_gen::table::without_controls;
+use windlass_runtime::ktrace::{
+    Compression, Event, KtraceError, KtraceErrors, Problem, Reader, Run, Trace, Writer,
+};
 
 /// Name of the built-in trace that commands take by default: one environment step of the physics engine Brax, 256 ants.
 pub const BUILT_IN: &str = "brax-v1-ant-b256";
@@ -42,35 +46,67 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
     let trace = match built_in(file) {
         Some(text) => Trace::read(Reader::new(text.as_bytes(), file)?)?,
         None if file == STANDARD => Trace::read(Reader::new(std::io::stdin().lock(), "stdin")?)?,
-        None => Trace::load(file).map_err(|errors| {
-            let path = Path::new(file);
-            if path.is_dir() {
-                format!("{errors}\n  this command takes files; `run`, `report` and `explore` take folders")
-            } else if !path.exists() {
-                format!("{errors}\n  built in: {}", names().collect::<Vec<_>>().join(", "))
-            } else {
-                errors.to_string()
-            }
-        })?,
+        None => Trace::load(file).map_err(|errors| unreadable(file, &errors))?,
     };
-    warn(file, &trace);
-    Ok(trace)
+    Ok(ready(file, trace))
 }
 
 /// The same with the bytes that it was read from, by which the results of one trace are told from those of another.
 pub fn load_with_bytes(file: &str) -> Result<(Trace, Cow<'static, [u8]>), Failure> {
-    match built_in(file) {
-        Some(text) => Ok((load(file)?, text.as_bytes().into())),
-        // There is no second look at it.
-        None if file == STANDARD => {
-            let mut bytes = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("stdin: {e}"))?;
-            let trace = Trace::read(Reader::new(bytes.as_slice(), "stdin")?)?;
-            warn(file, &trace);
-            Ok((trace, bytes.into()))
-        }
-        None => Ok((load(file)?, std::fs::read(file).map_err(|e| format!("{file}: {e}"))?.into())),
+    if let Some(text) = built_in(file) {
+        return Ok((load(file)?, text.as_bytes().into()));
     }
+    // Read once: of a pipe, whatever its name, there is no second look.
+    let mut bytes = Vec::new();
+    let name = if file == STANDARD { "stdin" } else { file };
+    let read = match file == STANDARD {
+        true => std::io::stdin().lock().read_to_end(&mut bytes),
+        false => File::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
+    };
+    let trace = match read {
+        Ok(_) => Reader::new(bytes.as_slice(), name).map_err(KtraceErrors::from).and_then(Trace::read),
+        Err(e) => {
+            Err(KtraceError { file: name.into(), line: 0, field: None, problem: Problem::Io(e) }.into())
+        }
+    };
+    let trace = trace.map_err(|errors| unreadable(file, &errors))?;
+    Ok((ready(file, trace), bytes.into()))
+}
+
+/// What is wrong with a trace, and what the word that names it may have meant.
+fn unreadable(file: &str, errors: &KtraceErrors) -> String {
+    let path = Path::new(file);
+    if path.is_dir() {
+        format!("{errors}\n  this command takes files; `run`, `report` and `explore` take folders")
+    } else if !path.exists() && file != STANDARD {
+        format!("{errors}\n  built in: {}", names().collect::<Vec<_>>().join(", "))
+    } else {
+        errors.to_string()
+    }
+}
+
+/// The trace as it is shown from here on, once its warnings are printed: names without control characters, which would break lines and do
+/// something to a terminal.
+fn ready(file: &str, mut trace: Trace) -> Trace {
+    let clean = |name: &mut String| {
+        if name.contains(char::is_control) {
+            *name = without_controls(name);
+        }
+    };
+    clean(&mut trace.header.name);
+    clean(&mut trace.header.gpu.name);
+    for event in trace.runs.iter_mut().flat_map(|run| &mut run.events) {
+        match event {
+            Event::Kernel(kernel) => {
+                clean(&mut kernel.name);
+                clean(&mut kernel.op);
+            }
+            Event::Sync { why } => clean(why),
+            _ => {}
+        }
+    }
+    warn(file, &trace);
+    trace
 }
 
 fn warn(file: &str, trace: &Trace) {

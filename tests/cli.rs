@@ -1,5 +1,6 @@
 //! The command as its users meet it: exit status, stdout, stderr, and files.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -370,10 +371,24 @@ fn cosim_names_what_it_does_not_know() {
     fails(&["cosim", "--policy", "serial", "--wave", "x.vcd"], 2, &["add `window`"]);
     fails(&["cosim", "--policy", "streams", "--streams", "1000000"], 2, &["choose 1 to 1024"]);
     // An option that would do nothing.
-    for option in [&["--streams", "4"][..], &["--poll-events"], &["--fifo", "9"], &["--arbiter", "single"]] {
+    for option in [
+        &["--streams", "4"][..],
+        &["--poll-events"],
+        &["--strict-algorithm1"],
+        &["--driver-launch"],
+        &["--kernel-end", "5"],
+        &["--slots", "8"],
+        &["--window", "list"],
+        &["--pipelined"],
+        &["--dispatcher", "both"],
+        &["--fifo", "9"],
+        &["--arbiter", "single"],
+        &["--active", "1"],
+    ] {
         let words = [&format!("{} is of the policy `", option[0])[..]];
         fails(&[&["cosim", "--policy", "serial,ideal"], option].concat(), 2, &words);
     }
+    succeeds(&["cosim", "mix-fork", "--policy", "queue", "--driver-launch", "--kernel-end", "5"]);
     fails(
         &["cosim", "--policy", "serial", "--timeline", "/proc/nowhere/t.json"],
         2,
@@ -636,8 +651,7 @@ fn report_takes_several_traces_and_folders() {
     // What surrounds the hardware is that of cosim.
     let end = ["--kernel-end", "500", "--rename", "unlimited"];
     let report = json(&succeeds(&[&args[..], &["--trace", "mix-fork"], &end].concat()));
-    let simulated =
-        ["cosim", "mix-fork", "--slots", "8", "--dispatcher", "behavioural", "--policy", "queue", "--json"];
+    let simulated = ["cosim", "mix-fork", "--policy", "queue", "--json"];
     let simulated = json(&succeeds(&[&simulated[..], &end].concat()));
     let speedup = |rows: &serde_json::Value| {
         let row = rows.as_array().expect("an array").iter().find(|row| row["policy"] == "queue");
@@ -807,6 +821,73 @@ fn a_dash_is_stdin_and_stdout() {
     {
         assert!(fed(args, &mix).starts_with("mix-fork"), "{args:?}");
     }
+}
+
+/// A pipe has its bytes once, also where it is a file by its name; what is stored of a trace is found by them.
+#[cfg(unix)]
+#[test]
+fn two_traces_of_one_name_from_a_pipe_are_two() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let out = directory.path().join("explore").to_string_lossy().into_owned();
+    let explore = ["explore", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--sms", "8"];
+    let more = ["--window", "matrix", "--arbiter", "single", "--json", "--out", &out, "--workloads"];
+    let explored = |file: &str, text: &str| {
+        let value: serde_json::Value =
+            serde_json::from_str(&fed(&[&explore[..], &more, &[file]].concat(), text))
+                .unwrap_or_else(|e| panic!("{e}"));
+        value["workloads"].clone()
+    };
+    let [short, long] = [4, 9].map(|kernels| {
+        let trace = short_trace(kernels);
+        std::fs::read_to_string(trace.path()).unwrap_or_else(|e| panic!("{e}"))
+    });
+    for file in ["/dev/stdin", "-"] {
+        let [short, long] = [&short, &long].map(|text| explored(file, text));
+        assert_eq!((&short[0]["kernels"], &long[0]["kernels"]), (&4.into(), &9.into()), "{file}");
+        assert_ne!(short[0]["sha256"], long[0]["sha256"], "{file}");
+    }
+}
+
+#[test]
+fn a_block_and_a_size_that_are_named_twice_are_one() {
+    let report = |args: &[&str]| {
+        let report = json(&succeeds(&[&["report", "--no-area", "--format", "json"], args].concat()));
+        let designs = report["designs"].as_array().expect("a list").iter();
+        designs.map(|design| design["name"].as_str().expect("a text").to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(report(&["--block", "find_first,find_first", "--slots", "4,4"]), ["find_first 4"]);
+    let window = ["--dispatcher", "behavioural", "--window", "matrix", "--trace", "mix-fork", "--slots"];
+    assert_eq!(report(&[&window[..], &["4,4"]].concat()), ["matrix"]);
+}
+
+/// Also those that would end a line, a cell of a table, or do something to a terminal.
+#[test]
+fn names_are_shown_in_one_line() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("t.ktrace.jsonl");
+    let text = std::fs::read_to_string(short_trace(3).path()).unwrap_or_else(|e| panic!("{e}"));
+    let text = text.replacen("\"brax-v1-ant-b256\"", r#""a|b\nsum2\u001b[31m""#, 1);
+    assert!(text.contains("sum2"));
+    std::fs::write(&path, text).unwrap_or_else(|e| panic!("{e}"));
+    let (file, shown) = (path.to_string_lossy().into_owned(), "a|b sum2 [31m");
+    for args in [
+        &["trace"][..],
+        &["trace", "explain", "--kernel", "1"],
+        &["run", "--no-work", "--policy", "serial"],
+        &["cosim", "--policy", "serial"],
+    ] {
+        let text = succeeds(&[args, &[&file]].concat());
+        assert!(text.starts_with(shown) && !text.contains('\u{1b}'), "{args:?}: {text}");
+    }
+    let report = ["report", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+    let report = succeeds(&[&report[..], &["--format", "md", "--trace", &file]].concat());
+    assert!(report.contains("### On a|b sum2 [31m (3 kernels)") && !report.contains('\u{1b}'), "{report}");
+    let out = directory.path().join("explore").to_string_lossy().into_owned();
+    let explore = ["explore", "--no-area", "--dispatcher", "behavioural", "--slots", "4", "--sms", "8"];
+    let more = ["--window", "matrix", "--arbiter", "single", "--out", &out, "--workloads", &file];
+    succeeds(&[&explore[..], &more].concat());
+    let page = std::fs::read_to_string(Path::new(&out).join("explore.md")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(page.contains("| a\\|b sum2 [31m | 3 |"), "{page}");
 }
 
 #[test]
@@ -1059,10 +1140,42 @@ fn trace_explains_as_json_and_as_a_graph() {
     assert!(written.starts_with("digraph explain {") && written.ends_with("}\n"), "{written}");
     assert!(written.contains("r0k15 -> r0k17 [label=\"RAW 24576 B\", penwidth=3];"), "{written}");
     assert!(written.contains("r0k16 -> r0k17 [label=\"RAW 24576 B\"];"), "{written}");
-    // Drawn where Graphviz happens to be there; nothing here depends on it.
-    if let Ok(drawn) = Command::new("dot").arg("-Tsvg").arg(&path).output() {
-        assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    check_dot(&written);
+}
+
+/// Fails where a text is not what Graphviz reads, as far as that is written here: a statement a line, texts quoted, edges of known nodes.
+fn check_dot(text: &str) {
+    let body = text.strip_prefix("digraph explain {\n").and_then(|text| text.strip_suffix("}\n"));
+    let (mut nodes, mut edges) = (BTreeSet::new(), Vec::new());
+    for line in body.expect("one graph").lines() {
+        let statement = line.strip_prefix("  ").and_then(|line| line.strip_suffix(';'));
+        let statement = statement.unwrap_or_else(|| panic!("`{line}` is no statement"));
+        let (subject, attributes) = match statement.split_once(" [") {
+            Some((subject, rest)) => (subject, rest.strip_suffix(']').expect("attributes end")),
+            None => ("", statement),
+        };
+        // What is left without its texts has no quotation mark, and names and values only.
+        let (mut bare, mut in_text, mut escaped) = (String::new(), false, false);
+        for c in attributes.chars() {
+            match c {
+                _ if std::mem::take(&mut escaped) => {}
+                '\\' if in_text => escaped = true,
+                '"' => in_text = !in_text,
+                _ if in_text => {}
+                _ => bare.push(c),
+            }
+        }
+        assert!(!in_text, "a text of `{line}` does not end");
+        for attribute in bare.split(", ") {
+            let (name, value) = attribute.split_once('=').unwrap_or_else(|| panic!("`{line}`: {attribute}"));
+            assert!([name, value].iter().all(|w| w.chars().all(|c| c.is_ascii_alphanumeric())), "{line}");
+        }
+        match subject.split_once(" -> ") {
+            Some((from, to)) => edges.extend([from.to_string(), to.to_string()]),
+            None => _ = nodes.insert(subject.to_string()),
+        }
     }
+    assert!(!edges.is_empty() && edges.iter().all(|node| nodes.contains(node)), "{nodes:?} {edges:?}");
 }
 
 #[test]
@@ -1432,6 +1545,13 @@ fn run_scales_memory_and_says_so() {
 }
 
 #[test]
+fn options_of_fpgas_need_an_fpga() {
+    for option in ["--fpga-seeds", "--fpga-limit"] {
+        fails(&["report", "--no-area", option, "7"], 2, &["--fpga"]);
+    }
+}
+
+#[test]
 fn run_says_what_is_possible() {
     fails(
         &["run", "--policy", "streams,stream"],
@@ -1447,6 +1567,17 @@ fn run_says_what_is_possible() {
         (&["--executor", "cuda", "--threads", "2"], "--threads is of the executor cpu"),
         (&["--policy", "serial", "--launchers", "1"], "--launchers is of the policy `streams` or `pdl`"),
         (&["--policy", "graph", "--graph-window", "8"], "--graph-window is of the policy `graph-cached`"),
+        (&["--policy", "serial", "--slots", "77"], "--slots is of the policy `streams-ace` or `window`"),
+        (&["--policy", "serial", "--dispatcher", "software"], "--dispatcher is of the policy `window`"),
+        (&["--policy", "serial", "--window", "list"], "--window is of the policy `window`"),
+        (&["--policy", "graph", "--lanes", "2"], "--lanes is of the policy `window`"),
+        (&["--dispatcher", "software", "--window", "list"], "--window is of a scheduler in hardware"),
+        (&["--always-overlap"], "--always-overlap is of the executor cuda"),
+        (
+            &["--executor", "cuda", "--policy", "serial", "--always-overlap"],
+            "--always-overlap is of the policy `streams` or `pdl`",
+        ),
+        (&["--policy", "streams-ace", "--slots", "2"], "has 4 to 512"),
     ] {
         fails(&[&["run", "mix-fork"], idle].concat(), 2, &[words]);
     }

@@ -158,6 +158,16 @@ fn call(work: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     status
 }
 
+/// Runs a call that gives a text; NULL where there is none, also where the work panicked, which `windlass_error_text` then says.
+fn told(work: impl FnOnce() -> Option<*const c_char>) -> *const c_char {
+    let mut text = std::ptr::null();
+    call(|| {
+        text = work().unwrap_or(text);
+        Ok(())
+    });
+    text
+}
+
 fn c_text(text: String) -> CString {
     CString::new(text.replace('\0', "\u{FFFD}")).unwrap_or_default()
 }
@@ -662,17 +672,19 @@ pub unsafe extern "C" fn windlass_next_failure(
     runtime: *mut WindlassRuntime,
     ticket: *mut u64,
 ) -> *const c_char {
-    // SAFETY: the caller's.
-    unsafe { clear(ticket, NO_TICKET) };
-    // SAFETY: the caller's.
-    let Some(runtime) = (unsafe { runtime.as_mut() }) else { return std::ptr::null() };
-    let Some(failure) = runtime.failures.pop_front() else { return std::ptr::null() };
-    // SAFETY: the caller's.
-    if let Some(ticket) = unsafe { ticket.as_mut() } {
-        *ticket = failure.ticket.0;
-    }
-    runtime.failure = c_text(failure.to_string());
-    runtime.failure.as_ptr()
+    told(|| {
+        // SAFETY: the caller's.
+        unsafe { clear(ticket, NO_TICKET) };
+        // SAFETY: the caller's.
+        let runtime = unsafe { runtime.as_mut() }?;
+        let failure = runtime.failures.pop_front()?;
+        // SAFETY: the caller's.
+        if let Some(ticket) = unsafe { ticket.as_mut() } {
+            *ticket = failure.ticket.0;
+        }
+        runtime.failure = c_text(failure.to_string());
+        Some(runtime.failure.as_ptr())
+    })
 }
 
 /// # Safety
@@ -722,21 +734,34 @@ unsafe fn path<'a>(text: *const c_char, what: &str) -> Result<Option<&'a Path>, 
 /// `runtime` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_next_finding(runtime: *mut WindlassRuntime) -> *const c_char {
-    // SAFETY: the caller's.
-    let Some(runtime) = (unsafe { runtime.as_mut() }) else { return std::ptr::null() };
-    let found = runtime.runtime.findings();
-    runtime.findings.extend(found);
-    match runtime.findings.pop_front() {
-        Some(finding) => {
-            runtime.finding = c_text(finding.to_string());
-            runtime.finding.as_ptr()
-        }
-        None => std::ptr::null(),
-    }
+    told(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { runtime.as_mut() }?;
+        let found = runtime.runtime.findings();
+        runtime.findings.extend(found);
+        runtime.finding = c_text(runtime.findings.pop_front()?.to_string());
+        Some(runtime.finding.as_ptr())
+    })
 }
 
 /// What the last call on this thread that failed has to say.
 #[unsafe(no_mangle)]
 pub extern "C" fn windlass_error_text() -> *const c_char {
     ERROR.try_with(|text| text.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A panic across `extern "C"` would end the program.
+    #[test]
+    fn a_text_whose_work_panics_is_null() {
+        assert!(told(|| panic!("wanted")).is_null());
+        // SAFETY: the text stays until the next call that fails on this thread.
+        let said = unsafe { CStr::from_ptr(windlass_error_text()) };
+        assert!(said.to_string_lossy().contains("panicked"), "{said:?}");
+        assert_eq!(told(|| Some(c"a".as_ptr())), c"a".as_ptr());
+        assert!(told(|| None).is_null());
+    }
 }

@@ -15,6 +15,7 @@
 use serde::Serialize;
 use windlass_rtl::front_end::CtaType;
 use windlass_rtl::kernel_scheduler::SchedulerOut;
+use windlass_runtime::percentile::percentile;
 
 /// Least, middle, 99th percentile and greatest of a set of cycle counts; all 0 for an empty set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,10 +39,8 @@ impl Distribution {
         let Some(max) = values.last().copied() else {
             return Self::default();
         };
-        let at = |numerator: usize, denominator: usize| {
-            values[(values.len() * numerator).div_ceil(denominator).saturating_sub(1)]
-        };
-        Self { count: values.len() as u64, min: values[0], median: at(1, 2), p99: at(99, 100), max }
+        let at = |percent| percentile(&values, percent).unwrap_or(max);
+        Self { count: values.len() as u64, min: values[0], median: at(50), p99: at(99), max }
     }
 }
 

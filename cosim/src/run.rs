@@ -689,25 +689,5 @@ fn percent(share: f64) -> String {
 
 /// The first column to the left, the others to the right.
 fn align(rows: &[Vec<String>]) -> String {
-    aligned(rows, |column| column == 0)
-}
-
-/// Lines of columns, each to the left where `left` says so, else to the right.
-pub(crate) fn aligned(rows: &[Vec<String>], left: impl Fn(usize) -> bool) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let gap = if c > 0 { "  " } else { "" };
-            let _ = match left(c) {
-                true => write!(line, "{gap}{cell:<width$}"),
-                false => write!(line, "{gap}{cell:>width$}"),
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    windlass_gen::table::text(rows, |column| column == 0)
 }

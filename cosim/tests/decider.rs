@@ -70,11 +70,11 @@ fn together(device: &dyn Device) -> usize {
 /// One run on a device of chance, which must leave the serial image; the most kernels that ran at the same time.
 fn right(random: &mut Random, count: usize, streams: u32, decider: &mut SchedulerDecider) -> usize {
     let program = program(random, count);
-    let device = ChanceDevice::new(program.clone(), streams, random.next());
+    let device = ChanceDevice::new(program.clone(), streams, random.next()).unwrap();
     let what = format!("{}, {streams} streams", decider.name());
     let result = run(&device, &program, &Declarations::new(&program), decider);
     result.unwrap_or_else(|e| panic!("{what}: {e}"));
-    assert!(device.image() == Ok(program.serial_image()), "{what}: not the serial image");
+    assert!(device.image() == program.serial_image(), "{what}: not the serial image");
     together(&device)
 }
 
@@ -129,7 +129,7 @@ fn an_id_is_not_given_again_before_its_kernel_has_ended() {
         let mut decider = decider(DispatcherKind::Behavioural, params);
         let result = run(&device, &program, &Declarations::new(&program), &mut decider);
         result.unwrap_or_else(|e| panic!("{params:?}: {e}"));
-        assert!(device.image() == Ok(program.serial_image()), "{params:?}: not the serial image");
+        assert!(device.image() == program.serial_image(), "{params:?}: not the serial image");
     }
 }
 
@@ -144,7 +144,7 @@ fn threads_leave_the_serial_image() {
         let mut decider = decider(DispatcherKind::Behavioural, params);
         let result = run(&device, &program, &Declarations::new(&program), &mut decider);
         result.unwrap_or_else(|e| panic!("{params:?}: {e}"));
-        assert!(device.image() == Ok(program.serial_image()), "{params:?}: not the serial image");
+        assert!(device.image() == program.serial_image(), "{params:?}: not the serial image");
     }
 }
 
@@ -177,9 +177,9 @@ fn a_forgotten_declaration_shows() {
         let program = program(&mut random, 30);
         let mut declared = Declarations::new(&program);
         declared.forget(random.below(30) as usize);
-        let device = ChanceDevice::new(program.clone(), 6, random.next());
+        let device = ChanceDevice::new(program.clone(), 6, random.next()).unwrap();
         run(&device, &program, &declared, &mut decider).unwrap_or_else(|e| panic!("{e}"));
-        caught += usize::from(device.image() != Ok(program.serial_image()));
+        caught += usize::from(device.image() != program.serial_image());
     }
     println!("{caught} of 60 forgotten declarations show");
     assert!(caught >= 15, "{caught} of 60");
@@ -269,9 +269,9 @@ fn outcomes(what: Break, params: SchedulerParams, random: &mut Random) -> Vec<Re
     (0..20)
         .map(|_| {
             let program = program(random, 60);
-            let device = ChanceDevice::new(program.clone(), 6, random.next());
+            let device = ChanceDevice::new(program.clone(), 6, random.next()).unwrap();
             run(&device, &program, &Declarations::new(&program), &mut decider)?;
-            Ok(device.image() == Ok(program.serial_image()))
+            Ok(device.image() == program.serial_image())
         })
         .collect()
 }

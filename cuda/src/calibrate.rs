@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
+use windlass_runtime::percentile::median;
 use windlass_runtime::run::DeviceError;
 
 /// The kernels, for NVRTC.
@@ -21,7 +22,7 @@ pub(crate) const SOURCE: &str = include_str!("calibrate.cu");
 
 /// What CUDA's primitives cost on one GPU: medians, in nanoseconds. A gap is from the end of a kernel to the start of the next, on the
 /// device's clock, with the launches queued long before; a cost is of the host's thread.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Calibration {
     /// The GPU.
@@ -137,11 +138,6 @@ pub fn calibrate(ordinal: u32) -> Result<Calibration, DeviceError> {
         graph_launch_node_ns: graphs.launch_node,
         graph_gap_ns: graphs.gap,
     })
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Nanoseconds since then.

@@ -405,7 +405,8 @@ impl CudaDevice {
         Ok(device)
     }
 
-    /// Whether the streams write marks by themselves; where they cannot, a kernel does, which costs more.
+    /// Whether the streams write marks by themselves; where they cannot, a kernel does, which costs more. For tests, to say what ran.
+    #[doc(hidden)]
     pub fn streams_write_marks(&self) -> bool {
         self.writes_values
     }
@@ -418,7 +419,8 @@ impl CudaDevice {
         }
     }
 
-    /// Whether [`Device::launch`] can launch early.
+    /// Whether [`Device::launch`] can launch early: for tests, to say what ran.
+    #[doc(hidden)]
     pub fn launches_early(&self) -> bool {
         self.early
     }

@@ -86,7 +86,7 @@ fn image(library: &Library, program: &Program, large: bool) -> Vec<u32> {
     let mut image = vec![0u32; program.words() as usize];
     // SAFETY: the image has so many words.
     unsafe { fill(image.as_mut_ptr(), program.words()) };
-    assert_eq!(image, initial_image(program.words()));
+    assert_eq!(image, initial_image(program.words()).unwrap());
     let (table, starts) = pieces(program);
     let addresses = (image.as_mut_ptr().expose_provenance(), table.as_ptr().expose_provenance());
     for (k, kernel) in program.kernels().iter().enumerate() {
@@ -111,7 +111,7 @@ fn the_cuda_source_computes_what_the_definition_says() {
     for seed in 0..60 {
         let program = program(seed, 20, 64 << (seed % 9));
         assert!(program.words() < SMALL);
-        let wanted = program.serial_image();
+        let wanted = program.serial_image().unwrap();
         shared += program.kernels().iter().filter(|k| sharing(k).0 > 1).count();
         for large in [false, true] {
             assert!(image(&library, &program, large) == wanted, "seed {seed}, 64-bit numbers: {large}");

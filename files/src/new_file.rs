@@ -22,8 +22,7 @@ enum Place {
 impl NewFile {
     /// Begins the file `path`, and makes the folders that it is to be in; refused at once where it could not be put there.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // Through a link: the link stays.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let path = behind_links(path)?;
         let permissions = match fs::metadata(&path) {
             Ok(found) => {
                 // Says no where the file itself may not be written.
@@ -72,6 +71,22 @@ impl NewFile {
             Place::Direct(..) => Ok(()),
         }
     }
+}
+
+/// Where the path leads through links, which stay; also through one to a file that is not there yet.
+fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS {
+        if let Ok(found) = fs::canonicalize(&path) {
+            return Ok(found);
+        }
+        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    // In a circle, which this says.
+    fs::canonicalize(&path)
 }
 
 /// `tempfile` adds the path of its file, which nobody knows.
@@ -169,6 +184,22 @@ mod tests {
         save(&link, "new").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file) & 0o777), ("new", 0o640));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_to_no_file_stay() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        symlink("second", at("first")).unwrap();
+        symlink(at("not/there/file"), at("second")).unwrap();
+        save(&at("first"), "new").unwrap();
+        assert!(["first", "second"].iter().all(|link| fs::symlink_metadata(at(link)).unwrap().is_symlink()));
+        assert_eq!(fs::read_to_string(at("not/there/file")).unwrap(), "new");
+        symlink("circle", at("circle")).unwrap();
+        assert!(save(&at("circle"), "new").is_err());
+        assert!(fs::symlink_metadata(at("circle")).unwrap().is_symlink());
     }
 
     #[cfg(target_os = "linux")]

@@ -27,6 +27,6 @@ pub mod parallel;
 pub mod prove;
 pub mod report;
 pub mod synth;
-mod table;
+pub mod table;
 pub mod tools;
 mod verilog;

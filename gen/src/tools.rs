@@ -436,9 +436,26 @@ fn version_text(tool: Tool, version: &[u32]) -> String {
     }
 }
 
+/// The word as a shell takes it, for commands that messages repeat.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./,=:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let words = ["--out=a/b", "", "a b", "it's", "$HOME", "`x`", "\"y\""];
+        let quoted = words.map(quoted);
+        assert_eq!(quoted, ["--out=a/b", "''", "'a b'", "'it'\\''s'", "'$HOME'", "'`x`'", "'\"y\"'"]);
+    }
 
     #[test]
     fn rows_are_in_the_order_of_the_enumeration() {

@@ -206,7 +206,9 @@ fn worse_stands_first() {
     let verdicts: Vec<Verdict> = changes.rows.iter().map(|r| r.verdict).collect();
     assert_eq!(verdicts, [Verdict::Worse, Verdict::Better, Verdict::Within]);
     assert!(
-        changes.summary().contains("1 worse by more than 5 %, 1 better, 1 changed less"),
+        changes
+            .summary()
+            .contains("1 worse by more than 5 %, 1 better, 0 within their error, 1 changed less"),
         "{}",
         changes.summary()
     );
@@ -335,13 +337,30 @@ fn an_energy_within_its_error_is_not_worse() {
     let unsure = with(Some(2.2), 1.2);
     assert_eq!((unsure.rows[0].verdict, unsure.is_worse()), (Verdict::Unsure, false));
     assert_eq!(unsure.rows[0].errors, Some([2.2, 2.2]));
-    assert!(unsure.summary().contains("0 worse by more than 5 %, 0 better, 1 changed less"));
+    assert!(
+        unsure.summary().contains("0 worse by more than 5 %, 0 better, 1 within their error, 0 changed less")
+    );
     let mut shown = measured();
     shown.baseline = Some(unsure);
     let text = render(&shown, Format::Text).unwrap();
     assert!(text.contains("30 ± 2.2  36 ± 2.2") && text.contains("within its error"), "{text}");
     assert!(with(Some(2.0), 1.2).is_worse() && with(None, 1.2).is_worse());
     assert_eq!(with(Some(2.2), 1.04).rows[0].verdict, Verdict::Within);
+}
+
+/// Fractions of a picojoule, as of an idle gate.
+#[test]
+fn a_change_of_a_small_number_can_be_seen() {
+    let [mut before, mut now] = [measured(), measured()];
+    for (report, pj) in [(&mut before, 0.000_06), (&mut now, 0.000_07)] {
+        let event = &mut report.designs[1].energy.as_mut().unwrap().events[0];
+        (event.picojoules, event.pj_error) = (pj, None);
+    }
+    let changes = compare(&before, &now, 5.0).unwrap();
+    assert!(changes.is_worse(), "{changes:?}");
+    now.baseline = Some(changes);
+    let text = render(&now, Format::Text).unwrap();
+    assert!(text.contains("0.00006  0.00007"), "{text}");
 }
 
 #[test]

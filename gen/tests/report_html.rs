@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use windlass_gen::report::figure::{Place, escape, figures};
-use windlass_gen::report::render::{Parameter, Report};
+use windlass_gen::report::render::{Parameter, Report, Speedups};
 use windlass_gen::report::{baseline, html, markdown_with_figures};
 
 fn report() -> Report {
@@ -112,6 +112,15 @@ fn words_of_others_are_escaped() {
     let page = html::page(&report, None);
     well_formed(&page);
     assert!(!page.contains("<script"));
+}
+
+#[test]
+fn a_gpu_and_a_library_are_named_once() {
+    let mut report = report();
+    let names = ["h100", "rtx3070", "h100"];
+    report.speedups = names.map(|gpu| Speedups { gpu: gpu.into(), ..report.speedups[0].clone() }).to_vec();
+    let page = html::page(&report, None);
+    assert!(page.contains(" kernels on h100, rtx3070;"), "{}", &page[page.find("<h1>").unwrap()..][..200]);
 }
 
 #[test]

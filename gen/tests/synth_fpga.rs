@@ -155,7 +155,7 @@ fn a_failure_names_the_command_to_run_again() {
     let error =
         fpga(&files, "bad", &ports, Family::Xc7, &options(cache.path(), &[])).expect_err("no Verilog");
     let text = error.to_string();
-    assert!(text.contains("Yosys failed on `bad`") && text.contains("run it by hand: cd '"), "{text}");
+    assert!(text.contains("Yosys failed on `bad`") && text.contains("run it by hand: cd "), "{text}");
     let error =
         fpga(&files, "no name", &ports, Family::Xc7, &options(cache.path(), &[])).expect_err("no name");
     assert!(matches!(error, SynthesisError::Name { .. }));

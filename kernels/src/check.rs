@@ -110,7 +110,8 @@ pub fn random_checks(rt: &mut Runtime, seed: u64) -> Result<Vec<SelfCheck>, Erro
     Ok(checks.list)
 }
 
-/// The largest error of all elements, each given with its right value and the unit of its error.
+/// The largest error of all elements, each given with its right value and the unit of its error; infinite where there is an element more,
+/// or one less.
 pub(crate) fn largest_error(got: &[f32], want: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let error = |(got, (want, unit)): (&f32, (f64, f64))| {
         let error = (f64::from(*got) - want).abs();
@@ -118,7 +119,10 @@ pub(crate) fn largest_error(got: &[f32], want: impl IntoIterator<Item = (f64, f6
         if f64::from(*got) == want { 0.0 } else { error / unit }
     };
     let worst = |so_far: f64, error: f64| if error.is_nan() { f64::INFINITY } else { so_far.max(error) };
-    got.iter().zip(want).map(error).fold(0.0, worst)
+    let mut want = want.into_iter();
+    let largest = got.iter().zip(want.by_ref().take(got.len())).map(error);
+    let (compared, largest) = largest.fold((0, 0.0), |(n, so_far), error| (n + 1, worst(so_far, error)));
+    if compared == got.len() && want.next().is_none() { largest } else { f64::INFINITY }
 }
 
 struct Checks<'a> {
@@ -360,5 +364,21 @@ fn activation(op: Activation, x: f64) -> f64 {
         }
         Activation::Tanh => x.tanh(),
         Activation::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_more_or_less_is_an_error() {
+        let want = |values: &[f64]| values.iter().map(|x| (*x, 1.0)).collect::<Vec<_>>();
+        assert_eq!(largest_error(&[1.0, 2.5], want(&[1.0, 2.0])), 0.5);
+        assert_eq!(largest_error(&[], want(&[])), 0.0);
+        for (got, want) in [(&[1.0][..], want(&[])), (&[], want(&[1.0])), (&[1.0], want(&[1.0, 2.0]))] {
+            assert_eq!(largest_error(got, want), f64::INFINITY);
+        }
+        assert_eq!(largest_error(&[f32::NAN], want(&[1.0])), f64::INFINITY);
     }
 }

@@ -7,6 +7,7 @@ pub mod hazards;
 pub mod host;
 pub mod ktrace;
 pub mod mix;
+pub mod percentile;
 mod ranges;
 pub mod rename;
 pub mod run;

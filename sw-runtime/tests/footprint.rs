@@ -39,7 +39,7 @@ fn each_word_that_is_read_changes_one_that_is_written_and_no_other_word_matters(
     for _ in 0..150 {
         let count = 1 + random.below(20) as usize;
         let program = program(&mut random, count);
-        let image = initial_image(program.words());
+        let image = initial_image(program.words()).unwrap();
         for (k, kernel) in program.kernels().iter().enumerate() {
             let (reads, writes) = (words(&kernel.reads), words(&kernel.writes));
             let outputs = |image: &Vec<u32>| kernel.outputs(k as u32, image);
@@ -63,7 +63,7 @@ fn ctas_in_any_order_write_what_the_whole_kernel_writes() {
     let mut random = Random(seed());
     for _ in 0..200 {
         let program = program(&mut random, 8);
-        let image = initial_image(program.words());
+        let image = initial_image(program.words()).unwrap();
         for (k, kernel) in program.kernels().iter().enumerate() {
             // In place, a CTA reads what it alone writes; all else that is read, nobody writes.
             let mut ctas: Vec<u64> = (0..kernel.ctas()).collect();
@@ -87,7 +87,7 @@ fn two_kernels_that_change_places_change_the_image() {
     for _ in 0..4000 {
         let program = program(&mut random, 2);
         let [a, b] = program.kernels() else { panic!("two") };
-        let image = initial_image(program.words());
+        let image = initial_image(program.words()).unwrap();
         let forward = after(b, 1, &after(a, 0, &image));
         let backward = after(a, 0, &after(b, 1, &image));
         let (reads, writes) = ([words(&a.reads), words(&b.reads)], [words(&a.writes), words(&b.writes)]);
@@ -110,7 +110,7 @@ fn a_kernel_that_writes_nothing_has_a_word_to_show_what_it_read() {
         (&reader.writes[..], &other.writes[..]),
         (&[Span { start: 16, end: 17 }][..], &[Span { start: 17, end: 18 }][..])
     );
-    let image = initial_image(program.words());
+    let image = initial_image(program.words()).unwrap();
     let in_order = after(writer, 1, &after(reader, 0, &image));
     assert_ne!(in_order, after(reader, 0, &after(writer, 1, &image)));
     // And one that touches nothing at all runs, too.
@@ -122,7 +122,7 @@ fn an_update_in_place_shows_how_often_and_after_whom() {
     let program = of(&[kernel(&[(4096, 64)], &[(4096, 64)])]);
     let kernel = &program.kernels()[0];
     assert!(kernel.write_pieces.iter().all(|p| p.in_place) && kernel.read_pieces.is_empty());
-    let image = initial_image(program.words());
+    let image = initial_image(program.words()).unwrap();
     let once = after(kernel, 0, &image);
     assert_ne!(once, after(kernel, 0, &once), "twice is not once");
     assert_ne!(once, after(kernel, 1, &image), "each kernel of a program computes something else");
@@ -194,7 +194,7 @@ fn what_cannot_be_a_program_says_why() {
 fn no_two_kernels_write_the_same_values() {
     let tiles: Vec<Kernel> = (0..64).map(|k| kernel(&[], &[(4096 + 4 * 8 * (k % 8), 4 * 64)])).collect();
     let program = of(&tiles);
-    let image = initial_image(program.words());
+    let image = initial_image(program.words()).unwrap();
     let outputs: Vec<_> =
         program.kernels().iter().enumerate().map(|(k, f)| f.outputs(k as u32, &image)).collect();
     let mut values: Vec<u32> = outputs.iter().flatten().map(|(_, value)| *value).collect();

@@ -70,10 +70,10 @@ fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
     for round in 0..rounds {
         let count = 1 + random.below(120) as usize;
         let program = program(&mut random, count);
-        let want = program.serial_image();
+        let want = program.serial_image().unwrap();
         let declared = Declarations::new(&program);
         let streams = 1 + random.below(9) as u32;
-        let device = ChanceDevice::new(program.clone(), streams, random.next());
+        let device = ChanceDevice::new(program.clone(), streams, random.next()).unwrap();
         for policy in Policy::ALL {
             let options = options(&mut random, count);
             let mut decider = decider(1 + random.below(40) as usize);
@@ -100,7 +100,7 @@ fn threads_leave_the_serial_image() {
     for round in 0..20 {
         let count = 1 + random.below(200) as usize;
         let program = program(&mut random, count);
-        let want = program.serial_image();
+        let want = program.serial_image().unwrap();
         let declared = Declarations::new(&program);
         let options_of =
             CpuOptions { threads: 1 + round % 4, streams: 1 + round as u32 % 7, ..CpuOptions::default() };
@@ -127,10 +127,10 @@ fn a_dropped_hazard_shows_in_the_image() {
         let mut caught = 0;
         for _ in 0..60 {
             let program = program(&mut random, 30);
-            let want = program.serial_image();
+            let want = program.serial_image().unwrap();
             let mut declared = Declarations::new(&program);
             declared.forget(random.below(30) as usize);
-            let device = ChanceDevice::new(program.clone(), 6, random.next());
+            let device = ChanceDevice::new(program.clone(), 6, random.next()).unwrap();
             let options = Options { launchers: 0, ..Options::default() };
             let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
             result.unwrap_or_else(|e| panic!("{policy}: {e}"));
@@ -197,7 +197,7 @@ fn sections_do_not_overlap() {
         // Nothing is declared, and so no hazard keeps the order.
         let mut declared = Declarations::new(&program);
         (0..40).for_each(|k| declared.forget(k));
-        let device = ChanceDevice::new(program.clone(), 5, random.next());
+        let device = ChanceDevice::new(program.clone(), 5, random.next()).unwrap();
         for policy in Policy::ALL {
             let options = options(&mut random, 40);
             let result = run(policy, &device, &program, &declared, &options, Some(&mut decider(32)));
@@ -214,7 +214,7 @@ fn sections_do_not_overlap() {
 fn options_out_of_range_are_refused() {
     let program = program(&mut Random(1), 3);
     let declared = Declarations::new(&program);
-    let device = ChanceDevice::new(program.clone(), 2, 1);
+    let device = ChanceDevice::new(program.clone(), 2, 1).unwrap();
     for options in [
         Options { window: 3, ..Options::default() },
         Options { in_flight: 513, ..Options::default() },
@@ -235,9 +235,9 @@ fn graphs_are_kept_from_run_to_run() {
     let mut random = Random(seed());
     for _ in 0..100 {
         let program = program(&mut random, 90);
-        let want = program.serial_image();
+        let want = program.serial_image().unwrap();
         let declared = Declarations::new(&program);
-        let device = ChanceDevice::new(program.clone(), 3, random.next());
+        let device = ChanceDevice::new(program.clone(), 3, random.next()).unwrap();
         let options = Options { graph_window: 8, ..Options::default() };
         let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
         let mut run = || runner.run(Policy::GraphCached, None).unwrap_or_else(|e| panic!("{e}"));
@@ -381,11 +381,16 @@ fn a_large_image() {
     let kernel = Kernel { writes, ..kernels(&mut Random(1), 1).remove(0) };
     let program =
         Program::new("large", &[&[kernel]], &[Work::default()], 1).unwrap_or_else(|e| panic!("{e}"));
-    let bytes = program.words() * 4;
+    let (bytes, program) = (program.words() * 4, Arc::new(program));
     let options_of = CpuOptions { threads: 1, ..CpuOptions::default() };
-    let device = CpuDevice::new(Arc::new(program), options_of).unwrap_or_else(|e| panic!("{e}"));
-    let refused = device.image().map(|image| image.len());
-    assert!(matches!(refused, Err(DeviceError::OutOfMemory { bytes: b, .. }) if b == bytes), "{refused:?}");
+    let device = CpuDevice::new(program.clone(), options_of).unwrap_or_else(|e| panic!("{e}"));
+    for second in [device.image(), program.serial_image()] {
+        let refused = second.map(|image| image.len());
+        assert!(
+            matches!(refused, Err(DeviceError::OutOfMemory { bytes: b, .. }) if b == bytes),
+            "{refused:?}"
+        );
+    }
     assert!(device.digest().is_ok(), "it needs no copy");
 }
 
@@ -410,7 +415,7 @@ fn kernels_that_are_worth_overlapping_do_late_in_a_run_too() {
     let program = Program::new("chains", &[&kernels], &[Work::default(); 800], 1);
     let program = Arc::new(program.unwrap_or_else(|e| panic!("{e}")));
     let declared = Declarations::new(&program);
-    let device = ChanceDevice::new(program.clone(), 4, 1);
+    let device = ChanceDevice::new(program.clone(), 4, 1).unwrap();
     let costs = Costs { launch_ns: 100, other_launch_ns: 100, gap_ns: 1000, cross_ns: 1000, ..Costs::FREE };
     let options = Options {
         costs: Some(costs),
@@ -522,14 +527,16 @@ fn refused_graphs_are_not_kept() {
     for _ in 0..20 {
         let program = program(&mut random, 60);
         let declared = Declarations::new(&program);
-        let device =
-            Slow { refuses: true, ..Slow::new(ChanceDevice::new(program.clone(), 3, random.next())) };
+        let device = Slow {
+            refuses: true,
+            ..Slow::new(ChanceDevice::new(program.clone(), 3, random.next()).unwrap())
+        };
         let options = Options { graph_window: 8, ..Options::default() };
         let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
         let mut graphs = 0;
         for run in 0..4 {
             runner.run(Policy::GraphCached, None).unwrap_or_else(|e| panic!("{e}"));
-            assert!(device.image() == Ok(program.serial_image()), "not the serial image");
+            assert!(device.image() == program.serial_image(), "not the serial image");
             let now = device.graphs.load(Ordering::Relaxed);
             assert!(run == 0 || now == graphs, "{graphs} graphs, {now} after run {run}");
             graphs = now;
@@ -544,14 +551,14 @@ fn refused_graphs_are_not_kept() {
 fn overlap_is_tried_out() {
     let mut random = Random(seed());
     let program = program(&mut random, 60);
-    let want = program.serial_image();
+    let want = program.serial_image().unwrap();
     let declared = Declarations::new(&program);
     for waits_are_slow in [false, true] {
         let slow = |it: bool| if it { 2000 } else { 0 };
         let device = Slow {
             launch_into_the_first: Duration::from_micros(slow(!waits_are_slow)),
             wait: AtomicU64::new(slow(waits_are_slow)),
-            ..Slow::new(ChanceDevice::new(program.clone(), 4, 1))
+            ..Slow::new(ChanceDevice::new(program.clone(), 4, 1).unwrap())
         };
         let options = Options { launchers: 0, ..Options::default() };
         let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
@@ -580,7 +587,7 @@ fn overlap_is_tried_out() {
 fn what_a_device_does_not_have_is_an_error() {
     let program = program(&mut Random(1), 3);
     let cpu = CpuDevice::new(program.clone(), CpuOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    let chance = ChanceDevice::new(program.clone(), 8, 1);
+    let chance = ChanceDevice::new(program.clone(), 8, 1).unwrap();
     for device in [&cpu as &dyn Device, &chance] {
         let shape = GraphShape { kernels: vec![3], upstream: vec![Vec::new()] };
         let graph = device.build_graph(&shape).unwrap_or_else(|e| panic!("{e}"));
@@ -604,12 +611,12 @@ fn what_a_device_does_not_have_is_an_error() {
 #[test]
 fn a_device_of_chance_has_a_stream() {
     let program = program(&mut Random(1), 5);
-    let device = ChanceDevice::new(program.clone(), 0, 1);
+    let device = ChanceDevice::new(program.clone(), 0, 1).unwrap();
     let declared = Declarations::new(&program);
     for policy in Policy::ALL {
         let result = run(policy, &device, &program, &declared, &Options::default(), Some(&mut decider(8)));
         result.unwrap_or_else(|e| panic!("{policy}: {e}"));
-        assert_eq!(device.image(), Ok(program.serial_image()), "{policy}");
+        assert_eq!(device.image(), program.serial_image(), "{policy}");
     }
 }
 
@@ -625,7 +632,7 @@ fn a_software_decider_refuses_an_earlier_kernel() {
 #[test]
 fn declarations_of_another_program_are_refused() {
     let (one, three) = (program(&mut Random(1), 1), program(&mut Random(1), 3));
-    let device = ChanceDevice::new(three.clone(), 2, 1);
+    let device = ChanceDevice::new(three.clone(), 2, 1).unwrap();
     let error = Runner::new(&device, &three, &Declarations::new(&one), Options::default()).err().unwrap();
     assert_eq!(
         error.to_string(),

@@ -160,7 +160,8 @@ impl SmArray {
         self.sms.iter().map(Sm::ctas).collect()
     }
 
-    /// CTAs of a kernel that have not ended.
+    /// CTAs of a kernel that have not ended: for tests.
+    #[doc(hidden)]
     pub fn ctas_left(&self, kernel: usize) -> u64 {
         self.left.get(kernel).copied().unwrap_or(0)
     }

@@ -3,8 +3,9 @@
 use super::cost::Effort;
 use super::figure::{Mark, Panel, scatter};
 use super::report::{PointReport, Report, WorkloadReport};
-use crate::run::{aligned, arbiter_name};
+use crate::run::arbiter_name;
 use std::fmt::Write;
+use windlass_gen::table::{self, csv_line};
 
 /// What CSV, Markdown and the files call an unknown number.
 const NONE: &str = "-";
@@ -154,8 +155,8 @@ pub fn runs_csv(report: &Report) -> String {
 fn csv<'a>(titles: &str, rows: impl Iterator<Item = (&'a PointReport, Vec<String>)>) -> String {
     let mut csv = format!("sms,slots,window,arbiter,places,{titles}\n");
     for (p, row) in rows {
-        let row = row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
-        let _ = writeln!(csv, "{},{},{},{},{},{row}", p.sms, p.slots, p.window, p.arbiter, p.places);
+        let row = csv_line(&row);
+        let _ = write!(csv, "{},{},{},{},{},{row}", p.sms, p.slots, p.window, p.arbiter, p.places);
     }
     csv
 }
@@ -350,29 +351,21 @@ fn has_words(title: &str) -> bool {
 /// A table for a terminal.
 fn align(titles: &[&str], rows: &[Vec<String>]) -> String {
     let head = titles.iter().map(|title| title.to_string()).collect();
-    aligned(&[&[head], rows].concat(), |column| has_words(titles[column]))
+    table::text(&[&[head], rows].concat(), |column| has_words(titles[column]))
 }
 
 /// A table in Markdown.
 fn table<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> String {
     let mut md = String::new();
-    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | ").replace("um2", "µm²"));
-    md.push_str(&line(titles.iter().map(AsRef::as_ref).collect()));
+    let line = |cells: Vec<String>| table::line(&cells, true);
+    // Only titles have units.
+    md.push_str(&line(titles.iter().map(|t| table::cell(t.as_ref(), true).replace("um2", "µm²")).collect()));
     let kind = |title: &T| if has_words(title.as_ref()) { "---" } else { "--:" };
     let _ = writeln!(md, "|{}|", titles.iter().map(kind).collect::<Vec<_>>().join("|"));
     for row in rows {
-        md.push_str(&line(row.iter().map(String::as_str).collect()));
+        md.push_str(&line(row.iter().map(|text| table::cell(text, true)).collect()));
     }
     md
-}
-
-/// A field of CSV.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.into()
-    }
 }
 
 #[cfg(test)]
@@ -381,12 +374,10 @@ mod tests {
 
     #[test]
     fn fields() {
-        assert_eq!(quoted("a b"), "a b");
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
         assert_eq!(align(&["N", "window"], &[vec!["16".into(), "list".into()]]), " N  window\n16  list\n");
         assert_eq!(
-            table(&["N", "area [um2]"], &[vec!["8".into(), "1".into()]]),
-            "| N | area [µm²] |\n|--:|--:|\n| 8 | 1 |\n"
+            table(&["workload", "area [um2]"], &[vec!["sum2|x".into(), "1".into()]]),
+            "| workload | area [µm²] |\n|---|--:|\n| sum2\\|x | 1 |\n"
         );
     }
 }

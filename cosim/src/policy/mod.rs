@@ -14,6 +14,7 @@ pub use engine::{FlatEngine, FrontEndEngine, ModelEngine};
 pub(crate) use graph::{GraphCosts, GraphHost};
 pub(crate) use machine::{Machine, Simulated, simulate};
 pub(crate) use serial::SerialHost;
+use std::fmt;
 pub use stream::Stream;
 pub(crate) use streams::StreamsHost;
 use thiserror::Error;
@@ -74,6 +75,12 @@ impl Policy {
         // As it was called before.
         let name = if name == "streams" { "streams-ace" } else { name };
         Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

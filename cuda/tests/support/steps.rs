@@ -87,7 +87,7 @@ fn same(image: &[u32], wanted: &[u32]) -> Result<(), String> {
 }
 
 fn serial(device: &CudaDevice, program: &Program, early: bool) -> Result<(), String> {
-    run(device, program, early, &program.serial_image())
+    run(device, program, early, &program.serial_image().map_err(text)?)
 }
 
 fn run(device: &CudaDevice, program: &Program, early: bool, wanted: &[u32]) -> Result<(), String> {
@@ -104,7 +104,7 @@ fn random_programs(options: Options, early: bool) -> Outcome {
     for seed in 0..9 {
         let program = Arc::new(program(seed, 40, 256 << (2 * seed)));
         let device = CudaDevice::new(program.clone(), options).map_err(text)?;
-        let wanted = program.serial_image();
+        let wanted = program.serial_image().map_err(text)?;
         for round in 0..5 {
             run(&device, &program, early, &wanted).map_err(|e| format!("seed {seed}, round {round}: {e}"))?;
         }
@@ -127,7 +127,7 @@ fn events(options: Options) -> Outcome {
             device.launch(stream, k, k % 3 == 0).map_err(text)?;
             device.record(stream, k).map_err(text)?;
         }
-        same(&device.image().map_err(text)?, &program.serial_image())?;
+        same(&device.image().map_err(text)?, &program.serial_image().map_err(text)?)?;
     }
     Ok("200 kernels on 4 streams, 5 times".into())
 }
@@ -150,7 +150,7 @@ fn marks(options: Options) -> Outcome {
         seen = now;
     }
     device.check(1).map_err(text)?;
-    same(&device.image().map_err(text)?, &program.serial_image())?;
+    same(&device.image().map_err(text)?, &program.serial_image().map_err(text)?)?;
     Ok(format!("100 marks, seen in {steps} steps; streams write them: {}", device.streams_write_marks()))
 }
 
@@ -163,14 +163,14 @@ fn graphs(options: Options) -> Outcome {
     };
     let graph = device.build_graph(&chain((0..64).collect())).map_err(text)?;
     device.launch_graph(2, graph).map_err(text)?;
-    same(&device.image().map_err(text)?, &program.serial_image())?;
+    same(&device.image().map_err(text)?, &program.serial_image().map_err(text)?)?;
     let updated = device.update_graph(graph, &chain((0..64).rev().collect())).map_err(text)?;
     if !updated {
         return Err("the update to other kernels was refused".into());
     }
     device.reset().map_err(text)?;
     device.launch_graph(2, graph).map_err(text)?;
-    let mut wanted = initial_image(program.words());
+    let mut wanted = initial_image(program.words()).map_err(text)?;
     for (k, kernel) in program.kernels().iter().enumerate().rev() {
         kernel.run_alone(k as u32, &mut wanted);
     }
@@ -252,7 +252,7 @@ fn policies(options: Options) -> Outcome {
         for seed in 100..110 {
             let program = Arc::new(program(seed, 120, 1 << (10 + (seed - 100))));
             let declared = Declarations::new(&program);
-            let wanted = program.serial_image();
+            let wanted = program.serial_image().map_err(text)?;
             let device = CudaDevice::new(program.clone(), options).map_err(text)?;
             let options = windlass_runtime::run::Options::default();
             let mut runner = Runner::new(&device, &program, &declared, options).map_err(text)?;
@@ -291,7 +291,7 @@ fn dropped_hazard(options: Options) -> Outcome {
         let options = windlass_runtime::run::Options::default();
         let mut runner = Runner::new(&device, &program, &declared, options).map_err(text)?;
         runner.run(Policy::Streams, None).map_err(text)?;
-        shown += u32::from(device.image().map_err(text)? != program.serial_image());
+        shown += u32::from(device.image().map_err(text)? != program.serial_image().map_err(text)?);
     }
     match shown {
         0 => Err("none of 40 dropped declarations shows".into()),
@@ -559,7 +559,7 @@ fn large(options: Options) -> Outcome {
     let program = Arc::new(Program::new("large", &[&list], &[Work::default(); 2], 1).map_err(text)?);
     let device = CudaDevice::new(program.clone(), options).map_err(text)?;
     let begun = Instant::now();
-    let wanted = program.serial_image();
+    let wanted = program.serial_image().map_err(text)?;
     let reference = begun.elapsed();
     let begun = Instant::now();
     run(&device, &program, true, &wanted)?;

@@ -136,13 +136,14 @@ impl Changes {
     /// One line.
     pub fn summary(&self) -> String {
         format!(
-            "{} numbers compared with those of Windlass {}: {} worse by more than {} %, {} better, {} changed less, {} the same",
+            "{} numbers compared with those of Windlass {}: {} worse by more than {} %, {} better, {} within their error, {} changed less, {} the same",
             self.compared,
             self.windlass,
             self.count(Verdict::Worse),
             self.margin_percent,
             self.count(Verdict::Better),
-            self.count(Verdict::Within) + self.count(Verdict::Unsure),
+            self.count(Verdict::Unsure),
+            self.count(Verdict::Within),
             (self.compared as usize).saturating_sub(self.rows.len())
         )
     }
@@ -165,9 +166,13 @@ pub fn margin(text: &str) -> Result<f64, MarginError> {
     }
 }
 
-/// A number of a table: as many digits as it takes to tell changes.
+/// A number of a table: as many digits as it takes to tell changes, which are four decimals, of small ones five digits.
 pub(super) fn number(value: f64) -> String {
-    let text = format!("{value:.4}");
+    if value != 0.0 && value.abs() < 1e-9 {
+        return format!("{value:.4e}");
+    }
+    let decimals = (4.0 - value.abs().log10().floor()).clamp(4.0, 13.0);
+    let text = format!("{value:.0$}", decimals as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 

@@ -8,8 +8,9 @@ use super::chart::{
     Anchor, BOLD, Bar, Bars, DASHES, FAINT, Fill, Group, INK, MARKS, Mark, Point, STROKES, Scatter, Svg,
     WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text,
 };
-use super::render::{Design, Report, Speedup, Speedups};
+use super::render::{Design, Report, Speedup, Speedups, Spread};
 use crate::synth::area::{AreaReport, ModuleArea, round4};
+use crate::table::csv_line;
 use std::fmt::Write as _;
 
 /// Workloads in one figure of bars; more of them make more figures.
@@ -82,7 +83,7 @@ pub fn figures(report: &Report) -> Vec<(Place, Figure)> {
     all
 }
 
-/// A table as CSV (RFC 4180, with line feeds).
+/// A table as CSV.
 struct Csv(String);
 
 impl Csv {
@@ -93,16 +94,7 @@ impl Csv {
     }
 
     fn row<T: AsRef<str>>(&mut self, cells: &[T]) {
-        let quoted = cells.iter().map(|cell| {
-            let cell = cell.as_ref();
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.to_string()
-            }
-        });
-        self.0 += &quoted.collect::<Vec<_>>().join(",");
-        self.0.push('\n');
+        self.0 += &csv_line(cells);
     }
 }
 
@@ -501,6 +493,17 @@ fn latencies(report: &Report) -> Option<Figure> {
             rows.push((design.name.clone(), Some((cycles, latency.paper))));
         }
     }
+    let svg = latency_chart(title, &rows)?;
+    let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
+                   How often each was measured is in the table.";
+    Some(Figure { id: "latency".into(), title: title.into(), caption: caption.into(), csv: csv.0, svg })
+}
+
+/// A heading, or a design with its cycles and those of the paper.
+type LatencyRow = (String, Option<(Spread, Option<f64>)>);
+
+/// Least, median and greatest on a logarithmic axis.
+fn latency_chart(title: &str, rows: &[LatencyRow]) -> Option<String> {
     let most = rows
         .iter()
         .filter_map(|(_, r)| *r)
@@ -569,10 +572,7 @@ fn latencies(report: &Report) -> Option<Figure> {
             "clock cycles (logarithmic; k = 1000, M = 1000k)"
         },
     );
-    let caption = "Numbers are medians; measured at the ports of the design in one co-simulation, which always takes the same course. \
-                   How often each was measured is in the table.";
-    let svg = svg.finish(bottom + 30.0, title);
-    Some(Figure { id: "latency".into(), title: title.into(), caption: caption.into(), csv: csv.0, svg })
+    Some(svg.finish(bottom + 30.0, title))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -608,29 +608,13 @@ fn workload(report: &Report, table: &Speedups) -> String {
 /// Results, and what is drawn of each.
 type Rows = Vec<(Speedup, f64)>;
 
-fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
-    let (designs, all_designs) = shown(report);
-    let fill = |row: &Speedup| match (row.policy.as_str(), &row.design) {
-        (_, Some(design)) => {
-            let at = designs.iter().position(|d| d == design).unwrap_or(0);
-            [Fill::Dark, Fill::Accent, Fill::Cross, Fill::Mid][at % 4]
-        }
-        ("serial", None) => Fill::White,
-        ("queue", None) => Fill::Mid,
-        ("streams-ace" | "streams", None) => Fill::Light,
-        ("graph", None) => Fill::Dots,
-        ("graph-cached", None) => Fill::Lines,
-        _ => Fill::Hatch,
-    };
-    let label =
-        |row: &Speedup| row.design.as_ref().map_or(row.policy.clone(), |d| format!("{} {d}", row.policy));
+/// The results by workload, with its kernels, of the designs that are shown; behind several their means.
+fn groups(report: &Report, metric: Metric, designs: &[&str]) -> Vec<(String, u64, Rows)> {
     // Serial is 1 by definition, and is the line.
     let wanted = |row: &&Speedup| {
         let design = row.design.as_deref().is_none_or(|d| designs.contains(&d));
         design && !(metric == Metric::Speedup && row.policy == "serial")
     };
-    let text =
-        |value: f64| if metric == Metric::Speedup { format!("{value:.2}") } else { format!("{value:.1}") };
     let mut groups: Vec<(String, u64, Rows)> = report
         .speedups
         .iter()
@@ -657,6 +641,28 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
             groups.push((format!("geometric mean of {}", groups.len()), kernels, means));
         }
     }
+    groups
+}
+
+fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
+    let (designs, all_designs) = shown(report);
+    let fill = |row: &Speedup| match (row.policy.as_str(), &row.design) {
+        (_, Some(design)) => {
+            let at = designs.iter().position(|d| d == design).unwrap_or(0);
+            [Fill::Dark, Fill::Accent, Fill::Cross, Fill::Mid][at % 4]
+        }
+        ("serial", None) => Fill::White,
+        ("queue", None) => Fill::Mid,
+        ("streams-ace" | "streams", None) => Fill::Light,
+        ("graph", None) => Fill::Dots,
+        ("graph-cached", None) => Fill::Lines,
+        _ => Fill::Hatch,
+    };
+    let label =
+        |row: &Speedup| row.design.as_ref().map_or(row.policy.clone(), |d| format!("{} {d}", row.policy));
+    let text =
+        |value: f64| if metric == Metric::Speedup { format!("{value:.2}") } else { format!("{value:.1}") };
+    let groups = groups(report, metric, &designs);
     let (name, title, axis, column) = match metric {
         Metric::Speedup => ("speedup", "Speed-up by policy and workload", "speed-up over serial", "speedup"),
         Metric::Occupancy => (

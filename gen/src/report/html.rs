@@ -124,21 +124,29 @@ fn sections(items: Vec<Item>) -> Vec<Section> {
 
 fn header(report: &Report, section: &Section, out: &mut String) {
     let kernels = report.speedups.iter().fold(0u64, |sum, s| sum.saturating_add(s.kernels));
-    let mut gpus: Vec<&str> = report.speedups.iter().map(|s| s.gpu.as_str()).collect();
-    gpus.dedup();
+    let gpus = distinct(report.speedups.iter().map(|s| s.gpu.as_str()));
     let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     let mut facts = vec![count(report.designs.len(), "design", "designs")];
     if !report.speedups.is_empty() {
         let workloads = count(report.speedups.len(), "workload", "workloads");
         facts.push(format!("{workloads} of {kernels} kernels on {}", gpus.join(", ")));
     }
-    let mut libraries: Vec<&str> =
-        report.designs.iter().filter_map(|d| Some(d.area.as_ref()?.library.as_str())).collect();
-    libraries.dedup();
+    let libraries = distinct(report.designs.iter().filter_map(|d| Some(d.area.as_ref()?.library.as_str())));
     if !libraries.is_empty() {
         facts.push(format!("library {}", libraries.join(", ")));
     }
     let _ = writeln!(out, "<h1>{}</h1>\n<p>{}.</p>", escape(&section.title), escape(&facts.join("; ")));
+}
+
+/// Each once, in the order in which they come.
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
 }
 
 fn contents(sections: &[Section], out: &mut String) {

@@ -8,7 +8,7 @@ use super::paper::{self, Comparison};
 use crate::synth::area::AreaReport;
 use crate::synth::fpga::{FpgaReport, Placement, one_line};
 use crate::synth::variants::SynthReport;
-use crate::table::{aligned, line};
+use crate::table::{aligned, cell, line, without_controls};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -438,21 +438,22 @@ fn print(items: &[Item], style: Style<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = match (item, style) {
             (Item::Heading(level, text), Style::Markdown { .. }) => {
-                writeln!(out, "{} {text}", "#".repeat(*level))
+                writeln!(out, "{} {}", "#".repeat(*level), without_controls(text))
             }
             (Item::Heading(level, text), Style::Text) => {
                 let rule = if *level == 1 { "=" } else { "-" };
                 let under =
                     if *level <= 2 { rule.repeat(text.chars().count()) + "\n" } else { String::new() };
-                write!(out, "{text}\n{under}")
+                write!(out, "{}\n{under}", without_controls(text))
             }
-            (Item::Line(text), _) => writeln!(out, "{text}"),
+            (Item::Line(text), _) => writeln!(out, "{}", without_controls(text)),
             (Item::Table(table), style) => {
                 write!(out, "{}", print_table(table, matches!(style, Style::Markdown { .. })))
             }
             (Item::Figure(figure), Style::Markdown { folder: Some(folder) }) => {
                 let Figure { id, title, caption, .. } = figure;
-                let title = title.replace(['[', ']'], "");
+                let (title, caption) =
+                    (without_controls(title).replace(['[', ']'], ""), without_controls(caption));
                 writeln!(
                     out,
                     "![{title}]({folder}/{id}.svg)\n\n*{title}.* {caption} [CSV]({folder}/{id}.csv)"
@@ -465,9 +466,8 @@ fn print(items: &[Item], style: Style<'_>) -> String {
 }
 
 fn print_table(table: &Table, markdown: bool) -> String {
-    let cell = |text: &String| if markdown { text.replace('|', "\\|") } else { text.clone() };
-    let rows: Vec<Vec<String>> =
-        [&table.header].into_iter().chain(&table.rows).map(|row| row.iter().map(cell).collect()).collect();
+    let cells = |row: &Vec<String>| row.iter().map(|text| cell(text, markdown)).collect();
+    let rows: Vec<Vec<String>> = [&table.header].into_iter().chain(&table.rows).map(cells).collect();
     let rows = aligned(&rows, 3, |column| table.is_left(column));
     let rule = rows[0].iter().enumerate().map(|(column, cell)| {
         let width = cell.chars().count();

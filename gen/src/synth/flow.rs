@@ -3,7 +3,7 @@
 
 use super::liberty::LibertyError;
 use crate::cache;
-use crate::tools::{self, Tool, ToolError};
+use crate::tools::{self, Tool, ToolError, quoted};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -310,8 +310,7 @@ impl<'a> Workplace<'a> {
     pub fn run(&self, tool: &'static str, program: &Path, args: &[&str], out: &str) -> Result<(), Failure> {
         // The command runs in another folder, from where a relative path would lead elsewhere.
         let program = std::path::absolute(program).unwrap_or_else(|_| program.to_path_buf());
-        let quoted: Vec<String> = args.iter().map(|a| quote(a)).collect();
-        let command = format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), quoted.join(" "));
+        let command = self.command(&program, args);
         let failure =
             |status: String, message: String| Failure { tool, status, message, command, late: false };
         let err = self.path().join(format!("{out}.err"));
@@ -340,6 +339,13 @@ impl<'a> Workplace<'a> {
         Err(Failure { late, ..failure(status, tail(&said)) })
     }
 
+    /// What a shell takes to run a program again, in the folder that is kept.
+    fn command(&self, program: &Path, args: &[&str]) -> String {
+        let [kept, program] = [&self.kept, program].map(|path| quoted(&path.to_string_lossy()));
+        let words = args.iter().map(|arg| format!(" {}", quoted(arg)));
+        format!("cd {kept} && {program}{}", words.collect::<String>())
+    }
+
     /// Runs OpenSTA; what it printed is in the file `out`. It goes on after errors and ends with 0, so that they are looked for.
     pub fn sta(&self, program: &Path, script: &str, out: &str) -> Result<String, Failure> {
         let args = ["-exit", script];
@@ -353,8 +359,7 @@ impl<'a> Workplace<'a> {
         }
         let message =
             if errors.is_empty() { "it did not come to the end".into() } else { tail(&errors.join("\n")) };
-        let command =
-            format!("cd '{}' && '{}' {}", self.kept.display(), program.display(), args.map(quote).join(" "));
+        let command = self.command(program, &args);
         Err(Failure { tool: "OpenSTA", status: "it reported errors".into(), message, command, late: false })
     }
 
@@ -365,6 +370,14 @@ impl<'a> Workplace<'a> {
         let _ = fs::rename(&work, &self.kept);
     }
 
+    /// The error that ended a run.
+    pub fn stopped(self, stop: Stop) -> SynthesisError {
+        match stop {
+            Stop::Error(error) => error,
+            Stop::Failure(failure) => self.failed(failure),
+        }
+    }
+
     /// Keeps the folder of the failed run, so that the command in the error works.
     pub fn failed(self, failure: Failure) -> SynthesisError {
         let top = self.top.to_string();
@@ -372,11 +385,6 @@ impl<'a> Workplace<'a> {
         let Failure { tool, status, message, command, .. } = failure;
         SynthesisError::Failed { tool, top, status, message, command }
     }
-}
-
-fn quote(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.,/=".contains(c);
-    if argument.chars().all(plain) { argument.into() } else { format!("\"{argument}\"") }
 }
 
 fn tail(text: &str) -> String {
@@ -514,6 +522,23 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(work.failed(failure).to_string().contains(&format!("{}", root.path().display())));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_command_of_a_failure_runs_in_a_shell_as_it_ran() {
+        let root = tempfile::Builder::new().prefix("it's $(a) ").tempdir().unwrap();
+        let work = Workplace::new(root.path(), "top", &"0".repeat(64), Duration::from_secs(60)).unwrap();
+        let script = "printf '%s' \"$1\" >said; exit 3";
+        let words = ["-c", script, "sh", "it's `a` \"$b\""];
+        let failure = work.run("Yosys", Path::new("/bin/sh"), &words, "out").unwrap_err();
+        let said = fs::read_to_string(work.path().join("said")).unwrap();
+        let command = failure.command.clone();
+        let kept = work.kept.clone();
+        let _ = work.failed(failure);
+        fs::remove_file(kept.join("said")).unwrap();
+        assert_eq!(Command::new("sh").args(["-c", &command]).status().unwrap().code(), Some(3), "{command}");
+        assert_eq!((fs::read_to_string(kept.join("said")).unwrap(), words[3]), (said, words[3]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::table::{aligned, line};
 use crate::tools::{self, Found, Tool};
 use crate::verilog::{self, Instance, declaration};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -321,27 +321,9 @@ pub fn fpga(
     }
     work.write("harness.v", &harness)?;
     work.write("stub.v", &stub(top, ports))?;
-    let mut best: Option<(u64, usize, BTreeMap<String, u64>)> = None;
-    for (try_, script) in scripts.iter().enumerate() {
-        let file = format!("synth-{try_}.ys");
-        work.write(&file, script)?;
-        if let Err(failure) = yosys.run(&work, &file, &format!("synth-{try_}")) {
-            return Err(work.failed(failure));
-        }
-        let cells = statistics(&work.path().join(format!("stat-{try_}.json")), top)
-            .map_err(|what| SynthesisError::Output { tool: yosys.version.clone(), what })?;
-        let size = cells.iter().map(|(cell, count)| match family.kind(cell) {
-            Kind::Lut | Kind::Carry => *count,
-            Kind::LutRam(luts) => luts * count,
-            Kind::FlipFlop | Kind::BlockRam | Kind::Other => 0,
-        });
-        let size = size.sum();
-        if best.as_ref().is_none_or(|(smallest, ..)| size < *smallest) {
-            best = Some((size, try_, cells));
-        }
-    }
-    let Some((_, try_, cells)) = best else {
-        unreachable!("every family has a command");
+    let (try_, cells) = match smallest(&work, &yosys, family, top, &scripts) {
+        Ok(smallest) => smallest,
+        Err(stop) => return Err(work.stopped(stop)),
     };
     let mut report = FpgaReport {
         top: top.into(),
@@ -357,25 +339,11 @@ pub fn fpga(
         cells: BTreeMap::new(),
         placement: Placement::NotRun { reason: String::new() },
     };
-    for (cell, count) in cells {
-        match family.kind(&cell) {
-            Kind::Lut => report.luts += count,
-            Kind::FlipFlop => report.flip_flops += count,
-            Kind::BlockRam => report.block_rams += count,
-            Kind::Carry => report.carries += count,
-            Kind::LutRam(luts) => {
-                report.luts += luts * count;
-                report.lut_rams += luts * count;
-            }
-            Kind::Other => {}
-        }
-        report.cells.insert(cell, count);
-    }
+    report.count(cells);
     report.placement = match placer {
         Ok(placer) => match placer.place(&work, try_, options) {
             Ok(placement) => placement,
-            Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Failure(failure)) => return Err(work.failed(failure)),
+            Err(stop) => return Err(work.stopped(stop)),
         },
         Err(reason) => Placement::NotRun { reason },
     };
@@ -384,6 +352,57 @@ pub fn fpga(
         flow::store_entry(&root, &entry, &report)?;
     }
     Ok(report)
+}
+
+/// Runs all scripts; gives the number of the one that took the fewest lookup tables, and its cells by type.
+fn smallest(
+    work: &Workplace,
+    yosys: &Yosys,
+    family: Family,
+    top: &str,
+    scripts: &[String],
+) -> Result<(usize, BTreeMap<String, u64>), Stop> {
+    let mut best: Option<(u64, usize, BTreeMap<String, u64>)> = None;
+    for (try_, script) in scripts.iter().enumerate() {
+        let file = format!("synth-{try_}.ys");
+        work.write(&file, script)?;
+        yosys.run(work, &file, &format!("synth-{try_}"))?;
+        let cells = statistics(&work.path().join(format!("stat-{try_}.json")), top)
+            .map_err(|what| SynthesisError::Output { tool: yosys.version.clone(), what })?;
+        let size = cells.iter().map(|(cell, count)| match family.kind(cell) {
+            Kind::Lut | Kind::Carry => *count,
+            Kind::LutRam(luts) => luts * count,
+            Kind::FlipFlop | Kind::BlockRam | Kind::Other => 0,
+        });
+        let size = size.sum();
+        if best.as_ref().is_none_or(|(smallest, ..)| size < *smallest) {
+            best = Some((size, try_, cells));
+        }
+    }
+    let Some((_, try_, cells)) = best else {
+        unreachable!("every family has a command");
+    };
+    Ok((try_, cells))
+}
+
+impl FpgaReport {
+    /// Adds cells, by type.
+    fn count(&mut self, cells: BTreeMap<String, u64>) {
+        for (cell, count) in cells {
+            match self.family.kind(&cell) {
+                Kind::Lut => self.luts += count,
+                Kind::FlipFlop => self.flip_flops += count,
+                Kind::BlockRam => self.block_rams += count,
+                Kind::Carry => self.carries += count,
+                Kind::LutRam(luts) => {
+                    self.luts += luts * count;
+                    self.lut_rams += luts * count;
+                }
+                Kind::Other => {}
+            }
+            self.cells.insert(cell, count);
+        }
+    }
 }
 
 struct Placer {
@@ -658,7 +677,8 @@ pub fn table(reports: &[FpgaReport], markdown: bool) -> String {
         row.extend([cells, harness, fmax]);
         rows.push(row);
     }
-    notes.dedup();
+    let mut seen = BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
     let is_left = |column: usize| column < 2;
     let mut text = String::new();
     for (i, cells) in aligned(&rows, 0, is_left).iter().enumerate() {

@@ -73,10 +73,11 @@ pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result
     build(&file(trace), &nodes, profile.as_ref().map(|(file, profile)| (file.as_str(), profile)), options)
 }
 
-/// The same from text: `file` stands for it in errors.
+/// The same from text, for tests and fuzzing: `file` stands for it in errors.
 ///
 /// # Errors
 /// As [`import`].
+#[doc(hidden)]
 pub fn import_text(
     file: &str,
     trace: &[u8],
@@ -138,24 +139,7 @@ fn build(
     if profile.is_some() && measured.is_none() {
         warnings.push(Warning::NoGpuKernels);
     }
-    let (unknown, unexplained) =
-        (std::mem::take(&mut importer.unknown), std::mem::take(&mut importer.unexplained));
-    let operators = std::mem::take(&mut importer.elsewhere);
-    let counted = [
-        (unknown, Warning::UnknownOperators as fn(_) -> _),
-        (unexplained, Warning::UnexplainedKernels),
-        (trace.no_storage.clone(), Warning::NoStorage),
-    ];
-    warnings.extend(
-        counted
-            .into_iter()
-            .filter(|(counts, _)| !counts.is_empty())
-            .map(|(counts, warning)| warning(sorted(counts))),
-    );
-    if !operators.is_empty() {
-        let device = trace.devices[device].clone();
-        warnings.push(Warning::ElsewhereOperators { device, operators: sorted(operators) });
-    }
+    warnings.extend(importer.warnings());
     let notes = importer.notes(measured.is_some(), options);
     let (events, span) =
         launch::events(importer.steps, importer.memories.all, options.reuse).ok_or_else(|| PytorchError {
@@ -438,6 +422,23 @@ impl<'a> Importer<'a> {
             };
             self.steps.push((moment, Step::Kernel(Box::new(launched))));
         }
+    }
+
+    /// What was met and is not known; it is counted anew from here on.
+    fn warnings(&mut self) -> Vec<Warning> {
+        let counted = [
+            (std::mem::take(&mut self.unknown), Warning::UnknownOperators as fn(_) -> _),
+            (std::mem::take(&mut self.unexplained), Warning::UnexplainedKernels),
+            (self.trace.no_storage.clone(), Warning::NoStorage),
+        ];
+        let counted = counted.into_iter().filter(|(counts, _)| !counts.is_empty());
+        let mut warnings: Vec<Warning> = counted.map(|(counts, warning)| warning(sorted(counts))).collect();
+        let operators = std::mem::take(&mut self.elsewhere);
+        if !operators.is_empty() {
+            let device = self.trace.devices[self.device as usize].clone();
+            warnings.push(Warning::ElsewhereOperators { device, operators: sorted(operators) });
+        }
+        warnings
     }
 
     fn notes(&self, measured: bool, options: &Options) -> String {

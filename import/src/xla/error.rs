@@ -90,7 +90,7 @@ pub enum Problem {
     },
     /// A thunk that launches a kernel, with a launch that no GPU takes.
     #[error(
-        "the grid, threads or shared memory of `{name}` are no launch: dimensions are 1 to {}; dump again",
+        "the grid, threads or shared memory of `{name}` are no launch: dimensions are 1 to {}, and their product is below 2^64; dump again",
         u32::MAX
     )]
     Launch {

@@ -33,12 +33,13 @@ pub(super) struct Group {
     pub(super) thunks: Vec<Thunk>,
 }
 
-/// `[1, 2, 3]` or `{1, 2, 3}`.
+/// `[1, 2, 3]` or `{1, 2, 3}`, of which a ktrace can hold the product.
 fn dimensions(text: &str) -> Option<[u32; 3]> {
     let inside = text.trim().strip_prefix(['[', '{'])?.split([']', '}']).next()?;
     let mut numbers = inside.split(',').map(|number| number.trim().parse::<u32>());
     let dims = [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
-    (numbers.next().is_none() && !dims.contains(&0)).then_some(dims)
+    let fits = dims.iter().try_fold(1_u64, |product, dim| product.checked_mul(u64::from(*dim))).is_some();
+    (numbers.next().is_none() && !dims.contains(&0) && fits).then_some(dims)
 }
 
 /// The text behind a word.
@@ -203,6 +204,7 @@ mod tests {
         for text in [
             "a grid: [48, 2, 1]",
             "a grid: [1, 1] threads: [1, 1, 1]",
+            "a grid: [4294967295, 4294967295, 4294967295] threads: [1, 1, 1] shared_memory: 0 bytes",
             "a grid: [1, 1, 1, 1] threads: [1, 1, 1]  shared_memory: 0 bytes",
         ] {
             assert_eq!(launch(text), Some(Err("a".into())), "{text}");

@@ -63,7 +63,8 @@ impl FrontEndModel {
         self.occupancy.all_empty()
     }
 
-    /// CTAs that were taken from their channels and whose completions were not taken.
+    /// CTAs that were taken from their channels and whose completions were not taken: for tests of stimuli.
+    #[doc(hidden)]
     pub fn ctas_on_sms(&self) -> u64 {
         self.on_sms
     }

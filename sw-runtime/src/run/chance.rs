@@ -70,18 +70,21 @@ impl State {
 
 impl ChanceDevice {
     /// So many streams, at least one, and a seed.
-    pub fn new(program: Arc<Program>, streams: u32, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    pub fn new(program: Arc<Program>, streams: u32, seed: u64) -> Result<Self, DeviceError> {
         let streams = streams.max(1);
         let state = State {
             streams: Streams::new(streams, program.kernels().len()),
             graphs: Graphs::default(),
-            image: initial_image(program.words()),
+            image: initial_image(program.words())?,
             ready: Vec::new(),
             running: Vec::new(),
             random: seed,
             clock: 0,
         };
-        Self { streams, state: Mutex::new(state), program }
+        Ok(Self { streams, state: Mutex::new(state), program })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -110,7 +113,7 @@ impl Device for ChanceDevice {
     fn reset(&self) -> Result<(), DeviceError> {
         let mut state = self.lock();
         state.streams = Streams::new(self.streams, self.program.kernels().len());
-        state.image = initial_image(self.program.words());
+        state.image = initial_image(self.program.words())?;
         state.ready.clear();
         state.running.clear();
         Ok(())

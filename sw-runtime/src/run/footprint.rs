@@ -7,6 +7,7 @@
 //! of `term(u32::MAX, old value)`. So each word that is read changes a word that is written, and a kernel that runs too early or too late
 //! leaves another image; and as sums may be taken in any order, any number of threads can share the work.
 
+use super::device::DeviceError;
 use super::program::Work;
 use crate::ktrace::{Kernel, KernelType};
 use std::ops::Range;
@@ -105,8 +106,20 @@ pub fn initial(word: u64) -> u32 {
 }
 
 /// The image before the first kernel.
-pub fn initial_image(words: u64) -> Vec<u32> {
-    (0..words).map(initial).collect()
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn initial_image(words: u64) -> Result<Vec<u32>, DeviceError> {
+    let mut image = Vec::new();
+    let count = usize::try_from(words).unwrap_or(usize::MAX);
+    image.try_reserve_exact(count).map_err(|e| DeviceError::OutOfMemory {
+        device: "the host".into(),
+        bytes: words.saturating_mul(4),
+        what: "an image",
+        reason: e.to_string(),
+    })?;
+    image.extend((0..words).map(initial));
+    Ok(image)
 }
 
 /// Memory that footprint kernels run on.

@@ -1,6 +1,7 @@
 //! A kernel stream as a program that can really be run: footprint kernels over one image of memory.
 
-use super::footprint::{Footprint, Span};
+use super::device::DeviceError;
+use super::footprint::{Footprint, Span, initial_image};
 use crate::ktrace::{Kernel, Segment};
 use std::ops::Range;
 use thiserror::Error;
@@ -231,11 +232,14 @@ impl Program {
     }
 
     /// The image after all kernels, one after another in program order: what every schedule must leave.
-    pub fn serial_image(&self) -> Vec<u32> {
-        let mut image = super::footprint::initial_image(self.words);
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    pub fn serial_image(&self) -> Result<Vec<u32>, DeviceError> {
+        let mut image = initial_image(self.words)?;
         for (k, kernel) in self.kernels.iter().enumerate() {
             kernel.run_alone(k as u32, &mut image);
         }
-        image
+        Ok(image)
     }
 }

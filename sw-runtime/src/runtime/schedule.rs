@@ -66,7 +66,8 @@ impl Schedule {
         to.flush()
     }
 
-    /// Reads what [`Schedule::write`] has written, and checks it: each kernel starts once, and ends once, after it has started.
+    /// Reads what [`Schedule::write`] has written, and checks it: each kernel starts once, and ends at most once, after it has started. What
+    /// was still running when the run was recorded has no end.
     ///
     /// # Errors
     /// [`Error::Schedule`], with the line.
@@ -100,10 +101,7 @@ impl Schedule {
             }
             schedule.events.push(event);
         }
-        match running.first() {
-            Some(k) => Err(bad(schedule.events.len(), format!("kernel {k} never ends"))),
-            None => Ok(schedule),
-        }
+        Ok(schedule)
     }
 
     /// The order alone, without the times: what a replay repeats.

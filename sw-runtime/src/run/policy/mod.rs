@@ -14,6 +14,7 @@ use super::device::{Device, DeviceError, KernelTime};
 use super::hazards::Declarations;
 use super::program::Program;
 use crate::host::HostError;
+use crate::percentile::median_u64;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt;
@@ -290,12 +291,6 @@ struct Tried {
 /// Runs of which the median counts, when one stream is compared with what was chosen.
 const NEWEST: usize = 5;
 
-fn median(times: impl IntoIterator<Item = u64>) -> u64 {
-    let mut times: Vec<u64> = times.into_iter().collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(0)
-}
-
 impl Tried {
     /// Falls back to one stream where the newest runs took longer: what launches cost the host is not the same all the time.
     fn watch(&mut self, wall_ns: u64) {
@@ -304,7 +299,7 @@ impl Tried {
             self.newest.pop_front();
         }
         self.newest.push_back(wall_ns);
-        if self.newest.len() == NEWEST && median(self.newest.iter().copied()) > never_ns {
+        if self.newest.len() == NEWEST && median_u64(self.newest.iter().copied().collect()) > never_ns {
             self.overlap = Overlap::Never;
         }
     }
@@ -388,7 +383,7 @@ impl<'a> Runner<'a> {
                 walls.push(counts?.wall_ns);
             }
         }
-        let [never, where_it_pays, everywhere] = walls.map(median);
+        let [never, where_it_pays, everywhere] = walls.map(median_u64);
         let (best, several) = match everywhere < where_it_pays {
             true => (Overlap::Everywhere, everywhere),
             false => (Overlap::WhereItPays, where_it_pays),
