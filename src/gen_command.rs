@@ -11,6 +11,7 @@ use windlass_gen::output::{self, Beside};
 use windlass_gen::{
     checker,
     emit::{self, Prefix},
+    tools::quoted,
 };
 
 /// Arguments of `windlass gen`.
@@ -66,15 +67,6 @@ fn command(words: impl IntoIterator<Item = String>) -> String {
         }
     }
     kept.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// Runs it.

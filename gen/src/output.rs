@@ -458,6 +458,7 @@ mod tests {
             command: Some("windlass gen --block window_matrix".into()),
             constraints: vec![file("top.sdc"), file("top.xdc")],
             checker: vec![file("top_checker.sv")],
+            ..Beside::default()
         };
         let data = metadata_of(&design("window_matrix"), &beside);
         let parameters = serde_json::json!({"SLOTS": 4, "RETIRE_PORTS": 2, "PIPELINED": 0});

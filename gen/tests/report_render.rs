@@ -11,7 +11,7 @@ use windlass_gen::synth::variants::{Sizing, SynthReport, VariantResult};
 
 fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
     let sequential_um2 = flip_flops as f64 * 96.0;
-    Amount { cells, flip_flops, area_um2, sequential_um2, gate_equivalents: area_um2 / 24.0 }
+    Amount { cells, flip_flops, clock_gates: 0, area_um2, sequential_um2, gate_equivalents: area_um2 / 24.0 }
 }
 
 fn area() -> AreaReport {
@@ -86,6 +86,7 @@ fn synthesis() -> SynthReport {
         failure: Some("Yosys failed (exit status: 1):\nABC crashed".into()),
     };
     SynthReport {
+        gated: None,
         top: "window".into(),
         tool: "Yosys 0.23".into(),
         library: "osu018_stdcells".into(),
