@@ -19,7 +19,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 29] = [
+const MEASURING: [&str; 30] = [
     "block",
     "window",
     "slots",
@@ -34,6 +34,7 @@ const MEASURING: [&str; 29] = [
     "trace",
     "gpu",
     "dispatcher",
+    "clock_gates",
     "front_end_mhz",
     "driver_launch",
     "kernel_end",
