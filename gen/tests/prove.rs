@@ -187,6 +187,7 @@ fn a_front_end_from_end_to_end() {
 }
 
 #[test]
+#[ignore = "a minute; its blocks are proved with two places, and a fault in one of two places is noticed; ./test.sh --long runs it"]
 fn a_front_end_of_two_places_from_end_to_end() {
     proved_from_end_to_end(front_end(places(2)), &options(2, 12));
 }
