@@ -1,6 +1,6 @@
 //! Delays of a cell library: Liberty's tables over input slew and output load.
 
-use crate::synth::liberty::{Group, LibertyError, clock_gate, evaluate, parse_groups};
+use crate::synth::liberty::{Group, LibertyError, clock_gate, evaluate, parse_groups, scaled};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -233,23 +233,6 @@ impl TimingLibrary {
         library.buffers.sort_by(|a, b| library.cells[*a].area.total_cmp(&library.cells[*b].area));
         Ok(library)
     }
-}
-
-/// `1ns`, `1,ff` or `100 pW` as a number of seconds, farads or watts.
-fn scaled(text: &str) -> f64 {
-    let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != ',' && *c != '"').collect();
-    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let number: f64 = text[..digits].parse().unwrap_or(1.0);
-    // Some write `PF` and `NS`; nothing here is in millions.
-    let prefix = match text[digits..].chars().next().map(|c| c.to_ascii_lowercase()) {
-        Some('m') => 1e-3,
-        Some('u') => 1e-6,
-        Some('n') => 1e-9,
-        Some('p') => 1e-12,
-        Some('f') => 1e-15,
-        _ => 1.0,
-    };
-    number * prefix
 }
 
 /// A cell, and what must be equal in two cells for one to replace the other: pins and functions.

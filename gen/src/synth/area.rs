@@ -156,8 +156,7 @@ pub fn area(
     let root = flow::shelf(options.cache.as_deref(), "area")?;
     let liberty_text = liberty::read(liberty)?;
     let yosys = options.yosys.clone().map_or_else(Yosys::find, Ok)?;
-    let library = Library::parse(&liberty_text, liberty)?;
-    let gates = clock_gates::commands(&library, options.clock_gates)?;
+    let gates = clock_gates::commands(options.clock_gates, &liberty_text, liberty)?;
     let script = script(design, top, &yosys, &gates, &options.abc_script);
     let given: [&str; 3] = [&yosys.version, &liberty_text, &script];
     let key = flow::key(design, &[&given[..], &SOURCES].concat());
@@ -165,6 +164,7 @@ pub fn area(
     if let Some(report) = flow::stored(&root, &entry) {
         return Ok(report);
     }
+    let library = Library::parse(&liberty_text, liberty)?;
     let (gate, gate_um2) = gate(&library, liberty)?;
 
     let work = Workplace::new(&root, top, &key, options.limit)?;

@@ -5,6 +5,7 @@
 
 use super::flow::SynthesisError;
 use super::liberty::Library;
+use std::path::Path;
 
 /// Flip-flops with the same enable that get a gate: from four on, it is smaller than their multiplexers.
 const LEAST: usize = 4;
@@ -15,14 +16,15 @@ pub(super) const FILE: &str = "resets.v";
 /// A reset in spite of the enable, as an enable: Yosys gates flip-flops that have no reset of their own.
 pub(super) const RESETS: &str = include_str!("clock_gates.v");
 
-/// What Yosys is told between `synth` and `dfflibmap`; nothing where no gates are `wanted`.
+/// What Yosys is told between `synth` and `dfflibmap`; nothing where no gates are `wanted`, and then the library is not looked at.
 ///
 /// # Errors
 /// Where the library has no clock gate.
-pub(super) fn commands(library: &Library, wanted: bool) -> Result<String, SynthesisError> {
+pub(super) fn commands(wanted: bool, liberty: &str, path: &Path) -> Result<String, SynthesisError> {
     if !wanted {
         return Ok(String::new());
     }
+    let library = Library::parse(liberty, path)?;
     let (cell, pins) =
         library.clock_gate().ok_or_else(|| SynthesisError::NoClockGate { library: library.name.clone() })?;
     let test: String = pins.test.iter().map(|pin| format!(" -tie_lo {pin}")).collect();

@@ -253,18 +253,27 @@ fn corner(top: &Group) -> String {
     if parts.is_empty() { "not stated".into() } else { parts.join(", ") }
 }
 
-/// `capacitive_load_unit (1,pf)`, in any case: in fF. Liberty's default is 1 pF.
+/// The unit of capacitance in fF; Liberty's default is 1 pF.
 fn capacitance_ff(top: &Group) -> f64 {
-    let parse = |text: &str| {
-        let (number, unit) = text.split_once(',')?;
-        let factor = match unit.trim().to_ascii_lowercase().as_str() {
-            "ff" => 1.0,
-            "pf" => 1e3,
-            _ => return None,
-        };
-        Some(number.trim().parse::<f64>().ok()? * factor)
+    // What a unit is, is a decimal: without the noise of its power of ten.
+    (scaled(top.attribute("capacitive_load_unit").unwrap_or("1,pf")) * 1e24).round() / 1e9
+}
+
+/// `1ns`, `1,ff` or `100 pW` as a number of seconds, farads or watts.
+pub(crate) fn scaled(text: &str) -> f64 {
+    let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != ',' && *c != '"').collect();
+    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().unwrap_or(1.0);
+    // Some write `PF` and `NS`; nothing here is in millions.
+    let prefix = match text[digits..].chars().next().map(|c| c.to_ascii_lowercase()) {
+        Some('m') => 1e-3,
+        Some('u') => 1e-6,
+        Some('n') => 1e-9,
+        Some('p') => 1e-12,
+        Some('f') => 1e-15,
+        _ => 1.0,
     };
-    top.attribute("capacitive_load_unit").and_then(parse).unwrap_or(1e3)
+    number * prefix
 }
 
 fn is_buffer(cell: &Cell) -> bool {
@@ -558,6 +567,15 @@ library ("mini") {
 
     fn parse(text: &str) -> Result<Library, LibertyError> {
         Library::parse(text, Path::new("mini.lib"))
+    }
+
+    #[test]
+    fn units_are_read_in_any_case() {
+        for (text, value) in
+            [("1ns", 1e-9), ("1NS", 1e-9), ("1,pf", 1e-12), ("10, PF", 1e-11), ("100 pW", 1e-10)]
+        {
+            assert!((scaled(text) / value - 1.0).abs() < 1e-12, "{text}: {}", scaled(text));
+        }
     }
 
     #[test]

@@ -198,7 +198,8 @@ pub(super) fn default_sdc(clock: Option<&str>) -> Sdc {
     Sdc { text, ..Sdc::default() }
 }
 
-/// OpenSTA's script; the text of `sdc` is in the file `constraints`. `gates` are the enable pins of clock gates. `driver` is (cell, load); both are left alone where the constraints
+/// OpenSTA's script; the text of `sdc` is in the file `constraints`, and `gates` are the enable pins of clock gates.
+/// `driver` is (cell, load); both are left alone where the constraints
 /// have them. Capacitance is in the library's own unit throughout: reading a library sets the units, whatever was set before.
 pub(super) fn script(
     top: &str,

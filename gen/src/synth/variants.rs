@@ -292,7 +292,6 @@ struct Plan<'a> {
     options: &'a SynthOptions,
     liberty: &'a Path,
     liberty_text: String,
-    library: Library,
     yosys: Yosys,
     sta: Option<Found>,
     /// What times, with its version.
@@ -319,8 +318,7 @@ impl<'a> Plan<'a> {
         let sta = sta(options)?;
         let timer =
             sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
-        let library = Library::parse(&liberty_text, liberty)?;
-        let gates = clock_gates::commands(&library, options.clock_gates)?;
+        let gates = clock_gates::commands(options.clock_gates, &liberty_text, liberty)?;
         let script = script(design, top, &yosys, &gates);
         let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
         let sdc = options.sdc.as_ref().map(|sdc| format!("{sdc:?}")).unwrap_or_default();
@@ -329,20 +327,7 @@ impl<'a> Plan<'a> {
         let variants = variants.join("\n");
         let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &sdc, &variants];
         let key = flow::key(design, &[&given[..], &SOURCES].concat());
-        Ok(Self {
-            design,
-            top,
-            options,
-            liberty,
-            liberty_text,
-            library,
-            yosys,
-            sta,
-            timer,
-            script,
-            root,
-            key,
-        })
+        Ok(Self { design, top, options, liberty, liberty_text, yosys, sta, timer, script, root, key })
     }
 
     /// The name in the cache of its report.
@@ -446,7 +431,7 @@ struct Cells {
 
 impl Cells {
     fn of(plan: &Plan) -> Result<Self, SynthesisError> {
-        let library = plan.library.clone();
+        let library = Library::parse(&plan.liberty_text, plan.liberty)?;
         let (gate, gate_um2) = area::gate(&library, plan.liberty)?;
         let (driver, load) = match plan.options.sdc.as_ref().and_then(|sdc| sdc.driver.clone()) {
             Some((driver, load)) => (Some(driver), Some(load)),
