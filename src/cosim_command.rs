@@ -77,6 +77,9 @@ pub struct CosimArgs {
     /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
     #[arg(long, value_name = "P")]
     places: Option<usize>,
+    /// The SM array of the front end stands still while nothing is asked of it, as with `windlass gen --hold-idle`
+    #[arg(long)]
+    hold_idle: bool,
     /// SM partitions 0, 1, ..: ranges of SMs such as 0-22,23-45 or 0-3+8-11,4-7. Several traces run side by side, the first in
     /// partition 0, the second in 1; a single one has its kernels where their `part` says, and on all SMs where they have none
     #[arg(long, value_name = "RANGES")]
@@ -265,6 +268,7 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         ("arbiter", !args.arbiter.is_empty(), WINDOW),
         ("active", args.active.is_some(), WINDOW),
         ("places", args.places.is_some(), WINDOW),
+        ("hold-idle", args.hold_idle, WINDOW),
     ];
     options::used(policies, options.into_iter().chain(hardware))
 }
@@ -309,6 +313,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     }
     simulation.arbiters = arbiters(args)?;
     simulation.places = args.places.unwrap_or(simulation.places);
+    simulation.hold_idle = args.hold_idle;
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
     args.conditions.set(&mut simulation)?;

@@ -149,6 +149,10 @@ pub struct DispatchArgs {
     /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
     #[arg(long, value_name = "P")]
     pub places: Option<usize>,
+    /// The SM array and the partition masks stand still while no CTA waits for an SM and no completion comes, instead of going round
+    /// always: less energy where there are clock gates (or enables of flip-flops, as in FPGAs), more area where there are none
+    #[arg(long)]
+    pub hold_idle: bool,
     /// CTA slots of an SM, 1 to 32 [default: 32; for `prove` of a front_end 2]
     #[arg(long, value_name = "N")]
     pub sm_ctas: Option<usize>,
@@ -365,6 +369,7 @@ impl HardwareArgs {
             ("arbiter", dispatch.arbiter.is_some()),
             ("active", dispatch.active.is_some()),
             ("places", dispatch.places.is_some()),
+            ("hold-idle", dispatch.hold_idle),
             ("sm-ctas", dispatch.sm_ctas.is_some()),
             ("sm-warps", dispatch.sm_warps.is_some()),
             ("sm-registers", dispatch.sm_registers.is_some()),
@@ -391,6 +396,7 @@ impl HardwareArgs {
             limits: dispatch.limits()?,
             arbiter: dispatch.arbiter(),
             places: dispatch.places.unwrap_or(default.places),
+            hold_idle: dispatch.hold_idle,
         };
         BlockSpec::new(name, request)
     }

@@ -63,6 +63,9 @@ pub struct ReportArgs {
     /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
     #[arg(long, value_name = "P")]
     places: Option<usize>,
+    /// The SM array stands still while nothing is asked of it, as with `windlass gen --hold-idle`
+    #[arg(long)]
+    hold_idle: bool,
     /// Trace for latencies and speed-ups (`-` is stdin), or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
@@ -134,6 +137,9 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
     if arbiters.is_empty() {
         if let Some(places) = args.places {
             return Err(format!("--places {places}: only a front end has arbiters; choose --arbiter").into());
+        }
+        if args.hold_idle {
+            return Err("--hold-idle: only a front end has an SM array; choose --arbiter".into());
         }
         arbiters.push(None);
     }
@@ -219,7 +225,8 @@ impl Workloads {
         let args = costs.args;
         let block = match arbiter {
             Some(arbiter) => {
-                let params = FrontEndParams::new(params, arbiter, self.profile.sm_params()?)?;
+                let sms = self.profile.sm_params()?.with_hold(args.hold_idle);
+                let params = FrontEndParams::new(params, arbiter, sms)?;
                 BlockSpec::FrontEnd(params.with_places(args.places.unwrap_or(1))?)
             }
             None => BlockSpec::KernelScheduler(params),
@@ -232,6 +239,7 @@ impl Workloads {
         // Where the windows are compared, one arbiter is enough.
         simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
         simulation.places = args.places.unwrap_or(simulation.places);
+        simulation.hold_idle = args.hold_idle;
         let mut measured = Vec::new();
         let mut on = None;
         for (stream, speedups) in self.streams.iter().zip(&mut self.speedups) {
@@ -466,6 +474,7 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
                     arbiter,
                     active: args.active,
                     places: args.places,
+                    hold_idle: args.hold_idle,
                     ..DispatchArgs::default()
                 };
                 if let Some(sms) = sms {
@@ -512,6 +521,9 @@ fn scheduler_design(
         parameters.push(Parameter::new("active kernels per channel", dispatch.arbiter().active()));
         if dispatch.places() > 1 {
             parameters.push(Parameter::new("CTAs per channel and cycle", dispatch.places()));
+        }
+        if dispatch.sms().holds() {
+            parameters.push(Parameter::new("SMs stand still", "while nothing is asked of them"));
         }
         parameters.push(Parameter::new("SMs", dispatch.sms().sms()));
     }

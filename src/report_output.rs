@@ -19,7 +19,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 30] = [
+const MEASURING: [&str; 31] = [
     "block",
     "window",
     "slots",
@@ -31,6 +31,7 @@ const MEASURING: [&str; 30] = [
     "arbiter",
     "active",
     "places",
+    "hold_idle",
     "trace",
     "gpu",
     "dispatcher",

@@ -440,6 +440,31 @@ fn arbiters_of_several_places() {
     }
 }
 
+/// The SM array stands still while nothing is asked of it: every block that goes round with it, and all together.
+#[test]
+fn slices_that_stand_still() {
+    let test = "slices_that_stand_still";
+    let held = |change: &dyn Fn(&mut Request)| {
+        with(|r| {
+            r.hold_idle = true;
+            change(r);
+        })
+    };
+    let arbiters = [ArbiterKind::Single, ArbiterKind::Typed { active: 2 }];
+    for sms in SM_SIZES.into_iter().filter(|sms| long() || [8, 46].contains(sms)) {
+        for arbiter in arbiters {
+            let request = held(&|r| (r.sms, r.arbiter) = (sms, arbiter));
+            for name in ["sm_occupancy", "sm_partitions", &format!("cta_arbiter_{}", arbiter.name())] {
+                check(test, name, request);
+            }
+            if long() || sms == 8 {
+                check(test, "front_end", request);
+            }
+        }
+    }
+    check(test, "front_end", held(&|r| (r.sms, r.places) = (16, 2)));
+}
+
 #[test]
 fn front_end_of_several_places() {
     for (arbiter, places, sms) in [

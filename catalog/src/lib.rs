@@ -67,11 +67,13 @@ pub fn parameters(name: &str, encoding: Encoding) -> Result<Vec<&'static str>, P
         "upstream_load" => [&["slots"], upstream].concat(),
         "kernel_scheduler" => scheduler,
         "kernel_table" => vec!["slots", "retire-ports", "arbiter"],
-        "sm_occupancy" => [&["sms", "arbiter"][..], &limits].concat(),
-        "sm_partitions" => vec!["sms", "arbiter"],
-        "cta_arbiter_single" => vec!["slots", "sms", "places"],
-        "cta_arbiter_typed" => vec!["slots", "sms", "active", "places"],
-        "front_end" => [&scheduler[..], &["sms", "arbiter", "active", "places"], &limits].concat(),
+        "sm_occupancy" => [&["sms", "arbiter", "hold-idle"][..], &limits].concat(),
+        "sm_partitions" => vec!["sms", "arbiter", "hold-idle"],
+        "cta_arbiter_single" => vec!["slots", "sms", "places", "hold-idle"],
+        "cta_arbiter_typed" => vec!["slots", "sms", "active", "places", "hold-idle"],
+        "front_end" => {
+            [&scheduler[..], &["sms", "arbiter", "active", "places", "hold-idle"], &limits].concat()
+        }
         _ => return Err(ParamError::NoSuchBlock { got: name.to_string(), possible: BLOCKS.join(", ") }),
     })
 }
@@ -141,6 +143,8 @@ pub struct Request {
     pub arbiter: ArbiterKind,
     /// CTAs of one kernel that an arbiter places in one cycle.
     pub places: usize,
+    /// The SMs stand still while nothing is asked of them, instead of going round always.
+    pub hold_idle: bool,
 }
 
 impl Default for Request {
@@ -156,6 +160,7 @@ impl Default for Request {
             limits: SmLimits::H100,
             arbiter: ArbiterKind::Typed { active: 2 },
             places: 1,
+            hold_idle: false,
         }
     }
 }
@@ -338,12 +343,13 @@ impl BlockSpec {
             limits,
             arbiter,
             places,
+            hold_idle,
         } = request;
         let picker = || PickerParams::new(slots);
         let scheduler = || {
             SchedulerParams::new(window, slots, retire_ports, scheduled, encoding)?.with_pipeline(pipelined)
         };
-        let sms = || SmParams::new(sms, limits);
+        let sms = || SmParams::new(sms, limits).map(|sms| sms.with_hold(hold_idle));
         let requesters = arbiter.requesters();
         let cta_arbiter =
             |arbiter| DispatchParams::new(arbiter, slots, sms()?)?.with_places(places).map(Self::CtaArbiter);
@@ -380,7 +386,7 @@ impl BlockSpec {
     }
 
     /// Every block at every window size and at every number of SMs of [`SM_SIZES`]: `ids` with 4 lanes and M = 128, every mask, every
-    /// arbiter, retire ports as by default; with several places per arbiter for 8 and 132 SMs. The front end, which is made of the others, at each of these sizes with the other small.
+    /// arbiter, retire ports as by default; with several places per arbiter for 8 and 132 SMs, with SMs that stand still while nothing is asked of them for 8. The front end, which is made of the others, at each of these sizes with the other small.
     pub fn all() -> Vec<Self> {
         let small = Request { slots: 8, sms: 8, ..Request::default() };
         let mut requests = Vec::new();
@@ -394,6 +400,9 @@ impl BlockSpec {
             for places in PLACES {
                 requests.extend([8, 132].map(|sms| Request { sms, arbiter, places, ..small }));
             }
+        }
+        for arbiter in [ArbiterKind::Single, ArbiterKind::Typed { active: 2 }] {
+            requests.push(Request { arbiter, hold_idle: true, ..small });
         }
         for slots in WINDOW_SLOTS {
             requests.push(Request { slots, window: WindowKind::List, ..small });

@@ -59,6 +59,8 @@ pub struct CoSimulation {
     pub partitions: Partitions,
     /// CTAs of one kernel that an arbiter of the front end places in one cycle, for `window`.
     pub places: usize,
+    /// The front end's SM array stands still while nothing is asked of it, for `window`.
+    pub hold_idle: bool,
     /// Clock of the front end in MHz, where it is not the SMs', for `window`; 1 to [`MAX_MHZ`].
     pub front_end_mhz: Option<u32>,
     /// Packets that the queue to the hardware holds, for `window`; at least 1.
@@ -95,6 +97,7 @@ impl CoSimulation {
             arbiters: vec![ArbiterKind::Single, ArbiterKind::Typed { active: 2 }],
             partitions: Partitions::default(),
             places: 1,
+            hold_idle: false,
             front_end_mhz: None,
             fifo_depth: 64,
             driver_launch: false,
@@ -111,7 +114,8 @@ impl CoSimulation {
 
     /// The front end with that arbiter, for the profile's SMs.
     pub fn front_end(&self, arbiter: ArbiterKind) -> Result<FrontEndParams, SimError> {
-        let params = FrontEndParams::new(self.scheduler, arbiter, self.profile.sm_params()?)?;
+        let sms = self.profile.sm_params()?.with_hold(self.hold_idle);
+        let params = FrontEndParams::new(self.scheduler, arbiter, sms)?;
         Ok(params.with_places(self.places)?)
     }
 

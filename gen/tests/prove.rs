@@ -145,6 +145,20 @@ fn sm_array_and_arbiters() {
     proved(spec("cta_arbiter_single", |_| {}), &options(8, 10));
 }
 
+/// The same where the SMs stand still while nothing is asked of them.
+#[test]
+fn sm_array_and_arbiters_that_hold() {
+    let held = |name: &str, sms: usize, arbiter: ArbiterKind| {
+        spec(name, |r| (r.hold_idle, r.sms, r.arbiter) = (true, sms, arbiter))
+    };
+    let typed = ArbiterKind::Typed { active: 2 };
+    proved(held("sm_occupancy", 4, ArbiterKind::Single), &options(2, 14));
+    proved(held("sm_partitions", 4, typed), &options(8, 10));
+    proved(held("cta_arbiter_single", 4, ArbiterKind::Single), &options(8, 10));
+    // The four SMs of the last slice are fewer than those of the others.
+    proved(held("cta_arbiter_typed", 14, typed), &options(1, 10));
+}
+
 /// Banks of which some, none and all are short of SMs.
 #[test]
 fn arbiters_of_several_places() {
@@ -190,6 +204,14 @@ fn a_front_end_from_end_to_end() {
 #[ignore = "a minute; its blocks are proved with two places, and a fault in one of two places is noticed; ./test.sh --long runs it"]
 fn a_front_end_of_two_places_from_end_to_end() {
     proved_from_end_to_end(front_end(places(2)), &options(2, 12));
+}
+
+#[test]
+#[ignore = "a minute; its blocks are proved so, and faults in them are noticed; ./test.sh --long runs it"]
+fn a_front_end_that_holds_from_end_to_end() {
+    let held = |arbiter| front_end(|r| (r.hold_idle, r.arbiter) = (true, arbiter));
+    proved_from_end_to_end(held(ArbiterKind::Single), &options(2, 12));
+    proved_from_end_to_end(held(ArbiterKind::Typed { active: 1 }), &options(2, 12));
 }
 
 /// One arbiter that places so many CTAs per cycle.
@@ -336,6 +358,16 @@ fn a_full_window_that_takes_no_retirement_is_noticed() {
         ["window_matrix", "(ret_valid_0_i & ~", "((ret_valid_0_i & ~full_o) & ~"],
     ];
     noticed(spec("window_matrix", |r| r.retire_ports = 1), 6, &faults, "takes_retirements");
+}
+
+/// What is on its way through the stages needs the SMs to go on; a completion that came while they stood would be lost.
+#[test]
+fn an_array_that_stands_still_too_early_is_noticed() {
+    let held = spec("sm_occupancy", |r| (r.hold_idle, r.sms, r.arbiter) = (true, 1, ArbiterKind::Single));
+    let stops = ["sm_occupancy", " | asked_u_0_q", ""];
+    noticed(held, 8, &[stops], "goes_on_while_asked");
+    let (kept, given_back) = ("if (~run_0_i) begin\n      fresh_u = 3'h0;", "if (~run_0_i) begin");
+    noticed(held, 18, &[["sm_free_port", kept, given_back]], "fits_wherever_it_could");
 }
 
 #[test]

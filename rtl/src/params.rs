@@ -351,13 +351,14 @@ impl SmLimits {
 pub struct SmParams {
     sms: usize,
     limits: SmLimits,
+    holds: bool,
 }
 
 impl SmParams {
     /// Checks `sms` against [`SM_COUNTS`].
     pub fn new(sms: usize, limits: SmLimits) -> Result<Self, ParamError> {
         in_range("sms", sms, SM_COUNTS)?;
-        Ok(Self { sms, limits })
+        Ok(Self { sms, limits, holds: false })
     }
 
     /// Number S of SMs.
@@ -368,6 +369,17 @@ impl SmParams {
     /// What each has.
     pub fn limits(self) -> SmLimits {
         self.limits
+    }
+
+    /// The same with slices that stand still while no CTA is looked at and no completion is kept, or with slices that always go round.
+    #[must_use]
+    pub fn with_hold(self, holds: bool) -> Self {
+        Self { holds, ..self }
+    }
+
+    /// The slices stand still while nothing is asked of them.
+    pub fn holds(self) -> bool {
+        self.holds
     }
 
     /// Lanes: SM s is in lane `4 (s / 12) + s mod 4` and slice `s mod 3`. So each lane has the SMs of one completion port, and 12

@@ -296,6 +296,7 @@ fn cta_arbiter(params: DispatchParams) -> Bench {
         ("P", places),
         ("L", sms.lanes()),
         ("G", sms.lanes().div_ceil(8)),
+        ("HOLDS", sms.holds().into()),
     ];
     Bench {
         lemmas: Some(Lemmas { copies: arbiter.channels(), ..lemmas }),
@@ -323,7 +324,7 @@ fn front_end(params: FrontEndParams) -> Bench {
     ];
     of_all.extend(limits(dispatch.sms().limits()));
     Bench {
-        lemma_params: vec![("LATE", window.pipelined().into())],
+        lemma_params: vec![("LATE", window.pipelined().into()), ("HOLDS", dispatch.sms().holds().into())],
         lemmas: Some(lemmas),
         induction: Some(1),
         parts: front_end_parts(params),
@@ -357,9 +358,14 @@ fn lanes(encoding: Encoding) -> usize {
     }
 }
 
-/// SMs, kinds of CTA that are looked at in one cycle, and groups of lanes.
-fn sm_array(params: SmParams, requesters: Requesters) -> [(&'static str, usize); 3] {
-    [("S", params.sms()), ("Q", requesters.count()), ("G", params.lanes().div_ceil(8))]
+/// SMs, kinds of CTA that are looked at in one cycle, groups of lanes, and whether they stand still at times.
+fn sm_array(params: SmParams, requesters: Requesters) -> [(&'static str, usize); 4] {
+    [
+        ("S", params.sms()),
+        ("Q", requesters.count()),
+        ("G", params.lanes().div_ceil(8)),
+        ("HOLDS", params.holds().into()),
+    ]
 }
 
 /// What an SM has.

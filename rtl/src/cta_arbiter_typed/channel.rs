@@ -23,6 +23,8 @@ pub struct CtaChannel<const LN: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// A kernel comes.
     pub kern_valid_i: Signal<In, Bit>,
     /// It is taken at the end of this cycle.
@@ -154,13 +156,14 @@ pub struct CtaChannel<const LN: usize> {
     _groups: usize,
     _uneven: usize,
     _wraps: usize,
+    _holds: usize,
 }
 
 impl<const LN: usize> CtaChannel<LN> {
     /// A channel of the arbiter with `params`.
     pub fn new(params: DispatchParams) -> Self {
         let (sms, active, banks) = (params.sms(), params.arbiter().active(), params.places());
-        let groups = groups(sms);
+        let (groups, holds) = (groups(sms), usize::from(sms.holds()));
         let shorts: Vec<u128> = (0..banks).map(|b| sms.short_slices(banks, b)).collect();
         let uneven = usize::from(shorts.iter().any(|short| *short != 0));
         let several = usize::from(banks > 1);
@@ -177,10 +180,12 @@ impl<const LN: usize> CtaChannel<LN> {
             1 => info.param_if("SHORT", "h", shorts[0] as usize),
             _ => info.param("SMS", "s", sms.sms()),
         };
+        let info = info.param_if("HOLDS", "hold", holds);
         Self {
             info,
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             kern_valid_i: Signal::default(),
             kern_ready_o: Signal::default(),
             kern_slot_i: Signal::default(),
@@ -210,11 +215,11 @@ impl<const LN: usize> CtaChannel<LN> {
             count: bank(active),
             // The first bank stands for all where kernels take turns.
             picker: (0..banks)
-                .map(|b| LanePicker::new(groups, uneven, wraps * usize::from(b == 0)))
+                .map(|b| LanePicker::new(groups, uneven, wraps * usize::from(b == 0), holds))
                 .collect(),
             number: (0..banks).map(|_| SmNumber::new(sms)).collect(),
             turns: (0..several).map(|_| BankTurns::new(banks)).collect(),
-            phase: SlicePhase::default(),
+            phase: SlicePhase::new(holds),
             held: Register::default(),
             held_sm: bank(banks),
             held_on: bank(among_several(banks)),
@@ -258,6 +263,7 @@ impl<const LN: usize> CtaChannel<LN> {
             _groups: groups,
             _uneven: uneven,
             _wraps: wraps,
+            _holds: holds,
         }
     }
 }
@@ -271,6 +277,12 @@ impl<const LN: usize> Logic for CtaChannel<LN> {
         self.held.rst_ni.next = self.rst_ni.val();
         self.phase.clk_i.next = self.clk_i.val();
         self.phase.rst_ni.next = self.rst_ni.val();
+        for h in 0..self._holds {
+            self.phase.run_i[h].next = self.run_i[h].val();
+            for b in 0..self._banks {
+                self.picker[b].run_i[h].next = self.run_i[h].val();
+            }
+        }
 
         comment!("Kernels come, and one of them is looked at.");
         self.kernels.kern_valid_i.next = self.kern_valid_i.val();

@@ -16,6 +16,8 @@ pub struct CtaArbiter<const LN: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// A kernel comes.
     pub kern_valid_i: Vec<Signal<In, Bit>>,
     /// It is taken at the end of this cycle.
@@ -78,6 +80,7 @@ pub struct CtaArbiter<const LN: usize> {
     _past_places: usize,
     _groups: usize,
     _groups_b: usize,
+    _holds: usize,
 }
 
 impl<const LN: usize> CtaArbiter<LN> {
@@ -100,11 +103,13 @@ impl<const LN: usize> CtaArbiter<LN> {
             ArbiterKind::Single => info,
             ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),
         };
-        let info = info.param_unless(1, "PLACES", "p", params.places());
+        let holds = usize::from(sms.holds());
+        let info = info.param_unless(1, "PLACES", "p", params.places()).param_if("HOLDS", "hold", holds);
         Self {
             info,
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             kern_valid_i: bank(channels),
             kern_ready_o: bank(channels),
             kern_slot_i: bank(channels),
@@ -138,6 +143,7 @@ impl<const LN: usize> CtaArbiter<LN> {
             _past_places: params.places() + 1,
             _groups: groups,
             _groups_b: groups_b,
+            _holds: holds,
         }
     }
 }
@@ -148,6 +154,9 @@ impl<const LN: usize> Logic for CtaArbiter<LN> {
         for c in 0..self._channels {
             self.channel[c].clk_i.next = self.clk_i.val();
             self.channel[c].rst_ni.next = self.rst_ni.val();
+            for h in 0..self._holds {
+                self.channel[c].run_i[h].next = self.run_i[h].val();
+            }
             self.channel[c].kern_valid_i.next = self.kern_valid_i[c].val();
             self.channel[c].kern_slot_i.next = self.kern_slot_i[c].val();
             self.channel[c].kern_id_i.next = self.kern_id_i[c].val();
@@ -189,6 +198,6 @@ impl<const LN: usize> Logic for CtaArbiter<LN> {
 }
 
 crate::flat_ports!(impl [const LN: usize] for CtaArbiter<LN>:
-    clk_i rst_ni kern_valid_i kern_ready_o kern_slot_i kern_id_i kern_grid_i kern_type_i kern_part_i kern_warps_i kern_regs_i
+    clk_i rst_ni run_i kern_valid_i kern_ready_o kern_slot_i kern_id_i kern_grid_i kern_type_i kern_part_i kern_warps_i kern_regs_i
     kern_smem_i need_valid_o need_warps_o need_regs_o need_smem_o need_part_o fit_a_i fit_b_i place_a_o place_b_o
     cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o no_room_o);

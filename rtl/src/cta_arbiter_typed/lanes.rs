@@ -93,6 +93,8 @@ pub struct LanePicker {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on at the end of this cycle; where a lane is picked they do.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// A lane is to be picked.
     pub go_i: Signal<In, Bit>,
     /// Lanes that may be.
@@ -204,19 +206,23 @@ pub struct LanePicker {
     _groups: usize,
     _uneven: usize,
     _wraps: usize,
+    _holds: usize,
 }
 
 impl LanePicker {
-    /// For so many groups of lanes; `uneven` and `wraps`, 0 or 1: slices may be short of an SM; it says where it goes round.
-    pub fn new(groups: usize, uneven: usize, wraps: usize) -> Self {
+    /// For so many groups of lanes; `uneven`, `wraps` and `holds`, 0 or 1: slices may be short of an SM; it says where it goes round; slices
+    /// stand still at times.
+    pub fn new(groups: usize, uneven: usize, wraps: usize, holds: usize) -> Self {
         Self {
             info: Info::module("lane_picker", "")
                 .fields::<Self>(&[])
                 .param("GROUPS", "n", groups)
                 .param_if("UNEVEN", "u", uneven)
-                .param_if("WRAPS", "w", wraps),
+                .param_if("WRAPS", "w", wraps)
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             go_i: Signal::default(),
             req_i: bank(groups),
             gnt_o: bank(groups),
@@ -276,6 +282,7 @@ impl LanePicker {
             _groups: groups,
             _uneven: uneven,
             _wraps: wraps,
+            _holds: holds,
         }
     }
 }
@@ -449,5 +456,27 @@ impl Logic for LanePicker {
         }
         self.past_low.d_i.next = self.behind_low.val();
         self.past_high.d_i.next = self.behind_high.val();
+        for h in 0..self._holds {
+            if !self.run_i[h].val() {
+                self.low_p.d_i.next = self.low_p.q_o.val();
+                self.low_u.d_i.next = self.low_u.q_o.val();
+                self.low_c.d_i.next = self.low_c.q_o.val();
+                self.high_p.d_i.next = self.high_p.q_o.val();
+                self.high_u.d_i.next = self.high_u.q_o.val();
+                self.high_c.d_i.next = self.high_c.q_o.val();
+                self.after_p.d_i.next = self.after_p.q_o.val();
+                self.after_u.d_i.next = self.after_u.q_o.val();
+                self.after_c.d_i.next = self.after_c.q_o.val();
+                self.past_low.d_i.next = self.past_low.q_o.val();
+                self.past_high.d_i.next = self.past_high.q_o.val();
+            }
+            for i in 0..self._uneven {
+                if !self.run_i[h].val() {
+                    self.due_p[i].d_i.next = self.due_p[i].q_o.val();
+                    self.due_u[i].d_i.next = self.due_u[i].q_o.val();
+                    self.due_c[i].d_i.next = self.due_c[i].q_o.val();
+                }
+            }
+        }
     }
 }

@@ -24,6 +24,8 @@ pub struct ChannelIn {
     pub fit: u64,
     /// Of each port, the CTA on it is taken.
     pub cta_ready: [bool; MAX_PLACES],
+    /// The slices stand still at the end of this cycle; only where nothing fits.
+    pub holds: bool,
 }
 
 /// The CTA that is to be looked at next.
@@ -267,7 +269,9 @@ impl ChannelModel {
         if let (Some(entry), Some(kernel)) = (comes, input.kernel) {
             self.entries[entry] = Entry { kernel, left: kernel.launch.grid, index: 0 };
         }
-        self.phase.step();
+        if !input.holds {
+            self.phase.step();
+        }
         out
     }
 
@@ -335,6 +339,7 @@ pub struct FlatArbiter {
     channels: Vec<(ChannelModel, ChannelPorts)>,
     ports: Vec<Port>,
     rst_ni: Slot,
+    run: Option<Slot>,
 }
 
 struct ChannelPorts {
@@ -429,6 +434,7 @@ impl FlatArbiter {
         Ok(Self {
             channels: channels.map(channel).collect::<Result<_, MissingPort>>()?,
             rst_ni: find(&inputs, "rst_ni")?,
+            run: if params.sms().holds() { Some(find(&inputs, "run_0_i")?) } else { None },
             ports,
         })
     }
@@ -448,6 +454,7 @@ impl CycleModel for FlatArbiter {
                 kernel: bit(io.kern_valid).then(|| io.kernel.get(words)),
                 fit: io.fit.get(words),
                 cta_ready: [false; MAX_PLACES],
+                holds: self.run.is_some_and(|run| !bit(run)),
             };
             for (ready, (slot, _)) in given.cta_ready.iter_mut().zip(&io.cta) {
                 *ready = bit(*slot);
@@ -496,7 +503,7 @@ mod tests {
     }
 
     const IDLE: ChannelIn =
-        ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, cta_ready: [true; MAX_PLACES] };
+        ChannelIn { rst_ni: true, kernel: None, fit: 0b1111, cta_ready: [true; MAX_PLACES], holds: false };
 
     /// The CTA that goes out in each cycle: slot and index.
     fn run(channel: &mut ChannelModel, kernels: &[Kernel], cycles: usize) -> Vec<Option<(u8, u32)>> {

@@ -16,6 +16,10 @@ pub struct CtaDispatch<const LN: usize> {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on from the next cycle, though no CTA is looked at.
+    pub wake_i: Vec<Signal<In, Bit>>,
+    /// HOLDS: they go on at the end of this cycle.
+    pub run_o: Vec<Signal<Out, Bit>>,
     /// A kernel comes.
     pub kern_valid_i: Vec<Signal<In, Bit>>,
     /// It is taken at the end of this cycle.
@@ -78,6 +82,7 @@ pub struct CtaDispatch<const LN: usize> {
     _ports: usize,
     _groups: usize,
     _groups_b: usize,
+    _holds: usize,
 }
 
 impl<const LN: usize> CtaDispatch<LN> {
@@ -87,7 +92,7 @@ impl<const LN: usize> CtaDispatch<LN> {
         let groups = groups(params.sms());
         let groups_b = groups * (channels - 1);
         let ports = params.cta_ports();
-        let limits = params.sms().limits();
+        let (limits, holds) = (params.sms().limits(), usize::from(params.sms().holds()));
         Self {
             info: Info::module(&format!("cta_dispatch_{}", params.arbiter().name()), "")
                 .fields::<Self>(&["kern", "cta", "free"])
@@ -98,9 +103,12 @@ impl<const LN: usize> CtaDispatch<LN> {
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
-                .param("SMEM", "m", limits.smem().into()),
+                .param("SMEM", "m", limits.smem().into())
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            wake_i: bank(holds),
+            run_o: bank(holds),
             kern_valid_i: bank(channels),
             kern_ready_o: bank(channels),
             kern_slot_i: bank(channels),
@@ -134,6 +142,7 @@ impl<const LN: usize> CtaDispatch<LN> {
             _ports: ports,
             _groups: groups,
             _groups_b: groups_b,
+            _holds: holds,
         }
     }
 }
@@ -145,6 +154,11 @@ impl<const LN: usize> Logic for CtaDispatch<LN> {
         self.arbiter.rst_ni.next = self.rst_ni.val();
         self.sms.clk_i.next = self.clk_i.val();
         self.sms.rst_ni.next = self.rst_ni.val();
+        for h in 0..self._holds {
+            self.sms.wake_i[h].next = self.wake_i[h].val();
+            self.arbiter.run_i[h].next = self.sms.run_o[h].val();
+            self.run_o[h].next = self.sms.run_o[h].val();
+        }
         for c in 0..self._channels {
             self.arbiter.kern_valid_i[c].next = self.kern_valid_i[c].val();
             self.arbiter.kern_slot_i[c].next = self.kern_slot_i[c].val();

@@ -38,6 +38,7 @@ fn info(params: FrontEndParams) -> Info {
         .param("REGISTERS", "g", limits.registers().into())
         .param("SMEM", "b", limits.smem().into())
         .param_unless(0, "PIPELINED", "p", scheduler.window().pipelined().into())
+        .param_if("HOLDS", "hold", dispatch.sms().holds().into())
 }
 
 /// One front end; `host` and `lane` are the host's ports that only this encoding has.
@@ -167,6 +168,7 @@ macro_rules! front_end {
             _past_places: usize,
             _groups: usize,
             _groups_b: usize,
+            _holds: usize,
         }
 
         impl<$($generics)*> $block<$($args)*> {
@@ -244,6 +246,7 @@ macro_rules! front_end {
                     _past_places: params.dispatch().places() + 1,
                     _groups: groups,
                     _groups_b: groups * (channels - 1),
+                    _holds: sms.holds().into(),
                 }
             }
         }
@@ -261,6 +264,11 @@ macro_rules! front_end {
                 self.partitions.rst_ni.next = self.rst_ni.val();
                 self.counters.clk_i.next = self.clk_i.val();
                 self.counters.rst_ni.next = self.rst_ni.val();
+                for h in 0..self._holds {
+                    comment!("A write of a partition needs the SMs to go round.");
+                    self.dispatch.wake_i[h].next = self.part_valid_i.val();
+                    self.partitions.run_i[h].next = self.dispatch.run_o[h].val();
+                }
 
                 comment!("Host to window; the rest of the packet goes to the table.");
                 $(self.scheduler.$host.next = self.$host.val();)*

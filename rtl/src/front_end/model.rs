@@ -88,10 +88,11 @@ impl FrontEndModel {
             *retired = slot.filter(|_| ready);
         }
 
-        let partitions =
-            self.partitions.outputs(&PartitionsIn { write: input.partition, ..Default::default() });
-        let mut to_partitions = PartitionsIn { rst_ni, write: input.partition, ..Default::default() };
-        let mut to_occupancy = OccupancyIn { rst_ni, allow: partitions.allow, ..Default::default() };
+        let holds = !self.occupancy.runs();
+        let mut to_partitions = PartitionsIn { rst_ni, write: input.partition, holds, ..Default::default() };
+        let partitions = self.partitions.outputs(&to_partitions);
+        let wake = input.partition.is_some();
+        let mut to_occupancy = OccupancyIn { rst_ni, allow: partitions.allow, wake, ..Default::default() };
         out.partition_ready = partitions.write_ready;
 
         let fit = self.occupancy.fit();
@@ -101,7 +102,8 @@ impl FrontEndModel {
             let first = c * self.places;
             let mut cta_ready = [false; MAX_PLACES];
             cta_ready[..self.places].copy_from_slice(&input.cta_ready[first..first + self.places]);
-            let channel = channel.cycle(&ChannelIn { rst_ni, kernel: next[c], fit: fit[c], cta_ready });
+            let channel =
+                channel.cycle(&ChannelIn { rst_ni, kernel: next[c], fit: fit[c], cta_ready, holds });
             next_ready[c] = channel.kernel_ready;
             no_room[c] = channel.no_room;
             out.cta[first..first + self.places].copy_from_slice(&channel.cta[..self.places]);
@@ -221,10 +223,21 @@ mod tests {
     const TYPED: ArbiterKind = ArbiterKind::Typed { active: 2 };
 
     fn front_end(kind: WindowKind, arbiter: ArbiterKind, slots: usize, sms: usize) -> FrontEndModel {
+        holding(false, kind, arbiter, slots, sms)
+    }
+
+    /// With SMs that stand still while nothing is asked of them, or always go round.
+    fn holding(
+        holds: bool,
+        kind: WindowKind,
+        arbiter: ArbiterKind,
+        slots: usize,
+        sms: usize,
+    ) -> FrontEndModel {
         let limits = SmLimits::new(4, 16, 64, 200).unwrap_or_else(|e| panic!("{e}"));
         let params = SmParams::new(sms, limits).and_then(|sms| {
             let scheduler = SchedulerParams::new(kind, slots, 2, 64, Encoding::Ids { lanes: 4 })?;
-            FrontEndParams::new(scheduler, arbiter, sms)
+            FrontEndParams::new(scheduler, arbiter, sms.with_hold(holds))
         });
         FrontEndModel::new(params.unwrap_or_else(|e| panic!("{e}")))
     }
@@ -266,8 +279,9 @@ mod tests {
 
     #[test]
     fn from_the_last_completion_to_the_first_cta_of_the_next_kernel_it_takes_four_cycles() {
-        for arbiter in [ArbiterKind::Single, TYPED] {
-            let mut model = front_end(WindowKind::Matrix, arbiter, 8, 12);
+        for (arbiter, holds) in [ArbiterKind::Single, TYPED].into_iter().flat_map(|a| [(a, false), (a, true)])
+        {
+            let mut model = holding(holds, WindowKind::Matrix, arbiter, 8, 12);
             for _ in 0..3 {
                 model.cycle(&FrontEndIn::IDLE);
             }

@@ -14,6 +14,8 @@ pub struct SmField<const W: usize> {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
+    /// HOLDS: the SMs go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// The SM at stage C becomes empty.
     pub init_i: Signal<In, Bit>,
     /// What a requester's CTA needs, low bits, complemented.
@@ -63,11 +65,12 @@ pub struct SmField<const W: usize> {
     _requesters: usize,
     _sums: usize,
     _low: usize,
+    _holds: usize,
 }
 
 impl<const W: usize> SmField<W> {
     /// A resource of which an empty SM has `limit`, at most 2^W.
-    pub fn new(requesters: usize, limit: u16) -> Self {
+    pub fn new(requesters: usize, limit: u16, holds: usize) -> Self {
         debug_assert!(usize::from(limit) <= 1 << W);
         let sums = requesters - 1;
         Self {
@@ -75,8 +78,10 @@ impl<const W: usize> SmField<W> {
                 .fields::<Self>(&[])
                 .param("WIDTH", "w", W)
                 .param("LIMIT", "l", limit.into())
-                .param("REQUESTERS", "q", requesters),
+                .param("REQUESTERS", "q", requesters)
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
+            run_i: bank(holds),
             init_i: Signal::default(),
             need_i: bank(requesters),
             sum_i: bank(sums),
@@ -104,6 +109,7 @@ impl<const W: usize> SmField<W> {
             _requesters: requesters,
             _sums: sums,
             _low: if W < 6 { W } else { W / 2 },
+            _holds: holds,
         }
     }
 }
@@ -200,5 +206,12 @@ impl<const W: usize> Logic for SmField<W> {
         self.at_u.d_i.next = self.at_p.q_o.val();
         self.left_o.next = self.at_u.q_o.val();
         self.at_c.d_i.next = self.total.val();
+        for h in 0..self._holds {
+            if !self.run_i[h].val() {
+                self.at_c.d_i.next = self.at_c.q_o.val();
+                self.at_p.d_i.next = self.at_p.q_o.val();
+                self.at_u.d_i.next = self.at_u.q_o.val();
+            }
+        }
     }
 }

@@ -18,6 +18,10 @@ pub struct FreePort {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
+    /// HOLDS: a completion is kept.
+    pub keeps_o: Vec<Signal<Out, Bit>>,
     /// A CTA has ended.
     pub valid_i: Signal<In, Bit>,
     /// It is taken: nothing is kept for its slice.
@@ -132,12 +136,13 @@ pub struct FreePort {
     high_next_upper: Vec<Constant<Bits<8>>>,
     high_next_lower: Vec<Constant<Bits<8>>>,
     _groups: usize,
+    _holds: usize,
 }
 
 impl FreePort {
     /// Port `port` of the array.
     pub fn new(params: SmParams, port: usize) -> Self {
-        let groups = groups(params);
+        let (groups, holds) = (groups(params), usize::from(params.holds()));
         // The numbers by four of the lane's SMs are three in a row, whatever the port.
         let halves = |quad: usize, next: bool| {
             let numbers = (SLICES * quad..SLICES * (quad + 1)).map(|n| (n / 8, n % 8));
@@ -155,9 +160,12 @@ impl FreePort {
             info: Info::module("sm_free_port", "")
                 .fields::<Self>(&[])
                 .param("GROUPS", "g", groups)
-                .param("PORT", "p", port),
+                .param("PORT", "p", port)
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
+            keeps_o: bank(holds),
             valid_i: Signal::default(),
             ready_o: Signal::default(),
             sm_i: Signal::default(),
@@ -170,7 +178,7 @@ impl FreePort {
             head_smem_o: Signal::default(),
             taken_i: Signal::default(),
             kept_o: bank(groups),
-            phase: SlicePhase::default(),
+            phase: SlicePhase::new(holds),
             kept: Register::default(),
             kept_u: Register::default(),
             quad_u: PayloadRegister::default(),
@@ -227,6 +235,7 @@ impl FreePort {
             high_next_upper: upper(1, true),
             high_next_lower: lower(1, true),
             _groups: groups,
+            _holds: holds,
         }
     }
 }
@@ -311,6 +320,18 @@ impl Logic for FreePort {
             self.fresh_u.next = self.phase.at_u_o.val() & (!self.kept.q_o.val());
             self.fresh_c.next = self.phase.at_c_o.val() & (!self.kept.q_o.val());
         }
+        for h in 0..self._holds {
+            comment!(
+                "While the slices stand still what comes is kept, also for the one at U, and meets it there"
+            );
+            comment!("in the next cycle. Nothing else is kept then.");
+            self.phase.run_i[h].next = self.run_i[h].val();
+            self.keeps_o[h].next = self.kept.q_o.val().any();
+            if !self.run_i[h].val() {
+                self.fresh_u.next = self.none.val();
+                self.kept_u.d_i.next = (self.stored.val() & self.phase.at_u_o.val()).any();
+            }
+        }
         comment!("Remainders meet the phase one by one, as the number comes late.");
         self.hits_u.next = (self.lower_mod.val().get_bit(0)
             & ((self.upper_mod.val().get_bit(0) & self.fresh_u.val().get_bit(0))
@@ -375,6 +396,11 @@ impl Logic for FreePort {
             }
         }
         self.quad_u.d_i.next = self.quad_p.val();
+        for h in 0..self._holds {
+            if !self.run_i[h].val() {
+                self.quad_u.d_i.next = self.at_quad.val();
+            }
+        }
         for g in 0..self._groups {
             self.is_low[g].next = ((self.upper.val() & self.low_upper[g].val()).any()
                 & (self.lower.val() & self.low_lower[g].val()).any())

@@ -6,7 +6,7 @@ use super::needs::{NeedStages, SumStages};
 use super::phase::SlicePhase;
 use crate::info::Info;
 use crate::params::{DONE_PORTS, Requesters, SmParams};
-use crate::parts::{bank, number};
+use crate::parts::{Register, bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
@@ -18,6 +18,10 @@ pub struct SmOccupancy {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on from the next cycle, though no CTA is looked at.
+    pub wake_i: Vec<Signal<In, Bit>>,
+    /// HOLDS: they go on at the end of this cycle.
+    pub run_o: Vec<Signal<Out, Bit>>,
     /// The requester has a CTA to be looked at.
     pub need_valid_i: Vec<Signal<In, Bit>>,
     /// Warps it needs.
@@ -62,11 +66,22 @@ pub struct SmOccupancy {
     sum: Vec<SumStages>,
     /// Of each completion port, a completion is given back in this cycle.
     taken: Vec<Signal<Local, Bit>>,
+    /// HOLDS: `wake_i` of the cycle before.
+    woken: Vec<Register<Bit>>,
+    /// HOLDS: a CTA is at stage P.
+    asked_p: Vec<Register<Bit>>,
+    /// HOLDS: a CTA is at stage U.
+    asked_u: Vec<Register<Bit>>,
+    /// HOLDS: a CTA is at stage C.
+    asked: Vec<Signal<Local, Bit>>,
+    /// `run_o`, to be read here.
+    run: Vec<Signal<Local, Bit>>,
     zero: Constant<Bits<8>>,
     _requesters: usize,
     _sums: usize,
     _groups: usize,
     _groups_b: usize,
+    _holds: usize,
 }
 
 impl SmOccupancy {
@@ -75,7 +90,7 @@ impl SmOccupancy {
         let requesters = requesters.count();
         let limits = params.limits();
         let sums = requesters - 1;
-        let groups = groups(params);
+        let (groups, holds) = (groups(params), usize::from(params.holds()));
         Self {
             info: Info::module("sm_occupancy", "SM resources as in the CUDA occupancy rules")
                 .fields::<Self>(&["free"])
@@ -84,9 +99,12 @@ impl SmOccupancy {
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
-                .param("SMEM", "m", limits.smem().into()),
+                .param("SMEM", "m", limits.smem().into())
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            wake_i: bank(holds),
+            run_o: bank(holds),
             need_valid_i: bank(requesters),
             need_warps_i: bank(requesters),
             need_regs_i: bank(requesters),
@@ -103,17 +121,23 @@ impl SmOccupancy {
             free_warps_i: bank(DONE_PORTS),
             free_regs_i: bank(DONE_PORTS),
             free_smem_i: bank(DONE_PORTS),
-            phase: SlicePhase::default(),
+            phase: SlicePhase::new(holds),
             port: (0..DONE_PORTS).map(|p| FreePort::new(params, p)).collect(),
             group: (0..groups).map(|g| SmGroup::new(params, requesters, g)).collect(),
             need: bank(requesters),
             sum: (0..sums).map(|_| SumStages::new(limits)).collect(),
             taken: bank(DONE_PORTS),
+            woken: bank(holds),
+            asked_p: bank(holds),
+            asked_u: bank(holds),
+            asked: bank(holds),
+            run: bank(holds),
             zero: number(0),
             _requesters: requesters,
             _sums: sums,
             _groups: groups,
             _groups_b: groups * sums,
+            _holds: holds,
         }
     }
 }
@@ -123,6 +147,39 @@ impl Logic for SmOccupancy {
     fn update(&mut self) {
         self.phase.clk_i.next = self.clk_i.val();
         self.phase.rst_ni.next = self.rst_ni.val();
+
+        for h in 0..self._holds {
+            comment!(
+                "The slices go on while a CTA is at any stage, a completion is kept, or SMs still become"
+            );
+            comment!("empty after reset; and where they are woken. All of it is in registers.");
+            self.woken[h].clk_i.next = self.clk_i.val();
+            self.woken[h].rst_ni.next = self.rst_ni.val();
+            self.woken[h].d_i.next = self.wake_i[h].val();
+            self.asked_p[h].clk_i.next = self.clk_i.val();
+            self.asked_p[h].rst_ni.next = self.rst_ni.val();
+            self.asked_u[h].clk_i.next = self.clk_i.val();
+            self.asked_u[h].rst_ni.next = self.rst_ni.val();
+            self.asked[h].next = false;
+            for r in 0..self._requesters {
+                self.asked[h].next = self.asked[h].val() | self.need[r].valid_o.val();
+            }
+            self.asked_p[h].d_i.next = self.asked[h].val();
+            self.asked_u[h].d_i.next = self.asked_p[h].q_o.val();
+            self.run[h].next = self.phase.init_o.val()
+                | self.woken[h].q_o.val()
+                | self.asked[h].val()
+                | self.asked_p[h].q_o.val()
+                | self.asked_u[h].q_o.val();
+            for p in 0..4 {
+                self.run[h].next = self.run[h].val() | self.port[p].keeps_o[h].val();
+            }
+            self.run_o[h].next = self.run[h].val();
+            self.phase.run_i[h].next = self.run[h].val();
+            for p in 0..4 {
+                self.port[p].run_i[h].next = self.run[h].val();
+            }
+        }
 
         comment!("Needs, and their sums, go with the slices from stage to stage.");
         for r in 0..self._requesters {
@@ -162,6 +219,9 @@ impl Logic for SmOccupancy {
             self.group[g].init_i.next = self.phase.init_o.val();
             self.group[g].turn_i.next = self.phase.turn_o.val();
             self.group[g].at_c_i.next = self.phase.at_c_o.val();
+            for h in 0..self._holds {
+                self.group[g].run_i[h].next = self.run[h].val();
+            }
             for r in 0..self._requesters {
                 self.group[g].big_i[r].next = self.need[r].big_o.val();
                 self.group[g].need_warps_i[r].next = self.need[r].warps_o.val();
@@ -212,5 +272,5 @@ impl Logic for SmOccupancy {
 }
 
 crate::flat_ports!(impl [] for SmOccupancy:
-    clk_i rst_ni need_valid_i need_warps_i need_regs_i need_smem_i allow_a_i allow_b_i fit_a_o fit_b_o place_a_i place_b_i
+    clk_i rst_ni wake_i run_o need_valid_i need_warps_i need_regs_i need_smem_i allow_a_i allow_b_i fit_a_o fit_b_o place_a_i place_b_i
     free_valid_i free_ready_o free_sm_i free_warps_i free_regs_i free_smem_i);

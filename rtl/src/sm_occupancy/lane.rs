@@ -2,7 +2,7 @@
 
 use super::field::SmField;
 use crate::info::Info;
-use crate::params::{SLICES, SmLimits, SmParams};
+use crate::params::{SLICES, SmParams};
 use crate::parts::{PayloadRegister, Register, bank, number, numbers};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
@@ -35,6 +35,8 @@ macro_rules! lanes {
             pub clk_i: Signal<In, Clock>,
             /// Reset.
             pub rst_ni: Signal<In, Bit>,
+            /// HOLDS: the SMs go on at the end of this cycle.
+            pub run_i: Vec<Signal<In, Bit>>,
             /// The SM at stage C becomes empty.
             pub init_i: Signal<In, Bit>,
             /// Changes with every turn: whose the contested SMs are.
@@ -135,12 +137,14 @@ lanes! {
         all_but_one: Constant<Bits<5>>,
         _requesters: usize,
         _sums: usize,
+        _holds: usize,
     }
 }
 
 impl SmLane {
-    /// A lane of SMs with these limits.
-    pub fn new(requesters: usize, limits: SmLimits) -> Self {
+    /// A lane of the array.
+    pub fn new(requesters: usize, params: SmParams) -> Self {
+        let (limits, holds) = (params.limits(), usize::from(params.holds()));
         let sums = requesters - 1;
         Self {
             info: Info::module("sm_lane", "")
@@ -149,9 +153,11 @@ impl SmLane {
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
-                .param("SMEM", "m", limits.smem().into()),
+                .param("SMEM", "m", limits.smem().into())
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             init_i: Signal::default(),
             turn_i: Signal::default(),
             big_i: bank(requesters),
@@ -180,10 +186,10 @@ impl SmLane {
             free_smem_i: Signal::default(),
             taken_o: Signal::default(),
             kept_i: Signal::default(),
-            ctas: SmField::new(requesters, limits.ctas()),
-            warps: SmField::new(requesters, limits.warps()),
-            regs: SmField::new(requesters, limits.registers()),
-            smem: SmField::new(requesters, limits.smem()),
+            ctas: SmField::new(requesters, limits.ctas(), holds),
+            warps: SmField::new(requesters, limits.warps(), holds),
+            regs: SmField::new(requesters, limits.registers(), holds),
+            smem: SmField::new(requesters, limits.smem(), holds),
             empty_c: PayloadRegister::default(),
             empty_p: PayloadRegister::default(),
             empty_u: PayloadRegister::default(),
@@ -201,6 +207,7 @@ impl SmLane {
             all_but_one: number(u128::from(limits.ctas()) - 1),
             _requesters: requesters,
             _sums: sums,
+            _holds: holds,
         }
     }
 }
@@ -311,6 +318,17 @@ impl Logic for SmLane {
         self.empty_c.d_i.next = (!self.charged.val())
             & (self.empty_u.q_o.val()
                 | (self.taken.val() & (self.ctas.left_o.val() == self.all_but_one.val())));
+        for h in 0..self._holds {
+            self.ctas.run_i[h].next = self.run_i[h].val();
+            self.warps.run_i[h].next = self.run_i[h].val();
+            self.regs.run_i[h].next = self.run_i[h].val();
+            self.smem.run_i[h].next = self.run_i[h].val();
+            if !self.run_i[h].val() {
+                self.empty_c.d_i.next = self.empty_c.q_o.val();
+                self.empty_p.d_i.next = self.empty_p.q_o.val();
+                self.empty_u.d_i.next = self.empty_u.q_o.val();
+            }
+        }
     }
 }
 
@@ -353,13 +371,14 @@ lanes! {
         _lanes: usize,
         _low: usize,
         _high: usize,
+        _holds: usize,
     }
 }
 
 impl SmGroup {
     /// Group `group` of the array.
     pub fn new(params: SmParams, requesters: usize, group: usize) -> Self {
-        let limits = params.limits();
+        let (limits, holds) = (params.limits(), usize::from(params.holds()));
         let sums = requesters - 1;
         let lanes = lanes_of(params, group);
         let is_there = |b: usize, j: usize| SmParams::sm(GROUP * group + b, j) < params.sms();
@@ -373,9 +392,11 @@ impl SmGroup {
                 .param("CTAS", "c", limits.ctas().into())
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
-                .param("SMEM", "m", limits.smem().into()),
+                .param("SMEM", "m", limits.smem().into())
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             init_i: Signal::default(),
             turn_i: Signal::default(),
             big_i: bank(requesters),
@@ -403,7 +424,7 @@ impl SmGroup {
             free_smem_i: bank(4),
             taken_o: bank(4),
             kept_i: bank(4),
-            lane: (0..lanes).map(|_| SmLane::new(requesters, limits)).collect(),
+            lane: (0..lanes).map(|_| SmLane::new(requesters, params)).collect(),
             fit: bank(requesters),
             taken: bank(4),
             zero: number(0),
@@ -415,6 +436,7 @@ impl SmGroup {
             _lanes: lanes,
             _low: lanes.min(4),
             _high: lanes.saturating_sub(4),
+            _holds: holds,
         }
     }
 }
@@ -430,6 +452,9 @@ impl Logic for SmGroup {
             self.lane[b].rst_ni.next = self.rst_ni.val();
             self.lane[b].init_i.next = self.init_i.val();
             self.lane[b].turn_i.next = self.turn_i.val();
+            for h in 0..self._holds {
+                self.lane[b].run_i[h].next = self.run_i[h].val();
+            }
             self.lane[b].odd_i.next = self.odd[b].val();
             self.lane[b].exists_i.next =
                 self.full[b].val() | (self.exists[b].val() & self.at_c_i.val()).any();

@@ -38,6 +38,8 @@ pub struct OccupancyIn {
     pub place: [u64; MAX_REQUESTERS],
     /// CTAs that have ended.
     pub free: [Free; DONE_PORTS],
+    /// Where slices stand still at times: they go on from the next cycle.
+    pub wake: bool,
 }
 
 /// Outputs of one cycle.
@@ -47,6 +49,8 @@ pub struct OccupancyOut {
     pub fit: [u64; MAX_REQUESTERS],
     /// The completion at each port is taken.
     pub free_ready: [bool; DONE_PORTS],
+    /// The slices go on at the end of this cycle.
+    pub run: bool,
 }
 
 /// CTA slots, warps, registers, shared memory in 16 bits each, the highest of which is 0: one subtraction compares all four.
@@ -157,6 +161,8 @@ pub struct OccupancyModel {
     /// Where the slice at U was placed on.
     placed: [u64; MAX_REQUESTERS],
     kept: [[Option<Kept>; SLICES]; DONE_PORTS],
+    /// In the cycle before, the slices were woken.
+    woken: bool,
 }
 
 impl OccupancyModel {
@@ -172,6 +178,7 @@ impl OccupancyModel {
             open: [0; MAX_REQUESTERS],
             placed: [0; MAX_REQUESTERS],
             kept: Default::default(),
+            woken: false,
         }
     }
 
@@ -202,6 +209,15 @@ impl OccupancyModel {
         self.filling == 0 && (0..SLICES).all(full)
     }
 
+    /// The slices go on at the end of this cycle: always, or where something is asked of them.
+    pub fn runs(&self) -> bool {
+        !self.params.holds()
+            || self.filling > 0
+            || self.woken
+            || self.need.iter().flatten().any(Option::is_some)
+            || self.kept.iter().flatten().any(Option::is_some)
+    }
+
     /// Nothing is to be charged and no completion is kept.
     pub fn is_settled(&self) -> bool {
         self.placed == [0; MAX_REQUESTERS] && self.kept.iter().flatten().all(Option::is_none)
@@ -212,6 +228,7 @@ impl OccupancyModel {
         OccupancyOut {
             fit: self.fit(),
             free_ready: std::array::from_fn(|port| self.free_ready(port, input.free[port].sm)),
+            run: self.runs(),
         }
     }
 
@@ -223,11 +240,14 @@ impl OccupancyModel {
             return out;
         }
         self.open = self.compare(input.allow);
-        self.update(input, out.free_ready);
+        self.update(input, out);
         self.placed = input.place;
         self.need.rotate_right(1);
         self.need[0] = input.need.map(|need| need.map(Amounts::of_cta));
-        self.phase.step();
+        self.woken = input.wake;
+        if out.run {
+            self.phase.step();
+        }
         out
     }
 
@@ -260,7 +280,7 @@ impl OccupancyModel {
     }
 
     /// Stage U, and the completions that come in.
-    fn update(&mut self, input: &OccupancyIn, ready: [bool; DONE_PORTS]) {
+    fn update(&mut self, input: &OccupancyIn, out: OccupancyOut) {
         let at_u = self.phase.updated();
         let free = &mut self.free[at_u];
         if self.filling > 0 {
@@ -273,13 +293,16 @@ impl OccupancyModel {
             }
         }
         let charged = self.placed[0] | self.placed[1];
-        for (port, ((kept, done), ready)) in self.kept.iter_mut().zip(input.free).zip(ready).enumerate() {
+        for (port, ((kept, done), ready)) in
+            self.kept.iter_mut().zip(input.free).zip(out.free_ready).enumerate()
+        {
             if done.valid && ready {
                 let sm = at_port(port, done.sm);
                 kept[sm % SLICES] = Some(Kept { lane: SmParams::lane(sm), cta: Amounts::of_cta(done.needs) });
             }
             if let Some(Kept { lane, cta }) = kept[at_u]
                 && charged & one_hot(lane) == 0
+                && out.run
             {
                 // An SM that there is not gets nothing back. The page forbids it; hardware does not look.
                 if let Some(free) = free.get_mut(lane) {
@@ -346,6 +369,8 @@ pub struct OccupancyPorts {
     rst_ni: Slot,
     requesters: Vec<RequesterPorts>,
     done: Vec<DonePorts>,
+    /// Where slices stand still at times: `wake` and `run`.
+    hold: Option<(Slot, Slot)>,
 }
 
 #[derive(Clone, Debug)]
@@ -399,6 +424,10 @@ impl OccupancyPorts {
                 .map(requester)
                 .collect::<Result<_, MissingPort>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
+            hold: match params.holds() {
+                true => Some((find(inputs, "wake_0_i")?, find(outputs, "run_0_o")?)),
+                false => None,
+            },
         })
     }
 
@@ -416,6 +445,9 @@ impl OccupancyPorts {
             ports.valid.set(words, free.valid.into());
             ports.sm.set(words, free.sm.into());
             ports.needs.set(words, free.needs);
+        }
+        if let Some((wake, _)) = self.hold {
+            wake.set(words, input.wake.into());
         }
     }
 
@@ -435,6 +467,7 @@ impl OccupancyPorts {
                 needs: ports.needs.get(words),
             };
         }
+        input.wake = self.hold.is_some_and(|(wake, _)| bit(wake));
         input
     }
 
@@ -447,6 +480,7 @@ impl OccupancyPorts {
         for (ready, ports) in out.free_ready.iter_mut().zip(&self.done) {
             *ready = ports.ready.get(words) != 0;
         }
+        out.run = self.hold.is_none_or(|(_, run)| run.get(words) != 0);
         out
     }
 
@@ -458,6 +492,9 @@ impl OccupancyPorts {
         }
         for (ports, ready) in self.done.iter().zip(out.free_ready) {
             ports.ready.set(words, ready.into());
+        }
+        if let Some((_, run)) = self.hold {
+            run.set(words, out.run.into());
         }
     }
 }
@@ -655,6 +692,38 @@ mod tests {
             }
             assert!(array.all_empty());
         }
+    }
+
+    #[test]
+    fn slices_stand_still_while_nothing_is_asked() {
+        let params = SmParams::new(7, SmLimits::H100).unwrap_or_else(|e| panic!("{e}")).with_hold(true);
+        let mut array = OccupancyModel::new(params, Requesters::Two);
+        let runs = |array: &mut OccupancyModel, cycles: usize, input: OccupancyIn| -> Vec<bool> {
+            (0..cycles).map(|_| array.cycle(&input).run).collect()
+        };
+        // Three cycles after the reset, and then not.
+        assert_eq!(runs(&mut array, 6, idle()), [true, true, true, false, false, false]);
+        assert_eq!((array.all_empty(), array.phase), (true, Phase { phase: 0, odd_turn: true }));
+        // From the cycle after a CTA is first asked for until it would be charged: slice 0 waited for it.
+        let asks = OccupancyIn { need: [None, Some(CTA)], ..idle() };
+        assert_eq!(runs(&mut array, 1, asks), [false]);
+        assert_eq!(runs(&mut array, 1, idle()), [true]);
+        assert_eq!(array.fit(), [0, 0b1101]);
+        assert_eq!(runs(&mut array, 3, idle()), [true, true, false]);
+        // A completion that comes meanwhile is kept until its SM is at U.
+        array.cycle(&OccupancyIn { need: [Some(CTA), None], ..idle() });
+        assert_eq!(run(&mut array, [None; 2], [0; 2]).fit, [0; 2]);
+        assert_eq!(run(&mut array, [None; 2], [0b100, 0]).fit, [0b1101, 0]);
+        assert_eq!(runs(&mut array, 3, idle()), [true, false, false]);
+        let phase = array.phase;
+        let mut ended = idle();
+        ended.free[2] = Free { valid: true, sm: 6, needs: CTA };
+        assert!(!array.cycle(&ended).run && array.phase == phase && !array.all_empty());
+        while array.cycle(&idle()).run {}
+        assert!(array.all_empty() && array.phase != phase);
+        // Woken, for a cycle.
+        array.cycle(&OccupancyIn { wake: true, ..idle() });
+        assert_eq!(runs(&mut array, 2, idle()), [true, false]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where the slices of the SM array are.
 
 use crate::info::Info;
-use crate::parts::{Register, number};
+use crate::parts::{Register, bank, number};
 use documented::DocumentedFieldsOpt;
 use rust_hdl::prelude::*;
 
@@ -13,6 +13,8 @@ pub struct SlicePhase {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// One-hot: the slice at stage C.
     pub at_c_o: Signal<Out, Bits<3>>,
     /// The slice at stage P.
@@ -33,14 +35,17 @@ pub struct SlicePhase {
     at: Signal<Local, Bits<3>>,
     first: Constant<Bits<3>>,
     none: Constant<Bits<3>>,
+    _holds: usize,
 }
 
-impl Default for SlicePhase {
-    fn default() -> Self {
+impl SlicePhase {
+    /// `holds`, 0 or 1: the slices stand still where they are told to.
+    pub fn new(holds: usize) -> Self {
         Self {
-            info: Info::module("slice_phase", "").fields::<Self>(&[]),
+            info: Info::module("slice_phase", "").fields::<Self>(&[]).param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             at_c_o: Signal::default(),
             at_p_o: Signal::default(),
             at_u_o: Signal::default(),
@@ -52,6 +57,7 @@ impl Default for SlicePhase {
             at: Signal::default(),
             first: number(1),
             none: number(0),
+            _holds: holds,
         }
     }
 }
@@ -90,6 +96,13 @@ impl Logic for SlicePhase {
             .replace_bit(2, self.at.val().get_bit(1));
         self.turn.d_i.next = self.turn.q_o.val() ^ self.at.val().get_bit(2);
         self.running.d_i.next = self.running.q_o.val() | self.at.val().get_bit(2);
+        for h in 0..self._holds {
+            if !self.run_i[h].val() {
+                self.slice.d_i.next = self.slice.q_o.val();
+                self.turn.d_i.next = self.turn.q_o.val();
+                self.running.d_i.next = self.running.q_o.val();
+            }
+        }
         self.turn_o.next = self.turn.q_o.val();
         self.init_o.next = !self.running.q_o.val();
     }

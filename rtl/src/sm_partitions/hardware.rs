@@ -13,6 +13,8 @@ pub struct PartitionGroup {
     info: Info,
     /// Clock.
     pub clk_i: Signal<In, Clock>,
+    /// HOLDS: the SMs go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// The SMs at stage U join all partitions.
     pub init_i: Signal<In, Bit>,
     /// One-hot: the slice at stage U.
@@ -52,12 +54,13 @@ pub struct PartitionGroup {
     exists: Vec<Constant<Bits<3>>>,
     _requesters: usize,
     _lanes: usize,
+    _holds: usize,
 }
 
 impl PartitionGroup {
     /// Group `group` of the array.
     pub fn new(params: SmParams, requesters: usize, group: usize) -> Self {
-        let lanes = lanes_of(params, group);
+        let (lanes, holds) = (lanes_of(params, group), usize::from(params.holds()));
         let sm = |b: usize, j: usize| SmParams::sm(GROUP * group + b, j);
         let word = |j: usize| numbers(lanes, |b| (sm(b, j) / 32) as u128);
         // An SM that is not there has no bit in any mask.
@@ -68,8 +71,10 @@ impl PartitionGroup {
                 .fields::<Self>(&[])
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
-                .param("SMS", "s", params.sms()),
+                .param("SMS", "s", params.sms())
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
+            run_i: bank(holds),
             init_i: Signal::default(),
             at_u_i: Signal::default(),
             part_hot_i: bank(requesters),
@@ -95,6 +100,7 @@ impl PartitionGroup {
             exists: numbers(lanes, |b| (0..SLICES).fold(0, |bits, j| bits | is_there(b, j) << j)),
             _requesters: requesters,
             _lanes: lanes,
+            _holds: holds,
         }
     }
 }
@@ -147,6 +153,13 @@ impl Logic for PartitionGroup {
             } else {
                 self.at_c[b].d_i.next = self.kept[b].val();
             }
+            for h in 0..self._holds {
+                if !self.run_i[h].val() {
+                    self.at_c[b].d_i.next = self.at_c[b].q_o.val();
+                    self.at_p[b].d_i.next = self.at_p[b].q_o.val();
+                    self.at_u[b].d_i.next = self.at_u[b].q_o.val();
+                }
+            }
         }
         for r in 0..self._requesters {
             comment!("In that turn no lane may be used.");
@@ -167,6 +180,8 @@ pub struct SmPartitions {
     pub clk_i: Signal<In, Clock>,
     /// Reset.
     pub rst_ni: Signal<In, Bit>,
+    /// HOLDS: the slices go on at the end of this cycle.
+    pub run_i: Vec<Signal<In, Bit>>,
     /// Partition of the requester's kernel.
     pub part_i: Vec<Signal<In, Bits<3>>>,
     /// SIMT or all: lanes in the partition of the cycle before, slice at stage C.
@@ -203,12 +218,13 @@ pub struct SmPartitions {
     _requesters: usize,
     _groups: usize,
     _groups_b: usize,
+    _holds: usize,
 }
 
 impl SmPartitions {
     /// Partitions of the array, for one or two requesters.
     pub fn new(params: SmParams, requesters: Requesters) -> Self {
-        let requesters = requesters.count();
+        let (requesters, holds) = (requesters.count(), usize::from(params.holds()));
         let groups = groups(params);
         let groups_b = groups * (requesters - 1);
         Self {
@@ -216,9 +232,11 @@ impl SmPartitions {
                 .fields::<Self>(&["write"])
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
-                .param("PARTITIONS", "p", PARTITIONS),
+                .param("PARTITIONS", "p", PARTITIONS)
+                .param_if("HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
+            run_i: bank(holds),
             part_i: bank(requesters),
             allow_a_o: bank(groups),
             allow_b_o: bank(groups_b),
@@ -227,7 +245,7 @@ impl SmPartitions {
             write_part_i: Signal::default(),
             write_word_i: Signal::default(),
             write_mask_i: Signal::default(),
-            phase: SlicePhase::default(),
+            phase: SlicePhase::new(holds),
             group: (0..groups).map(|g| PartitionGroup::new(params, requesters, g)).collect(),
             hot: bank(requesters),
             step: Register::default(),
@@ -241,6 +259,7 @@ impl SmPartitions {
             _requesters: requesters,
             _groups: groups,
             _groups_b: groups_b,
+            _holds: holds,
         }
     }
 }
@@ -255,6 +274,10 @@ impl Logic for SmPartitions {
 
         comment!("A write stays for three cycles, in which each slice comes to U once.");
         self.writes.next = self.write_valid_i.val() & (!self.phase.init_o.val());
+        for h in 0..self._holds {
+            self.phase.run_i[h].next = self.run_i[h].val();
+            self.writes.next = self.writes.val() & self.run_i[h].val();
+        }
         self.write_ready_o.next = self.writes.val() & (self.step.q_o.val() == self.last_step.val());
         self.step.d_i.next = self.no_step.val();
         self.write_hot.next = self.zero.val();
@@ -273,6 +296,9 @@ impl Logic for SmPartitions {
             self.group[g].clk_i.next = self.clk_i.val();
             self.group[g].init_i.next = self.phase.init_o.val();
             self.group[g].at_u_i.next = self.phase.at_u_o.val();
+            for h in 0..self._holds {
+                self.group[g].run_i[h].next = self.run_i[h].val();
+            }
             self.group[g].write_hot_i.next = self.write_hot.val();
             self.group[g].write_word_i.next = self.write_word_i.val();
             self.group[g].write_mask_i.next = self.write_mask_i.val();
@@ -288,4 +314,4 @@ impl Logic for SmPartitions {
 }
 
 crate::flat_ports!(impl [] for SmPartitions:
-    clk_i rst_ni part_i allow_a_o allow_b_o write_valid_i write_ready_o write_part_i write_word_i write_mask_i);
+    clk_i rst_ni run_i part_i allow_a_o allow_b_o write_valid_i write_ready_o write_part_i write_word_i write_mask_i);

@@ -15,6 +15,8 @@ pub struct PartitionsIn {
     pub part: [u8; MAX_REQUESTERS],
     /// 32 SMs of a mask are rewritten; to be held until taken.
     pub write: Option<PartitionWrite>,
+    /// The slices stand still at the end of this cycle.
+    pub holds: bool,
 }
 
 /// Outputs of one cycle.
@@ -68,7 +70,7 @@ impl PartitionsModel {
         };
         PartitionsOut {
             allow: self.part.map(allow),
-            write_ready: input.write.is_some() && self.written == SLICES - 1,
+            write_ready: input.write.is_some() && self.written == SLICES - 1 && !input.holds,
         }
     }
 
@@ -80,7 +82,9 @@ impl PartitionsModel {
             return out;
         }
         let slice = self.phase.updated();
-        if self.filling > 0 {
+        if input.holds {
+            self.written = 0;
+        } else if self.filling > 0 {
             self.filling -= 1;
             self.masks.iter_mut().for_each(|mask| mask[slice] = lanes_of(self.params.sms(), slice));
         } else if let Some(write) = input.write {
@@ -97,7 +101,9 @@ impl PartitionsModel {
             self.written = 0;
         }
         self.part = input.part;
-        self.phase.step();
+        if !input.holds {
+            self.phase.step();
+        }
         out
     }
 }
@@ -110,6 +116,7 @@ pub struct FlatPartitions {
     requesters: Vec<(Slot, LanePorts)>,
     write: [Slot; 4],
     write_ready: Slot,
+    run: Option<Slot>,
 }
 
 impl FlatPartitions {
@@ -136,6 +143,7 @@ impl FlatPartitions {
                 find(&inputs, "write_mask_i")?,
             ],
             write_ready: find(&outputs, "write_ready_o")?,
+            run: if params.holds() { Some(find(&inputs, "run_0_i")?) } else { None },
             ports,
         })
     }
@@ -154,7 +162,9 @@ impl CycleModel for FlatPartitions {
         let [valid, partition, word, mask] = self.write.map(|slot| slot.get(words) as u32);
         let write =
             (valid != 0).then_some(PartitionWrite { partition: partition as u8, word: word as u8, mask });
-        let out = self.model.cycle(&PartitionsIn { rst_ni: self.rst_ni.get(words) != 0, part, write });
+        let bit = |slot: Slot| slot.get(words) != 0;
+        let holds = self.run.is_some_and(|run| !bit(run));
+        let out = self.model.cycle(&PartitionsIn { rst_ni: bit(self.rst_ni), part, write, holds });
 
         out_words.fill(0);
         for ((_, allow), lanes) in self.requesters.iter().zip(out.allow) {
@@ -179,7 +189,7 @@ mod tests {
     }
 
     fn write(model: &mut PartitionsModel, write: Option<PartitionWrite>) -> PartitionsOut {
-        model.cycle(&PartitionsIn { rst_ni: true, part: [3, 5], write })
+        model.cycle(&PartitionsIn { rst_ni: true, part: [3, 5], write, holds: false })
     }
 
     /// The SMs that requester `r` may use, read over a turn.
@@ -223,7 +233,7 @@ mod tests {
         let mut model = model();
         for _ in 0..9 {
             let write = Some(PartitionWrite { partition: 8, word: 255, mask: 0 });
-            let out = model.cycle(&PartitionsIn { rst_ni: true, part: [8, 255], write });
+            let out = model.cycle(&PartitionsIn { rst_ni: true, part: [8, 255], write, holds: false });
             assert_eq!(out.allow, [0; 2]);
         }
         write(&mut model, None);
@@ -240,7 +250,7 @@ mod tests {
         for _ in 0..4 {
             write(&mut model, given);
         }
-        let given = |part| PartitionsIn { rst_ni: true, part, write: None };
+        let given = |part| PartitionsIn { rst_ni: true, part, write: None, holds: false };
         assert_eq!(
             model.cycle(&given([5, 3])).allow,
             // SMs 33, 36 and 39 are in lanes 9, 12 and 15.

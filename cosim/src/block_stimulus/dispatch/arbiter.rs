@@ -8,7 +8,7 @@ use std::ops::Range;
 use windlass_rtl::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
 use windlass_rtl::front_end::{CtaType, MAX_CTA_CHANNELS};
 use windlass_rtl::kernel_table::model::Kernel;
-use windlass_rtl::params::{DispatchParams, MAX_PLACES};
+use windlass_rtl::params::{DispatchParams, MAX_PLACES, SLICES};
 use windlass_rtl::port::{Layout, Slot};
 use windlass_rtl::sm_occupancy::model::LETTERS;
 
@@ -59,6 +59,8 @@ pub(in super::super) struct ArbiterStimulus {
     given: Vec<ChannelIn>,
     /// Whether a CTA was looked at one and two cycles before.
     looked: [[bool; MAX_CTA_CHANNELS]; 2],
+    /// Cycles since the last reset.
+    age: usize,
     phases: [Phase; MAX_CTA_CHANNELS],
     watched: Vec<Watched>,
     /// Of each channel, by slot: a slot is not given again while its kernel is there.
@@ -82,6 +84,7 @@ impl ArbiterStimulus {
             given: vec![ChannelIn::default(); models.len()],
             models,
             looked: Default::default(),
+            age: 0,
             phases: Default::default(),
             watched: (0..params.arbiter().channels())
                 .filter_map(|c| Watched::new(outputs, c, params.places()))
@@ -215,6 +218,13 @@ impl Stimulus for ArbiterStimulus {
             self.spell = if long { Spell::Long } else { Spell::next(&mut self.rng) };
         }
         set(&self.inputs, inputs, "rst_ni", rst_ni.into());
+        // The slices go on in the turn after a reset, and where anything may fit.
+        self.age = if rst_ni { self.age + 1 } else { 0 };
+        let may_hold = self.params.sms().holds() && self.age > SLICES && !self.looked[1].contains(&true);
+        let holds = may_hold && chance(&mut self.rng, 1, 2);
+        if self.params.sms().holds() {
+            set(&self.inputs, inputs, "run_0_i", (!holds).into());
+        }
         for (c, letter) in LETTERS.into_iter().enumerate().take(self.models.len()) {
             let mut phase = self.spell.phase(self.phases[c].next(&mut self.rng));
             if self.far {
@@ -239,7 +249,7 @@ impl Stimulus for ArbiterStimulus {
             let places = self.params.places();
             let mut cta_ready = [false; MAX_PLACES];
             cta_ready[..places].fill_with(|| chance(rng, phase.consumer, 16));
-            let given = ChannelIn { rst_ni, kernel, fit, cta_ready };
+            let given = ChannelIn { rst_ni, kernel, fit, cta_ready, holds };
 
             let mut set = |name: String, value: u64| set(&self.inputs, inputs, &name, value.into());
             let Kernel { slot, id, launch } = kernel.unwrap_or_default();

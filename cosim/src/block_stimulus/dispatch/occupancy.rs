@@ -200,6 +200,7 @@ impl Stimulus for OccupancyStimulus {
 
         let part = &mut self.to_partitions;
         part.rst_ni = rst_ni;
+        part.holds = !self.model.runs();
         if part.write.is_none() && self.ending.is_none() && chance(rng, 1, 8) {
             part.write = Some(partition_write(rng, 6));
         }
@@ -210,6 +211,8 @@ impl Stimulus for OccupancyStimulus {
         }
 
         let mut given = OccupancyIn { rst_ni, ..self.given };
+        // A write needs the slices to go round; else they are woken for nothing now and then.
+        given.wake = self.params.holds() && (part.write.is_some() || chance(rng, 1, 16));
         given.allow = match self.ending {
             Some(_) => [u64::MAX; MAX_REQUESTERS],
             None => self.partitions.outputs(&self.to_partitions).allow,

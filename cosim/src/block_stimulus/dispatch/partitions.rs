@@ -43,6 +43,10 @@ pub(in super::super) struct PartitionsStimulus {
     sms: usize,
     inputs: Layout,
     write_ready: Option<Slot>,
+    /// Slices stand still at times.
+    holds: bool,
+    /// They go on at the end of the cycle.
+    run: bool,
     /// Lane ports of each requester.
     allow: Vec<Vec<Slot>>,
     phase: Phase,
@@ -69,6 +73,8 @@ impl PartitionsStimulus {
             sms: params.sms(),
             inputs,
             write_ready: outputs.slot("write_ready_o"),
+            holds: params.holds(),
+            run: true,
             allow: LETTERS.iter().take(requesters.count()).map(lanes).collect(),
             phase: Phase::default(),
             write: None,
@@ -123,7 +129,9 @@ impl PartitionsStimulus {
             Ending::Fill { word } if word == words && idle => Ending::Read { cycle: 0, whole: true },
             other => other,
         });
-        self.slice = (self.slice + 1) % SLICES;
+        if self.run {
+            self.slice = (self.slice + 1) % SLICES;
+        }
     }
 }
 
@@ -148,8 +156,16 @@ impl Stimulus for PartitionsStimulus {
                 _ => None,
             };
         }
+        if self.holds {
+            // A mask is read in one turn.
+            let reads = matches!(self.ending, Some(Ending::Read { .. }));
+            self.run = reads || chance(&mut self.rng, 3, 4);
+        }
         let mut set = |name: &str, value: u128| set(&self.inputs, inputs, name, value);
         set("rst_ni", (!self.in_reset).into());
+        if self.holds {
+            set("run_0_i", self.run.into());
+        }
         set("write_valid_i", self.write.is_some().into());
         let write = self.write.unwrap_or_else(|| partition_write(&mut self.rng, 8));
         set("write_part_i", write.partition.into());

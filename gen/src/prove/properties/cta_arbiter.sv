@@ -7,10 +7,12 @@ module cta_arbiter_properties #(
   parameter K = 1,         // active kernels per channel
   parameter P = 1,         // CTA ports per channel: port p has the bank of the lanes l with l mod P = p
   parameter L = 4,         // lanes
-  parameter G = 1          // groups of up to 8 lanes
+  parameter G = 1,         // groups of up to 8 lanes
+  parameter HOLDS = 0      // 1: the ring stands still at times
 ) (
   input clk_i,
   input rst_ni,
+  input run_i,
   input [C-1:0] kern_valid_i,
   input [C-1:0] kern_ready_o,
   input [C*LN-1:0] kern_slot_i,
@@ -41,7 +43,7 @@ module cta_arbiter_properties #(
   generate
     for (c = 0; c < C; c = c + 1) begin : channel
       channel_properties #(.LN(LN), .S(S), .K(K), .P(P), .L(L), .G(G)) is (
-        clk_i, rst_ni, kern_valid_i[c], kern_ready_o[c], kern_slot_i[c*LN +: LN], kern_id_i[c*8 +: 8], kern_grid_i[c*32 +: 32],
+        clk_i, rst_ni, !HOLDS | run_i, kern_valid_i[c], kern_ready_o[c], kern_slot_i[c*LN +: LN], kern_id_i[c*8 +: 8], kern_grid_i[c*32 +: 32],
         kern_type_i[c], kern_part_i[c*3 +: 3], kern_warps_i[c*7 +: 7], kern_regs_i[c*9 +: 9], kern_smem_i[c*11 +: 11],
         need_valid_o[c], need_warps_o[c*7 +: 7], need_regs_o[c*9 +: 9], need_smem_o[c*11 +: 11], need_part_o[c*3 +: 3],
         c ? fit_b_i : fit_a_i, c ? place_b_o : place_a_o, cta_valid_o[c*P +: P], cta_ready_i[c*P +: P], cta_sm_o[c*P*8 +: P*8],
@@ -54,7 +56,7 @@ endmodule
 module channel_properties #(
   parameter LN = 3, parameter S = 8, parameter K = 1, parameter P = 1, parameter L = 4, parameter G = 1
 ) (
-  input clk_i, input rst_ni, input kern_valid, input kern_ready, input [LN-1:0] kern_slot, input [7:0] kern_id, input [31:0] kern_grid,
+  input clk_i, input rst_ni, input steps, input kern_valid, input kern_ready, input [LN-1:0] kern_slot, input [7:0] kern_id, input [31:0] kern_grid,
   input kern_type, input [2:0] kern_part, input [6:0] kern_warps, input [8:0] kern_regs, input [10:0] kern_smem,
   input need_valid, input [6:0] need_warps, input [8:0] need_regs, input [10:0] need_smem, input [2:0] need_part,
   input [8*G-1:0] fit, input [8*G-1:0] place, input [P-1:0] cta_valid, input [P-1:0] cta_ready, input [P*8-1:0] cta_sm,
@@ -139,7 +141,7 @@ module channel_properties #(
     held_sm <= cta_sm;
     held_slot <= cta_slot;
     held_index <= cta_index;
-    phase <= !rst_ni | phase == 2 ? 0 : phase + 1;
+    phase <= !rst_ni ? 0 : !steps ? phase : phase == 2 ? 0 : phase + 1;
   end
 
   // The slice that is picked from, and its lanes that have an SM.
@@ -151,11 +153,14 @@ module channel_properties #(
     for (m = 0; m < S; m = m + 1) if (slice == m % 3) there[4 * (m / 12) + m % 4] = 1;
   end
 
-  // The neighbours' promises: a slot holds one kernel; a grid has a CTA; nothing fits where there is no SM.
+  // The neighbours' promises: a slot holds one kernel; a grid has a CTA; nothing fits where there is no SM; the ring goes on where something
+  // fits, and after a reset.
+  reg began;               // there was a cycle since the reset
   always @* if (on) begin
     assume (!kern_valid | kern_grid != 0);
     assume (!(kern_valid & a) | kern_slot != slot);
     assume (~|(fit & ~there));
+    assume (steps | began & ~|fit);
   end
 
   // Of each port: the lane of its bank that gets the CTA; whether its SM is right, and whether that is an SM of the port.
@@ -179,7 +184,6 @@ module channel_properties #(
   reg [8*G-1:0] after_p, after_u, after_c, after_next;
   reg [P-1:0] passed_p, passed_u, passed_c;
   reg [2*P-1:0] fitted;
-  reg began;               // there was a cycle since the reset
   // The bank whose turn it is: it gets the first of the CTAs that are placed next.
   reg [1:0] first, next;
   // Of each bank: it fits, and nothing is placed; it may let a turn pass. How many CTAs come before its own.
@@ -240,12 +244,14 @@ module channel_properties #(
       fitted <= 0;
       first <= 0;
     end else begin
-      after_u <= after_next;
-      after_c <= after_u;
-      after_p <= after_c;
-      for (q = 0; q < P; q = q + 1) passed_u[q] <= ~|gets[q] & (passed_p[q] | passes[q]);
-      passed_c <= passed_u;
-      passed_p <= passed_c;
+      if (steps) begin
+        after_u <= after_next;
+        after_c <= after_u;
+        after_p <= after_c;
+        for (q = 0; q < P; q = q + 1) passed_u[q] <= ~|gets[q] & (passed_p[q] | passes[q]);
+        passed_c <= passed_u;
+        passed_p <= passed_c;
+      end
       fitted <= {fitted[P-1:0], fits};
       first <= next;
     end

@@ -6,7 +6,8 @@ module cta_arbiter_lemmas #(
   parameter K = 1,
   parameter P = 1,
   parameter L = 4,
-  parameter G = 1
+  parameter G = 1,
+  parameter HOLDS = 0
 ) (
   // properties channel[@].is:
   input on,

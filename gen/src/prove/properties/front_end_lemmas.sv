@@ -11,7 +11,8 @@ module front_end_lemmas #(
   parameter P = 1,         // CTA ports of each channel
   parameter S = 8,
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824,
-  parameter LATE = 0       // 1: PIPELINED
+  parameter LATE = 0,      // 1: PIPELINED
+  parameter HOLDS = 0
 ) (
   // properties:
   input on,
@@ -66,6 +67,9 @@ module front_end_lemmas #(
   input occupancy__other, input [3:0] occupancy__since,
   input [7:0] s,
   input [1:0] phase,
+  input [3:0] age,
+  input woken,
+  input [C-1:0] valid_1,
   input [5:0] ctas, input [7:0] warps, input [9:0] regs, input [12:0] smem,
   input [C*7-1:0] warps_1, input [C*7-1:0] warps_2,
   input [C*9-1:0] regs_1, input [C*9-1:0] regs_2,
@@ -79,6 +83,8 @@ module front_end_lemmas #(
   input [C*3-1:0] part_i, input [C*3-1:0] partitions__part,
   input [8*((S+23)/24)-1:0] allow_a_o, input [8*((S+23)/24)-1:0] allow_b_o,
   input partitions__member, input partitions__changes,
+  input [1:0] waited,
+  input [2:0] partitions__age,
   // design u_scheduler.u_upstream:
   input [N-1:0] gathered_q,
   // design u_scheduler.u_window:
@@ -209,6 +215,7 @@ module front_end_lemmas #(
         & (!mid_owes[k] ? !high_owes[k] : high_owes[k] == (mid_k == 0) & low[k*3+2]));
       // What an arbiter compares is what its kernel needs.
       lemma compares_its_needs (on & active[k] & compares[k], compared[k*27 +: 27] == needs[k*27 +: 27]);
+      lemma compares_what_it_asked_for (on & compares[k], k < K ? valid_1[0] : valid_1[C-1]);
       lemma compares_its_part (on & active[k] & compares[k], compared_part[k*3 +: 3] == parts[k*3 +: 3]);
       lemma picks_by_its_part (on & active[k] & picks[k] & parts[k*3 +: 3] == watched__k & outside & at_p, k < K ? ~allow_a_1[lane] : ~allow_b_1[lane]);
       lemma picks_by_its_needs (on & active[k] & picks[k], picked[k*27 +: 27] == needs[k*27 +: 27]);
@@ -257,6 +264,8 @@ module front_end_lemmas #(
     retirement_is_joined: assert (scheduler__ret_valid_i == table__ret_valid_o & table__ret_ready_i == scheduler__ret_ready_o);
     completions_alike: assert (other == occupancy__other & since == occupancy__since);
     partitions_in_step: assert (partitions__phase == phase);
+    woken_while_it_writes: assert (waited == 0 | woken | !HOLDS);
+    ages_in_step: assert ((partitions__age < 3 | age < 3) <= (partitions__age == age));
     member_alike: assert (partitions__member == member & partitions__changes == changes);
     ctas_add_up: assert (ctas == all_ctas);
     warps_add_up: assert (warps == all_warps);

@@ -3,10 +3,13 @@ module sm_occupancy_properties #(
   parameter S = 8,         // SMs
   parameter Q = 2,         // requesters
   parameter G = 1,         // groups of up to 8 lanes
-  parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824
+  parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824,
+  parameter HOLDS = 0      // 1: the ring stands still while nothing is asked
 ) (
   input clk_i,
   input rst_ni,
+  input wake_i,
+  input run_o,
   input [Q-1:0] need_valid_i,
   input [Q*7-1:0] need_warps_i,
   input [Q*9-1:0] need_regs_i,
@@ -31,18 +34,22 @@ module sm_occupancy_properties #(
   wire [1:0] slice = s % 3;
   wire [1:0] port = s % 4;
 
+  // The ring goes on at the end of this cycle.
+  wire steps = !HOLDS | run_o;
+
   // The ring's place, from the reset on; the needs and permissions that an answer is for.
   reg [1:0] phase;
-  reg turn, turn_before;
+  reg turn, turn_before, woken;
   reg [3:0] age;
-  reg [Q-1:0] valid_1, valid_2;
+  reg [Q-1:0] valid_1, valid_2, valid_3;
   reg [Q*7-1:0] warps_1, warps_2;
   reg [Q*9-1:0] regs_1, regs_2;
   reg [Q*11-1:0] smem_1, smem_2;
   reg [8*G-1:0] allow_a_1, allow_b_1;
   always @(posedge clk_i) begin
-    phase <= !rst_ni | phase == 2 ? 0 : phase + 1;
-    turn <= rst_ni & (turn ^ (phase == 2));
+    phase <= !rst_ni ? 0 : !steps ? phase : phase == 2 ? 0 : phase + 1;
+    turn <= rst_ni & (turn ^ (steps & phase == 2));
+    woken <= rst_ni & wake_i;
     turn_before <= turn;
     age <= !rst_ni ? 0 : age + (age < 15);
     valid_1 <= rst_ni ? need_valid_i : {Q{1'b0}};
@@ -50,6 +57,7 @@ module sm_occupancy_properties #(
     regs_1 <= need_regs_i;
     smem_1 <= need_smem_i;
     valid_2 <= rst_ni ? valid_1 : {Q{1'b0}};
+    valid_3 <= rst_ni ? valid_2 : {Q{1'b0}};
     warps_2 <= warps_1;
     regs_2 <= regs_1;
     smem_2 <= smem_1;
@@ -98,6 +106,10 @@ module sm_occupancy_properties #(
     since <= !rst_ni ? 15 : ends ? 0 : since + (since < 15);
   end
 
+  // Cycles in which nothing was asked and no CTA ended.
+  reg [2:0] idle;
+  always @(posedge clk_i) idle <= !rst_ni | |need_valid_i | |free_valid_i ? 0 : idle + (idle < 7);
+
   // The neighbours' promises, and a CTA of s that ends: what it had, once, a warp and a register at
   // least; the last one gives back the rest.
   integer q, p;
@@ -144,6 +156,10 @@ module sm_occupancy_properties #(
     contested_goes_in_turn: assert (!(settled & contested) | fits == (lane[0] ^ turn_before ? 2'b10 : 2'b01));
     // A completion would never be taken, and its kernel never retire.
     completion_makes_way: assert (!(shares & ~free_ready_o[port]) | other | since < 4);
+    // A CTA would be charged to another SM than it was placed on, or one that waits never be placed.
+    goes_on_while_asked: assert (steps | ~|{valid_1, valid_2, valid_3} & ~woken & age >= 3);
+    // Energy would be spent on nothing.
+    stands_still_at_last: assert (!HOLDS | !steps | woken | idle < 6 | age < 6);
     // Something would be placed before the array knows what is free.
     nothing_fits_after_reset: assert (age >= 4 | ~|fits);
   end
@@ -153,6 +169,7 @@ module sm_occupancy_properties #(
     reaches_contested: cover (Q == 1 | settled & contested);
     reaches_full: cover (warps == WARPS & ctas > 1);
     reaches_end: cover (ends & ctas > 1);
+    reaches_an_end_while_it_stands: cover (!HOLDS | !steps & ends);
     reaches_again: cover (ctas == 0 & quiet < 4 & |fits);
   end
 endmodule

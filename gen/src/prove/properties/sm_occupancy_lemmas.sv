@@ -4,6 +4,7 @@ module sm_occupancy_lemmas #(
   parameter Q = 2,
   parameter G = 1,
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824,
+  parameter HOLDS = 0,
   parameter L = 4,         // lanes
   parameter D = 4          // ports of completions
 ) (
@@ -14,9 +15,10 @@ module sm_occupancy_lemmas #(
   input [7:0] s, input [7:0] lane,
   input [1:0] slice, input [1:0] port,
   input [1:0] phase,
-  input turn,
+  input turn, input woken, input steps,
+  input [2:0] idle,
   input [3:0] age,
-  input [Q-1:0] valid_1, input [Q-1:0] valid_2,
+  input [Q-1:0] valid_1, input [Q-1:0] valid_2, input [Q-1:0] valid_3,
   input [Q*7-1:0] warps_1, input [Q*7-1:0] warps_2,
   input [Q*9-1:0] regs_1, input [Q*9-1:0] regs_2,
   input [Q*11-1:0] smem_1, input [Q*11-1:0] smem_2,
@@ -27,6 +29,8 @@ module sm_occupancy_lemmas #(
   input other, input [3:0] since,
   input [8*G-1:0] allow_a_1, input [8*G-1:0] allow_b_1,
   input [4*7-1:0] free_warps_i, input [4*9-1:0] free_regs_i, input [4*11-1:0] free_smem_i,
+  // design:
+  input woken_0_q, input asked_p_0_q, input asked_u_0_q,
   // design u_phase:
   input [2:0] slice_q,
   input turn_q,
@@ -87,7 +91,7 @@ module sm_occupancy_lemmas #(
   reg [8:0] kept_regs;
   reg [10:0] kept_smem;
   always @(posedge clk_i) begin
-    kept <= rst_ni & (kept | ends) & ~(at_u & ~p0 & ~p1);
+    kept <= rst_ni & (kept | ends) & ~(at_u & steps & ~p0 & ~p1);
     if (ends) begin
       kept_warps <= free_warps_i[port*7 +: 7];
       kept_regs <= free_regs_i[port*9 +: 9];
@@ -123,6 +127,10 @@ module sm_occupancy_lemmas #(
     phases_alike: assert (phase < 3 & (slice_q ^ first) == (first << phase) & (port__slice_q[port*3 +: 3] ^ first) == (first << phase));
     ages_alike: assert (running_q == (age >= 3) & (age >= 3 | age == phase));
     turns_alike: assert (turn_q == turn);
+    asked_alike: assert (!HOLDS | woken_0_q == woken & asked_p_0_q == |valid_2 & asked_u_0_q == |valid_3);
+    runs_for_a_reason: assert (!HOLDS | steps == (|valid_1 | |valid_2 | |valid_3 | |kept_q | woken | age < 3));
+    idle_since_the_reset: assert (idle <= age);
+    idle_is_unasked: assert (!HOLDS | (idle < 1 | ~|valid_1) & (idle < 2 | ~|valid_2) & (idle < 3 | ~|valid_3));
     needs_within_limits: assert ((~valid_1[0] | warps_1[6:0] >= 1 & warps_1[6:0] <= WARPS & regs_1[8:0] >= 1 & regs_1[8:0] <= REGS & smem_1[10:0] <= SMEM)
       & (~valid_2[0] | warps_2[6:0] >= 1 & warps_2[6:0] <= WARPS & regs_2[8:0] >= 1 & regs_2[8:0] <= REGS & smem_2[10:0] <= SMEM));
     needs_of_the_other_too: assert ((~valid_1[Q-1] | warps_1[Q*7-1 -: 7] >= 1 & warps_1[Q*7-1 -: 7] <= WARPS & regs_1[Q*9-1 -: 9] >= 1 & regs_1[Q*9-1 -: 9] <= REGS & smem_1[Q*11-1 -: 11] <= SMEM)
@@ -165,8 +173,13 @@ module sm_occupancy_lemmas #(
       for (k = 0; k < 3; k = k + 1) begin : of_slice
         // The one SM of its twelve that is of this port and slice is there.
         wire [7:0] twelve = k == 0 ? quad_0_q[p*4 +: 4] : k == 1 ? quad_1_q[p*4 +: 4] : quad_2_q[p*4 +: 4];
+        lemma gives_back_in_time (on & HOLDS & idle >= 3 & kept_q[p*3 + k], idle <= (phase == k ? 3 : phase == (k + 1) % 3 ? 4 : 5));
         lemma keeps_what_can_end (on & kept_q[p*3 + k], 12 * twelve + (9 * p + 4 * k) % 12 < S);
       end
+    end
+    for (p = 0; p < L; p = p + 1) begin : lane_
+      lemma fits_what_was_asked (on, (~fit_0_q[p] | valid_2[0]) & (Q == 1 | ~fit_1_q[p] | valid_2[Q-1]));
+      lemma charges_what_was_asked (on & age >= 1, (~placed_0_q[p] | valid_3[0]) & (Q == 1 | ~placed_1_q[p] | valid_3[Q-1]));
     end
     for (r = 0; r < Q; r = r + 1) begin : requester
       lemma needs_alike (on, ~warps_c_q[r*7 +: 7] == warps_1[r*7 +: 7] & ~regs_c_q[r*9 +: 9] == regs_1[r*9 +: 9] & ~smem_c_q[r*11 +: 11] == smem_1[r*11 +: 11]);

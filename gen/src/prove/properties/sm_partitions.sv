@@ -2,10 +2,12 @@
 module sm_partitions_properties #(
   parameter S = 8,         // SMs
   parameter Q = 2,         // requesters
-  parameter G = 1          // groups of up to 8 lanes
+  parameter G = 1,         // groups of up to 8 lanes
+  parameter HOLDS = 0      // 1: the ring stands still at times
 ) (
   input clk_i,
   input rst_ni,
+  input run_i,
   input [Q*3-1:0] part_i,
   input [8*G-1:0] allow_a_o,
   input [8*G-1:0] allow_b_o,
@@ -31,17 +33,18 @@ module sm_partitions_properties #(
   reg [1:0] waited;        // cycles in a row in which the write was offered
   reg member;              // s is in k
   reg changes;             // a write to the bit of s in k is under way
+  wire steps = !HOLDS | run_i; // the ring goes on at the end of this cycle
   wire mine = write_valid_i & write_part_i == k & write_word_i == s / 32;
   always @(posedge clk_i) begin
-    phase <= !rst_ni | phase == 2 ? 0 : phase + 1;
-    age <= !rst_ni ? 0 : age + (age < 7);
+    phase <= !rst_ni ? 0 : !steps ? phase : phase == 2 ? 0 : phase + 1;
+    age <= !rst_ni ? 0 : age + (steps & age < 7);
     part <= part_i;
-    waited <= !rst_ni | !write_valid_i | write_ready_o | age < 3 ? 0 : waited + 1;
+    waited <= !rst_ni | !write_valid_i | write_ready_o | !steps | age < 3 ? 0 : waited + 1;
     if (!rst_ni) member <= 1;
     else if (mine & write_ready_o) member <= write_mask_i[s % 32];
     changes <= rst_ni & mine & ~write_ready_o;
   end
-  // A write stays until it is taken.
+  // A write stays until it is taken; once it has begun the ring goes on.
   reg [38:0] written;
   reg waits;
   always @(posedge clk_i) begin
@@ -50,6 +53,7 @@ module sm_partitions_properties #(
   end
   always @* if (on) begin
     assume (s < S); // a choice
+    assume (steps | waited == 0);
     assume (!waits | write_valid_i & written == {write_part_i, write_word_i, write_mask_i});
   end
 
@@ -65,7 +69,7 @@ module sm_partitions_properties #(
     // Something would be placed before the masks are there.
     nothing_is_allowed_at_first: assert (age >= 3 | ~|allow_a_o & ~|allow_b_o);
     // A write would be lost, or half done.
-    a_write_takes_three_cycles: assert (write_ready_o == (write_valid_i & age >= 3 & waited == 2));
+    a_write_takes_three_cycles: assert (write_ready_o == (write_valid_i & steps & age >= 3 & waited == 2));
   end
   always @* if (on) begin
     // States without which a proof would say little.

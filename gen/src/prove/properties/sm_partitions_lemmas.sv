@@ -3,6 +3,7 @@ module sm_partitions_lemmas #(
   parameter S = 8,
   parameter Q = 2,
   parameter G = 1,
+  parameter HOLDS = 0,
   parameter L = 4
 ) (
   // properties:
