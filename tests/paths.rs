@@ -97,6 +97,7 @@ fn outputs_depend_on_what_yosys_finds(of: impl Fn(&str) -> bool) {
     let single = Request { arbiter: ArbiterKind::Single, ..small };
     let staged = Request { pipelined: true, ..small };
     let several = Request { places: 2, arbiter: ArbiterKind::Typed { active: 1 }, ..small };
+    let holds = Request { hold_idle: true, ..single };
     let cases = [
         ("round_robin", small),
         ("oldest_first", small),
@@ -112,6 +113,8 @@ fn outputs_depend_on_what_yosys_finds(of: impl Fn(&str) -> bool) {
         ("kernel_table", single),
         ("sm_occupancy", small),
         ("sm_partitions", single),
+        ("sm_occupancy", holds),
+        ("sm_partitions", holds),
         ("cta_arbiter_single", single),
         ("cta_arbiter_typed", small),
         ("cta_arbiter_typed", several),

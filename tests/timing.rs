@@ -239,6 +239,11 @@ fn front_ends(arbiter: ArbiterKind) -> [FrontEnd; 2] {
 
 const TYPED: ArbiterKind = ArbiterKind::Typed { active: 2 };
 
+/// Whose SMs stand still while nothing is asked of them.
+fn holds() -> Request {
+    Request { slots: 8, sms: 8, hold_idle: true, ..Request::default() }
+}
+
 impl FrontEnd {
     /// In Verilog.
     fn new(request: Request) -> Self {
@@ -310,7 +315,8 @@ fn ends(ctas: &[CtaOut]) -> FrontEndIn {
 
 #[test]
 fn a_dispatched_kernel_places_its_first_cta_two_cycles_later() {
-    for mut front_end in [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends) {
+    let all = [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends).chain([FrontEnd::new(holds())]);
+    for mut front_end in all {
         assert!(front_end.cycle(launch(0, &[], 1, CtaType::Simt)).scheduler.host_ready);
         assert!(front_end.cycle(FrontEndIn::IDLE).scheduler.offer.is_some(), "dispatched");
         assert_eq!(front_end.until(|out| out.cta[0]).0, 2);
@@ -320,7 +326,8 @@ fn a_dispatched_kernel_places_its_first_cta_two_cycles_later() {
 #[test]
 fn the_last_completion_frees_a_kernel_that_places_its_first_cta_four_or_five_cycles_later() {
     let small = Request { slots: 4, sms: 8, pipelined: true, ..Request::default() };
-    let all = [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends).chain([FrontEnd::new(small)]);
+    let all = [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends);
+    let all = all.chain([small, holds()].map(FrontEnd::new));
     for mut front_end in all {
         let expected = if front_end.request.pipelined { 5 } else { 4 };
         front_end.cycle(launch(0, &[], 1, CtaType::Simt));

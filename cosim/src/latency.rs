@@ -106,6 +106,8 @@ pub struct WindowReport {
     pub simulated_cycles: u64,
     /// Cycles that were skipped, for nothing could move in them.
     pub skipped_cycles: u64,
+    /// Cycles of both kinds in which the SM array went round; all, but where it stands still while nothing is asked of it.
+    pub array_cycles: u64,
 }
 
 /// One cycle at the front end's ports. It stands for the cycles up to the next one, too, but for what is placed.
@@ -125,6 +127,8 @@ pub(crate) struct Cycle {
     /// CTAs placed in this cycle.
     pub placed: u64,
     pub out: SchedulerOut,
+    /// The SM array goes round.
+    pub run: bool,
 }
 
 /// What is known of one kernel.
@@ -157,6 +161,7 @@ pub(crate) struct WindowMeter {
     fill_max: u8,
     stalls: Stalls,
     cycles: u64,
+    array_cycles: u64,
 }
 
 impl WindowMeter {
@@ -175,6 +180,7 @@ impl WindowMeter {
             fill_max: 0,
             stalls: Stalls::default(),
             cycles: 0,
+            array_cycles: 0,
         }
     }
 
@@ -250,6 +256,7 @@ impl WindowMeter {
         let cycles = to.saturating_sub(last.now);
         let out = &last.out;
         self.cycles += cycles;
+        self.array_cycles += if last.run { cycles } else { 0 };
         self.fill += u128::from(cycles) * u128::from(out.occupancy);
         self.fill_max = self.fill_max.max(out.occupancy);
         let mut count = |holds: bool, counter: fn(&mut Stalls) -> &mut u64| {
@@ -287,6 +294,7 @@ impl WindowMeter {
             stalls: self.stalls,
             simulated_cycles: simulated,
             skipped_cycles: total.saturating_sub(simulated),
+            array_cycles: self.array_cycles,
         }
     }
 }

@@ -663,8 +663,17 @@ fn window_text(name: &str, window: &WindowReport) -> String {
         rows.push([name.to_string(), count.to_string()].into_iter().chain(numbers).collect());
     }
     let (stalls, p) = (&window.stalls, &window.placement);
+    // Where it always goes round nobody asks.
+    let all = window.simulated_cycles + window.skipped_cycles;
+    let array = match all.saturating_sub(window.array_cycles) {
+        0 | 1 => String::new(),
+        _ => format!(
+            "; the SM array goes round in {} of all",
+            percent(window.array_cycles as f64 / all as f64)
+        ),
+    };
     format!(
-        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two or more in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped\n",
+        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two or more in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped{}\n",
         align(&rows),
         window.fill_mean,
         window.fill_max,
@@ -684,6 +693,7 @@ fn window_text(name: &str, window: &WindowReport) -> String {
         p.longest_double,
         window.simulated_cycles,
         window.skipped_cycles,
+        array,
     )
 }
 

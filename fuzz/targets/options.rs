@@ -39,6 +39,7 @@ fn check(option: Option_<'_>) {
                 limits,
                 arbiter: if flag(3) { ArbiterKind::Single } else { ArbiterKind::Typed { active } },
                 places: (flags >> 4 & 7).into(),
+                hold_idle: flag(7),
             };
             match BlockSpec::new(name, request) {
                 Ok(spec) => assert!(!spec.ports().is_empty()),

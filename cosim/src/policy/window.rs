@@ -582,6 +582,7 @@ impl Host for WindowHost<'_> {
             possible,
             placed: out.cta.iter().flatten().count() as u64,
             out: out.scheduler,
+            run: out.run,
         });
         let moved = self.transfer(&input, &out, machine)?;
         self.still = if moved || out.scheduler.busy || !same { 0 } else { self.still + 1 };

@@ -7,6 +7,7 @@
 // Verilog-2005; the numbers are its own, and so the run is the same everywhere. Other kernels: set SEED.
 /* verilator lint_off WIDTH */
 /* verilator lint_off UNUSEDSIGNAL */
+/* verilator lint_off UNDRIVEN */
 module @TOP@_tb;
   parameter KERNELS = 100;      // to send
   parameter SEED = 1;           // not 0
@@ -54,6 +55,7 @@ module @TOP@_tb;
   wire ret_err_o;
   wire [7:0] occupancy_o, oldest_id_o;
   wire oldest_valid_o, stall_limit_o, stall_full_o, stall_busy_o, busy_o;
+  wire [0:0] run_o; // only a front end that holds drives it
   reg [3:0] count_sel_i;
   wire [47:0] count_o;
 

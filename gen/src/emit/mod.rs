@@ -312,7 +312,13 @@ mod tests {
         let requests = [
             small,
             Request { window: WindowKind::List, encoding: Encoding::Mask, ..small },
-            Request { pipelined: true, places: 2, arbiter: ArbiterKind::Typed { active: 4 }, ..small },
+            Request {
+                pipelined: true,
+                places: 2,
+                arbiter: ArbiterKind::Typed { active: 4 },
+                hold_idle: true,
+                ..small
+            },
             Request { arbiter: ArbiterKind::Single, ..small },
         ];
         let is_name = |word: &&str| {

@@ -141,6 +141,8 @@ macro_rules! front_end {
             pub stall_busy_o: Signal<Out, Bit>,
             /// The window works on an insertion or a retirement.
             pub busy_o: Signal<Out, Bit>,
+            /// HOLDS: the SM array goes on at the end of this cycle.
+            pub run_o: Vec<Signal<Out, Bit>>,
             /// Number of the counter that is read.
             pub count_sel_i: Signal<In, Bits<4>>,
             /// Value of the counter that was named two cycles ago, as it was one cycle before that.
@@ -228,6 +230,7 @@ macro_rules! front_end {
                     stall_full_o: Signal::default(),
                     stall_busy_o: Signal::default(),
                     busy_o: Signal::default(),
+                    run_o: bank(sms.holds().into()),
                     count_sel_i: Signal::default(),
                     count_o: Signal::default(),
                     scheduler: <$scheduler>::new(params.scheduler()),
@@ -268,6 +271,7 @@ macro_rules! front_end {
                     comment!("A write of a partition needs the SMs to go round.");
                     self.dispatch.wake_i[h].next = self.part_valid_i.val();
                     self.partitions.run_i[h].next = self.dispatch.run_o[h].val();
+                    self.run_o[h].next = self.dispatch.run_o[h].val();
                 }
 
                 comment!("Host to window; the rest of the packet goes to the table.");
@@ -395,7 +399,7 @@ macro_rules! front_end {
             host_regs_i host_smem_i cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o done_valid_i
             done_ready_o done_sm_i done_slot_i done_err_o part_valid_i part_ready_o part_id_i part_word_i part_mask_i
             disp_valid_o disp_id_o disp_slot_o ret_valid_o ret_slot_o ret_err_o occupancy_o oldest_valid_o oldest_id_o
-            stall_limit_o stall_full_o stall_busy_o busy_o count_sel_i count_o);
+            stall_limit_o stall_full_o stall_busy_o busy_o run_o count_sel_i count_o);
     };
 }
 

@@ -139,6 +139,8 @@ pub struct FrontEndOut {
     pub done_ready: [bool; DONE_PORTS],
     /// A completion named a slot without running CTAs.
     pub done_error: bool,
+    /// The SM array goes on at the end of this cycle: always, but where it stands still while nothing is asked of it.
+    pub run: bool,
     /// Slots whose kernels retire at the end of this cycle.
     pub retired: [Option<u8>; *RETIRE_PORTS.end()],
     /// The partition write is taken.
@@ -212,6 +214,8 @@ pub struct FrontEndPorts {
     partition_ready: Slot,
     status: StatusPorts,
     retired: Vec<[Slot; 2]>,
+    /// Where the SM array stands still at times.
+    run: Option<Slot>,
     count_sel: Slot,
     count: Slot,
 }
@@ -262,6 +266,10 @@ impl FrontEndPorts {
                 .zip(find_all(outputs, "ret_slot_o", retire_ports)?)
                 .map(<[Slot; 2]>::from)
                 .collect(),
+            run: match params.dispatch().sms().holds() {
+                true => Some(find(outputs, "run_0_o")?),
+                false => None,
+            },
             count_sel: find(inputs, "count_sel_i")?,
             count: find(outputs, "count_o")?,
         })
@@ -332,6 +340,7 @@ impl FrontEndPorts {
         let mut out = FrontEndOut {
             scheduler: self.status.unpack(words),
             done_error: bit(self.done_err),
+            run: self.run.is_none_or(bit),
             partition_ready: bit(self.partition_ready),
             count: self.count.get(words) as u64,
             ..FrontEndOut::default()
@@ -364,6 +373,9 @@ impl FrontEndPorts {
         }
         self.done_err.set(words, out.done_error.into());
         self.partition_ready.set(words, out.partition_ready.into());
+        if let Some(run) = self.run {
+            run.set(words, out.run.into());
+        }
         self.count.set(words, out.count.into());
     }
 }

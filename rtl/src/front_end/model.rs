@@ -94,6 +94,7 @@ impl FrontEndModel {
         let wake = input.partition.is_some();
         let mut to_occupancy = OccupancyIn { rst_ni, allow: partitions.allow, wake, ..Default::default() };
         out.partition_ready = partitions.write_ready;
+        out.run = !holds;
 
         let fit = self.occupancy.fit();
         let mut next_ready = [false; MAX_CTA_CHANNELS];
