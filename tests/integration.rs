@@ -72,7 +72,8 @@ fn a_cta_that_needs_more_than_an_sm_has_is_placed_on_an_empty_one() {
     ] {
         assert!(right.contains(least));
         let said = simulated(&right.replace(least, more));
-        assert!(said.contains("PASSED: 3 kernels, 15 CTAs"), "{more}: {said}");
+        assert_eq!(said.matches("a kernel that no SM can run").count(), 3, "{more}: {said}");
+        assert_eq!(said.matches(" on SM ").count(), 15, "{more}: {said}");
     }
 }
 
@@ -84,16 +85,17 @@ fn a_kernel_without_ctas_retires_and_then_has_some() {
     let said = simulated(&wrong);
     let after = said.split_once("kernel 0 retires").map(|(_, after)| after).unwrap_or_default();
     assert!(after.contains("kernel 0, CTA 4 on SM"), "{said}");
+    assert_eq!(said.matches("a kernel that no SM can run").count(), 1, "{said}");
 }
 
 #[test]
-fn a_completion_of_an_sm_that_is_not_there_blocks_its_port_without_a_word() {
+fn a_completion_of_an_sm_that_is_not_there_is_said_and_blocks_its_port() {
     let right = read("docs/integration/tb.v");
     let wrong = right.replace(".done_sm_1_i(8'd1)", ".done_sm_1_i(cycle < 32 ? 8'd255 : 8'd1)");
     assert_ne!(right, wrong);
     let said = simulated(&wrong);
     assert!(
-        said.contains("not done after 2000 cycles") && !said.contains("a completion of nothing"),
+        said.contains("not done after 2000 cycles") && said.contains("a completion of nothing"),
         "{said}"
     );
 }
@@ -328,7 +330,7 @@ fn ready_depends_on_payload_where_the_page_says_so() {
         assert_ne!(text, wrong);
         simulated(&wrong)
     };
-    let all = "host_ready, done_ready, cta_valid, disp_valid, ret_valid, done_err";
+    let all = "host_ready, done_ready, cta_valid, disp_valid, ret_valid, host_err, done_err";
     assert!(!simulated(&watch(all)).contains("UNKNOWN"));
     for (port, value, valid, reached, rest) in [
         (
@@ -336,7 +338,7 @@ fn ready_depends_on_payload_where_the_page_says_so() {
             "host_id",
             "host_valid",
             "host_ready",
-            "done_ready, cta_valid, disp_valid, ret_valid, done_err",
+            "done_ready, cta_valid, disp_valid, ret_valid, host_err, done_err",
         ),
         ("host_grid_i", "host_grid", "host_valid", "", all),
         (
@@ -344,7 +346,7 @@ fn ready_depends_on_payload_where_the_page_says_so() {
             "8'd1",
             "done_valid[1]",
             "done_ready",
-            "host_ready, cta_valid, disp_valid, ret_valid, done_err",
+            "host_ready, cta_valid, disp_valid, ret_valid, host_err, done_err",
         ),
     ] {
         let said = |outputs: &str| unknown(watch(outputs), port, value, valid).contains("UNKNOWN");

@@ -8,7 +8,7 @@ use windlass_rtl::front_end::{
 };
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
-use windlass_rtl::params::{ArbiterKind, WINDOW_SLOTS, WindowKind};
+use windlass_rtl::params::{ArbiterKind, SmLimits, WINDOW_SLOTS, WindowKind};
 use windlass_rtl::port::{Direction, Layout};
 
 /// A scheduler behind its typed ports: Verilog, but for large list windows, whose Verilog takes long to build. There it is the golden
@@ -344,6 +344,69 @@ fn the_last_completion_frees_a_kernel_that_places_its_first_cta_four_or_five_cyc
         assert!(front_end.cycle(ends(&[cta])).done_ready[usize::from(cta.sm) % 4]);
         let (cycles, cta) = front_end.until(|out| out.cta[0]);
         assert_eq!((cycles, cta.id), (expected, 1));
+    }
+}
+
+/// Limits of an SM: 64 warps, 256 register units, 1824 units of shared memory; or as many of these as can be asked for.
+#[test]
+fn a_packet_that_no_sm_can_run_is_said_where_its_last_beat_is_taken() {
+    let most = SmLimits::new(32, 64, 256, 2047).unwrap_or_else(|e| panic!("{e}"));
+    let needs = |warps, registers, smem| CtaNeeds { warps, registers, smem };
+    let right = [needs(1, 1, 0), needs(64, 1, 0), needs(1, 256, 0), needs(1, 1, 1824)];
+    let wrong = [needs(0, 1, 0), needs(65, 1, 0), needs(127, 1, 0), needs(1, 0, 0), needs(1, 257, 0)];
+    let wrong = wrong.into_iter().chain([needs(1, 511, 0), needs(1, 1, 1825), needs(1, 1, 2047)]);
+    let cases = right.into_iter().map(|needs| (1, needs, false));
+    let cases = cases.chain([(0, needs(1, 1, 0), true), (u32::MAX, needs(1, 1, 0), false)]);
+    let cases: Vec<_> = cases.chain(wrong.map(|needs| (1, needs, true))).collect();
+    for limits in [SmLimits::H100, most] {
+        let request = Request { slots: 8, sms: 8, limits, arbiter: TYPED, ..Request::default() };
+        let makes: [fn(Request) -> FrontEnd; 2] =
+            [FrontEnd::new, |request| FrontEnd::of(request, BlockSpec::model)];
+        for make in makes {
+            let mut front_end = make(request);
+            assert!(!front_end.cycle(FrontEndIn::IDLE).host_error, "nothing comes");
+            for &(grid, needs, expected) in &cases {
+                let expected = expected && (limits == SmLimits::H100 || needs.smem <= 1824);
+                // Each in a front end without kernels, in two beats: it is said with the last.
+                front_end.cycle(FrontEndIn::RESET);
+                let mut input = launch(0, &[], grid, CtaType::Simt);
+                let Some((HostBeat::Ids { last, .. }, launch)) = &mut input.host else {
+                    panic!("a beat of ids")
+                };
+                (launch.needs, *last) = (needs, false);
+                let first = front_end.cycle(input);
+                let Some((HostBeat::Ids { last, .. }, _)) = &mut input.host else { panic!("a beat of ids") };
+                *last = true;
+                let second = front_end.cycle(input);
+                assert!(first.scheduler.host_ready && second.scheduler.host_ready);
+                assert_eq!(
+                    (first.host_error, second.host_error),
+                    (false, expected),
+                    "{grid} CTAs, {needs:?}"
+                );
+                assert!(!front_end.cycle(FrontEndIn::IDLE).host_error);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_completion_of_an_sm_that_is_not_there_or_on_anothers_port_is_said() {
+    // 46 and 132 SMs.
+    for mut front_end in [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends) {
+        let last = front_end.request.sms as u8 - 1;
+        for sm in [last, last + 1, last.next_multiple_of(4) + 3, 255] {
+            for port in 0..4u8 {
+                front_end.cycle(FrontEndIn::RESET);
+                front_end.cycle(launch(0, &[], 9, CtaType::Simt));
+                let (_, cta) = front_end.until(|out| out.cta[0]);
+                let mut input = FrontEndIn::IDLE;
+                input.done[usize::from(port)] = Some(CtaDone { sm, slot: cta.slot });
+                let wrong = sm > last || sm % 4 != port;
+                assert_eq!(front_end.cycle(input).done_error, wrong, "SM {sm} on port {port}");
+                assert!(!front_end.cycle(FrontEndIn::IDLE).done_error);
+            }
+        }
     }
 }
 

@@ -355,6 +355,19 @@ fn a_front_end_that_forgets_upstream_is_out_of_order() {
 }
 
 #[test]
+fn a_packet_that_the_front_end_calls_wrong_is_an_error() {
+    let error = spoil(|engine, mut input| {
+        if let Some((_, launch)) = &mut input.host {
+            launch.needs.warps = 0;
+        }
+        cycle(engine, &input)
+    });
+    let text = error.to_string();
+    assert!(matches!(error, SimError::PacketRefused { .. }) && error.is_wrong(), "{text}");
+    assert!(text.contains("refused kernel 0 `link`"), "{text}");
+}
+
+#[test]
 fn a_completion_that_the_front_end_does_not_know_is_an_error() {
     let error = spoil(|engine, mut input| {
         for done in input.done.iter_mut().flatten() {

@@ -30,7 +30,7 @@ module tb;
   reg  [3:0]  done_valid = 4'd0;
   wire [3:0]  done_ready;
   reg  [7:0]  done_slot = 8'd0;
-  wire        done_err;
+  wire        host_err, done_err;
 
   wire        disp_valid;
   wire [7:0]  disp_id;
@@ -46,7 +46,7 @@ module tb;
     .host_up_valid_0_i(host_up_valid), .host_up_id_0_i(host_up_id),
     .host_up_valid_1_i(1'b0), .host_up_id_1_i(8'd0),
     .host_grid_i(host_grid), .host_type_i(host_type), .host_part_i(3'd7),
-    .host_warps_i(7'd1), .host_regs_i(9'd1), .host_smem_i(11'd0),
+    .host_warps_i(7'd1), .host_regs_i(9'd1), .host_smem_i(11'd0), .host_err_o(host_err),
     .cta_valid_0_o(cta_valid[0]), .cta_ready_0_i(1'b1), .cta_sm_0_o(cta_sm[7:0]), .cta_slot_0_o(cta_slot[1:0]),
     .cta_id_0_o(cta_id[7:0]), .cta_index_0_o(cta_index[31:0]), .cta_type_0_o(),
     .cta_valid_1_o(cta_valid[1]), .cta_ready_1_i(1'b1), .cta_sm_1_o(cta_sm[15:8]), .cta_slot_1_o(cta_slot[3:2]),
@@ -129,6 +129,10 @@ module tb;
     for (c = 0; c < 2; c = c + 1) if (ret_valid[c]) begin
       retired[id_in_slot[ret_slot[2*c +: 2]]] = 1'b1;
       $display("cycle %3d: kernel %0d retires", cycle, id_in_slot[ret_slot[2*c +: 2]]);
+    end
+    if (host_err) begin
+      $display("ERROR: a kernel that no SM can run");
+      errors = errors + 1;
     end
     if (done_err) begin
       $display("ERROR: a completion of nothing");

@@ -231,6 +231,18 @@ pub enum SimError {
         /// The kernels on the completion ports, with their slots.
         completions: String,
     },
+    /// The front end says that no SM can run a kernel that can be run.
+    #[error(
+        "cycle {cycle}: {engine} refused kernel {kernel}: as it says, its grid is 0, or no SM has what a CTA needs"
+    )]
+    PacketRefused {
+        /// When.
+        cycle: u64,
+        /// The front end.
+        engine: String,
+        /// The kernel.
+        kernel: String,
+    },
     /// A kernel retired that was not dispatched, or before the front end had taken all its completions.
     #[error("cycle {cycle}: {engine} retired slot {slot}: {why}")]
     WrongRetirement {

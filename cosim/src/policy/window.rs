@@ -316,6 +316,14 @@ impl<'e> WindowHost<'e> {
         for slot in out.retired.into_iter().flatten() {
             self.retire(slot, machine)?;
         }
+        if out.host_error {
+            let kernel = self.host.queue.front().map(|packet| machine.stream.label(packet.kernel));
+            return Err(SimError::PacketRefused {
+                cycle: machine.now(),
+                engine: self.engine.name(),
+                kernel: kernel.unwrap_or_default(),
+            });
+        }
         if input.host.is_some() && out.scheduler.host_ready {
             self.take_beat(machine)?;
         }

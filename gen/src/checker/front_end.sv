@@ -50,6 +50,7 @@ module front_end_checker #(
   input [4*8-1:0] done_sm_i,
   input [4*LN-1:0] done_slot_i,
   input done_err_o,
+  input host_err_o,
   input part_valid_i,
   input part_ready_o,
   input [2:0] part_id_i,
@@ -184,7 +185,7 @@ module front_end_checker #(
         if (done_valid_i[p]) if (^done_slot_i[p*LN +: LN] === 1'bx) input_unknown(9 + p, $sformatf("done_slot_%0d_i", p));
       end
       if (part_valid_i) if (^{part_id_i, part_word_i, part_mask_i} === 1'bx) input_unknown(13, "the write of a partition");
-      if (^{host_ready_o, cta_valid_o, done_ready_o, done_err_o, part_ready_o, disp_valid_o, ret_valid_o, ret_err_o} === 1'bx)
+      if (^{host_ready_o, cta_valid_o, done_ready_o, host_err_o, done_err_o, part_ready_o, disp_valid_o, ret_valid_o, ret_err_o} === 1'bx)
         output_unknown(14, "a valid, a ready or an error");
       if (disp_valid_o) if (^{disp_id_o, disp_slot_o} === 1'bx) output_unknown(15, "the kernel that is dispatched");
       for (c = 0; c < C * P; c = c + 1)
@@ -223,6 +224,7 @@ module front_end_checker #(
         end
         done_before[p] = {sm, slot};
       end
+      if (host_err_o) broke("no_false_alarm", "host_err_o is high");
       if (done_err_o) broke("no_false_alarm", "done_err_o is high");
       if (ret_err_o) broke("no_false_alarm", "ret_err_o is high");
 

@@ -42,7 +42,7 @@ module @TOP@_tb;
   wire [3:0] done_ready_o;
   reg [4*8-1:0] done_sm_i;
   reg [4*LN-1:0] done_slot_i;
-  wire done_err_o;
+  wire host_err_o, done_err_o;
   reg part_valid_i;
   wire part_ready_o;
   reg [2:0] part_id_i, part_word_i;
@@ -212,8 +212,9 @@ module @TOP@_tb;
   task look;
     begin
       cycle = cycle + 1;
-      if (^{host_ready_o, cta_valid_o, done_ready_o, part_ready_o, disp_valid_o, ret_valid_o, done_err_o, ret_err_o} === 1'bx)
+      if (^{host_ready_o, cta_valid_o, done_ready_o, part_ready_o, disp_valid_o, ret_valid_o, host_err_o, done_err_o, ret_err_o} === 1'bx)
         wrong("a valid, ready or error is X,", 1);
+      if (host_err_o) wrong("host_err_o", 1);
       if (done_err_o) wrong("done_err_o", 1);
       if (ret_err_o) wrong("ret_err_o", 1);
       done_taken = done_valid_i & done_ready_o;

@@ -6,7 +6,7 @@ use crate::info::Info;
 use crate::kernel_scheduler::{ListIdsScheduler, ListMaskScheduler, MatrixIdsScheduler, MatrixMaskScheduler};
 use crate::kernel_table::KernelTable;
 use crate::params::{DONE_PORTS, Encoding, FrontEndParams, ID_BITS};
-use crate::parts::{bank, number};
+use crate::parts::{bank, number, numbers};
 use crate::sm_occupancy::groups;
 use crate::sm_partitions::SmPartitions;
 use documented::DocumentedFieldsOpt;
@@ -40,6 +40,9 @@ fn info(params: FrontEndParams) -> Info {
         .param_unless(0, "PIPELINED", "p", scheduler.window().pipelined().into())
         .param_if("HOLDS", "hold", dispatch.sms().holds().into())
 }
+
+/// The most shared memory units that eleven bits can ask for.
+const MOST_SMEM: u16 = 0x7FF;
 
 /// One front end; `host` and `lane` are the host's ports that only this encoding has.
 macro_rules! front_end {
@@ -81,6 +84,8 @@ macro_rules! front_end {
             pub host_regs_i: Signal<In, Bits<9>>,
             /// With the last beat: shared memory units that each CTA needs.
             pub host_smem_i: Signal<In, Bits<11>>,
+            /// With the last beat, where it is taken: its grid is 0, or its CTAs need nothing of what they must, or more than an SM has.
+            pub host_err_o: Signal<Out, Bit>,
             /// A CTA goes to an SM.
             pub cta_valid_o: Vec<Signal<Out, Bit>>,
             /// It is taken at the end of this cycle.
@@ -103,7 +108,7 @@ macro_rules! front_end {
             pub done_sm_i: Vec<Signal<In, Bits<8>>>,
             /// Its kernel's window slot.
             pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
-            /// Completions of a kernel that no arbiter has, or too many of it.
+            /// Completions of a kernel that no arbiter has, or too many of it, or of an SM that is not there or another port's.
             pub done_err_o: Signal<Out, Bit>,
             /// 32 SMs of a partition are rewritten.
             pub part_valid_i: Signal<In, Bit>,
@@ -161,6 +166,23 @@ macro_rules! front_end {
             done: Vec<Signal<Local, Bit>>,
             /// Of each channel, a CTA waits.
             waits: Vec<Signal<Local, Bit>>,
+            /// What the host says of CTAs no SM can meet.
+            bad: Signal<Local, Bit>,
+            /// A completion that is taken names an SM that is not there, or another port's.
+            elsewhere: Signal<Local, Bit>,
+            /// The SM that is looked at.
+            ended_sm: Signal<Local, Bits<8>>,
+            no_grid: Constant<Bits<32>>,
+            no_warps: Constant<Bits<7>>,
+            no_regs: Constant<Bits<9>>,
+            /// What an empty SM has.
+            limit_warps: Constant<Bits<7>>,
+            limit_regs: Constant<Bits<9>>,
+            limit_smem: Constant<Bits<11>>,
+            /// SMs that there are.
+            sms: Constant<Bits<8>>,
+            /// Of each completion port, its SMs' number mod 4.
+            own: Vec<Constant<Bits<2>>>,
             no_slot: Constant<Bits<LN>>,
             _retire_ports: usize,
             _lanes: usize,
@@ -171,6 +193,8 @@ macro_rules! front_end {
             _groups: usize,
             _groups_b: usize,
             _holds: usize,
+            /// An SM has less shared memory than can be asked for.
+            _smem: usize,
         }
 
         impl<$($generics)*> $block<$($args)*> {
@@ -180,6 +204,7 @@ macro_rules! front_end {
                 let channels = params.dispatch().arbiter().channels();
                 let ports = params.dispatch().cta_ports();
                 let sms = params.dispatch().sms();
+                let limits = sms.limits();
                 let groups = groups(sms);
                 let lanes = match params.scheduler().upstream().encoding() {
                     Encoding::Ids { lanes } => lanes,
@@ -200,6 +225,7 @@ macro_rules! front_end {
                     host_warps_i: Signal::default(),
                     host_regs_i: Signal::default(),
                     host_smem_i: Signal::default(),
+                    host_err_o: Signal::default(),
                     cta_valid_o: bank(ports),
                     cta_ready_i: bank(ports),
                     cta_sm_o: bank(ports),
@@ -240,6 +266,17 @@ macro_rules! front_end {
                     counters: Counters::new(params.dispatch(), r),
                     done: bank(DONE_PORTS),
                     waits: bank(channels),
+                    bad: Signal::default(),
+                    elsewhere: Signal::default(),
+                    ended_sm: Signal::default(),
+                    no_grid: number(0),
+                    no_warps: number(0),
+                    no_regs: number(0),
+                    limit_warps: number(limits.warps().into()),
+                    limit_regs: number(limits.registers().into()),
+                    limit_smem: number(limits.smem().into()),
+                    sms: number(sms.sms() as u128),
+                    own: numbers(DONE_PORTS, |p| p as u128),
                     no_slot: number(0),
                     _retire_ports: r,
                     _lanes: lanes,
@@ -250,6 +287,7 @@ macro_rules! front_end {
                     _groups: groups,
                     _groups_b: groups * (channels - 1),
                     _holds: sms.holds().into(),
+                    _smem: usize::from(limits.smem() < MOST_SMEM),
                 }
             }
         }
@@ -290,6 +328,16 @@ macro_rules! front_end {
                 self.table.ins_warps_i.next = self.host_warps_i.val();
                 self.table.ins_regs_i.next = self.host_regs_i.val();
                 self.table.ins_smem_i.next = self.host_smem_i.val();
+                comment!("A kernel that breaks the rules is said, and taken all the same.");
+                self.bad.next = (self.host_grid_i.val() == self.no_grid.val())
+                    | (self.host_warps_i.val() == self.no_warps.val())
+                    | (self.host_warps_i.val() > self.limit_warps.val())
+                    | (self.host_regs_i.val() == self.no_regs.val())
+                    | (self.host_regs_i.val() > self.limit_regs.val());
+                for _s in 0..self._smem {
+                    self.bad.next = self.bad.val() | (self.host_smem_i.val() > self.limit_smem.val());
+                }
+                self.host_err_o.next = self.scheduler.ins_slot_o.val().any() & self.bad.val();
 
                 comment!("Window to table to arbiter.");
                 self.scheduler.disp_ready_i.next = true;
@@ -346,6 +394,7 @@ macro_rules! front_end {
 
                 comment!("Completions to the SM array and, where it takes them, to");
                 comment!("the table; kernels back to the window.");
+                self.elsewhere.next = false;
                 for p in 0..4 {
                     self.dispatch.free_valid_i[p].next = self.done_valid_i[p].val();
                     self.dispatch.free_sm_i[p].next = self.done_sm_i[p].val();
@@ -357,8 +406,13 @@ macro_rules! front_end {
                     self.table.done_valid_i[p].next = self.done[p].val();
                     self.table.done_slot_i[p].next = self.done_slot_i[p].val();
                     self.counters.done_i[p].next = self.done[p].val();
+                    self.ended_sm.next = self.done_sm_i[p].val();
+                    self.elsewhere.next = self.elsewhere.val()
+                        | (self.done[p].val()
+                            & ((bit_cast::<2, 8>(self.ended_sm.val()) != self.own[p].val())
+                                | (self.ended_sm.val() >= self.sms.val())));
                 }
-                self.done_err_o.next = self.table.done_err_o.val();
+                self.done_err_o.next = self.table.done_err_o.val() | self.elsewhere.val();
                 for r in 0..self._retire_ports {
                     self.scheduler.ret_valid_i[r].next = self.table.ret_valid_o[r].val();
                     self.scheduler.ret_slot_i[r].next = self.table.ret_slot_o[r].val();
@@ -396,7 +450,7 @@ macro_rules! front_end {
 
         $crate::flat_ports!(impl [$($generics)*] for $block<$($args)*>:
             clk_i rst_ni host_valid_i host_ready_o host_id_i $($host)* $($lane)* host_grid_i host_type_i host_part_i host_warps_i
-            host_regs_i host_smem_i cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o done_valid_i
+            host_regs_i host_smem_i host_err_o cta_valid_o cta_ready_i cta_sm_o cta_slot_o cta_id_o cta_index_o cta_type_o done_valid_i
             done_ready_o done_sm_i done_slot_i done_err_o part_valid_i part_ready_o part_id_i part_word_i part_mask_i
             disp_valid_o disp_id_o disp_slot_o ret_valid_o ret_slot_o ret_err_o occupancy_o oldest_valid_o oldest_id_o
             stall_limit_o stall_full_o stall_busy_o busy_o run_o count_sel_i count_o);

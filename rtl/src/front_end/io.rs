@@ -137,8 +137,10 @@ pub struct FrontEndOut {
     pub cta: [Option<CtaOut>; MAX_CTA_PORTS],
     /// Which completions are taken.
     pub done_ready: [bool; DONE_PORTS],
-    /// A completion named a slot without running CTAs.
+    /// A completion named a slot without running CTAs, or an SM that is not there or another port's.
     pub done_error: bool,
+    /// The kernel whose last beat is taken has no CTAs, or its CTAs need nothing of what they must, or more than an SM has.
+    pub host_error: bool,
     /// The SM array goes on at the end of this cycle: always, but where it stands still while nothing is asked of it.
     pub run: bool,
     /// Slots whose kernels retire at the end of this cycle.
@@ -210,6 +212,7 @@ pub struct FrontEndPorts {
     cta: Vec<(CtaPorts, Slot)>,
     done: Vec<DonePorts>,
     done_err: Slot,
+    host_err: Slot,
     partition: [Slot; 4],
     partition_ready: Slot,
     status: StatusPorts,
@@ -253,6 +256,7 @@ impl FrontEndPorts {
             cta: (0..params.dispatch().cta_ports()).map(cta).collect::<Result<_, MissingPort>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
             done_err: find(outputs, "done_err_o")?,
+            host_err: find(outputs, "host_err_o")?,
             partition: [
                 find(inputs, "part_valid_i")?,
                 find(inputs, "part_id_i")?,
@@ -340,6 +344,7 @@ impl FrontEndPorts {
         let mut out = FrontEndOut {
             scheduler: self.status.unpack(words),
             done_error: bit(self.done_err),
+            host_error: bit(self.host_err),
             run: self.run.is_none_or(bit),
             partition_ready: bit(self.partition_ready),
             count: self.count.get(words) as u64,
@@ -372,6 +377,7 @@ impl FrontEndPorts {
             slots[1].set(words, retired.unwrap_or(0).into());
         }
         self.done_err.set(words, out.done_error.into());
+        self.host_err.set(words, out.host_error.into());
         self.partition_ready.set(words, out.partition_ready.into());
         if let Some(run) = self.run {
             run.set(words, out.run.into());

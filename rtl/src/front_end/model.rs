@@ -1,12 +1,14 @@
 //! Golden model of `front_end`: the parts' models, joined as the page draws them, and the counters.
 
-use super::io::{Counter, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, MAX_CTA_CHANNELS};
+use super::io::{
+    Counter, CtaNeeds, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, MAX_CTA_CHANNELS,
+};
 use crate::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
 use crate::kernel_scheduler::io::{HostBeat, SchedulerIn};
 use crate::kernel_scheduler::model::SchedulerModel;
 use crate::kernel_table::model::{Done, Kernel, TableIn, TableModel};
 use crate::model::{CycleError, CycleModel};
-use crate::params::{DONE_PORTS, FrontEndParams, MAX_PLACES};
+use crate::params::{DONE_PORTS, FrontEndParams, MAX_PLACES, SmParams};
 use crate::port::{Direction, Layout, MissingPort, Port};
 use crate::sm_occupancy::model::{Free, OccupancyIn, OccupancyModel};
 use crate::sm_partitions::model::{PartitionsIn, PartitionsModel};
@@ -19,6 +21,7 @@ pub struct FrontEndModel {
     channels: Vec<ChannelModel>,
     /// CTA ports per channel.
     places: usize,
+    sms: SmParams,
     occupancy: OccupancyModel,
     partitions: PartitionsModel,
     counters: [u64; Counter::ALL.len()],
@@ -41,6 +44,7 @@ impl FrontEndModel {
             occupancy: OccupancyModel::new(sms, params.dispatch().arbiter().requesters()),
             channels,
             places: params.dispatch().places(),
+            sms,
             partitions: PartitionsModel::new(sms),
             counters: Default::default(),
             counted: Default::default(),
@@ -114,6 +118,7 @@ impl FrontEndModel {
         }
 
         let mut done = [Done::default(); DONE_PORTS];
+        let mut elsewhere = false;
         for (p, ended) in input.done.iter().enumerate() {
             // Ports of a channel without offer are zero.
             let (valid, sm, slot) = ended.map_or((false, 0, 0), |d| (true, d.sm, d.slot));
@@ -121,6 +126,8 @@ impl FrontEndModel {
             out.done_ready[p] = ready;
             to_occupancy.free[p] = Free { valid, sm, needs: self.table.needs(slot) };
             done[p] = Done { valid: valid && ready, slot };
+            let own = usize::from(sm) < self.sms.sms() && usize::from(sm) % DONE_PORTS == p;
+            elsewhere |= valid && ready && !own;
         }
 
         let value = self.counted.get(usize::from(input.counter)).copied().unwrap_or(0);
@@ -132,10 +139,20 @@ impl FrontEndModel {
             Kernel { slot, id, launch }
         });
         let table = self.table.cycle(&TableIn { rst_ni, insert, dispatch, next_ready, done, ret_ready });
-        out.done_error = table.done_error;
+        out.done_error = table.done_error || elsewhere;
+        out.host_error = insert.is_some_and(|kernel| !self.can_run(&kernel.launch));
         self.occupancy.cycle(&to_occupancy);
         self.partitions.cycle(&to_partitions);
         out
+    }
+
+    /// It has CTAs, and an empty SM has what each of them needs, a warp and a register unit at least.
+    fn can_run(&self, launch: &Launch) -> bool {
+        let (limits, CtaNeeds { warps, registers, smem }) = (self.sms.limits(), launch.needs);
+        launch.grid > 0
+            && (1..=limits.warps()).contains(&warps)
+            && (1..=limits.registers()).contains(&registers)
+            && smem <= limits.smem()
     }
 
     fn count(&mut self, input: &FrontEndIn, out: &FrontEndOut, no_room: [bool; MAX_CTA_CHANNELS]) {
@@ -218,8 +235,8 @@ impl CycleModel for FlatFrontEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front_end::io::{CtaDone, CtaNeeds, CtaOut, Launch, MAX_CTA_PORTS};
-    use crate::params::{ArbiterKind, Encoding, SchedulerParams, SmLimits, SmParams, WindowKind};
+    use crate::front_end::io::{CtaDone, CtaOut, MAX_CTA_PORTS};
+    use crate::params::{ArbiterKind, Encoding, SchedulerParams, SmLimits, WindowKind};
 
     const TYPED: ArbiterKind = ArbiterKind::Typed { active: 2 };
 

@@ -40,6 +40,7 @@ module front_end_properties #(
   input [4*8-1:0] done_sm_i,
   input [4*LN-1:0] done_slot_i,
   input done_err_o,
+  input host_err_o,
   input part_valid_i,
   input part_ready_o,
   input [2:0] part_id_i,
@@ -255,7 +256,7 @@ module front_end_properties #(
     // A kernel would retire twice.
     retires_once: assert (~|(retires & (retires - 1'b1)));
     // A right completion would be called wrong, or a right retirement.
-    no_false_alarm: assert (~done_err_o & ~ret_err_o);
+    no_false_alarm: assert (~done_err_o & ~ret_err_o & ~host_err_o);
   end
   always @* if (on) begin
     // States without which a proof would say little.
