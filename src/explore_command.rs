@@ -50,6 +50,9 @@ pub struct ExploreArgs {
     /// CTAs of one kernel that an arbiter places in one cycle, separated by commas: of 1, 2 and 4
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "P")]
     places: Vec<usize>,
+    /// The SM arrays stand still while nothing is asked of them, as with `windlass gen --hold-idle`
+    #[arg(long)]
+    hold_idle: bool,
     #[command(flatten)]
     hardware: HardwareArgs,
     #[command(flatten)]
@@ -145,9 +148,10 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         profile,
         dispatcher: args.dispatcher.kind(),
         clock: args.conditions.front_end_mhz.unwrap_or_default(),
+        hold_idle: args.hold_idle,
         driver_launch: args.conditions.driver_launch,
         kernel_end_ns: args.conditions.kernel_end,
-        conditions: args.conditions.to_string(),
+        conditions: conditions(args),
         synthesis,
         keep: args.keep / 100.0,
         out: args.out.clone(),
@@ -193,6 +197,13 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
             Err(format!("{failed} failed, see `failed` in the output; a second run tries them again").into())
         }
     }
+}
+
+/// What is not as by default, as part of a sentence.
+fn conditions(args: &ExploreArgs) -> String {
+    let hold = args.hold_idle.then(|| "SMs that stand still while nothing is asked of them".to_string());
+    let others = args.conditions.to_string();
+    hold.into_iter().chain((!others.is_empty()).then_some(others)).collect::<Vec<_>>().join(", ")
 }
 
 /// The traces that these words name, by name, each once, and the profile that `--gpu` names, or the first of them.

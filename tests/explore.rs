@@ -365,6 +365,10 @@ fn what_surrounds_the_front_ends_is_explored_and_said() {
         .map(|name| run[name].as_f64().unwrap_or_else(|| panic!("{run}")));
     let clock = slow["clock_mhz"].as_f64().expect("a clock");
     assert!((window / clock / kernels - us).abs() < 1e-3, "{run}");
+    let held = explored(&["--hold-idle", "--kernel-end", "0"]);
+    assert_eq!(held["conditions"], "SMs that stand still while nothing is asked of them");
+    // A ring that stood still is elsewhere: CTAs may go to other SMs, and hardly any earlier or later.
+    assert!((speedup(&held) / speedup(&plain) - 1.0).abs() < 0.02, "{held} {plain}");
     let renamed = explored(&["--rename", "64M"]);
     assert_eq!(renamed["conditions"], "renaming within 67108864 bytes");
 }

@@ -134,6 +134,8 @@ pub struct Exploration<'a> {
     pub dispatcher: DispatcherKind,
     /// The clock of the front ends.
     pub clock: FrontEndClock,
+    /// Their SM arrays stand still while nothing is asked of them: [`crate::run::CoSimulation::hold_idle`].
+    pub hold_idle: bool,
     /// The host pays a driver launch for every kernel: [`crate::run::CoSimulation::driver_launch`].
     pub driver_launch: bool,
     /// [`crate::run::CoSimulation::kernel_end_ns`].

@@ -407,7 +407,7 @@ fn memory_mib() -> u64 {
 fn prepare(exploration: &Exploration<'_>, design: Design) -> Result<Ready, String> {
     let profile = Profile { sms: design.sms, ..exploration.profile.clone() };
     let scheduler = (exploration.scheduler)(design.window, design.slots)?;
-    let sms = profile.sm_params().map_err(|e| e.to_string())?;
+    let sms = profile.sm_params().map_err(|e| e.to_string())?.with_hold(exploration.hold_idle);
     let params = FrontEndParams::new(scheduler, design.arbiter, sms)
         .and_then(|params| params.with_places(design.places))
         .map_err(|e| e.to_string())?;
@@ -451,6 +451,7 @@ fn run(exploration: &Exploration<'_>, ready: &Ready, mhz: u32, workload: usize) 
     simulation.kernel_end_ns = exploration.kernel_end_ns;
     simulation.arbiters = vec![ready.params.dispatch().arbiter()];
     simulation.places = ready.params.dispatch().places();
+    simulation.hold_idle = exploration.hold_idle;
     let engine = |params| engine(exploration.dispatcher, params, &EngineOptions::default());
     let stream = &exploration.workloads[workload].stream;
     let outcome = simulation
