@@ -106,8 +106,9 @@ pub struct WindowReport {
     pub simulated_cycles: u64,
     /// Cycles that were skipped, for nothing could move in them.
     pub skipped_cycles: u64,
-    /// Cycles of both kinds in which the SM array went round; all, but where it stands still while nothing is asked of it.
-    pub array_cycles: u64,
+    /// Cycles of both kinds in which the SM array went round, where it stands still while nothing is asked of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array_cycles: Option<u64>,
 }
 
 /// One cycle at the front end's ports. It stands for the cycles up to the next one, too, but for what is placed.
@@ -277,8 +278,8 @@ impl WindowMeter {
         self.account(end);
     }
 
-    /// The report, with `simulated` cycles of the front end in `total`.
-    pub fn report(self, simulated: u64, total: u64) -> WindowReport {
+    /// The report, with `simulated` cycles of the front end in `total`, whose SM array stands still at times where it `holds`.
+    pub fn report(self, simulated: u64, total: u64, holds: bool) -> WindowReport {
         let mut placement = self.placement;
         let per = |cycles: u64| (placement.simt + placement.tensor) as f64 / cycles.max(1) as f64;
         let rates = [per(placement.waiting_cycles), per(placement.possible_cycles)];
@@ -294,7 +295,7 @@ impl WindowMeter {
             stalls: self.stalls,
             simulated_cycles: simulated,
             skipped_cycles: total.saturating_sub(simulated),
-            array_cycles: self.array_cycles,
+            array_cycles: holds.then_some(self.array_cycles),
         }
     }
 }

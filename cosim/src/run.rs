@@ -294,7 +294,7 @@ impl CoSimulation {
         // The last wait of the host is not the hardware's.
         let end = machine.now() + 1;
         let (meter, trace) = host.into_measurements(end);
-        let window = (meter.report(cycles, end), trace);
+        let window = (meter.report(cycles, end, dispatch.sms().holds()), trace);
         Ok(self.ran(Policy::Window, Some(dispatch), profile.clock_mhz, machine, simulated, Some(window)))
     }
 
@@ -663,15 +663,10 @@ fn window_text(name: &str, window: &WindowReport) -> String {
         rows.push([name.to_string(), count.to_string()].into_iter().chain(numbers).collect());
     }
     let (stalls, p) = (&window.stalls, &window.placement);
-    // Where it always goes round nobody asks.
     let all = window.simulated_cycles + window.skipped_cycles;
-    let array = match all.saturating_sub(window.array_cycles) {
-        0 | 1 => String::new(),
-        _ => format!(
-            "; the SM array goes round in {} of all",
-            percent(window.array_cycles as f64 / all as f64)
-        ),
-    };
+    let share =
+        |cycles: u64| format!("; the SM array goes round in {} of all", percent(cycles as f64 / all as f64));
+    let array = window.array_cycles.map(share).unwrap_or_default();
     format!(
         "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two or more in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped{}\n",
         align(&rows),

@@ -265,7 +265,7 @@ module front_end_lemmas #(
     completions_alike: assert (other == occupancy__other & since == occupancy__since);
     partitions_in_step: assert (partitions__phase == phase);
     woken_while_it_writes: assert (waited == 0 | woken | !HOLDS);
-    ages_in_step: assert ((partitions__age < 3 | age < 3) <= (partitions__age == age));
+    ages_in_step: assert (partitions__age == age | partitions__age >= 3 & age >= 3);
     member_alike: assert (partitions__member == member & partitions__changes == changes);
     ctas_add_up: assert (ctas == all_ctas);
     warps_add_up: assert (warps == all_warps);
