@@ -5,7 +5,7 @@
 //! the command that sets them all.
 
 use windlass_catalog::{BLOCKS, BlockSpec, Request};
-use windlass_cosim::block_stimulus::stimulus;
+use windlass_cosim::block_stimulus::{careless_stimulus, stimulus};
 use windlass_cosim::engine::library;
 use windlass_cosim::lockstep::Lockstep;
 use windlass_cosim::stimulus::{RandomStimulus, Rng, Stimulus};
@@ -67,8 +67,11 @@ fn size(spec: BlockSpec) -> usize {
 /// Shorter runs, those in which rust-hdl's simulator would take too long, do not look whether all comes back in the end.
 const WORTH_FINISHING: u64 = 10_000;
 
+/// What makes up a block's inputs, from a seed.
+type Bench = fn(BlockSpec, u64) -> Box<dyn Stimulus>;
+
 /// Runs `members` against the golden model; prints what a failure needs to be repeated.
-fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>, cycles: u64) {
+fn run(test: &str, bench: Bench, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>, cycles: u64) {
     let mut all = vec![("model".to_string(), spec.model())];
     let with: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
     all.extend(members);
@@ -77,7 +80,7 @@ fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>,
     let mut lockstep = Lockstep::new(all).unwrap_or_else(|e| panic!("{e}")).replay(format!(
         "WINDLASS_SEED={{seed}}{long} WINDLASS_WAVE={{from}}-{{to}} cargo test --test lockstep -- --exact {test}"
     ));
-    let mut stimulus = stimulus(spec, seed());
+    let mut stimulus = bench(spec, seed());
     let ran = lockstep.run(&mut *stimulus, cycles).and_then(|ran| {
         // Filling and emptying all SMs takes thousands of cycles.
         if cycles < WORTH_FINISHING { Ok(ran) } else { lockstep.finish(&mut *stimulus) }
@@ -96,6 +99,10 @@ fn run(test: &str, spec: BlockSpec, members: Vec<(String, Box<dyn CycleModel>)>,
 /// Rust-hdl's simulator is the slowest, the more so the larger the state: all three for as long as it can take part, then model
 /// and Verilog alone, in the long run for a million cycles.
 fn check(test: &str, name: &str, request: Request) {
+    check_with(test, stimulus, name, request);
+}
+
+fn check_with(test: &str, bench: Bench, name: &str, request: Request) {
     let spec = BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"));
     let [three, two] = match (long(), size(spec)) {
         (false, ..=8) => [2_000, 100_000],
@@ -106,8 +113,8 @@ fn check(test: &str, name: &str, request: Request) {
         (true, _) => [1_000, 1_000_000],
     };
     let hdl = ("rust-hdl".to_string(), spec.simulation());
-    run(test, spec, vec![hdl, ("verilog".to_string(), verilated(spec))], three);
-    run(test, spec, vec![("verilog".to_string(), verilated(spec))], two);
+    run(test, bench, spec, vec![hdl, ("verilog".to_string(), verilated(spec))], three);
+    run(test, bench, spec, vec![("verilog".to_string(), verilated(spec))], two);
 }
 
 /// At several sizes; in the long run at all. With 8 slots the tests of parameters run, for all but the pickers.
@@ -397,6 +404,20 @@ fn sm_occupancy_with_other_limits() {
         let (ctas, warps, registers, smem) = limits;
         let limits = SmLimits::new(ctas, warps, registers, smem).expect("in range");
         check("sm_occupancy_with_other_limits", "sm_occupancy", with(|r| (r.sms, r.limits) = (16, limits)));
+    }
+}
+
+/// Needs that the pages forbid, with what is left of an SM at the border of what is counted, and far from it.
+#[test]
+fn needs_that_no_sm_has() {
+    let test = "needs_that_no_sm_has";
+    let few = SmLimits::new(4, 64, 256, 2047).expect("in range");
+    for arbiter in [ArbiterKind::Single, ArbiterKind::Typed { active: 2 }] {
+        for limits in [SmLimits::H100, few] {
+            let request = with(|r| (r.sms, r.arbiter, r.limits) = (8, arbiter, limits));
+            check_with(test, careless_stimulus, "sm_occupancy", request);
+        }
+        check_with(test, careless_stimulus, "front_end", with(|r| (r.sms, r.arbiter) = (8, arbiter)));
     }
 }
 

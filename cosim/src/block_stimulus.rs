@@ -19,17 +19,33 @@ use windlass_rtl::window::model::{PlaceSet, WindowIn, WindowModel, shifted};
 
 /// The stimulus for a block.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
-    seeded(spec, seed, false)
+    seeded(spec, seed, Kernels::Usual)
 }
 
 /// The same up to cycle 120 000. From there on, for some hundred thousand cycles without a reset, kernels with more than 65 536 CTAs come to the CTA
 /// arbiters and the front end, so that the upper halves of their counts are used up.
 pub fn far_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
-    seeded(spec, seed, true)
+    seeded(spec, seed, Kernels::Far)
 }
 
-fn seeded(spec: BlockSpec, seed: u64, far: bool) -> Box<dyn Stimulus> {
-    let stimulus = of_block(spec, Rng::new(seed), far);
+/// The same with kernels whose CTAs need what the page forbids: no warp, no register unit, more of a resource than an SM has. What becomes of
+/// them is the same in hardware and golden model; a neighbour that keeps the page's rules does not send them.
+pub fn careless_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
+    seeded(spec, seed, Kernels::Careless)
+}
+
+/// What kernels come to the dispatch hardware.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kernels {
+    Usual,
+    /// Of [`far_stimulus`].
+    Far,
+    /// Of [`careless_stimulus`].
+    Careless,
+}
+
+fn seeded(spec: BlockSpec, seed: u64, kernels: Kernels) -> Box<dyn Stimulus> {
+    let stimulus = of_block(spec, Rng::new(seed), kernels);
     Box::new(Seeded { seed, stimulus, payloads: payloads(&spec.ports()), rng: Rng::new(!seed) })
 }
 
@@ -87,7 +103,7 @@ impl Stimulus for Seeded {
     }
 }
 
-fn of_block(spec: BlockSpec, rng: Rng, far: bool) -> Box<dyn Stimulus> {
+fn of_block(spec: BlockSpec, rng: Rng, kernels: Kernels) -> Box<dyn Stimulus> {
     let ports = spec.ports();
     let inputs = Layout::new(&ports, Direction::Input);
     let outputs = Layout::new(&ports, Direction::Output);
@@ -103,13 +119,17 @@ fn of_block(spec: BlockSpec, rng: Rng, far: bool) -> Box<dyn Stimulus> {
         BlockSpec::KernelScheduler(params) => Box::new(Scheduler::new(rng, params, &inputs, &outputs)),
         BlockSpec::KernelTable(params) => Box::new(TableStimulus::new(rng, params, inputs, &outputs)),
         BlockSpec::SmOccupancy { params, requesters } => {
-            Box::new(OccupancyStimulus::new(rng, params, requesters, &inputs, &outputs))
+            Box::new(OccupancyStimulus::new(rng, params, requesters, &inputs, &outputs, kernels))
         }
         BlockSpec::SmPartitions { params, requesters } => {
             Box::new(PartitionsStimulus::new(rng, params, requesters, inputs, &outputs))
         }
-        BlockSpec::CtaArbiter(params) => Box::new(ArbiterStimulus::new(rng, params, inputs, &outputs, far)),
-        BlockSpec::FrontEnd(params) => Box::new(FrontEndStimulus::new(rng, params, &inputs, &outputs, far)),
+        BlockSpec::CtaArbiter(params) => {
+            Box::new(ArbiterStimulus::new(rng, params, inputs, &outputs, kernels))
+        }
+        BlockSpec::FrontEnd(params) => {
+            Box::new(FrontEndStimulus::with(rng, params, &inputs, &outputs, kernels))
+        }
     }
 }
 

@@ -165,7 +165,7 @@ fn the_front_end_gives_back_what_it_takes() {
         let BlockSpec::FrontEnd(params) = spec else { panic!("{spec:?}") };
         let (ins, outs) = layouts(spec);
         let io = FrontEndPorts::new(params, &ins, &outs).unwrap_or_else(|e| panic!("{e}"));
-        let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs, false);
+        let mut stimulus = FrontEndStimulus::new(Rng::new(seed as u64), params, &ins, &outs);
         let mut model = FrontEndModel::new(params);
         let mut flat = spec.model();
         let (mut inputs, mut outputs) = (vec![0; ins.words()], vec![0; outs.words()]);

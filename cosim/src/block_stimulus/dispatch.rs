@@ -16,7 +16,7 @@ pub(super) use occupancy::OccupancyStimulus;
 pub(super) use partitions::PartitionsStimulus;
 pub(super) use table::TableStimulus;
 
-use super::{Phase, chance, random_bits};
+use super::{Kernels, Phase, chance, random_bits};
 use crate::stimulus::Rng;
 use windlass_rtl::front_end::{CtaNeeds, CtaType, Launch, PartitionWrite};
 use windlass_rtl::params::{PARTITIONS, SmLimits};
@@ -44,8 +44,22 @@ fn most_ctas(sm: SmLimits) -> usize {
     usize::from(sm.ctas().min(sm.warps()).min(sm.registers()))
 }
 
-/// What a CTA needs: little, a part or all of each resource.
-fn needs(rng: &mut Rng, sm: SmLimits) -> CtaNeeds {
+/// What a CTA needs: little, a part or all of each resource; of careless kernels also none, or more than there is.
+fn needs(rng: &mut Rng, sm: SmLimits, kernels: Kernels) -> CtaNeeds {
+    let legal = legal_needs(rng, sm);
+    if kernels != Kernels::Careless || chance(rng, 1, 2) {
+        return legal;
+    }
+    // As wide as the ports are.
+    let mut part = |legal: u16, width: usize| match rng.below(6) {
+        0 => 0,
+        1 => random_bits(rng, width) as u16,
+        _ => legal,
+    };
+    CtaNeeds { warps: part(legal.warps, 7), registers: part(legal.registers, 9), smem: part(legal.smem, 11) }
+}
+
+fn legal_needs(rng: &mut Rng, sm: SmLimits) -> CtaNeeds {
     let size = rng.below(4);
     let mut part = |least: u64, all: u16| {
         let all = u64::from(all);
@@ -59,12 +73,12 @@ fn needs(rng: &mut Rng, sm: SmLimits) -> CtaNeeds {
     CtaNeeds { warps: part(1, sm.warps()), registers: part(1, sm.registers()), smem: part(0, sm.smem()) }
 }
 
-fn launch(rng: &mut Rng, sm: SmLimits, grid: u32) -> Launch {
+fn launch(rng: &mut Rng, sm: SmLimits, grid: u32, kernels: Kernels) -> Launch {
     Launch {
         grid,
         kind: CtaType::of_bit(chance(rng, 1, 2)),
         partition: rng.below(PARTITIONS as u64) as u8,
-        needs: needs(rng, sm),
+        needs: needs(rng, sm, kernels),
     }
 }
 

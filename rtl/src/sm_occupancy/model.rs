@@ -59,37 +59,75 @@ struct Amounts(u64);
 
 impl Amounts {
     const BORROW: u64 = 0x8000_8000_8000_8000;
-    /// Bits that an SM's entry has: 6, 7, 9, 11.
-    const KEPT: u64 = 0x07FF_01FF_007F_003F;
+    /// Bits of a resource that are counted: 5, 6, 8, 11. The most that an SM can have reads 0, but for shared memory.
+    const COUNTED: u64 = 0x07FF_00FF_003F_001F;
+    /// Bits of a need that there are ports for: 7, 9, 11, beside one CTA slot.
+    const ASKED: u64 = 0x07FF_01FF_007F_0001;
 
     fn new(ctas: u16, needs: CtaNeeds) -> Self {
         let fields = [ctas, needs.warps, needs.registers, needs.smem];
         Self(fields.iter().rev().fold(0, |all, field| all << 16 | u64::from(*field)))
     }
 
-    /// As much of it as there are ports for.
     fn of_cta(needs: CtaNeeds) -> Self {
-        Self(Self::new(1, needs).0 & Self::KEPT)
+        Self(Self::new(1, needs).0 & Self::ASKED)
     }
 
     fn of_empty(sm: SmLimits) -> Self {
         Self::new(sm.ctas(), CtaNeeds { warps: sm.warps(), registers: sm.registers(), smem: sm.smem() })
     }
 
-    fn fits_in(self, free: Self) -> bool {
-        ((free.0 | Self::BORROW) - self.0) & Self::BORROW == Self::BORROW
+    fn counted(self) -> Self {
+        Self(self.0 & Self::COUNTED)
+    }
+
+    fn at_most(self, other: Self) -> bool {
+        ((other.0 | Self::BORROW) - self.0) & Self::BORROW == Self::BORROW
+    }
+
+    fn ctas(self) -> u16 {
+        self.0 as u16
     }
 
     fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
+}
 
-    fn charge(&mut self, cta: Self) {
-        self.0 = ((self.0 | Self::BORROW) - cta.0) & Self::KEPT;
+/// What is free on an SM, counted modulo 32 CTA slots, 64 warps, 256 register units and 2048 shared memory units; on an empty one,
+/// which may have that much, nothing is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Room {
+    free: Amounts,
+    empty: bool,
+}
+
+impl Room {
+    fn of_empty(sm: SmLimits) -> Self {
+        Self { free: Amounts::of_empty(sm).counted(), empty: true }
     }
 
-    fn give_back(&mut self, cta: Self) {
-        self.0 = (self.0 + cta.0) & Self::KEPT;
+    fn has(self, cta: Amounts) -> bool {
+        self.empty || cta.at_most(self.free)
+    }
+
+    /// For two CTAs an empty SM's room is known.
+    fn has_both(self, both: Amounts, sm: SmLimits) -> bool {
+        match self.empty {
+            true => both.at_most(Amounts::of_empty(sm)),
+            false => both.at_most(self.free),
+        }
+    }
+
+    fn charge(&mut self, cta: Amounts) {
+        let left = (self.free.0 | Amounts::BORROW) - cta.counted().0;
+        *self = Self { free: Amounts(left).counted(), empty: false };
+    }
+
+    /// With its last CTA an SM becomes empty, whatever else was given back.
+    fn give_back(&mut self, cta: Amounts, sm: SmLimits) {
+        self.empty |= self.free.ctas() + 1 == sm.ctas();
+        self.free = self.free.plus(cta.counted()).counted();
     }
 }
 
@@ -153,7 +191,7 @@ pub struct OccupancyModel {
     phase: Phase,
     /// Cycles in which SMs still become empty.
     filling: usize,
-    free: [[Amounts; MAX_LANES]; SLICES],
+    free: [[Room; MAX_LANES]; SLICES],
     /// The needs given one, two and three cycles before: at C, P and U.
     need: [[Option<Amounts>; MAX_REQUESTERS]; SLICES],
     /// What the slice at P was found to have room for.
@@ -173,7 +211,7 @@ impl OccupancyModel {
             requesters,
             phase: Phase::default(),
             filling: SLICES,
-            free: [[Amounts::default(); MAX_LANES]; SLICES],
+            free: [[Room::default(); MAX_LANES]; SLICES],
             need: Default::default(),
             open: [0; MAX_REQUESTERS],
             placed: [0; MAX_REQUESTERS],
@@ -202,7 +240,7 @@ impl OccupancyModel {
 
     /// All SMs have what empty ones have.
     pub fn all_empty(&self) -> bool {
-        let empty = Amounts::of_empty(self.params.limits());
+        let empty = Room::of_empty(self.params.limits());
         let full = |slice: usize| {
             ones(lanes_of(self.params.sms(), slice)).all(|lane| self.free[slice][lane] == empty)
         };
@@ -265,13 +303,14 @@ impl OccupancyModel {
         {
             if let Some(need) = need {
                 *open = ones(lanes & allow)
-                    .filter(|&lane| need.fits_in(free[lane]))
+                    .filter(|&lane| free[lane].has(need))
                     .fold(0, |open, lane| open | 1 << lane);
             }
         }
         if let [Some(a), Some(b)] = self.need[0] {
             let both = a.plus(b);
-            for lane in ones(open[0] & open[1]).filter(|&lane| !both.fits_in(free[lane])) {
+            let limits = self.params.limits();
+            for lane in ones(open[0] & open[1]).filter(|&lane| !free[lane].has_both(both, limits)) {
                 let loser = if (lane % 2 == 0) != self.phase.odd_turn { 1 } else { 0 };
                 open[loser] &= !(1 << lane);
             }
@@ -285,7 +324,7 @@ impl OccupancyModel {
         let free = &mut self.free[at_u];
         if self.filling > 0 {
             self.filling -= 1;
-            *free = [Amounts::of_empty(self.params.limits()); MAX_LANES];
+            *free = [Room::of_empty(self.params.limits()); MAX_LANES];
         }
         for (placed, need) in self.placed.iter().zip(self.need[2]) {
             for lane in ones(*placed) {
@@ -306,7 +345,7 @@ impl OccupancyModel {
             {
                 // An SM that there is not gets nothing back. The page forbids it; hardware does not look.
                 if let Some(free) = free.get_mut(lane) {
-                    free.give_back(cta);
+                    free.give_back(cta, self.params.limits());
                 }
                 kept[at_u] = None;
             }
@@ -618,7 +657,7 @@ mod tests {
         run(&mut array, [None; 2], [0; 2]);
         assert_eq!(run(&mut array, [None; 2], [1, 1]).fit, [1, 1]);
         run(&mut array, [None; 2], [0; 2]);
-        assert_eq!(array.free[0][0], Amounts::default());
+        assert_eq!(array.free[0][0], Room::default());
     }
 
     #[test]
@@ -678,7 +717,9 @@ mod tests {
         // out of `fit` in 8; it is given back in 9, and back in `fit` in 11.
         assert_eq!(fits, [0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
         assert_eq!(ready, [true, true, true, true, true, true, false, false, false, false, true, true]);
-        assert_eq!(array.free[0][0].0, Amounts::of_empty(SmLimits::H100).0 - Amounts::of_cta(CTA).0);
+        let mut one_there = Room::of_empty(SmLimits::H100);
+        one_there.charge(Amounts::of_cta(CTA));
+        assert_eq!(array.free[0][0], one_there);
     }
 
     /// Forbidden, and no crash. SM 255 would be in lane 87.

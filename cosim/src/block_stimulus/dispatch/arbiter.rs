@@ -1,7 +1,7 @@
 //! Either CTA arbiter alone.
 
 use super::super::ledger::Ledger;
-use super::super::{Phase, chance, random_bits, reset};
+use super::super::{Kernels, Phase, chance, random_bits, reset};
 use super::{ENDLESS, FAR, SETTLED, Spell, carrying_grid, grid, launch, set};
 use crate::stimulus::{Rng, Stimulus};
 use std::ops::Range;
@@ -70,12 +70,13 @@ pub(in super::super) struct ArbiterStimulus {
     counted_out: Range<u64>,
     /// In it.
     far: bool,
+    kernels: Kernels,
     ending: Option<Ending>,
 }
 
 impl ArbiterStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: DispatchParams, inputs: Layout, outputs: &Layout, far: bool) -> Self {
+    pub fn new(rng: Rng, params: DispatchParams, inputs: Layout, outputs: &Layout, kernels: Kernels) -> Self {
         let models = ChannelModel::of(params);
         Self {
             rng,
@@ -93,7 +94,8 @@ impl ArbiterStimulus {
                 .map(|_| Ledger::new(params.slots(), params.places()))
                 .collect(),
             spell: Spell::Usual,
-            counted_out: if far { COUNTED_OUT } else { u64::MAX..u64::MAX },
+            kernels,
+            counted_out: if kernels == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
             far: false,
             ending: None,
         }
@@ -121,7 +123,7 @@ impl ArbiterStimulus {
         let (slots, first) = (self.params.slots() as u8, rng.below(self.params.slots() as u64) as u8);
         let slot =
             (0..slots).map(|i| (first + i) % slots).find(|slot| !self.ledgers[channel].is_open(*slot))?;
-        let mut launch = launch(rng, self.params.sms().limits(), grid);
+        let mut launch = launch(rng, self.params.sms().limits(), grid, self.kernels);
         if self.models.len() > 1 {
             launch.kind = CtaType::of_bit(channel == 1);
         }

@@ -1,7 +1,7 @@
 //! All of it, between a host and SMs.
 
 use super::super::ledger::Ledger;
-use super::super::{Host, Phase, chance, reset};
+use super::super::{Host, Kernels, Phase, chance, reset};
 use super::{
     ENDLESS, FAR, LEAST, SETTLED, Spell, carrying_grid, everything, grid, launch, most_ctas, partition_write,
 };
@@ -100,13 +100,24 @@ pub struct FrontEndStimulus {
     /// Most kernels without end at the same time, in a spell that has them.
     endless: usize,
     cycle: u64,
+    sends: Kernels,
     /// [`COUNTED_OUT`], or never.
     counted_out: Range<u64>,
 }
 
 impl FrontEndStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: FrontEndParams, inputs: &Layout, outputs: &Layout, far: bool) -> Self {
+    pub fn new(rng: Rng, params: FrontEndParams, inputs: &Layout, outputs: &Layout) -> Self {
+        Self::with(rng, params, inputs, outputs, Kernels::Usual)
+    }
+
+    pub(in super::super) fn with(
+        rng: Rng,
+        params: FrontEndParams,
+        inputs: &Layout,
+        outputs: &Layout,
+        sends: Kernels,
+    ) -> Self {
         let ports = FrontEndPorts::new(params, inputs, outputs)
             .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
         Self {
@@ -131,7 +142,8 @@ impl FrontEndStimulus {
             probed: 0,
             endless: 0,
             cycle: 0,
-            counted_out: if far { COUNTED_OUT } else { u64::MAX..u64::MAX },
+            sends,
+            counted_out: if sends == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
         }
     }
 
@@ -419,7 +431,8 @@ impl Stimulus for FrontEndStimulus {
                 self.probe(number).1
             } else {
                 let grid = self.grid();
-                let mut launch = launch(&mut self.rng, self.params.dispatch().sms().limits(), grid);
+                let limits = self.params.dispatch().sms().limits();
+                let mut launch = launch(&mut self.rng, limits, grid, self.sends);
                 if self.counted_out.contains(&cycle) && grid > ENDLESS {
                     // Many at the same time, or it takes for ever.
                     launch.needs = LEAST;

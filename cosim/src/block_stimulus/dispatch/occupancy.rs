@@ -1,6 +1,6 @@
 //! The SM array alone.
 
-use super::super::{Phase, chance, random_bits, reset};
+use super::super::{Kernels, Phase, chance, random_bits, reset};
 use super::{LEAST, SETTLED, everything, most_ctas, needs, partition_write};
 use crate::stimulus::{Rng, Stimulus};
 use windlass_rtl::front_end::CtaNeeds;
@@ -69,6 +69,7 @@ pub(in super::super) struct OccupancyStimulus {
     model: OccupancyModel,
     /// Says which lanes a requester may use.
     partitions: PartitionsModel,
+    kernels: Kernels,
     phase: Phase,
     /// Cycles in which CTAs still come and none ends, until nothing has room.
     filling: u64,
@@ -91,6 +92,7 @@ impl OccupancyStimulus {
         requesters: Requesters,
         inputs: &Layout,
         outputs: &Layout,
+        kernels: Kernels,
     ) -> Self {
         let ports = OccupancyPorts::new(params, requesters, inputs, outputs)
             .unwrap_or_else(|e| unreachable!("the block's own ports: {e}"));
@@ -101,6 +103,7 @@ impl OccupancyStimulus {
             ports,
             model: OccupancyModel::new(params, requesters),
             partitions: PartitionsModel::new(params),
+            kernels,
             phase: Phase::default(),
             filling: 0,
             given: OccupancyIn::default(),
@@ -224,7 +227,7 @@ impl Stimulus for OccupancyStimulus {
                 let before = given.need[r].filter(|_| chance(rng, 1, 3));
                 given.need[r] = chance(rng, phase.consumer, 16).then(|| match before {
                     Some(before) => rest(rng, self.params.limits(), before),
-                    None => needs(rng, self.params.limits()),
+                    None => needs(rng, self.params.limits(), self.kernels),
                 });
             }
             let bits = random_bits(rng, 64) as u64;
@@ -243,7 +246,7 @@ impl Stimulus for OccupancyStimulus {
                 let sm =
                     p as u64 + DONE_PORTS as u64 * rng.below(self.params.sms().div_ceil(DONE_PORTS) as u64);
                 let sm = if sm < self.params.sms() as u64 { sm as u8 } else { p as u8 };
-                Free { valid: false, sm, needs: needs(rng, self.params.limits()) }
+                Free { valid: false, sm, needs: needs(rng, self.params.limits(), self.kernels) }
             });
         }
         self.ports.pack(&given, inputs);

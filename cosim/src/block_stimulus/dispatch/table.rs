@@ -1,7 +1,7 @@
 //! The kernel table alone.
 
 use super::super::ledger::Ledger;
-use super::super::{Phase, chance, reset};
+use super::super::{Kernels, Phase, chance, reset};
 use super::{ENDLESS, SETTLED, Spell, carrying_grid, grid, launch, set};
 use crate::stimulus::{Rng, Stimulus};
 use windlass_rtl::model::ones;
@@ -220,7 +220,7 @@ impl Stimulus for TableStimulus {
             Spell::Endless => grid(rng, 8),
             _ => grid(rng, 500),
         };
-        let launch = launch(rng, SmLimits::H100, grid);
+        let launch = launch(rng, SmLimits::H100, grid, Kernels::Usual);
 
         let mut set = |name: &str, value: u128| set(&self.inputs, inputs, name, value);
         set("rst_ni", rst_ni.into());
