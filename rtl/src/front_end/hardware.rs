@@ -72,7 +72,7 @@ macro_rules! front_end {
                 $(#[$lane_doc])*
                 pub $lane: Vec<Signal<In, $lane_type>>,
             )*
-            /// With the last beat: CTAs of the grid, at least 1.
+            /// With the last beat: CTAs of the grid; a marker has none.
             pub host_grid_i: Signal<In, Bits<32>>,
             /// With the last beat: 1: TENSOR.
             pub host_type_i: Signal<In, Bit>,
@@ -84,7 +84,7 @@ macro_rules! front_end {
             pub host_regs_i: Signal<In, Bits<9>>,
             /// With the last beat: shared memory units that each CTA needs.
             pub host_smem_i: Signal<In, Bits<11>>,
-            /// With the last beat, where it is taken: its grid is 0, or its CTAs need nothing of what they must, or more than an SM has.
+            /// With the last beat, where it is taken: its CTAs need nothing of what they must, or more than an SM has.
             pub host_err_o: Signal<Out, Bit>,
             /// A CTA goes to an SM.
             pub cta_valid_o: Vec<Signal<Out, Bit>>,
@@ -166,13 +166,12 @@ macro_rules! front_end {
             done: Vec<Signal<Local, Bit>>,
             /// Of each channel, a CTA waits.
             waits: Vec<Signal<Local, Bit>>,
-            /// What the host says of CTAs no SM can meet.
+            /// What the host says that CTAs need, no SM can meet.
             bad: Signal<Local, Bit>,
             /// A completion that is taken names an SM that is not there, or another port's.
             elsewhere: Signal<Local, Bit>,
             /// The SM that is looked at.
             ended_sm: Signal<Local, Bits<8>>,
-            no_grid: Constant<Bits<32>>,
             no_warps: Constant<Bits<7>>,
             no_regs: Constant<Bits<9>>,
             /// What an empty SM has.
@@ -269,7 +268,6 @@ macro_rules! front_end {
                     bad: Signal::default(),
                     elsewhere: Signal::default(),
                     ended_sm: Signal::default(),
-                    no_grid: number(0),
                     no_warps: number(0),
                     no_regs: number(0),
                     limit_warps: number(limits.warps().into()),
@@ -329,15 +327,15 @@ macro_rules! front_end {
                 self.table.ins_regs_i.next = self.host_regs_i.val();
                 self.table.ins_smem_i.next = self.host_smem_i.val();
                 comment!("A kernel that breaks the rules is said, and taken all the same.");
-                self.bad.next = (self.host_grid_i.val() == self.no_grid.val())
-                    | (self.host_warps_i.val() == self.no_warps.val())
+                self.bad.next = (self.host_warps_i.val() == self.no_warps.val())
                     | (self.host_warps_i.val() > self.limit_warps.val())
                     | (self.host_regs_i.val() == self.no_regs.val())
                     | (self.host_regs_i.val() > self.limit_regs.val());
                 for _s in 0..self._smem {
                     self.bad.next = self.bad.val() | (self.host_smem_i.val() > self.limit_smem.val());
                 }
-                self.host_err_o.next = self.scheduler.ins_slot_o.val().any() & self.bad.val();
+                self.host_err_o.next =
+                    self.scheduler.ins_slot_o.val().any() & self.host_grid_i.val().any() & self.bad.val();
 
                 comment!("Window to table to arbiter.");
                 self.scheduler.disp_ready_i.next = true;

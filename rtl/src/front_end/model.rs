@@ -146,13 +146,13 @@ impl FrontEndModel {
         out
     }
 
-    /// It has CTAs, and an empty SM has what each of them needs, a warp and a register unit at least.
+    /// It has no CTAs, or an empty SM has what each of them needs, a warp and a register unit at least.
     fn can_run(&self, launch: &Launch) -> bool {
         let (limits, CtaNeeds { warps, registers, smem }) = (self.sms.limits(), launch.needs);
-        launch.grid > 0
-            && (1..=limits.warps()).contains(&warps)
+        let fits = (1..=limits.warps()).contains(&warps)
             && (1..=limits.registers()).contains(&registers)
-            && smem <= limits.smem()
+            && smem <= limits.smem();
+        launch.grid == 0 || fits
     }
 
     fn count(&mut self, input: &FrontEndIn, out: &FrontEndOut, no_room: [bool; MAX_CTA_CHANNELS]) {

@@ -16,8 +16,10 @@ pub struct KernelEntry {
     pub ins_i: Signal<In, Bit>,
     /// Its id.
     pub id_i: Signal<In, Bits<ID_BITS>>,
-    /// CTAs of its grid, at least 1.
+    /// CTAs of its grid.
     pub grid_i: Signal<In, Bits<32>>,
+    /// They are none.
+    pub none_i: Signal<In, Bit>,
     /// 1: TENSOR.
     pub type_i: Signal<In, Bit>,
     /// Its SM partition.
@@ -34,6 +36,8 @@ pub struct KernelEntry {
     pub excess_o: Signal<Out, Bit>,
     /// No CTA is left.
     pub ended_o: Signal<Out, Bit>,
+    /// The kernel has no CTAs.
+    pub none_o: Signal<Out, Bit>,
     /// CTAs of its grid, until one has ended.
     pub grid_o: Signal<Out, Bits<32>>,
     /// The kernel's id.
@@ -50,6 +54,8 @@ pub struct KernelEntry {
     pub smem_o: Signal<Out, Bits<11>>,
     /// CTAs that have not ended.
     left: CountDown,
+    /// The kernel has no CTAs.
+    no_ctas: PayloadRegister<Bit>,
     /// The kernel's id.
     id: PayloadRegister<Bits<ID_BITS>>,
     /// The kernel's type; 1: TENSOR.
@@ -76,6 +82,7 @@ impl Default for KernelEntry {
             ins_i: Signal::default(),
             id_i: Signal::default(),
             grid_i: Signal::default(),
+            none_i: Signal::default(),
             type_i: Signal::default(),
             part_i: Signal::default(),
             warps_i: Signal::default(),
@@ -84,6 +91,7 @@ impl Default for KernelEntry {
             ends_i: Signal::default(),
             excess_o: Signal::default(),
             ended_o: Signal::default(),
+            none_o: Signal::default(),
             grid_o: Signal::default(),
             id_o: Signal::default(),
             type_o: Signal::default(),
@@ -92,6 +100,7 @@ impl Default for KernelEntry {
             regs_o: Signal::default(),
             smem_o: Signal::default(),
             left: CountDown::default(),
+            no_ctas: PayloadRegister::default(),
             id: PayloadRegister::default(),
             kind: PayloadRegister::default(),
             part: PayloadRegister::default(),
@@ -109,6 +118,7 @@ impl Logic for KernelEntry {
     #[hdl_gen]
     fn update(&mut self) {
         self.left.clk_i.next = self.clk_i.val();
+        self.no_ctas.clk_i.next = self.clk_i.val();
         self.id.clk_i.next = self.clk_i.val();
         self.kind.clk_i.next = self.clk_i.val();
         self.part.clk_i.next = self.clk_i.val();
@@ -129,6 +139,7 @@ impl Logic for KernelEntry {
         self.left.load_i.next = self.ins_i.val();
         self.left.value_i.next = self.grid_i.val();
         if self.ins_i.val() {
+            self.no_ctas.d_i.next = self.none_i.val();
             self.id.d_i.next = self.id_i.val();
             self.kind.d_i.next = self.type_i.val();
             self.part.d_i.next = self.part_i.val();
@@ -136,6 +147,7 @@ impl Logic for KernelEntry {
             self.regs.d_i.next = self.regs_i.val();
             self.smem.d_i.next = self.smem_i.val();
         } else {
+            self.no_ctas.d_i.next = self.no_ctas.q_o.val();
             self.id.d_i.next = self.id.q_o.val();
             self.kind.d_i.next = self.kind.q_o.val();
             self.part.d_i.next = self.part.q_o.val();
@@ -144,6 +156,7 @@ impl Logic for KernelEntry {
             self.smem.d_i.next = self.smem.q_o.val();
         }
         self.ended_o.next = self.left.few_o.val() & (!self.left.low_o.val().any());
+        self.none_o.next = self.no_ctas.q_o.val();
         self.grid_o.next = self.left.value_o.val();
         self.id_o.next = self.id.q_o.val();
         self.type_o.next = self.kind.q_o.val();

@@ -19,7 +19,7 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub ins_slot_i: Signal<In, Bits<N>>,
     /// Its id.
     pub ins_id_i: Signal<In, Bits<ID_BITS>>,
-    /// Its CTAs, at least 1.
+    /// Its CTAs; a marker has none.
     pub ins_grid_i: Signal<In, Bits<32>>,
     /// 1: TENSOR.
     pub ins_type_i: Signal<In, Bit>,
@@ -89,8 +89,14 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     held: Vec<Register<Bits<N>>>,
     /// Of each retire port, finds the slot that it offers where it holds none.
     first: Vec<FindFirst<N>>,
+    /// The kernel that comes in has no CTAs.
+    no_ctas: Signal<Local, Bit>,
+    /// Slots whose kernels have no CTAs.
+    markers: Signal<Local, Bits<N>>,
     /// The slot whose kernel the window dispatches in this cycle, or none.
     dispatched: Signal<Local, Bits<N>>,
+    /// The same where the kernel has CTAs.
+    placeable: Signal<Local, Bits<N>>,
     /// Slots whose kernels are of type TENSOR.
     tensor: Signal<Local, Bits<N>>,
     /// Of each queue, slots whose kernels wait in it.
@@ -221,7 +227,10 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             running: Register::default(),
             held: bank(r),
             first: bank(r),
+            no_ctas: Signal::default(),
+            markers: Signal::default(),
             dispatched: Signal::default(),
+            placeable: Signal::default(),
             tensor: Signal::default(),
             queued: bank(q),
             oldest: bank(q),
@@ -280,28 +289,31 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
 
         self.waiting.clk_i.next = self.clk_i.val();
         self.waiting.rst_ni.next = self.rst_ni.val();
-        comment!("Dispatch: into the kernel's queue.");
+        comment!("Dispatch: into the kernel's queue, but for those without CTAs.");
         if self.disp_valid_i.val() {
             self.dispatched.next = self.one.val() << self.disp_slot_i.val();
         } else {
             self.dispatched.next = self.zero.val();
         }
         self.tensor.next = self.zero.val();
+        self.markers.next = self.zero.val();
         for i in 0..N {
+            self.markers.next = self.markers.val().replace_bit(i, self.entry[i].none_o.val());
             self.tensor.next = self.tensor.val().replace_bit(i, self.entry[i].type_o.val());
         }
+        self.placeable.next = self.dispatched.val() & (!self.markers.val());
         for q in 0..self._queues {
             self.queued[q].next = self.waiting.q_o.val();
-            self.coming[q].next = self.dispatched.val();
-            self.comes[q].next = self.disp_valid_i.val();
+            self.coming[q].next = self.placeable.val();
         }
         for t in 0..self._typed {
             self.queued[t].next = self.waiting.q_o.val() & (!self.tensor.val());
             self.queued[t + 1].next = self.waiting.q_o.val() & self.tensor.val();
-            self.coming[t].next = self.dispatched.val() & (!self.tensor.val());
-            self.coming[t + 1].next = self.dispatched.val() & self.tensor.val();
-            self.comes[t].next = self.coming[t].val().any();
-            self.comes[t + 1].next = self.coming[t + 1].val().any();
+            self.coming[t].next = self.placeable.val() & (!self.tensor.val());
+            self.coming[t + 1].next = self.placeable.val() & self.tensor.val();
+        }
+        for q in 0..self._queues {
+            self.comes[q].next = self.coming[q].val().any();
         }
 
         comment!("Of those that wait in a queue, the one that came first.");
@@ -359,7 +371,7 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.next_valid_o[q].next = self.next_valid[q].val();
             self.next_slot_o[q].next = self.next_slot[q].val();
         }
-        self.waiting.d_i.next = (self.waiting.q_o.val() | self.dispatched.val()) & (!self.taken.val());
+        self.waiting.d_i.next = (self.waiting.q_o.val() | self.placeable.val()) & (!self.taken.val());
 
         comment!("What the entries say: of offered kernels to the arbiters, of");
         comment!("those that ports name to the SM array.");
@@ -393,11 +405,13 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
 
         comment!("Each entry takes what comes into its slot, and the completions that name it.");
         self.ended.next = self.zero.val();
+        self.no_ctas.next = !self.ins_grid_i.val().any();
         for i in 0..N {
             self.entry[i].clk_i.next = self.clk_i.val();
             self.entry[i].ins_i.next = self.ins_slot_i.val().get_bit(i);
             self.entry[i].id_i.next = self.ins_id_i.val();
             self.entry[i].grid_i.next = self.ins_grid_i.val();
+            self.entry[i].none_i.next = self.no_ctas.val();
             self.entry[i].type_i.next = self.ins_type_i.val();
             self.entry[i].part_i.next = self.ins_part_i.val();
             self.entry[i].warps_i.next = self.ins_warps_i.val();

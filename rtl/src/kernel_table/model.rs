@@ -101,23 +101,16 @@ impl TableModel {
         self.running == 0 && self.waiting == 0
     }
 
-    /// The kernel that each queue offers, where the window dispatches `dispatch` in this cycle. A slot that there is not has an empty one.
+    /// The kernel that each queue offers, where the window dispatches `dispatch` in this cycle.
     pub fn next(&self, dispatch: Option<u8>) -> [Option<Kernel>; MAX_QUEUES] {
         std::array::from_fn(|q| {
             let waits = |slot: &u8| self.waiting >> slot & 1 == 1 && self.queue_of(*slot) == Some(q);
             let oldest = self.order.iter().copied().find(waits);
             let arrives = dispatch.filter(|slot| self.queue_of(*slot) == Some(q));
-            // Hardware keeps the number of a slot that there is not, but offers it only where the queue has something.
-            let offered = self.offered[q].filter(|slot| {
-                usize::from(*slot) < self.entries.len() || oldest.is_some() || arrives.is_some()
-            });
-            offered.or(oldest).or(arrives).map(|slot| {
-                let there = self.entries.get(usize::from(slot)).zip(self.left.get(usize::from(slot)));
-                there.map_or(Kernel { slot, ..Kernel::default() }, |(entry, left)| {
-                    let mut kernel = *entry;
-                    kernel.launch.grid = *left;
-                    kernel
-                })
+            self.offered[q].or(oldest).or(arrives).map(|slot| {
+                let mut kernel = self.entries[usize::from(slot)];
+                kernel.launch.grid = self.left[usize::from(slot)];
+                kernel
             })
         })
     }
@@ -173,15 +166,16 @@ impl TableModel {
             return out;
         }
         if let Some(slot) = input.dispatch {
-            self.waiting |= one_hot(self.entries.len(), slot);
+            if self.queue_of(slot).is_some() {
+                self.waiting |= 1 << slot;
+            }
             self.running |= one_hot(self.entries.len(), slot);
         }
-        let n = self.entries.len();
         for ((offered, next), ready) in self.offered.iter_mut().zip(out.next).zip(input.next_ready) {
             let slot = next.map(|kernel| kernel.slot);
             *offered = slot.filter(|_| !ready);
             if let (Some(slot), true) = (slot, ready) {
-                self.waiting &= !one_hot(n, slot);
+                self.waiting &= !(1 << slot);
             }
         }
         for ((held, retire), ready) in self.held.iter_mut().zip(out.retire).zip(input.ret_ready) {
@@ -196,14 +190,14 @@ impl TableModel {
         out
     }
 
-    /// The queue of the kernel in `slot`. Where the type says which, a slot that there is not is in none.
+    /// The queue of the kernel in `slot`: none where it has no CTAs, or where there is no such slot.
     fn queue_of(&self, slot: u8) -> Option<usize> {
-        match self.params.queues() {
-            MAX_QUEUES => {
-                Some(usize::from(self.entries.get(usize::from(slot))?.launch.kind == CtaType::Tensor))
-            }
-            _ => Some(0),
-        }
+        let launch = &self.entries.get(usize::from(slot))?.launch;
+        let queue = match self.params.queues() {
+            MAX_QUEUES => usize::from(launch.kind == CtaType::Tensor),
+            _ => 0,
+        };
+        (launch.grid > 0).then_some(queue)
     }
 
     /// An arbiter has the kernel in `slot`, or has had it.

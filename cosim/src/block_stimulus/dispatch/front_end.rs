@@ -8,7 +8,7 @@ use super::{
 use crate::stimulus::{Rng, Stimulus};
 use std::ops::Range;
 use windlass_rtl::front_end::{
-    Counter, CtaDone, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, PartitionWrite,
+    Counter, CtaDone, CtaNeeds, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, PartitionWrite,
 };
 use windlass_rtl::kernel_scheduler::io::HostBeat;
 use windlass_rtl::params::{DONE_PORTS, FrontEndParams, PARTITIONS};
@@ -359,6 +359,7 @@ impl FrontEndStimulus {
             Mode::Work { spell: Spell::Hurried, .. } if endless < self.endless && chance(rng, 1, 2) => {
                 carrying_grid(rng)
             }
+            _ if chance(rng, 1, 16) => 0,
             _ if chance(rng, 1, 50) => 2 * self.params.dispatch().sms().sms() as u32,
             _ => grid(rng, u64::MAX),
         }
@@ -433,6 +434,10 @@ impl Stimulus for FrontEndStimulus {
                 let grid = self.grid();
                 let limits = self.params.dispatch().sms().limits();
                 let mut launch = launch(&mut self.rng, limits, grid, self.sends);
+                if grid == 0 && chance(&mut self.rng, 1, 2) {
+                    // Nobody looks at what a marker needs.
+                    launch.needs = CtaNeeds::default();
+                }
                 if self.counted_out.contains(&cycle) && grid > ENDLESS {
                     // Many at the same time, or it takes for ever.
                     launch.needs = LEAST;

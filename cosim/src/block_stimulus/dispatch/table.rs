@@ -216,6 +216,7 @@ impl Stimulus for TableStimulus {
         }
         let rng = &mut self.rng;
         let grid = match self.spell {
+            _ if chance(rng, 1, 12) => 0,
             Spell::Hurried => carrying_grid(rng),
             Spell::Endless => grid(rng, 8),
             _ => grid(rng, 500),
@@ -255,7 +256,8 @@ impl Stimulus for TableStimulus {
         if let Some(slot) = dispatch
             && let Stage::Inserted { grid } = self.stages[slot]
         {
-            self.stages[slot] = Stage::Queued { grid };
+            // A marker waits for no arbiter.
+            self.stages[slot] = if grid == 0 { Stage::Running { left: 0 } } else { Stage::Queued { grid } };
         }
         if let Some(slot) = insert {
             self.stages[slot] = Stage::Inserted { grid: launch.grid };

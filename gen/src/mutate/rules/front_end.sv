@@ -1,5 +1,5 @@
-// What a front end's neighbours keep: a beat and a partition write stay until they are taken; ids count up; a kernel has a CTA, which needs a warp
-// and a register unit; a completion's SM is there, and is one of its port's; where there is no completion, or no beat, its number is 0: what
+// What a front end's neighbours keep: a beat and a partition write stay until they are taken; ids count up; a kernel's CTAs, if it has
+// any, need a warp and a register unit; a completion's SM is there, and is one of its port's; where there is no completion, or no beat, its number is 0: what
 // is ready then says nothing.
 module front_end_rules #(
   parameter LN = 3, parameter S = 8, parameter C = 2, parameter LANES = 1, parameter M = 128, parameter K = 1, parameter COUNTERS = 11
@@ -68,11 +68,11 @@ module front_end_rules #(
   reg [W-1:0] beat;
   wire valid = host_valid_i;
   wire [7:0] id = !valid ? 0 : begun ? next_id : host_id_i;
-  wire [31:0] grid = valid & host_grid_i == 0 ? 1 : host_grid_i;
-  wire [6:0] warps = valid & host_warps_i == 0 ? 1 : host_warps_i;
-  wire [8:0] regs = valid & host_regs_i == 0 ? 1 : host_regs_i;
+  wire has_ctas = valid & host_grid_i != 0;
+  wire [6:0] warps = has_ctas & host_warps_i == 0 ? 1 : host_warps_i;
+  wire [8:0] regs = has_ctas & host_regs_i == 0 ? 1 : host_regs_i;
   wire [W-1:0] now = rst_ni & waits ? beat
-    : {id, host_last_i, host_up_valid_i, host_up_id_i, grid, host_type_i, host_part_i, warps, regs, host_smem_i};
+    : {id, host_last_i, host_up_valid_i, host_up_id_i, host_grid_i, host_type_i, host_part_i, warps, regs, host_smem_i};
   wire taken = legal_host_valid_i & host_ready_o;
   always @(posedge clk_i) begin
     waits <= rst_ni & legal_host_valid_i & ~host_ready_o;

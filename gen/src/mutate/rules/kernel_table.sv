@@ -1,11 +1,11 @@
-// What kernel_table's neighbours keep: a kernel, with a CTA at least, comes into a slot that is free, and is dispatched once.
+// What kernel_table's neighbours keep: a kernel comes into a slot that is free, and is dispatched once.
 module kernel_table_rules #(
   parameter N = 8, parameter LN = 3, parameter R = 2, parameter Q = 2
 ) (
   input clk_i,
   input rst_ni,
   input [N-1:0] ins_slot_i, output [N-1:0] legal_ins_slot_i,
-  input [31:0] ins_grid_i, output [31:0] legal_ins_grid_i,
+  input [31:0] ins_grid_i,
   input disp_valid_i, output legal_disp_valid_i,
   input [LN-1:0] disp_slot_i,
   input [Q-1:0] next_valid_o,
@@ -17,6 +17,7 @@ module kernel_table_rules #(
 );
   wire [N-1:0] one = 1;
   reg [N-1:0] held, queued, running;
+  reg [N-1:0] markers; // without CTAs: they do not wait for an arbiter
   reg [N-1:0] taken, retires;
   integer q, r;
   always @* begin
@@ -28,12 +29,12 @@ module kernel_table_rules #(
   wire [N-1:0] dispatched = legal_disp_valid_i ? one << disp_slot_i : {N{1'b0}};
   always @(posedge clk_i) begin
     held <= rst_ni ? (held | legal_ins_slot_i) & ~retires : {N{1'b0}};
-    queued <= rst_ni ? (queued | dispatched) & ~taken : {N{1'b0}};
+    queued <= rst_ni ? (queued | dispatched & ~markers) & ~taken : {N{1'b0}};
+    markers <= markers & ~legal_ins_slot_i | (ins_grid_i == 0 ? legal_ins_slot_i : {N{1'b0}});
     running <= rst_ni ? (running | dispatched) & ~retires : {N{1'b0}};
   end
   wire [N-1:0] free = rst_ni ? ins_slot_i & ~held : ins_slot_i;
   assign legal_ins_slot_i = free & -free;
-  assign legal_ins_grid_i = ins_slot_i != 0 & ins_grid_i == 0 ? 1 : ins_grid_i;
   wire [N-1:0] may = held & ~queued & ~running;
   assign legal_disp_valid_i = disp_valid_i & may[disp_slot_i];
 endmodule

@@ -46,6 +46,9 @@ module front_end_properties #(
   input [2:0] part_id_i,
   input [2:0] part_word_i,
   input [31:0] part_mask_i,
+  input disp_valid_o,
+  input [7:0] disp_id_o,
+  input [LN-1:0] disp_slot_o,
   input [R-1:0] ret_valid_o,
   input [R*LN-1:0] ret_slot_o,
   input ret_err_o,
@@ -109,7 +112,7 @@ module front_end_properties #(
   always @* if (on) begin
     assume (!host_valid_i | host_id_i == next_id);
     // What is not about order is read with the last beat.
-    assume (!(host_valid_i & last) | host_grid_i != 0 & host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
+    assume (!(host_valid_i & last) | host_grid_i == 0 | host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
     assume (!waits | part_valid_i & written == {part_id_i, part_word_i, part_mask_i});
     assume (&legal);
     for (p = 0; p < 4; p = p + 1) assume (!done_valid_i[p] | done_sm_i[p*8 +: 8] % 4 == p & done_sm_i[p*8 +: 8] < S);
@@ -187,7 +190,7 @@ module front_end_properties #(
         taken = taken + 1;
       end
       if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] % P != c % P) on_an_sm = 0;
-      if (goes[c] & (cta_type_o[c] != type | has_slot & cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
+      if (goes[c] & (cta_type_o[c] != type | ~has_slot | cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
       if (goes[c] & ~stands[c] & outside & part == k & cta_sm_o[c*8 +: 8] == w) in_its_partition = 0;
       if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] >= S) on_an_sm = 0;
       if (cta_valid_o[c] & b & cta_id_o[c*8 +: 8] == b_id) b_goes = 1;
@@ -223,9 +226,9 @@ module front_end_properties #(
         b_id <= host_id_i;
         b_waits_for_a <= (names_a | named) & ~a_done;
       end
-      for (c = 0; c < C * P; c = c + 1) if (goes[c]) begin
+      if (disp_valid_o & a & ~a_done & disp_id_o == a_id) begin
         has_slot <= 1;
-        slot <= cta_slot_o[c*LN +: LN];
+        slot <= disp_slot_o;
       end
       if (a & ~(sends & pick_a & ~a)) begin
         placed <= placed + taken;
@@ -252,7 +255,7 @@ module front_end_properties #(
     // A kernel would retire while its CTAs run.
     retires_when_all_have_ended: assert (!(|retires) | ended == grid);
     // A kernel that has ended would hold up those that wait for it.
-    retires_as_soon_as_it_may: assert (!(a & ~a_done & ended == grid) | |retires | &ret_valid_o | LIST & (busy_o | |ret_valid_o));
+    retires_as_soon_as_it_may: assert (!(a & ~a_done & has_slot & ended == grid) | |retires | &ret_valid_o | LIST & (busy_o | |ret_valid_o));
     // A kernel would retire twice.
     retires_once: assert (~|(retires & (retires - 1'b1)));
     // A right completion would be called wrong, or a right retirement.
@@ -262,6 +265,7 @@ module front_end_properties #(
     // States without which a proof would say little.
     reaches_cta: cover (|(goes & cta_ready_i));
     reaches_retirement: cover (|retires & grid == 2);
+    reaches_marker: cover (|retires & grid == 0);
     reaches_freed: cover (b_waits_for_a & a_done & b_goes);
     reaches_a_partition: cover (|(goes & ~stands) & outside & part == k & w < S);
     reaches_both_types: cover (C == 1 | cta_valid_o[0] & cta_valid_o[P*(C-1)]);

@@ -50,7 +50,7 @@ module front_end_lemmas #(
   input [7:0] window__a_id,
   input wrong_before,
   // beside kernel_table:
-  input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] table__type,
+  input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] table__type, input [N-1:0] markers,
   input table__disp_valid_i,
   input [C-1:0] next_valid_o, input [C-1:0] next_ready_i,
   input [R-1:0] table__ret_valid_o, input [R-1:0] table__ret_ready_i,
@@ -280,11 +280,10 @@ module front_end_lemmas #(
     a_has_its_id: assert (!a | window__a_id == a_id & scheduler__a_id == a_id);
     a_has_its_slot: assert (!a | a_slot == scheduler__a_slot);
     a_runs_alike: assert (!a_lives | scheduler__a_runs == |(a_slot & running));
-    a_has_a_grid: assert (!a | grid != 0);
-    none_is_early_at_first: assert (!a_lives | has_slot | ~|early);
+    none_is_early_at_first: assert (!a_lives | placed != 0 | has_slot | ~|early);
     nothing_before_a: assert (a | ~a_done & ~has_slot & ~named);
     nothing_before_b: assert (b | ~b_waits_for_a);
-    a_has_shown_its_slot: assert (!a_lives | (has_slot ? a_slot == 1 << slot : placed == 0));
+    a_has_shown_its_slot: assert (!a_lives | has_slot == |(a_slot & running) & (has_slot ? a_slot == 1 << slot : placed == 0));
     gathers_a: assert (!a_lives | (LANES == 0 ? ~named : |(gathered_q & a_place) == named));
     b_waits_in_the_window: assert (!(b_waits_for_a & a_lives) | window__b_waits_for_a & b_lives & |(b_slot & waiting));
   end
@@ -340,7 +339,7 @@ module front_end_lemmas #(
       lemma fresh_before_it_runs (on & held[i] & fresh_q[i], !running[i]);
       lemma only_where_it_belongs (on, ~|wrong & ~|(has & (has - 1'b1)) & (handed | ~|has));
       lemma fields_alike (on, ~|unlike);
-      lemma needs_fit_an_empty_sm (on & held[i], warps_q[i*7 +: 7] != 0 & warps_q[i*7 +: 7] <= WARPS
+      lemma needs_fit_an_empty_sm (on & held[i] & ~markers[i], warps_q[i*7 +: 7] != 0 & warps_q[i*7 +: 7] <= WARPS
         & regs_q[i*9 +: 9] != 0 & regs_q[i*9 +: 9] <= REGS & smem_q[i*11 +: 11] <= SMEM);
       lemma those_on_w_are_out (on, on_w_i <= out_i & on_w_i <= CTAS);
       lemma none_is_out_before (on, handed | out_i == 0);
@@ -349,7 +348,7 @@ module front_end_lemmas #(
       lemma a_has_ended_but_for_the_rest (on & mine_a, {1'b0, left_i} + {1'b0, ended} == {1'b0, grid});
       lemma a_is_placed_but_for_the_rest (on & mine_a, handed ? {1'b0, placed} + {1'b0, rest} == {1'b0, grid} & (~|has | next == placed) : placed == 0 & left_i == grid);
       lemma a_is_early (on & mine_a, early == early_i);
-      lemma a_has_ended (on & mine_a & ended == grid, running[i] & left_i == 0);
+      lemma a_has_ended (on & mine_a & has_slot & ended == grid, running[i] & left_i == 0);
       lemma retires_what_has_ended (on & running[i] & left_i == 0, |retiring | &ret_valid_o);
       lemma b_is_held (on & b_lives & b_slot[i], held[i] & id_i == b_id);
       for (j = 0; j < i; j = j + 1) begin : other

@@ -45,8 +45,10 @@ module kernel_table_properties #(
 
   // Every slot: holds a kernel, which waits for its dispatch; then for an arbiter; runs, from its dispatch to its retirement.
   reg [N-1:0] held, queued, running, type;
+  reg [N-1:0] markers;     // whose kernels have no CTAs: no arbiter gets them
   wire [N-1:0] handed = running & ~queued; // an arbiter has it, or has had it
   wire [N-1:0] dispatched = disp_valid_i ? one << disp_slot_i : {N{1'b0}};
+  wire [N-1:0] placeable = dispatched & ~markers;
   reg [N-1:0] offered, taken, retires, retiring;
   reg twice;
   integer r, q;
@@ -73,8 +75,9 @@ module kernel_table_properties #(
       running <= 0;
     end else begin
       held <= (held | ins_slot_i) & ~retires;
-      queued <= (queued | dispatched) & ~taken;
+      queued <= (queued | placeable) & ~taken;
       running <= (running | dispatched) & ~retires;
+      markers <= (markers & ~ins_slot_i) | (ins_grid_i == 0 ? ins_slot_i : {N{1'b0}});
       type <= (type & ~ins_slot_i) | (ins_type_i ? ins_slot_i : {N{1'b0}});
     end
 
@@ -131,12 +134,11 @@ module kernel_table_properties #(
     kept_slot <= ret_slot_o;
   end
 
-  // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came; a grid has a CTA at least.
+  // The neighbours' promises: a slot that is filled was free; a kernel is dispatched once, after it came.
   always @* if (on) begin
     assume (s < N & t < N & s != t); // a choice
     assume (~|(ins_slot_i & (ins_slot_i - one)) & ~|(ins_slot_i & held));
     assume (!disp_valid_i | |dispatched & ~|(dispatched & (~held | queued | running)));
-    assume (~|ins_slot_i | ins_grid_i != 0);
   end
 
   reg right_queue, payload_right, stable, retire_stays, in_a_slot;
@@ -166,8 +168,10 @@ module kernel_table_properties #(
   always @* if (on) begin
     // A kernel would start, or retire, in a slot that is not there.
     names_a_slot: assert (in_a_slot);
-    // A kernel's CTAs would be placed before it may start, or twice.
-    offers_what_waits: assert (~|(offered & ~(queued | dispatched)));
+    // A kernel's CTAs would be placed before it may start, or twice, or of a kernel that has none.
+    offers_what_waits: assert (~|(offered & ~(queued | placeable)));
+    // An arbiter would count down from no CTA.
+    offers_ctas: assert (!offered[s] | left != 0);
     // SIMT CTAs would be placed as TENSOR ones.
     offers_in_its_queue: assert (right_queue);
     // CTAs would be placed with another kernel's needs, or too many of them.
@@ -175,7 +179,7 @@ module kernel_table_properties #(
     // The offer would change under the arbiter's eyes.
     offer_stays: assert (stable);
     // A kernel would wait while its arbiter has nothing.
-    offers_if_any_waits: assert (!(queued[s] | dispatched[s]) | next_valid_o[at]);
+    offers_if_any_waits: assert (!(queued[s] | placeable[s]) | next_valid_o[at]);
     // A newer kernel of the same type would go first.
     oldest_first: assert (!(fresh & queued[s] & queued[t] & s_first & (Q == 1 | type[t] == type[s])) | next_slot_o[at*LN +: LN] != t);
     // A kernel that waits would be overtaken by one that comes.
@@ -208,7 +212,8 @@ module kernel_table_properties #(
     reaches_two_offers: cover (Q == 1 | &next_valid_o);
     reaches_order: cover (queued[s] & queued[t] & s_first & s > t & |(taken & (one << s)) & type[s] == type[t]);
     reaches_four_ends: cover (ends == 4 & left == 4);
-    reaches_grid_of_one: cover (ended & retires[s] & kept == 0);
+    reaches_grid_of_one: cover (ended & retires[s] & kept == 0 & ~markers[s]);
+    reaches_marker: cover (retires[s] & markers[s] & |queued);
     reaches_excess: cover (done_err_o & ends > left);
     reaches_early_end: cover (|names_s & queued[s]);
     reaches_all_ports_busy: cover (R >= N | ended & ~retiring[s]);

@@ -7,7 +7,7 @@ module kernel_table_lemmas #(
 ) (
   // properties:
   input on,
-  input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] type,
+  input [N-1:0] held, input [N-1:0] queued, input [N-1:0] running, input [N-1:0] type, input [N-1:0] markers,
   input [LN-1:0] s, input [LN-1:0] t,
   input [7:0] id,
   input [31:0] left, input [31:0] left_t,
@@ -28,6 +28,7 @@ module kernel_table_lemmas #(
   input [Q*1-1:0] stays_q,
   input [Q*LN-1:0] stayed_q,
   // design u_entry_%, each of N:
+  input [N*1-1:0] no_ctas_q,
   input [N*8-1:0] id_q,
   input [N*1-1:0] kind_q,
   input [N*3-1:0] part_q,
@@ -45,6 +46,7 @@ module kernel_table_lemmas #(
     runs: assert (running_q == running);
     waits: assert (waiting_q == queued);
     what_runs_or_waits_is_held: assert (~|(running & ~held) & ~|(queued & ~held));
+    markers_wait_for_nobody: assert (~|(queued & markers));
     stays_alike: assert (stays_q == stays);
   end
   genvar i, j, k, p, q, r;
@@ -70,7 +72,9 @@ module kernel_table_lemmas #(
       lemma owes_nothing_before (on & held[i] & ~(running[i] & ~queued[i]), !mid_owes_q[i]);
       lemma fresh_before_it_runs (on & held[i] & fresh_q[i], !running[i]);
       lemma type_alike (on & held[i], kind_q[i] == type[i]);
-      lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), left_i != 0);
+      lemma marker_alike (on & held[i], no_ctas_q[i] == markers[i]);
+      lemma ends_after_it_began (on & held[i] & (~running[i] | queued[i]), (left_i == 0) == markers[i]);
+      lemma marker_has_none (on & held[i] & markers[i], left_i == 0);
       lemma fields_alike (on & held[i] & s == i, id_q[i*8 +: 8] == id & left_i == left & part_q[i*3 +: 3] == part);
       lemma left_alike (on & held[i] & t == i, left_i == left_t);
       lemma needs_alike (on & held[i] & s == i, warps_q[i*7 +: 7] == warps & regs_q[i*9 +: 9] == regs & smem_q[i*11 +: 11] == smem);
