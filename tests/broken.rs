@@ -329,6 +329,11 @@ fn a_kernel_that_two_arbiters_wait_for_is_noticed() {
 }
 
 #[test]
+fn a_marker_that_an_arbiter_gets_is_noticed() {
+    noticed("kernel_table", dispatch(), "kernel_table", "waiting_q | placeable", "waiting_q | dispatched");
+}
+
+#[test]
 fn a_partition_write_that_misses_a_slice_is_noticed() {
     noticed("sm_partitions", dispatch(), "sm_partitions", "step_q == 2'h2", "step_q == 2'h1");
 }

@@ -186,7 +186,6 @@ fn each_rule_is_named_where_it_is_broken() {
         ("host_names_the_last", &[("host_up_id_0_i", "late ? host_id_i : host_up_id_0_i")]),
         ("host_kernel_fits", &[("host_warps_i", "late ? 7'd5 : host_warps_i")]),
         ("host_kernel_fits", &[("host_regs_i", "late ? 9'd0 : host_regs_i")]),
-        ("host_kernel_has_ctas", &[("host_grid_i", "late ? 32'd0 : host_grid_i")]),
         ("sms_hold_a_completion", &[("done_slot_0_i", "done_slot_0_i ^ {2{late & t[0]}}")]),
         ("sms_use_their_port", &[("done_sm_1_i", "late ? 8'd2 : done_sm_1_i")]),
         ("sms_name_a_cta_that_runs", &[("done_valid_0_i", "done_valid_0_i | late")]),

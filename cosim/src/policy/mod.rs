@@ -232,9 +232,7 @@ pub enum SimError {
         completions: String,
     },
     /// The front end says that no SM can run a kernel that can be run.
-    #[error(
-        "cycle {cycle}: {engine} refused kernel {kernel}: as it says, its grid is 0, or no SM has what a CTA needs"
-    )]
+    #[error("cycle {cycle}: {engine} refused kernel {kernel}: as it says, no SM has what a CTA needs")]
     PacketRefused {
         /// When.
         cycle: u64,

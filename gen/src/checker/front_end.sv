@@ -311,8 +311,7 @@ module front_end_checker #(
           between = ~last;
           if (last) begin
             id = host_id_i;
-            if (host_grid_i == 0) broke("host_kernel_has_ctas", $sformatf("the grid of kernel %0d is 0", id));
-            if (host_warps_i == 0 | host_warps_i > WARPS | host_regs_i == 0 | host_regs_i > REGS | host_smem_i > SMEM)
+            if (host_grid_i != 0 & (host_warps_i == 0 | host_warps_i > WARPS | host_regs_i == 0 | host_regs_i > REGS | host_smem_i > SMEM))
               broke("host_kernel_fits", $sformatf("CTAs of kernel %0d need %0d warps, %0d registers, %0d shared memory; an empty SM has %0d, %0d and %0d", id, host_warps_i, host_regs_i, host_smem_i, WARPS, REGS, SMEM));
             if (live[id]) broke("id_is_free", $sformatf("kernel %0d is taken while another of that id is not finished", id));
             up[id] = named & live;

@@ -134,6 +134,7 @@ module @TOP@_tb;
       for (i = 0; i < M; i = i + 1) host_up_i[i] = below(16) == 0;
       host_grid_i = 1 + below(16);
       if (below(8) == 0) host_grid_i = 1 + below(4 * S);
+      if (below(16) == 0) host_grid_i = 0; // a marker
       host_type_i = below(2);
       host_part_i = WRITES != 0 ? below(8) : 7;
       host_warps_i = 1 + below(below(4) == 0 ? WARPS : (WARPS + 3) / 4);

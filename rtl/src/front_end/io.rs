@@ -50,7 +50,7 @@ pub struct CtaNeeds {
 /// The part of a launch packet that is not about order; read with the kernel's last beat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Launch {
-    /// CTAs of the grid, at least 1.
+    /// CTAs of the grid; a marker has none.
     pub grid: u32,
     /// The CTAs' type.
     pub kind: CtaType,
@@ -139,7 +139,7 @@ pub struct FrontEndOut {
     pub done_ready: [bool; DONE_PORTS],
     /// A completion named a slot without running CTAs, or an SM that is not there or another port's.
     pub done_error: bool,
-    /// The kernel whose last beat is taken has no CTAs, or its CTAs need nothing of what they must, or more than an SM has.
+    /// The CTAs of the kernel whose last beat is taken need nothing of what they must, or more than an SM has.
     pub host_error: bool,
     /// The SM array goes on at the end of this cycle: always, but where it stands still while nothing is asked of it.
     pub run: bool,

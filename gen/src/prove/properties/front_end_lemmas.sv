@@ -280,7 +280,7 @@ module front_end_lemmas #(
     a_has_its_id: assert (!a | window__a_id == a_id & scheduler__a_id == a_id);
     a_has_its_slot: assert (!a | a_slot == scheduler__a_slot);
     a_runs_alike: assert (!a_lives | scheduler__a_runs == |(a_slot & running));
-    none_is_early_at_first: assert (!a_lives | placed != 0 | has_slot | ~|early);
+    none_is_early_at_first: assert (!a_lives | has_slot | ~|early);
     nothing_before_a: assert (a | ~a_done & ~has_slot & ~named);
     nothing_before_b: assert (b | ~b_waits_for_a);
     a_has_shown_its_slot: assert (!a_lives | has_slot == |(a_slot & running) & (has_slot ? a_slot == 1 << slot : placed == 0));
