@@ -264,7 +264,7 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         ("window", args.window.is_some(), WINDOW),
         ("dispatcher", args.dispatcher.is_some(), WINDOW),
         ("front-end-mhz", conditions.front_end_mhz.is_some(), WINDOW),
-        ("fifo", args.fifo.is_some(), WINDOW),
+        ("fifo", args.fifo.is_some(), QUEUES),
         ("arbiter", !args.arbiter.is_empty(), WINDOW),
         ("active", args.active.is_some(), WINDOW),
         ("places", args.places.is_some(), WINDOW),
@@ -402,6 +402,9 @@ fn run_all(
                 report.wrong.push(Wrong { trace: stream.name().into(), message: error.to_string() });
                 outcome = Outcome::Wrong;
                 continue;
+            }
+            Err(RunError::Simulation(SimError::Option { option, got, remedy })) => {
+                return Err(format!("--{option} {got}: {remedy}").into());
             }
             Err(error) => {
                 let option = match &error {

@@ -219,6 +219,13 @@ impl WindowMeter {
         self.dispatched = Some(now);
     }
 
+    /// No SM has room for a dispatched kernel's next CTA: what its first one waits for is not the front end.
+    pub fn crowded(&mut self, kernel: usize) {
+        if let Some(times) = self.kernels.get_mut(kernel) {
+            times.freed_by = None;
+        }
+    }
+
     /// A CTA of a kernel was placed.
     pub fn placed(&mut self, kernel: usize, now: u64, kind: CtaType) {
         match kind {

@@ -105,6 +105,9 @@ pub struct Profile {
     pub sms: u32,
     /// SM clock in MHz; the scheduler runs on it too, where nobody gives it another.
     pub clock_mhz: u32,
+    /// The clock of [`Self::pipes`], where time is counted in another's cycles: see [`Self::counted_at`]. No file has it.
+    #[serde(skip)]
+    pub pipes_mhz: Option<u32>,
     /// Memory bandwidth in bytes per second.
     pub memory_bytes_per_s: u64,
     /// Memory in bytes, where it is known: nothing but a warning comes of it.
@@ -326,18 +329,15 @@ impl Profile {
             .map_err(ProfileError::Hardware)
     }
 
-    /// The same GPU with its time counted in cycles of another clock: SMs do as much in a second as before, but for operations per cycle,
-    /// which are rounded to whole numbers: by 0.4 % at most where the clock is slower.
+    /// The same GPU with its time counted in cycles of another clock: SMs do as much in a second as before.
     pub fn counted_at(&self, mhz: u32) -> Self {
-        let per_cycle = |flop_per_clk: u32| {
-            let (flop, mhz) = (u64::from(flop_per_clk) * u64::from(self.clock_mhz), u64::from(mhz.max(1)));
-            u32::try_from((flop + mhz / 2) / mhz).unwrap_or(u32::MAX).max(1)
-        };
-        let pipes = Pipes {
-            simt_flop_per_clk: per_cycle(self.pipes.simt_flop_per_clk),
-            tensor_flop_per_clk: per_cycle(self.pipes.tensor_flop_per_clk),
-        };
-        Self { clock_mhz: mhz, pipes, ..self.clone() }
+        let pipes_mhz = Some(self.pipes_mhz()).filter(|pipes| *pipes != mhz);
+        Self { clock_mhz: mhz, pipes_mhz, ..self.clone() }
+    }
+
+    /// The clock that [`Self::pipes`] count by, in MHz.
+    pub fn pipes_mhz(&self) -> u32 {
+        self.pipes_mhz.unwrap_or(self.clock_mhz)
     }
 
     /// SM clock cycles in `ns` nanoseconds, rounded up.

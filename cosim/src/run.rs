@@ -63,7 +63,7 @@ pub struct CoSimulation {
     pub hold_idle: bool,
     /// Clock of the front end in MHz, where it is not the SMs', for `window`; 1 to [`MAX_MHZ`].
     pub front_end_mhz: Option<u32>,
-    /// Packets that the queue to the hardware holds, for `window`; at least 1.
+    /// Packets that the queue to the hardware holds, for `window` and `queue`; at least 1.
     pub fifo_depth: usize,
     /// `window`: the host pays a driver launch for every packet, instead of writing into a user-mode queue.
     pub driver_launch: bool,
@@ -228,7 +228,10 @@ impl CoSimulation {
             Policy::Serial => Box::new(SerialHost::new(&self.profile)),
             Policy::Queue => {
                 let kernel_end = self.profile.cycles(self.kernel_end_ns);
-                Box::new(SerialHost::queue(&self.profile, self.driver_launch, kernel_end))
+                if self.fifo_depth == 0 {
+                    return Err(SimError::NO_FIFO);
+                }
+                Box::new(SerialHost::queue(&self.profile, self.driver_launch, kernel_end, self.fifo_depth))
             }
             Policy::StreamsAce => {
                 let option = |option, got| {

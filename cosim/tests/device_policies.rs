@@ -88,8 +88,26 @@ fn a_queue_runs_in_order_and_pays_for_packets() {
     assert!((1..5).all(|k| dispatched[k] == completed[k - 1]), "{dispatched:?} {completed:?}");
     assert_eq!(cycles, completed[4] + 345);
     cosim.kernel_end_ns = 200;
-    let (dispatched, completed, _) = times(&cosim);
+    let (dispatched, completed, cycles) = times(&cosim);
     assert!((1..5).all(|k| dispatched[k] == completed[k - 1] + 345), "{dispatched:?} {completed:?}");
+    assert_eq!(cycles, completed[4] + 345 + 345, "the last kernel ends late, too");
+    // A queue of one packet: the next is written when the host knows that this one's kernel has started.
+    cosim.kernel_end_ns = 0;
+    (cosim.fifo_depth, cosim.profile.host.notice_ns) = (1, 4000);
+    let (dispatched, _, _) = times(&cosim);
+    assert!((1..5).all(|k| dispatched[k] == dispatched[k - 1] + 6900 + 690 + 69), "{dispatched:?}");
+    cosim.fifo_depth = 2;
+    let (dispatched, completed, _) = times(&cosim);
+    assert_eq!(dispatched[1], completed[0]);
+    assert!((2..5).all(|k| dispatched[k] == dispatched[k - 2] + 6900 + 690 + 69), "{dispatched:?}");
+    cosim.fifo_depth = 5;
+    let (dispatched, completed, _) = times(&cosim);
+    assert!((1..5).all(|k| dispatched[k] == completed[k - 1]), "{dispatched:?} {completed:?}");
+    cosim.fifo_depth = 0;
+    let error = fails(&cosim, &stream, model).to_string();
+    assert!(error.contains("fifo = 0; choose 1 or more"), "{error}");
+    cosim.fifo_depth = 64;
+    cosim.profile.host.notice_ns = 0;
     cosim.driver_launch = true;
     let launch = cosim.profile.cycles(cosim.profile.host.launch_ns);
     assert_eq!(times(&cosim).0[0], launch + 69);
@@ -243,7 +261,7 @@ fn options_that_cannot_be_are_errors() {
         assert!(!error.is_wrong());
         error.to_string()
     };
-    assert!(error(&CoSimulation { fifo_depth: 0, ..base.clone() }).contains("FIFO"));
+    assert!(error(&CoSimulation { fifo_depth: 0, ..base.clone() }).contains("fifo = 0"));
     assert!(error(&CoSimulation { streams: 0, ..base.clone() }).contains("streams = 0"));
     assert!(error(&CoSimulation { graph_window: Some(0), ..base.clone() }).contains("graph-window = 0"));
     assert!(error(&CoSimulation { software_slots: 0, ..base.clone() }).contains("software-slots = 0"));
@@ -608,6 +626,9 @@ fn jumps_are_exact_while_many_kernels_wait_for_room() {
         let report = run(&cosim, &stream).report.policies[0].window.expect("window");
         assert!(report.skipped_cycles > report.simulated_cycles, "K = {active}: {report:?}");
         assert!(report.stalls.room > 1000, "K = {active}: {report:?}");
+        assert_jumps_are_exact(cosim.clone(), &stream);
+        // Room is free before the front end knows.
+        cosim.kernel_end_ns = 700;
         assert_jumps_are_exact(cosim, &stream);
     }
 }
@@ -721,11 +742,36 @@ proptest! {
         arbiters in any_arbiters(),
         partitions in any_partitions(),
         fifo_depth in 1..6usize,
+        kernel_end_ns in prop_oneof![Just(0), 0..3000u64],
     ) {
         let kernels = kernels.into_iter().map(|k| Kernel { dur_ns: k.dur_ns.map(|ns| ns % 2000 + 1), ..k });
         let stream = stream(kernels.collect());
-        let cosim = CoSimulation { arbiters, partitions, fifo_depth, streams: 2, ..cosim(scheduler) };
+        let cosim =
+            CoSimulation { arbiters, partitions, fifo_depth, kernel_end_ns, streams: 2, ..cosim(scheduler) };
         assert_jumps_are_exact(cosim, &stream);
+    }
+}
+
+/// A kernel of all pairs with hazards: what is kept of them is as many edges as kernels.
+#[test]
+fn a_long_chain_takes_memory_as_long_as_it_is() {
+    let chain: Vec<Kernel> = (0..20_000).map(|_| kernel("k", 1, &[0], &[0])).collect();
+    let stream = stream(chain);
+    assert!((1..20_000).all(|k| stream.upstream(k) == [k as u32 - 1]));
+    let rule = windlass_runtime::host::HazardRule::StrictAlgorithm1;
+    assert_eq!(stream.upstream_by(rule).expect("few kernels").iter().map(Vec::len).sum::<usize>(), 19_999);
+}
+
+/// TENSOR CTAs take the room of a SIMT kernel between its dispatch and its first CTA: what it then waits for is not the front end.
+#[test]
+fn the_first_cta_of_a_freed_kernel_counts_only_where_it_had_room() {
+    let mut cosim = cosim(scheduler(WindowKind::Matrix, 8));
+    cosim.policies = vec![Policy::Window];
+    cosim.arbiters = vec![ArbiterKind::Typed { active: 2 }];
+    for workload in ["mix-fork", "mix-pipeline", "mix-reduction"] {
+        let report = run(&cosim, &shipped(workload, usize::MAX)).report.policies[0].window.expect("window");
+        let first = report.done_to_first_cta;
+        assert!(first.count > 0 && first.max <= 12, "{workload}: {first:?}");
     }
 }
 

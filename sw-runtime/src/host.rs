@@ -16,9 +16,6 @@ pub enum HostError {
         /// What was asked.
         got: usize,
     },
-    /// An input FIFO of no depth.
-    #[error("an input FIFO of depth 0; choose at least 1")]
-    FifoDepth,
     /// More kernels than an index counts.
     #[error("{} kernels were sent; start another list", u32::MAX)]
     TooManyKernels,

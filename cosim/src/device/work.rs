@@ -202,7 +202,9 @@ fn roofline(profile: &Profile, kernel: &Kernel, ctas: u64) -> [u128; 2] {
         KernelType::Copy => None,
     };
     let compute = pipe.map_or(0, |flop_per_clk| {
-        (u128::from(kernel.flops) * units).div_ceil(u128::from(ctas) * u128::from(flop_per_clk))
+        let (counted, pipes) = (u128::from(profile.clock_mhz), u128::from(profile.pipes_mhz().max(1)));
+        let work = u128::from(kernel.flops).saturating_mul(units * counted);
+        work.div_ceil(u128::from(ctas) * u128::from(flop_per_clk) * pipes)
     });
     let bytes = u128::from(kernel.bytes());
     // An SM's share is memory_bytes_per_s / sms / clock bytes per cycle. A profile that `check` takes keeps this in range; it

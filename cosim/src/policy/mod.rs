@@ -334,6 +334,9 @@ pub enum SimError {
 }
 
 impl SimError {
+    /// A queue to the hardware that holds no packet.
+    pub(crate) const NO_FIFO: Self = Self::Option { option: "fifo", got: 0, remedy: "choose 1 or more" };
+
     /// True where hardware was checked and found wrong; false where the simulation could not be run.
     pub fn is_wrong(&self) -> bool {
         !matches!(

@@ -4,16 +4,24 @@ use super::machine::{Machine, Pending};
 use super::{Host, SimError};
 use crate::device::Completion;
 use crate::profile::Profile;
+use std::collections::VecDeque;
 
 pub(crate) struct SerialHost {
     launch: u64,
     /// From the host to the device, beside the launches before.
     transfer: u64,
     gap: u64,
+    /// From the end of a section's last kernel until the hardware tells the host.
+    end: u64,
     synchronise: u64,
+    /// Packets that the queue holds, and cycles until the host learns of a free entry.
+    depth: usize,
+    notice: u64,
     section: usize,
-    /// Cycle in which the host began to launch the present section.
-    began: u64,
+    /// The host is done with the launches before in this cycle.
+    free_at: u64,
+    /// When the host learnt of the last entries that became free, in this section: no more than `depth`.
+    returned: VecDeque<u64>,
     started: bool,
     pending: Pending,
     finished: Option<u64>,
@@ -29,15 +37,18 @@ impl SerialHost {
         }
     }
 
-    /// Packets as under `window`, without its check for hazards, into a queue in hardware: the next kernel starts when the one
+    /// Packets as under `window`, without its check for hazards, into a queue of `depth` in hardware: the next kernel starts when the one
     /// before has ended, and the hardware knows it.
-    pub fn queue(profile: &Profile, driver_launch: bool, kernel_end: u64) -> Self {
+    pub fn queue(profile: &Profile, driver_launch: bool, kernel_end: u64, depth: usize) -> Self {
         let costs = &profile.host;
         Self {
             launch: profile.cycles(if driver_launch { costs.launch_ns } else { costs.packet_ns }),
             transfer: profile.cycles(costs.transfer_ns),
             gap: kernel_end,
+            end: kernel_end,
             synchronise: profile.cycles(costs.synchronise_ns),
+            depth,
+            notice: profile.cycles(costs.notice_ns),
             ..Self::free()
         }
     }
@@ -48,18 +59,31 @@ impl SerialHost {
             launch: 0,
             transfer: 0,
             gap: 0,
+            end: 0,
             synchronise: 0,
+            depth: usize::MAX,
+            notice: 0,
             section: 0,
-            began: 0,
+            free_at: 0,
+            returned: VecDeque::new(),
             started: false,
             pending: Pending::default(),
             finished: None,
         }
     }
 
-    /// Cycle in which the launch of the section's `j`-th kernel has reached the device.
-    fn launched(&self, j: usize) -> u64 {
-        self.began + self.launch * (j as u64 + 1) + self.transfer
+    /// The section's next kernel starts, at `now` at the earliest: when its launch has reached the device.
+    fn launch(&mut self, now: u64, kernel: usize) {
+        // All kernels before have started, so that it is known when there was an entry for it.
+        if self.returned.len() == self.depth {
+            self.free_at = self.free_at.max(self.returned.pop_front().unwrap_or(0));
+        }
+        self.free_at += self.launch;
+        let starts = now.max(self.free_at + self.transfer);
+        if self.depth < usize::MAX {
+            self.returned.push_back(starts + self.notice);
+        }
+        self.pending.push(starts, kernel);
     }
 }
 
@@ -71,21 +95,21 @@ impl Host for SerialHost {
             self.started = true;
             match sections.first() {
                 None => self.finished = Some(now),
-                Some(first) => self.pending.push(self.launched(0), first.start),
+                Some(first) => self.launch(now, first.start),
             }
         }
         for completion in done {
             let next = completion.kernel + 1;
             if next < sections[self.section].end {
-                let launched = self.launched(next - sections[self.section].start);
-                self.pending.push(launched.max(now + self.gap), next);
+                self.launch(now + self.gap, next);
                 continue;
             }
             self.section += 1;
-            self.began = now + self.synchronise;
+            self.free_at = now + self.end + self.synchronise;
+            self.returned.clear();
             match sections.get(self.section) {
-                None => self.finished = Some(self.began),
-                Some(section) => self.pending.push(self.launched(0), section.start),
+                None => self.finished = Some(self.free_at),
+                Some(section) => self.launch(self.free_at, section.start),
             }
         }
         self.pending.feed(machine)

@@ -2,7 +2,7 @@
 
 use super::SimError;
 use std::ops::Range;
-use windlass_runtime::graph::{DependencyGraph, Rule};
+use windlass_runtime::graph::{Reduction, Rule};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{ADDRESS_LIMIT, Kernel, PARTITIONS, Segment, Trace};
 use windlass_runtime::rename::RenameReport;
@@ -130,12 +130,13 @@ impl Stream {
         &self.sections
     }
 
-    /// The earlier kernels of the section with which kernel `k` has a hazard, ascending: exact, whatever a host says.
+    /// The earlier kernels of the section that kernel `k` must wait for, ascending: of those with which it has a hazard the ones that none
+    /// of the others waits for. Exact, whatever a host says.
     pub fn upstream(&self, k: usize) -> &[u32] {
         self.upstream.get(k).map_or(&[], Vec::as_slice)
     }
 
-    /// As [`Self::upstream`] of every kernel, as a host finds it that uses `rule`.
+    /// As [`Self::upstream`] of every kernel, as a host finds it that uses `rule`. Linear in memory where pairs with hazards are not.
     pub fn upstream_by(&self, rule: HazardRule) -> Result<Vec<Vec<u32>>, SimError> {
         let rule = match rule {
             HazardRule::Exact => Rule::All,
@@ -147,7 +148,7 @@ impl Stream {
         let mut upstream = Vec::with_capacity(self.kernels.len());
         for section in &self.sections {
             let kernels: Vec<&Kernel> = self.kernels[section.clone()].iter().collect();
-            let graph = DependencyGraph::build_with(&kernels, rule)
+            let Reduction { graph, .. } = Reduction::build(&kernels, rule)
                 .map_err(|error| SimError::TooManyKernels { kernels: error.kernels })?;
             let first = section.start as u32;
             upstream.extend(graph.iter().map(|(_, up)| up.iter().map(|u| first + u).collect()));

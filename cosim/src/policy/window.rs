@@ -150,7 +150,7 @@ impl<'e> WindowHost<'e> {
         engine: &'e mut dyn FrontEndEngine,
     ) -> Result<Self, SimError> {
         if options.fifo_depth == 0 {
-            return Err(SimError::Host(host::HostError::FifoDepth));
+            return Err(SimError::NO_FIFO);
         }
         let scheduler = options.params.scheduler();
         let encoding = match scheduler.upstream().encoding() {
@@ -291,6 +291,29 @@ impl<'e> WindowHost<'e> {
             }
         }
         Ok(())
+    }
+
+    /// Tells the meter what this cycle is like, before anything is transferred in it.
+    fn record(&mut self, input: &FrontEndIn, out: &FrontEndOut, machine: &Machine<'_>) {
+        if self.possible.is_none() {
+            // One whose SMs another kernel's CTAs took waits for them.
+            for kernel in self.waiting.iter().filter(|kernel| !has_room(machine, **kernel)) {
+                self.meter.crowded(*kernel);
+            }
+        }
+        let possible = self.possible(machine);
+        self.meter.cycle(&Cycle {
+            now: machine.now(),
+            beat: input.host.is_some(),
+            kernel: self.host.queue.front().map(|packet| packet.kernel),
+            more: machine.stream.kernels().len() > self.retired + usize::from(out.scheduler.occupancy),
+            slots: self.slots.len(),
+            waiting: !self.waiting.is_empty(),
+            possible,
+            placed: out.cta.iter().flatten().count() as u64,
+            out: out.scheduler,
+            run: out.run,
+        });
     }
 
     /// What moved in a cycle that was simulated; true where anything did.
@@ -574,31 +597,24 @@ impl Host for WindowHost<'_> {
         let input = self.inputs(now);
         let same = self.last.as_ref().is_some_and(|(last, _)| *last == input);
         if same && self.at_rest() && !self.options.step {
+            // Room on the device may be free before the front end knows.
+            if self.possible.is_none()
+                && let Some((input, out)) = self.last
+            {
+                self.record(&input, &out, machine);
+            }
             return Ok(());
         }
         self.catch_up(now)?;
         let out = self.simulate(now, &input)?;
         self.next_cycle = now + 1;
-        let possible = self.possible(machine);
-        self.meter.cycle(&Cycle {
-            now,
-            beat: input.host.is_some(),
-            kernel: self.host.queue.front().map(|packet| packet.kernel),
-            more: machine.stream.kernels().len() > self.retired + usize::from(out.scheduler.occupancy),
-            slots: self.slots.len(),
-            waiting: !self.waiting.is_empty(),
-            possible,
-            placed: out.cta.iter().flatten().count() as u64,
-            out: out.scheduler,
-            run: out.run,
-        });
+        self.record(&input, &out, machine);
         let moved = self.transfer(&input, &out, machine)?;
         self.still = if moved || out.scheduler.busy || !same { 0 } else { self.still + 1 };
         self.last = Some((input, out));
         self.synchronise(machine);
         Ok(())
     }
-
     fn next_event(&self, now: u64) -> Option<u64> {
         let host = &self.host;
         let arrival = host.queue.front().map(|packet| packet.arrives);
