@@ -34,6 +34,12 @@ const SIGNIFICANT: f64 = 3.0;
 /// A price is told while its standard error is at most this part of it.
 const SURE: f64 = 0.5;
 
+/// Of fewer events no price is told: they are too much alike.
+const FEWEST: f64 = 30.0;
+
+/// Parts of the run, one after the other, each of which is left out once to see how much a price depends on it.
+const PARTS: usize = 10;
+
 /// What an event is: transfers on channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -363,6 +369,8 @@ struct Fit {
     energy: Vec<Vec<f64>>,
     /// Of each block, what each cause costs in femtojoules.
     costs: Vec<[f64; CAUSES]>,
+    /// The same without each part of the run.
+    without: Vec<Vec<[f64; CAUSES]>>,
 }
 
 impl Fit {
@@ -393,7 +401,19 @@ impl Fit {
         }
         let inverse = normal_inverse(&causes, used)?;
         let costs = energy.iter().map(|energy| coefficients(&causes, &inverse, energy)).collect();
-        Some(Self { causes, used, inverse, energy, costs })
+        let without = |part: usize| {
+            let left = 0..chunks * part / PARTS;
+            let right = chunks * (part + 1) / PARTS..chunks;
+            let causes = [&causes[left.clone()], &causes[right.clone()]].concat();
+            let inverse = normal_inverse(&causes, used)?;
+            let costs = |energy: &Vec<f64>| {
+                let energy = [&energy[left.clone()], &energy[right.clone()]].concat();
+                coefficients(&causes, &inverse, &energy)
+            };
+            Some(energy.iter().map(costs).collect())
+        };
+        let without = (0..PARTS).map(without).collect::<Option<_>>()?;
+        Some(Self { causes, used, inverse, energy, costs, without })
     }
 
     /// What is left of the energy of these blocks.
@@ -405,7 +425,8 @@ impl Fit {
         (0..self.causes.len()).map(|chunk| blocks.iter().map(|block| rest(*block, chunk)).sum()).collect()
     }
 
-    /// Standard error of what one of that cause costs in these blocks together.
+    /// Standard error of what one of that cause costs in these blocks together: by what is left of the energy, or by how much it depends on
+    /// parts of the run (a jackknife), whichever is more. What an event costs differs with what else goes on.
     fn error(&self, cause: usize, blocks: &[usize]) -> f64 {
         let rest = self.residuals(blocks);
         let squares: f64 = rest.iter().map(|r| r * r).sum();
@@ -414,22 +435,26 @@ impl Fit {
         let like: f64 = rest.windows(2).map(|pair| pair[0] * pair[1]).sum();
         let like = if squares > 0.0 { (like / squares).clamp(0.0, 0.95) } else { 0.0 };
         let variance = squares / free as f64 * self.inverse[cause][cause];
-        (variance * (1.0 + like) / (1.0 - like)).sqrt()
+        let residual = variance * (1.0 + like) / (1.0 - like);
+        let sum = |costs: &Vec<[f64; CAUSES]>| blocks.iter().map(|b| costs[*b][cause]).sum::<f64>();
+        let prices: Vec<f64> = self.without.iter().map(sum).collect();
+        let mean = prices.iter().sum::<f64>() / PARTS as f64;
+        let spread: f64 = prices.iter().map(|price| (price - mean).powi(2)).sum();
+        residual.max(spread * (PARTS as f64 - 1.0) / PARTS as f64).sqrt()
     }
 
     /// Energy of one, its standard error, and the blocks in which it is seen.
     fn price(&self, event: Event) -> Option<(f64, f64, Vec<usize>)> {
         let cause = event as usize + 1;
-        if !self.used[cause] {
+        if self.causes.iter().map(|counts| counts[cause]).sum::<f64>() < FEWEST {
             return None;
         }
         let cost = |block: usize| self.costs[block][cause];
         let seen: Vec<usize> = (0..self.costs.len())
-            .filter(|b| cost(*b).abs() > SIGNIFICANT * self.error(cause, &[*b]).max(1e-9))
+            .filter(|b| cost(*b) > SIGNIFICANT * self.error(cause, &[*b]).max(1e-9))
             .collect();
         let price: f64 = seen.iter().map(|b| cost(*b)).sum();
         let error = self.error(cause, &seen);
-        // A negative price is no price.
         (price > 0.0 && error <= SURE * price).then_some((price, error, seen))
     }
 
