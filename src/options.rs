@@ -6,8 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::explore::FrontEndClock;
+use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, MAX_MHZ};
 use windlass_gen::constraints::Constraints;
+use windlass_gen::report::render::Conditions;
 use windlass_gen::synth::library;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
 use windlass_runtime::ktrace::Trace;
@@ -278,6 +280,27 @@ impl ConditionArgs {
         simulation.driver_launch = self.driver_launch;
         simulation.kernel_end_ns = self.kernel_end;
         Ok(())
+    }
+
+    /// What a report says of them.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn of_report(&self, profile: &Profile) -> Result<Conditions, Failure> {
+        let front_end_mhz = match self.front_end_mhz {
+            Some(FrontEndClock::Mhz(mhz)) => mhz,
+            _ => profile.clock_mhz,
+        };
+        Ok(Conditions {
+            profile: serde_json::to_value(profile)?,
+            front_end_mhz,
+            kernel_end_ns: self.kernel_end,
+            driver_launch: self.driver_launch,
+            rename: self.rename.map(|budget| match budget {
+                Budget::Bytes(bytes) => format!("{bytes} bytes"),
+                budget => budget.to_string(),
+            }),
+        })
     }
 
     /// The trace, renamed where that was asked for.

@@ -163,7 +163,9 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
             }
         }
     }
-    Ok(Some(Report::new(env!("CARGO_PKG_VERSION"), designs, workloads.speedups)))
+    let mut report = Report::new(env!("CARGO_PKG_VERSION"), designs, workloads.speedups);
+    report.conditions = Some(args.conditions.of_report(&workloads.profile)?);
+    Ok(Some(report))
 }
 
 /// What every scheduler runs, and how fast it was.

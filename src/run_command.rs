@@ -99,7 +99,7 @@ pub struct RunArgs {
     /// Kernels in the window of streams-ace, 4 to 512; slots of the scheduler that decides under `window` [default: 32]
     #[arg(long, value_name = "N")]
     slots: Option<usize>,
-    /// Kernels of one graph under graph-cached [default: 64]
+    /// Kernels of one graph under graph-cached, 4 to 512 [default: 64]
     #[arg(long, value_name = "N")]
     graph_window: Option<usize>,
     /// Kernels in flight under streams and pdl [default: 512]

@@ -4,8 +4,9 @@ use crate::Failure;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, StdinLock, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use windlass_gen::table::without_controls;
 use windlass_runtime::ktrace::{
     Compression, Event, KtraceError, KtraceErrors, Problem, Reader, Run, Trace, Writer,
@@ -45,10 +46,19 @@ pub const STANDARD: &str = "-";
 pub fn load(file: &str) -> Result<Trace, Failure> {
     let trace = match built_in(file) {
         Some(text) => Trace::read(Reader::new(text.as_bytes(), file)?)?,
-        None if file == STANDARD => Trace::read(Reader::new(std::io::stdin().lock(), "stdin")?)?,
+        None if file == STANDARD => Trace::read(Reader::new(stdin()?, "stdin")?)?,
         None => Trace::load(file).map_err(|errors| unreadable(file, &errors))?,
     };
     Ok(ready(file, trace))
+}
+
+/// Where `-` is read from, which is over after one trace.
+fn stdin() -> Result<StdinLock<'static>, Failure> {
+    static READ: AtomicBool = AtomicBool::new(false);
+    match READ.swap(true, Ordering::Relaxed) {
+        true => Err("`-` was given twice, and stdin holds one trace: give the others as files".into()),
+        false => Ok(std::io::stdin().lock()),
+    }
 }
 
 /// The same with the bytes that it was read from, by which the results of one trace are told from those of another.
@@ -60,7 +70,7 @@ pub fn load_with_bytes(file: &str) -> Result<(Trace, Cow<'static, [u8]>), Failur
     let mut bytes = Vec::new();
     let name = if file == STANDARD { "stdin" } else { file };
     let read = match file == STANDARD {
-        true => std::io::stdin().lock().read_to_end(&mut bytes),
+        true => stdin()?.read_to_end(&mut bytes),
         false => File::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
     let trace = match read {

@@ -658,6 +658,30 @@ fn report_takes_several_traces_and_folders() {
         row.expect("queue ran")["speedup"].as_f64().expect("a number")
     };
     assert_eq!(speedup(&report["speedups"][0]["rows"]), speedup(&simulated["runs"][0]["policies"]));
+    assert_eq!(report["conditions"]["kernel_end_ns"], 500);
+    assert_eq!(
+        (&report["conditions"]["rename"], &report["conditions"]["profile"]["sms"]),
+        (&"unlimited".into(), &46.into())
+    );
+    // Under other conditions other speed-ups are no news.
+    let before = directory.path().join("before.json");
+    std::fs::write(&before, report.to_string()).unwrap();
+    let against =
+        [&args[..args.len() - 1], &["--trace", "mix-fork", "--baseline", &before.to_string_lossy()]].concat();
+    fails(
+        &against,
+        2,
+        &[
+            "nothing can be compared",
+            "are not compared: kernel_end_ns was 500 and is 0, rename was unlimited and is none",
+        ],
+    );
+    let same = windlass(&[&against[..], &end].concat());
+    assert!(
+        stdout(&same)
+            .contains("front ends at 1725 MHz, kernels ending 500 ns late, renaming within unlimited")
+    );
+    assert_eq!(same.status.code(), Some(0));
     // One file under two spellings is one workload; two workloads of one name cannot be told apart.
     let file = format!("{folder}/fork.ktrace.jsonl");
     let again = format!("{folder}/./fork.ktrace.jsonl");

@@ -758,7 +758,7 @@ fn a_long_chain_takes_memory_as_long_as_it_is() {
     let chain: Vec<Kernel> = (0..20_000).map(|_| kernel("k", 1, &[0], &[0])).collect();
     let stream = stream(chain);
     assert!((1..20_000).all(|k| stream.upstream(k) == [k as u32 - 1]));
-    let rule = windlass_runtime::host::HazardRule::StrictAlgorithm1;
+    let rule = HazardRule::StrictAlgorithm1;
     assert_eq!(stream.upstream_by(rule).expect("few kernels").iter().map(Vec::len).sum::<usize>(), 19_999);
 }
 

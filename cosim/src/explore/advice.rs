@@ -149,7 +149,7 @@ fn compare(
         format!(
             "{} gets {} of the gain at {} of the {what} of {} ({:.2} and {best:.2} times as fast as an in-order queue)",
             name(build),
-            percent((speedup(build) - 1.0) / gain),
+            of_gain((speedup(build) - 1.0) / gain, keep),
             share(build, fastest),
             name(fastest),
             speedup(build),
@@ -175,6 +175,16 @@ pub fn percent(share: f64) -> String {
     if fine { format!("{:.1} %", share * 100.0) } else { format!("{:.0} %", share * 100.0) }
 }
 
+/// A share of the gain, with as many digits as it takes to see on which side of `keep` it is.
+pub fn of_gain(share: f64, keep: f64) -> String {
+    let shown = |digits: i32| super::round(share * 100.0, digits);
+    let told = |digits: &i32| (shown(*digits) < keep * 100.0) == (share < keep - 1e-9);
+    match (1..=6).find(told) {
+        Some(digits) if !told(&0) => format!("{:.*} %", digits as usize, shown(digits)),
+        _ => percent(share),
+    }
+}
+
 /// A share as it was given.
 pub fn exact(share: f64) -> String {
     format!("{} %", super::round(share * 100.0, 6))
@@ -183,6 +193,17 @@ pub fn exact(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_on_the_right_side_of_what_is_to_be_kept() {
+        let cases =
+            [(0.9479, "94.8 %"), (0.94996, "94.996 %"), (0.95, "95 %"), (0.951, "95 %"), (0.2, "20 %")];
+        for (share, text) in cases {
+            assert_eq!(of_gain(share, 0.95), text, "{share}");
+        }
+        assert_eq!(of_gain(0.9547, 0.955), "95 %");
+        assert_eq!(of_gain(1.0, 0.95), "100 %");
+    }
 
     fn candidates(rows: &[(&str, f64, Option<f64>)]) -> Vec<Candidate> {
         let make = |(i, (name, speedup, area)): (usize, &(&str, f64, Option<f64>))| Candidate {

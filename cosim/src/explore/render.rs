@@ -224,11 +224,12 @@ fn setting(report: &Report, sms: u32) -> String {
         format!("{sms} SMs instead of its {}, all else as in its profile", report.gpu_sms)
     };
     let mut text = format!(
-        "{} ({own}, {} MHz), {} workload{}, {kernels} kernels.",
+        "{} ({own}, {} MHz), {} workload{}, {kernels} kernel{}.",
         report.gpu,
         report.clock_mhz,
         counted.len(),
-        if counted.len() == 1 { "" } else { "s" }
+        if counted.len() == 1 { "" } else { "s" },
+        if kernels == 1 { "" } else { "s" }
     );
     let out: Vec<&str> =
         report.workloads.iter().filter(|w| w.left_out.contains(&sms)).map(|w| w.name.as_str()).collect();
@@ -292,7 +293,7 @@ fn row(report: &Report, at: usize, p: &PointReport) -> Vec<String> {
     let build = advice.is_some_and(|a| a.build == Some(at));
     row.push(number(p.speedup, 3));
     row.push(number(p.over_queue, 3));
-    row.push(share.map_or(NONE.into(), super::advice::percent));
+    row.push(share.map_or(NONE.into(), |share| super::advice::of_gain(share, report.keep)));
     row.push(number(p.cycles_per_kernel, 2));
     row.push(number(p.ns_per_kernel, 2));
     row.push(fronts.into());

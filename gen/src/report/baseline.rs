@@ -6,6 +6,8 @@ use super::render::{
 use crate::synth::area::AreaReport;
 use crate::synth::variants::SynthReport;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -187,9 +189,9 @@ pub fn read(path: &Path) -> Result<Report, BaselineError> {
 pub fn parse(text: &str, path: &Path) -> Result<Report, BaselineError> {
     let path = || path.to_path_buf();
     let wrong = |reason: String| BaselineError::NoReport { path: path(), reason };
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+    let value: Value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     // The version first: what a newer report means cannot be guessed from the fields that look known.
-    match value.get("format_version").and_then(serde_json::Value::as_u64) {
+    match value.get("format_version").and_then(Value::as_u64) {
         Some(found) if found == u64::from(FORMAT_VERSION) => {}
         Some(found) => return Err(BaselineError::Version { path: path(), found }),
         None => return Err(wrong("the field `format_version` is missing".into())),
@@ -209,7 +211,9 @@ pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Cha
     if !(0.0..).contains(&margin_percent) {
         return Err(BaselineError::Margin { got: margin_percent });
     }
-    let mut found = Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![] };
+    let mut found =
+        Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![], comparable: true };
+    found.conditions(before, now);
     let mut common: Vec<(&str, &str)> = vec![];
     for design in &now.designs {
         let (name, namesake) = (&design.name, before.designs.iter().find(|d| d.name == design.name));
@@ -287,11 +291,32 @@ fn measured_on(report: &Report, latency: &Latency) -> String {
     format!("{}, {}", named(&latency.workload, |s| &s.workload), named(&latency.gpu, |s| &s.gpu))
 }
 
+/// The fields in which two objects differ, with both values.
+fn differing(path: &str, old: &Value, new: &Value, differences: &mut Vec<String>) {
+    if let (Value::Object(old), Value::Object(new)) = (old, new) {
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for name in names {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let of = |object: &serde_json::Map<String, Value>| object.get(name).cloned().unwrap_or_default();
+            differing(&path, &of(old), &of(new), differences);
+        }
+    } else if old != new {
+        let text = |value: &Value| match value {
+            Value::Null => "none".to_string(),
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        differences.push(format!("{path} was {} and is {}", text(old), text(new)));
+    }
+}
+
 struct Found {
     margin: f64,
     compared: u64,
     rows: Vec<Change>,
     notes: Vec<String>,
+    /// Latencies and speed-ups are of the same GPU under the same conditions, as far as the reports say.
+    comparable: bool,
 }
 
 impl Found {
@@ -371,6 +396,9 @@ impl Found {
         self.synthesis(&new.name, old.synthesis.as_ref(), new.synthesis.as_ref());
         self.energy(old, new);
         self.fpga(&new.name, &old.fpga, &new.fpga);
+        if !self.comparable {
+            return;
+        }
         for latency in &new.latencies {
             let same = old.latencies.iter().find(|l| l.name == latency.name);
             let metric = format!("{} (median)", latency.name);
@@ -386,6 +414,23 @@ impl Found {
             if !new.latencies.iter().any(|l| l.name == latency.name) {
                 self.note(format!("{}: {} is in the baseline only", new.name, latency.name));
             }
+        }
+    }
+
+    /// Where the reports say that they were measured under other conditions, only costs are compared.
+    fn conditions(&mut self, before: &Report, now: &Report) {
+        let (Some(old), Some(new)) = (&before.conditions, &now.conditions) else { return };
+        let mut differences = Vec::new();
+        let values = [old, new].map(|conditions| serde_json::json!(conditions));
+        differing("", &values[0], &values[1], &mut differences);
+        // The profile's name is that of each table.
+        differences.retain(|text| !text.starts_with("profile.name "));
+        if !differences.is_empty() {
+            self.comparable = false;
+            self.note(format!(
+                "latencies and speed-ups were measured under other conditions, and are not compared: {}",
+                differences.join(", ")
+            ));
         }
     }
 
@@ -570,6 +615,9 @@ impl Found {
 
     /// `designs` are those in both, with their names in each.
     fn speedups(&mut self, before: &Report, now: &Report, designs: &[(&str, &str)]) {
+        if !self.comparable {
+            return;
+        }
         for table in &now.speedups {
             let subject = format!("{} on {}", table.workload, table.gpu);
             let same = before.speedups.iter().find(|t| t.workload == table.workload && t.gpu == table.gpu);

@@ -63,6 +63,7 @@ pub(super) fn document(report: &Report, figures: &[(Place, Figure)]) -> Vec<Item
     }
     if !report.speedups.is_empty() {
         items.push(Item::Heading(2, SPEEDUP.into()));
+        items.extend(report.conditions.as_ref().map(|conditions| Item::Line(conditions.sentence())));
         place(figures, Place::Speedup, &mut items);
     }
     for table in &report.speedups {

@@ -47,6 +47,9 @@ pub struct Report {
     pub designs: Vec<Design>,
     /// Speed-ups, one table per workload and GPU.
     pub speedups: Vec<Speedups>,
+    /// Under which conditions latencies and speed-ups were measured; none where nothing was, and in reports of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
     /// What changed against an older report, where there was one to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Changes>,
@@ -63,8 +66,48 @@ impl Report {
             command: String::new(),
             designs,
             speedups,
+            conditions: None,
             baseline: None,
         }
+    }
+}
+
+/// What surrounds the hardware, and decides with it how fast a workload is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// The GPU's profile, field by field.
+    pub profile: serde_json::Value,
+    /// Clock of front ends, in MHz: in whose cycles their latencies are.
+    pub front_end_mhz: u32,
+    /// From a kernel's end until the hardware takes notice, in nanoseconds.
+    pub kernel_end_ns: u64,
+    /// The hosts of `window` and `queue` pay a driver launch for every kernel.
+    pub driver_launch: bool,
+    /// Budget within which memory was renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rename: Option<String>,
+}
+
+impl Conditions {
+    /// In words.
+    pub fn sentence(&self) -> String {
+        let number = |field: &str| self.profile.get(field).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let mut text = format!(
+            "measured with {} SMs at {} MHz, front ends at {} MHz",
+            number("sms"),
+            number("clock_mhz"),
+            self.front_end_mhz
+        );
+        if self.kernel_end_ns > 0 {
+            let _ = write!(text, ", kernels ending {} ns late", self.kernel_end_ns);
+        }
+        if self.driver_launch {
+            text += ", driver launches";
+        }
+        if let Some(budget) = &self.rename {
+            let _ = write!(text, ", renaming within {budget}");
+        }
+        text
     }
 }
 

@@ -60,7 +60,8 @@ impl Explanation {
         match self.barriers.last() {
             Some(Barrier::Sync { why, before_kernel }) => writeln!(
                 out,
-                "  behind the barrier before kernel {before_kernel}: sync, {} ({syncs} so far in run {})",
+                "  behind the barrier before kernel {before_kernel}: sync{}{} ({syncs} so far in run {})",
+                if why.is_empty() { "" } else { ", " },
                 short(why, 40),
                 self.run
             ),
