@@ -203,6 +203,27 @@ fn each_rule_is_named_where_it_is_broken() {
         ("cta_goes_to_an_sm", &[("cta_sm_0_o", "late ? 8'd4 : cta_sm_0_o")]),
         ("cta_is_of_its_kernel", &[("cta_id_0_o", "cta_id_0_o ^ late")]),
         ("cta_is_of_its_kernel", &[("cta_type_1_o", "cta_type_1_o ^ late")]),
+        (
+            "cta_comes_on_its_channel",
+            &[
+                ("cta_valid_0_o", "late ? cta_valid_1_o : cta_valid_0_o"),
+                ("cta_ready_0_i", "late ? cta_ready_1_i : cta_ready_0_i"),
+                ("cta_sm_0_o", "late ? cta_sm_1_o : cta_sm_0_o"),
+                ("cta_slot_0_o", "late ? cta_slot_1_o : cta_slot_0_o"),
+                ("cta_id_0_o", "late ? cta_id_1_o : cta_id_0_o"),
+                ("cta_index_0_o", "late ? cta_index_1_o : cta_index_0_o"),
+                ("cta_type_0_o", "late ? cta_type_1_o : cta_type_0_o"),
+                ("cta_valid_1_o", "cta_valid_1_o & ~late"),
+            ],
+        ),
+        (
+            "completion_is_taken",
+            &[("done_ready_3_o", "done_ready_3_o & ~late"), ("done_valid_3_i", "done_valid_3_i | late")],
+        ),
+        (
+            "write_is_taken",
+            &[("part_ready_o", "part_ready_o & ~late"), ("part_valid_i", "part_valid_i | late")],
+        ),
         ("ctas_in_order", &[("cta_index_1_o", "cta_index_1_o + late")]),
         ("cta_stays_in_its_partition", &[("part_mask_i", "late ? 32'd0 : part_mask_i")]),
         ("cta_fits", &[("cta_sm_0_o", "late ? 8'd0 : cta_sm_0_o")]),
@@ -236,6 +257,22 @@ fn each_rule_is_named_where_it_is_broken() {
             ],
         ),
     ];
+    // The same after a reset that comes while CTAs are out.
+    let after_a_reset: &[Fault] = &[
+        ("rst_ni", "t != 300"),
+        ("host_valid_i", "host_valid_i & (t < 400)"),
+        ("disp_valid_o", "disp_valid_o & (t < 300)"),
+        ("cta_valid_0_o", "cta_valid_0_o & (t < 300)"),
+        ("cta_valid_1_o", "cta_valid_1_o & (t < 300)"),
+        ("done_valid_0_i", "done_valid_0_i & (t < 300)"),
+        ("done_valid_1_i", "done_valid_1_i & (t < 300)"),
+        ("done_valid_2_i", "done_valid_2_i & (t < 300)"),
+        ("done_valid_3_i", "done_valid_3_i & (t < 300)"),
+        ("ret_valid_0_o", "ret_valid_0_o & (t < 300)"),
+        ("ret_valid_1_o", "ret_valid_1_o & (t < 300)"),
+        ("part_valid_i", "part_valid_i & (t < 300)"),
+    ];
+    let cases = &[cases, &[("goes_on", after_a_reset)]].concat();
     let faults: Vec<&[Fault]> = cases.iter().map(|(_, faults)| *faults).collect();
     let replay = Replay::new(small(), 20_261_125, 2500, &faults);
     let missed = |i: usize| {

@@ -28,8 +28,9 @@ pub fn far_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Far)
 }
 
-/// The same with kernels whose CTAs need what the page forbids: no warp, no register unit, more of a resource than an SM has. What becomes of
-/// them is the same in hardware and golden model; a neighbour that keeps the page's rules does not send them.
+/// The same with kernels whose CTAs need what the page forbids: no warp, no register unit, more of a resource than an SM has; and, where a reset
+/// sweeps them away, completions of any SM on any port. What becomes of them, and what is said of them, is the same in hardware and golden
+/// model; a neighbour that keeps the page's rules does not send them.
 pub fn careless_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Careless)
 }

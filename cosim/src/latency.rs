@@ -6,7 +6,7 @@
 //!   the window by then.
 //! - **done to first CTA**: from the transfer of the last completion of the kernel of that retirement to the first CTA of the kernel that
 //!   it freed; of those counted in *retire to dispatch*, where at the dispatch no other kernel of the CTA channel had CTAs to place, and
-//!   an SM had room for one of this one.
+//!   an SM had room for one of this one, then and until its first CTA.
 //! - **host to dispatch**: from the first cycle in which a kernel's first beat is on the host channel to its dispatch; all kernels.
 //!
 //! One kernel is dispatched per cycle, so the first two are measured only where no other was in between: they say what the hardware

@@ -110,6 +110,7 @@ module front_end_checker #(
   reg [7:0] id_in [0:N-1];
   // CTAs by slot and SM, and what they take of each SM.
   integer out [0:N*S-1];
+  integer out_ctas;                    // all of them since the last reset
   integer sm_ctas [0:S-1], sm_warps [0:S-1], sm_regs [0:S-1], sm_smem [0:S-1];
 
   // What was there in the cycle before, for what has to stay.
@@ -137,6 +138,10 @@ module front_end_checker #(
   reg [S-1:0] mask [0:7], mask_before [0:7];
   reg [7:0] changes, changes_before;
 
+  // A completion waits for the one before to be given back, at most two turns of the SMs, and a write for them to go round.
+  localparam WAIT = 16;
+  integer done_waited [0:3], part_waited;
+
   integer i, c, p, r, at, quiet;
   reg moved, stuck;
   reg again; // what is offered waits unchanged, and is wrong or right as before
@@ -157,6 +162,9 @@ module front_end_checker #(
       named = 0;
       {begun, between, host_waits, part_waits, cta_waits, done_waits, changes, changes_before} = 0;
       quiet = 0;
+      out_ctas = 0;
+      part_waited = 0;
+      for (p = 0; p < 4; p = p + 1) done_waited[p] = 0;
       for (i = 0; i < 256; i = i + 1) up[i] = 0;
       for (i = 0; i < N * S; i = i + 1) out[i] = 0;
       for (i = 0; i < S; i = i + 1) begin
@@ -214,6 +222,7 @@ module front_end_checker #(
             moved = 1;
             id = id_in[slot];
             ended_ctas = ended_ctas + 1;
+            out_ctas = out_ctas - 1;
             out[at] = out[at] - 1;
             ended[id] = ended[id] + 1;
             sm_ctas[sm] = sm_ctas[sm] - 1;
@@ -223,6 +232,8 @@ module front_end_checker #(
           end
         end
         done_before[p] = {sm, slot};
+        done_waited[p] = done_valid_i[p] & ~done_ready_o[p] ? done_waited[p] + 1 : 0;
+        if (done_waited[p] == WAIT) broke("completion_is_taken", $sformatf("that on port %0d has waited for %0d cycles", p, WAIT));
       end
       if (host_err_o) broke("no_false_alarm", "host_err_o is high");
       if (done_err_o) broke("no_false_alarm", "done_err_o is high");
@@ -245,6 +256,7 @@ module front_end_checker #(
             broke("cta_is_of_its_kernel", $sformatf("kernel %0d is not in slot %0d", id, slot));
           else begin
             if (cta_type_o[c] != kind[id]) broke("cta_is_of_its_kernel", $sformatf("type %0d of kernel %0d", cta_type_o[c], id));
+            if (C == 2 & cta_type_o[c] != c / P) broke("cta_comes_on_its_channel", $sformatf("type %0d on port %0d", cta_type_o[c], c));
             // Those that are placed together may be taken in any order.
             ahead = index - placed[id];
             if (ahead >= P || early[id][ahead % P] || index >= grid[id])
@@ -254,6 +266,7 @@ module front_end_checker #(
             if (cta_ready_i[c]) begin
               moved = 1;
               placed_ctas = placed_ctas + 1;
+              out_ctas = out_ctas + 1;
               if (ahead < P) early[id][ahead] = 1;
               while (early[id][0]) begin
                 placed[id] = placed[id] + 1;
@@ -354,6 +367,8 @@ module front_end_checker #(
       for (i = 0; i < 8; i = i + 1) mask_before[i] = mask[i];
       changes_before = changes;
       changes = 0;
+      part_waited = part_valid_i & ~part_ready_o ? part_waited + 1 : 0;
+      if (part_waited == WAIT) broke("write_is_taken", $sformatf("that of partition %0d has waited for %0d cycles", part_id_i, WAIT));
       if (part_valid_i & ~part_ready_o) changes[part_id_i] = 1;
       if (part_valid_i & part_ready_o) begin
         moved = 1;
@@ -361,7 +376,7 @@ module front_end_checker #(
       end
 
       // Kernels wait, no CTA is out, and none is offered; each has an SM in its partition.
-      quiet = moved | ~|live | |cta_valid_o | placed_ctas != ended_ctas ? 0 : quiet + 1;
+      quiet = moved | ~|live | |cta_valid_o | out_ctas != 0 ? 0 : quiet + 1;
       if (quiet == QUIET) begin
         stuck = 1;
         for (i = 0; i < 256; i = i + 1) if (live[i] && mask[part[i]] == 0) stuck = 0;

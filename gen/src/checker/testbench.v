@@ -137,9 +137,13 @@ module @TOP@_tb;
       if (below(16) == 0) host_grid_i = 0; // a marker
       host_type_i = below(2);
       host_part_i = WRITES != 0 ? below(8) : 7;
-      host_warps_i = 1 + below(below(4) == 0 ? WARPS : (WARPS + 3) / 4);
-      host_regs_i = 1 + below(below(4) == 0 ? REGS : (REGS + 3) / 4);
-      host_smem_i = below(below(4) == 0 ? SMEM + 1 : SMEM / 4 + 1);
+      // Each number is drawn in a statement of its own: of two equal choices a simulator may leave the question out, and with it a draw.
+      i = below(4);
+      host_warps_i = 1 + below(i == 0 ? WARPS : (WARPS + 3) / 4);
+      i = below(4);
+      host_regs_i = 1 + below(i == 0 ? REGS : (REGS + 3) / 4);
+      i = below(4);
+      host_smem_i = below(i == 0 ? SMEM + 1 : SMEM / 4 + 1);
     end
   endtask
 

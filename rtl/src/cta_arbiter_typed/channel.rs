@@ -180,7 +180,7 @@ impl<const LN: usize> CtaChannel<LN> {
             1 => info.param_if("SHORT", "h", shorts[0] as usize),
             _ => info.param("SMS", "s", sms.sms()),
         };
-        let info = info.param_if("HOLDS", "hold", holds);
+        let info = info.param_unless(0, "HOLDS", "hold", holds);
         Self {
             info,
             clk_i: Signal::default(),

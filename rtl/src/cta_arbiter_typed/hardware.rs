@@ -104,7 +104,8 @@ impl<const LN: usize> CtaArbiter<LN> {
             ArbiterKind::Typed { active } => info.param("ACTIVE", "k", active),
         };
         let holds = usize::from(sms.holds());
-        let info = info.param_unless(1, "PLACES", "p", params.places()).param_if("HOLDS", "hold", holds);
+        let info =
+            info.param_unless(1, "PLACES", "p", params.places()).param_unless(0, "HOLDS", "hold", holds);
         Self {
             info,
             clk_i: Signal::default(),

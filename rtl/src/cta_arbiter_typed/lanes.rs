@@ -219,7 +219,7 @@ impl LanePicker {
                 .param("GROUPS", "n", groups)
                 .param_if("UNEVEN", "u", uneven)
                 .param_if("WRAPS", "w", wraps)
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             run_i: bank(holds),

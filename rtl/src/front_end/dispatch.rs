@@ -104,7 +104,7 @@ impl<const LN: usize> CtaDispatch<LN> {
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
                 .param("SMEM", "m", limits.smem().into())
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             wake_i: bank(holds),

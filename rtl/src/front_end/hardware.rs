@@ -38,7 +38,7 @@ fn info(params: FrontEndParams) -> Info {
         .param("REGISTERS", "g", limits.registers().into())
         .param("SMEM", "b", limits.smem().into())
         .param_unless(0, "PIPELINED", "p", scheduler.window().pipelined().into())
-        .param_if("HOLDS", "hold", dispatch.sms().holds().into())
+        .param_unless(0, "HOLDS", "hold", dispatch.sms().holds().into())
 }
 
 /// The most shared memory units that eleven bits can ask for.

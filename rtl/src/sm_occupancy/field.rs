@@ -79,7 +79,7 @@ impl<const W: usize> SmField<W> {
                 .param("WIDTH", "w", W)
                 .param("LIMIT", "l", limit.into())
                 .param("REQUESTERS", "q", requesters)
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             run_i: bank(holds),
             init_i: Signal::default(),

@@ -161,7 +161,7 @@ impl FreePort {
                 .fields::<Self>(&[])
                 .param("GROUPS", "g", groups)
                 .param("PORT", "p", port)
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             run_i: bank(holds),

@@ -38,9 +38,9 @@ pub struct SmOccupancy {
     pub fit_a_o: Vec<Signal<Out, Bits<8>>>,
     /// TENSOR: lanes where the CTA of two cycles before fits, slice at stage P.
     pub fit_b_o: Vec<Signal<Out, Bits<8>>>,
-    /// SIMT or all: one-hot, the lane that gets it; among fit_a_o.
+    /// SIMT or all: the lanes that get one; among fit_a_o.
     pub place_a_i: Vec<Signal<In, Bits<8>>>,
-    /// TENSOR: one-hot, the lane that gets it; among fit_b_o.
+    /// TENSOR: the lanes that get one; among fit_b_o.
     pub place_b_i: Vec<Signal<In, Bits<8>>>,
     /// A CTA has ended.
     pub free_valid_i: Vec<Signal<In, Bit>>,
@@ -100,7 +100,7 @@ impl SmOccupancy {
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
                 .param("SMEM", "m", limits.smem().into())
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             wake_i: bank(holds),

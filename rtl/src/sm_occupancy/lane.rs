@@ -154,7 +154,7 @@ impl SmLane {
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
                 .param("SMEM", "m", limits.smem().into())
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             run_i: bank(holds),
@@ -393,7 +393,7 @@ impl SmGroup {
                 .param("WARPS", "w", limits.warps().into())
                 .param("REGISTERS", "g", limits.registers().into())
                 .param("SMEM", "m", limits.smem().into())
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             run_i: bank(holds),

@@ -34,7 +34,7 @@ pub struct OccupancyIn {
     pub need: [Option<CtaNeeds>; MAX_REQUESTERS],
     /// Lanes of the slice at C that it may use.
     pub allow: [u64; MAX_REQUESTERS],
-    /// The lane of the slice at P that gets the CTA: one bit or none.
+    /// The lanes of the slice at P that get a CTA.
     pub place: [u64; MAX_REQUESTERS],
     /// CTAs that have ended.
     pub free: [Free; DONE_PORTS],

@@ -42,7 +42,7 @@ impl SlicePhase {
     /// `holds`, 0 or 1: the slices stand still where they are told to.
     pub fn new(holds: usize) -> Self {
         Self {
-            info: Info::module("slice_phase", "").fields::<Self>(&[]).param_if("HOLDS", "hold", holds),
+            info: Info::module("slice_phase", "").fields::<Self>(&[]).param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             run_i: bank(holds),

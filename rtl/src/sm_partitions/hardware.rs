@@ -72,7 +72,7 @@ impl PartitionGroup {
                 .param("REQUESTERS", "q", requesters)
                 .param("GROUP", "n", group)
                 .param("SMS", "s", params.sms())
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             run_i: bank(holds),
             init_i: Signal::default(),
@@ -233,7 +233,7 @@ impl SmPartitions {
                 .param("SMS", "s", params.sms())
                 .param("REQUESTERS", "q", requesters)
                 .param("PARTITIONS", "p", PARTITIONS)
-                .param_if("HOLDS", "hold", holds),
+                .param_unless(0, "HOLDS", "hold", holds),
             clk_i: Signal::default(),
             rst_ni: Signal::default(),
             run_i: bank(holds),

@@ -465,7 +465,8 @@ impl Stimulus for FrontEndStimulus {
             // An error: no SM can be given back what it does not have, so only where the reset sweeps it away.
             if !rst_ni && cycle > 1 && chance(rng, 1, 2) {
                 let slot = rng.below(self.params.dispatch().slots() as u64) as u8;
-                *done = Some(CtaDone { sm: p as u8, slot });
+                let sm = if self.sends == Kernels::Careless { rng.below(256) as u8 } else { p as u8 };
+                *done = Some(CtaDone { sm, slot });
             }
         }
         self.ports.pack(&given, inputs);

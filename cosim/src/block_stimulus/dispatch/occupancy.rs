@@ -118,7 +118,11 @@ impl OccupancyStimulus {
 
     /// Where the last cycle's CTAs went, and which completions were taken.
     fn seen(&mut self, last: &[u32]) {
-        let sms = self.given.place.map(|place| self.model.sm(place));
+        // Of each requester, the SMs that get a CTA.
+        let sms = self
+            .given
+            .place
+            .map(|place| ones(place).map(|lane| self.model.sm(1 << lane)).collect::<Vec<_>>());
         let out = self.model.cycle(&self.given);
         if self.ending.is_some() {
             self.end(self.ports.unpack(last).fit);
@@ -128,10 +132,11 @@ impl OccupancyStimulus {
         for (done, ready) in self.done.iter_mut().zip(out.free_ready) {
             *done = done.filter(|_| !ready);
         }
-        for r in (0..self.requesters).filter(|r| self.given.place[*r] != 0) {
-            if let Some(needs) = self.needs[1][r] {
-                let sm = sms[r];
-                self.running[usize::from(sm) % DONE_PORTS].push(Free { valid: true, sm, needs });
+        for (sms, needs) in sms.iter().zip(self.needs[1]).take(self.requesters) {
+            for &sm in sms {
+                if let Some(needs) = needs {
+                    self.running[usize::from(sm) % DONE_PORTS].push(Free { valid: true, sm, needs });
+                }
             }
         }
         self.needs = [self.given.need, self.needs[0]];
@@ -232,7 +237,10 @@ impl Stimulus for OccupancyStimulus {
             }
             let bits = random_bits(rng, 64) as u64;
             let lanes = if fit & bits == 0 { fit } else { fit & bits };
-            given.place[r] = if chance(rng, phase.producer, 16) { lanes & lanes.wrapping_neg() } else { 0 };
+            // One of them, or several, as where an arbiter has several places.
+            let lanes =
+                if self.ending.is_some() || chance(rng, 3, 4) { lanes & lanes.wrapping_neg() } else { lanes };
+            given.place[r] = if chance(rng, phase.producer, 16) { lanes } else { 0 };
         }
         for (p, running) in self.running.iter_mut().enumerate() {
             if self.done[p].is_none() && !running.is_empty() && chance(rng, phase.finisher, 16) {

@@ -1,4 +1,4 @@
-// What sm_occupancy's neighbours keep: one lane that fits is placed on; a CTA needs a warp and a register unit, and no more than an SM has;
+// What sm_occupancy's neighbours keep: lanes that fit are placed on; a CTA needs a warp and a register unit, and no more than an SM has;
 // a completion's SM is there, and is one of its port's.
 module sm_occupancy_rules #(
   parameter S = 8, parameter Q = 2, parameter G = 1,
@@ -19,10 +19,8 @@ module sm_occupancy_rules #(
   input [4*9-1:0] free_regs_i, output [4*9-1:0] legal_free_regs_i,
   input [4*11-1:0] free_smem_i, output [4*11-1:0] legal_free_smem_i
 );
-  wire [8*G-1:0] a = place_a_i & fit_a_o;
-  wire [8*G-1:0] b = place_b_i & fit_b_o;
-  assign legal_place_a_i = a & -a;
-  assign legal_place_b_i = b & -b;
+  assign legal_place_a_i = place_a_i & fit_a_o;
+  assign legal_place_b_i = place_b_i & fit_b_o;
   genvar r, p;
   generate
     for (r = 0; r < Q; r = r + 1) begin : requester

@@ -311,9 +311,31 @@ module channel_properties #(
     reaches_held: cover (held & of_a);
     reaches_next: cover (a & index != 0 & |cta_valid & ~of_a & K > 1 | K == 1 & |cta_valid & of_a & index != 0);
     reaches_no_room: cover (no_room & a);
-    reaches_a_second_turn: cover (K == 1 | a & unasked == 3 * (K - 1) + 1);
-    reaches_a_turn_that_passes: cover (S % (3 * P) == 0 | S < 4 * P | |passes);
-    reaches_all_ports: cover (&cta_valid | S < 3 * P);
-    reaches_a_bank_that_gets_none: cover (P == 1 | S < 3 * P | waits);
   end
+  generate
+    if (K > 1) begin : a_second_turn
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_a_second_turn: cover (a & unasked == 3 * (K - 1) + 1);
+      end
+    end
+    if (S % (3 * P) != 0 && S >= 4 * P) begin : a_turn_that_passes
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_a_turn_that_passes: cover (|passes);
+      end
+    end
+    if (P > 1 && S >= 3 * P) begin : a_bank_that_gets_none
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_a_bank_that_gets_none: cover (waits);
+      end
+    end
+    if (S >= 3 * P) begin : all_ports
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_all_ports: cover (&cta_valid);
+      end
+    end
+  endgenerate
 endmodule

@@ -190,7 +190,7 @@ module front_end_properties #(
         taken = taken + 1;
       end
       if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] % P != c % P) on_an_sm = 0;
-      if (goes[c] & (cta_type_o[c] != type | ~has_slot | cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
+      if (goes[c] & (cta_type_o[c] != type | C == 2 & type != c / P | ~has_slot | cta_slot_o[c*LN +: LN] != slot)) its_own = 0;
       if (goes[c] & ~stands[c] & outside & part == k & cta_sm_o[c*8 +: 8] == w) in_its_partition = 0;
       if (cta_valid_o[c] & cta_sm_o[c*8 +: 8] >= S) on_an_sm = 0;
       if (cta_valid_o[c] & b & cta_id_o[c*8 +: 8] == b_id) b_goes = 1;
@@ -244,7 +244,7 @@ module front_end_properties #(
     // A CTA would run twice, or not at all.
     ctas_in_order: assert (in_order);
     never_more_than_the_grid: assert (!a | placed + taken <= grid);
-    // A CTA would run as another kernel's.
+    // A CTA would run as another kernel's, or come on the other type's channel.
     ctas_are_its_own: assert (its_own);
     // A CTA would be sent to an SM that is not there, or by another's port.
     ctas_go_to_an_sm: assert (on_an_sm);
@@ -268,7 +268,14 @@ module front_end_properties #(
     reaches_marker: cover (|retires & grid == 0);
     reaches_freed: cover (b_waits_for_a & a_done & b_goes);
     reaches_a_partition: cover (|(goes & ~stands) & outside & part == k & w < S);
-    reaches_both_types: cover (C == 1 | cta_valid_o[0] & cta_valid_o[P*(C-1)]);
     reaches_out_of_order: cover (a & ~a_done & b & b_goes & placed == 0 & ~|goes);
   end
+  generate
+    if (C > 1) begin : both_types
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_both_types: cover (cta_valid_o[0] & cta_valid_o[P*(C-1)]);
+      end
+    end
+  endgenerate
 endmodule

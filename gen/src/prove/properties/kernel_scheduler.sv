@@ -96,9 +96,21 @@ module kernel_scheduler_properties #(
   end
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_full: cover (M + 1 < N | stall_full_o);
-    reaches_several_beats: cover (MASK | host_valid_i & host_ready_o & ~host_last_i);
     reaches_retired: cover (a_done & sends);
     reaches_gap: cover (oldest_valid_o & newer > occupancy_o);
   end
+  generate
+    if (M + 1 >= N) begin : full
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_full: cover (stall_full_o);
+      end
+    end
+    if (!MASK) begin : several_beats
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_several_beats: cover (host_valid_i & host_ready_o & ~host_last_i);
+      end
+    end
+  endgenerate
 endmodule

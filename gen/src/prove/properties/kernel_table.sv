@@ -209,14 +209,26 @@ module kernel_table_properties #(
   endgenerate
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_two_offers: cover (Q == 1 | &next_valid_o);
     reaches_order: cover (queued[s] & queued[t] & s_first & s > t & |(taken & (one << s)) & type[s] == type[t]);
     reaches_four_ends: cover (ends == 4 & left == 4);
     reaches_grid_of_one: cover (ended & retires[s] & kept == 0 & ~markers[s]);
     reaches_marker: cover (retires[s] & markers[s] & |queued);
     reaches_excess: cover (done_err_o & ends > left);
     reaches_early_end: cover (|names_s & queued[s]);
-    reaches_all_ports_busy: cover (R >= N | ended & ~retiring[s]);
     reaches_slot_again: cover (ins_slot_i[s] & id != ins_id_i & left == 0 & |running);
   end
+  generate
+    if (Q > 1) begin : two_offers
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_two_offers: cover (&next_valid_o);
+      end
+    end
+    if (R < N) begin : all_ports_busy
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_all_ports_busy: cover (ended & ~retiring[s]);
+      end
+    end
+  endgenerate
 endmodule

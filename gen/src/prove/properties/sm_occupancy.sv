@@ -165,11 +165,18 @@ module sm_occupancy_properties #(
   end
   always @* if (on) begin
     // States without which a proof would say little.
-    reaches_both_on_one: cover (Q == 1 | &placed);
-    reaches_contested: cover (Q == 1 | settled & contested);
     reaches_full: cover (warps == WARPS & ctas > 1);
     reaches_end: cover (ends & ctas > 1);
     reaches_an_end_while_it_stands: cover (!HOLDS | !steps & ends);
     reaches_again: cover (ctas == 0 & quiet < 4 & |fits);
   end
+  generate
+    if (Q > 1) begin : both_on_one
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_both_on_one: cover (&placed);
+        reaches_contested: cover (settled & contested);
+      end
+    end
+  endgenerate
 endmodule

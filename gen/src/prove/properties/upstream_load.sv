@@ -93,9 +93,16 @@ module upstream_load_properties #(
   always @* if (on) begin
     // States without which a proof would say little.
     reaches_named: cover (ins_valid_o & ins_ready_i & |(ins_up_o & a_place));
-    reaches_named_earlier: cover (K == 0 | ins_valid_o & named_a & ~names_a & |(ins_up_o & a_place));
     reaches_stale: cover (ins_valid_o & (K == 0 | named_a | names_a) & |a_place & ~a_live & names_a);
-    reaches_moved: cover (K == 0 | named_a & |(a_place & place_shift_i) & |((a_place >> 1) & place_shift_i));
     reaches_limit: cover (stall_limit_o & last);
   end
+  generate
+    if (K > 0) begin : named_earlier
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_named_earlier: cover (ins_valid_o & named_a & ~names_a & |(ins_up_o & a_place));
+        reaches_moved: cover (named_a & |(a_place & place_shift_i) & |((a_place >> 1) & place_shift_i));
+      end
+    end
+  endgenerate
 endmodule

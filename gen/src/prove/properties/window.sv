@@ -243,12 +243,24 @@ module window_properties #(
     reaches_full: cover (full_o);
     reaches_waiting: cover (b_waits_for_a & b_waits & a_waits);
     reaches_freed: cover (b_waits_for_a & a_done & |(b_slot & offered));
-    reaches_insert_and_retire: cover (FIXED | inserts & a_retires);
-    reaches_insert_that_waits_as_another_retires: cover (FIXED | take_b & |(ins_up_i) & |retires);
     reaches_slot_again: cover (a_done & inserts & |(ins_slot_o & a_slot));
-    reaches_two_retirements: cover (R == 1 | FIXED | |(retires & (retires - one)));
     reaches_error: cover (ret_err_o);
     reaches_held: cover (held & a_is_ready & b_waits & |(b_slot & offered));
     reaches_empty_again: cover (a_gone & count == 0);
   end
+  generate
+    if (!FIXED) begin : insert_and_retire
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_insert_and_retire: cover (inserts & a_retires);
+        reaches_insert_that_waits_as_another_retires: cover (take_b & |(ins_up_i) & |retires);
+      end
+    end
+    if (!FIXED && R > 1) begin : two_retirements
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_two_retirements: cover (|(retires & (retires - one)));
+      end
+    end
+  endgenerate
 endmodule
