@@ -167,10 +167,15 @@ module sm_occupancy_properties #(
     // States without which a proof would say little.
     reaches_full: cover (warps == WARPS & ctas > 1);
     reaches_end: cover (ends & ctas > 1);
-    reaches_an_end_while_it_stands: cover (!HOLDS | !steps & ends);
     reaches_again: cover (ctas == 0 & quiet < 4 & |fits);
   end
   generate
+    if (HOLDS) begin : an_end_while_it_stands
+      always @* if (on) begin
+        // States that there are at such sizes only.
+        reaches_an_end_while_it_stands: cover (!steps & ends);
+      end
+    end
     if (Q > 1) begin : both_on_one
       always @* if (on) begin
         // States that there are at such sizes only.
