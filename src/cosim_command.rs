@@ -403,9 +403,8 @@ fn run_all(
                 outcome = Outcome::Wrong;
                 continue;
             }
-            Err(RunError::Simulation(SimError::Option { option, got, remedy })) => {
-                return Err(format!("--{option} {got}: {remedy}").into());
-            }
+            // Not the trace's.
+            Err(RunError::Simulation(error @ SimError::Option { .. })) => return Err(error.into()),
             Err(error) => {
                 let option = match &error {
                     RunError::Simulation(SimError::Device(error)) => gpu::option(error),

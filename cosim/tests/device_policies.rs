@@ -105,7 +105,7 @@ fn a_queue_runs_in_order_and_pays_for_packets() {
     assert!((1..5).all(|k| dispatched[k] == completed[k - 1]), "{dispatched:?} {completed:?}");
     cosim.fifo_depth = 0;
     let error = fails(&cosim, &stream, model).to_string();
-    assert!(error.contains("fifo = 0; choose 1 or more"), "{error}");
+    assert!(error.contains("--fifo 0: choose 1 or more"), "{error}");
     cosim.fifo_depth = 64;
     cosim.profile.host.notice_ns = 0;
     cosim.driver_launch = true;
@@ -261,10 +261,10 @@ fn options_that_cannot_be_are_errors() {
         assert!(!error.is_wrong());
         error.to_string()
     };
-    assert!(error(&CoSimulation { fifo_depth: 0, ..base.clone() }).contains("fifo = 0"));
-    assert!(error(&CoSimulation { streams: 0, ..base.clone() }).contains("streams = 0"));
-    assert!(error(&CoSimulation { graph_window: Some(0), ..base.clone() }).contains("graph-window = 0"));
-    assert!(error(&CoSimulation { software_slots: 0, ..base.clone() }).contains("software-slots = 0"));
+    assert!(error(&CoSimulation { fifo_depth: 0, ..base.clone() }).contains("--fifo 0"));
+    assert!(error(&CoSimulation { streams: 0, ..base.clone() }).contains("--streams 0"));
+    assert!(error(&CoSimulation { graph_window: Some(0), ..base.clone() }).contains("--graph-window 0"));
+    assert!(error(&CoSimulation { software_slots: 0, ..base.clone() }).contains("--software-slots 0"));
     let arbiters = vec![ArbiterKind::Typed { active: 3 }];
     assert!(error(&CoSimulation { arbiters, ..base.clone() }).contains("active = 3"));
     let mut large = base;
@@ -826,7 +826,7 @@ fn a_slower_front_end_takes_the_same_cycles_and_changes_no_other_policy() {
         assert_eq!(least(a), least(b), "{}", usual.name());
     }
     let error = fails(&CoSimulation { front_end_mhz: Some(0), ..usual }, &stream, model).to_string();
-    assert!(error.contains("front-end-mhz = 0; choose 1 to 10000"), "{error}");
+    assert!(error.contains("--front-end-mhz 0: choose 1 to 10000"), "{error}");
 }
 
 /// No run has such times; who calls the library may.

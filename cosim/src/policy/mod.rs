@@ -303,7 +303,7 @@ pub enum SimError {
     #[error("software window: {0}; please report this")]
     SoftwareWindow(#[from] WindowError),
     /// An option that cannot be.
-    #[error("{option} = {got}; {remedy}")]
+    #[error("--{option} {got}: {remedy}")]
     Option {
         /// Its name as on the command line.
         option: &'static str,
