@@ -2,7 +2,7 @@
 
 use crate::options::BlockArgs;
 use crate::{Failure, Outcome, options};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
@@ -10,9 +10,27 @@ use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
 use windlass_gen::{
     checker,
-    emit::{self, Prefix},
+    emit::{self, Prefix, ResetKind},
     tools::quoted,
 };
+
+/// `--reset`.
+#[derive(Clone, Copy, ValueEnum)]
+enum ResetArg {
+    /// At a rising clock edge
+    Sync,
+    /// At once, and it ends in time before a clock edge: the design around sees to that
+    Async,
+}
+
+impl From<ResetArg> for ResetKind {
+    fn from(arg: ResetArg) -> Self {
+        match arg {
+            ResetArg::Sync => Self::Synchronous,
+            ResetArg::Async => Self::Asynchronous,
+        }
+    }
+}
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]
@@ -35,6 +53,9 @@ pub struct GenArgs {
     /// What the names of all modules and files are to begin with, so that none is another design's: letters, digits and `_`
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<Prefix>,
+    /// How registers take their reset, `rst_ni`
+    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
+    reset: ResetArg,
     /// Write a checker too, for simulation: SystemVerilog that watches the ports of a front_end, and says which rule is broken by
     /// whom
     #[arg(long)]
@@ -88,7 +109,8 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
         None => args.block.spec()?,
     };
-    let design = emit::emit_prefixed(&*spec.hardware(), &args.prefix.clone().unwrap_or_default())?;
+    let form = emit::Form { prefix: args.prefix.clone().unwrap_or_default(), reset: args.reset.into() };
+    let design = emit::emit_as(&*spec.hardware(), &form)?;
     let constraints = options::constraints(args.constraints.as_deref(), None)?;
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;

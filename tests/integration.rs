@@ -234,6 +234,7 @@ fn a_testbench_is_written_for_every_design() {
         ("--slots 8 --sms 14 --hold-idle --sm-ctas 4 --sm-warps 8", 300),
         ("--slots 8 --sms 8 --encoding mask --scheduled 32 --retire-ports 4", 300),
         ("--slots 4 --sms 1 --lanes 1 --scheduled 8 --retire-ports 1 --pipelined", 50),
+        ("--slots 8 --sms 8 --reset async", 100),
     ] {
         let generated = Generated::new(arguments);
         let Generated { folder, top } = &generated;
@@ -248,6 +249,53 @@ fn a_testbench_is_written_for_every_design() {
         assert!(said.starts_with(&format!("PASSED: {kernels} kernels in ")), "{top}: {said}");
         // And by the checker's books.
         assert_eq!(generated.run("-g2012", kernels), said, "{top}");
+    }
+}
+
+/// A kernel is in the window; then the reset falls between two clock edges.
+#[test]
+fn an_asynchronous_reset_acts_at_once() {
+    let testbench = |top: &str| {
+        format!(
+            "module tb;
+  reg clk = 0, rst_n = 0, valid = 0;
+  wire [7:0] occupancy;
+  {top} dut (.clk_i(clk), .rst_ni(rst_n), .host_valid_i(valid), .host_last_i(1'b1), .host_id_i(8'd0), .host_up_valid_0_i(1'b0),
+    .host_up_id_0_i(8'd0), .disp_ready_i(1'b0), .ret_valid_0_i(1'b0), .ret_slot_0_i(2'd0), .occupancy_o(occupancy));
+  initial begin
+    #5 clk = 1;
+    #5 clk = 0; rst_n = 1; valid = 1;
+    #5 clk = 1;
+    #1 valid = 0; $write(\"%0d\", occupancy);
+    rst_n = 0;
+    #1 $write(\" %0d\", occupancy);
+    #3 clk = 0;
+    #5 clk = 1;
+    #1 $display(\" %0d\", occupancy);
+  end
+endmodule
+"
+        )
+    };
+    for (kind, expected) in [("sync", "1 1 0\n"), ("async", "1 0 0\n")] {
+        for window in ["matrix", "list"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
+            let block = "--block kernel_scheduler --slots 4 --lanes 1 --retire-ports 1";
+            let arguments = block.split(' ').chain(["--window", window, "--reset", kind, "--out"]);
+            output(gen_command.arg("gen").args(arguments).arg(folder.path()));
+            let top = format!("kernel_scheduler_{window}_ids_n4_r1_m128_k1");
+            std::fs::write(folder.path().join("tb.v"), testbench(&top)).expect("written");
+            let iverilog = std::env::var("IVERILOG").unwrap_or_else(|_| "iverilog".into());
+            let mut build = Command::new(iverilog);
+            build.current_dir(folder.path()).args(["-g2005", "-o", "tb", "-f", &format!("{top}.f"), "tb.v"]);
+            output(&mut build);
+            assert_eq!(
+                output(Command::new("vvp").arg(folder.path().join("tb"))),
+                expected,
+                "{window}, {kind}"
+            );
+        }
     }
 }
 

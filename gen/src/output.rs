@@ -275,7 +275,11 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
         variant: variant(design.unprefixed(top)),
         parameters: parameters(top),
         clock: top.clock(),
-        reset: top.reset().map(|name| ResetMetadata { name, active: "low", kind: "synchronous" }),
+        reset: top.reset().map(|name| ResetMetadata {
+            name,
+            active: "low",
+            kind: design.reset_kind().name(),
+        }),
         files: files.to_vec(),
         constraints: names(&beside.constraints),
         checker: names(&beside.checker),
@@ -312,7 +316,7 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emit;
+    use crate::emit::{self, ResetKind};
     use windlass_catalog::{BlockSpec, Request};
 
     fn design(name: &str) -> Design {
@@ -336,6 +340,33 @@ mod tests {
         }
     }
 
+    /// So that what is proved and tested of the one is of the other, but for cycles in reset.
+    #[test]
+    fn an_asynchronous_reset_is_in_the_lists_of_events_and_changes_nothing_else() {
+        for (name, has) in [("front_end", true), ("kernel_scheduler", true), ("oldest_first", false)] {
+            let spec = BlockSpec::new(name, Request { slots: 4, sms: 4, ..Request::default() });
+            let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+            let text = |reset| {
+                let form = emit::Form { reset, ..emit::Form::default() };
+                let design = emit::emit_as(&*spec.hardware(), &form).unwrap_or_else(|e| panic!("{e}"));
+                let files = files_with(&design, Beside::default());
+                files.into_iter().map(|(name, text)| format!("{name}\n{text}")).collect::<String>()
+            };
+            let [sync, other] = [ResetKind::Synchronous, ResetKind::Asynchronous].map(text);
+            assert_eq!(
+                other.contains("always @(posedge clk_i or negedge rst_ni) begin\n    if (!rst_ni)"),
+                has
+            );
+            // Each process with a reset has it, and no other.
+            assert_eq!(
+                other.matches("or negedge rst_ni").count(),
+                sync.matches("    if (!rst_ni) begin\n      ").count()
+            );
+            let back = other.replace(" or negedge rst_ni", "").replace("asynchronous", "synchronous");
+            assert_eq!(back, sync, "{name}");
+        }
+    }
+
     #[test]
     fn a_prefix_stands_before_every_module_and_changes_nothing_else() {
         let spec = BlockSpec::new("front_end", Request { slots: 4, sms: 4, ..Request::default() });
@@ -343,7 +374,8 @@ mod tests {
         let texts = |prefix: &str| {
             let prefix =
                 if prefix.is_empty() { Prefix::default() } else { prefix.parse().expect("a prefix") };
-            let design = emit::emit_prefixed(&*spec.hardware(), &prefix).unwrap_or_else(|e| panic!("{e}"));
+            let form = emit::Form { prefix, ..emit::Form::default() };
+            let design = emit::emit_as(&*spec.hardware(), &form).unwrap_or_else(|e| panic!("{e}"));
             let checker = crate::checker::files(spec, &design).unwrap_or_else(|e| panic!("{e}"));
             files_with(&design, Beside { checker, ..Beside::default() })
         };

@@ -110,13 +110,42 @@ impl Module {
     }
 }
 
+/// How registers that have a reset take it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResetKind {
+    /// At a clock edge.
+    #[default]
+    Synchronous,
+    /// At once; its end must come in time before a clock edge, as a synchroniser sees to. Payload without a reset, and a matrix window's
+    /// numbers of free slots, take theirs at a clock edge all the same.
+    Asynchronous,
+}
+
+impl ResetKind {
+    /// In the texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Synchronous => "synchronous",
+            Self::Asynchronous => "asynchronous",
+        }
+    }
+}
+
+/// What is up to those who take the design into theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// What the names of all modules begin with.
+    pub prefix: Prefix,
+    /// How registers are reset.
+    pub reset: ResetKind,
+}
+
 /// An emitted design: the modules, each after those that it uses; the last is the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
     /// At least one.
     pub(crate) modules: Vec<Module>,
-    /// What the names of all modules begin with.
-    pub(crate) prefix: Prefix,
+    pub(crate) form: Form,
 }
 
 impl Design {
@@ -133,7 +162,12 @@ impl Design {
 
     /// What the names of all modules begin with.
     pub fn prefix(&self) -> &Prefix {
-        &self.prefix
+        &self.form.prefix
+    }
+
+    /// How its registers are reset.
+    pub fn reset_kind(&self) -> ResetKind {
+        self.form.reset
     }
 
     /// The top module.
@@ -143,7 +177,7 @@ impl Design {
 
     /// What `module`, one of the design's, is called without the prefix.
     pub(crate) fn unprefixed<'a>(&self, module: &'a Module) -> &'a str {
-        module.name.strip_prefix(self.prefix.as_str()).unwrap_or(&module.name)
+        module.name.strip_prefix(self.form.prefix.as_str()).unwrap_or(&module.name)
     }
 
     /// The comment at the head of the file of `module`, one of the design's. It is the module's own, so that designs that share it write the
@@ -164,7 +198,8 @@ impl Design {
         }
         text.push_str(&match (module.clock(), module.reset()) {
             (Some(clock), Some(reset)) => {
-                format!("// One clock ({clock}, rising edge); synchronous reset ({reset}, active low).\n")
+                let kind = self.form.reset.name();
+                format!("// One clock ({clock}, rising edge); {kind} reset ({reset}, active low).\n")
             }
             (Some(clock), None) => format!("// One clock ({clock}, rising edge); no reset.\n"),
             (None, _) => "// Combinational: no clock, no reset.\n".into(),
@@ -185,26 +220,26 @@ impl Design {
 
 /// Emits `block` and all that it contains. The block must be connected (`connect_all`).
 pub fn emit(block: &dyn Block) -> Result<Design, EmitErrors> {
-    emit_prefixed(block, &Prefix::default())
+    emit_as(block, &Form::default())
 }
 
-/// The same with `prefix` before the name of every module, so that none is another design's.
-pub fn emit_prefixed(block: &dyn Block, prefix: &Prefix) -> Result<Design, EmitErrors> {
+/// The same in another form.
+pub fn emit_as(block: &dyn Block, form: &Form) -> Result<Design, EmitErrors> {
     let one = |what: String| EmitErrors(vec![EmitError::refused("top", what)]);
     rust_hdl::prelude::check_all(block).map_err(|e| one(format!("rust-hdl's own checks: {e:?}")))?;
     let mut root = tree::probe(block).map_err(|e| EmitErrors(vec![e]))?;
-    root.prefix(prefix);
-    let mut emitted = Emitted::default();
+    root.prefix(&form.prefix);
+    let mut emitted = Emitted { reset: form.reset, ..Emitted::default() };
     emitted.add(&root);
     if !emitted.errors.is_empty() {
         return Err(EmitErrors(emitted.errors));
     }
-    Ok(Design { modules: emitted.modules, prefix: prefix.clone() })
+    Ok(Design { modules: emitted.modules, form: form.clone() })
 }
 
 /// The ports of `block`'s module, with what is said of each; nothing else is looked at. The block must be connected (`connect_all`).
 pub fn ports(block: &dyn Block) -> Result<Vec<Port>, EmitError> {
-    tree::probe(block).map(|root| print::ports(&root))
+    tree::probe(block).map(|root| print::ports(&root, ResetKind::default()))
 }
 
 /// What is emitted so far.
@@ -217,6 +252,7 @@ struct Emitted {
     /// By name, its paths from inputs to outputs.
     paths: BTreeMap<String, paths::Paths>,
     errors: Vec<EmitError>,
+    reset: ResetKind,
 }
 
 impl Emitted {
@@ -244,7 +280,7 @@ impl Emitted {
             if self.errors.is_empty() {
                 self.paths.insert(name.clone(), paths::paths(node, &lowered, &self.paths));
             }
-            print::print(node, lowered)
+            print::print(node, lowered, self.reset)
         });
         match module {
             Ok(mut module) => {

@@ -3,7 +3,7 @@
 use super::ir::{Expr, Logic, Stmt};
 use super::lower::{Class, Lowered, Symbol};
 use super::tree::Node;
-use super::{EmitError, Module};
+use super::{EmitError, Module, ResetKind};
 use crate::verilog::direction;
 use rust_hdl::core::atom::AtomKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,13 +81,14 @@ struct Printer<'a> {
     /// What is said of each sub-block's connections.
     said: BTreeMap<String, Vec<&'a String>>,
     errors: Vec<EmitError>,
+    reset: ResetKind,
     text: String,
 }
 
 /// Prints one module.
-pub fn print(node: &Node, lowered: Lowered) -> Result<Module, Vec<EmitError>> {
-    let ports = ports(node);
-    let mut printer = Printer::new(node, &lowered);
+pub fn print(node: &Node, lowered: Lowered, reset: ResetKind) -> Result<Module, Vec<EmitError>> {
+    let ports = ports(node, reset);
+    let mut printer = Printer::new(node, &lowered, reset);
     printer.module(&ports);
     if !printer.errors.is_empty() {
         return Err(printer.errors);
@@ -110,7 +111,7 @@ pub fn print(node: &Node, lowered: Lowered) -> Result<Module, Vec<EmitError>> {
 }
 
 /// The module's ports, in their order.
-pub fn ports(node: &Node) -> Vec<Port> {
+pub fn ports(node: &Node, reset: ResetKind) -> Vec<Port> {
     let mut ports = Vec::new();
     for atom in &node.atoms {
         let direction = match atom.kind {
@@ -121,7 +122,7 @@ pub fn ports(node: &Node) -> Vec<Port> {
         let stem = atom.key.split('[').next().unwrap_or(&atom.key);
         let (channel, doc) = match stem {
             CLOCK => (String::new(), "clock, rising edge".into()),
-            RESET => (String::new(), "reset, synchronous, active low".into()),
+            RESET => (String::new(), format!("reset, {}, active low", reset.name())),
             _ => node
                 .info
                 .field(stem)
@@ -148,7 +149,7 @@ fn range(width: u32) -> String {
 }
 
 impl<'a> Printer<'a> {
-    fn new(node: &'a Node, lowered: &'a Lowered) -> Self {
+    fn new(node: &'a Node, lowered: &'a Lowered, reset: ResetKind) -> Self {
         let names = names(node, lowered);
         let mut printer = Self {
             node,
@@ -158,6 +159,7 @@ impl<'a> Printer<'a> {
             declared: BTreeMap::new(),
             said: BTreeMap::new(),
             errors: Vec::new(),
+            reset,
             text: String::new(),
         };
         printer.inline_connections();
@@ -530,7 +532,11 @@ impl<'a> Printer<'a> {
                 }
             };
             self.text.push('\n');
-            self.line(1, &format!("always @(posedge {clock}) begin"));
+            let edges = match (&reset, self.reset) {
+                (Some(reset), ResetKind::Asynchronous) => format!("posedge {clock} or negedge {reset}"),
+                _ => format!("posedge {clock}"),
+            };
+            self.line(1, &format!("always @({edges}) begin"));
             match reset {
                 Some(reset) => {
                     self.line(2, &format!("if (!{reset}) begin"));

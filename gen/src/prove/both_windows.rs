@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
-use crate::emit::{self, Design, Module, Prefix};
+use crate::emit::{self, Design, Form, Module};
 use crate::verilog::{self, Instance};
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_catalog::BlockSpec;
@@ -105,6 +105,6 @@ impl BothWindows {
         // What both use is there once.
         let modules =
             modules.filter(|module| seen.insert(module.name.clone())).cloned().chain([top]).collect();
-        Design { modules, prefix: Prefix::default() }
+        Design { modules, form: Form::default() }
     }
 }
