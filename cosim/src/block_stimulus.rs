@@ -22,8 +22,8 @@ pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Usual)
 }
 
-/// The same up to cycle 120 000. From there on, for some hundred thousand cycles without a reset, kernels with more than 65 536 CTAs come to the CTA
-/// arbiters and the front end, so that the upper halves of their counts are used up.
+/// The same up to cycle 120 000. From there on, for some hundred thousand cycles without a reset, kernels with more than 65 536 CTAs come to the
+/// kernel table, the CTA arbiters and the front end, so that the upper halves of their counts are used up.
 pub fn far_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Far)
 }
@@ -118,7 +118,9 @@ fn of_block(spec: BlockSpec, rng: Rng, kernels: Kernels) -> Box<dyn Stimulus> {
         BlockSpec::Window { kind, params } => Box::new(Window::new(rng, kind, params, inputs, outputs)),
         BlockSpec::UpstreamLoad(params) => Box::new(Upstream { rng, params, inputs, ids: Vec::new() }),
         BlockSpec::KernelScheduler(params) => Box::new(Scheduler::new(rng, params, &inputs, &outputs)),
-        BlockSpec::KernelTable(params) => Box::new(TableStimulus::new(rng, params, inputs, &outputs)),
+        BlockSpec::KernelTable(params) => {
+            Box::new(TableStimulus::new(rng, params, inputs, &outputs, kernels))
+        }
         BlockSpec::SmOccupancy { params, requesters } => {
             Box::new(OccupancyStimulus::new(rng, params, requesters, &inputs, &outputs, kernels))
         }

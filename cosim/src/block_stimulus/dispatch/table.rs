@@ -2,11 +2,16 @@
 
 use super::super::ledger::Ledger;
 use super::super::{Kernels, Phase, chance, reset};
-use super::{ENDLESS, SETTLED, Spell, carrying_grid, grid, launch, set};
+use super::{ENDLESS, FAR, SETTLED, Spell, carrying_grid, grid, launch, set};
 use crate::stimulus::{Rng, Stimulus};
+use std::ops::Range;
 use windlass_rtl::model::ones;
 use windlass_rtl::params::{DONE_PORTS, SmLimits, TableParams};
 use windlass_rtl::port::{Layout, Slot, indexed};
+
+/// Cycles without a reset in which kernels of 65 536 CTAs and many more run to their end, where they are wanted: the upper half of what is left is
+/// used up.
+const COUNTED_OUT: Range<u64> = FAR..900_000;
 
 /// The end of a run.
 #[derive(Clone, Copy)]
@@ -50,13 +55,15 @@ pub(in super::super) struct TableStimulus {
     ledger: Ledger,
     ending: Option<Ending>,
     spell: Spell,
+    /// [`COUNTED_OUT`], or never.
+    counted_out: Range<u64>,
     /// The last cycle was none of reset, so that its outputs say something.
     was_running: bool,
 }
 
 impl TableStimulus {
     /// For a block with these ports.
-    pub fn new(rng: Rng, params: TableParams, inputs: Layout, outputs: &Layout) -> Self {
+    pub fn new(rng: Rng, params: TableParams, inputs: Layout, outputs: &Layout, kernels: Kernels) -> Self {
         let channels = |valid: &str, slot: &str, count: usize| -> Vec<[Slot; 2]> {
             let find = |name: &str, i| outputs.slot(&indexed(name, i));
             (0..count).filter_map(|i| Some([find(valid, i)?, find(slot, i)?])).collect()
@@ -78,6 +85,7 @@ impl TableStimulus {
             ledger: Ledger::new(params.slots(), 1),
             ending: None,
             spell: Spell::Usual,
+            counted_out: if kernels == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
             was_running: false,
         }
     }
@@ -89,18 +97,19 @@ impl TableStimulus {
     }
 
     /// Slots that the completion ports name, and whether they are valid; the CTAs that end are counted.
-    fn ends(&mut self, rate: u64) -> Vec<(usize, bool)> {
+    fn ends(&mut self, rate: u64, far: bool) -> Vec<(usize, bool)> {
         // At the end those that can end.
         let most = if self.ending.is_some() { ENDLESS } else { u32::MAX };
         let running = |stage| matches!(stage, Stage::Running { left } if left > 0 && left < most);
-        let same = self.pick(running);
+        let long = |stage| matches!(stage, Stage::Running { left } if left >= ENDLESS);
+        let same = if far { self.pick(long) } else { None }.or_else(|| self.pick(running));
         let wrong_slot = self.pick(|_| true).filter(|slot| self.written >> slot & 1 == 1);
         let written: Vec<usize> = ones(self.written).collect();
         let mut ended = vec![0; self.stages.len()];
         let mut ends = Vec::new();
         for _ in 0..DONE_PORTS {
             let mut slot = same;
-            if chance(&mut self.rng, 1, 2) {
+            if chance(&mut self.rng, 1, if far { 16 } else { 2 }) {
                 slot = self.pick(running);
             }
             let wrong = wrong_slot.filter(|_| self.ending.is_none() && self.rng.below(400) == 0);
@@ -185,13 +194,18 @@ impl Stimulus for TableStimulus {
             self.seen(last);
         }
         let mut phase = self.spell.phase(self.phase.next(&mut self.rng));
+        let far = self.ending.is_none() && self.counted_out.contains(&cycle);
         let rst_ni = match self.ending {
+            None if far => true,
             Some(_) => !self.only_endless(),
             // What has no end, a reset sweeps away.
             None if self.ledger.open_from(ENDLESS) > 0 && self.rng.below(100) == 0 => false,
             None => !(self.spell.ends(&mut self.rng) || reset(&mut self.rng, cycle)),
         };
         self.was_running = rst_ni;
+        if far {
+            phase = Phase { consumer: 15, finisher: 16, ..phase };
+        }
         if self.ending.is_some() {
             phase = Phase { producer: 16, consumer: 12, finisher: 12, ..phase };
         }
@@ -209,14 +223,20 @@ impl Stimulus for TableStimulus {
         if cycle == 0 {
             self.written = 1;
         }
-        let mut ends = self.ends(phase.finisher);
+        let mut ends = self.ends(phase.finisher, far);
         if let Some(Ending::Probe { slot }) = self.ending {
             let written = self.written >> slot & 1 == 1;
             ends[slot % DONE_PORTS] = (if written { slot } else { ends[0].0 }, written);
         }
+        let long = self.ledger.open_from(ENDLESS);
         let rng = &mut self.rng;
         let grid = match self.spell {
             _ if chance(rng, 1, 12) => 0,
+            // Some of 2^18 and of 2^19.
+            _ if far && long < 3 => {
+                (1 << [0, 0, 1, 0, 2, 3][rng.below(6) as usize]) << 16 | rng.below(32) as u32
+            }
+            _ if far => 1 + rng.below(5) as u32,
             Spell::Hurried => carrying_grid(rng),
             Spell::Endless => grid(rng, 8),
             _ => grid(rng, 500),
