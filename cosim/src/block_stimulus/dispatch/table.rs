@@ -232,10 +232,8 @@ impl Stimulus for TableStimulus {
         let rng = &mut self.rng;
         let grid = match self.spell {
             _ if chance(rng, 1, 12) => 0,
-            // Some of 2^18 and of 2^19.
-            _ if far && long < 3 => {
-                (1 << [0, 0, 1, 0, 2, 3][rng.below(6) as usize]) << 16 | rng.below(32) as u32
-            }
+            // Most of 2^16, so that there are some in every slot; few of 2^17 and 2^18.
+            _ if far && long < 3 => (1 << rng.below(16).saturating_sub(13)) << 16 | rng.below(32) as u32,
             _ if far => 1 + rng.below(5) as u32,
             Spell::Hurried => carrying_grid(rng),
             Spell::Endless => grid(rng, 8),
