@@ -577,6 +577,34 @@ fn of_failures_far_apart_the_last_are_kept() {
 }
 
 #[test]
+fn what_was_forgotten_stays_so_where_an_early_launch_fails_last() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let (go, gone) = channel();
+    let gone = Mutex::new(gone);
+    let late = Kernel::new("late").body(move |_| {
+        gone.lock().unwrap().recv()?;
+        Err("late".into())
+    });
+    let late = rt.register(late).unwrap();
+    let late = rt.launch(late, 1, 1, args![]).unwrap();
+    let bad = rt.register(Kernel::new("bad").write("x")).unwrap();
+    let good = rt.register(Kernel::new("good").read("x").body(|_| Ok(()))).unwrap();
+    let (x, y) = (rt.buffer::<u8>(1).unwrap(), rt.buffer::<u8>(1).unwrap());
+    let mut last = late;
+    for _ in 0..(1 << 16) + 10 {
+        rt.launch(bad, 1, 1, args![x]).unwrap();
+        last = rt.launch(good, 1, 1, args![y]).unwrap();
+    }
+    assert_eq!(rt.wait(last), Ok(()));
+    go.send(()).unwrap();
+    assert!(rt.synchronize().is_err());
+    for forgotten in [late, Ticket(1), Ticket(5), Ticket(19)] {
+        assert_eq!(rt.wait(forgotten), Err(Error::OutcomeNotKept { ticket: forgotten.0 }));
+    }
+    assert_eq!(rt.wait(Ticket(21)), Err(Error::CauseNotKept { ticket: 21 }));
+}
+
+#[test]
 fn a_launch_can_be_asked_for_without_waiting_and_waited_for_in_time() {
     let (mut rt, device) = on_device(0);
     let held = rt.register(Kernel::new("held").read("x")).unwrap();

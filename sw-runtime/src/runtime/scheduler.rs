@@ -944,7 +944,8 @@ impl News {
         if self.failed.len() > MOST_FAILED
             && let Some(forgotten) = self.failed.pop_first()
         {
-            self.known_from = forgotten.end();
+            // An early launch may fail last: what was forgotten before stays so.
+            self.known_from = self.known_from.max(forgotten.end());
         }
     }
 
