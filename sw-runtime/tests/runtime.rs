@@ -1231,6 +1231,21 @@ fn a_schedule_whose_next_kernel_never_comes_is_left_whatever_has_ended() {
     assert_eq!(then, Ok(()));
 }
 
+/// What the schedule wants next is launched by an application that has waited for something else for a while.
+#[test]
+fn a_schedule_waits_for_a_launch_while_the_application_waits_for_a_time() {
+    use EventKind::{End, Start};
+    let events = [(Start, 0), (Start, 1), (End, 1), (End, 0)];
+    let events = events.map(|(kind, kernel)| Event { kind, kernel, ns: 1 }).to_vec();
+    let schedule = Schedule { executor: "x".into(), events };
+    let mut rt = Runtime::builder().executor(Immediate).replay(schedule).build().unwrap();
+    let kernel = rt.register(Kernel::new("k")).unwrap();
+    let first = rt.launch(kernel, 1, 1, args![]).unwrap();
+    assert_eq!(rt.wait_timeout(first, Duration::from_millis(50)), Ok(false));
+    rt.launch(kernel, 1, 1, args![]).unwrap();
+    assert_eq!(rt.synchronize(), Ok(()));
+}
+
 #[test]
 fn a_schedule_that_does_not_fit_hides_no_failure() {
     use EventKind::{End, Start};

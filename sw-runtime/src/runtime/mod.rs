@@ -259,7 +259,8 @@ impl Builder {
     }
 
     /// Starts and ends kernels in a recorded order. Past its end the policy decides again. An order that the program's hazards do not
-    /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation.
+    /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation. It is found where the application
+    /// waits without a limit of time; one that asks again and again (`is_done`, `wait_timeout`) may yet launch what is missing.
     #[must_use]
     pub fn replay(mut self, schedule: Schedule) -> Self {
         self.replay = Some(schedule);
@@ -751,7 +752,8 @@ impl Runtime {
         self.wait_until(ticket, None).map(|_| ())
     }
 
-    /// As [`Runtime::wait`], for so long at most: whether it has ended.
+    /// As [`Runtime::wait`], for so long at most: whether it has ended. Unlike there, a schedule that is replayed is not found to have
+    /// diverged while this waits.
     ///
     /// # Errors
     /// As [`Runtime::wait`].
@@ -765,7 +767,8 @@ impl Runtime {
         let mut ended = self.is_done(ticket)?;
         if !ended {
             let shared = &self.shared;
-            shared.host_waits.store(true, Ordering::Release);
+            // Whoever waits for a time only will launch more, which may be what a recorded order wants next.
+            shared.host_waits.store(deadline.is_none(), Ordering::Release);
             shared.to_scheduler.wake();
             let done = || shared.has_ended(ticket.0);
             shared.to_host.wait_until(PATIENCE, deadline, || done() || shared.gone.load(Ordering::Acquire));
