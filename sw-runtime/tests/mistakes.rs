@@ -577,6 +577,21 @@ fn of_failures_far_apart_the_last_are_kept() {
 }
 
 #[test]
+fn of_failures_that_spoil_a_kernels_arguments_the_first_is_named() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let bad = rt.register(Kernel::new("bad").write("x").body(|_| Err("no".into()))).unwrap();
+    let sum = rt.register(Kernel::new("sum").read("a").read("b").write("c").body(|_| Ok(()))).unwrap();
+    let [x, y, z] = [(); 3].map(|()| rt.buffer::<u8>(1).unwrap());
+    let first = rt.launch(bad, 1, 1, args![x]).unwrap();
+    rt.launch(bad, 1, 1, args![y]).unwrap();
+    for args in [args![x, y, z], args![y, x, z]] {
+        let sum = rt.launch(sum, 1, 1, args).unwrap();
+        let Err(Error::Failed(failures)) = rt.wait(sum) else { panic!("it read what is spoiled") };
+        assert_eq!(failures.first[0].cause, Cause::Poisoned { by: first, name: "bad".into() });
+    }
+}
+
+#[test]
 fn what_was_forgotten_stays_so_where_an_early_launch_fails_last() {
     let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
     let (go, gone) = channel();

@@ -755,17 +755,16 @@ impl Scheduler {
         }
     }
 
-    /// What has spoiled bytes that a launch reads.
+    /// What has spoiled bytes that a launch reads; of several the earliest launch.
     fn spoiled(&self, launched: &Launched) -> Option<Arc<Failure>> {
-        let mut found = None;
+        let mut first: Option<Arc<Failure>> = None;
         if !self.poison.is_empty() {
             launched.each_access(&self.kernels[launched.kernel as usize], |access| {
-                if found.is_none() && access.mode.reads() {
-                    found = self.poison.spoiled(&access.part);
-                }
+                let by = access.mode.reads().then(|| self.poison.spoiled(&access.part)).flatten();
+                first = first.take().into_iter().chain(by).min_by_key(|by| by.ticket);
             });
         }
-        found
+        first
     }
 
     /// Whether what it names has not ended yet.
