@@ -577,6 +577,18 @@ fn of_failures_far_apart_the_last_are_kept() {
 }
 
 #[test]
+fn an_access_closure_whose_range_ends_before_it_begins_is_told_so() {
+    let mut rt = Runtime::builder().executor(Immediate).build().unwrap();
+    let x = rt.buffer::<u8>(16).unwrap();
+    for (from, to) in [(8, 4), (u64::MAX, 0)] {
+        let kernel = Kernel::new("k").read("x").access(move |_, a| a.read(0, from..to));
+        let kernel = rt.register(kernel).unwrap();
+        let what = "argument 0 of kernel k, as its access closure says".into();
+        assert_eq!(rt.launch(kernel, 1, 1, args![x]), Err(Error::Range { what }));
+    }
+}
+
+#[test]
 fn of_failures_that_spoil_a_kernels_arguments_the_first_is_named() {
     let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
     let bad = rt.register(Kernel::new("bad").write("x").body(|_| Err("no".into()))).unwrap();
