@@ -188,7 +188,7 @@ int windlass_launch_then(windlass_runtime *runtime, windlass_kernel kernel, cons
  * on. */
 int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
 
-/* Whether one launch has retired, or failed; `done` gets 1 or 0. Does not wait. */
+/* Whether one launch has retired, or failed, and its windlass_done has returned; `done` gets 1 or 0. Does not wait. */
 int windlass_is_done(windlass_runtime *runtime, uint64_t ticket, int *done);
 
 /* Copies from a buffer, once the kernels launched before that write these bytes are done, and all launched before are in the window or

@@ -588,6 +588,24 @@ fn an_access_closure_whose_range_ends_before_it_begins_is_told_so() {
     }
 }
 
+/// So that whoever has waited for a launch knows that its callback is through.
+#[test]
+fn a_launch_has_ended_once_its_callback_has() {
+    let rt = Arc::new(Mutex::new(Runtime::builder().executor(Immediate).build().unwrap()));
+    let (tell, told) = channel();
+    let inner = rt.clone();
+    let launched = {
+        let mut rt = rt.lock().unwrap();
+        let kernel = rt.register(Kernel::new("k")).unwrap();
+        let options =
+            Options::new().on_done(move |_| tell.send(inner.lock().unwrap().is_done(Ticket(0))).unwrap());
+        rt.launch_with(kernel, 1, 1, args![], options).unwrap()
+    };
+    assert_eq!(told.recv().unwrap(), Ok(false));
+    assert_eq!(rt.lock().unwrap().wait(launched), Ok(()));
+    assert_eq!(rt.lock().unwrap().is_done(launched), Ok(true));
+}
+
 #[test]
 fn of_failures_that_spoil_a_kernels_arguments_the_first_is_named() {
     let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();

@@ -161,7 +161,8 @@ impl Options {
 
     /// To be called once the kernel has retired, or failed; not where the launch is refused. It runs on the scheduler's thread: nothing
     /// starts before it returns. Where it is given the runtime, it may launch as much as the queue has room for; what would wait there for
-    /// the runtime is [`Error::Reentrant`], and a runtime that is dropped there ends by itself when all is done. A lock that the
+    /// the runtime is [`Error::Reentrant`], and a runtime that is dropped there ends by itself when all is done. Whoever waits for the launch
+    /// waits for its callback, too: before that has returned, [`Runtime::is_done`] is false, also within it. A lock that the
     /// application's thread holds while it waits for the runtime is nothing that can be seen from here: both then wait for ever.
     #[must_use]
     pub fn on_done(mut self, callback: impl FnOnce(Result<(), Failure>) + Send + 'static) -> Self {
@@ -784,7 +785,7 @@ impl Runtime {
         }
     }
 
-    /// Whether a launch has retired, or failed. Does not wait.
+    /// Whether a launch has retired, or failed, and its callback, where it has one, has returned. Does not wait.
     ///
     /// # Errors
     /// [`Error::NotLaunched`].
