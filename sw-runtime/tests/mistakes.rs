@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, ElementKind, Error, Executor, HostMemory, Immediate, Kernel,
-    Memory, Options, Policy, Renamed, Runtime, Started, Task, Ticket, Token, View,
+    Allocator, Arg, Buffer, Cause, Completions, Cpu, ElementKind, Error, Executor, HostMemory, Immediate,
+    Kernel, Memory, Options, Policy, Renamed, Runtime, Started, Task, Ticket, Token, View,
 };
 
 /// What a call gives that must not wait for ever.
@@ -586,6 +586,47 @@ fn an_access_closure_whose_range_ends_before_it_begins_is_told_so() {
         let what = "argument 0 of kernel k, as its access closure says".into();
         assert_eq!(rt.launch(kernel, 1, 1, args![x]), Err(Error::Range { what }));
     }
+}
+
+#[test]
+fn a_launch_that_accesses_more_than_510_gib_is_refused_when_it_is_launched() {
+    let mut rt = Runtime::builder().executor(NoMemory).build().unwrap();
+    let kernel = rt.register(Kernel::new("k").read_write("x")).unwrap();
+    let said = Kernel::new("said").read_write("x").access(|launch, a| a.write(0, 1..launch.bytes(0)));
+    let said = rt.register(said).unwrap();
+    let x = rt.buffer::<u8>(600 << 30).unwrap();
+    let parts = |name: &str, parts| Err(Error::TooManyParts { what: format!("kernel {name}"), parts });
+    assert_eq!(rt.launch(kernel, 1, 1, args![x]), parts("k", 300));
+    assert_eq!(rt.launch(said, 1, 1, args![x]), parts("said", 300));
+    assert_eq!(rt.launch(kernel, 1, 1, args![x.slice(1..1 + (510 << 30))]), parts("k", 256));
+    assert_eq!(
+        rt.launch(kernel, 1, 1, args![x]).unwrap_err().to_string(),
+        "kernel k would read, or write, 300 parts of buffers at a time, and there may be 255: a buffer of more than 2 GiB has one for each 2 GiB; access fewer bytes at a time"
+    );
+    rt.launch(kernel, 1, 1, args![x.slice(..510 << 30)]).unwrap();
+    rt.launch(said, 1, 1, args![x.slice(90 << 30..)]).unwrap();
+    rt.release(x).unwrap();
+    assert_eq!(rt.synchronize(), Ok(()));
+}
+
+#[test]
+fn numbers_are_no_ranges() {
+    let mut rt = Runtime::builder().executor(Immediate).build().unwrap();
+    let x = rt.buffer::<u8>(1000).unwrap();
+    let mut launch = |values: usize, reads: usize, writes: usize| {
+        let kernel = (0..values).fold(Kernel::new("k"), |k, n| k.value(format!("n{n}")));
+        let kernel = (0..reads).fold(kernel, |k, n| k.read(format!("r{n}")));
+        let kernel = (0..writes).fold(kernel, |k, n| k.write(format!("w{n}")));
+        let kernel = rt.register(kernel).unwrap();
+        let mut args = vec![Arg::from(1u32); values];
+        args.extend((0..reads + writes).map(|n| Arg::from(x.slice(n..n + 1))));
+        rt.launch(kernel, 1, 1, &args).and_then(|_| rt.synchronize())
+    };
+    let refused = Err(Error::TooManyRanges { kernel: "k".into() });
+    assert_eq!(launch(1000, 1, 1), Ok(()));
+    assert_eq!(launch(0, 255, 255), Ok(()));
+    assert_eq!(launch(0, 256, 0), refused);
+    assert_eq!(launch(0, 0, 256), refused);
 }
 
 /// So that whoever has waited for a launch knows that its callback is through.

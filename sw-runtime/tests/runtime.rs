@@ -652,7 +652,7 @@ fn what_is_wrong_with_a_launch_is_said_at_once_and_nothing_happens() {
             text(wrong, 1, args![a]),
             "kernel wrong declares a write of argument 0, and its parameter there is a read buffer",
         ),
-        (text(many, 1, args![a]), "kernel many declares more than 255 ranges"),
+        (text(many, 1, args![a]), "kernel many reads, or writes, more than 255 ranges"),
     ] {
         assert!(found.contains(expected), "{found}\nwithout {expected}");
     }

@@ -349,6 +349,36 @@ fn caught<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     guarded(call).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
+/// How many accesses the hazard engine makes of one: it knows a large buffer in parts.
+fn parts(part: &Bytes) -> u64 {
+    match part.bytes.checked_sub(1) {
+        Some(more) => (part.offset + more) / REGION_BYTES - part.offset / REGION_BYTES + 1,
+        None => 0,
+    }
+}
+
+/// That the hazard engine can hold a launch: so many reads, and so many writes.
+#[cold]
+fn check_parts(kernel: &Kernel, args: &[Arg], said: Option<&[Access]>) -> Result<(), Error> {
+    let most = MAX_SEGMENTS as u64;
+    for uses in [Mode::reads, Mode::writes] {
+        let (mut ranges, mut all) = (0, 0);
+        kernel.each_access(args, said, |Access { part, mode }| {
+            if uses(mode) && part.bytes > 0 {
+                ranges += 1;
+                all += parts(&part);
+            }
+        });
+        if ranges > most {
+            return Err(Error::TooManyRanges { kernel: kernel.name.clone() });
+        }
+        if all > most {
+            return Err(Error::TooManyParts { what: format!("kernel {}", kernel.name), parts: all });
+        }
+    }
+    Ok(())
+}
+
 /// A buffer that is there.
 struct Live {
     unique: u64,
@@ -553,6 +583,8 @@ impl Runtime {
             let (takes, given) = (kernel.params.len(), args.len());
             return Err(Error::Arguments { kernel: kernel.name.clone(), takes, given });
         }
+        // An upper bound, for nearly all launches are far below the limit.
+        let mut most_parts = 0;
         for (position, (arg, param)) in args.iter().zip(&kernel.params).enumerate() {
             let given = match (&arg.0, param.mode) {
                 (ArgKind::Value { element, .. }, None) => *element,
@@ -560,6 +592,7 @@ impl Runtime {
                     self.check_part(part, || {
                         format!("argument {position} ({}) of kernel {}", param.name, kernel.name)
                     })?;
+                    most_parts += part.bytes / REGION_BYTES + 2;
                     part.element
                 }
                 (_, mode) => {
@@ -577,11 +610,10 @@ impl Runtime {
             }
         }
         let Some(access) = &kernel.access else {
-            return if args.len() <= MAX_SEGMENTS {
-                Ok(None)
-            } else {
-                Err(Error::TooManyRanges { kernel: kernel.name.clone() })
-            };
+            if most_parts > MAX_SEGMENTS as u64 {
+                check_parts(kernel, args, None)?;
+            }
+            return Ok(None);
         };
         let mut accesses = Accesses { kernel, args, list: Vec::new(), error: None };
         guarded(|| access(&Launch { grid, block, args }, &mut accesses))
@@ -590,10 +622,7 @@ impl Runtime {
         if let Some(error) = error {
             return Err(error);
         }
-        let count = |uses: fn(Mode) -> bool| list.iter().filter(|a| uses(a.mode)).count();
-        if count(Mode::reads).max(count(Mode::writes)) > MAX_SEGMENTS {
-            return Err(Error::TooManyRanges { kernel: kernel.name.clone() });
-        }
+        check_parts(kernel, args, Some(&list))?;
         Ok(Some(list.into()))
     }
 
@@ -602,8 +631,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
-    /// [`Error::Range`], [`Error::ElementType`], [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it,
-    /// [`Error::SchedulerGone`], [`Error::Reentrant`].
+    /// [`Error::Range`], [`Error::ElementType`], [`Error::TooManyParts`], [`Error::OutOfMemory`], [`Error::Device`] where the device does
+    /// not give it, [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
         let mut values = zeroes(self.check_host(&part)? / size_of::<T>())
@@ -686,6 +715,9 @@ impl Runtime {
         copy: impl FnOnce(&dyn Memory) -> Result<(), String>,
     ) -> Result<(), Error> {
         self.may_wait()?;
+        if parts(&part) > MAX_SEGMENTS as u64 {
+            return Err(Error::TooManyParts { what: "the host".into(), parts: parts(&part) });
+        }
         let (grant, granted) = sync_channel(1);
         self.submit(Submission::Host { access: Access { part, mode }, grant })?;
         self.shared.host_waits.store(true, Ordering::Release);
