@@ -917,6 +917,8 @@ impl Scheduler {
         self.let_go(&launched);
         Self::give_back(&mut self.used, launched.args);
         if let Some(callback) = launched.callback {
+            // It may wait for what the application does after its next launch, for which there may be room by now.
+            self.shared.to_host.wake();
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
             let _ = guarded(|| callback(result));
         }
