@@ -158,10 +158,12 @@ typedef struct windlass_options {
 /* NULL for `options` takes all defaults. */
 int windlass_create(const windlass_options *options, windlass_runtime **runtime);
 
-/* Waits for all that was launched. NULL is nothing. */
+/* Waits for all that was launched; then no body and no windlass_done runs any more. In a body or a windlass_done of its own runtime it
+ * cannot wait: it returns at once, the runtime ends by itself when all is done, and nothing tells when. NULL is nothing. */
 void windlass_destroy(windlass_runtime *runtime);
 
-/* Makes a kernel known. `user` goes to each CTA, and must stay valid until the runtime is destroyed. */
+/* Makes a kernel known. `user` goes to each CTA, and must stay valid until the runtime is destroyed; where that is done in a body or a
+ * windlass_done, until the process ends. */
 int windlass_register(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
                       windlass_body body, void *user, windlass_kernel *kernel);
 
@@ -188,7 +190,7 @@ int windlass_launch_then(windlass_runtime *runtime, windlass_kernel kernel, cons
  * on. */
 int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
 
-/* Whether one launch has retired, or failed; `done` gets 1 or 0. Does not wait. */
+/* Whether one launch has retired, or failed, and its windlass_done has returned; `done` gets 1 or 0. Does not wait. */
 int windlass_is_done(windlass_runtime *runtime, uint64_t ticket, int *done);
 
 /* Copies from a buffer, once the kernels launched before that write these bytes are done, and all launched before are in the window or

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use windlass_runtime::args;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, ElementKind, Error, Executor, HostMemory, Immediate, Kernel,
-    Memory, Options, Policy, Renamed, Runtime, Started, Task, Ticket, Token, View,
+    Allocator, Arg, Buffer, Cause, Completions, Cpu, ElementKind, Error, Executor, HostMemory, Immediate,
+    Kernel, Memory, Options, Policy, Renamed, Runtime, Started, Task, Ticket, Token, View,
 };
 
 /// What a call gives that must not wait for ever.
@@ -577,6 +577,120 @@ fn of_failures_far_apart_the_last_are_kept() {
 }
 
 #[test]
+fn an_access_closure_whose_range_ends_before_it_begins_is_told_so() {
+    let mut rt = Runtime::builder().executor(Immediate).build().unwrap();
+    let x = rt.buffer::<u8>(16).unwrap();
+    for (from, to) in [(8, 4), (u64::MAX, 0)] {
+        let kernel = Kernel::new("k").read("x").access(move |_, a| a.read(0, from..to));
+        let kernel = rt.register(kernel).unwrap();
+        let what = "argument 0 of kernel k, as its access closure says".into();
+        assert_eq!(rt.launch(kernel, 1, 1, args![x]), Err(Error::Range { what }));
+    }
+}
+
+#[test]
+fn a_launch_that_accesses_more_than_510_gib_is_refused_when_it_is_launched() {
+    let mut rt = Runtime::builder().executor(NoMemory).build().unwrap();
+    let kernel = rt.register(Kernel::new("k").read_write("x")).unwrap();
+    let said = Kernel::new("said").read_write("x").access(|launch, a| a.write(0, 1..launch.bytes(0)));
+    let said = rt.register(said).unwrap();
+    let x = rt.buffer::<u8>(600 << 30).unwrap();
+    let parts = |name: &str, parts| Err(Error::TooManyParts { what: format!("kernel {name}"), parts });
+    assert_eq!(rt.launch(kernel, 1, 1, args![x]), parts("k", 300));
+    assert_eq!(rt.launch(said, 1, 1, args![x]), parts("said", 300));
+    assert_eq!(rt.launch(kernel, 1, 1, args![x.slice(1..1 + (510 << 30))]), parts("k", 256));
+    assert_eq!(
+        rt.launch(kernel, 1, 1, args![x]).unwrap_err().to_string(),
+        "kernel k would read, or write, 300 parts of buffers at a time, and there may be 255: a buffer of more than 2 GiB has one for each 2 GiB; access fewer bytes at a time"
+    );
+    rt.launch(kernel, 1, 1, args![x.slice(..510 << 30)]).unwrap();
+    rt.launch(said, 1, 1, args![x.slice(90 << 30..)]).unwrap();
+    rt.release(x).unwrap();
+    assert_eq!(rt.synchronize(), Ok(()));
+}
+
+#[test]
+fn numbers_are_no_ranges() {
+    let mut rt = Runtime::builder().executor(Immediate).build().unwrap();
+    let x = rt.buffer::<u8>(1000).unwrap();
+    let mut launch = |values: usize, reads: usize, writes: usize| {
+        let kernel = (0..values).fold(Kernel::new("k"), |k, n| k.value(format!("n{n}")));
+        let kernel = (0..reads).fold(kernel, |k, n| k.read(format!("r{n}")));
+        let kernel = (0..writes).fold(kernel, |k, n| k.write(format!("w{n}")));
+        let kernel = rt.register(kernel).unwrap();
+        let mut args = vec![Arg::from(1u32); values];
+        args.extend((0..reads + writes).map(|n| Arg::from(x.slice(n..n + 1))));
+        rt.launch(kernel, 1, 1, &args).and_then(|_| rt.synchronize())
+    };
+    let refused = Err(Error::TooManyRanges { kernel: "k".into() });
+    assert_eq!(launch(1000, 1, 1), Ok(()));
+    assert_eq!(launch(0, 255, 255), Ok(()));
+    assert_eq!(launch(0, 256, 0), refused);
+    assert_eq!(launch(0, 0, 256), refused);
+}
+
+/// So that whoever has waited for a launch knows that its callback is through.
+#[test]
+fn a_launch_has_ended_once_its_callback_has() {
+    let rt = Arc::new(Mutex::new(Runtime::builder().executor(Immediate).build().unwrap()));
+    let (tell, told) = channel();
+    let inner = rt.clone();
+    let launched = {
+        let mut rt = rt.lock().unwrap();
+        let kernel = rt.register(Kernel::new("k")).unwrap();
+        let options =
+            Options::new().on_done(move |_| tell.send(inner.lock().unwrap().is_done(Ticket(0))).unwrap());
+        rt.launch_with(kernel, 1, 1, args![], options).unwrap()
+    };
+    assert_eq!(told.recv().unwrap(), Ok(false));
+    assert_eq!(rt.lock().unwrap().wait(launched), Ok(()));
+    assert_eq!(rt.lock().unwrap().is_done(launched), Ok(true));
+}
+
+#[test]
+fn of_failures_that_spoil_a_kernels_arguments_the_first_is_named() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+    let bad = rt.register(Kernel::new("bad").write("x").body(|_| Err("no".into()))).unwrap();
+    let sum = rt.register(Kernel::new("sum").read("a").read("b").write("c").body(|_| Ok(()))).unwrap();
+    let [x, y, z] = [(); 3].map(|()| rt.buffer::<u8>(1).unwrap());
+    let first = rt.launch(bad, 1, 1, args![x]).unwrap();
+    rt.launch(bad, 1, 1, args![y]).unwrap();
+    for args in [args![x, y, z], args![y, x, z]] {
+        let sum = rt.launch(sum, 1, 1, args).unwrap();
+        let Err(Error::Failed(failures)) = rt.wait(sum) else { panic!("it read what is spoiled") };
+        assert_eq!(failures.first[0].cause, Cause::Poisoned { by: first, name: "bad".into() });
+    }
+}
+
+#[test]
+fn what_was_forgotten_stays_so_where_an_early_launch_fails_last() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
+    let (go, gone) = channel();
+    let gone = Mutex::new(gone);
+    let late = Kernel::new("late").body(move |_| {
+        gone.lock().unwrap().recv()?;
+        Err("late".into())
+    });
+    let late = rt.register(late).unwrap();
+    let late = rt.launch(late, 1, 1, args![]).unwrap();
+    let bad = rt.register(Kernel::new("bad").write("x")).unwrap();
+    let good = rt.register(Kernel::new("good").read("x").body(|_| Ok(()))).unwrap();
+    let (x, y) = (rt.buffer::<u8>(1).unwrap(), rt.buffer::<u8>(1).unwrap());
+    let mut last = late;
+    for _ in 0..(1 << 16) + 10 {
+        rt.launch(bad, 1, 1, args![x]).unwrap();
+        last = rt.launch(good, 1, 1, args![y]).unwrap();
+    }
+    assert_eq!(rt.wait(last), Ok(()));
+    go.send(()).unwrap();
+    assert!(rt.synchronize().is_err());
+    for forgotten in [late, Ticket(1), Ticket(5), Ticket(19)] {
+        assert_eq!(rt.wait(forgotten), Err(Error::OutcomeNotKept { ticket: forgotten.0 }));
+    }
+    assert_eq!(rt.wait(Ticket(21)), Err(Error::CauseNotKept { ticket: 21 }));
+}
+
+#[test]
 fn a_launch_can_be_asked_for_without_waiting_and_waited_for_in_time() {
     let (mut rt, device) = on_device(0);
     let held = rt.register(Kernel::new("held").read("x")).unwrap();
@@ -591,6 +705,53 @@ fn a_launch_can_be_asked_for_without_waiting_and_waited_for_in_time() {
     device.complete_all();
     assert_eq!(rt.wait_timeout(held, Duration::MAX), Ok(true));
     assert_eq!(rt.is_done(held), Ok(true));
+}
+
+#[test]
+fn a_launch_waits_for_one_place_in_the_queue_and_for_no_more() {
+    in_time(|| {
+        let device = Arc::new(Device::default());
+        let builder = Runtime::builder().window(4).queue(4).executor(OnDevice(device.clone()));
+        let mut rt = builder.build().unwrap();
+        let held = rt.register(Kernel::new("held").read_write("x")).unwrap();
+        let x = rt.buffer::<u8>(1).unwrap();
+        // Four are in the window, each waits for the one before, and four in the queue.
+        for _ in 0..8 {
+            rt.launch(held, 1, 1, args![x]).unwrap();
+        }
+        device.until_held(1);
+        let first = std::thread::spawn({
+            let device = device.clone();
+            move || {
+                std::thread::sleep(Duration::from_millis(50));
+                device.complete_all();
+            }
+        });
+        // No other ends before this is launched.
+        rt.launch(held, 1, 1, args![x]).unwrap();
+        first.join().unwrap();
+        for _ in 0..8 {
+            device.until_held(1);
+            device.complete_all();
+        }
+        rt.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn a_launch_waits_for_no_callback_where_the_queue_has_room() {
+    in_time(|| {
+        let mut rt = Runtime::builder().queue(1).executor(Immediate).build().unwrap();
+        let kernel = rt.register(Kernel::new("k")).unwrap();
+        for _ in 0..100 {
+            let (go, gone) = channel();
+            let options = Options::new().on_done(move |_| gone.recv().unwrap());
+            rt.launch_with(kernel, 1, 1, args![], options).unwrap();
+            rt.launch(kernel, 1, 1, args![]).unwrap();
+            go.send(()).unwrap();
+        }
+        rt.synchronize().unwrap();
+    });
 }
 
 #[test]

@@ -194,14 +194,25 @@ pub enum Error {
         /// What the parameter is.
         parameter: String,
     },
-    /// More ranges than the hazard engine takes.
+    /// More ranges than the hazard engine takes: so many that are read, and so many that are written.
     #[error(
-        "kernel {kernel} declares more than {} ranges; join neighbouring ones, or split the kernel",
+        "kernel {kernel} reads, or writes, more than {} ranges; join neighbouring ones, or split the kernel",
         windlass_hazards::MAX_SEGMENTS
     )]
     TooManyRanges {
         /// The kernel's name.
         kernel: String,
+    },
+    /// More of large buffers than the hazard engine takes at a time.
+    #[error(
+        "{what} would read, or write, {parts} parts of buffers at a time, and there may be {}: a buffer of more than 2 GiB has one for each 2 GiB; access fewer bytes at a time",
+        windlass_hazards::MAX_SEGMENTS
+    )]
+    TooManyParts {
+        /// The kernel, or the host.
+        what: String,
+        /// How many.
+        parts: u64,
     },
     /// A ticket that no launch of this runtime gave.
     #[error(

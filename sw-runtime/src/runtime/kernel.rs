@@ -215,7 +215,8 @@ impl Kernel {
     }
 
     /// What one CTA does, on the CPU. CTAs run in any order and at the same time. Where it is given its own runtime, what would wait there
-    /// for the runtime is [`Error::Reentrant`], as in a [callback](super::Options::on_done); it may launch.
+    /// for the runtime is [`Error::Reentrant`], as in a [callback](super::Options::on_done); it may launch. While it waits for something else, its
+    /// thread runs no other CTA: a kernel that waits for a later one may wait for ever.
     #[must_use]
     pub fn body(mut self, body: impl Fn(&Cta<'_>) -> CtaResult + Send + Sync + 'static) -> Self {
         self.body = Some(Arc::new(body));
@@ -305,13 +306,17 @@ impl Accesses<'_> {
             (Some(Arg(ArgKind::Buffer(whole))), Some(allowed))
                 if allowed == Mode::ReadWrite || allowed == mode =>
             {
-                let bytes = range.end.checked_sub(range.start).unwrap_or(u64::MAX);
-                if range.start.checked_add(bytes).is_some_and(|end| end <= whole.bytes) {
-                    let part = Bytes { offset: whole.offset + range.start, bytes, ..*whole };
-                    Ok(Access { part, mode })
-                } else {
-                    let what = Some(format!("argument {arg} of kernel {kernel}, as its access closure says"));
-                    Err(Error::OutOfBounds { offset: range.start, bytes, size: whole.bytes, what })
+                let what = || format!("argument {arg} of kernel {kernel}, as its access closure says");
+                match range.end.checked_sub(range.start) {
+                    None => Err(Error::Range { what: what() }),
+                    Some(bytes) if range.end > whole.bytes => {
+                        let (offset, size, what) = (range.start, whole.bytes, Some(what()));
+                        Err(Error::OutOfBounds { offset, bytes, size, what })
+                    }
+                    Some(bytes) => {
+                        let part = Bytes { offset: whole.offset + range.start, bytes, ..*whole };
+                        Ok(Access { part, mode })
+                    }
                 }
             }
             _ => Err(Error::Access {

@@ -19,6 +19,7 @@ mod record;
 mod schedule;
 mod scheduler;
 mod signal;
+mod sms;
 mod sync;
 mod versions;
 mod view;
@@ -26,13 +27,14 @@ mod view;
 pub use check::{Finding, Violation};
 pub use cpu::Cpu;
 pub(crate) use cpu::MAX_THREADS;
-pub(crate) use ctas::Ctas;
+pub(crate) use ctas::{Ctas, Left};
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
 pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
+pub(crate) use sms::{Grid, Queue, Sms};
 pub use versions::Renamed;
 pub use view::{ReadView, ReadWriteView, WriteView};
 
@@ -44,7 +46,7 @@ use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds, zer
 use record::Recorder;
 use rtrb::{Consumer, Producer, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
-use signal::PATIENCE;
+use signal::{PATIENCE, pause};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -161,7 +163,8 @@ impl Options {
 
     /// To be called once the kernel has retired, or failed; not where the launch is refused. It runs on the scheduler's thread: nothing
     /// starts before it returns. Where it is given the runtime, it may launch as much as the queue has room for; what would wait there for
-    /// the runtime is [`Error::Reentrant`], and a runtime that is dropped there ends by itself when all is done. A lock that the
+    /// the runtime is [`Error::Reentrant`], and a runtime that is dropped there ends by itself when all is done. Whoever waits for the launch
+    /// waits for its callback, too: before that has returned, [`Runtime::is_done`] is false, also within it. A lock that the
     /// application's thread holds while it waits for the runtime is nothing that can be seen from here: both then wait for ever.
     #[must_use]
     pub fn on_done(mut self, callback: impl FnOnce(Result<(), Failure>) + Send + 'static) -> Self {
@@ -258,8 +261,10 @@ impl Builder {
         self
     }
 
-    /// Starts and ends kernels in a recorded order. Past its end the policy decides again. An order that the program's hazards do not
-    /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation.
+    /// Starts and ends kernels in a recorded order, and gives memory of their own to the writes that had it in the recorded run, where
+    /// [`Builder::rename`] allows as much. Past its end the policy decides again. An order that the program's hazards do not
+    /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation. It is found where the application
+    /// waits without a limit of time; one that asks again and again (`is_done`, `wait_timeout`) may yet launch what is missing.
     #[must_use]
     pub fn replay(mut self, schedule: Schedule) -> Self {
         self.replay = Some(schedule);
@@ -345,6 +350,36 @@ static BUFFERS: AtomicU64 = AtomicU64::new(1);
 /// Calls what an executor's author wrote; a panic is an error as any other.
 fn caught<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     guarded(call).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
+}
+
+/// How many accesses the hazard engine makes of one: it knows a large buffer in parts.
+fn parts(part: &Bytes) -> u64 {
+    match part.bytes.checked_sub(1) {
+        Some(more) => (part.offset + more) / REGION_BYTES - part.offset / REGION_BYTES + 1,
+        None => 0,
+    }
+}
+
+/// That the hazard engine can hold a launch: so many reads, and so many writes.
+#[cold]
+fn check_parts(kernel: &Kernel, args: &[Arg], said: Option<&[Access]>) -> Result<(), Error> {
+    let most = MAX_SEGMENTS as u64;
+    for uses in [Mode::reads, Mode::writes] {
+        let (mut ranges, mut all) = (0, 0);
+        kernel.each_access(args, said, |Access { part, mode }| {
+            if uses(mode) && part.bytes > 0 {
+                ranges += 1;
+                all += parts(&part);
+            }
+        });
+        if ranges > most {
+            return Err(Error::TooManyRanges { kernel: kernel.name.clone() });
+        }
+        if all > most {
+            return Err(Error::TooManyParts { what: format!("kernel {}", kernel.name), parts: all });
+        }
+    }
+    Ok(())
 }
 
 /// A buffer that is there.
@@ -551,6 +586,8 @@ impl Runtime {
             let (takes, given) = (kernel.params.len(), args.len());
             return Err(Error::Arguments { kernel: kernel.name.clone(), takes, given });
         }
+        // An upper bound, for nearly all launches are far below the limit.
+        let mut most_parts = 0;
         for (position, (arg, param)) in args.iter().zip(&kernel.params).enumerate() {
             let given = match (&arg.0, param.mode) {
                 (ArgKind::Value { element, .. }, None) => *element,
@@ -558,6 +595,7 @@ impl Runtime {
                     self.check_part(part, || {
                         format!("argument {position} ({}) of kernel {}", param.name, kernel.name)
                     })?;
+                    most_parts += part.bytes / REGION_BYTES + 2;
                     part.element
                 }
                 (_, mode) => {
@@ -575,11 +613,10 @@ impl Runtime {
             }
         }
         let Some(access) = &kernel.access else {
-            return if args.len() <= MAX_SEGMENTS {
-                Ok(None)
-            } else {
-                Err(Error::TooManyRanges { kernel: kernel.name.clone() })
-            };
+            if most_parts > MAX_SEGMENTS as u64 {
+                check_parts(kernel, args, None)?;
+            }
+            return Ok(None);
         };
         let mut accesses = Accesses { kernel, args, list: Vec::new(), error: None };
         guarded(|| access(&Launch { grid, block, args }, &mut accesses))
@@ -588,10 +625,7 @@ impl Runtime {
         if let Some(error) = error {
             return Err(error);
         }
-        let count = |uses: fn(Mode) -> bool| list.iter().filter(|a| uses(a.mode)).count();
-        if count(Mode::reads).max(count(Mode::writes)) > MAX_SEGMENTS {
-            return Err(Error::TooManyRanges { kernel: kernel.name.clone() });
-        }
+        check_parts(kernel, args, Some(&list))?;
         Ok(Some(list.into()))
     }
 
@@ -600,8 +634,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
-    /// [`Error::Range`], [`Error::ElementType`], [`Error::OutOfMemory`], [`Error::Device`] where the device does not give it,
-    /// [`Error::SchedulerGone`], [`Error::Reentrant`].
+    /// [`Error::Range`], [`Error::ElementType`], [`Error::TooManyParts`], [`Error::OutOfMemory`], [`Error::Device`] where the device does
+    /// not give it, [`Error::SchedulerGone`], [`Error::Reentrant`].
     pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
         let part = Bytes::from(&view.into());
         let mut values = zeroes(self.check_host(&part)? / size_of::<T>())
@@ -684,6 +718,9 @@ impl Runtime {
         copy: impl FnOnce(&dyn Memory) -> Result<(), String>,
     ) -> Result<(), Error> {
         self.may_wait()?;
+        if parts(&part) > MAX_SEGMENTS as u64 {
+            return Err(Error::TooManyParts { what: "the host".into(), parts: parts(&part) });
+        }
         let (grant, granted) = sync_channel(1);
         self.submit(Submission::Host { access: Access { part, mode }, grant })?;
         self.shared.host_waits.store(true, Ordering::Release);
@@ -751,7 +788,8 @@ impl Runtime {
         self.wait_until(ticket, None).map(|_| ())
     }
 
-    /// As [`Runtime::wait`], for so long at most: whether it has ended.
+    /// As [`Runtime::wait`], for so long at most: whether it has ended. Unlike there, a schedule that is replayed is not found to have
+    /// diverged while this waits.
     ///
     /// # Errors
     /// As [`Runtime::wait`].
@@ -765,7 +803,8 @@ impl Runtime {
         let mut ended = self.is_done(ticket)?;
         if !ended {
             let shared = &self.shared;
-            shared.host_waits.store(true, Ordering::Release);
+            // Whoever waits for a time only will launch more, which may be what a recorded order wants next.
+            shared.host_waits.store(deadline.is_none(), Ordering::Release);
             shared.to_scheduler.wake();
             let done = || shared.has_ended(ticket.0);
             shared.to_host.wait_until(PATIENCE, deadline, || done() || shared.gone.load(Ordering::Acquire));
@@ -781,7 +820,7 @@ impl Runtime {
         }
     }
 
-    /// Whether a launch has retired, or failed. Does not wait.
+    /// Whether a launch has retired, or failed, and its callback, where it has one, has returned. Does not wait.
     ///
     /// # Errors
     /// [`Error::NotLaunched`].
@@ -922,11 +961,16 @@ impl Runtime {
     fn wait_for_room(&mut self) -> Result<(), Error> {
         self.may_wait()?;
         let Some(producer) = &self.producer else { return Err(Error::SchedulerGone) };
-        // Until half of it is free: else both threads would sleep and wake for each launch.
-        let enough = producer.buffer().capacity().div_ceil(2);
         let shared = &self.shared;
         shared.to_scheduler.wake();
-        shared.to_host.wait(PATIENCE, || producer.slots() >= enough || shared.gone.load(Ordering::Acquire));
+        shared.to_host.wait(PATIENCE, || !producer.is_full() || shared.gone.load(Ordering::Acquire));
+        // As long as the scheduler takes more, until half of it is free: else both threads would sleep and wake for each launch.
+        let enough = producer.buffer().capacity().div_ceil(2);
+        let mut before = 0;
+        while (before + 1..enough).contains(&producer.slots()) {
+            before = producer.slots();
+            pause();
+        }
         // A queue that the scheduler has left for ever stays full.
         if producer.is_full() { Err(Error::SchedulerGone) } else { Ok(()) }
     }
