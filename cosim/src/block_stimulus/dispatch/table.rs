@@ -196,7 +196,8 @@ impl Stimulus for TableStimulus {
         let mut phase = self.spell.phase(self.phase.next(&mut self.rng));
         let far = self.ending.is_none() && self.counted_out.contains(&cycle);
         let rst_ni = match self.ending {
-            None if far => true,
+            // What has no end is swept away before.
+            None if far => cycle > self.counted_out.start,
             Some(_) => !self.only_endless(),
             // What has no end, a reset sweeps away.
             None if self.ledger.open_from(ENDLESS) > 0 && self.rng.below(100) == 0 => false,
