@@ -46,7 +46,7 @@ use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds, zer
 use record::Recorder;
 use rtrb::{Consumer, Producer, RingBuffer};
 use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
-use signal::{PATIENCE, pause};
+use signal::PATIENCE;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -961,16 +961,18 @@ impl Runtime {
     fn wait_for_room(&mut self) -> Result<(), Error> {
         self.may_wait()?;
         let Some(producer) = &self.producer else { return Err(Error::SchedulerGone) };
+        // Until half of it is free: else both threads would sleep and wake for each launch. But the scheduler may take no more before the
+        // application has gone on.
+        let enough = || {
+            if self.shared.stalled.load(Ordering::Acquire) {
+                1
+            } else {
+                producer.buffer().capacity().div_ceil(2)
+            }
+        };
         let shared = &self.shared;
         shared.to_scheduler.wake();
-        shared.to_host.wait(PATIENCE, || !producer.is_full() || shared.gone.load(Ordering::Acquire));
-        // As long as the scheduler takes more, until half of it is free: else both threads would sleep and wake for each launch.
-        let enough = producer.buffer().capacity().div_ceil(2);
-        let mut before = 0;
-        while (before + 1..enough).contains(&producer.slots()) {
-            before = producer.slots();
-            pause();
-        }
+        shared.to_host.wait(PATIENCE, || producer.slots() >= enough() || shared.gone.load(Ordering::Acquire));
         // A queue that the scheduler has left for ever stays full.
         if producer.is_full() { Err(Error::SchedulerGone) } else { Ok(()) }
     }
