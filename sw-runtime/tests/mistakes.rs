@@ -708,6 +708,53 @@ fn a_launch_can_be_asked_for_without_waiting_and_waited_for_in_time() {
 }
 
 #[test]
+fn a_launch_waits_for_one_place_in_the_queue_and_for_no_more() {
+    in_time(|| {
+        let device = Arc::new(Device::default());
+        let builder = Runtime::builder().window(4).queue(4).executor(OnDevice(device.clone()));
+        let mut rt = builder.build().unwrap();
+        let held = rt.register(Kernel::new("held").read_write("x")).unwrap();
+        let x = rt.buffer::<u8>(1).unwrap();
+        // Four are in the window, each waits for the one before, and four in the queue.
+        for _ in 0..8 {
+            rt.launch(held, 1, 1, args![x]).unwrap();
+        }
+        device.until_held(1);
+        let first = std::thread::spawn({
+            let device = device.clone();
+            move || {
+                std::thread::sleep(Duration::from_millis(50));
+                device.complete_all();
+            }
+        });
+        // No other ends before this is launched.
+        rt.launch(held, 1, 1, args![x]).unwrap();
+        first.join().unwrap();
+        for _ in 0..8 {
+            device.until_held(1);
+            device.complete_all();
+        }
+        rt.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn a_launch_waits_for_no_callback_where_the_queue_has_room() {
+    in_time(|| {
+        let mut rt = Runtime::builder().queue(1).executor(Immediate).build().unwrap();
+        let kernel = rt.register(Kernel::new("k")).unwrap();
+        for _ in 0..100 {
+            let (go, gone) = channel();
+            let options = Options::new().on_done(move |_| gone.recv().unwrap());
+            rt.launch_with(kernel, 1, 1, args![], options).unwrap();
+            rt.launch(kernel, 1, 1, args![]).unwrap();
+            go.send(()).unwrap();
+        }
+        rt.synchronize().unwrap();
+    });
+}
+
+#[test]
 fn a_callback_that_would_wait_for_its_runtime_is_told_so() {
     let found = in_time(|| {
         let builder = Runtime::builder().queue(2).executor(Cpu::new(2).unwrap());

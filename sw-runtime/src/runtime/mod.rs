@@ -958,11 +958,18 @@ impl Runtime {
     fn wait_for_room(&mut self) -> Result<(), Error> {
         self.may_wait()?;
         let Some(producer) = &self.producer else { return Err(Error::SchedulerGone) };
-        // Until half of it is free: else both threads would sleep and wake for each launch.
-        let enough = producer.buffer().capacity().div_ceil(2);
+        // Until half of it is free: else both threads would sleep and wake for each launch. But the scheduler may take no more before the
+        // application has gone on.
+        let enough = || {
+            if self.shared.stalled.load(Ordering::Acquire) {
+                1
+            } else {
+                producer.buffer().capacity().div_ceil(2)
+            }
+        };
         let shared = &self.shared;
         shared.to_scheduler.wake();
-        shared.to_host.wait(PATIENCE, || producer.slots() >= enough || shared.gone.load(Ordering::Acquire));
+        shared.to_host.wait(PATIENCE, || producer.slots() >= enough() || shared.gone.load(Ordering::Acquire));
         // A queue that the scheduler has left for ever stays full.
         if producer.is_full() { Err(Error::SchedulerGone) } else { Ok(()) }
     }

@@ -110,6 +110,8 @@ pub(crate) struct Shared {
     pub(crate) done: Alone<AtomicU64>,
     /// The application's thread waits for that.
     pub(crate) host_waits: AtomicBool,
+    /// The scheduler's thread takes nothing from the queue just now: it has nothing to do, or a callback runs.
+    pub(crate) stalled: AtomicBool,
     /// Launches that were taken in: they have a slot, or have ended.
     taken: AtomicU64,
     /// Of each slot of the window the launch that it holds, plus 1; 0 where it holds none.
@@ -172,11 +174,21 @@ impl Shared {
             to_host: Signal::new(),
             done: Alone(AtomicU64::new(0)),
             host_waits: AtomicBool::new(false),
+            stalled: AtomicBool::new(false),
             taken: AtomicU64::new(0),
             in_flight: (0..window).map(|_| AtomicU64::new(0)).collect(),
             gone: AtomicBool::new(false),
             news: Mutex::new(news),
         }
+    }
+
+    /// Calls what may take long, on the scheduler's thread: meanwhile a launch takes any place that the queue has.
+    fn stalled<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.stalled.store(true, Ordering::Release);
+        self.to_host.wake();
+        let result = call();
+        self.stalled.store(false, Ordering::Release);
+        result
     }
 
     /// Whether a launch has ended, and all that its end means is done.
@@ -430,7 +442,7 @@ impl Scheduler {
                 continue;
             }
             let shared = self.shared.clone();
-            shared.to_scheduler.wait(PATIENCE, || self.has_work());
+            shared.stalled(|| shared.to_scheduler.wait(PATIENCE, || self.has_work()));
         }
     }
 
@@ -918,7 +930,7 @@ impl Scheduler {
         Self::give_back(&mut self.used, launched.args);
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
-            let _ = guarded(|| callback(result));
+            let _ = self.shared.stalled(|| guarded(|| callback(result)));
         }
     }
 
