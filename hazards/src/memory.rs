@@ -73,8 +73,10 @@ pub(crate) struct Memory {
     bases: Vec<u64>,
     /// A guess of the region of an address; the region's bounds say whether it is right.
     cache: Box<[u16; CACHE]>,
-    /// Where the next buffer without an address goes.
+    /// Where the next buffer without an address goes, where there is room.
     next_base: u64,
+    /// All addresses have been given once: what comes next is between buffers that are there.
+    wrapped: bool,
     unknown: Option<UnknownRange>,
     unknown_said: bool,
 }
@@ -88,6 +90,7 @@ impl Memory {
             bases: Vec::new(),
             cache: vec![0; CACHE].into_boxed_slice().try_into().unwrap_or_else(|_| Box::new([0; CACHE])),
             next_base: ADDRESS_LIMIT,
+            wrapped: false,
             unknown: None,
             unknown_said: false,
         }
@@ -103,11 +106,42 @@ impl Memory {
     }
 
     pub fn declare(&mut self, bytes: u64) -> Result<Buffer, Error> {
-        let base = self.next_base;
-        let end = base.checked_add(bytes).ok_or(Error::RangeOverflow { addr: base, bytes })?;
+        let base = match self.next_base.checked_add(bytes) {
+            Some(end) if !self.wrapped || self.is_free(self.next_base, end) => self.next_base,
+            _ => self.gap(bytes)?,
+        };
         let buffer = self.place(base, bytes)?;
-        self.next_base = end;
+        self.next_base = base + bytes;
         Ok(buffer)
+    }
+
+    /// Whether no region has an address from `base` to `end`.
+    fn is_free(&self, base: u64, end: u64) -> bool {
+        let at = self.bases.partition_point(|b| *b < base);
+        at.checked_sub(1).is_none_or(|before| self.end_of(before) <= base)
+            && self.bases.get(at).is_none_or(|after| end <= *after)
+    }
+
+    /// One past the last address of the region at a position in `by_base`.
+    fn end_of(&self, at: usize) -> u64 {
+        let region = &self.regions[usize::from(self.by_base[at])];
+        region.base + u64::from(region.last) + 1
+    }
+
+    /// Addresses that released buffers had, once all have been given: those behind some region, the next one upwards first. There is
+    /// always such a gap: regions take less than 2^47 bytes together, of 2^63.
+    #[cold]
+    fn gap(&mut self, bytes: u64) -> Result<u64, Error> {
+        let begins = |at: usize| self.bases.get(at).copied().unwrap_or(u64::MAX);
+        let first = self.bases.partition_point(|b| *b < ADDRESS_LIMIT);
+        let from = self.bases.partition_point(|b| *b < self.next_base);
+        let behind = (from..self.bases.len()).chain(first..from);
+        let mut gaps =
+            behind.map(|at| (self.end_of(at), begins(at + 1))).chain([(ADDRESS_LIMIT, begins(first))]);
+        let gap = gaps.find(|(base, end)| end - base >= bytes);
+        let (base, _) = gap.ok_or(Error::RangeOverflow { addr: ADDRESS_LIMIT, bytes })?;
+        self.wrapped = true;
+        Ok(base)
     }
 
     pub fn declare_at(&mut self, addr: u64, bytes: u64) -> Result<Buffer, Error> {
@@ -360,4 +394,42 @@ fn check_range(addr: u64, bytes: u64) -> Result<(), Error> {
         return Err(Error::RangeOverflow { addr, bytes });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn once_all_addresses_were_given_those_of_released_buffers_serve_again() {
+        let mut memory = Memory::new();
+        let mut state = 7u64;
+        let mut below = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let mut held: Vec<Buffer> = Vec::new();
+        for round in 0..20_000 {
+            // As after 2^63 bytes, or nearly.
+            if round % 1000 == 0 {
+                memory.next_base = u64::MAX - below(1 << 20);
+            }
+            if held.len() > 100 || below(3) == 0 && !held.is_empty() {
+                let gone = held.swap_remove(below(held.len() as u64) as usize);
+                memory.release(gone).unwrap();
+                assert!(memory.bytes_of(gone).is_err());
+            }
+            let bytes = if below(10) == 0 { below(1 << 36) + 1 } else { below(1 << 20) + 1 };
+            // It says where two would share an address.
+            let buffer = memory.declare(bytes).unwrap();
+            assert_eq!(memory.bytes_of(buffer), Ok(bytes));
+            assert!(!held.contains(&buffer));
+            held.push(buffer);
+        }
+        assert!(memory.wrapped);
+        assert_eq!(
+            memory.declare(u64::MAX),
+            Err(Error::RangeOverflow { addr: ADDRESS_LIMIT, bytes: u64::MAX })
+        );
+    }
 }
