@@ -282,6 +282,14 @@ pub enum Error {
         /// The most.
         max: usize,
     },
+    /// More edges than the engine can number (windows beyond 512 only).
+    #[error("a pool of {got} edges; this window can have at most {max}")]
+    Edges {
+        /// What was asked.
+        got: usize,
+        /// The most.
+        max: usize,
+    },
     /// Vector instructions that this build or this CPU lacks.
     #[error("{0} is not available here; leave `Config::isa` unset to take the best there is")]
     Isa(crate::Isa),

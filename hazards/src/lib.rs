@@ -21,8 +21,9 @@ pub use memory::{MAX_REGIONS, REGION_BYTES};
 pub use simd::Isa;
 
 use alloc::{boxed::Box, vec::Vec};
+use core::ops::Range;
 use masks::Masks;
-use memory::{Memory, Piece, Pieces};
+use memory::{Memory, Pieces};
 use reduced::Reduced;
 use simd::{Scalar, Vectors};
 use window::{Common, Output, Window};
@@ -92,7 +93,7 @@ impl Engine {
     /// An empty window. All memory that inserting and retiring need is taken here.
     ///
     /// # Errors
-    /// [`Error::Window`], [`Error::Spill`], [`Error::Isa`].
+    /// [`Error::Window`], [`Error::Spill`], [`Error::Edges`], [`Error::Isa`].
     pub fn with_config(config: &Config) -> Result<Self, Error> {
         if !WINDOW.contains(&config.window) {
             return Err(Error::Window { got: config.window });
@@ -176,9 +177,17 @@ impl Engine {
     pub fn insert(&mut self, reads: &[Access], writes: &[Access]) -> Result<Inserted<'_>, Error> {
         let slot = match self.window.insert(&mut self.common, reads, writes) {
             Some(slot) => slot,
-            None => self.window.insert_any(&mut self.common, reads, writes)?,
+            None => self.insert_any(reads, writes)?,
         };
         Ok(Inserted { slot, upstream: self.common.upstream.slots() })
+    }
+
+    #[cold]
+    fn insert_any(&mut self, reads: &[Access], writes: &[Access]) -> Result<Slot, Error> {
+        let slot = self.window.insert_any(&mut self.common, reads, writes)?;
+        // Of a kernel that was refused nothing is to be said.
+        self.common.memory.note_unknown(&self.common.pieces);
+        Ok(slot)
     }
 
     /// Takes out a kernel that is done; those that now wait for nothing more.
@@ -200,9 +209,8 @@ impl Engine {
     /// # Errors
     /// [`Error::NotInFlight`].
     pub fn explain(&self, earlier: Slot, later: Slot) -> Result<Vec<Hazard>, Error> {
-        let pieces = |slot| self.window.pieces(&self.common.memory, slot);
-        let (old, (old_reads_any, old_writes_any)) = (pieces(earlier)?, self.window.unknown(earlier));
-        let (new, (new_reads_any, new_writes_any)) = (pieces(later)?, self.window.unknown(later));
+        let (old, (old_reads_any, old_writes_any)) = (self.ranges(earlier)?, self.window.unknown(earlier));
+        let (new, (new_reads_any, new_writes_any)) = (self.ranges(later)?, self.window.unknown(later));
         let class = |old_writes: bool, new_writes: bool| match (old_writes, new_writes) {
             (true, false) => Some(Class::Raw),
             (false, true) => Some(Class::War),
@@ -210,14 +218,19 @@ impl Engine {
             (false, false) => None,
         };
         let mut hazards = Vec::new();
-        for (a, a_writes) in &old {
-            for (b, b_writes) in new.iter().filter(|(b, _)| a.overlaps(b)) {
-                let shared = self.common.memory.shared(a.region, a.lo.max(b.lo), a.last.min(b.last));
-                hazards.extend(class(*a_writes, *b_writes).map(|class| Hazard { class, shared }));
+        for (a_writes, a) in &old {
+            for (b_writes, b) in &new {
+                let (start, end) = (a.start.max(b.start), a.end.min(b.end));
+                if start < end
+                    && let Some(class) = class(*a_writes, *b_writes)
+                {
+                    hazards.push(Hazard { class, shared: self.common.memory.shared(start, end - start) });
+                }
             }
         }
-        let accesses =
-            |pieces: &[(Piece, bool)], any: bool, write: bool| any || pieces.iter().any(|p| p.1 == write);
+        let accesses = |ranges: &[(bool, Range<u64>)], any: bool, write: bool| {
+            any || ranges.iter().any(|range| range.0 == write)
+        };
         for (old_any, old_writes) in [(old_reads_any, false), (old_writes_any, true)] {
             for (new_any, new_writes) in [(new_reads_any, false), (new_writes_any, true)] {
                 if (old_any && accesses(&new, new_any, new_writes))
@@ -232,6 +245,22 @@ impl Engine {
         hazards.sort_unstable();
         hazards.dedup();
         Ok(hazards)
+    }
+
+    /// Where a kernel in flight reads (false) and writes (true), in the order of addresses. What was taken apart, for its buffer is of
+    /// several regions, is one range again.
+    fn ranges(&self, slot: Slot) -> Result<Vec<(bool, Range<u64>)>, Error> {
+        let memory = &self.common.memory;
+        let pieces = self.window.pieces(memory, slot)?;
+        let mut ranges: Vec<_> = pieces.iter().map(|(piece, write)| (*write, memory.range(piece))).collect();
+        ranges.sort_unstable_by_key(|(write, (range, _))| (*write, range.start, range.end));
+        ranges.dedup();
+        ranges.dedup_by(|(write, (range, goes_on)), (write_before, (before, _))| {
+            let joined = write == write_before && *goes_on && range.start == before.end;
+            before.end = if joined { range.end } else { before.end };
+            joined
+        });
+        Ok(ranges.into_iter().map(|(write, (range, _))| (write, range)).collect())
     }
 
     /// The first access to addresses of no declared buffer, once: to be said where the program's author reads it.

@@ -306,7 +306,7 @@ impl<const N: usize, const G: usize, const K: usize, V: Vectors> Masks<N, G, K, 
     /// The slots that `pieces` have a hazard with.
     #[inline(always)]
     fn conflicts(&mut self, pieces: &Pieces) -> [u64; N] {
-        let Pieces { list, reads, unknown_read, unknown_write } = pieces;
+        let Pieces { list, reads, unknown_read, unknown_write, .. } = pieces;
         let mut upstream = [0; N];
         self.comparisons.clear();
         // Algorithm 1 as printed does not compare reads.

@@ -5,6 +5,7 @@
 
 use crate::access::{ADDRESS_LIMIT, Access, Buffer, Error, MAX_SEGMENTS, Shared, Target, UnknownRange};
 use alloc::{boxed::Box, vec, vec::Vec};
+use core::ops::Range;
 
 /// Bytes that one region holds: a larger buffer takes several.
 pub const REGION_BYTES: u64 = 1 << 31;
@@ -52,6 +53,8 @@ pub(crate) struct Pieces {
     /// Some read, some write is of no known allocation.
     pub unknown_read: bool,
     pub unknown_write: bool,
+    /// The first of those.
+    unknown: Option<UnknownRange>,
 }
 
 impl Pieces {
@@ -253,15 +256,19 @@ impl Memory {
         Piece { region, whole: true, lo: 0, last: self.regions[usize::from(region)].last }
     }
 
-    /// What bytes of a region are, to whoever asked.
-    pub fn shared(&self, region: u16, lo: u32, last: u32) -> Shared {
-        let base = self.regions[usize::from(region)].base;
-        let addr = base + u64::from(lo);
-        let bytes = u64::from(last - lo) + 1;
+    /// Where a piece lies, and whether it may be the rest of an access to the region before: no buffer begins with its region.
+    pub fn range(&self, piece: &Piece) -> (Range<u64>, bool) {
+        let region = &self.regions[usize::from(piece.region)];
+        let range = region.base + u64::from(piece.lo)..region.base + u64::from(piece.last) + 1;
+        (range, region.buffer_bytes == 0)
+    }
+
+    /// What bytes within a buffer are, to whoever asked.
+    pub fn shared(&self, addr: u64, bytes: u64) -> Shared {
         if addr < ADDRESS_LIMIT {
             return Shared::Address { addr, bytes };
         }
-        let index = self.first_of(self.bases.partition_point(|b| *b < base));
+        let index = self.first_of(self.bases.partition_point(|b| *b <= addr).saturating_sub(1));
         let first = self.regions[usize::from(index)];
         Shared::Offset { buffer: Buffer::new(index, first.generation).0, offset: addr - first.base, bytes }
     }
@@ -269,20 +276,27 @@ impl Memory {
     /// Takes a kernel's accesses apart.
     pub fn resolve(&mut self, reads: &[Access], writes: &[Access], pieces: &mut Pieces) -> Result<(), Error> {
         pieces.list.clear();
-        pieces.unknown_read = self.resolve_some(reads, MAX_SEGMENTS, &mut pieces.list)?;
+        let read = self.resolve_some(reads, MAX_SEGMENTS, &mut pieces.list)?;
         pieces.reads = pieces.list.len();
         let limit = pieces.reads + MAX_SEGMENTS;
-        pieces.unknown_write = self.resolve_some(writes, limit, &mut pieces.list)?;
+        let write = self.resolve_some(writes, limit, &mut pieces.list)?;
+        (pieces.unknown_read, pieces.unknown_write) = (read.is_some(), write.is_some());
+        pieces.unknown = read.or(write);
         Ok(())
     }
 
-    /// True where some access is of no known allocation.
+    /// A kernel has been inserted: its accesses to no known allocation are to be said.
+    pub fn note_unknown(&mut self, pieces: &Pieces) {
+        self.unknown = self.unknown.or(pieces.unknown);
+    }
+
+    /// The first access of no known allocation, where there is one.
     fn resolve_some(
         &mut self,
         accesses: &[Access],
         limit: usize,
         list: &mut Vec<Piece>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<UnknownRange>, Error> {
         let mut unknown = None;
         for access in accesses {
             let (addr, bytes) = match access.target() {
@@ -313,10 +327,7 @@ impl Memory {
                 unknown.get_or_insert(UnknownRange { addr, bytes });
             }
         }
-        if unknown.is_some() {
-            self.unknown = self.unknown.or(unknown);
-        }
-        Ok(unknown.is_some())
+        Ok(unknown)
     }
 
     /// The piece that a range is, where it lies in one region.

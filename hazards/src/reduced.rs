@@ -89,6 +89,10 @@ impl Reduced {
         if config.spill > max {
             return Err(Error::Spill { got: config.spill, max });
         }
+        let (edge_count, most) = (config.edges, usize::from(NONE));
+        if edge_count > most {
+            return Err(Error::Edges { got: edge_count, max: most });
+        }
         let empty = Row {
             lo: [0; INLINE],
             last: [0; INLINE],
@@ -114,7 +118,6 @@ impl Reduced {
         };
         let free_slot = chain(&mut rows[..slots], 0);
         let free_row = chain(&mut rows[slots..], slots);
-        let edge_count = config.edges.min(usize::from(NONE));
         let edges = (0..edge_count).map(|e| Edge { to: 0, next: if e == 0 { NONE } else { e as u16 - 1 } });
         let words = slots.div_ceil(64);
         Ok(Self {

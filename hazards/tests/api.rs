@@ -65,6 +65,29 @@ fn hazards_are_explained() {
 }
 
 #[test]
+fn a_hazard_on_more_than_2_gib_is_one() {
+    for &window in KINDS {
+        let mut config = Config::new(window);
+        config.spill = 12;
+        let mut engine = Engine::with_config(&config).unwrap();
+        let bytes = 5 << 30;
+        let (a, b) = (engine.declare_at(0x1000, bytes).unwrap(), engine.declare(bytes).unwrap());
+        // Side by side, and not one.
+        let [c, d] = [(); 2].map(|()| engine.declare(64).unwrap());
+        let old = engine.insert(&[c.into(), d.into()], &[a.into(), b.into()]).unwrap().slot;
+        let reads = [Access::raw(0x1001, bytes - 1), Access::view(b, 1 << 31, 3 << 30), b.into()];
+        let new = engine.insert(&reads, &[c.into(), d.into()]).unwrap().slot;
+        let hazard = |class, shared| Hazard { class, shared };
+        let part = |buffer: Buffer, offset, bytes| Shared::Offset { buffer: buffer.to_bits(), offset, bytes };
+        let found = engine.explain(old, new).unwrap();
+        let raw = [Shared::Address { addr: 0x1001, bytes: bytes - 1 }, part(b, 0, bytes)];
+        assert!(raw.into_iter().all(|shared| found.contains(&hazard(Class::Raw, shared))), "{found:?}");
+        let war = [c, d].map(|buffer| hazard(Class::War, part(buffer, 0, 64)));
+        assert_eq!(found[found.len() - 2..], war);
+    }
+}
+
+#[test]
 fn one_byte_decides() {
     for window in KINDS.iter().map(|window| *window.max(&8)) {
         let mut engine = Engine::new(window).unwrap();
@@ -154,7 +177,12 @@ fn errors_change_nothing_and_name_the_remedy() {
         }
         assert_eq!(refused(&[a.into(); 300], &[]), Error::TooManySegments);
         assert!(matches!(refused(&[a.into(); 100], &[]), Error::SpillFull { segments: 100, .. }));
+        let mut unknown = [a.into(); 100];
+        unknown[0] = Access::raw(0x8000, 1);
+        assert!(matches!(refused(&unknown, &[]), Error::SpillFull { segments: 99, .. }));
+        assert!(matches!(refused(&unknown[..1], &[Access::view(a, 0x80, 0x81)]), Error::OutOfBounds { .. }));
         // Nothing of these stayed.
+        assert_eq!(engine.take_unknown(), None);
         assert!(engine.is_empty());
         let first = engine.insert(&[], &[a.into()]).unwrap();
         assert!(first.upstream.is_empty());
@@ -189,6 +217,10 @@ fn edges_run_out_and_come_back() {
     assert_eq!(engine.insert(&[], &[buffer.into()]).unwrap_err(), Error::EdgesFull { needed: 3, free: 2 });
     engine.retire(readers[0]).unwrap();
     assert_eq!(engine.insert(&[], &[buffer.into()]).unwrap().upstream.len(), 2);
+    config.edges = 65535;
+    assert!(Engine::with_config(&config).is_ok());
+    config.edges = 65536;
+    assert_eq!(Engine::with_config(&config).unwrap_err(), Error::Edges { got: 65536, max: 65535 });
 }
 
 #[test]
