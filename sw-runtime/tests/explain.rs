@@ -8,10 +8,12 @@ use common::{kernel, segment};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use std::time::Instant;
 use windlass_runtime::explain::{
     Allocation, Barrier, Buffer, ExplainError, Explanation, History, LocatedHazard, Options, Span, TimeUnit,
     Times, Timing, dot, explain,
 };
+use windlass_runtime::graph::{Reduction, Rule};
 use windlass_runtime::hazards::Class;
 use windlass_runtime::ktrace::{Event, Kernel, Run, Segment, Trace};
 
@@ -392,6 +394,35 @@ fn a_live_run_asks_without_a_trace() {
     history.free(64);
     history.begin_run(13);
     assert!(history.is_empty());
+}
+
+/// A new buffer for each kernel of a long chain: to look for each byte among all that ever lived would take 50,000 times 50,000 looks,
+/// a dozen times what finding the hazards takes.
+#[test]
+fn a_long_run_with_as_many_buffers_takes_little_longer_than_its_hazards() {
+    let count = 50_000;
+    let buffer = |k: u64| (4096 + k * 256, 64);
+    let held = |k: u64| Segment { addr: buffer(k).0, bytes: buffer(k).1 };
+    let kernels: Vec<Kernel> = (0..count).map(|k| long(1, &[buffer(k)], &[buffer(k + 1)])).collect();
+    let mut history = History::default();
+    let began = Instant::now();
+    Reduction::build(&kernels.iter().collect::<Vec<_>>(), Rule::All).unwrap();
+    let hazards = began.elapsed();
+    history.alloc(held(0));
+    for (k, kernel) in (0..).zip(&kernels) {
+        history.alloc(held(k + 1));
+        history.launch(kernel);
+        history.free(buffer(k).0);
+    }
+    let began = Instant::now();
+    let answer = explain(&history, count - 1, &Options::default()).unwrap();
+    let took = began.elapsed();
+    let named = answer.chain.iter().take(answer.chain.len() - 1).all(|link| {
+        let Buffer::Allocation { allocation, offset: 0 } = link.hazards[0].buffer else { return false };
+        allocation.number == link.index
+    });
+    assert!(named && answer.chain.len() as u64 == count);
+    assert!(took < 4 * hazards, "{took:?}, and the hazards alone {hazards:?}");
 }
 
 #[test]

@@ -18,6 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alive;
 mod render;
 
 pub use render::dot;
@@ -26,6 +27,7 @@ use crate::analysis::DEFAULT_SMS;
 use crate::graph::{DependencyGraph, Reduction, Rule, TooManyKernels};
 use crate::hazards::{self, Class, Hazard};
 use crate::ktrace::{Event, Kernel, KernelType, Segment, Trace};
+use alive::Alive;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -199,7 +201,7 @@ impl<'a> History<'a> {
         if segment.bytes > 0 {
             let below = self.live.range(..segment.end()).rev();
             let overlapped: Vec<u64> = below
-                .take_while(|(_, i)| self.allocations[**i].end() > segment.addr)
+                .take_while(|(_, i)| self.allocations[**i].allocation.end() > segment.addr)
                 .map(|(a, _)| *a)
                 .collect();
             for address in overlapped {
@@ -241,40 +243,6 @@ impl<'a> History<'a> {
         let from = cuts().filter(|cut| *cut <= k).max().unwrap_or(0);
         from..cuts().find(|cut| *cut > k).unwrap_or(self.kernels.len())
     }
-
-    /// What holds the byte at `address` when event `when` happens, and where that ends.
-    fn buffer(&self, address: u64, when: u64) -> (Buffer, u64) {
-        let alive = || self.allocations.iter().filter(|life| life.born < when && when < life.died);
-        match alive().find(|life| life.allocation.address <= address && address < life.end()) {
-            Some(Life { allocation, .. }) => {
-                let offset = address - allocation.address;
-                (Buffer::Allocation { allocation: *allocation, offset }, allocation.end())
-            }
-            None => {
-                let starts =
-                    alive().filter(|life| life.allocation.bytes > 0).map(|life| life.allocation.address);
-                (Buffer::Persistent, starts.filter(|a| *a > address).min().unwrap_or(u64::MAX))
-            }
-        }
-    }
-
-    /// The hazards between two kernels, each cut so that it lies in one buffer.
-    fn hazards(&self, earlier: usize, later: usize) -> Vec<LocatedHazard> {
-        let ((old, earlier), (new, later)) = (self.kernels[earlier], self.kernels[later]);
-        let mut located = Vec::new();
-        for Hazard { class, segment } in hazards::between(earlier, later) {
-            let mut address = segment.addr;
-            while address < segment.end() {
-                let (buffer, end) = self.buffer(address, new);
-                let (before, before_end) = self.buffer(address, old);
-                let bytes = end.min(before_end).min(segment.end()) - address;
-                let earlier_buffer = (before.number() != buffer.number()).then_some(before);
-                located.push(LocatedHazard { class, address, bytes, buffer, earlier_buffer });
-                address += bytes;
-            }
-        }
-        located
-    }
 }
 
 impl<'a> FromIterator<&'a Kernel> for History<'a> {
@@ -283,12 +251,6 @@ impl<'a> FromIterator<&'a Kernel> for History<'a> {
         let mut history = Self::default();
         kernels.into_iter().for_each(|kernel| history.launch(kernel));
         history
-    }
-}
-
-impl Life {
-    fn end(&self) -> u64 {
-        self.allocation.end()
     }
 }
 
@@ -624,7 +586,7 @@ impl Bounds {
 
 /// Says why kernel `kernel` of `history` waited.
 ///
-/// Takes time and memory as [`Reduction::build`] does, over the part between the barriers around the kernel.
+/// Takes time and memory as [`Reduction::build`] does, over the part between the barriers around the kernel, and n log n in allocations.
 ///
 /// # Errors
 /// A kernel that is not there, a schedule that does not fit the history, a part too long for a graph.
@@ -677,7 +639,6 @@ pub fn explain(
 
 /// The kernels between the barriers around the one that is asked about, numbered from 0.
 struct Part<'a> {
-    history: &'a History<'a>,
     /// Position of the first in the history.
     first: usize,
     run: Vec<&'a Kernel>,
@@ -690,6 +651,8 @@ struct Part<'a> {
     /// Who waits for whom if every write went to fresh memory.
     flow: DependencyGraph,
     bounds: Bounds,
+    /// What lives when each of the kernels is launched.
+    alive: Alive,
 }
 
 impl<'a> Part<'a> {
@@ -701,7 +664,9 @@ impl<'a> Part<'a> {
         let flow = DependencyGraph::build_with(&run, Rule::Flow)?;
         let bounds = Bounds::new(&reduced, &durations);
         let spans = options.timing.map(|timing| &timing.spans[part.clone()]);
-        Ok(Self { history, first: part.start, run, times, durations, spans, reduced, flow, bounds })
+        let launches: Vec<u64> = history.kernels[part.clone()].iter().map(|(when, _)| *when).collect();
+        let alive = Alive::new(&history.allocations, &launches);
+        Ok(Self { first: part.start, run, times, durations, spans, reduced, flow, bounds, alive })
     }
 
     /// Its index in the run.
@@ -732,8 +697,21 @@ impl<'a> Part<'a> {
         upstream.max_by_key(|u| (self.span(*u).end, Reverse(*u)))
     }
 
+    /// The hazards between two kernels, each cut so that it lies in one buffer.
     fn hazards(&self, earlier: usize, later: usize) -> Vec<LocatedHazard> {
-        self.history.hazards(self.first + earlier, self.first + later)
+        let mut located = Vec::new();
+        for Hazard { class, segment } in hazards::between(self.run[earlier], self.run[later]) {
+            let mut address = segment.addr;
+            while address < segment.end() {
+                let (buffer, end) = self.alive.buffer(address, later);
+                let (before, before_end) = self.alive.buffer(address, earlier);
+                let bytes = end.min(before_end).min(segment.end()) - address;
+                let earlier_buffer = (before.number() != buffer.number()).then_some(before);
+                located.push(LocatedHazard { class, address, bytes, buffer, earlier_buffer });
+                address += bytes;
+            }
+        }
+        located
     }
 
     /// [`Explanation::upstream`].
