@@ -15,9 +15,9 @@ use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::ktrace::MAX_LINE_BYTES;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Cause, Completions, Cpu, Cta, CudaSource, Element, ElementKind, Error, Event,
+    Allocator, Buffer, Builder, Cause, Completions, Cpu, Cta, CudaSource, Element, ElementKind, Error, Event,
     EventKind, Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options,
-    Policy, Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
+    Policy, Recording, Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
 };
 
 /// What a call gives that must not wait for ever: in minutes, for under a sanitizer on a busy machine all takes long.
@@ -1101,6 +1101,93 @@ fn a_recorded_schedule_is_repeated_exactly_on_other_executors() {
     assert_eq!(order(&nothing.recording().unwrap().schedule), order(&schedule));
 }
 
+/// What overwrites a buffer that is in use gets memory of its own as long as the budget lasts; both depend on how far kernels are.
+fn rewrites(seed: u64, builder: Builder) -> (Recording, Vec<u32>) {
+    let mut rt = builder.window(32).queue(4).rename(256).record(true).build().unwrap();
+    let rng = &mut Rng(seed);
+    let update = Kernel::new("update").read("x").read_write("y").value("n").body(|cta| {
+        let (x, y, n) = (cta.read::<u32>(0)?, cta.read_write::<u32>(1)?, cta.value::<u32>(2)?);
+        std::thread::sleep(Duration::from_micros(u64::from(n * n % 400)));
+        (0..y.len()).for_each(|i| y.set(i, mix(y.get(i), mix(x.get(i), n))));
+        Ok(())
+    });
+    let fill = Kernel::new("fill").write("y").value("n").body(|cta| {
+        let (y, n) = (cta.write::<u32>(0)?, cta.value::<u32>(1)?);
+        (0..y.len()).for_each(|i| y.set(i, mix(n, i as u32)));
+        Ok(())
+    });
+    let (update, fill) = (rt.register(update).unwrap(), rt.register(fill).unwrap());
+    let mut buffers: Vec<Buffer<u32>> = (0..6).map(|_| rt.buffer(16).unwrap()).collect();
+    for n in 0..200u32 {
+        let [i, j] = [(); 2].map(|()| rng.below(6) as usize);
+        match rng.below(12) {
+            0..=5 if i != j => _ = rt.launch(update, 1, 1, args![buffers[i], buffers[j], n]).unwrap(),
+            6..=8 => _ = rt.launch(fill, 1, 1, args![buffers[i], n]).unwrap(),
+            9 => rt.write(buffers[i], &[n; 16]).unwrap(),
+            10 => _ = rt.read(buffers[i]).unwrap(),
+            11 => {
+                rt.release(buffers[i]).unwrap();
+                buffers[i] = rt.buffer(16).unwrap();
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(rt.synchronize(), Ok(()), "seed {seed}");
+    let image = buffers.iter().flat_map(|buffer| rt.read(*buffer).unwrap()).collect();
+    (rt.recording().unwrap(), image)
+}
+
+#[test]
+fn a_replay_gives_memory_of_its_own_to_what_had_it_in_the_recorded_run() {
+    in_time(|| {
+        let mut versions = 0;
+        for seed in 0..20 {
+            let on = |threads| Runtime::builder().executor(Cpu::new(threads).unwrap());
+            let (recorded, image) = rewrites(seed, on(4));
+            let mut file = Vec::new();
+            recorded.schedule.write(&mut file).unwrap();
+            let schedule = Schedule::read(&*file).unwrap();
+            assert_eq!(schedule, recorded.schedule);
+            versions += schedule.versions.len();
+            for threads in [1, 3] {
+                let (again, found) = rewrites(seed, on(threads).replay(schedule.clone()));
+                assert!(again.schedule.order().eq(schedule.order()), "seed {seed}, {threads} threads");
+                assert_eq!(found, image, "seed {seed}, {threads} threads");
+            }
+        }
+        assert!(versions > 20, "{versions}");
+    });
+}
+
+#[test]
+fn a_replay_without_the_memory_that_the_recorded_run_had_is_told_so() {
+    let run = |budget, schedule: Option<Schedule>| {
+        let builder = Runtime::builder().executor(Cpu::new(2).unwrap()).rename(budget).record(true);
+        let mut rt = match schedule {
+            Some(schedule) => builder.replay(schedule).build().unwrap(),
+            None => builder.build().unwrap(),
+        };
+        let read = rt.register(Kernel::new("read").read("x").body(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            Ok(())
+        }));
+        let write = rt.register(Kernel::new("write").write("x").body(|_| Ok(())));
+        let x = rt.buffer::<u8>(64).unwrap();
+        rt.launch(read.unwrap(), 1, 1, args![x]).unwrap();
+        rt.launch(write.unwrap(), 1, 1, args![x]).unwrap();
+        (rt.synchronize(), rt.recording().unwrap().schedule)
+    };
+    let (_, schedule) = run(64, None);
+    assert_eq!(schedule.versions, [0]);
+    assert_eq!(run(64, Some(schedule.clone())).0, Ok(()));
+    assert_eq!(run(1 << 20, Some(schedule.clone())).0, Ok(()));
+    let little = run(32, Some(schedule)).0.unwrap_err().to_string();
+    assert!(
+        little.contains("a write before it is to have memory of its own, for which there is none"),
+        "{little}"
+    );
+}
+
 #[test]
 fn what_is_recorded_while_kernels_run_is_read_and_repeated() {
     let go = Arc::new(AtomicBool::new(false));
@@ -1207,7 +1294,7 @@ fn two_under(
     first: i32,
 ) -> [Result<(), Error>; 2] {
     let events = events.iter().map(|(kind, kernel)| Event { kind: *kind, kernel: *kernel, ns: 1 }).collect();
-    let schedule = Schedule { executor: "x".into(), events };
+    let schedule = Schedule { executor: "x".into(), events, ..Schedule::default() };
     in_time(move || {
         let mut rt = Runtime::builder().executor(executor).replay(schedule).build().unwrap();
         let increment = rt.register(increment()).unwrap();
@@ -1237,7 +1324,7 @@ fn a_schedule_waits_for_a_launch_while_the_application_waits_for_a_time() {
     use EventKind::{End, Start};
     let events = [(Start, 0), (Start, 1), (End, 1), (End, 0)];
     let events = events.map(|(kind, kernel)| Event { kind, kernel, ns: 1 }).to_vec();
-    let schedule = Schedule { executor: "x".into(), events };
+    let schedule = Schedule { executor: "x".into(), events, ..Schedule::default() };
     let mut rt = Runtime::builder().executor(Immediate).replay(schedule).build().unwrap();
     let kernel = rt.register(Kernel::new("k")).unwrap();
     let first = rt.launch(kernel, 1, 1, args![]).unwrap();

@@ -259,7 +259,8 @@ impl Builder {
         self
     }
 
-    /// Starts and ends kernels in a recorded order. Past its end the policy decides again. An order that the program's hazards do not
+    /// Starts and ends kernels in a recorded order, and gives memory of their own to the writes that had it in the recorded run, where
+    /// [`Builder::rename`] allows as much. Past its end the policy decides again. An order that the program's hazards do not
     /// allow, or a kernel that is never launched, is [`Error::Diverged`] at the next synchronisation. It is found where the application
     /// waits without a limit of time; one that asks again and again (`is_done`, `wait_timeout`) may yet launch what is missing.
     #[must_use]

@@ -64,7 +64,7 @@ impl Recorder {
             since: Instant::now(),
             events: Vec::new(),
             kernels: 0,
-            schedule: Schedule { executor, events: Vec::new() },
+            schedule: Schedule { executor, ..Schedule::default() },
             running: 0,
             alone: None,
             durations: BTreeMap::new(),
@@ -95,6 +95,11 @@ impl Recorder {
         if let (true, Some(ran)) = (self.alone == Some(ticket), ran) {
             self.durations.insert(ticket.0, u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX));
         }
+    }
+
+    /// A write gets memory of its own.
+    pub(crate) fn renamed(&mut self, write: u64) {
+        self.schedule.versions.push(write);
     }
 
     fn happened(&mut self, kind: EventKind, ticket: Ticket) {

@@ -10,8 +10,7 @@ use std::io::{BufRead, Write};
 pub const VERSION: u64 = 1;
 
 /// Something that happened to a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// It was given to the executor.
     Start,
@@ -20,13 +19,11 @@ pub enum EventKind {
 }
 
 /// What happened to which kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// What.
-    #[serde(rename = "e")]
     pub kind: EventKind,
     /// Its number in program order, from 0.
-    #[serde(rename = "k")]
     pub kernel: u64,
     /// Nanoseconds since the run began.
     pub ns: u64,
@@ -35,13 +32,25 @@ pub struct Event {
 /// The starts and ends of a run, in the order in which they happened.
 ///
 /// As a file: JSON lines; the first is `{"schedule":1,"executor":NAME}`, each other one an event such as
-/// `{"e":"start","k":0,"ns":1250}`. No line is longer than [`MAX_LINE_BYTES`].
+/// `{"e":"start","k":0,"ns":1250}`, or a version, `{"e":"version","w":3}`. No line is longer than [`MAX_LINE_BYTES`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// What the run was recorded on.
     pub executor: String,
     /// In order.
     pub events: Vec<Event>,
+    /// The writes that got memory of their own ([`Builder::rename`](super::Builder::rename)), which depends on what was in flight. Counted
+    /// from 0 in program order are what kernels declare as written, and what the application writes; ascending.
+    pub versions: Vec<u64>,
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "e", rename_all = "lowercase")]
+enum Line {
+    Start { k: u64, ns: u64 },
+    End { k: u64, ns: u64 },
+    Version { w: u64 },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,15 +68,19 @@ impl Schedule {
         let header = Header { schedule: VERSION, executor: self.executor.clone() };
         serde_json::to_writer(&mut to, &header)?;
         writeln!(to)?;
-        for event in &self.events {
-            serde_json::to_writer(&mut to, event)?;
+        let events = self.events.iter().map(|Event { kind, kernel: k, ns }| match kind {
+            EventKind::Start => Line::Start { k: *k, ns: *ns },
+            EventKind::End => Line::End { k: *k, ns: *ns },
+        });
+        for line in events.chain(self.versions.iter().map(|w| Line::Version { w: *w })) {
+            serde_json::to_writer(&mut to, &line)?;
             writeln!(to)?;
         }
         to.flush()
     }
 
-    /// Reads what [`Schedule::write`] has written, and checks it: each kernel starts once, and ends at most once, after it has started. What
-    /// was still running when the run was recorded has no end.
+    /// Reads what [`Schedule::write`] has written, and checks it: each kernel starts once, and ends at most once, after it has started;
+    /// versions ascend. What was still running when the run was recorded has no end.
     ///
     /// # Errors
     /// [`Error::Schedule`], with the line.
@@ -82,24 +95,33 @@ impl Schedule {
                 format!("version {}; this windlass reads version {VERSION}", header.schedule),
             ));
         }
-        let mut schedule = Self { executor: header.executor, events: Vec::new() };
+        let mut schedule = Self { executor: header.executor, ..Self::default() };
         let mut running = std::collections::BTreeSet::new();
         let mut started = std::collections::BTreeSet::new();
         for n in 1.. {
-            let event = next::<Event>(&mut from, &mut line).map_err(|problem| bad(n, problem))?;
-            let Some(event) = event else { break };
-            let k = event.kernel;
-            match event.kind {
-                EventKind::Start if !started.insert(k) => {
+            let line = next::<Line>(&mut from, &mut line).map_err(|problem| bad(n, problem))?;
+            let Some(line) = line else { break };
+            let (kind, kernel, ns) = match line {
+                Line::Start { k, .. } if !started.insert(k) => {
                     return Err(bad(n, format!("kernel {k} starts twice")));
                 }
-                EventKind::Start => _ = running.insert(k),
-                EventKind::End if !running.remove(&k) => {
+                Line::Start { k, ns } => {
+                    running.insert(k);
+                    (EventKind::Start, k, ns)
+                }
+                Line::End { k, .. } if !running.remove(&k) => {
                     return Err(bad(n, format!("kernel {k} ends and does not run")));
                 }
-                EventKind::End => {}
-            }
-            schedule.events.push(event);
+                Line::End { k, ns } => (EventKind::End, k, ns),
+                Line::Version { w } if schedule.versions.last().is_some_and(|last| *last >= w) => {
+                    return Err(bad(n, format!("write {w} does not come after the one before")));
+                }
+                Line::Version { w } => {
+                    schedule.versions.push(w);
+                    continue;
+                }
+            };
+            schedule.events.push(Event { kind, kernel, ns });
         }
         Ok(schedule)
     }

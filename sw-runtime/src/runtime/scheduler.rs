@@ -18,7 +18,7 @@ use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
@@ -327,6 +327,8 @@ type Ready = BinaryHeap<(i32, Reverse<u64>, Slot)>;
 /// A recorded order that this run follows.
 struct Replay {
     order: Vec<(EventKind, u64)>,
+    /// Writes that get memory of their own.
+    versions: HashSet<u64>,
     next: usize,
     ready: BTreeMap<u64, Slot>,
     ended: BTreeMap<u64, Completed>,
@@ -366,6 +368,10 @@ pub(crate) struct Scheduler {
     running: usize,
     concurrency: usize,
     tickets: u64,
+    /// Of the submissions that were taken in, all that they overwrite; counted where there is renaming.
+    writes: u64,
+    /// The next one wants memory of its own, as in the recorded run, and there is none yet.
+    starved: bool,
     done: u64,
     poison: Poison,
     replay: Option<Replay>,
@@ -388,6 +394,7 @@ impl Scheduler {
         let recording = shared.news().recorder.is_some();
         let replay = plan.replay.map(|schedule| Replay {
             order: schedule.order().collect(),
+            versions: schedule.versions.into_iter().collect(),
             next: 0,
             ready: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -412,6 +419,8 @@ impl Scheduler {
             running: 0,
             concurrency,
             tickets: 0,
+            writes: 0,
+            starved: false,
             done: 0,
             poison: Poison::default(),
             replay,
@@ -493,11 +502,27 @@ impl Scheduler {
     #[inline]
     fn take_submission(&mut self) -> Taken {
         let Ok(next) = self.submissions.peek() else { return Taken::Nothing };
+        let mut writes = self.writes;
         // In a serial schedule nobody uses what is overwritten.
         if self.buffers.renaming.is_some() && !self.serial && self.engine.len() < self.slots.len() {
+            self.starved = false;
             each_overwritten(next, &self.kernels, |part| {
-                self.buffers.overwrite(part, &mut self.engine, &self.shared);
+                // What is in use now, and what is left of the budget, is chance: a replay does as the recorded run did.
+                let recorded = self.replay.as_ref().map(|replay| replay.versions.contains(&writes));
+                if recorded != Some(false) {
+                    let insist = recorded.is_some();
+                    let renamed = self.buffers.overwrite(part, insist, &mut self.engine, &self.shared);
+                    self.starved |= insist && renamed == Some(false);
+                    if self.recording && renamed == Some(true) {
+                        self.shared.news().record(|recorder| recorder.renamed(writes));
+                    }
+                }
+                writes += 1;
             });
+            if self.starved {
+                // Kernels that the recorded run had retired by now give their memory back.
+                return Taken::Blocked;
+            }
         }
         let (ranges, buffers) = (&mut self.ranges, &self.buffers);
         ranges.clear();
@@ -524,6 +549,7 @@ impl Scheduler {
             return Taken::Blocked;
         }
         let Ok(submission) = self.submissions.pop() else { return Taken::Nothing };
+        self.writes = writes;
         match inserted {
             Ok((slot, ready)) => {
                 let work = self.work(submission);
@@ -685,6 +711,9 @@ impl Scheduler {
     fn give_up_replay(&mut self) -> bool {
         let Some(replay) = self.replay.as_ref().filter(|_| self.has_diverged()) else { return false };
         let problem = match replay.order.get(replay.next) {
+            Some((EventKind::Start, k)) if *k >= self.tickets && self.starved => format!(
+                "kernel {k} is to start next, and a write before it is to have memory of its own, for which there is none; replay with the budget of the recorded run (`rename`)"
+            ),
             Some((EventKind::Start, k)) if *k >= self.tickets => {
                 format!("kernel {k} is to start next, and {} were launched", self.tickets)
             }

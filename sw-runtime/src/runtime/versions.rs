@@ -348,15 +348,21 @@ impl Buffers {
     }
 
     /// A buffer is about to be overwritten. Where these are all its bytes, and somebody uses them, it is memory of its own from here on, if
-    /// there is any.
-    pub(crate) fn overwrite(&mut self, part: &Bytes, engine: &mut Engine, shared: &Shared) {
+    /// there is any: whether it got it, `None` where it needs none. Who insists asks again, and no refusal is counted.
+    pub(crate) fn overwrite(
+        &mut self,
+        part: &Bytes,
+        insist: bool,
+        engine: &mut Engine,
+        shared: &Shared,
+    ) -> Option<bool> {
         let mut now = part.buffer;
         self.resolve(&mut now);
-        let Some(&Declared { handle: Ok(handle), bytes, element, .. }) = self.get(now) else { return };
+        let Some(&Declared { handle: Ok(handle), bytes, element, .. }) = self.get(now) else { return None };
         if part.offset != 0 || part.bytes != bytes || !engine.is_used(handle).unwrap_or(false) {
-            return;
+            return None;
         }
-        let Some(renaming) = &mut self.renaming else { return };
+        let Some(renaming) = &mut self.renaming else { return None };
         let pool = renaming.pool.clone();
         let regions = bytes.div_ceil(REGION_BYTES);
         let reserve = |news: &mut News| {
@@ -364,8 +370,14 @@ impl Buffers {
             news.regions += if fits { regions } else { 0 };
             fits
         };
+        let count = |got| {
+            if got || !insist {
+                pool.count(got);
+            }
+            Some(got)
+        };
         if !reserve(&mut shared.news()) {
-            return pool.count(false);
+            return count(false);
         }
         let new = pool.take(bytes, element).and_then(|memory| match engine.declare(bytes) {
             Ok(handle) => Some((Ok(handle), memory)),
@@ -374,10 +386,9 @@ impl Buffers {
                 None
             }
         });
-        pool.count(new.is_some());
         let Some((handle, memory)) = new else {
             shared.news().regions -= regions;
-            return;
+            return count(false);
         };
         let version = renaming.add(Declared { unique: 0, handle, bytes, element, memory, replaced: false });
         if let Some(old) = renaming.version(now) {
@@ -386,5 +397,6 @@ impl Buffers {
         if let Some(Some((_, current))) = renaming.current.get_mut(part.buffer.index as usize) {
             *current = version;
         }
+        count(true)
     }
 }
