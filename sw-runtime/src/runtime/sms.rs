@@ -5,7 +5,7 @@ use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -61,6 +61,8 @@ pub(crate) struct Queue {
     something: Condvar,
     /// The highest priority that waits; `NOTHING` where nothing does.
     highest: AtomicI64,
+    /// Threads that look for something to do, and do not sleep.
+    looking: AtomicUsize,
     threads: usize,
 }
 
@@ -87,27 +89,32 @@ impl Queue {
         let number = state.given;
         state.given += 1;
         state.waiting.push(Waiting { priority, number, hands, grid });
-        self.look(&state);
-        let wake = hands.min(state.asleep);
-        drop(state);
-        (0..wake).for_each(|_| self.something.notify_one());
+        self.changed(state);
     }
 
-    /// What waits has changed.
-    fn look(&self, state: &State) {
+    /// What waits has changed. Where something does, and no thread is about to see it, one is woken; it wakes the next, where there is more.
+    fn changed(&self, state: MutexGuard<'_, State>) {
         let highest = state.waiting.peek().map_or(NOTHING, |first| first.priority.into());
         self.highest.store(highest, Ordering::Relaxed);
+        let wake = highest != NOTHING && state.asleep > 0 && self.looking.load(Ordering::Relaxed) == 0;
+        drop(state);
+        if wake {
+            self.something.notify_one();
+        }
     }
 
     /// A part of the first one that waits; `None` once nothing does, and nothing more will.
     fn take(&self) -> Option<Waiting> {
+        self.looking.fetch_add(1, Ordering::Relaxed);
         for _ in 0..LOOKS {
             if self.highest.load(Ordering::Relaxed) != NOTHING {
                 break;
             }
             thread::yield_now();
         }
+        // Under the lock, so that what is given while it counts is seen below.
         let mut state = self.lock();
+        self.looking.fetch_sub(1, Ordering::Relaxed);
         loop {
             let taken = match state.waiting.peek_mut() {
                 Some(mut first) if first.hands > 1 => {
@@ -117,7 +124,7 @@ impl Queue {
                 first => first.map(PeekMut::pop),
             };
             if taken.is_some() {
-                self.look(&state);
+                self.changed(state);
                 return taken;
             }
             if state.closed {
@@ -137,7 +144,7 @@ impl Queue {
                 // It comes again, after what is more urgent.
                 let mut state = self.lock();
                 state.waiting.push(taken);
-                self.look(&state);
+                self.changed(state);
             } else {
                 // It may be the last that holds an allocator's memory.
                 discard(taken);
@@ -164,6 +171,7 @@ impl Sms {
             state: Mutex::default(),
             something: Condvar::new(),
             highest: AtomicI64::new(NOTHING),
+            looking: AtomicUsize::new(0),
             threads,
         });
         // Dropped, where there are not as many to be had.
