@@ -1188,6 +1188,29 @@ fn a_replay_without_the_memory_that_the_recorded_run_had_is_told_so() {
     );
 }
 
+/// Of kernels that were started before, only the CTAs that run already come first.
+#[test]
+fn an_urgent_kernel_goes_before_the_ctas_of_others_that_were_started() {
+    let mut rt = Runtime::builder().executor(Cpu::new(4).unwrap()).build().unwrap();
+    let (tell, told) = channel();
+    let kernel = Kernel::new("k").value("n").body(move |cta| {
+        tell.send(cta.value::<u32>(0)?)?;
+        std::thread::sleep(Duration::from_millis(50));
+        Ok(())
+    });
+    let kernel = rt.register(kernel).unwrap();
+    for n in 0..8u32 {
+        rt.launch(kernel, 4, 1, args![n]).unwrap();
+    }
+    rt.launch_with(kernel, 4, 1, args![100u32], Options::new().priority(10)).unwrap();
+    rt.synchronize().unwrap();
+    drop(rt);
+    let order: Vec<u32> = told.iter().collect();
+    // The first runs when the urgent one is launched; the second may begin before the scheduler has noticed that the first has ended.
+    let before = order.iter().take_while(|n| **n != 100).count();
+    assert!(order.len() == 36 && before <= 12, "{order:?}");
+}
+
 #[test]
 fn what_is_recorded_while_kernels_run_is_read_and_repeated() {
     let go = Arc::new(AtomicBool::new(false));

@@ -4,7 +4,7 @@ use super::device::{Device, DeviceError, GraphId, GraphShape, KernelTime, digest
 use super::footprint::initial;
 use super::program::Program;
 use super::streams::{Graphs, Lacking, Start, Streams};
-use crate::runtime::{Cause, Ctas, MAX_THREADS};
+use crate::runtime::{Cause, Ctas, Grid, Left, MAX_THREADS, Queue, Sms};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,14 +33,14 @@ impl Default for CpuOptions {
 /// A program on threads of this process. What its memory holds does not depend on the threads' number or luck, but on the order of its kernels
 /// alone, as far as hazards are met.
 pub struct CpuDevice {
-    pool: rayon_core::ThreadPool,
+    _sms: Sms,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     program: Arc<Program>,
     options: CpuOptions,
-    threads: usize,
+    sms: Arc<Queue>,
     image: Vec<AtomicU32>,
     progress: Vec<AtomicU32>,
     began: Instant,
@@ -61,6 +61,7 @@ struct State {
 struct Running {
     start: Start,
     ctas: Ctas,
+    shared: Arc<Shared>,
 }
 
 /// More only takes memory.
@@ -81,15 +82,11 @@ impl CpuDevice {
                 return Err(DeviceError::Call { device, call, reason });
             }
         }
-        let pool = rayon_core::ThreadPoolBuilder::new()
-            .num_threads(options.threads)
-            .thread_name(|n| format!("windlass-sm-{n}"))
-            .build()
-            .map_err(|e| DeviceError::Call {
-                device: device.clone(),
-                call: "thread",
-                reason: e.to_string(),
-            })?;
+        let sms = Sms::new(options.threads).map_err(|e| DeviceError::Call {
+            device: device.clone(),
+            call: "thread",
+            reason: e.to_string(),
+        })?;
         let mut image = Vec::new();
         let words = usize::try_from(program.words()).unwrap_or(usize::MAX);
         image.try_reserve_exact(words).map_err(|e| DeviceError::OutOfMemory {
@@ -115,10 +112,10 @@ impl CpuDevice {
             state: Mutex::new(state),
             something_ended: Condvar::new(),
             options: CpuOptions { streams, ..options },
-            threads: pool.current_num_threads(),
+            sms: sms.queue().clone(),
             program,
         };
-        Ok(Self { pool, shared: Arc::new(shared) })
+        Ok(Self { _sms: sms, shared: Arc::new(shared) })
     }
 
     /// Gives the streams something, and starts what may start.
@@ -128,12 +125,7 @@ impl CpuDevice {
             return Err(fault.clone());
         }
         f(&mut state).map_err(|what| DeviceError::Unsupported { device: self.name(), what })?;
-        self.shared.settle(state, Vec::new(), |running, hands| {
-            for _ in 0..hands {
-                let (shared, running) = (self.shared.clone(), running.clone());
-                self.pool.spawn_fifo(move || shared.work(&running));
-            }
-        });
+        self.shared.settle(state, Vec::new());
         Ok(())
     }
 }
@@ -143,13 +135,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts what may start, by `spawn`: a kernel, and on how many threads.
-    fn settle(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        mut starts: Vec<Start>,
-        spawn: impl Fn(&Arc<Running>, usize),
-    ) {
+    /// Starts what may start.
+    fn settle(self: &Arc<Self>, mut state: MutexGuard<'_, State>, mut starts: Vec<Start>) {
         state.streams.settle(&mut starts);
         for (stream, progress) in self.progress.iter().enumerate() {
             progress.store(state.streams.progress(stream as u32), Ordering::Release);
@@ -161,47 +148,9 @@ impl Shared {
         drop(state);
         for start in starts {
             let ctas = self.program.kernels()[start.kernel as usize].ctas();
-            let running = Arc::new(Running { start, ctas: Ctas::new(ctas) });
-            spawn(&running, usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads));
+            let running = Running { start, ctas: Ctas::new(ctas), shared: self.clone() };
+            self.sms.give(0, ctas, Arc::new(running));
         }
-    }
-
-    /// Runs CTAs until there are no more.
-    fn work(self: &Arc<Self>, running: &Arc<Running>) {
-        let k = running.start.kernel;
-        let kernel = &self.program.kernels()[k as usize];
-        let time = Duration::from_nanos(if self.options.work { kernel.work.cta_ns } else { 0 });
-        let run = |cta| {
-            if self.options.fault == Some(k) {
-                return Err(Cause::Returned("a fault that was asked for".into()));
-            }
-            let began = Instant::now();
-            kernel.run_cta(k, cta, &self.image[..]);
-            while !time.is_zero() && began.elapsed() < time {
-                std::hint::spin_loop();
-            }
-            Ok(())
-        };
-        let failed = |cause: Cause| {
-            let (name, reason) = (kernel.name.clone(), cause.to_string());
-            self.lock().fault.get_or_insert(DeviceError::Kernel { kernel: k, name, reason });
-        };
-        let Some(began) = running.ctas.work(run, failed) else { return };
-        let since_then = |moment: Instant| (moment - self.began).as_nanos() as u64;
-        let mut state = self.lock();
-        state.running -= 1;
-        state.last_end = Instant::now();
-        state.streams.times[k as usize] =
-            KernelTime { start: since_then(began), end: since_then(state.last_end) };
-        let mut starts = Vec::new();
-        state.streams.ended(running.start, &mut starts);
-        self.settle(state, starts, |running, hands| {
-            for _ in 0..hands {
-                let (shared, running) = (self.clone(), running.clone());
-                rayon_core::spawn_fifo(move || shared.work(&running));
-            }
-        });
-        self.something_ended.notify_all();
     }
 
     /// Waits until the state is so: for the options' timeout after the last end of a kernel, or after the call, but no longer.
@@ -224,7 +173,45 @@ impl Shared {
     }
 
     fn name(&self) -> String {
-        format!("cpu, {} threads", self.threads)
+        format!("cpu, {} threads", self.sms.threads())
+    }
+}
+
+impl Grid for Running {
+    fn work(&self, go_on: &dyn Fn() -> bool) -> bool {
+        let (shared, k) = (&self.shared, self.start.kernel);
+        let kernel = &shared.program.kernels()[k as usize];
+        let time = Duration::from_nanos(if shared.options.work { kernel.work.cta_ns } else { 0 });
+        let run = |cta| {
+            if shared.options.fault == Some(k) {
+                return Err(Cause::Returned("a fault that was asked for".into()));
+            }
+            let began = Instant::now();
+            kernel.run_cta(k, cta, &shared.image[..]);
+            while !time.is_zero() && began.elapsed() < time {
+                std::hint::spin_loop();
+            }
+            Ok(())
+        };
+        let failed = |cause: Cause| {
+            let (name, reason) = (kernel.name.clone(), cause.to_string());
+            shared.lock().fault.get_or_insert(DeviceError::Kernel { kernel: k, name, reason });
+        };
+        let began = match self.ctas.work(run, failed, go_on) {
+            Left::Ended(began) => began,
+            left => return left == Left::Some,
+        };
+        let since_then = |moment: Instant| (moment - shared.began).as_nanos() as u64;
+        let mut state = shared.lock();
+        state.running -= 1;
+        state.last_end = Instant::now();
+        state.streams.times[k as usize] =
+            KernelTime { start: since_then(began), end: since_then(state.last_end) };
+        let mut starts = Vec::new();
+        state.streams.ended(self.start, &mut starts);
+        shared.settle(state, starts);
+        shared.something_ended.notify_all();
+        false
     }
 }
 

@@ -2,36 +2,27 @@
 
 use super::Ticket;
 use super::check::{self, Touched};
-use super::ctas::Ctas;
+use super::ctas::{Ctas, Left};
 use super::error::{Cause, Error};
 use super::executor::{Completed, Completions, Executor, HostAllocator, Started, Task, Token};
 use super::guard::{discard, guarded};
 use super::kernel::{Access, Cta, Job, JobArg, Mode};
 use super::memory::{Allocator, ArgKind, HostMemory};
+use super::sms::{Grid, Sms};
 use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
 
-/// A pool of threads: each stands for an SM and runs one CTA at a time. The threads of a CTA are a loop in the kernel's body. They have
-/// ended when it has been dropped, as it is with its runtime.
-#[derive(Debug)]
+/// Threads, each of which stands for an SM and runs one CTA at a time, of the kernel of the highest priority first. The threads of a CTA are a
+/// loop in the kernel's body. They have ended when it has been dropped, as it is with its runtime.
 pub struct Cpu {
-    // Dropped before the threads are waited for: they end once it is gone, and have run all that it was given.
-    pool: rayon_core::ThreadPool,
-    _threads: Threads,
+    sms: Sms,
     completions: Option<Completions>,
 }
 
-/// The pool does not wait for its threads, and what they run may be held by bodies, or be the code of a library that is to be unloaded.
-#[derive(Debug, Default)]
-struct Threads(Vec<JoinHandle<()>>);
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        let here = thread::current().id();
-        for thread in self.0.drain(..).filter(|thread| thread.thread().id() != here) {
-            let _ = thread.join();
-        }
+impl fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cpu").field("threads", &self.threads()).finish_non_exhaustive()
     }
 }
 
@@ -48,22 +39,14 @@ impl Cpu {
             let reason = format!("{threads} are more than {MAX_THREADS}");
             return Err(Error::Thread { what: "the cpu executor", reason });
         }
-        let mut handles = Threads::default();
-        let pool = rayon_core::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .spawn_handler(|sm| {
-                let name = format!("windlass-sm-{}", sm.index());
-                handles.0.push(thread::Builder::new().name(name).spawn(|| sm.run())?);
-                Ok(())
-            })
-            .build()
+        let sms = Sms::new(threads)
             .map_err(|e| Error::Thread { what: "the cpu executor", reason: e.to_string() })?;
-        Ok(Self { pool, _threads: handles, completions: None })
+        Ok(Self { sms, completions: None })
     }
 
     /// Threads.
     pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+        self.sms.queue().threads()
     }
 }
 
@@ -83,10 +66,11 @@ impl Running {
     fn cause(&self) -> MutexGuard<'_, Option<Cause>> {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Runs CTAs until there are no more.
-    fn work(&self) {
-        let Some(body) = &self.job.kernel.body else { return };
+impl Grid for Running {
+    fn work(&self, go_on: &dyn Fn() -> bool) -> bool {
+        let Some(body) = &self.job.kernel.body else { return false };
         self.completions.shared.serve();
         // The body's state is its own; what it leaves half done is the failed kernel's output, which is poisoned.
         let run = |index| {
@@ -98,7 +82,10 @@ impl Running {
             })
         };
         let failed = |cause| _ = self.cause().get_or_insert(cause);
-        let Some(began) = self.ctas.work(run, failed) else { return };
+        let began = match self.ctas.work(run, failed, go_on) {
+            Left::Ended(began) => began,
+            left => return left == Left::Some,
+        };
         // Views that are watched for a check are slower.
         let ran = self.declared.is_none().then(|| began.elapsed());
         let mut result = self.cause().take().map_or(Ok(()), Err);
@@ -110,6 +97,7 @@ impl Running {
             }
         }
         self.completions.send(Completed { token: self.token, result, findings, ran });
+        false
     }
 }
 
@@ -190,15 +178,7 @@ impl Executor for Cpu {
             cause: Mutex::new(None),
             completions,
         });
-        let hands = usize::try_from(ctas).unwrap_or(usize::MAX).min(self.threads());
-        for _ in 0..hands {
-            let running = running.clone();
-            self.pool.spawn_fifo(move || {
-                running.work();
-                // It may be the last that holds an allocator's memory.
-                discard(running);
-            });
-        }
+        self.sms.queue().give(task.priority, ctas, running);
         Started::Running
     }
 }

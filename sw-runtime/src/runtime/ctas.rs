@@ -23,19 +23,20 @@ impl Ctas {
         Self { count, next: AtomicU64::new(0), ended: AtomicU64::new(0), began: OnceLock::new() }
     }
 
-    /// Claims CTAs and runs them until there are no more. One that fails, or panics, is told to `failed`, and those that nobody has
-    /// claimed then do not run. Of all calls, the one with which the last CTA ended gets when the first began.
+    /// Claims CTAs and runs them, as long as there are any and `go_on` says so. One that fails, or panics, is told to `failed`, and those
+    /// that nobody has claimed then do not run. Of all calls, the one with which the last CTA ended gets when the first began.
     pub(crate) fn work(
         &self,
         run: impl Fn(u64) -> Result<(), Cause>,
         failed: impl Fn(Cause),
-    ) -> Option<Instant> {
+        go_on: impl Fn() -> bool,
+    ) -> Left {
         let mut began = None;
         loop {
-            // Saturation is out of reach: fewer than 2^63 CTAs, and one excess claim per thread.
+            // Saturation is out of reach: fewer than 2^63 CTAs, and an excess claim per thread and call.
             let cta = self.next.fetch_add(1, Ordering::Relaxed);
             if cta >= self.count {
-                return None;
+                return Left::Nothing;
             }
             let began = *began.get_or_insert_with(|| *self.began.get_or_init(Instant::now));
             let mut ended = 1;
@@ -46,10 +47,24 @@ impl Ctas {
             }
             // What the CTAs wrote comes before what starts after them.
             if self.ended.fetch_add(ended, Ordering::AcqRel) + ended == self.count {
-                return Some(began);
+                return Left::Ended(began);
+            }
+            if !go_on() {
+                return Left::Some;
             }
         }
     }
+}
+
+/// What a thread leaves of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// CTAs that nobody has claimed, perhaps.
+    Some,
+    /// None but those that others run.
+    Nothing,
+    /// All have ended, the last one here; the first began then.
+    Ended(Instant),
 }
 
 #[cfg(test)]
@@ -66,13 +81,32 @@ mod tests {
                 runs.fetch_add(1 + cta, Ordering::Relaxed);
                 Ok(())
             };
-            ctas.work(run, |cause| panic!("{cause}"))
+            ctas.work(run, |cause| panic!("{cause}"), || true)
         };
         let ends = thread::scope(|scope| {
             let threads = [(); 4].map(|()| scope.spawn(work));
-            threads.into_iter().filter_map(|thread| thread.join().unwrap()).count()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .filter(|left| matches!(left, Left::Ended(_)))
+                .count()
         });
         assert_eq!((ends, runs.into_inner()), (1, 1000 * 1001 / 2));
+    }
+
+    #[test]
+    fn a_thread_that_is_called_away_leaves_the_rest() {
+        let (ctas, runs) = (Ctas::new(5), AtomicU64::new(0));
+        let run = |_| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        for before in 0..4 {
+            assert_eq!(runs.load(Ordering::Relaxed), before);
+            assert_eq!(ctas.work(run, |_| {}, || false), Left::Some);
+        }
+        assert!(matches!(ctas.work(run, |_| {}, || false), Left::Ended(_)));
+        assert_eq!(ctas.work(run, |_| {}, || false), Left::Nothing);
     }
 
     #[test]
@@ -83,8 +117,9 @@ mod tests {
                 runs.fetch_add(1, Ordering::Relaxed);
                 if cta == 9 { fail() } else { Ok(()) }
             };
-            let ended = ctas.work(run, |cause| told.lock().unwrap().push(cause.to_string()));
-            assert!(ended.is_some() && ctas.work(run, |_| {}).is_none());
+            let ended = ctas.work(run, |cause| told.lock().unwrap().push(cause.to_string()), || true);
+            assert!(matches!(ended, Left::Ended(_)));
+            assert_eq!(ctas.work(run, |_| {}, || true), Left::Nothing);
             assert_eq!(runs.into_inner(), 10);
             assert!(matches!(&told.into_inner().unwrap()[..], [one] if one.ends_with("no")));
         }

@@ -28,6 +28,7 @@ impl Token {
 pub struct Task<'a> {
     pub(crate) token: Token,
     pub(crate) ticket: Ticket,
+    pub(crate) priority: i32,
     pub(crate) kernel: &'a Arc<Kernel>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],

@@ -215,7 +215,8 @@ impl Kernel {
     }
 
     /// What one CTA does, on the CPU. CTAs run in any order and at the same time. Where it is given its own runtime, what would wait there
-    /// for the runtime is [`Error::Reentrant`], as in a [callback](super::Options::on_done); it may launch.
+    /// for the runtime is [`Error::Reentrant`], as in a [callback](super::Options::on_done); it may launch. While it waits for something else, its
+    /// thread runs no other CTA: a kernel that waits for a later one may wait for ever.
     #[must_use]
     pub fn body(mut self, body: impl Fn(&Cta<'_>) -> CtaResult + Send + Sync + 'static) -> Self {
         self.body = Some(Arc::new(body));

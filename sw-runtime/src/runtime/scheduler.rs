@@ -776,6 +776,7 @@ impl Scheduler {
                         let task = Task {
                             token,
                             ticket,
+                            priority: launched.priority,
                             kernel,
                             grid: launched.grid,
                             block: launched.block,
