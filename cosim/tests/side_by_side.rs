@@ -106,7 +106,7 @@ fn memory_that_does_not_fit_behind_the_others_is_an_error() {
 fn a_partition_that_does_not_exist_is_an_error() {
     let a = spanning("A", &[(0, 8)]);
     let error = Stream::side_by_side(&[(&a, 8)]).expect_err("past the last");
-    assert_eq!(error.to_string(), "partition = 8; choose 0 to 7");
+    assert_eq!(error.to_string(), "--partition 8: choose 0 to 7");
 }
 
 #[test]
