@@ -400,7 +400,11 @@ fn an_arbiter_without_second_turns_is_noticed() {
 #[test]
 fn a_table_that_has_a_comer_overtake_who_waits_is_noticed() {
     let number = ["kernel_table", "if (|queued_0) begin", "if ((|queued_0) & ~comes_0) begin"];
-    let slot = ["kernel_table", "next_hot_0 = (|queued_0) ?", "next_hot_0 = ((|queued_0) & ~comes_0) ?"];
+    let slot = [
+        "kernel_table",
+        "next_hot_0 = (|queued_0) ?",
+        "next_hot_0 = ((|queued_0) & (stays_0_q | ~comes_0)) ?",
+    ];
     noticed(spec("kernel_table", |_| {}), 7, &[number, slot], "who_waits_goes_first");
 }
 
