@@ -20,7 +20,7 @@ pub(crate) struct SerialHost {
     section: usize,
     /// The host is done with the launches before in this cycle.
     free_at: u64,
-    /// When the host learnt of the last entries that became free, in this section: no more than `depth`.
+    /// When the host learnt of the entries of the queue that became free, in this section, without those that it has used again.
     returned: VecDeque<u64>,
     started: bool,
     pending: Pending,
@@ -73,16 +73,14 @@ impl SerialHost {
     }
 
     /// The section's next kernel starts, at `now` at the earliest: when its launch has reached the device.
-    fn launch(&mut self, now: u64, kernel: usize) {
+    fn send(&mut self, now: u64, kernel: usize) {
         // All kernels before have started, so that it is known when there was an entry for it.
         if self.returned.len() == self.depth {
             self.free_at = self.free_at.max(self.returned.pop_front().unwrap_or(0));
         }
         self.free_at += self.launch;
         let starts = now.max(self.free_at + self.transfer);
-        if self.depth < usize::MAX {
-            self.returned.push_back(starts + self.notice);
-        }
+        self.returned.push_back(starts + self.notice);
         self.pending.push(starts, kernel);
     }
 }
@@ -95,13 +93,13 @@ impl Host for SerialHost {
             self.started = true;
             match sections.first() {
                 None => self.finished = Some(now),
-                Some(first) => self.launch(now, first.start),
+                Some(first) => self.send(now, first.start),
             }
         }
         for completion in done {
             let next = completion.kernel + 1;
             if next < sections[self.section].end {
-                self.launch(now + self.gap, next);
+                self.send(now + self.gap, next);
                 continue;
             }
             self.section += 1;
@@ -109,7 +107,7 @@ impl Host for SerialHost {
             self.returned.clear();
             match sections.get(self.section) {
                 None => self.finished = Some(self.free_at),
-                Some(section) => self.launch(self.free_at, section.start),
+                Some(section) => self.send(self.free_at, section.start),
             }
         }
         self.pending.feed(machine)

@@ -270,11 +270,6 @@ impl<'e> WindowHost<'e> {
         if waits && self.options.params.dispatch().arbiter().active() > 2 { LONG_PERIOD } else { PERIOD }
     }
 
-    /// True where an SM has room for a CTA that waits.
-    fn possible(&mut self, machine: &Machine<'_>) -> bool {
-        *self.possible.get_or_insert_with(|| self.waiting.iter().any(|kernel| has_room(machine, *kernel)))
-    }
-
     /// True where nothing will move until the inputs change: nothing has for as long as it takes to know.
     fn at_rest(&self) -> bool {
         self.still >= SETTLE + if self.waiting.is_empty() { 0 } else { self.period() }
@@ -295,13 +290,17 @@ impl<'e> WindowHost<'e> {
 
     /// Tells the meter what this cycle is like, before anything is transferred in it.
     fn record(&mut self, input: &FrontEndIn, out: &FrontEndOut, machine: &Machine<'_>) {
-        if self.possible.is_none() {
-            // One whose SMs another kernel's CTAs took waits for them.
-            for kernel in self.waiting.iter().filter(|kernel| !has_room(machine, **kernel)) {
-                self.meter.crowded(*kernel);
+        let possible = *self.possible.get_or_insert_with(|| {
+            let mut possible = false;
+            for &kernel in &self.waiting {
+                match has_room(machine, kernel) {
+                    true => possible = true,
+                    // One whose SMs another kernel's CTAs took waits for them.
+                    false => self.meter.crowded(kernel),
+                }
             }
-        }
-        let possible = self.possible(machine);
+            possible
+        });
         self.meter.cycle(&Cycle {
             now: machine.now(),
             beat: input.host.is_some(),

@@ -57,6 +57,8 @@ pub(in super::super) struct TableStimulus {
     spell: Spell,
     /// [`COUNTED_OUT`], or never.
     counted_out: Range<u64>,
+    /// The slot whose turn it is to have a long kernel.
+    next_long: usize,
     /// The last cycle was none of reset, so that its outputs say something.
     was_running: bool,
 }
@@ -85,6 +87,7 @@ impl TableStimulus {
             ledger: Ledger::new(params.slots(), 1),
             ending: None,
             spell: Spell::Usual,
+            next_long: 0,
             counted_out: if kernels == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
             was_running: false,
         }
@@ -233,8 +236,11 @@ impl Stimulus for TableStimulus {
         let rng = &mut self.rng;
         let grid = match self.spell {
             _ if chance(rng, 1, 12) => 0,
-            // Most of 2^16, so that there are some in every slot; few of 2^17 and 2^18.
-            _ if far && long < 3 => (1 << rng.below(16).saturating_sub(13)) << 16 | rng.below(32) as u32,
+            // Each slot has one in turn: most of 2^16, few of 2^17 and 2^18.
+            _ if far && long < 3 && insert == Some(self.next_long) => {
+                self.next_long = (self.next_long + 1) % self.stages.len();
+                (1 << rng.below(16).saturating_sub(13)) << 16 | rng.below(32) as u32
+            }
             _ if far => 1 + rng.below(5) as u32,
             Spell::Hurried => carrying_grid(rng),
             Spell::Endless => grid(rng, 8),
