@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Our RTL beside other people's, in one run of one flow: one table of area and clock.
 #
-#   scripts/compare-rtl.sh [--library osu018|nangate45|FILE.lib] [--quick] [--variants NAME,...] [DIR]
+#   scripts/compare-rtl.sh [--library osu018|nangate45|FILE.lib] [--quick] [--variants NAME,...] [--only TEXT] [DIR]
 #
 # DIR is a folder with their RTL, of which nothing is kept here. What is found in it by file name is taken at 8, 32 and 132 requesters:
 # PULP common_cells' rr_arb_tree.sv or cc_rr_arb_tree.sv (with lzc.sv and cf_math_pkg.sv), OpenTitan's prim_arbiter_tree.sv. SystemVerilog is read
 # by PyPI's pyosys (read_slang): set PYOSYS_PYTHON to a Python that has it. Any other design: `*.v` in DIR/plain, one file each,
 # whose top module has the name of the file and a clock called clk_i, clk or clock.
+# --only takes the designs whose label in the table has the text.
 # Without DIR: ours, and the window that was written by hand (tests/handwritten/window.v).
 set -euo pipefail
 
@@ -30,7 +31,8 @@ while (($#)); do
       ;;
     --quick) options+=(--quick) ;;
     --variants) options+=(--variants "${2:?--variants needs names, as the report gives them}"); shift ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --only) options+=(--only "${2:?--only needs a part of a label}"); shift ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "compare-rtl.sh: there is no option $1; see --help" >&2; exit 2 ;;
     *) dir=$(absolute "$1") ;;
   esac

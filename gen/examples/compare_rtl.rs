@@ -1,8 +1,9 @@
 //! One flow over our RTL and over other people's, side by side: `scripts/compare-rtl.sh` calls it.
 //!
-//! `compare_rtl [--library NAME|FILE] [--quick] [--variants NAME,...] WINDOW.v [LABEL=TOP=FILE.v]...`: WINDOW.v is the window written
-//! by hand; each further argument is a design of other people as plain Verilog. Every design gets registers on all its ports, the
-//! same ones for all, so that the clock is that of what lies between.
+//! `compare_rtl [--library NAME|FILE] [--quick] [--variants NAME,...] [--only TEXT] WINDOW.v [LABEL=TOP=FILE.v]...`: WINDOW.v is the
+//! window written by hand; each further argument is a design of other people as plain Verilog; `--only` takes those whose label has
+//! the text. Every design gets registers on all its ports, the same ones for all, so that the clock is that of what lies between.
+//! Those that synthesis keeps are subtracted: of an input that nothing looks at it keeps none.
 
 mod registered;
 
@@ -10,7 +11,7 @@ use registered::registered;
 use std::path::Path;
 use std::process::ExitCode;
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::synth::{SynthOptions, Variant, library, synth};
+use windlass_gen::synth::{SynthOptions, SynthesisError, Variant, library, synth};
 use windlass_gen::{emit, output};
 
 type Failure = Box<dyn std::error::Error>;
@@ -38,6 +39,7 @@ fn run() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let mut library_name = "nangate45".to_string();
     let mut options = SynthOptions::default();
+    let mut only = String::new();
     let mut rest = Vec::new();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -47,6 +49,7 @@ fn run() -> Result<(), Failure> {
                 let names = arguments.next().ok_or("--variants needs names, separated by commas")?;
                 options.variants.retain(|v| names.split(',').any(|name| name == v.name));
             }
+            "--only" => only = arguments.next().ok_or("--only needs a part of a label")?,
             _ => rest.push(argument),
         }
     }
@@ -93,14 +96,16 @@ fn run() -> Result<(), Failure> {
 
     println!("| design | kGE | kGE without port registers | fmax, MHz | flow |");
     println!("|---|---:|---:|---:|---|");
-    for candidate in candidates {
-        let (text, registers) = registered(&candidate.top, &candidate.files)
+    for candidate in candidates.iter().filter(|candidate| candidate.label.contains(&only)) {
+        let (text, _) = registered(&candidate.top, &candidate.files)
             .map_err(|error| format!("{}: {error}", candidate.label))?;
         let mut files = candidate.files.clone();
         files.push(("registered.v".into(), text));
         options.period_ns = candidate.goal_ns;
-        let report = match synth(&files, "registered", &liberty, &options) {
-            Ok(report) => report,
+        let reports = synth(&files, "registered", &liberty, &options)
+            .and_then(|report| Ok((report, flip_flops(candidate, &liberty, &options)?)));
+        let (report, own) = match reports {
+            Ok(reports) => reports,
             Err(error) => {
                 println!("| {} | failed | | | {} |", candidate.label, error.to_string().replace('\n', " "));
                 continue;
@@ -110,7 +115,7 @@ fn run() -> Result<(), Failure> {
         for (result, what) in [(report.fastest(), "fastest"), (report.smallest(), "smallest")] {
             let Some(result) = result else { continue };
             let total = result.total.unwrap_or_default();
-            let outside = registers as f64 * flip_flop / report.gate_um2;
+            let outside = total.flip_flops.saturating_sub(own) as f64 * flip_flop / report.gate_um2;
             println!(
                 "| {} | {:.2} | {:.2} | {} | {} ({what}), {}, {} |",
                 candidate.label,
@@ -135,6 +140,18 @@ fn ours(spec: BlockSpec, goal_ns: f64) -> Result<Candidate, Failure> {
         top,
         goal_ns: Some(goal_ns),
     })
+}
+
+/// Those of the design itself, without registers on its ports.
+fn flip_flops(candidate: &Candidate, liberty: &Path, options: &SynthOptions) -> Result<u64, SynthesisError> {
+    let mut options = options.clone();
+    options.variants.retain(|variant| variant.name == "area");
+    if options.variants.is_empty() {
+        options.variants = Variant::quick();
+    }
+    options.period_ns = None;
+    let report = synth(&candidate.files, &candidate.top, liberty, &options)?;
+    Ok(report.smallest().and_then(|result| result.total).map_or(0, |total| total.flip_flops))
 }
 
 fn smallest_flip_flop(liberty: &Path) -> Result<f64, Failure> {

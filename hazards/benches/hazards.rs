@@ -220,6 +220,23 @@ fn main() {
         ("handles, 512 buffers", 512, many, none, None),
         ("handles, 512 buffers, reduced", 4096, many, [12.0, 40.0], None),
         ("handles, 4096 buffers, reduced", 4096, layers, [12.0, 40.0], None),
+        ("raw, one allocation", 512, Shape::Dense, none, None),
+        ("raw, one allocation, reduced", 513, Shape::Dense, none, None),
+        ("raw, one allocation, reduced", 4096, Shape::Dense, none, None),
+        (
+            "raw, 64 tiles of one allocation, reduced",
+            4096,
+            Shape::Tiles { buffers: 1, tiles: 64 },
+            none,
+            None,
+        ),
+        (
+            "raw, 4096 tiles of one allocation, reduced",
+            4096,
+            Shape::Tiles { buffers: 1, tiles: 4096 },
+            none,
+            None,
+        ),
     ];
     for (name, window, shape, targets, target_ratio) in kinds {
         for ((reads, writes), target) in segments.into_iter().zip(targets) {

@@ -2,6 +2,8 @@
 //!
 //! A write that covers an earlier access takes its place in the lists: whatever has a hazard with the covered access has one
 //! with the write, which itself waits for the covered access. So the edges are fewer, and what follows from them is the same.
+//!
+//! A long list, of parts of one region, is cut into blocks by offset, so that a part meets the blocks that it may overlap and not all.
 
 use crate::access::{Access, Error, Slot, bits};
 use crate::memory::{Memory, Piece, Pieces};
@@ -22,18 +24,45 @@ pub(crate) const MAX_ROWS: usize = 1 << 13;
 const READERS: usize = 0;
 const WRITERS: usize = 1;
 
+/// Entries of a block before it is cut, and for how many entries there is a block.
+const BLOCK: u16 = 64;
+const PER_BLOCK: usize = 32;
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    /// The newest entry; none where there are blocks, which have their own.
+    first: u16,
+    count: u16,
+    /// Whether it has blocks.
+    is_cut: bool,
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NONE, count: 0, is_cut: false };
+}
+
+/// Entries of a list, at least one: those that begin at `start` or later, but before the list's next block. The first starts at 0.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Region and kind of the list; with the start in the lower half, what blocks are sorted by.
+    key: u64,
+    /// No entry has a later byte. It goes down only when the block is cut.
+    last: u32,
+    first: u16,
+    count: u16,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Region {
     /// The bits of the buffer that it is all of; else bits that no access to a whole buffer has.
     buffer: u64,
     /// Offset of its last byte.
     last: u32,
-    first: [u16; 2],
-    count: [u16; 2],
+    lists: [List; 2],
 }
 
 impl Region {
-    const VACANT: Self = Self { buffer: u64::MAX, last: 0, first: [NONE; 2], count: [0; 2] };
+    const VACANT: Self = Self { buffer: u64::MAX, last: 0, lists: [List::EMPTY; 2] };
 }
 
 /// Segments of a kernel: those that its slot holds, or, in rows from `slots` on, those beyond.
@@ -80,6 +109,8 @@ pub(crate) struct Reduced {
     unknown: usize,
     /// For counting edges where it may be tight.
     seen: Vec<u64>,
+    /// Of all lists that have some. Where it is full, blocks are not cut, but longer.
+    blocks: Vec<Block>,
 }
 
 impl Reduced {
@@ -120,6 +151,7 @@ impl Reduced {
         let free_row = chain(&mut rows[slots..], slots);
         let edges = (0..edge_count).map(|e| Edge { to: 0, next: if e == 0 { NONE } else { e as u16 - 1 } });
         let words = slots.div_ceil(64);
+        let blocks = rows.len() * INLINE / PER_BLOCK;
         Ok(Self {
             rule: config.rule,
             slots,
@@ -137,6 +169,7 @@ impl Reduced {
             unknown_writers: vec![0; words],
             unknown: 0,
             seen: vec![0; words],
+            blocks: Vec::with_capacity(blocks),
         })
     }
 
@@ -210,10 +243,18 @@ impl Reduced {
         } else if self.rule == Rule::Exact {
             self.meet(upstream, slot, piece, WRITERS, false);
         }
-        let list = usize::from(write);
-        let region = &mut self.regions[index];
-        let first = core::mem::replace(&mut region.first[list], entry);
-        region.count[list] += 1;
+        let kind = usize::from(write);
+        let list = &mut self.regions[index].lists[kind];
+        list.count += 1;
+        let (first, count) = if list.is_cut {
+            let at = find(&self.blocks, key(index, kind, piece.lo));
+            let block = &mut self.blocks[at];
+            block.count += 1;
+            block.last = block.last.max(piece.last);
+            (core::mem::replace(&mut block.first, entry), block.count)
+        } else {
+            (core::mem::replace(&mut list.first, entry), list.count)
+        };
         if first != NONE {
             self.rows[usize::from(first >> 3)].previous[usize::from(first & 7)] = entry;
         }
@@ -223,18 +264,63 @@ impl Reduced {
         row.last[j] = piece.last;
         row.next[j] = first;
         row.previous[j] = NONE;
+        // Not each time: where all begin at one byte there is nothing to cut.
+        if count >= BLOCK && count.is_power_of_two() && !piece.whole {
+            self.cut(index, kind, piece.lo);
+        }
     }
 
     /// The edges to those of a list that the piece overlaps; with `cover`, it takes the place of those that it covers.
     #[inline]
-    fn meet(&mut self, upstream: &mut Vec<Slot>, slot: u16, piece: Piece, list: usize, cover: bool) {
-        let region = &mut self.regions[usize::from(piece.region)];
-        let mut entry = region.first[list];
+    fn meet(&mut self, upstream: &mut Vec<Slot>, slot: u16, piece: Piece, kind: usize, cover: bool) {
+        let place = &mut self.regions[usize::from(piece.region)].lists[kind];
+        let list = *place;
         // Of a whole region it covers all, and leaves none that would have to be linked around.
-        let all = cover && piece.whole;
-        if all {
-            (region.first[list], region.count[list]) = (NONE, 0);
+        if cover && piece.whole {
+            *place = List::EMPTY;
         }
+        if list.is_cut {
+            self.meet_blocks(upstream, slot, piece, kind, cover);
+        } else {
+            self.meet_entries(upstream, slot, piece, kind, cover, list.first);
+        }
+    }
+
+    #[inline(never)]
+    fn meet_blocks(&mut self, upstream: &mut Vec<Slot>, slot: u16, piece: Piece, kind: usize, cover: bool) {
+        let region = usize::from(piece.region);
+        let first = find(&self.blocks, key(region, kind, 0));
+        let end = key(region, kind, piece.last);
+        let mut at = first;
+        while let Some(&block) = self.blocks.get(at).filter(|block| block.key <= end) {
+            if block.last >= piece.lo {
+                let blocks = self.blocks.len();
+                self.meet_entries(upstream, slot, piece, kind, cover, block.first);
+                if self.blocks.len() < blocks {
+                    // All its entries were covered; the next one is at its place.
+                    continue;
+                }
+            }
+            at += 1;
+        }
+        if cover && piece.whole {
+            self.blocks.drain(first..at);
+        }
+    }
+
+    /// The same for a list of entries, or a block's.
+    #[inline]
+    fn meet_entries(
+        &mut self,
+        upstream: &mut Vec<Slot>,
+        slot: u16,
+        piece: Piece,
+        kind: usize,
+        cover: bool,
+        first: u16,
+    ) {
+        let all = cover && piece.whole;
+        let mut entry = first;
         while entry != NONE {
             let (row, j) = (&mut self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
             let (next, owner) = (row.next[j], row.owner);
@@ -244,7 +330,7 @@ impl Reduced {
                 self.wait(upstream, slot, owner);
             } else if lo <= piece.last && last >= piece.lo {
                 if cover && piece.lo <= lo && last <= piece.last {
-                    self.unlink(entry, list);
+                    self.unlink(entry, kind);
                     self.rows[usize::from(entry >> 3)].previous[j] = COVERED;
                 }
                 self.wait(upstream, slot, owner);
@@ -255,18 +341,92 @@ impl Reduced {
 
     /// Takes an entry out of its region's list.
     #[inline]
-    fn unlink(&mut self, entry: u16, list: usize) {
+    fn unlink(&mut self, entry: u16, kind: usize) {
         let (row, j) = (&self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
         let (next, previous, index) = (row.next[j], row.previous[j], usize::from(row.region[j]));
+        let list = &mut self.regions[index].lists[kind];
+        list.count -= 1;
+        let first = if list.is_cut {
+            let at = find(&self.blocks, key(index, kind, row.lo[j]));
+            let block = &mut self.blocks[at];
+            block.count -= 1;
+            if block.count == 0 {
+                self.remove_block(index, kind, at);
+                return;
+            }
+            &mut block.first
+        } else {
+            &mut list.first
+        };
         if previous == NONE {
-            self.regions[index].first[list] = next;
+            *first = next;
         } else {
             self.rows[usize::from(previous >> 3)].next[usize::from(previous & 7)] = next;
         }
         if next != NONE {
             self.rows[usize::from(next >> 3)].previous[usize::from(next & 7)] = previous;
         }
-        self.regions[index].count[list] -= 1;
+    }
+
+    /// A block without entries: what begins where it was is the block's before it, or the first that is left.
+    fn remove_block(&mut self, index: usize, kind: usize, at: usize) {
+        let start = self.blocks.remove(at).key;
+        let list = &mut self.regions[index].lists[kind];
+        list.is_cut = list.count > 0;
+        if start as u32 == 0 && list.is_cut {
+            self.blocks[at].key = start;
+        }
+    }
+
+    /// Cuts the block, or the list without blocks, that what begins at `lo` is in, at the middle of where its entries begin.
+    #[cold]
+    fn cut(&mut self, index: usize, kind: usize, lo: u32) {
+        let list = self.regions[index].lists[kind];
+        if self.blocks.len() + 1 + usize::from(!list.is_cut) > self.blocks.capacity() {
+            return;
+        }
+        let (at, first) = if list.is_cut {
+            let at = find(&self.blocks, key(index, kind, lo));
+            (at, self.blocks[at].first)
+        } else {
+            (self.blocks.partition_point(|block| block.key < key(index, kind, 0)), list.first)
+        };
+        let Some(start) = self.middle(first) else { return };
+        let whole = Block { key: key(index, kind, 0), last: 0, first: NONE, count: 0 };
+        if !list.is_cut {
+            self.blocks.insert(at, whole);
+            self.regions[index].lists[kind] = List { first: NONE, is_cut: true, ..list };
+        }
+        let mut halves = [self.blocks[at].key, key(index, kind, start)].map(|key| Block { key, ..whole });
+        let mut entry = first;
+        while entry != NONE {
+            let (row, j) = (&mut self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
+            let half = &mut halves[usize::from(row.lo[j] >= start)];
+            half.count += 1;
+            half.last = half.last.max(row.last[j]);
+            let (next, later) = (row.next[j], core::mem::replace(&mut half.first, entry));
+            (row.next[j], row.previous[j]) = (later, NONE);
+            if later != NONE {
+                self.rows[usize::from(later >> 3)].previous[usize::from(later & 7)] = entry;
+            }
+            entry = next;
+        }
+        self.blocks[at] = halves[0];
+        self.blocks.insert(at + 1, halves[1]);
+    }
+
+    /// Where to cut entries: at the mean of where they begin, which is above the least unless all begin at one byte.
+    fn middle(&self, first: u16) -> Option<u32> {
+        let (mut least, mut sum, mut count, mut entry) = (u32::MAX, 0, 0, first);
+        while entry != NONE {
+            let (row, j) = (&self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
+            least = least.min(row.lo[j]);
+            sum += u64::from(row.lo[j]);
+            count += 1;
+            entry = row.next[j];
+        }
+        let mean = sum.div_ceil(count) as u32;
+        (mean > least).then_some(mean)
     }
 
     /// The edges from what may touch anything, and to it.
@@ -317,7 +477,10 @@ impl Reduced {
         };
         let unknown = self.unknown > 0 || pieces.unknown_read || pieces.unknown_write;
         let count = |(i, piece): (usize, &Piece)| -> usize {
-            lists(i).iter().map(|l| usize::from(self.regions[usize::from(piece.region)].count[*l])).sum()
+            lists(i)
+                .iter()
+                .map(|l| usize::from(self.regions[usize::from(piece.region)].lists[*l].count))
+                .sum()
         };
         if !unknown && pieces.list.iter().enumerate().map(count).sum::<usize>() <= self.edges_left {
             return Ok(());
@@ -328,14 +491,7 @@ impl Reduced {
         }
         for (i, piece) in pieces.list.iter().enumerate() {
             for list in lists(i) {
-                let mut entry = self.regions[usize::from(piece.region)].first[*list];
-                while entry != NONE {
-                    let (row, j) = (&self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
-                    if row.lo[j] <= piece.last && row.last[j] >= piece.lo {
-                        seen[usize::from(row.owner) / 64] |= 1 << (row.owner % 64);
-                    }
-                    entry = row.next[j];
-                }
+                self.overlapping(piece, *list, |owner| seen[usize::from(owner) / 64] |= 1 << (owner % 64));
             }
         }
         let needed = seen.iter().map(|w| w.count_ones() as usize).sum();
@@ -346,7 +502,29 @@ impl Reduced {
         Ok(())
     }
 
-    /// Takes a kernel out. False where it cannot be, which [`Reduced::refusal`] explains.
+    /// The owners of what a list has that overlaps the piece.
+    fn overlapping(&self, piece: &Piece, kind: usize, mut found: impl FnMut(u16)) {
+        let mut walk = |first| {
+            let mut entry = first;
+            while entry != NONE {
+                let (row, j) = (&self.rows[usize::from(entry >> 3)], usize::from(entry & 7));
+                if row.lo[j] <= piece.last && row.last[j] >= piece.lo {
+                    found(row.owner);
+                }
+                entry = row.next[j];
+            }
+        };
+        let region = usize::from(piece.region);
+        let list = self.regions[region].lists[kind];
+        if !list.is_cut {
+            return walk(list.first);
+        }
+        let end = key(region, kind, piece.last);
+        let blocks = self.blocks[find(&self.blocks, key(region, kind, 0))..].iter();
+        let blocks = blocks.take_while(|block| block.key <= end).filter(|block| block.last >= piece.lo);
+        blocks.for_each(|block| walk(block.first));
+    }
+
     #[inline]
     fn holds(&self, slot: Slot) -> bool {
         self.in_flight.get(slot.index() / 64).is_some_and(|w| w >> (slot.0 % 64) & 1 == 1)
@@ -365,8 +543,8 @@ impl Window for Reduced {
             for access in accesses {
                 match self.regions.get(usize::from(access.head as u16)) {
                     Some(region) if region.buffer == access.head => {
-                        bound += usize::from(region.count[WRITERS]);
-                        bound += usize::from(region.count[READERS]) * (lists - 1);
+                        bound += usize::from(region.lists[WRITERS].count);
+                        bound += usize::from(region.lists[READERS].count) * (lists - 1);
                     }
                     _ => return None,
                 }
@@ -470,7 +648,9 @@ impl Window for Reduced {
             + size_of_val(&*self.edges)
             + 4 * size_of_val(&*self.in_flight)
             + 2 * self.slots * size_of::<Slot>();
-        (slots, size_of_val(&self.rows[self.slots..]))
+        let blocks = |rows: usize| rows * INLINE / PER_BLOCK * size_of::<Block>();
+        let pool = &self.rows[self.slots..];
+        (slots + blocks(self.slots), size_of_val(pool) + blocks(pool.len()))
     }
 
     fn add_region(&mut self, whole: Piece, buffer: Option<u64>) {
@@ -488,7 +668,7 @@ impl Window for Reduced {
 
     // Covered accesses are not in the lists, but what covers them is in flight as long as they are.
     fn is_used(&self, region: u16) -> bool {
-        self.regions[usize::from(region)].first != [NONE; 2]
+        self.regions[usize::from(region)].lists.iter().any(|list| list.count > 0)
     }
 
     fn pieces(&self, _memory: &Memory, slot: Slot) -> Result<Vec<(Piece, bool)>, Error> {
@@ -513,6 +693,17 @@ impl Window for Reduced {
         let has = |set: &[u64]| set[slot.index() / 64] >> (slot.0 % 64) & 1 == 1;
         (has(&self.unknown_readers), has(&self.unknown_writers))
     }
+}
+
+#[inline]
+fn key(region: usize, kind: usize, lo: u32) -> u64 {
+    ((region * 2 + kind) as u64) << 32 | u64::from(lo)
+}
+
+/// The place of the block that an entry with this key belongs to; its list has blocks.
+#[inline]
+fn find(blocks: &[Block], key: u64) -> usize {
+    blocks.partition_point(|block| block.key <= key) - 1
 }
 
 fn own(slot: u16, word: usize) -> u64 {

@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::{Checked, Kernel, Layout, Mix, Rng, amount, seed};
-use windlass_hazards::{Config, Error, Isa, Rule};
+use common::{BYTES, Checked, Kernel, Layout, Mix, Rng, Set, amount, seed};
+use windlass_hazards::{Access, Config, Error, Isa, Rule};
 
 const WINDOWS: [usize; 19] = [4, 5, 7, 8, 16, 31, 32, 33, 63, 64, 65, 100, 128, 129, 256, 257, 400, 512, 513];
 const MIXES: [Mix; 4] = [Mix::Handles, Mix::Views, Mix::Raw, Mix::All];
@@ -87,6 +87,61 @@ fn the_largest_windows_are_those_of_the_bytes() {
             // Hundreds of bytes, thousands of kernels: far more edges than in life.
             config.edges = 65535;
             compare(&mut rng, &config, mix, amount(1, 20) * 1_000_000);
+        }
+    }
+}
+
+/// Beyond 512 slots, parts of a buffer lie in blocks by offset: long lists of short parts, in places that move on, so that blocks are
+/// cut and get empty, with one now and then that covers many.
+#[test]
+#[cfg_attr(miri, ignore = "would take hours")]
+fn many_parts_of_few_buffers_are_those_of_the_bytes() {
+    let mut rng = Rng(seed() ^ 513);
+    for round in 0..amount(12, 300) {
+        let mut config = Config::new(513 + rng.below(300));
+        config.edges = [65535, 300][rng.below(2)];
+        let mut checked = Checked::new(&config);
+        let scale = [1, 4096][rng.below(2)];
+        let base = 0x7F00_0000_0000;
+        let half = (BYTES / 2) as u64 * scale;
+        let buffers = [0, 1].map(|b| checked.engine.declare_at(base + b * half, half).unwrap());
+        let whole = rng.one_in(2);
+        for step in 0..3000 {
+            let mut kernel = Kernel::default();
+            let part = |rng: &mut Rng, long: bool| {
+                let b = rng.below(2);
+                let count = if long { 1 + rng.below(BYTES / 2) } else { 1 + rng.below(2) };
+                let from = (step / 16 + rng.below(48)) % (BYTES / 2 + 1 - count);
+                if long && whole && rng.one_in(2) {
+                    return (Access::whole(buffers[b]), Set::range(b * BYTES / 2, BYTES / 2));
+                }
+                let access = Access::view(buffers[b], from as u64 * scale, count as u64 * scale);
+                (access, Set::range(b * BYTES / 2 + from, count))
+            };
+            for _ in 0..rng.below(4) {
+                let long = rng.one_in(64);
+                let (access, set) = part(&mut rng, long);
+                kernel.reads.push(access);
+                kernel.read = kernel.read.or(set);
+            }
+            for _ in 0..usize::from(rng.one_in(8)) {
+                let long = rng.one_in(16);
+                let (access, set) = part(&mut rng, long);
+                kernel.writes.push(access);
+                kernel.written = kernel.written.or(set);
+            }
+            // Mostly the oldest that are ready, so that what lies behind gets empty.
+            while checked.is_full() || checked.len > 0 && rng.one_in(1500) {
+                let ready = checked.ready.len();
+                checked.retire(if round % 2 == 0 { rng.below(ready) } else { 0 });
+            }
+            loop {
+                match checked.insert(kernel.clone()) {
+                    Ok(_) => break,
+                    Err(Error::EdgesFull { .. }) => drop(checked.retire(0)),
+                    Err(error) => panic!("{error}"),
+                }
+            }
         }
     }
 }
