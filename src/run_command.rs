@@ -15,13 +15,14 @@ use windlass_cosim::decider::SchedulerDecider;
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real::{self, RealError};
-use windlass_cuda::CudaDevice;
+use windlass_cuda::{CudaDevice, Gpu};
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
-    Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, Estimate, KernelTime, MAX_SEGMENTS,
-    MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider, WINDOW, digest_of,
+    Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate, KernelTime,
+    MAX_SEGMENTS, MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider,
+    WINDOW, digest_of,
 };
 
 /// `--executor`.
@@ -258,10 +259,10 @@ fn policies(names: &[String]) -> Result<Vec<Policy>, Failure> {
     Ok(policies)
 }
 
-/// The divisor of a stream's memory where none is given.
-fn scale(stream: &Stream, executor: ExecutorArg) -> u64 {
+/// The divisor of a stream's memory where none is given; `memory` are the GPU's bytes.
+fn scale(stream: &Stream, executor: ExecutorArg, memory: u64) -> u64 {
     const TRAFFIC: u64 = 256 << 20;
-    const IMAGE_WORDS: u64 = MAX_WORDS;
+    const IMAGE: u64 = MAX_WORDS * 4;
     let kernels = stream.kernels();
     let size = match executor {
         ExecutorArg::Cpu => {
@@ -269,10 +270,17 @@ fn scale(stream: &Stream, executor: ExecutorArg) -> u64 {
         }
         ExecutorArg::Cuda => {
             let segments = kernels.iter().flat_map(|k| k.reads.iter().chain(&k.writes));
-            bytes(segments.map(|s| (s.addr, s.end())).collect()).div_ceil(IMAGE_WORDS * 4)
+            // The display, and other programs, have some of it.
+            let image = if memory == 0 { IMAGE } else { IMAGE.min(memory / 5 * 4) };
+            bytes(segments.map(|s| (s.addr, s.end())).collect()).div_ceil(image)
         }
     };
     size.max(1).next_power_of_two()
+}
+
+/// Whether nothing can run any more.
+fn is_without_device(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(DeviceError::Absent { .. } | DeviceError::Lost { .. }))
 }
 
 /// Bytes of all ranges, each counted once.
@@ -378,20 +386,19 @@ fn costs(profile: &Profile) -> Costs {
 }
 
 /// The profile, and the first trace where that had to be read for it.
-fn profile(args: &RunArgs, files: &[String]) -> Result<(Profile, Option<Trace>), Failure> {
-    let at_hand = match args.executor {
-        ExecutorArg::Cpu => None,
-        // That there is none is told where it is opened.
-        ExecutorArg::Cuda => windlass_cuda::gpu(args.gpu_number()).ok(),
-    };
+fn profile(
+    args: &RunArgs,
+    files: &[String],
+    at_hand: Option<&Gpu>,
+) -> Result<(Profile, Option<Trace>), Failure> {
     // On a GPU the profile is of that one, whatever the trace names.
-    let (option, first) = match (args.gpu.as_deref(), &at_hand, files.first()) {
-        (None, Some((name, _)), _) => (Some(profile_of(name)), None),
+    let (option, first) = match (args.gpu.as_deref(), at_hand, files.first()) {
+        (None, Some(gpu), _) => (Some(profile_of(&gpu.name)), None),
         (None, None, Some(file)) if args.executor == ExecutorArg::Cpu => (None, Some(workload::load(file)?)),
         (option, ..) => (option, None),
     };
     let profile = gpu::profile(option, first.as_ref())?;
-    if let Some((name, sms)) = &at_hand {
+    if let Some(Gpu { name, sms, .. }) = at_hand {
         let so = "work and predictions are the profile's; `windlass calibrate` makes one of this GPU";
         note_sms(name, *sms, &profile, so);
     }
@@ -406,7 +413,12 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     if files.len() > 1 && args.timeline.is_some() {
         return Err("--timeline holds one run: give one trace".into());
     }
-    let (profile, first) = profile(args, &files)?;
+    let at_hand = match args.executor {
+        ExecutorArg::Cpu => None,
+        // That there is none is told where it is opened.
+        ExecutorArg::Cuda => windlass_cuda::gpu(args.gpu_number()).ok(),
+    };
+    let (profile, first) = profile(args, &files, at_hand.as_ref())?;
     let mut decider = match policies.contains(&Policy::Window) {
         true => Some(decider(args)?),
         false => None,
@@ -416,7 +428,8 @@ pub fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let model = predict.then(|| args.scheduler()).and_then(|params| {
         params.map_err(|error| eprintln!("note: the device model predicts nothing: {error}")).ok()
     });
-    let all = All { args, policies: &policies, profile: &profile, model };
+    let memory = at_hand.map_or(0, |gpu| gpu.memory_bytes);
+    let all = All { args, policies: &policies, profile: &profile, model, memory };
     let mut report = run_report::Report::new(args.repeats());
     let outcome = all.run(&files, first, decider.as_deref_mut(), &mut report);
     // What is finished was costly, also where a later run could not.
@@ -435,6 +448,8 @@ struct All<'a> {
     profile: &'a Profile,
     /// The scheduler of the device model that predicts, if it does.
     model: Option<SchedulerParams>,
+    /// Bytes of the GPU's; 0 where there is none.
+    memory: u64,
 }
 
 impl All<'_> {
@@ -448,14 +463,26 @@ impl All<'_> {
     ) -> Result<Outcome, Failure> {
         let args = self.args;
         let mut stdout = std::io::stdout().lock();
-        let mut outcome = Outcome::Done;
+        let (mut outcome, mut failed) = (Outcome::Done, 0);
         for (i, file) in files.iter().enumerate() {
             if files.len() > 1 {
                 progress(&format!("[{}/{}] {file}", i + 1, files.len()));
             }
-            let trace = first.take().map_or_else(|| workload::load(file), Ok)?;
-            workload::not_empty(file, &trace)?;
-            let result = self.one(self.prepare(file, trace)?, decider.as_deref_mut())?;
+            let loaded = first.take().map_or_else(|| workload::load(file), Ok);
+            let run = loaded.and_then(|trace| {
+                workload::not_empty(file, &trace)?;
+                self.one(self.prepare(file, trace)?, decider.as_deref_mut())
+            });
+            let result = match run {
+                Ok(result) => result,
+                // The next one may be smaller, where there is a device for it.
+                Err(error) if files.len() > 1 && !is_without_device(&*error) => {
+                    eprintln!("error: {error}");
+                    failed += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             if result.is_wrong() {
                 outcome = Outcome::Wrong;
             } else if args.forget.is_some() || args.strict_algorithm1 {
@@ -466,6 +493,9 @@ impl All<'_> {
             } else {
                 writeln!(stdout, "{}", result.table())?;
             }
+        }
+        if failed > 0 {
+            return Err(format!("{failed} of {} traces did not run; why is said above", files.len()).into());
         }
         Ok(outcome)
     }
@@ -487,7 +517,7 @@ impl All<'_> {
                 "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
             );
         }
-        let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor));
+        let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor, self.memory));
         let (program, estimates) =
             real::program(&stream, self.profile, scale).map_err(|e| format!("{file}: {e}{}", option(&e)))?;
         if scale > 1 {

@@ -1448,6 +1448,25 @@ fn run_without_a_gpu_says_so() {
 }
 
 #[test]
+fn a_trace_that_does_not_run_keeps_no_other_from_it() {
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let bad = directory.path().join("bad.ktrace.jsonl");
+    std::fs::write(&bad, "{").unwrap_or_else(|e| panic!("{e}"));
+    let bad = bad.to_string_lossy();
+    let args = ["run", "mix-fork", &bad, "mix-reduction", "--policy", "serial", "--no-work", "--scale", "64"];
+    let output = windlass(&args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    for words in ["bad.ktrace.jsonl:1: ", "error: 1 of 3 traces did not run"] {
+        assert!(stderr.contains(words), "{stderr}");
+    }
+    let text = stdout(&output);
+    assert_eq!(text.matches("policy ").count(), 2, "{text}");
+    let value = json(&stdout(&windlass(&[&args[..], &["--json"]].concat())));
+    assert_eq!(value["runs"].as_array().map(Vec::len), Some(2), "{value}");
+}
+
+#[test]
 fn run_prints_one_json_object() {
     let args =
         ["run", "mix-fork", "mix-reduction", "--policy", "serial,streams,window", "--dispatcher", "software"];

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use windlass_runtime::percentile::median;
@@ -324,12 +324,15 @@ impl Bench {
             (0..THREADS).map(|_| Stream::new(&self.context)).collect::<Result<_, _>>()?;
         let mut costs = Vec::new();
         for _ in 0..REPEATS {
-            let go = AtomicBool::new(false);
+            // How many threads are there, each with the context: none launches before all can.
+            let ready = AtomicUsize::new(0);
             let launch = |stream: &Stream| {
-                self.context.enter()?;
-                while !go.load(Ordering::Acquire) {
+                let entered = self.context.enter();
+                ready.fetch_add(1, Ordering::AcqRel);
+                while ready.load(Ordering::Acquire) < THREADS {
                     std::hint::spin_loop();
                 }
+                entered?;
                 let begun = Instant::now();
                 for _ in 0..BATCH {
                     self.launch(self.empty, stream.raw, &mut [], false)?;
@@ -340,7 +343,8 @@ impl Bench {
                 let launch = &launch;
                 let start = |stream| std::thread::Builder::new().spawn_scoped(scope, move || launch(stream));
                 let threads: Vec<_> = streams.iter().map(start).collect();
-                go.store(true, Ordering::Release);
+                // One that could not be started must not keep the others waiting.
+                ready.fetch_add(threads.iter().filter(|thread| thread.is_err()).count(), Ordering::AcqRel);
                 let ended = |thread: std::io::Result<ScopedJoinHandle<'_, _>>| match thread.map(|t| t.join())
                 {
                     Ok(Ok(cost)) => cost,

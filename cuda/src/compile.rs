@@ -49,14 +49,15 @@ pub enum CompileError {
     },
 }
 
-/// Compiles CUDA C++ to a cubin for devices of one compute capability, such as `(9, 0)`. What was compiled before is read from the cache,
-/// whose key is everything that goes in: text, device, options and NVRTC's version.
+/// Compiles CUDA C++ to what `cuModuleLoadData` takes, for devices of one compute capability, such as `(9, 0)`: a cubin, or where NVRTC
+/// does not know them PTX for the nearest older ones, which the driver then translates. What was compiled before is read from the
+/// cache, whose key is everything that goes in: text, device, options and NVRTC's version.
 ///
 /// # Errors
 /// [`CompileError`]. A cache that cannot be read or written is no error, only slow.
 pub fn compile(source: &str, arch: (u32, u32)) -> Result<Vec<u8>, CompileError> {
     let nvrtc = Nvrtc::get()?;
-    let options = [format!("--gpu-architecture=sm_{}{}", arch.0, arch.1), "--std=c++17".to_string()];
+    let options = [format!("--gpu-architecture={}", nvrtc.target(arch)), "--std=c++17".to_string()];
     let mut key = Sha256::new();
     for part in [source, &nvrtc.version].into_iter().chain(options.iter().map(String::as_str)) {
         key.update((part.len() as u64).to_le_bytes());
@@ -130,6 +131,10 @@ nvrtc! {
     nvrtcDestroyProgram(*mut Program);
     nvrtcGetCUBINSize(Program, *mut usize);
     nvrtcGetCUBIN(Program, *mut c_char);
+    nvrtcGetPTXSize(Program, *mut usize);
+    nvrtcGetPTX(Program, *mut c_char);
+    nvrtcGetNumSupportedArchs(*mut c_int);
+    nvrtcGetSupportedArchs(*mut c_int);
     nvrtcGetProgramLogSize(Program, *mut usize);
     nvrtcGetProgramLog(Program, *mut c_char);
 }
@@ -149,6 +154,9 @@ impl fmt::Debug for Nvrtc {
 }
 
 const COMPILATION: c_int = 6;
+
+/// How NVRTC calls a device that PTX is for.
+const VIRTUAL: &str = "compute_";
 
 /// Destroys the program, whatever happens.
 struct Owned<'a>(&'a Nvrtc, Program);
@@ -266,13 +274,41 @@ impl Nvrtc {
             let reason = format!("error {code} with {}: {}", options.join(" "), self.log(program.1));
             return Err(failed("nvrtcCompileProgram", reason));
         }
+        let (get_size, get, call) = match options[0].contains(VIRTUAL) {
+            true => (f.nvrtcGetPTXSize, f.nvrtcGetPTX, "nvrtcGetPTX"),
+            false => (f.nvrtcGetCUBINSize, f.nvrtcGetCUBIN, "nvrtcGetCUBIN"),
+        };
         let mut size = 0;
         // SAFETY: the out parameter is a local.
-        ok(unsafe { (f.nvrtcGetCUBINSize)(program.1, &mut size) }, "nvrtcGetCUBINSize")?;
-        let mut cubin = vec![0; size];
+        ok(unsafe { get_size(program.1, &mut size) }, call)?;
+        let mut code = vec![0; size];
         // SAFETY: the buffer is of the size that was just said.
-        ok(unsafe { (f.nvrtcGetCUBIN)(program.1, cubin.as_mut_ptr().cast()) }, "nvrtcGetCUBIN")?;
-        Ok(cubin)
+        ok(unsafe { get(program.1, code.as_mut_ptr().cast()) }, call)?;
+        Ok(code)
+    }
+
+    /// What to compile for: the device, or where this NVRTC does not know it, the nearest older one, virtually.
+    fn target(&self, (major, minor): (u32, u32)) -> String {
+        let real = format!("sm_{major}{minor}");
+        let Ok(device) = c_int::try_from(major * 10 + minor) else { return real };
+        let known = self.known();
+        match known.iter().filter(|known| **known <= device).max() {
+            Some(nearest) if *nearest < device => format!("{VIRTUAL}{nearest}"),
+            _ => real,
+        }
+    }
+
+    /// The devices that it compiles for, such as 90; none where it does not say.
+    fn known(&self) -> Vec<c_int> {
+        let mut count = 0;
+        // SAFETY: the out parameter is a local.
+        if unsafe { (self.functions.nvrtcGetNumSupportedArchs)(&mut count) } != 0 {
+            return Vec::new();
+        }
+        let mut known = vec![0; usize::try_from(count).unwrap_or(0)];
+        // SAFETY: the buffer has as many places as there are.
+        let code = unsafe { (self.functions.nvrtcGetSupportedArchs)(known.as_mut_ptr()) };
+        if code == 0 { known } else { Vec::new() }
     }
 
     fn log(&self, program: Program) -> String {

@@ -488,7 +488,10 @@ impl CudaDevice {
 
     /// Waits for all streams.
     fn settle(&self) -> Result<(), DeviceError> {
-        (0..self.streams()).try_for_each(|stream| self.synchronise(stream))
+        (0..self.streams()).try_for_each(|stream| self.synchronise(stream))?;
+        // What was slow has ended.
+        self.timed_out.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// A graph's definition: its kernels, and who waits for whom.
@@ -798,11 +801,15 @@ impl Device for CudaDevice {
 impl Drop for CudaDevice {
     fn drop(&mut self) {
         let hangs = match self.timed_out.load(Ordering::Relaxed) {
-            // Once was enough.
-            true => self.lanes.iter().any(|lane| {
-                // SAFETY: the stream lives.
-                unsafe { (self.context.driver.cuStreamQuery)(lane.stream.raw) == NOT_READY }
-            }),
+            // Once was enough. Whatever is neither the end nor a fault may be a kernel that still runs.
+            true => {
+                self.context.enter().is_err()
+                    || self.lanes.iter().any(|lane| {
+                        // SAFETY: the stream lives.
+                        let code = unsafe { (self.context.driver.cuStreamQuery)(lane.stream.raw) };
+                        code != 0 && !is_sticky(code)
+                    })
+            }
             false => matches!(self.settle(), Err(DeviceError::Timeout { .. })),
         };
         if hangs {

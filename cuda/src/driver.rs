@@ -66,9 +66,12 @@ driver! {
     cuDeviceGet(*mut CUdevice, c_int);
     cuDeviceGetName(*mut c_char, c_int, CUdevice);
     cuDeviceGetAttribute(*mut c_int, Attribute, CUdevice);
+    cuDeviceTotalMem_v2(*mut usize, CUdevice);
     cuCtxCreate_v2(*mut CUcontext, c_uint, CUdevice);
     cuCtxDestroy_v2(CUcontext);
     cuCtxSetCurrent(CUcontext);
+    cuCtxPushCurrent_v2(CUcontext);
+    cuCtxPopCurrent_v2(*mut CUcontext);
     cuModuleLoadData(*mut CUmodule, *const c_void);
     cuModuleUnload(CUmodule);
     cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
@@ -173,6 +176,14 @@ impl Driver {
         Ok((device, unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned()))
     }
 
+    /// Bytes of a device's memory; 0 where the driver does not say.
+    pub(crate) fn memory_bytes(&self, device: CUdevice) -> u64 {
+        let mut bytes = 0;
+        // SAFETY: the out parameter is a local.
+        let code = unsafe { (self.cuDeviceTotalMem_v2)(&mut bytes, device) };
+        if code == 0 { bytes as u64 } else { 0 }
+    }
+
     /// An attribute of a device; 0 where the driver does not know it.
     pub(crate) fn attribute(&self, device: CUdevice, attribute: Attribute) -> i32 {
         let mut value = 0;
@@ -206,6 +217,9 @@ pub(crate) fn is_sticky(code: Code) -> bool {
     // ended; a device outside of CUDA failed; unknown.
     matches!(code, 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 810 | 911 | 999)
 }
+
+/// Compute capability of the oldest GPUs that the kernels compile for: `__grid_constant__` is of 7.0.
+const OLDEST: (u32, u32) = (7, 0);
 
 /// Which context a thread has, so that most calls need not set it.
 static CONTEXTS: AtomicU64 = AtomicU64::new(1);
@@ -256,8 +270,10 @@ impl Context {
             };
             return Err(absent(format!("{model} gives no context: {}{remedy}", driver.reason(code))));
         }
+        // Creating it made it current; the caller's thread keeps what it had.
+        // SAFETY: the out parameter is a local.
+        unsafe { (driver.cuCtxPopCurrent_v2)(&mut null_mut()) };
         let id = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        CURRENT.set(id);
         let mut context =
             Self { driver, raw, id, name: model, device, arch: (0, 0), abandoned: AtomicBool::new(false) };
         let part = |a| u32::try_from(context.attribute(a)).unwrap_or(0);
@@ -266,6 +282,11 @@ impl Context {
             part(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         );
         context.name = format!("cuda:{ordinal} ({}, sm_{}{})", context.name, context.arch.0, context.arch.1);
+        if context.arch < OLDEST {
+            let reason =
+                format!("{}: compute capability {}.{} or newer is needed", context.name, OLDEST.0, OLDEST.1);
+            return Err(absent(reason));
+        }
         Ok(Arc::new(context))
     }
 
@@ -274,11 +295,26 @@ impl Context {
         self.driver.attribute(self.device, attribute)
     }
 
-    /// Makes it the calling thread's.
+    /// Makes it the calling thread's until the visit ends: for threads that are not ours, whose own context comes back.
+    pub(crate) fn visit(self: &Arc<Self>) -> Result<Visit, DeviceError> {
+        if self.abandoned.load(Ordering::Relaxed) {
+            return Err(self.hangs());
+        }
+        // SAFETY: the context lives while `self` does.
+        self.ok(unsafe { (self.driver.cuCtxPushCurrent_v2)(self.raw) }, "cuCtxPushCurrent")?;
+        Ok(Visit { context: self.clone(), before: CURRENT.replace(self.id) })
+    }
+
+    #[cold]
+    fn hangs(&self) -> DeviceError {
+        self.failed("a call", "a kernel of this context hangs; open the device anew".into())
+    }
+
+    /// Makes it the calling thread's, which is one of ours.
     #[inline]
     pub(crate) fn enter(&self) -> Result<(), DeviceError> {
         if self.abandoned.load(Ordering::Relaxed) {
-            return Err(self.failed("a call", "a kernel of this context hangs; open the device anew".into()));
+            return Err(self.hangs());
         }
         if CURRENT.get() == self.id { Ok(()) } else { self.set_current() }
     }
@@ -321,6 +357,22 @@ impl Context {
     /// Whether things of it can be freed by the calling thread; makes it current then.
     pub(crate) fn can_free(&self) -> bool {
         !self.abandoned.load(Ordering::Relaxed) && self.enter().is_ok()
+    }
+}
+
+/// The calling thread has the context.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    context: Arc<Context>,
+    /// Whose context [`CURRENT`] was.
+    before: u64,
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        // SAFETY: the out parameter is a local; what is popped is what the visit pushed.
+        unsafe { (self.context.driver.cuCtxPopCurrent_v2)(&mut null_mut()) };
+        CURRENT.set(self.before);
     }
 }
 
@@ -445,7 +497,8 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        if self.context.can_free() {
+        // The last who holds a buffer may be a thread of the application.
+        if let Ok(_visit) = self.context.visit() {
             // SAFETY: allocated by this context, and not freed before. The driver waits for kernels that may use it.
             unsafe { (self.context.driver.cuMemFree_v2)(self.address) };
         }

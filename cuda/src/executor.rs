@@ -33,6 +33,8 @@ enum Marking {
 /// compile is not tried again. When a kernel faults,
 /// it and all others in flight fail, and so do all after them: CUDA wants a new process then. When no kernel in flight has ended for the
 /// watchdog's time, all of them fail, and so do all after them; another `Cuda` works, and the memory of this one is not given back.
+///
+/// It has a CUDA context of its own. Threads of the application that call the runtime have the context that they had before.
 pub struct Cuda {
     context: Arc<Context>,
     watchdog: Duration,
@@ -90,6 +92,7 @@ impl Cuda {
     /// [`DeviceError::Absent`] where there is no driver, no such GPU, or no context to be had; [`DeviceError::Call`].
     pub fn new(ordinal: u32, streams: usize) -> Result<Self, DeviceError> {
         let context = Context::new(ordinal)?;
+        let _visit = context.visit()?;
         let count = streams.clamp(1, 1024);
         let streams = (0..count).map(|_| Stream::new(&context)).collect::<Result<Vec<_>, _>>()?;
         let marks = Arc::new(Marks::new(&context, count)?);
@@ -442,10 +445,12 @@ struct CudaMemory(DeviceMemory);
 
 impl Memory for CudaMemory {
     fn read(&self, offset: u64, to: &mut [u8]) -> Result<(), String> {
+        let _visit = self.0.context.visit().map_err(|e| e.to_string())?;
         self.0.read(offset, to).map_err(|e| e.to_string())
     }
 
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), String> {
+        let _visit = self.0.context.visit().map_err(|e| e.to_string())?;
         self.0.write(offset, from).map_err(|e| e.to_string())
     }
 }
@@ -455,6 +460,7 @@ struct CudaAllocator(Arc<Context>);
 impl Allocator for CudaAllocator {
     fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String> {
         let bytes = elements.checked_mul(element.bytes()).ok_or("more bytes than there are addresses")?;
+        let _visit = self.0.visit().map_err(|e| e.to_string())?;
         let memory = DeviceMemory::new(&self.0, bytes as u64, "a buffer").map_err(|e| match e {
             DeviceError::OutOfMemory { device, reason, .. } => format!("{device}: {reason}"),
             error => error.to_string(),

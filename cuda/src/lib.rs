@@ -28,15 +28,27 @@ pub fn driver_version() -> Result<String, DeviceError> {
     Ok(driver::Driver::get()?.version())
 }
 
-/// What the GPU of that number, from 0, is called, such as `NVIDIA H100 80GB HBM3`, and how many streaming multiprocessors it has.
+/// What a GPU is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gpu {
+    /// Such as `NVIDIA H100 80GB HBM3`.
+    pub name: String,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// Bytes of its memory, of all; 0 where the driver does not say.
+    pub memory_bytes: u64,
+}
+
+/// What the GPU of that number, from 0, is.
 ///
 /// # Errors
 /// [`DeviceError::Absent`]: there is no such GPU, or no driver.
-pub fn gpu(ordinal: u32) -> Result<(String, u32), DeviceError> {
+pub fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     let driver = driver::Driver::get()?;
     let (device, name) = driver.device(ordinal)?;
     let sms = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    Ok((name, u32::try_from(sms).unwrap_or(0)))
+    Ok(Gpu { name, sms: u32::try_from(sms).unwrap_or(0), memory_bytes: driver.memory_bytes(device) })
 }
 
 /// The CUDA sources of this crate, by name: for tests that compile them.

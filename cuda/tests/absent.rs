@@ -23,7 +23,7 @@ fn without_a_gpu_everything_says_so() {
 }
 
 #[test]
-fn all_sources_compile_for_three_generations() {
+fn all_sources_compile_for_four_generations() {
     let mut sources: Vec<(String, String)> = SOURCES.map(|(name, text)| (name.into(), text.into())).into();
     for kernel in windlass_kernels::all() {
         let source = kernel.cuda_source().unwrap_or_else(|| panic!("{} has no CUDA source", kernel.name()));
@@ -34,7 +34,7 @@ fn all_sources_compile_for_three_generations() {
     }
     println!("{} sources", sources.len());
     for (name, source) in &sources {
-        for arch in [(8, 0), (9, 0), (12, 0)] {
+        for arch in [(7, 5), (8, 0), (9, 0), (12, 0)] {
             match compile(source, arch) {
                 Ok(cubin) => assert!(cubin.starts_with(b"\x7fELF"), "{name} for {arch:?}"),
                 Err(error @ CompileError::Absent { .. }) => {
@@ -43,6 +43,20 @@ fn all_sources_compile_for_three_generations() {
                 }
                 Err(error) => panic!("{name} for {arch:?}: {error}"),
             }
+        }
+    }
+}
+
+#[test]
+fn for_a_gpu_that_nvrtc_does_not_know_there_is_ptx() {
+    for arch in [(99, 0), (11, 7)] {
+        match compile(SOURCES[0].1, arch) {
+            Err(error @ CompileError::Absent { .. }) => return eprintln!("SKIPPED: {error}"),
+            Ok(code) => {
+                let text = std::str::from_utf8(&code).expect("PTX is text");
+                assert!(text.contains(".target sm_") && text.ends_with('\0'), "for {arch:?}: {text:.200}");
+            }
+            Err(error) => panic!("{error}"),
         }
     }
 }

@@ -1,11 +1,10 @@
 // C = A B, row-major, on tensor cores. A CTA of 4 warps computes 64 x 64 elements, a warp 32 x 32 of them as 2 x 4 products of
-// 16 x 8 x 8. Which lane holds which element: PTX ISA, "Matrix Fragments for mma.m16n8k8".
-#if __CUDA_ARCH__ < 800
-#error "gemm_tf32 needs compute capability 8.0 or later; launch gemm instead"
-#endif
+// 16 x 8 x 8. Which lane holds which element: PTX ISA, "Matrix Fragments for mma.m16n8k8". Before 8.0 tensor cores take no TF32; there
+// each thread computes the same elements by itself.
 #define TILE 64
 #define STEP 16
 
+#if __CUDA_ARCH__ >= 800
 __device__ unsigned round_to_tf32(float x) {
   unsigned bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
@@ -17,6 +16,12 @@ __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsign
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+#else
+__device__ unsigned round_to_tf32(float x) {
+  const unsigned bits = __float_as_uint(x);
+  return x == x ? (bits + 0x1000) & ~0x1fffu : bits;
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(128)
 gemm_tf32(const float *a, const float *b, float *c, unsigned m, unsigned n, unsigned k) {
@@ -35,6 +40,7 @@ gemm_tf32(const float *a, const float *b, float *c, unsigned m, unsigned n, unsi
       bs[e / TILE][e % TILE] = round_to_tf32(row < k && col < n ? b[row * n + col] : 0.0f);
     }
     __syncthreads();
+#if __CUDA_ARCH__ >= 800
     for (unsigned p = 0; p < STEP; p += 8) {
       unsigned fa[2][4], fb[4][2];
       for (unsigned i = 0; i < 2; ++i) {
@@ -52,6 +58,15 @@ gemm_tf32(const float *a, const float *b, float *c, unsigned m, unsigned n, unsi
       for (unsigned i = 0; i < 2; ++i)
         for (unsigned j = 0; j < 4; ++j) multiply_add(sums[i][j], fa[i], fb[j]);
     }
+#else
+    for (unsigned p = 0; p < STEP; ++p)
+      for (unsigned i = 0; i < 2; ++i)
+        for (unsigned j = 0; j < 4; ++j)
+          for (unsigned e = 0; e < 4; ++e) {
+            const unsigned row = down + 16 * i + group + e / 2 * 8, col = right + 8 * j + 2 * lane + e % 2;
+            sums[i][j][e] += __uint_as_float(as[row][p]) * __uint_as_float(bs[p][col]);
+          }
+#endif
     __syncthreads();
   }
   for (unsigned i = 0; i < 2; ++i)

@@ -9,7 +9,6 @@
 #define __device__ static
 #define __shared__ static
 #define __launch_bounds__(threads)
-#define __CUDA_ARCH__ 800
 
 struct Place { unsigned x; };
 static Place blockIdx, threadIdx;
@@ -38,6 +37,14 @@ static float __int_as_float(int bits) {
   float x;
   memcpy(&x, &bits, 4);
   return x;
+}
+
+static float __uint_as_float(unsigned bits) { return __int_as_float((int)bits); }
+
+static unsigned __float_as_uint(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  return bits;
 }
 
 static void thread() {
@@ -97,11 +104,7 @@ struct Lane {
 };
 static Lane lanes[MOST];
 
-static unsigned round_to_tf32(float x) {
-  unsigned bits;
-  memcpy(&bits, &x, 4);
-  return (bits + 0x1000) & ~0x1fffu;
-}
+static unsigned round_to_tf32(float x) { return (__float_as_uint(x) + 0x1000) & ~0x1fffu; }
 
 static void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   memcpy(lanes[threadIdx.x].a, a, sizeof a);
