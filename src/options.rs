@@ -286,7 +286,7 @@ impl ConditionArgs {
     ///
     /// # Errors
     /// As [`Self::set`].
-    pub fn of_report(&self, profile: &Profile) -> Result<Conditions, Failure> {
+    pub fn of_report(&self, profile: &Profile, streams_ace_window: usize) -> Result<Conditions, Failure> {
         let front_end_mhz = match self.front_end_mhz {
             Some(FrontEndClock::Mhz(mhz)) => mhz,
             _ => profile.clock_mhz,
@@ -300,6 +300,7 @@ impl ConditionArgs {
                 Budget::Bytes(bytes) => format!("{bytes} bytes"),
                 budget => budget.to_string(),
             }),
+            streams_ace_window: Some(streams_ace_window),
         })
     }
 

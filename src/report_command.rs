@@ -164,7 +164,7 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
         }
     }
     let mut report = Report::new(env!("CARGO_PKG_VERSION"), designs, workloads.speedups);
-    report.conditions = Some(args.conditions.of_report(&workloads.profile)?);
+    report.conditions = Some(args.conditions.of_report(&workloads.profile, workloads.software_slots)?);
     Ok(Some(report))
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
 use windlass_gen::report::render::{
-    Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
+    Conditions, Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
 };
 
 fn report() -> Report {
@@ -441,6 +441,62 @@ fn another_library_or_flow_is_said() {
         synthesis.results[1].timing.as_mut().unwrap().estimate = true;
     };
     noted(&against(estimate), "mapper's estimate");
+}
+
+/// The smallest and the fastest of one script are no others because more were tried.
+#[test]
+fn of_other_scripts_only_what_both_tried_is_compared() {
+    let quick = |report: &mut Report| {
+        let synthesis = report.designs[1].synthesis.as_mut().unwrap();
+        synthesis.results.retain(|result| result.name == "speed");
+        synthesis.smallest = "speed".into();
+    };
+    let fewer = against(quick);
+    noted(&fewer, "not the same scripts of ABC were tried");
+    assert!(!fewer.is_worse(), "{:?}", fewer.rows);
+    let mut before = report();
+    quick(&mut before);
+    let more = compare(&before, &report(), 5.0).unwrap_or_else(|e| panic!("{e}"));
+    assert!(more.rows.is_empty(), "nor is it better: {:?}", more.rows);
+    let slower = against(|report| {
+        scale_period(report, 1.2);
+        quick(report);
+    });
+    assert!(
+        slower.is_worse() && slower.rows.iter().any(|row| row.metric == "fmax, `speed`"),
+        "{:?}",
+        slower.rows
+    );
+    // A number that is missing is no other kind of number.
+    let none = against(|report| report.designs[1].synthesis.as_mut().unwrap().fastest.clear());
+    assert!(!none.notes.iter().any(|note| note.contains("mapper's estimate")), "{:?}", none.notes);
+}
+
+#[test]
+fn streams_ace_is_compared_with_one_of_the_same_window() {
+    let with = |window: usize, speedup: f64| {
+        let mut report = report();
+        let row = report.speedups[0].rows.iter_mut().find(|row| row.policy == "streams").expect("a row");
+        (row.policy, row.speedup) = ("streams-ace".into(), speedup);
+        report.conditions = Some(Conditions {
+            profile: serde_json::json!({}),
+            front_end_mhz: 1000,
+            kernel_end_ns: 0,
+            driver_launch: false,
+            rename: None,
+            streams_ace_window: Some(window),
+        });
+        report
+    };
+    let compared = |before, now| compare(&before, &now, 5.0).unwrap_or_else(|e| panic!("{e}"));
+    assert!(compared(with(8, 1.2), with(8, 1.0)).is_worse());
+    let other = compared(with(32, 1.2), with(8, 1.0));
+    noted(&other, "`streams-ace` is not compared: its window had 32 kernels and has 8");
+    assert!(!other.is_worse(), "{:?}", other.rows);
+    // All else is.
+    let mut slower = with(8, 1.0);
+    slower.speedups[0].rows[5].speedup /= 2.0;
+    assert!(compared(with(32, 1.2), slower).is_worse());
 }
 
 #[test]

@@ -10,6 +10,9 @@
 // verilator lint_off WIDTH
 // verilator lint_off BLKSEQ
 // verilator lint_off UNUSEDSIGNAL
+// An SM may have all that a need can say; a reset is looked at with the clock, also where it is none of it.
+// verilator lint_off CMPCONST
+// verilator lint_off SYNCASYNCNET
 module front_end_checker #(
   parameter N = 8,         // slots
   parameter LN = 3,        // bits of a slot's number

@@ -67,12 +67,15 @@ pub fn testbench(spec: BlockSpec, design: &Design) -> Result<(String, String), N
         None => format!(".{0}({0})", port.name),
     };
     let connections: Vec<String> = top.ports.iter().map(connection).collect();
+    let checked: Vec<String> = ports(design).into_iter().map(connection).collect();
     let text = TESTBENCH
         .replace("@TOP@", &top.name)
         .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
         .replace("@LICENSE@", LICENSE)
         .replace("@PARAMS@", &params.join(", "))
-        .replace("@CONNECTIONS@", &connections.join(",\n    "));
+        .replace("@CONNECTIONS@", &connections.join(",\n    "))
+        .replace("@CHECKER@", &guard(design.prefix(), NAME))
+        .replace("@CHECKED@", &checked.join(",\n    "));
     Ok((format!("{}_tb.v", top.name), text))
 }
 

@@ -63,6 +63,15 @@ module @TOP@_tb;
     @CONNECTIONS@
   );
 
+  // Where the checker's files were read before; other simulators bind it themselves.
+`ifdef __ICARUS__
+`ifdef @CHECKER@
+  @TOP@_checker u_checker (
+    @CHECKED@
+  );
+`endif
+`endif
+
   initial begin
     clk_i = 0;
     forever #5 clk_i = ~clk_i;
@@ -339,6 +348,11 @@ module @TOP@_tb;
     ahead = counted;
     counter(7);
     if (ahead + counted !== ctas) wrong("counters of CTAs", ahead + counted);
+`ifdef __ICARUS__
+`ifdef @CHECKER@
+    errors = errors + u_checker.u_rules.broken;
+`endif
+`endif
     $display("%0s: %0d kernels in %0d beats, %0d CTAs taken and ended, %0d writes of partitions; order, room, types, partitions and counters checked; waits: host %0d, CTAs %0d, completions %0d; %0d cycles, %0d errors",
       errors == 0 ? "PASSED" : "FAILED", retired, beats, completions, writes, host_waited, cta_waited, done_waited, cycle, errors);
     $finish;

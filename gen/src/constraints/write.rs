@@ -144,6 +144,7 @@ impl<'a> Resolved<'a> {
         for (name, _, period) in self.clocks_with_ports("ice40") {
             let _ = writeln!(text, "set_frequency {name} {:.3}", 1000.0 / period);
         }
+        text += "# As long as a port has no pin, nextpnr-ice40 wants --pcf-allow-unconstrained.\n";
         for (name, site) in self.sites("ice40") {
             let _ = writeln!(text, "set_io {name} {site}");
         }

@@ -129,6 +129,14 @@ impl ResetKind {
             Self::Asynchronous => "asynchronous",
         }
     }
+
+    /// What modules' names end with: of two that differ in it alone, a tool that reads both would keep one.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Synchronous => "",
+            Self::Asynchronous => "_arst",
+        }
+    }
 }
 
 /// What is up to those who take the design into theirs.
@@ -228,7 +236,7 @@ pub fn emit_as(block: &dyn Block, form: &Form) -> Result<Design, EmitErrors> {
     let one = |what: String| EmitErrors(vec![EmitError::refused("top", what)]);
     rust_hdl::prelude::check_all(block).map_err(|e| one(format!("rust-hdl's own checks: {e:?}")))?;
     let mut root = tree::probe(block).map_err(|e| EmitErrors(vec![e]))?;
-    root.prefix(&form.prefix);
+    root.rename(form);
     let mut emitted = Emitted { reset: form.reset, ..Emitted::default() };
     emitted.add(&root);
     if !emitted.errors.is_empty() {

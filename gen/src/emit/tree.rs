@@ -1,6 +1,6 @@
 //! A block, probed into a tree.
 
-use super::{EmitError, Prefix};
+use super::EmitError;
 use rust_hdl::core::atom::{Atom, AtomKind};
 use rust_hdl::prelude::{Block, Probe, TypeKind, Verilog};
 use std::collections::BTreeMap;
@@ -40,12 +40,10 @@ impl Node {
     }
 
     /// Puts `prefix` before the names of the module and of all below it.
-    pub fn prefix(&mut self, prefix: &Prefix) {
-        self.info.module.insert_str(0, prefix.as_str());
-        self.children
-            .values_mut()
-            .filter(|child| !child.is_register())
-            .for_each(|child| child.prefix(prefix));
+    pub fn rename(&mut self, form: &super::Form) {
+        self.info.module.insert_str(0, form.prefix.as_str());
+        self.info.module.push_str(form.reset.suffix());
+        self.children.values_mut().filter(|child| !child.is_register()).for_each(|child| child.rename(form));
     }
 
     /// Two nodes with the same fingerprint give the same module.

@@ -1,10 +1,11 @@
 //! Two reports compared: did area, clock, energy, FPGA fit, latency or speed-up get worse by more than a margin?
 
 use super::render::{
-    Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, FpgaOutcome, Latency, MEASURED_ON, Report, Speedups,
+    Design, Energy, EventEnergy, FORMAT_VERSION, Fpga, FpgaOutcome, Latency, MEASURED_ON, Report, Speedup,
+    Speedups,
 };
 use crate::synth::area::AreaReport;
-use crate::synth::variants::SynthReport;
+use crate::synth::variants::{SynthReport, VariantResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -211,8 +212,14 @@ pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Cha
     if !(0.0..).contains(&margin_percent) {
         return Err(BaselineError::Margin { got: margin_percent });
     }
-    let mut found =
-        Found { margin: margin_percent, compared: 0, rows: vec![], notes: vec![], comparable: true };
+    let mut found = Found {
+        margin: margin_percent,
+        compared: 0,
+        rows: vec![],
+        notes: vec![],
+        comparable: true,
+        same_ace_window: true,
+    };
     found.conditions(before, now);
     let mut common: Vec<(&str, &str)> = vec![];
     for design in &now.designs {
@@ -317,7 +324,12 @@ struct Found {
     notes: Vec<String>,
     /// Latencies and speed-ups are of the same GPU under the same conditions, as far as the reports say.
     comparable: bool,
+    /// The same of `streams-ace`.
+    same_ace_window: bool,
 }
+
+/// The field of [`Conditions`](super::render::Conditions) that matters to one policy alone.
+const ACE_WINDOW: &str = "streams_ace_window ";
 
 impl Found {
     fn note(&mut self, text: String) {
@@ -423,8 +435,17 @@ impl Found {
         let mut differences = Vec::new();
         let values = [old, new].map(|conditions| serde_json::json!(conditions));
         differing("", &values[0], &values[1], &mut differences);
-        // The profile's name is that of each table.
-        differences.retain(|text| !text.starts_with("profile.name "));
+        // The profile's name is that of each table; the window of `streams-ace` is of no other policy.
+        differences.retain(|text| !["profile.name ", ACE_WINDOW].iter().any(|field| text.starts_with(field)));
+        let windows = [old, new].map(|conditions| conditions.streams_ace_window);
+        if let [Some(before), Some(now)] = windows
+            && before != now
+        {
+            self.same_ace_window = false;
+            self.note(format!(
+                "`streams-ace` is not compared: its window had {before} kernels and has {now}, the most of `--slots`"
+            ));
+        }
         if !differences.is_empty() {
             self.comparable = false;
             self.note(format!(
@@ -460,12 +481,16 @@ impl Found {
             if orders(old) != orders(new) {
                 self.note("timing: not the same constraints".into());
             }
-            let variants = |s: &SynthReport| s.results.iter().map(|r| r.abc.clone()).collect::<Vec<_>>();
+            let variants = |s: &SynthReport| -> Vec<_> {
+                s.results.iter().map(|r| (r.name.clone(), r.abc.clone())).collect()
+            };
             if variants(old) != variants(new) {
-                self.note("timing: not the same scripts of ABC were tried".into());
+                return self.same_scripts(name, old, new);
             }
             let estimate = |s: &SynthReport| s.fastest().and_then(|r| r.timing.as_ref()).map(|t| t.estimate);
-            if estimate(old) != estimate(new) {
+            if let [Some(before), Some(now)] = [estimate(old), estimate(new)]
+                && before != now
+            {
                 self.note(format!(
                     "{name}: one clock is the mapper's estimate, the other static timing; not compared"
                 ));
@@ -478,6 +503,25 @@ impl Found {
         self.maybe(name, "area, flattened, fastest", "µm²", [area(old), area(new)], true);
         let clock = |s: Option<&SynthReport>| s?.fastest()?.fmax_mhz();
         self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], false);
+    }
+
+    /// The smallest and the fastest of other scripts are other netlists: only what the same script made is compared.
+    fn same_scripts(&mut self, name: &str, old: &SynthReport, new: &SynthReport) {
+        self.note(format!(
+            "{name}: not the same scripts of ABC were tried; compared is what both have, by script"
+        ));
+        for now in &new.results {
+            let same = |r: &&VariantResult| (&r.name, &r.abc) == (&now.name, &now.abc);
+            let Some(before) = old.results.iter().find(same) else { continue };
+            let results = [before, now];
+            let area = results.map(|r| r.total.map(|total| total.area_um2));
+            self.maybe(name, &format!("area, flattened, `{}`", now.name), "µm²", area, true);
+            let estimates = results.map(|r| r.timing.as_ref().map(|t| t.estimate));
+            if estimates[0] == estimates[1] {
+                let clock = results.map(VariantResult::fmax_mhz);
+                self.maybe(name, &format!("fmax, `{}`", now.name), "MHz", clock, false);
+            }
+        }
     }
 
     fn energy(&mut self, old: &Design, new: &Design) {
@@ -633,7 +677,10 @@ impl Found {
                 continue;
             }
             // Serial is 1 by definition.
-            for row in table.rows.iter().filter(|r| r.policy != "serial") {
+            let is_compared =
+                |r: &&Speedup| r.policy != "serial" && (self.same_ace_window || r.policy != "streams-ace");
+            let rows: Vec<_> = table.rows.iter().filter(is_compared).collect();
+            for row in rows {
                 let called = row.design.as_deref().map(|d| designs.iter().find(|(_, now)| *now == d));
                 if called == Some(None) {
                     continue;

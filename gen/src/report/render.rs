@@ -86,6 +86,9 @@ pub struct Conditions {
     /// Budget within which memory was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rename: Option<String>,
+    /// Kernels in the window of `streams-ace`, which is software's: the most of `--slots`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_ace_window: Option<usize>,
 }
 
 impl Conditions {
