@@ -230,6 +230,17 @@ fn a_front_end_that_counts_a_waiting_completion_is_noticed() {
     assert!(report.failed_lemmas.iter().any(left), "{report:#?}");
 }
 
+#[test]
+fn a_kernel_that_no_sm_can_run_and_nobody_calls_wrong_is_noticed() {
+    let spec = front_end(|r| r.sms = 1);
+    let design = broken(spec, "front_end_m", "(host_warps_i > 7'h4)", "1'b0");
+    let report = prove::prove_design(spec, &design, &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let unnoticed = |p: &prove::PropertyResult| {
+        p.name == "wrong_needs_are_said" && matches!(p.verdict, Verdict::Fails { .. })
+    };
+    assert!(report.properties.iter().any(unnoticed), "{report:#?}");
+}
+
 fn both_windows(change: impl FnOnce(&mut Request)) -> BothWindows {
     match spec("kernel_scheduler", change) {
         BlockSpec::KernelScheduler(params) => BothWindows::new(params).unwrap_or_else(|e| panic!("{e}")),

@@ -111,12 +111,17 @@ module front_end_properties #(
   integer p;
   always @* if (on) begin
     assume (!host_valid_i | host_id_i == next_id);
-    // What is not about order is read with the last beat.
-    assume (!(host_valid_i & last) | host_grid_i == 0 | host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
+    // No kernel before this cycle was wrong; that one is said is shown in the cycle in which it comes.
+    assume (!spoiled);
     assume (!waits | part_valid_i & written == {part_id_i, part_word_i, part_mask_i});
     assume (&legal);
     for (p = 0; p < 4; p = p + 1) assume (!done_valid_i[p] | done_sm_i[p*8 +: 8] % 4 == p & done_sm_i[p*8 +: 8] < S);
   end
+
+  // What is not about order is read with the last beat.
+  wire wrong_needs = last & host_grid_i != 0 & ~(host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
+  reg spoiled;
+  always @(posedge clk_i) spoiled <= rst_ni & host_valid_i & wrong_needs;
 
   // Whether w is in one partition, k, whichever that is; it was not, in the cycle before, nor was that being changed. A CTA that was on a
   // channel then stays there.
@@ -258,8 +263,10 @@ module front_end_properties #(
     retires_as_soon_as_it_may: assert (!(a & ~a_done & has_slot & ended == grid) | |retires | &ret_valid_o | LIST & (busy_o | |ret_valid_o));
     // A kernel would retire twice.
     retires_once: assert (~|(retires & (retires - 1'b1)));
+    // A kernel that no SM can run would go unnoticed, or a right one be called wrong.
+    wrong_needs_are_said: assert (host_err_o == (sends & wrong_needs));
     // A right completion would be called wrong, or a right retirement.
-    no_false_alarm: assert (~done_err_o & ~ret_err_o & ~host_err_o);
+    no_false_alarm: assert (~done_err_o & ~ret_err_o);
   end
   always @* if (on) begin
     // States without which a proof would say little.
