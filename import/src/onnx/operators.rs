@@ -262,6 +262,7 @@ impl Launcher<'_> {
             Some(Work::Elementwise) => Draft::elementwise(name, elements, elements),
             // One kernel for all parts.
             Some(Work::Move) if operator.name == "Split" => Draft::elementwise(name, read, 0),
+            Some(Work::Move) if operator.name == "Slice" => return vec![self.slice(name, elements)],
             Some(Work::Move | Work::Fill) => Draft::elementwise(name, elements, 0),
             Some(Work::Cat) => Draft::cat(self.read().len().max(1) as u64, read),
             Some(Work::Pool) => Draft::pool(name, elements, read),
@@ -303,6 +304,23 @@ impl Launcher<'_> {
             Some(Work::Convolution) => return self.convolve(),
         };
         vec![self.touching(one)]
+    }
+
+    /// Reads from the first to the last element that it takes, or where those are known only to a run, somewhere in all of its input.
+    fn slice(&self, name: &str, elements: u64) -> Draft {
+        let written = self.written();
+        let taken = written.iter().fold(0_u64, |sum, access| sum.saturating_add(access.moved));
+        let from = |input: &Value| {
+            let whole = access(input);
+            let [first, end] = match self.operator.sliced_elements() {
+                Ok(Some(elements)) => input.tensor.byte_range(elements).map(|byte| byte.min(whole.bytes)),
+                _ => [0, whole.bytes],
+            };
+            let bytes = end.saturating_sub(first);
+            Access { first, bytes, moved: bytes.min(taken), ..whole }
+        };
+        let reads = self.operator.given(0).map(from).filter(|read| read.bytes > 0);
+        self.of(Draft::elementwise(name, elements, 0), reads.into_iter().collect(), written)
     }
 
     fn normalised_rows(&self, shape: &[u64]) -> u64 {

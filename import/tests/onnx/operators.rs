@@ -183,6 +183,49 @@ fn views_launch_nothing_and_copies_do() {
     assert_eq!(count("Relu", &[f("0 5")], &[], "0 5"), 0, "nothing to do");
 }
 
+/// A part of a buffer is what later kernels wait for, and what is moved.
+#[test]
+fn a_slice_reads_the_part_that_it_takes() {
+    let f = |dims| (dims, FLOAT);
+    let i = |dims| (dims, INT64);
+    // Where the part begins in the input, its bytes, and what is moved where that is less.
+    let slice = |inputs: &[(&str, i32)], result| {
+        let [kernel] = &operator("Slice", inputs, &[], &[f(result)])[..] else { panic!("one kernel") };
+        let [read] = kernel.reads[..] else { panic!("{:?}", kernel.reads) };
+        (read.addr - (16 << 20), read.bytes, kernel.traffic)
+    };
+    // Rows in one piece, from either end; then columns, whose rows have gaps between them.
+    assert_eq!(slice(&[f("100 8"), i("=10"), i("=30")], "20 8"), (10 * 32, 20 * 32, None));
+    assert_eq!(
+        slice(&[f("100 8"), i("=-1"), i("=-21"), i("=0"), i("=-1")], "20 8"),
+        (80 * 32, 20 * 32, None)
+    );
+    let columns = [f("100 8"), i("=2"), i("=4"), i("=1")];
+    assert_eq!(slice(&columns, "100 2"), (2 * 4, 99 * 32 + 2 * 4, Some(2 * 100 * 2 * 4)));
+    let every_third = [f("100"), i("=98"), i("=0"), i("=0"), i("=-3")];
+    assert_eq!(slice(&every_third, "33"), (2 * 4, 97 * 4, Some(2 * 33 * 4)));
+    // What a run decides is somewhere in all of it.
+    assert_eq!(slice(&[f("100 8"), i("1"), i("1")], "20 8"), (0, 100 * 32, Some(2 * 20 * 32)));
+
+    // Of what a kernel wrote.
+    let nodes = vec![
+        node("a = Relu x", &[]),
+        node("low = Slice a zero four", &[]),
+        node("high = Slice a four eight", &[]),
+        node("y = Add low high", &[]),
+    ];
+    let mut model = model(&[("x: 8 5", FLOAT)], &[], nodes);
+    for (name, number) in [("zero", 0), ("four", 4), ("eight", 8)] {
+        graph(&mut model).initializer.push(numbers(name, &[number]));
+    }
+    let import = imported(&model);
+    assert_eq!(check_memory(&import.trace), Ok(()));
+    let [relu, low, high, _] = kernels(&import)[..] else { panic!("four kernels") };
+    assert!(overlap(&low.reads, &relu.writes) && overlap(&high.reads, &relu.writes));
+    assert_eq!((sizes(&low.reads), sizes(&high.reads)), (vec![80], vec![80]));
+    assert!(!overlap(&low.reads, &high.reads));
+}
+
 #[test]
 fn products_have_their_matrices() {
     let half = |dims| (dims, HALF);
