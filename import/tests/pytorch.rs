@@ -531,6 +531,72 @@ fn rules_agree_with_other_recordings() {
     assert_eq!(kernels[0].segment_bytes(), 15_360_000 + 512 + 65536);
 }
 
+/// A table of 1000 rows of 64, of which three are updated: grid and bytes are those of the rows.
+#[test]
+fn a_scatter_in_place_is_as_large_as_its_updates() {
+    let (table, index) = (tensor(&[1000, 64]), tensor(&[3]));
+    let (rows, row) = (3 * 64, 4 * 64);
+    let check = |name: &str, schema: &str, arguments: &[Value], grid: u64, traffic: u64| {
+        let schema = format!("aten::{name}(Tensor(a!) self, {schema}) -> Tensor(a!)");
+        let [kernel] = &operator(&format!("aten::{name}"), &schema, arguments, &[])[..] else {
+            panic!("{name}: one kernel")
+        };
+        assert_eq!((u64::from(kernel.grid[0]), kernel.traffic), (grid, Some(traffic)), "{name}");
+        assert!(kernel.reads.contains(&kernel.writes[0]), "{name}: what it leaves alone");
+    };
+    let source = tensor(&[3, 64]);
+    let by_dim = [table.clone(), json!(0), index.clone(), source.clone()];
+    check("index_copy_", "int dim, Tensor index, Tensor source", &by_dim, 1, 12 + 2 * 3 * row);
+    let adding = "int dim, Tensor index, Tensor source, *, Scalar alpha=1";
+    check("index_add_", adding, &by_dim, 1, 12 + 3 * 3 * row);
+    let by_scalar = [table.clone(), json!(-2), index.clone(), json!(7)];
+    check("index_fill_", "int dim, Tensor index, Scalar value", &by_scalar, 1, 12 + 3 * row);
+    // An index per element.
+    let elements = [table.clone(), json!(0), tensor(&[9, 64]), tensor(&[9, 64])];
+    check("scatter_", "int dim, Tensor index, Tensor src", &elements, 2, 3 * 9 * row);
+    check("scatter_add_", "int dim, Tensor index, Tensor src", &elements, 2, 4 * 9 * row);
+    let put = "Tensor?[] indices, Tensor values, bool accumulate=False";
+    let values = |values: Value, adds: bool| [table.clone(), json!({"l": [[3]]}), values, json!(adds)];
+    check("index_put_", put, &values(source.clone(), false), 1, 12 + 2 * 3 * row);
+    check("index_put_", put, &values(source, true), 1, 12 + 3 * 3 * row);
+    check("index_put_", put, &values(tensor(&[]), false), 1, 12 + 4 + 4 * rows);
+}
+
+/// It is a copy of the table and the updates in that, as PyTorch's own is.
+#[test]
+fn a_scatter_out_of_place_is_a_copy_and_the_updates() {
+    let schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+    // The index is larger than the table.
+    let arguments = [tensor(&[10]), json!(0), tensor(&[5000]), tensor(&[5000])];
+    let kernels = operator("aten::scatter_add", schema, &arguments, &[&[10]]);
+    let [copy, scatter] = &kernels[..] else { panic!("two kernels") };
+    assert_eq!((copy.kind, copy.segment_bytes(), copy.traffic), (KernelType::Copy, 80, None));
+    assert_eq!((scatter.kind, scatter.grid[0]), (KernelType::Simt, 10));
+    assert_eq!(scatter.traffic, Some(2 * 4 * 5000 + 2 * 40), "index, values, and the table there and back");
+    assert!(scatter.reads.contains(&copy.writes[0]) && scatter.writes == copy.writes);
+    assert!(!overlap(&scatter.reads, &copy.reads), "the table itself is done with");
+    // A gather from a table that is smaller than what is gathered.
+    let schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor";
+    let kernels = operator("aten::index_select", schema, &arguments[..3], &[&[5000]]);
+    assert_eq!(kernels[0].traffic, Some(40 + 2 * 4 * 5000), "the index and the result are whole");
+}
+
+/// A few results of many elements.
+#[test]
+fn what_searches_reads_all_of_its_input() {
+    let topk = "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)";
+    let arguments = [tensor(&[8, 32000]), json!(5), json!(-1), json!(true), json!(true)];
+    let kernels = operator("aten::topk", topk, &arguments, &[&[8, 5], &[8, 5]]);
+    assert_eq!((kernels[0].grid[0], kernels[0].flops, kernels[0].traffic), (500, 256_000, None));
+    let nonzero = "aten::nonzero(Tensor self) -> Tensor";
+    let kernels = operator("aten::nonzero", nonzero, &[tensor(&[51200])], &[&[7, 1]]);
+    assert_eq!((kernels[0].grid[0], kernels[0].traffic), (100, None));
+    let search =
+        "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False) -> Tensor";
+    let kernels = operator("aten::searchsorted", search, &[tensor(&[100]), tensor(&[5120])], &[&[5120]]);
+    assert_eq!((kernels[0].grid[0], kernels[0].traffic), (10, None));
+}
+
 /// Each gradient has the products of the forward pass once more.
 #[test]
 fn a_convolution_s_gradients_are_kernels_of_their_own() {
