@@ -351,6 +351,42 @@ fn a_packed_attention_is_a_product_and_an_attention() {
     assert_eq!(odd.warnings, [Warning::UnknownOperators(vec![("Attention".to_owned(), 1)])]);
 }
 
+/// Left to right, each sum as soon as no later term has its letter.
+#[test]
+fn an_einsum_of_more_terms_is_a_product_after_another() {
+    let f = |dims| (dims, FLOAT);
+    let einsum = |equation, inputs: &[(&str, i32)], result| {
+        let import = operator_of(20, "Einsum", inputs, &[text("equation", equation)], &[f(result)]);
+        assert_eq!((check_memory(&import.trace), &import.warnings[..]), (Ok(()), &[][..]), "{equation}");
+        import.trace.kernels().cloned().collect::<Vec<_>>()
+    };
+    let kernels = einsum("ij,jk,kl->il", &[f("64 128"), f("128 256"), f("256 32")], "64 32");
+    let mnk: Vec<_> = kernels.iter().map(|kernel| kernel.mnk).collect();
+    assert_eq!(mnk, [Some([64, 256, 128, 1]), Some([64, 32, 256, 1])]);
+    let flops: Vec<u64> = kernels.iter().map(|kernel| kernel.flops).collect();
+    assert_eq!(flops, [2 * 64 * 256 * 128, 2 * 64 * 32 * 256]);
+    assert_eq!(
+        (sizes(&kernels[0].writes), &kernels[1].reads[..1]),
+        (vec![64 * 256 * 4], &kernels[0].writes[..])
+    );
+    // Nothing is summed before the last, where all is.
+    let kernels = einsum("bi,bj,bij->b", &[f("8 16"), f("8 32"), f("8 16 32")], "8");
+    let seen: Vec<_> = kernels.iter().map(|kernel| (kernel.flops, kernel.mnk)).collect();
+    assert_eq!(seen, [(8 * 16 * 32, None), (2 * 8 * 16 * 32, Some([1, 1, 512, 8]))]);
+    let kernels = einsum("ij,ij->ij", &[f("64 128"), f("64 128")], "64 128");
+    assert_eq!((kernels.len(), kernels[0].flops, kernels[0].mnk), (1, 64 * 128, None));
+    // One term: a sum, and a transpose.
+    let kernels = einsum("ijk->k", &[f("64 128 32")], "32");
+    assert_eq!((kernels.len(), &kernels[0].name[..], kernels[0].flops), (1, "reduce_einsum", 64 * 128 * 32));
+    let kernels = einsum("ij->ji", &[f("64 128")], "128 64");
+    assert_eq!((kernels.len(), kernels[0].flops), (1, 0));
+    let kernels = einsum("ij,jk,kl->il", &[f("4 5"), f("5 0"), f("0 3")], "4 3");
+    assert!(kernels.len() == 2 && kernels[0].writes.is_empty(), "nothing between them");
+    // An ellipsis has no rule.
+    let odd = operator_of(20, "Einsum", &[f("8 4")], &[text("equation", "...i->...")], &[f("8")]);
+    assert_eq!(odd.warnings, [Warning::UnknownOperators(vec![("Einsum".to_owned(), 1)])]);
+}
+
 #[test]
 fn scatters_go_into_a_copy() {
     let inputs = [("1000 64", FLOAT), ("2 1", INT64), ("2 64", FLOAT)];
