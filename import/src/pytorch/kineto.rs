@@ -6,7 +6,7 @@
 use super::error::{Problem, PytorchErrors};
 use super::input::{Document, Fault, shown, walk, wrong};
 use serde_json::Value as Json;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the GPU did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) enum Launch {
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     gpu: Vec<GpuEvent>,
-    /// Calls that wait: correlation, start in nanoseconds, name.
+    /// Calls that wait: correlation, from when in nanoseconds, name.
     syncs: Vec<(u64, f64, String)>,
     /// Operators by `External id`: record function and name.
     operators: HashMap<u64, (u64, String)>,
@@ -94,6 +94,31 @@ const WAITS: [&str; 8] = [
     "hipDeviceSynchronize",
     "hipStreamSynchronize",
     "hipEventSynchronize",
+];
+
+/// Calls that return when their own copy is done, and with it all that was launched before.
+const WAITING_COPIES: [&str; 21] = [
+    "cudaMemcpy",
+    "cudaMemcpy2D",
+    "cudaMemcpy3D",
+    "cudaMemcpyFromArray",
+    "cudaMemcpyFromSymbol",
+    "cudaMemcpyToArray",
+    "cudaMemcpyToSymbol",
+    "cuMemcpy",
+    "cuMemcpy2D_v2",
+    "cuMemcpy3D_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemcpyHtoD_v2",
+    "hipMemcpy",
+    "hipMemcpy2D",
+    "hipMemcpy3D",
+    "hipMemcpyDtoH",
+    "hipMemcpyFromSymbol",
+    "hipMemcpyHtoD",
+    "hipMemcpyParam2D",
+    "hipMemcpyToSymbol",
+    "hipMemcpyWithStream",
 ];
 
 impl Profile {
@@ -147,7 +172,14 @@ impl Profile {
         let mut gpu = self.gpu.clone();
         mark_alone(&mut gpu);
         let mut all: Vec<(u64, f64, Launch)> = Vec::new();
-        all.extend(self.syncs.iter().map(|(c, start, name)| (*c, *start, Launch::Sync(name.clone()))));
+        // The host does not wait for a copy within the GPU.
+        let within = gpu.iter().filter(|event| event.kind == Kind::Copy && event.name.contains("DtoD"));
+        let within: HashSet<u64> = within.map(|event| event.correlation).collect();
+        let waits = self
+            .syncs
+            .iter()
+            .filter(|(correlation, from, _)| from.is_finite() || !within.contains(correlation));
+        all.extend(waits.map(|(c, start, name)| (*c, *start, Launch::Sync(name.clone()))));
         all.extend(gpu.into_iter().map(|event| (event.correlation, event.start, Launch::Gpu(event))));
         // Kernels of a graph have one correlation; they are taken as they ran.
         all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -246,9 +278,13 @@ impl Document for Profile {
                     if let Some(external) = id("External id") {
                         self.calls.insert(correlation, external);
                     }
-                    if let Some(name) = json["name"].as_str().filter(|name| WAITS.contains(name)) {
+                    let name = json["name"].as_str().unwrap_or_default();
+                    if WAITS.contains(&name) {
                         let start = time(&json, "ts").map_err(|fault| (Some(at), fault))?;
                         self.syncs.push((correlation, start, name.to_owned()));
+                    } else if WAITING_COPIES.contains(&name) {
+                        // The copy has the same correlation, and begins after the call did.
+                        self.syncs.push((correlation, f64::INFINITY, name.to_owned()));
                     }
                 }
                 return Ok(());
@@ -337,6 +373,34 @@ mod tests {
         for ts in [Json::Null, (-1).into(), "now".into()] {
             let error = profile(&serde_json::json!([wait(ts)])).expect_err("no time").to_string();
             assert!(error.contains("a time in microseconds"), "{error}");
+        }
+    }
+
+    /// As `hipMemcpyWithStream`, which PyTorch calls on AMD's GPUs where it calls an asynchronous copy and a wait on NVIDIA's.
+    #[test]
+    fn a_copy_that_waits_is_before_its_wait() {
+        let event = |correlation: u64, category: &str, name: &str, ts: u64| {
+            let args =
+                serde_json::json!({ "correlation": correlation, "grid": [1, 1, 1], "block": [32, 1, 1] });
+            serde_json::json!({ "cat": category, "name": name, "ts": ts, "dur": 5, "args": args })
+        };
+        for call in ["hipMemcpyWithStream", "cudaMemcpy", "cuMemcpyDtoH_v2"] {
+            let order = |copy: &str| {
+                let events = serde_json::json!([
+                    event(1, "kernel", "k", 1000),
+                    event(2, "cuda_runtime", call, 990),
+                    event(2, "gpu_memcpy", copy, 1010),
+                    event(3, "kernel", "l", 1030),
+                ]);
+                let launches = profile(&events).unwrap_or_else(|e| panic!("{e}")).launches();
+                let name = |launch| match launch {
+                    Launch::Gpu(event) => event.name,
+                    Launch::Sync(why) => why,
+                };
+                launches.into_iter().map(name).collect::<Vec<_>>()
+            };
+            assert_eq!(order("Memcpy DtoH"), ["k", "Memcpy DtoH", call, "l"]);
+            assert_eq!(order("Memcpy DtoD"), ["k", "Memcpy DtoD", "l"], "the host goes on");
         }
     }
 }
