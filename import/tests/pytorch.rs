@@ -381,6 +381,38 @@ fn profiles_of_something_else_are_refused() {
     }
 }
 
+/// The kernels of the trace's GPU are the stream, whatever else ran.
+#[test]
+fn of_two_gpus_one_is_taken() {
+    let trace = std::fs::read(data("by-hand-cuda.et.json")).expect("the data");
+    let text = std::fs::read(data("by-hand-cuda.kineto.json")).expect("the data");
+    let mut profile: Value = serde_json::from_slice(&text).expect("JSON");
+    let other = json!({"id": 1, "name": "NVIDIA T4", "numSms": 40});
+    profile["deviceProperties"].as_array_mut().expect("devices").push(other);
+    let events = profile["traceEvents"].as_array_mut().expect("events");
+    let mm = events.iter().find(|event| event["cat"] == "kernel").expect("a kernel").clone();
+    // More than the first GPU ran, and all meanwhile.
+    for correlation in 0..30 {
+        let mut event = mm.clone();
+        event["name"] = json!("elsewhere");
+        event["args"]["device"] = json!(1);
+        event["args"]["correlation"] = json!(505 + correlation);
+        events.push(event);
+    }
+    let text = profile.to_string();
+    let profile = Some(("profile.json", text.as_bytes()));
+    let import = import_text("et.json", &trace, profile, &Options::default()).expect("an import");
+    assert_eq!(import.trace.runs, by_hand(true).trace.runs);
+    assert_eq!(import.trace.header.gpu, by_hand(true).trace.header.gpu);
+    let left_out = vec![("elsewhere".to_owned(), 30)];
+    let warning = Warning::ElsewhereOperators { device: "cuda:0".to_owned(), operators: left_out };
+    assert_eq!(import.warnings[1..], [warning]);
+    // Where the trace does not say which, the busiest is.
+    let unnamed = String::from_utf8(trace).expect("text").replace("cuda:0", "cuda");
+    let import = import_text("et.json", unnamed.as_bytes(), profile, &Options::default()).expect("an import");
+    assert_eq!((import.trace.header.gpu.name.as_str(), kernels(&import).len()), ("NVIDIA T4", 30));
+}
+
 #[test]
 fn what_is_imported_can_be_written_and_read() {
     for import in [by_hand(true), by_hand(false), imported(&squeezenet()).expect("an import")] {

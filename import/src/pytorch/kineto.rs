@@ -62,8 +62,8 @@ pub(super) struct Profile {
     calls: HashMap<u64, u64>,
     devices: HashMap<u64, (String, Option<u32>)>,
     spans: HashMap<u64, Span>,
-    /// Of the GPU's memory, or of the host's.
-    memory: Vec<(bool, MemoryEvent)>,
+    /// Of the memory of a GPU, or of the host's.
+    memory: Vec<(Option<u64>, MemoryEvent)>,
 }
 
 /// When an operator ran, in nanoseconds.
@@ -133,10 +133,25 @@ impl Profile {
         self.spans.get(&rf_id).copied()
     }
 
+    /// Forgets all GPUs but one: the wanted one if it ran anything, else the one that ran most. Returns what ran on others.
+    pub(super) fn keep_one_gpu(&mut self, wanted: Option<u64>) -> Vec<String> {
+        let wanted = wanted.filter(|wanted| self.gpu.iter().any(|event| event.device == *wanted));
+        let Some(kept) = wanted.or_else(|| self.busiest()) else { return Vec::new() };
+        self.memory.retain(|(gpu, _)| gpu.is_none_or(|gpu| gpu == kept));
+        self.gpu.extract_if(.., |event| event.device != kept).map(|event| event.name).collect()
+    }
+
+    fn busiest(&self) -> Option<u64> {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        self.gpu.iter().for_each(|event| *counts.entry(event.device).or_default() += 1);
+        let busiest = counts.into_iter().max_by_key(|(device, count)| (*count, std::cmp::Reverse(*device)));
+        busiest.map(|(device, _)| device)
+    }
+
     /// Allocations and frees in order, of the GPU's memory or of the host's.
     pub(super) fn memory(&self, on_gpu: bool) -> Vec<MemoryEvent> {
         let mut events: Vec<MemoryEvent> =
-            self.memory.iter().filter(|(gpu, _)| *gpu == on_gpu).map(|(_, event)| *event).collect();
+            self.memory.iter().filter(|(gpu, _)| gpu.is_some() == on_gpu).map(|(_, event)| *event).collect();
         events.sort_by(|a, b| a.time.total_cmp(&b.time));
         events
     }
@@ -159,11 +174,7 @@ impl Profile {
 
     /// Name and SMs of the GPU that ran most events.
     pub(super) fn device(&self) -> Option<&(String, Option<u32>)> {
-        let mut counts: HashMap<u64, u64> = HashMap::new();
-        self.gpu.iter().for_each(|event| *counts.entry(event.device).or_default() += 1);
-        let (device, _) =
-            counts.into_iter().max_by_key(|(device, count)| (*count, std::cmp::Reverse(*device)))?;
-        self.devices.get(&device)
+        self.devices.get(&self.busiest()?)
     }
 
     /// Everything in the order of the calls that launched it: correlations count up from call to call. Waits before the first and
@@ -265,7 +276,7 @@ impl Document for Profile {
             }
             "cpu_instant_event" if json["name"] == "[memory]" => {
                 // 0 is the host.
-                let gpu = id("Device Type").is_some_and(|kind| kind > 0);
+                let gpu = id("Device Type").filter(|kind| *kind > 0).map(|_| id("Device Id").unwrap_or(0));
                 if let (Ok(time), Some(address), Some(bytes)) =
                     (time(&json, "ts"), id("Addr"), args["Bytes"].as_i64())
                 {
@@ -374,6 +385,24 @@ mod tests {
             let error = profile(&serde_json::json!([wait(ts)])).expect_err("no time").to_string();
             assert!(error.contains("a time in microseconds"), "{error}");
         }
+    }
+
+    /// Addresses of two GPUs may be the same.
+    #[test]
+    fn the_memory_of_another_gpu_is_not_this_one_s() {
+        let memory = |kind: u64, device: u64| {
+            let args = serde_json::json!({ "Device Type": kind, "Device Id": device, "Addr": 4096, "Bytes": 64 + device });
+            serde_json::json!({ "cat": "cpu_instant_event", "name": "[memory]", "ts": 1, "args": args })
+        };
+        let args =
+            serde_json::json!({ "correlation": 1, "device": 1, "grid": [1, 1, 1], "block": [32, 1, 1] });
+        let kernel = serde_json::json!({ "cat": "kernel", "name": "k", "ts": 1, "dur": 5, "args": args });
+        let events = serde_json::json!([memory(0, 2), memory(1, 0), memory(1, 1), kernel]);
+        let mut read = profile(&events).unwrap_or_else(|e| panic!("{e}"));
+        // The first ran nothing.
+        assert!(read.keep_one_gpu(Some(0)).is_empty());
+        let bytes = |on_gpu| read.memory(on_gpu).iter().map(|event| event.bytes).collect::<Vec<_>>();
+        assert_eq!((bytes(true), bytes(false)), (vec![65], vec![66]));
     }
 
     /// As `hipMemcpyWithStream`, which PyTorch calls on AMD's GPUs where it calls an asynchronous copy and a wait on NVIDIA's.

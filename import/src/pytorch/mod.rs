@@ -70,7 +70,7 @@ pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result
         None => None,
         Some(path) => Some((file(path), Profile::read(&file(path), &input::read(path)?)?)),
     };
-    build(&file(trace), &nodes, profile.as_ref().map(|(file, profile)| (file.as_str(), profile)), options)
+    build(&file(trace), &nodes, profile, options)
 }
 
 /// The same from text, for tests and fuzzing: `file` stands for it in errors.
@@ -87,15 +87,15 @@ pub fn import_text(
     let nodes = ExecutionTrace::read(file, trace)?;
     let profile = match profile {
         None => None,
-        Some((file, text)) => Some((file, Profile::read(file, text)?)),
+        Some((file, text)) => Some((file.to_owned(), Profile::read(file, text)?)),
     };
-    build(file, &nodes, profile.as_ref().map(|(file, profile)| (*file, profile)), options)
+    build(file, &nodes, profile, options)
 }
 
 fn build(
     file: &str,
     trace: &ExecutionTrace,
-    profile: Option<(&str, &Profile)>,
+    mut profile: Option<(String, Profile)>,
     options: &Options,
 ) -> Result<Imported, PytorchErrors> {
     let mut memories = Memories::of(trace);
@@ -103,11 +103,15 @@ fn build(
     // A trace of the CPU's stands for the same program on a GPU.
     let device = gpu_device.or_else(|| trace.devices.iter().position(|device| device == "cpu")).unwrap_or(0);
     let mut known_ends = 0;
-    if let Some((file, profile)) = profile {
+    let mut elsewhere = Counts::new();
+    if let Some((file, profile)) = &mut profile {
+        // The number in `cuda:0` is the profile's, too.
+        let number = trace.devices.get(device).and_then(|name| name.rsplit_once(':')?.1.parse().ok());
+        profile.keep_one_gpu(number).iter().for_each(|name| count(&mut elsewhere, name));
         check_same_run(file, trace, profile, gpu_device.is_some())?;
         known_ends = lifetime::correct(trace, &mut memories, profile, gpu_device.is_some());
     }
-    let measured = profile.map(|(_, profile)| profile).filter(|profile| profile.gpu_events() > 0);
+    let measured = profile.as_ref().map(|(_, profile)| profile).filter(|profile| profile.gpu_events() > 0);
     let of_profile = measured.and_then(|profile| profile.device());
     let gpu = match (&options.gpu, of_profile) {
         (Some(gpu), _) => gpu.clone(),
@@ -127,7 +131,7 @@ fn build(
         steps: Vec::new(),
         unknown: Counts::new(),
         unexplained: Counts::new(),
-        elsewhere: Counts::new(),
+        elsewhere,
         overlapping: 0,
         known_ends,
     };
