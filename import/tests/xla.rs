@@ -430,6 +430,15 @@ fn errors_name_file_line_and_remedy() {
         ("thunk_metadata.txt", "thunk_id: 4", "thunk_id: four", &["thunk_metadata.txt:16: `thunk_id: four`"]),
         ("sm_9.0_gpu_after_optimizations.txt", HLO, "", &["optimizations.txt: not one instruction"]),
         (
+            "sm_9.0_gpu_after_optimizations.txt",
+            "%while = ",
+            "%while.1 = ",
+            &[
+                "thunk_sequence.txt:6: `while` is not in ",
+                "gpu_after_optimizations.txt, which is cut or of another module",
+            ],
+        ),
+        (
             "sm_9.0_gpu_after_optimizations-buffer-assignment.txt",
             "size 512,",
             "size half,",

@@ -103,6 +103,14 @@ pub enum Problem {
         /// The `while` instruction.
         name: String,
     },
+    /// A loop whose instruction is not among those of the module.
+    #[error("`{name}` is not in {file}, which is cut or of another module; dump again")]
+    NotInHlo {
+        /// What the thunk's metadata calls it.
+        name: String,
+        /// The file with the instructions.
+        file: String,
+    },
     /// More kernels than an import makes.
     #[error(
         "{kernels} kernels and waits once loops are unrolled, and {limit} is the limit; let loops end sooner with --max-trip-count N"

@@ -75,7 +75,8 @@ pub fn import(directory: &Path, options: &Options) -> Result<Imported, XlaErrors
     module.ptx.iter().for_each(|ptx| ptx::shared(&ptx.text, &mut shared));
     warnings.extend(thunks::missing(&thunks, &names));
     let file = &module.sequence.file;
-    let dump = Dump { file, names: &names, hlo: &hlo, buffers: &buffers, shared: &shared };
+    let hlo_file = &module.hlo.file;
+    let dump = Dump { file, names: &names, hlo: &hlo, hlo_file, buffers: &buffers, shared: &shared };
     let (events, kernels) = dump.events(&thunks, options, &mut warnings)?;
     let meta = module.meta.as_ref().and_then(|meta| serde_json::from_str(&meta.text).ok());
     let mut params: Map<String, Value> = meta.unwrap_or_default();
