@@ -629,6 +629,38 @@ fn what_searches_reads_all_of_its_input() {
     assert_eq!((kernels[0].grid[0], kernels[0].traffic), (10, None));
 }
 
+/// As XLA's `reduce-window`.
+#[test]
+fn a_pooling_takes_every_element_of_its_windows() {
+    let check = |name: &str, schema: &str, arguments: &[Value], results: &[u64], flops: u64| {
+        let kernels = operator(
+            &format!("aten::{name}"),
+            &format!("aten::{name}({schema}) -> Tensor"),
+            arguments,
+            &[results],
+        );
+        assert_eq!((kernels.len(), kernels[0].flops), (1, flops), "{name}");
+    };
+    let schema = "Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0";
+    let (image, strides) = (tensor(&[1, 8, 15, 15]), json!([2, 2]));
+    let windows = |sides: Value| [image.clone(), sides, strides.clone(), json!([0, 0])];
+    let results = [1, 8, 7, 7];
+    check("max_pool2d_with_indices", schema, &windows(json!([3, 3])), &results, 8 * 49 * 9);
+    check("avg_pool2d", schema, &windows(json!([3, 1])), &results, 8 * 49 * 3);
+    check("avg_pool2d", schema, &windows(json!([3])), &results, 8 * 49 * 9);
+    // Windows of another size each, and a result of each gradient.
+    check(
+        "_adaptive_avg_pool2d",
+        "Tensor self, SymInt[2] output_size",
+        &[image.clone(), json!([7, 7])],
+        &results,
+        8 * 225,
+    );
+    let backward = "Tensor grad_output, Tensor self, int[2] kernel_size";
+    let arguments = [tensor(&results), image.clone(), json!([3, 3])];
+    check("avg_pool2d_backward", backward, &arguments, &[1, 8, 15, 15], 8 * 225);
+}
+
 /// Each gradient has the products of the forward pass once more.
 #[test]
 fn a_convolution_s_gradients_are_kernels_of_their_own() {

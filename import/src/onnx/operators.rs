@@ -1,7 +1,7 @@
 //! What a GPU launches for a node: its kernels by the [rules](crate::launch), and the memory that they touch.
 
 use super::node::{Listed, Operator};
-use super::tensor::{Tensor, Value};
+use super::tensor::{Tensor, Value, sizes};
 use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules, product};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
@@ -271,7 +271,10 @@ impl Launcher<'_> {
             Some(Work::Move) if operator.name == "Slice" => return vec![self.slice(name, elements)],
             Some(Work::Move | Work::Fill) => Draft::elementwise(name, elements, 0),
             Some(Work::Cat) => Draft::cat(self.read().len().max(1) as u64, read),
-            Some(Work::Pool) => Draft::pool(name, elements, read),
+            Some(Work::Pool) => {
+                let taps = operator.ints("kernel_shape").and_then(|taps| sizes(taps).ok());
+                Draft::pool(name, elements, read, taps.map(|taps| product(&taps)))
+            }
             Some(Work::Reduce) => Draft::reduce(name.trim_start_matches("reduce_"), elements, read),
             Some(Work::Softmax) => {
                 let axis = operator.axis_or(if operator.opset < 13 { 1 } else { -1 }, shape.len());

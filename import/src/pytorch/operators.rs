@@ -3,7 +3,7 @@
 use super::et::{Node, Tensor, Value, tensors};
 use super::schema::Alias;
 use super::storage::Placed;
-use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules};
+use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules, product};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
 
@@ -351,7 +351,7 @@ impl Operator<'_> {
                 let parts = self.accesses.reads.len().max(1) as u64;
                 Draft::cat(parts, self.tensors().map(|tensor| tensor.numel).max().unwrap_or(elements))
             }
-            Work::Pool => Draft::pool(name, elements, read),
+            Work::Pool => Draft::pool(name, elements, read, self.taps()),
             Work::Reduce => Draft::reduce(name, elements, read),
             Work::Softmax => Draft::softmax(self.rows(elements), elements),
             Work::RowNorm => Draft::row_norm(name, self.normalised_rows(), elements),
@@ -415,6 +415,27 @@ impl Operator<'_> {
         let whole = |tensor: &Tensor| tensor.extent == tensor.payload();
         let same = to.numel == from.numel && to.itemsize == from.itemsize && to.precision == from.precision;
         same && to.integer == from.integer && whole(to) && whole(from)
+    }
+
+    /// Elements of a pooling's window; a backward pass has one of each result, whatever its window.
+    fn taps(&self) -> Option<u64> {
+        let name = short(&self.node.name);
+        let Some(Value::List(sides)) = self.node.input("kernel_size").filter(|_| !name.ends_with("backward"))
+        else {
+            return None;
+        };
+        let side = |side: &Value| match side {
+            Value::Int(side) => u64::try_from(*side).ok(),
+            _ => None,
+        };
+        let sides: Vec<u64> = sides.iter().filter_map(side).collect();
+        let dimensions = if name.contains("3d") { 3 } else { 2 };
+        match sides[..] {
+            [] => None,
+            // One number stands for all dimensions.
+            [side] => Some(product(&vec![side; dimensions])),
+            ref sides => Some(product(sides)),
+        }
     }
 
     /// Rows that a softmax is over.

@@ -351,6 +351,22 @@ fn a_packed_attention_is_a_product_and_an_attention() {
     assert_eq!(odd.warnings, [Warning::UnknownOperators(vec![("Attention".to_owned(), 1)])]);
 }
 
+/// As XLA's `reduce-window`; a global one takes each element once.
+#[test]
+fn a_pooling_takes_every_element_of_its_windows() {
+    let f = |dims| (dims, FLOAT);
+    let windows = [ints("kernel_shape", &[3, 2]), ints("strides", &[2, 2])];
+    for name in ["MaxPool", "AveragePool", "LpPool"] {
+        assert_eq!(
+            operator(name, &[f("1 8 15 15")], &windows, &[f("1 8 7 7")])[0].flops,
+            8 * 49 * 6,
+            "{name}"
+        );
+    }
+    let global = operator("GlobalMaxPool", &[f("1 8 15 15")], &[], &[f("1 8 1 1")]);
+    assert_eq!(global[0].flops, 8 * 225);
+}
+
 /// Left to right, each sum as soon as no later term has its letter.
 #[test]
 fn an_einsum_of_more_terms_is_a_product_after_another() {
