@@ -661,6 +661,27 @@ fn a_pooling_takes_every_element_of_its_windows() {
     check("avg_pool2d_backward", backward, &arguments, &[1, 8, 15, 15], 8 * 225);
 }
 
+/// Sequences of different lengths behind each other, as FlashAttention takes them.
+#[test]
+fn a_packed_attention_has_all_its_sequences() {
+    let schema = "aten::_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q, \
+                  SymInt max_k, float dropout_p, bool is_causal, bool return_debug_mask) -> (Tensor, Tensor)";
+    let lengths = |ends: Value, longest: Value| {
+        let packed = tensor(&[1000, 8, 64]);
+        let arguments =
+            [packed.clone(), packed.clone(), packed, ends.clone(), ends, longest.clone(), longest];
+        let kernels =
+            operator("aten::_flash_attention_forward", schema, &arguments, &[&[1000, 8, 64], &[8, 1000]]);
+        assert!(kernels[0].est.contains(&"flops".to_owned()));
+        (kernels.len(), kernels[0].grid[0], kernels[0].flops)
+    };
+    let all = 2 * 1000 * 8 * (64 + 64);
+    // Four sequences, the longest of 400: each query meets 400 keys at most.
+    assert_eq!(lengths(tensor(&[5]), json!(400)), (1, 4 * 8 * 4, all * 400));
+    // Nothing recorded: one sequence.
+    assert_eq!(lengths(json!("<None>"), json!("<None>")), (1, 8 * 8, all * 1000));
+}
+
 /// Each gradient has the products of the forward pass once more.
 #[test]
 fn a_convolution_s_gradients_are_kernels_of_their_own() {

@@ -714,6 +714,12 @@ impl Operator<'_> {
             return Draft::simt(name, self.elements().div_ceil(512), 128, self.elements());
         };
         let dim = |tensor: &Tensor, at: usize| tensor.shape.get(at).copied().unwrap_or(1);
+        if let [total, heads, depth] = query.shape[..]
+            && !name.starts_with("_scaled")
+        {
+            let draft = self.packed_attention([total, heads, depth], key, value);
+            return if backward { draft.backward() } else { draft };
+        }
         // [batch, heads, length, depth] at the outer operators, [batch, length, heads, depth] at the inner ones.
         let (heads, length) = if name.starts_with("_scaled") { (1, 2) } else { (2, 1) };
         let sizes = Heads {
@@ -723,11 +729,28 @@ impl Operator<'_> {
             keys: dim(key, length),
             depths: dim(query, 3).saturating_add(dim(value, 3)),
         };
-        let mut draft = Draft::attention(name, sizes, query.precision.pipe(false));
-        if backward {
-            // The backward pass computes the scores again, and four gradients.
-            draft.flops = draft.flops.saturating_mul(5) / 2;
-        }
+        let draft = Draft::attention(name, sizes, query.precision.pipe(false));
+        if backward { draft.backward() } else { draft }
+    }
+
+    /// Sequences behind each other: [all lengths, heads, depth]. Which length each has is in a tensor, whose numbers are not recorded.
+    fn packed_attention(&self, [total, heads, depth]: [u64; 3], key: &Tensor, value: &Tensor) -> Draft {
+        let longest = |name: &str, total: u64| match self.node.input(name) {
+            Some(Value::Int(longest)) => u64::try_from(*longest).unwrap_or(total).min(total),
+            _ => total,
+        };
+        let ends = self.node.tensor("cum_seq_q").map_or(0, |ends| ends.numel);
+        let sizes = Heads {
+            batch: ends.saturating_sub(1).max(1),
+            heads,
+            queries: longest("max_q", total),
+            keys: longest("max_k", key.shape.first().copied().unwrap_or(1)),
+            depths: depth.saturating_add(value.shape.last().copied().unwrap_or(1)),
+        };
+        let mut draft = Draft::attention(short(&self.node.name), sizes, key.precision.pipe(false));
+        // At most: every query by as many keys as the longest sequence has.
+        draft.flops = product(&[2, total, heads, sizes.keys, sizes.depths]);
+        draft.est.push("flops");
         draft
     }
 
@@ -755,5 +778,13 @@ impl Operator<'_> {
             draft.est.retain(|field| *field != "grid");
         }
         draft
+    }
+}
+
+impl Draft {
+    /// An attention's other pass: the scores again, and four gradients.
+    fn backward(mut self) -> Self {
+        self.flops = self.flops.saturating_mul(5) / 2;
+        self
     }
 }
