@@ -682,6 +682,29 @@ fn a_packed_attention_has_all_its_sequences() {
     assert_eq!(lengths(json!("<None>"), json!("<None>")), (1, 8 * 8, all * 1000));
 }
 
+/// Its result is no tensor, but the host waits for it.
+#[test]
+fn a_comparison_is_a_reduction_and_a_copy_to_the_host() {
+    let t = |storage: u64| json!([storage, storage, 0, 5120, 4, "cpu"]);
+    let each = |what: Value| json!([what, what]);
+    let inputs = json!({"values": [t(10), t(11)], "shapes": each(json!([5120])), "types": each(json!("Tensor(float)")),
+                        "strides": each(json!([1]))});
+    let outputs = json!({"values": [true], "shapes": [[]], "types": ["Bool"], "strides": [[]]});
+    let schema = "aten::equal(Tensor self, Tensor other) -> bool";
+    let attributes = json!([{"name": "rf_id", "value": 2}, {"name": "op_schema", "value": schema}]);
+    let node = json!({"id": 2, "name": "aten::equal", "ctrl_deps": 1, "inputs": inputs, "outputs": outputs, "attrs": attributes});
+    let text = json!({"schema": "1.1.1", "nodes": [node]}).to_string();
+    let import = imported(text.as_bytes()).expect("an import");
+    assert_eq!((check_memory(&import.trace), &import.warnings[..]), (Ok(()), &[][..]));
+    let [reduce, copy] = kernels(&import)[..] else { panic!("two kernels") };
+    assert_eq!((&reduce.name[..], reduce.flops, reduce.reads.len()), ("reduce_equal", 5120, 2));
+    assert_eq!((&copy.name[..], copy.kind, &copy.reads), ("memcpy_d2h", KernelType::Copy, &reduce.writes));
+    assert_eq!((copy.reads[0].bytes, copy.writes.len()), (1, 0));
+    let events = &import.trace.runs[0].events;
+    let waits = events.iter().position(|event| matches!(event, Event::Sync { .. })).expect("a wait");
+    assert!(matches!(&events[waits - 1], Event::Kernel(kernel) if kernel.index == 1));
+}
+
 /// Each gradient has the products of the forward pass once more.
 #[test]
 fn a_convolution_s_gradients_are_kernels_of_their_own() {

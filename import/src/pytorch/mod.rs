@@ -18,7 +18,7 @@ mod storage;
 
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
 
-use crate::launch::{self, Draft, Launched, Rules, SMS, Step};
+use crate::launch::{self, Access, Draft, Launched, Rules, SMS, Step};
 use crate::{Counts, count, sorted};
 use et::ExecutionTrace;
 use kineto::{Kind, Launch, Profile};
@@ -235,7 +235,7 @@ impl<'a> Importer<'a> {
         match self.classes[at] {
             _ if node.schema.is_none() && !node.triton => false,
             Class::Free => false,
-            Class::Known(Work::ToHost { .. }) => !accesses().is_empty(),
+            Class::Known(Work::ToHost { .. } | Work::Equal) => !accesses().is_empty(),
             Class::Known(_) | Class::Unknown => !accesses().writes.is_empty(),
         }
     }
@@ -260,7 +260,8 @@ impl<'a> Importer<'a> {
             let class = self.classes[at];
             let by_calls = match class {
                 Class::Free => true,
-                Class::Unknown => calls_work[at],
+                // A GPU's comparison, too, is what it calls.
+                Class::Unknown | Class::Known(Work::Equal) => calls_work[at],
                 // On a GPU they call cuDNN's convolution, and the addition of the bias.
                 Class::Known(Work::Convolution) => {
                     self.on_gpu
@@ -327,8 +328,15 @@ impl<'a> Importer<'a> {
     }
 
     /// The kernels of an operator by its rule.
-    fn take(&mut self, at: usize, accesses: Accesses<'_>) {
+    fn take(&mut self, at: usize, mut accesses: Accesses<'_>) {
         let (node, class, moment) = (&self.trace.nodes[at], self.classes[at], self.memories.ends[at]);
+        if class == Class::Known(Work::Equal) {
+            // The answer is no tensor, but is on the GPU before it is the host's.
+            let born = Some((moment, at));
+            self.memories.all.push(launch::Memory { bytes: 1, born, last: moment, result: false });
+            let answer = Access { memory: self.memories.all.len() - 1, first: 0, bytes: 1, moved: 1 };
+            accesses.writes.push(answer);
+        }
         let drafts = operators::kernels(node, class, &accesses, self.rules);
         if class == Class::Unknown && !drafts.is_empty() {
             count(&mut self.unknown, &node.name);

@@ -50,6 +50,8 @@ pub(super) enum Work {
     },
     /// Copies from there.
     FromHost,
+    /// A comparison of two tensors, of which the host gets one answer.
+    Equal,
 }
 
 /// What the importer knows of an operator.
@@ -187,6 +189,7 @@ pub(super) fn class(node: &Node) -> Class {
         (ELEMENTWISE, Work::Elementwise),
     ];
     match plain {
+        "equal" => Known(Work::Equal),
         "_local_scalar_dense" => Known(Work::ToHost { waits: true }),
         "cat" | "_cat" | "stack" => Known(Work::Cat),
         "convolution_backward" => Known(Work::ConvolutionBackward),
@@ -376,6 +379,13 @@ impl Operator<'_> {
                 Draft { sync: waits.then(|| self.node.name.clone()), ..self.memcpy("memcpy_d2h") }
             }
             Work::FromHost => self.memcpy("memcpy_h2d"),
+            Work::Equal => {
+                let reduce = self.touching(Draft::reduce(name, 1, read));
+                let mut copy = self.touching(self.memcpy("memcpy_d2h"));
+                (copy.reads, copy.writes) = (reduce.writes.clone(), Vec::new());
+                copy.count_gaps();
+                return vec![reduce, copy];
+            }
             Work::Product => self.product(),
             Work::Convolution => return self.convolution(),
             Work::ConvolutionBackward => return self.convolution_backward(),
