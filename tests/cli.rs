@@ -1749,6 +1749,15 @@ fn import_pytorch_writes_what_trace_and_cosim_read() {
         &["this is a profile", "ExecutionTraceObserver"],
     );
     fails(&["import", "pytorch", "nowhere.json", "--out", out], 2, &["nowhere.json: No such file"]);
+    // Nothing at all is a trace, too, but hardly what was meant.
+    let empty = folder.path().join("empty.et.json");
+    std::fs::write(&empty, r#"{"schema": "1.1.1", "nodes": []}"#).unwrap();
+    let said = windlass(&["import", "pytorch", empty.to_str().unwrap(), "--out", out]);
+    assert!(stdout(&said).starts_with("net (0 kernels)\n"), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("empty.et.json: the trace has no kernels"),
+        "{said:?}"
+    );
 }
 
 #[test]

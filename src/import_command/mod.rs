@@ -92,6 +92,12 @@ fn deliver(
     for warning in warnings {
         eprintln!("warning: {}: {warning}", from.display());
     }
+    if trace.header.kernels == 0 {
+        eprintln!(
+            "warning: {}: the trace has no kernels: nothing in it would run on the GPU; record or export what does",
+            from.display()
+        );
+    }
     workload::deliver(trace, out)?;
     Ok(Outcome::Done)
 }
