@@ -69,6 +69,19 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Gives a dimension its size.
+    ///
+    /// # Errors
+    /// [`Problem::DimTwice`] where it has one.
+    pub fn set_dim(&mut self, name: &str, size: u64) -> Result<(), Problem> {
+        match self.dims.insert(name.to_owned(), size) {
+            None => Ok(()),
+            Some(before) => Err(Problem::DimTwice { sizes: [before, size] }),
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
