@@ -529,6 +529,12 @@ fn directories_that_are_none_or_hold_several_modules() {
     let options = Options { module: Some("module_0007".into()), gpu: Some("rtx4090".into()), ..twice() };
     let imported = import(dir.path(), &options).expect("one");
     assert_eq!(imported.trace.header.gpu.name, "rtx4090");
+    // The dump says NVIDIA H100.
+    let other = Warning::OtherGpu { name: "rtx4090".into(), dump: "NVIDIA H100".into() };
+    assert!(imported.warnings.contains(&other) && other.to_string().contains("compiled for NVIDIA H100"));
+    let options = Options { gpu: Some("h100".into()), ..options };
+    let imported = import(dir.path(), &options).expect("one");
+    assert!(!imported.warnings.iter().any(|warning| matches!(warning, Warning::OtherGpu { .. })));
 }
 
 #[test]
