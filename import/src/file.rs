@@ -26,9 +26,21 @@ pub enum FileError {
     Gzip,
 }
 
-/// The bytes of a file, unpacked where they begin as zstd's do.
+/// What stands for stdin.
+const STANDARD: &str = "-";
+
+/// What errors call a file.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new(STANDARD) { "stdin".to_owned() } else { path.display().to_string() }
+}
+
+/// The bytes of a file, or of stdin, unpacked where they begin as zstd's do.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
-    let bytes = read_up_to(File::open(path).map_err(FileError::Io)?, limit).map_err(FileError::Io)?;
+    let bytes = match path == Path::new(STANDARD) {
+        true => read_up_to(io::stdin().lock(), limit),
+        false => File::open(path).and_then(|file| read_up_to(file, limit)),
+    };
+    let bytes = bytes.map_err(FileError::Io)?;
     let bytes = bytes.ok_or(FileError::TooLarge { limit })?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
         return Err(FileError::Gzip);

@@ -9,7 +9,7 @@ use windlass_import::onnx::{OnnxError, Options, import};
 /// Arguments of `windlass import onnx`.
 #[derive(Args)]
 pub struct OnnxArgs {
-    /// A model, plain or compressed with zstd; weights in other files are not needed
+    /// A model, plain or compressed with zstd, or `-` for stdin; weights in other files are not needed
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
     /// The size of a dimension that the model names, or of an input's that has no name, `INPUT[AXIS]`; may be given several times
@@ -35,7 +35,7 @@ fn dim(text: &str) -> Result<(String, u64), String> {
 pub fn run(args: &OnnxArgs) -> Result<Outcome, Failure> {
     let rules = &args.rules;
     let mut options = Options {
-        name: rules.name(&args.model),
+        name: rules.name(&args.model, "onnx"),
         gpu: rules.gpu()?,
         reuse: !rules.no_reuse,
         in_place: args.in_place,
@@ -44,7 +44,7 @@ pub fn run(args: &OnnxArgs) -> Result<Outcome, Failure> {
     };
     for (name, size) in &args.dim {
         options.set_dim(name, *size).map_err(|problem| OnnxError {
-            file: args.model.display().to_string(),
+            file: super::shown(&args.model),
             node: None,
             field: Some(format!("--dim {name}")),
             problem,

@@ -19,7 +19,7 @@ mod storage;
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
 
 use crate::launch::{self, Access, Draft, Launched, Rules, SMS, Step};
-use crate::{Counts, count, sorted};
+use crate::{Counts, count, file, sorted};
 use et::ExecutionTrace;
 use kineto::{Kind, Launch, Profile};
 use operators::{Accesses, Class, Work, short};
@@ -58,19 +58,19 @@ pub struct Imported {
 }
 
 /// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd, and at most 2 GiB unpacked.
+/// One of them may be stdin, `-`.
 ///
 /// # Errors
 /// All that is wrong in the trace, or else in the profile, up to [`MAX_ERRORS`](crate::MAX_ERRORS).
 pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Imported, PytorchErrors> {
     let text = input::read(trace)?;
-    let file = |path: &Path| path.display().to_string();
-    let nodes = ExecutionTrace::read(&file(trace), &text)?;
+    let nodes = ExecutionTrace::read(&file::name(trace), &text)?;
     drop(text);
     let profile = match profile {
         None => None,
-        Some(path) => Some((file(path), Profile::read(&file(path), &input::read(path)?)?)),
+        Some(path) => Some((file::name(path), Profile::read(&file::name(path), &input::read(path)?)?)),
     };
-    build(&file(trace), &nodes, profile, options)
+    build(&file::name(trace), &nodes, profile, options)
 }
 
 /// The same from text, for tests and fuzzing: `file` stands for it in errors.
