@@ -5,6 +5,7 @@ mod common;
 use common::{architecture, check_memory, overlap};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use windlass_import::FileError;
 use windlass_import::pytorch::{Imported, Options, Problem, PytorchErrors, Warning, import, import_text};
@@ -178,6 +179,26 @@ fn damaged_files_are_errors_and_no_more() {
         let errors = import(cut.path(), None, &Options::default()).expect_err("cut short");
         assert!(matches!(errors.0[0].problem, Problem::File(FileError::Zstd(_))), "{errors}");
     }
+}
+
+/// As `export_chrome_trace` writes a profile whose name ends in `.gz`.
+#[test]
+fn what_gzip_has_compressed_is_read() {
+    let packed = |name: &str, bytes: usize| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&std::fs::read(data(name)).expect("the data")).expect("packed");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let packed = encoder.finish().expect("packed");
+        std::fs::write(file.path(), &packed[..packed.len().min(bytes)]).expect("written");
+        file
+    };
+    let (trace, profile) =
+        (packed("by-hand-cuda.et.json", usize::MAX), packed("by-hand-cuda.kineto.json", usize::MAX));
+    let both = import(trace.path(), Some(profile.path()), &Options::default());
+    assert_eq!(both.expect("an import"), by_hand(true));
+    let cut = packed("by-hand-cuda.et.json", 500);
+    let errors = import(cut.path(), None, &Options::default()).expect_err("cut short");
+    assert!(matches!(errors.0[0].problem, Problem::File(FileError::Gzip(_))), "{errors}");
 }
 
 #[test]

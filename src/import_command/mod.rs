@@ -76,7 +76,7 @@ fn stem(path: &Path) -> Option<String> {
         return None;
     }
     let mut name = path.file_name()?.to_str()?;
-    for ending in [".zst", ".jsonl", ".json", ".ktrace", ".et", ".onnx"] {
+    for ending in [".zst", ".gz", ".jsonl", ".json", ".ktrace", ".et", ".onnx"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
     Some(name.to_owned())

@@ -9,7 +9,7 @@ use windlass_import::pytorch::{Options, import};
 /// Arguments of `windlass import pytorch`.
 #[derive(Args)]
 pub struct PytorchArgs {
-    /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd, or `-` for stdin
+    /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
     #[arg(value_name = "ET.json")]
     trace: PathBuf,
     /// The profile of the same run (export_chrome_trace), for the kernels that ran on the GPU; written to what PyTorch documents, and never

@@ -57,7 +57,7 @@ pub struct Imported {
     pub warnings: Vec<Warning>,
 }
 
-/// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd, and at most 2 GiB unpacked.
+/// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd or gzip, and at most 2 GiB unpacked.
 /// One of them may be stdin, `-`.
 ///
 /// # Errors
