@@ -818,12 +818,12 @@ fn commands_take_the_gpu_that_the_trace_names() {
 }
 
 /// What `windlass ARGS < text` says on stdout.
-fn fed(args: &[&str], text: &str) -> String {
+fn fed(args: &[&str], text: impl AsRef<[u8]>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|e| panic!("{e}"));
     let mut stdin = child.stdin.take().expect("piped");
-    stdin.write_all(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    stdin.write_all(text.as_ref()).unwrap_or_else(|e| panic!("{e}"));
     drop(stdin);
     let output = child.wait_with_output().unwrap_or_else(|e| panic!("{e}"));
     assert!(output.status.success(), "{args:?}");
@@ -841,6 +841,26 @@ fn a_dash_is_stdin_and_stdout() {
     {
         assert!(fed(args, &mix).starts_with("mix-fork"), "{args:?}");
     }
+}
+
+#[test]
+fn imports_read_stdin_too() {
+    fn named<'a>(args: &[&'a str]) -> Vec<&'a str> {
+        [args, &["--name", "net"]].concat()
+    }
+    let data = |name: &str| format!("import/tests/data/{name}");
+    let model = data("squeezenet1_1.onnx");
+    let bytes = std::fs::read(&model).unwrap();
+    assert_eq!(fed(&named(&["import", "onnx", "-"]), &bytes), succeeds(&named(&["import", "onnx", &model])));
+    assert!(fed(&["import", "onnx", "-"], &bytes).contains(r#""name":"onnx""#));
+    let (trace, profile) = (data("by-hand-cuda.et.json"), data("by-hand-cuda.kineto.json"));
+    let expected = succeeds(&named(&["import", "pytorch", &trace, "--kineto", &profile]));
+    for (et, kineto, file) in [("-", &profile[..], &trace), (&trace, "-", &profile)] {
+        let args = named(&["import", "pytorch", et, "--kineto", kineto]);
+        assert_eq!(fed(&args, std::fs::read(file).unwrap()), expected, "{args:?}");
+    }
+    fails(&["import", "pytorch", "-", "--kineto", "-"], 2, &["`-` was given twice"]);
+    fails(&["import", "onnx", "-"], 2, &["error: stdin: it has no graph"]);
 }
 
 /// A pipe has its bytes once, also where it is a file by its name; what is stored of a trace is found by them.
@@ -1768,6 +1788,15 @@ fn import_pytorch_writes_what_trace_and_cosim_read() {
         &["this is a profile", "ExecutionTraceObserver"],
     );
     fails(&["import", "pytorch", "nowhere.json", "--out", out], 2, &["nowhere.json: No such file"]);
+    // Nothing at all is a trace, too, but hardly what was meant.
+    let empty = folder.path().join("empty.et.json");
+    std::fs::write(&empty, r#"{"schema": "1.1.1", "nodes": []}"#).unwrap();
+    let said = windlass(&["import", "pytorch", empty.to_str().unwrap(), "--out", out]);
+    assert!(stdout(&said).starts_with("net (0 kernels)\n"), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("empty.et.json: the trace has no kernels"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod common;
 use common::{architecture, check_memory, overlap};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use windlass_import::FileError;
 use windlass_import::pytorch::{Imported, Options, Problem, PytorchErrors, Warning, import, import_text};
@@ -178,6 +179,26 @@ fn damaged_files_are_errors_and_no_more() {
         let errors = import(cut.path(), None, &Options::default()).expect_err("cut short");
         assert!(matches!(errors.0[0].problem, Problem::File(FileError::Zstd(_))), "{errors}");
     }
+}
+
+/// As `export_chrome_trace` writes a profile whose name ends in `.gz`.
+#[test]
+fn what_gzip_has_compressed_is_read() {
+    let packed = |name: &str, bytes: usize| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&std::fs::read(data(name)).expect("the data")).expect("packed");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let packed = encoder.finish().expect("packed");
+        std::fs::write(file.path(), &packed[..packed.len().min(bytes)]).expect("written");
+        file
+    };
+    let (trace, profile) =
+        (packed("by-hand-cuda.et.json", usize::MAX), packed("by-hand-cuda.kineto.json", usize::MAX));
+    let both = import(trace.path(), Some(profile.path()), &Options::default());
+    assert_eq!(both.expect("an import"), by_hand(true));
+    let cut = packed("by-hand-cuda.et.json", 500);
+    let errors = import(cut.path(), None, &Options::default()).expect_err("cut short");
+    assert!(matches!(errors.0[0].problem, Problem::File(FileError::Gzip(_))), "{errors}");
 }
 
 #[test]
@@ -381,6 +402,38 @@ fn profiles_of_something_else_are_refused() {
     }
 }
 
+/// The kernels of the trace's GPU are the stream, whatever else ran.
+#[test]
+fn of_two_gpus_one_is_taken() {
+    let trace = std::fs::read(data("by-hand-cuda.et.json")).expect("the data");
+    let text = std::fs::read(data("by-hand-cuda.kineto.json")).expect("the data");
+    let mut profile: Value = serde_json::from_slice(&text).expect("JSON");
+    let other = json!({"id": 1, "name": "NVIDIA T4", "numSms": 40});
+    profile["deviceProperties"].as_array_mut().expect("devices").push(other);
+    let events = profile["traceEvents"].as_array_mut().expect("events");
+    let mm = events.iter().find(|event| event["cat"] == "kernel").expect("a kernel").clone();
+    // More than the first GPU ran, and all meanwhile.
+    for correlation in 0..30 {
+        let mut event = mm.clone();
+        event["name"] = json!("elsewhere");
+        event["args"]["device"] = json!(1);
+        event["args"]["correlation"] = json!(505 + correlation);
+        events.push(event);
+    }
+    let text = profile.to_string();
+    let profile = Some(("profile.json", text.as_bytes()));
+    let import = import_text("et.json", &trace, profile, &Options::default()).expect("an import");
+    assert_eq!(import.trace.runs, by_hand(true).trace.runs);
+    assert_eq!(import.trace.header.gpu, by_hand(true).trace.header.gpu);
+    let left_out = vec![("elsewhere".to_owned(), 30)];
+    let warning = Warning::ElsewhereOperators { device: "cuda:0".to_owned(), operators: left_out };
+    assert_eq!(import.warnings[1..], [warning]);
+    // Where the trace does not say which, the busiest is.
+    let unnamed = String::from_utf8(trace).expect("text").replace("cuda:0", "cuda");
+    let import = import_text("et.json", unnamed.as_bytes(), profile, &Options::default()).expect("an import");
+    assert_eq!((import.trace.header.gpu.name.as_str(), kernels(&import).len()), ("NVIDIA T4", 30));
+}
+
 #[test]
 fn what_is_imported_can_be_written_and_read() {
     for import in [by_hand(true), by_hand(false), imported(&squeezenet()).expect("an import")] {
@@ -529,6 +582,148 @@ fn rules_agree_with_other_recordings() {
     check(&kernels[0], 32, 128, 0, None);
     assert_eq!(kernels[0].traffic, Some(512 + 2 * 65536), "the rows, not the table");
     assert_eq!(kernels[0].segment_bytes(), 15_360_000 + 512 + 65536);
+}
+
+/// A table of 1000 rows of 64, of which three are updated: grid and bytes are those of the rows.
+#[test]
+fn a_scatter_in_place_is_as_large_as_its_updates() {
+    let (table, index) = (tensor(&[1000, 64]), tensor(&[3]));
+    let (rows, row) = (3 * 64, 4 * 64);
+    let check = |name: &str, schema: &str, arguments: &[Value], grid: u64, traffic: u64| {
+        let schema = format!("aten::{name}(Tensor(a!) self, {schema}) -> Tensor(a!)");
+        let [kernel] = &operator(&format!("aten::{name}"), &schema, arguments, &[])[..] else {
+            panic!("{name}: one kernel")
+        };
+        assert_eq!((u64::from(kernel.grid[0]), kernel.traffic), (grid, Some(traffic)), "{name}");
+        assert!(kernel.reads.contains(&kernel.writes[0]), "{name}: what it leaves alone");
+    };
+    let source = tensor(&[3, 64]);
+    let by_dim = [table.clone(), json!(0), index.clone(), source.clone()];
+    check("index_copy_", "int dim, Tensor index, Tensor source", &by_dim, 1, 12 + 2 * 3 * row);
+    let adding = "int dim, Tensor index, Tensor source, *, Scalar alpha=1";
+    check("index_add_", adding, &by_dim, 1, 12 + 3 * 3 * row);
+    let by_scalar = [table.clone(), json!(-2), index.clone(), json!(7)];
+    check("index_fill_", "int dim, Tensor index, Scalar value", &by_scalar, 1, 12 + 3 * row);
+    // An index per element.
+    let elements = [table.clone(), json!(0), tensor(&[9, 64]), tensor(&[9, 64])];
+    check("scatter_", "int dim, Tensor index, Tensor src", &elements, 2, 3 * 9 * row);
+    check("scatter_add_", "int dim, Tensor index, Tensor src", &elements, 2, 4 * 9 * row);
+    let put = "Tensor?[] indices, Tensor values, bool accumulate=False";
+    let values = |values: Value, adds: bool| [table.clone(), json!({"l": [[3]]}), values, json!(adds)];
+    check("index_put_", put, &values(source.clone(), false), 1, 12 + 2 * 3 * row);
+    check("index_put_", put, &values(source, true), 1, 12 + 3 * 3 * row);
+    check("index_put_", put, &values(tensor(&[]), false), 1, 12 + 4 + 4 * rows);
+}
+
+/// It is a copy of the table and the updates in that, as PyTorch's own is.
+#[test]
+fn a_scatter_out_of_place_is_a_copy_and_the_updates() {
+    let schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+    // The index is larger than the table.
+    let arguments = [tensor(&[10]), json!(0), tensor(&[5000]), tensor(&[5000])];
+    let kernels = operator("aten::scatter_add", schema, &arguments, &[&[10]]);
+    let [copy, scatter] = &kernels[..] else { panic!("two kernels") };
+    assert_eq!((copy.kind, copy.segment_bytes(), copy.traffic), (KernelType::Copy, 80, None));
+    assert_eq!((scatter.kind, scatter.grid[0]), (KernelType::Simt, 10));
+    assert_eq!(scatter.traffic, Some(2 * 4 * 5000 + 2 * 40), "index, values, and the table there and back");
+    assert!(scatter.reads.contains(&copy.writes[0]) && scatter.writes == copy.writes);
+    assert!(!overlap(&scatter.reads, &copy.reads), "the table itself is done with");
+    // A gather from a table that is smaller than what is gathered.
+    let schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor";
+    let kernels = operator("aten::index_select", schema, &arguments[..3], &[&[5000]]);
+    assert_eq!(kernels[0].traffic, Some(40 + 2 * 4 * 5000), "the index and the result are whole");
+}
+
+/// A few results of many elements.
+#[test]
+fn what_searches_reads_all_of_its_input() {
+    let topk = "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)";
+    let arguments = [tensor(&[8, 32000]), json!(5), json!(-1), json!(true), json!(true)];
+    let kernels = operator("aten::topk", topk, &arguments, &[&[8, 5], &[8, 5]]);
+    assert_eq!((kernels[0].grid[0], kernels[0].flops, kernels[0].traffic), (500, 256_000, None));
+    let nonzero = "aten::nonzero(Tensor self) -> Tensor";
+    let kernels = operator("aten::nonzero", nonzero, &[tensor(&[51200])], &[&[7, 1]]);
+    assert_eq!((kernels[0].grid[0], kernels[0].traffic), (100, None));
+    let search =
+        "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False) -> Tensor";
+    let kernels = operator("aten::searchsorted", search, &[tensor(&[100]), tensor(&[5120])], &[&[5120]]);
+    assert_eq!((kernels[0].grid[0], kernels[0].traffic), (10, None));
+}
+
+/// As XLA's `reduce-window`.
+#[test]
+fn a_pooling_takes_every_element_of_its_windows() {
+    let check = |name: &str, schema: &str, arguments: &[Value], results: &[u64], flops: u64| {
+        let kernels = operator(
+            &format!("aten::{name}"),
+            &format!("aten::{name}({schema}) -> Tensor"),
+            arguments,
+            &[results],
+        );
+        assert_eq!((kernels.len(), kernels[0].flops), (1, flops), "{name}");
+    };
+    let schema = "Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0";
+    let (image, strides) = (tensor(&[1, 8, 15, 15]), json!([2, 2]));
+    let windows = |sides: Value| [image.clone(), sides, strides.clone(), json!([0, 0])];
+    let results = [1, 8, 7, 7];
+    check("max_pool2d_with_indices", schema, &windows(json!([3, 3])), &results, 8 * 49 * 9);
+    check("avg_pool2d", schema, &windows(json!([3, 1])), &results, 8 * 49 * 3);
+    check("avg_pool2d", schema, &windows(json!([3])), &results, 8 * 49 * 9);
+    // Windows of another size each, and a result of each gradient.
+    check(
+        "_adaptive_avg_pool2d",
+        "Tensor self, SymInt[2] output_size",
+        &[image.clone(), json!([7, 7])],
+        &results,
+        8 * 225,
+    );
+    let backward = "Tensor grad_output, Tensor self, int[2] kernel_size";
+    let arguments = [tensor(&results), image.clone(), json!([3, 3])];
+    check("avg_pool2d_backward", backward, &arguments, &[1, 8, 15, 15], 8 * 225);
+}
+
+/// Sequences of different lengths behind each other, as FlashAttention takes them.
+#[test]
+fn a_packed_attention_has_all_its_sequences() {
+    let schema = "aten::_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q, \
+                  SymInt max_k, float dropout_p, bool is_causal, bool return_debug_mask) -> (Tensor, Tensor)";
+    let lengths = |ends: Value, longest: Value| {
+        let packed = tensor(&[1000, 8, 64]);
+        let arguments =
+            [packed.clone(), packed.clone(), packed, ends.clone(), ends, longest.clone(), longest];
+        let kernels =
+            operator("aten::_flash_attention_forward", schema, &arguments, &[&[1000, 8, 64], &[8, 1000]]);
+        assert!(kernels[0].est.contains(&"flops".to_owned()));
+        (kernels.len(), kernels[0].grid[0], kernels[0].flops)
+    };
+    let all = 2 * 1000 * 8 * (64 + 64);
+    // Four sequences, the longest of 400: each query meets 400 keys at most.
+    assert_eq!(lengths(tensor(&[5]), json!(400)), (1, 4 * 8 * 4, all * 400));
+    // Nothing recorded: one sequence.
+    assert_eq!(lengths(json!("<None>"), json!("<None>")), (1, 8 * 8, all * 1000));
+}
+
+/// Its result is no tensor, but the host waits for it.
+#[test]
+fn a_comparison_is_a_reduction_and_a_copy_to_the_host() {
+    let t = |storage: u64| json!([storage, storage, 0, 5120, 4, "cpu"]);
+    let each = |what: Value| json!([what, what]);
+    let inputs = json!({"values": [t(10), t(11)], "shapes": each(json!([5120])), "types": each(json!("Tensor(float)")),
+                        "strides": each(json!([1]))});
+    let outputs = json!({"values": [true], "shapes": [[]], "types": ["Bool"], "strides": [[]]});
+    let schema = "aten::equal(Tensor self, Tensor other) -> bool";
+    let attributes = json!([{"name": "rf_id", "value": 2}, {"name": "op_schema", "value": schema}]);
+    let node = json!({"id": 2, "name": "aten::equal", "ctrl_deps": 1, "inputs": inputs, "outputs": outputs, "attrs": attributes});
+    let text = json!({"schema": "1.1.1", "nodes": [node]}).to_string();
+    let import = imported(text.as_bytes()).expect("an import");
+    assert_eq!((check_memory(&import.trace), &import.warnings[..]), (Ok(()), &[][..]));
+    let [reduce, copy] = kernels(&import)[..] else { panic!("two kernels") };
+    assert_eq!((&reduce.name[..], reduce.flops, reduce.reads.len()), ("reduce_equal", 5120, 2));
+    assert_eq!((&copy.name[..], copy.kind, &copy.reads), ("memcpy_d2h", KernelType::Copy, &reduce.writes));
+    assert_eq!((copy.reads[0].bytes, copy.writes.len()), (1, 0));
+    let events = &import.trace.runs[0].events;
+    let waits = events.iter().position(|event| matches!(event, Event::Sync { .. })).expect("a wait");
+    assert!(matches!(&events[waits - 1], Event::Kernel(kernel) if kernel.index == 1));
 }
 
 /// Each gradient has the products of the forward pass once more.

@@ -430,6 +430,15 @@ fn errors_name_file_line_and_remedy() {
         ("thunk_metadata.txt", "thunk_id: 4", "thunk_id: four", &["thunk_metadata.txt:16: `thunk_id: four`"]),
         ("sm_9.0_gpu_after_optimizations.txt", HLO, "", &["optimizations.txt: not one instruction"]),
         (
+            "sm_9.0_gpu_after_optimizations.txt",
+            "%while = ",
+            "%while.1 = ",
+            &[
+                "thunk_sequence.txt:6: `while` is not in ",
+                "gpu_after_optimizations.txt, which is cut or of another module",
+            ],
+        ),
+        (
             "sm_9.0_gpu_after_optimizations-buffer-assignment.txt",
             "size 512,",
             "size half,",
@@ -520,6 +529,12 @@ fn directories_that_are_none_or_hold_several_modules() {
     let options = Options { module: Some("module_0007".into()), gpu: Some("rtx4090".into()), ..twice() };
     let imported = import(dir.path(), &options).expect("one");
     assert_eq!(imported.trace.header.gpu.name, "rtx4090");
+    // The dump says NVIDIA H100.
+    let other = Warning::OtherGpu { name: "rtx4090".into(), dump: "NVIDIA H100".into() };
+    assert!(imported.warnings.contains(&other) && other.to_string().contains("compiled for NVIDIA H100"));
+    let options = Options { gpu: Some("h100".into()), ..options };
+    let imported = import(dir.path(), &options).expect("one");
+    assert!(!imported.warnings.iter().any(|warning| matches!(warning, Warning::OtherGpu { .. })));
 }
 
 #[test]

@@ -58,10 +58,10 @@ struct ByRules {
 }
 
 impl ByRules {
-    /// The name of a trace that comes of `from`.
-    fn name(&self, from: &Path) -> String {
+    /// The name of a trace that comes of `from`, or where neither that nor the output has one, of a kind of file.
+    fn name(&self, from: &Path, kind: &str) -> String {
         let name = self.name.clone().or_else(|| stem(self.out.as_deref()?)).or_else(|| stem(from));
-        name.unwrap_or_default()
+        name.unwrap_or_else(|| kind.to_owned())
     }
 
     fn gpu(&self) -> Result<Option<Gpu>, Failure> {
@@ -70,16 +70,21 @@ impl ByRules {
     }
 }
 
-/// The file's name without the endings of traces; stdout has none.
+/// The file's name without the endings of traces; stdin and stdout have none.
 fn stem(path: &Path) -> Option<String> {
     if path == Path::new(workload::STANDARD) {
         return None;
     }
     let mut name = path.file_name()?.to_str()?;
-    for ending in [".zst", ".jsonl", ".json", ".ktrace", ".et", ".onnx"] {
+    for ending in [".zst", ".gz", ".jsonl", ".json", ".ktrace", ".et", ".onnx"] {
         name = name.strip_suffix(ending).unwrap_or(name);
     }
     Some(name.to_owned())
+}
+
+/// What messages call a file.
+fn shown(path: &Path) -> String {
+    if path == Path::new(workload::STANDARD) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 /// Prints what is to be doubted of a trace that came of `from`, and writes it.
@@ -89,8 +94,14 @@ fn deliver(
     from: &Path,
     out: Option<&Path>,
 ) -> Result<Outcome, Failure> {
+    let from = shown(from);
     for warning in warnings {
-        eprintln!("warning: {}: {warning}", from.display());
+        eprintln!("warning: {from}: {warning}");
+    }
+    if trace.header.kernels == 0 {
+        eprintln!(
+            "warning: {from}: the trace has no kernels: nothing in it would run on the GPU; record or export what does"
+        );
     }
     workload::deliver(trace, out)?;
     Ok(Outcome::Done)

@@ -4,12 +4,12 @@ use super::ByRules;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use windlass_import::onnx::{Options, import};
+use windlass_import::onnx::{OnnxError, Options, import};
 
 /// Arguments of `windlass import onnx`.
 #[derive(Args)]
 pub struct OnnxArgs {
-    /// A model, plain or compressed with zstd; weights in other files are not needed
+    /// A model, plain or compressed with zstd, or `-` for stdin; weights in other files are not needed
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
     /// The size of a dimension that the model names, or of an input's that has no name, `INPUT[AXIS]`; may be given several times
@@ -34,14 +34,22 @@ fn dim(text: &str) -> Result<(String, u64), String> {
 /// Runs it.
 pub fn run(args: &OnnxArgs) -> Result<Outcome, Failure> {
     let rules = &args.rules;
-    let options = Options {
-        name: rules.name(&args.model),
+    let mut options = Options {
+        name: rules.name(&args.model, "onnx"),
         gpu: rules.gpu()?,
         reuse: !rules.no_reuse,
         in_place: args.in_place,
         tf32: rules.tf32,
-        dims: args.dim.iter().cloned().collect(),
+        ..Options::default()
     };
+    for (name, size) in &args.dim {
+        options.set_dim(name, *size).map_err(|problem| OnnxError {
+            file: super::shown(&args.model),
+            node: None,
+            field: Some(format!("--dim {name}")),
+            problem,
+        })?;
+    }
     let imported = import(&args.model, &options)?;
     super::deliver(&imported.trace, &imported.warnings, &args.model, rules.out.as_deref())
 }

@@ -1,15 +1,15 @@
 //! `windlass import pytorch`.
 
 use super::ByRules;
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, workload};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use windlass_import::pytorch::{Options, import};
 
 /// Arguments of `windlass import pytorch`.
 #[derive(Args)]
 pub struct PytorchArgs {
-    /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd
+    /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
     #[arg(value_name = "ET.json")]
     trace: PathBuf,
     /// The profile of the same run (export_chrome_trace), for the kernels that ran on the GPU; written to what PyTorch documents, and never
@@ -23,8 +23,11 @@ pub struct PytorchArgs {
 /// Runs it.
 pub fn run(args: &PytorchArgs) -> Result<Outcome, Failure> {
     let rules = &args.rules;
+    if args.kineto.as_ref() == Some(&args.trace) && args.trace == Path::new(workload::STANDARD) {
+        return Err("`-` was given twice, and stdin holds one file: give the other as a file".into());
+    }
     let options = Options {
-        name: rules.name(&args.trace),
+        name: rules.name(&args.trace, "pytorch"),
         gpu: rules.gpu()?,
         reuse: !rules.no_reuse,
         tf32: rules.tf32,

@@ -183,8 +183,10 @@ impl Draft {
         draft
     }
 
-    pub(crate) fn pool(name: &str, results: u64, read: u64) -> Self {
-        Self::simt(name, results.div_ceil(256), 256, read.max(results))
+    /// Windows of so many elements; where their size is not known, each input, or result, counts once.
+    pub(crate) fn pool(name: &str, results: u64, read: u64, taps: Option<u64>) -> Self {
+        let flops = taps.map_or(read.max(results), |taps| results.saturating_mul(taps));
+        Self::simt(name, results.div_ceil(256), 256, flops)
     }
 
     /// As many threads per result as it has inputs, up to a CTA, and more CTAs past 16 inputs per thread.

@@ -90,6 +90,12 @@ pub enum Problem {
         /// Those that are.
         known: Vec<String>,
     },
+    /// Two sizes for one dimension.
+    #[error("it is given twice, as {} and as {}; give each dimension one size", sizes[0], sizes[1])]
+    DimTwice {
+        /// In the order given.
+        sizes: [u64; 2],
+    },
     /// An input that is not a tensor, or of unknown rank.
     #[error(
         "it is no tensor of a known number of dimensions; export with fixed types, or set them with onnx.tools.update_model_dims"

@@ -199,6 +199,22 @@ impl Operator<'_> {
         Ok(Some(all))
     }
 
+    /// The first and the last element that a slice takes, as they lie in its input; nothing where that is not known.
+    pub(super) fn sliced_elements(&self) -> Result<Option<[u64; 2]>, Fault> {
+        let shape = self.input(0)?.shape();
+        let Some(slices) = self.slices()? else { return Ok(None) };
+        let (mut apart, mut elements) = (1_u64, [0_u64; 2]);
+        for ((start, step, count), size) in slices.into_iter().zip(shape).rev() {
+            let steps = i64::try_from(count.saturating_sub(1)).unwrap_or(i64::MAX);
+            let end = start.saturating_add(step.saturating_mul(steps));
+            for (element, at) in elements.iter_mut().zip([start.min(end), start.max(end)]) {
+                *element = element.saturating_add(apart.saturating_mul(at.unsigned_abs()));
+            }
+            apart = apart.saturating_mul(*size);
+        }
+        Ok(Some(elements))
+    }
+
     fn sliced(&self) -> Result<Option<Vec<u64>>, Fault> {
         Ok(self.slices()?.map(|slices| slices.into_iter().map(|(_, _, count)| count).collect()))
     }

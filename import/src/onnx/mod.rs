@@ -69,6 +69,19 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Gives a dimension its size.
+    ///
+    /// # Errors
+    /// [`Problem::DimTwice`] where it has one.
+    pub fn set_dim(&mut self, name: &str, size: u64) -> Result<(), Problem> {
+        match self.dims.insert(name.to_owned(), size) {
+            None => Ok(()),
+            Some(before) => Err(Problem::DimTwice { sizes: [before, size] }),
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
@@ -78,12 +91,12 @@ pub struct Imported {
     pub warnings: Vec<Warning>,
 }
 
-/// Imports a model, plain or compressed with zstd, of at most 2 GiB unpacked. Weights in other files are not looked for.
+/// Imports a model, plain or compressed with zstd, of at most 2 GiB unpacked, or from stdin, `-`. Weights in other files are not looked for.
 ///
 /// # Errors
 /// All that is wrong in the model, up to [`MAX_ERRORS`].
 pub fn import(model: &Path, options: &Options) -> Result<Imported, OnnxErrors> {
-    let name = model.display().to_string();
+    let name = file::name(model);
     match file::read(model, MAX_BYTES) {
         Ok(bytes) => import_bytes(&name, bytes, options),
         Err(error) => Err(OnnxErrors(vec![whole(&name, Problem::File(error))])),

@@ -1,7 +1,7 @@
 //! What a GPU launches for a node: its kernels by the [rules](crate::launch), and the memory that they touch.
 
 use super::node::{Listed, Operator};
-use super::tensor::{Tensor, Value};
+use super::tensor::{Tensor, Value, sizes};
 use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules, product};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
@@ -17,6 +17,8 @@ pub(super) enum Work {
     Fill,
     Cat,
     Product,
+    /// Products of two, one after another.
+    Einsum,
     Convolution,
     Pool,
     Reduce,
@@ -50,7 +52,7 @@ const MOVE: &str = " Cast CastLike DepthToSpace Expand Flatten Identity OneHot P
 const FILL: &str =
     " Bernoulli ConstantOfShape EyeLike RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ";
 
-const PRODUCT: &str = " DynamicQuantizeMatMul Einsum FusedGemm FusedMatMul Gemm MatMul MatMulInteger MatMulIntegerToFloat MatMulNBits QGemm QLinearMatMul ";
+const PRODUCT: &str = " DynamicQuantizeMatMul FusedGemm FusedMatMul Gemm MatMul MatMulInteger MatMulIntegerToFloat MatMulNBits QGemm QLinearMatMul ";
 
 const CONVOLUTION: &str = " Conv ConvInteger ConvTranspose FusedConv QLinearConv ";
 
@@ -93,6 +95,7 @@ fn work(name: &str) -> Option<Work> {
         (MOVE, Work::Move),
         (FILL, Work::Fill),
         (PRODUCT, Work::Product),
+        (" Einsum ", Work::Einsum),
         (CONVOLUTION, Work::Convolution),
         (POOL, Work::Pool),
         (REDUCE, Work::Reduce),
@@ -202,19 +205,22 @@ impl Launcher<'_> {
     pub(super) fn kernels(&self) -> Launches {
         let work = work(self.operator.name);
         // A rule may need more than there is.
-        let work = match work {
-            Some(Work::Attention) if !matches!(self.operator.attention(), Ok(Some(_))) => None,
-            Some(Work::Product) if self.operator.name == "Einsum" => {
-                work.filter(|_| matches!(self.operator.equation(), Ok(Some(_))))
-            }
-            work => work,
+        let mut work =
+            work.filter(|work| *work != Work::Attention || matches!(self.operator.attention(), Ok(Some(_))));
+        let chained = match work {
+            Some(Work::PackedAttention) => self.packed_attention(),
+            Some(Work::Einsum) => self.einsum(),
+            _ => None,
         };
+        if chained.is_none() {
+            work = work.filter(|work| ![Work::Einsum, Work::PackedAttention].contains(work));
+        }
         let mut launches = Launches { drafts: Vec::new(), scratch: Vec::new(), known: work.is_some() };
         if self.written().is_empty() {
             return launches;
         }
-        match self.packed_attention().filter(|_| work == Some(Work::PackedAttention)) {
-            Some((drafts, scratch)) => (launches.drafts, launches.scratch) = (drafts, vec![scratch]),
+        match chained {
+            Some((drafts, scratch)) => (launches.drafts, launches.scratch) = (drafts, scratch),
             None => launches.drafts = self.drafts(work),
         }
         if listed(WAITS, self.operator.name)
@@ -254,7 +260,7 @@ impl Launcher<'_> {
         let read = operator.inputs.iter().flatten().map(|value| value.numel()).max().unwrap_or(0);
         let shape = operator.given(0).map_or(&[][..], Value::shape);
         let one = match work {
-            None | Some(Work::PackedAttention) => {
+            None | Some(Work::PackedAttention | Work::Einsum) => {
                 let mut draft = Draft::elementwise(&snake(&operator.node.op_type), elements, elements);
                 draft.est.push("type");
                 draft
@@ -262,9 +268,13 @@ impl Launcher<'_> {
             Some(Work::Elementwise) => Draft::elementwise(name, elements, elements),
             // One kernel for all parts.
             Some(Work::Move) if operator.name == "Split" => Draft::elementwise(name, read, 0),
+            Some(Work::Move) if operator.name == "Slice" => return vec![self.slice(name, elements)],
             Some(Work::Move | Work::Fill) => Draft::elementwise(name, elements, 0),
             Some(Work::Cat) => Draft::cat(self.read().len().max(1) as u64, read),
-            Some(Work::Pool) => Draft::pool(name, elements, read),
+            Some(Work::Pool) => {
+                let taps = operator.ints("kernel_shape").and_then(|taps| sizes(taps).ok());
+                Draft::pool(name, elements, read, taps.map(|taps| product(&taps)))
+            }
             Some(Work::Reduce) => Draft::reduce(name.trim_start_matches("reduce_"), elements, read),
             Some(Work::Softmax) => {
                 let axis = operator.axis_or(if operator.opset < 13 { 1 } else { -1 }, shape.len());
@@ -303,6 +313,23 @@ impl Launcher<'_> {
             Some(Work::Convolution) => return self.convolve(),
         };
         vec![self.touching(one)]
+    }
+
+    /// Reads from the first to the last element that it takes, or where those are known only to a run, somewhere in all of its input.
+    fn slice(&self, name: &str, elements: u64) -> Draft {
+        let written = self.written();
+        let taken = written.iter().fold(0_u64, |sum, access| sum.saturating_add(access.moved));
+        let from = |input: &Value| {
+            let whole = access(input);
+            let [first, end] = match self.operator.sliced_elements() {
+                Ok(Some(elements)) => input.tensor.byte_range(elements).map(|byte| byte.min(whole.bytes)),
+                _ => [0, whole.bytes],
+            };
+            let bytes = end.saturating_sub(first);
+            Access { first, bytes, moved: bytes.min(taken), ..whole }
+        };
+        let reads = self.operator.given(0).map(from).filter(|read| read.bytes > 0);
+        self.of(Draft::elementwise(name, elements, 0), reads.into_iter().collect(), written)
     }
 
     fn normalised_rows(&self, shape: &[u64]) -> u64 {
@@ -400,14 +427,52 @@ impl Launcher<'_> {
         vec![convolution, self.of(add, reads, result)]
     }
 
+    /// All of a memory that only this node's kernels have.
+    fn scratch(&self, number: usize, bytes: u64) -> Access {
+        Access { memory: self.memories.saturating_add(number), first: 0, bytes, moved: bytes }
+    }
+
+    /// A product for each term but the first, each of which reads what the one before has written; of one term a sum, or a move.
+    fn einsum(&self) -> Option<(Vec<Draft>, Vec<Tensor>)> {
+        let operator = self.operator;
+        let (equation, first) = (operator.equation().ok()??, operator.given(0)?);
+        let element = first.tensor.element;
+        let chain = equation.chain();
+        let (mut drafts, mut scratch) = (Vec::new(), Vec::new());
+        let mut left = accesses([first]);
+        for (at, step) in chain.iter().enumerate() {
+            let elements = product(&step.shape());
+            let draft = match step.mnk() {
+                Some(mnk) => self.rules.tiles("gemm", mnk, element.precision().pipe(self.rules.tf32)),
+                None if operator.given(1).is_some() => Draft::elementwise("einsum", elements, elements),
+                None if step.sums() => Draft::reduce("einsum", elements, first.numel()),
+                None => Draft::elementwise("einsum", elements, 0),
+            };
+            let right = accesses(operator.given(at + 1));
+            let reads =
+                left.iter().copied().chain(right.into_iter().filter(|read| !left.contains(read))).collect();
+            let writes = if at + 1 == chain.len() {
+                self.written()
+            } else {
+                let between = Tensor::new(element, step.shape()).ok()?;
+                scratch.push(between);
+                let between = self.scratch(at, scratch[at].bytes());
+                Some(between).filter(|between| between.bytes > 0).into_iter().collect()
+            };
+            left.clone_from(&writes);
+            drafts.push(self.of(draft, reads, writes));
+        }
+        Some((drafts, scratch))
+    }
+
     /// Query, key and value are a product, which only the attention reads.
-    fn packed_attention(&self) -> Option<(Vec<Draft>, Tensor)> {
+    fn packed_attention(&self) -> Option<(Vec<Draft>, Vec<Tensor>)> {
         let operator = self.operator;
         let (input, weights) = (operator.given(0)?, operator.given(1)?);
         let ([batch, length, depth], [_, width]) = (input.shape(), weights.shape()) else { return None };
         let packed = Tensor::new(input.tensor.element, vec![*batch, *length, *width]).ok()?;
         let bytes = packed.bytes();
-        let scratch = Access { memory: self.memories, first: 0, bytes, moved: bytes };
+        let scratch = self.scratch(0, bytes);
         let precision = input.tensor.element.precision();
         let rows = batch.saturating_mul(*length);
         let product = self.rules.tiles("gemm", [rows, *width, *depth, 1], precision.pipe(self.rules.tf32));
@@ -426,7 +491,7 @@ impl Launcher<'_> {
         let attention = Draft::attention("attention", sizes, precision.pipe(false));
         let mut reads = given(3, operator.inputs.len());
         reads.push(scratch);
-        Some((vec![product, self.of(attention, reads, self.written())], packed))
+        Some((vec![product, self.of(attention, reads, self.written())], vec![packed]))
     }
 
     /// Present keys and values are copied together first.

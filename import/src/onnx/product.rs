@@ -4,9 +4,10 @@ use super::node::{Fault, Operator, mismatch};
 use super::shape::Results;
 use super::tensor::Value;
 use crate::launch::{Heads, product};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What Einstein's convention says: a letter for each dimension.
+#[derive(Clone)]
 pub(super) struct Equation {
     terms: Vec<Vec<char>>,
     pub(super) result: Vec<char>,
@@ -14,8 +15,42 @@ pub(super) struct Equation {
 }
 
 impl Equation {
+    /// Products of two, from left to right, each of the one before and the next term; one of fewer terms is itself.
+    pub(super) fn chain(&self) -> Vec<Self> {
+        let [first, second, rest @ ..] = &self.terms[..] else { return vec![self.clone()] };
+        let mut chain = Vec::new();
+        let mut left = first.clone();
+        for (at, right) in std::iter::once(second).chain(rest).enumerate() {
+            let mut result = self.result.clone();
+            if at < rest.len() {
+                // Letters that are still needed.
+                let later = |label: &char| {
+                    self.result.contains(label) || rest[at..].iter().flatten().any(|l| l == label)
+                };
+                result = left.iter().chain(right).copied().filter(later).collect();
+                let mut known = BTreeSet::new();
+                result.retain(|label| known.insert(*label));
+            }
+            let sizes = self.sizes.iter().filter(|(label, _)| left.contains(label) || right.contains(label));
+            let sizes = sizes.map(|(label, d)| (*label, *d)).collect();
+            chain.push(Self { terms: vec![left, right.clone()], result: result.clone(), sizes });
+            left = result;
+        }
+        chain
+    }
+
+    /// How large the result is.
+    pub(super) fn shape(&self) -> Vec<u64> {
+        self.result.iter().filter_map(|label| self.sizes.get(label).copied()).collect()
+    }
+
+    /// Whether a letter is not in the result.
+    pub(super) fn sums(&self) -> bool {
+        self.sizes.keys().any(|label| !self.result.contains(label))
+    }
+
     /// M, N, K and batch of a product of two; nothing where it is none.
-    fn mnk(&self) -> Option<[u64; 4]> {
+    pub(super) fn mnk(&self) -> Option<[u64; 4]> {
         let [a, b] = &self.terms[..] else { return None };
         let of = |a_has: bool, b_has: bool, kept: bool| {
             let labels = self.sizes.iter().filter(|(label, _)| {
@@ -23,9 +58,8 @@ impl Equation {
             });
             labels.fold(1_u64, |size, (_, d)| size.saturating_mul(*d))
         };
-        let summed = self.sizes.keys().any(|label| !self.result.contains(label));
         // What only one of them sums over is summed before, which costs little.
-        summed.then(|| {
+        self.sums().then(|| {
             [of(true, false, true), of(false, true, true), of(true, true, false), of(true, true, true)]
         })
     }
@@ -51,9 +85,6 @@ impl Operator<'_> {
 
     /// M, N, K and batch; nothing where they do not follow.
     pub(super) fn mnk(&self) -> Result<Option<[u64; 4]>, Fault> {
-        if self.name == "Einsum" {
-            return Ok(self.equation()?.and_then(|equation| equation.mnk()));
-        }
         let (a, b) = self.factors()?;
         let rows = |shape: &[u64]| product(shape.split_last().map_or(&[][..], |(_, rows)| rows));
         let Some(b) = b else {

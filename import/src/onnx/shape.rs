@@ -235,7 +235,7 @@ impl Operator<'_> {
     fn einsum(&self) -> Result<Results, Fault> {
         let Some(equation) = self.equation()? else { return Ok(None) };
         let element = self.input(0)?.tensor.element;
-        let shape = equation.result.iter().filter_map(|label| equation.sizes.get(label).copied()).collect();
+        let shape = equation.shape();
         Ok(Some(vec![self.tensor(element, shape)?]))
     }
 

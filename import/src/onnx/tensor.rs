@@ -75,6 +75,12 @@ impl Tensor {
         product(&self.shape)
     }
 
+    /// The first byte of one element, and one past the last of another.
+    pub(super) fn byte_range(&self, [first, last]: [u64; 2]) -> [u64; 2] {
+        let bits = self.element.bits().unwrap_or(8);
+        [first.saturating_mul(bits) / 8, last.saturating_add(1).saturating_mul(bits).div_ceil(8)]
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         (self.numel() * self.element.bits().unwrap_or(8)).div_ceil(8)
     }

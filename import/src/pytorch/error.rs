@@ -163,11 +163,11 @@ pub enum Warning {
     UnexplainedKernels(Vec<(String, u64)>),
     /// A profile without any GPU kernel.
     NoGpuKernels,
-    /// Operators of a trace with GPU tensors that run elsewhere.
+    /// Operators of a trace with GPU tensors that run elsewhere, and kernels of a profile that do.
     ElsewhereOperators {
         /// The GPU whose operators were taken.
         device: String,
-        /// Those of others, by operator.
+        /// Those of others, by operator or kernel.
         operators: Vec<(String, u64)>,
     },
     /// Tensors without a storage: sparse ones, wrappers, symbolic shapes.
@@ -185,7 +185,7 @@ impl fmt::Display for Warning {
                 counts,
             ),
             Self::ElsewhereOperators { device, operators } => {
-                (format!("operators that do not run on {device}, left out"), operators)
+                (format!("operators or kernels that do not run on {device}, left out"), operators)
             }
             Self::NoStorage(counts) => (
                 "tensors without a storage (sparse, wrapped or symbolic): what depends on them is not in the kernel stream".to_owned(),

@@ -11,7 +11,7 @@ pub(super) const MAX_FILE_BYTES: u64 = 2 << 30;
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, PytorchError> {
     file::read(path, MAX_FILE_BYTES).map_err(|error| PytorchError {
-        file: path.display().to_string(),
+        file: file::name(path),
         node: None,
         field: None,
         problem: error.into(),

@@ -6,7 +6,7 @@
 use super::error::{Problem, PytorchErrors};
 use super::input::{Document, Fault, shown, walk, wrong};
 use serde_json::Value as Json;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the GPU did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) enum Launch {
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     gpu: Vec<GpuEvent>,
-    /// Calls that wait: correlation, start in nanoseconds, name.
+    /// Calls that wait: correlation, from when in nanoseconds, name.
     syncs: Vec<(u64, f64, String)>,
     /// Operators by `External id`: record function and name.
     operators: HashMap<u64, (u64, String)>,
@@ -62,8 +62,8 @@ pub(super) struct Profile {
     calls: HashMap<u64, u64>,
     devices: HashMap<u64, (String, Option<u32>)>,
     spans: HashMap<u64, Span>,
-    /// Of the GPU's memory, or of the host's.
-    memory: Vec<(bool, MemoryEvent)>,
+    /// Of the memory of a GPU, or of the host's.
+    memory: Vec<(Option<u64>, MemoryEvent)>,
 }
 
 /// When an operator ran, in nanoseconds.
@@ -96,6 +96,31 @@ const WAITS: [&str; 8] = [
     "hipEventSynchronize",
 ];
 
+/// Calls that return when their own copy is done, and with it all that was launched before.
+const WAITING_COPIES: [&str; 21] = [
+    "cudaMemcpy",
+    "cudaMemcpy2D",
+    "cudaMemcpy3D",
+    "cudaMemcpyFromArray",
+    "cudaMemcpyFromSymbol",
+    "cudaMemcpyToArray",
+    "cudaMemcpyToSymbol",
+    "cuMemcpy",
+    "cuMemcpy2D_v2",
+    "cuMemcpy3D_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemcpyHtoD_v2",
+    "hipMemcpy",
+    "hipMemcpy2D",
+    "hipMemcpy3D",
+    "hipMemcpyDtoH",
+    "hipMemcpyFromSymbol",
+    "hipMemcpyHtoD",
+    "hipMemcpyParam2D",
+    "hipMemcpyToSymbol",
+    "hipMemcpyWithStream",
+];
+
 impl Profile {
     pub(super) fn read(file: &str, text: &[u8]) -> Result<Self, PytorchErrors> {
         let mut profile = Self::default();
@@ -108,10 +133,25 @@ impl Profile {
         self.spans.get(&rf_id).copied()
     }
 
+    /// Forgets all GPUs but one: the wanted one if it ran anything, else the one that ran most. Returns what ran on others.
+    pub(super) fn keep_one_gpu(&mut self, wanted: Option<u64>) -> Vec<String> {
+        let wanted = wanted.filter(|wanted| self.gpu.iter().any(|event| event.device == *wanted));
+        let Some(kept) = wanted.or_else(|| self.busiest()) else { return Vec::new() };
+        self.memory.retain(|(gpu, _)| gpu.is_none_or(|gpu| gpu == kept));
+        self.gpu.extract_if(.., |event| event.device != kept).map(|event| event.name).collect()
+    }
+
+    fn busiest(&self) -> Option<u64> {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        self.gpu.iter().for_each(|event| *counts.entry(event.device).or_default() += 1);
+        let busiest = counts.into_iter().max_by_key(|(device, count)| (*count, std::cmp::Reverse(*device)));
+        busiest.map(|(device, _)| device)
+    }
+
     /// Allocations and frees in order, of the GPU's memory or of the host's.
     pub(super) fn memory(&self, on_gpu: bool) -> Vec<MemoryEvent> {
         let mut events: Vec<MemoryEvent> =
-            self.memory.iter().filter(|(gpu, _)| *gpu == on_gpu).map(|(_, event)| *event).collect();
+            self.memory.iter().filter(|(gpu, _)| gpu.is_some() == on_gpu).map(|(_, event)| *event).collect();
         events.sort_by(|a, b| a.time.total_cmp(&b.time));
         events
     }
@@ -134,11 +174,7 @@ impl Profile {
 
     /// Name and SMs of the GPU that ran most events.
     pub(super) fn device(&self) -> Option<&(String, Option<u32>)> {
-        let mut counts: HashMap<u64, u64> = HashMap::new();
-        self.gpu.iter().for_each(|event| *counts.entry(event.device).or_default() += 1);
-        let (device, _) =
-            counts.into_iter().max_by_key(|(device, count)| (*count, std::cmp::Reverse(*device)))?;
-        self.devices.get(&device)
+        self.devices.get(&self.busiest()?)
     }
 
     /// Everything in the order of the calls that launched it: correlations count up from call to call. Waits before the first and
@@ -147,7 +183,14 @@ impl Profile {
         let mut gpu = self.gpu.clone();
         mark_alone(&mut gpu);
         let mut all: Vec<(u64, f64, Launch)> = Vec::new();
-        all.extend(self.syncs.iter().map(|(c, start, name)| (*c, *start, Launch::Sync(name.clone()))));
+        // The host does not wait for a copy within the GPU.
+        let within = gpu.iter().filter(|event| event.kind == Kind::Copy && event.name.contains("DtoD"));
+        let within: HashSet<u64> = within.map(|event| event.correlation).collect();
+        let waits = self
+            .syncs
+            .iter()
+            .filter(|(correlation, from, _)| from.is_finite() || !within.contains(correlation));
+        all.extend(waits.map(|(c, start, name)| (*c, *start, Launch::Sync(name.clone()))));
         all.extend(gpu.into_iter().map(|event| (event.correlation, event.start, Launch::Gpu(event))));
         // Kernels of a graph have one correlation; they are taken as they ran.
         all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -233,7 +276,7 @@ impl Document for Profile {
             }
             "cpu_instant_event" if json["name"] == "[memory]" => {
                 // 0 is the host.
-                let gpu = id("Device Type").is_some_and(|kind| kind > 0);
+                let gpu = id("Device Type").filter(|kind| *kind > 0).map(|_| id("Device Id").unwrap_or(0));
                 if let (Ok(time), Some(address), Some(bytes)) =
                     (time(&json, "ts"), id("Addr"), args["Bytes"].as_i64())
                 {
@@ -246,9 +289,13 @@ impl Document for Profile {
                     if let Some(external) = id("External id") {
                         self.calls.insert(correlation, external);
                     }
-                    if let Some(name) = json["name"].as_str().filter(|name| WAITS.contains(name)) {
+                    let name = json["name"].as_str().unwrap_or_default();
+                    if WAITS.contains(&name) {
                         let start = time(&json, "ts").map_err(|fault| (Some(at), fault))?;
                         self.syncs.push((correlation, start, name.to_owned()));
+                    } else if WAITING_COPIES.contains(&name) {
+                        // The copy has the same correlation, and begins after the call did.
+                        self.syncs.push((correlation, f64::INFINITY, name.to_owned()));
                     }
                 }
                 return Ok(());
@@ -337,6 +384,52 @@ mod tests {
         for ts in [Json::Null, (-1).into(), "now".into()] {
             let error = profile(&serde_json::json!([wait(ts)])).expect_err("no time").to_string();
             assert!(error.contains("a time in microseconds"), "{error}");
+        }
+    }
+
+    /// Addresses of two GPUs may be the same.
+    #[test]
+    fn the_memory_of_another_gpu_is_not_this_one_s() {
+        let memory = |kind: u64, device: u64| {
+            let args = serde_json::json!({ "Device Type": kind, "Device Id": device, "Addr": 4096, "Bytes": 64 + device });
+            serde_json::json!({ "cat": "cpu_instant_event", "name": "[memory]", "ts": 1, "args": args })
+        };
+        let args =
+            serde_json::json!({ "correlation": 1, "device": 1, "grid": [1, 1, 1], "block": [32, 1, 1] });
+        let kernel = serde_json::json!({ "cat": "kernel", "name": "k", "ts": 1, "dur": 5, "args": args });
+        let events = serde_json::json!([memory(0, 2), memory(1, 0), memory(1, 1), kernel]);
+        let mut read = profile(&events).unwrap_or_else(|e| panic!("{e}"));
+        // The first ran nothing.
+        assert!(read.keep_one_gpu(Some(0)).is_empty());
+        let bytes = |on_gpu| read.memory(on_gpu).iter().map(|event| event.bytes).collect::<Vec<_>>();
+        assert_eq!((bytes(true), bytes(false)), (vec![65], vec![66]));
+    }
+
+    /// As `hipMemcpyWithStream`, which PyTorch calls on AMD's GPUs where it calls an asynchronous copy and a wait on NVIDIA's.
+    #[test]
+    fn a_copy_that_waits_is_before_its_wait() {
+        let event = |correlation: u64, category: &str, name: &str, ts: u64| {
+            let args =
+                serde_json::json!({ "correlation": correlation, "grid": [1, 1, 1], "block": [32, 1, 1] });
+            serde_json::json!({ "cat": category, "name": name, "ts": ts, "dur": 5, "args": args })
+        };
+        for call in ["hipMemcpyWithStream", "cudaMemcpy", "cuMemcpyDtoH_v2"] {
+            let order = |copy: &str| {
+                let events = serde_json::json!([
+                    event(1, "kernel", "k", 1000),
+                    event(2, "cuda_runtime", call, 990),
+                    event(2, "gpu_memcpy", copy, 1010),
+                    event(3, "kernel", "l", 1030),
+                ]);
+                let launches = profile(&events).unwrap_or_else(|e| panic!("{e}")).launches();
+                let name = |launch| match launch {
+                    Launch::Gpu(event) => event.name,
+                    Launch::Sync(why) => why,
+                };
+                launches.into_iter().map(name).collect::<Vec<_>>()
+            };
+            assert_eq!(order("Memcpy DtoH"), ["k", "Memcpy DtoH", call, "l"]);
+            assert_eq!(order("Memcpy DtoD"), ["k", "Memcpy DtoD", "l"], "the host goes on");
         }
     }
 }

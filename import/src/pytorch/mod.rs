@@ -18,8 +18,8 @@ mod storage;
 
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
 
-use crate::launch::{self, Draft, Launched, Rules, SMS, Step};
-use crate::{Counts, count, sorted};
+use crate::launch::{self, Access, Draft, Launched, Rules, SMS, Step};
+use crate::{Counts, count, file, sorted};
 use et::ExecutionTrace;
 use kineto::{Kind, Launch, Profile};
 use operators::{Accesses, Class, Work, short};
@@ -57,20 +57,20 @@ pub struct Imported {
     pub warnings: Vec<Warning>,
 }
 
-/// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd, and at most 2 GiB unpacked.
+/// Imports an execution trace, and the profile of the same run where there is one; both plain or compressed with zstd or gzip, and at most 2 GiB unpacked.
+/// One of them may be stdin, `-`.
 ///
 /// # Errors
 /// All that is wrong in the trace, or else in the profile, up to [`MAX_ERRORS`](crate::MAX_ERRORS).
 pub fn import(trace: &Path, profile: Option<&Path>, options: &Options) -> Result<Imported, PytorchErrors> {
     let text = input::read(trace)?;
-    let file = |path: &Path| path.display().to_string();
-    let nodes = ExecutionTrace::read(&file(trace), &text)?;
+    let nodes = ExecutionTrace::read(&file::name(trace), &text)?;
     drop(text);
     let profile = match profile {
         None => None,
-        Some(path) => Some((file(path), Profile::read(&file(path), &input::read(path)?)?)),
+        Some(path) => Some((file::name(path), Profile::read(&file::name(path), &input::read(path)?)?)),
     };
-    build(&file(trace), &nodes, profile.as_ref().map(|(file, profile)| (file.as_str(), profile)), options)
+    build(&file::name(trace), &nodes, profile, options)
 }
 
 /// The same from text, for tests and fuzzing: `file` stands for it in errors.
@@ -87,15 +87,15 @@ pub fn import_text(
     let nodes = ExecutionTrace::read(file, trace)?;
     let profile = match profile {
         None => None,
-        Some((file, text)) => Some((file, Profile::read(file, text)?)),
+        Some((file, text)) => Some((file.to_owned(), Profile::read(file, text)?)),
     };
-    build(file, &nodes, profile.as_ref().map(|(file, profile)| (*file, profile)), options)
+    build(file, &nodes, profile, options)
 }
 
 fn build(
     file: &str,
     trace: &ExecutionTrace,
-    profile: Option<(&str, &Profile)>,
+    mut profile: Option<(String, Profile)>,
     options: &Options,
 ) -> Result<Imported, PytorchErrors> {
     let mut memories = Memories::of(trace);
@@ -103,11 +103,15 @@ fn build(
     // A trace of the CPU's stands for the same program on a GPU.
     let device = gpu_device.or_else(|| trace.devices.iter().position(|device| device == "cpu")).unwrap_or(0);
     let mut known_ends = 0;
-    if let Some((file, profile)) = profile {
+    let mut elsewhere = Counts::new();
+    if let Some((file, profile)) = &mut profile {
+        // The number in `cuda:0` is the profile's, too.
+        let number = trace.devices.get(device).and_then(|name| name.rsplit_once(':')?.1.parse().ok());
+        profile.keep_one_gpu(number).iter().for_each(|name| count(&mut elsewhere, name));
         check_same_run(file, trace, profile, gpu_device.is_some())?;
         known_ends = lifetime::correct(trace, &mut memories, profile, gpu_device.is_some());
     }
-    let measured = profile.map(|(_, profile)| profile).filter(|profile| profile.gpu_events() > 0);
+    let measured = profile.as_ref().map(|(_, profile)| profile).filter(|profile| profile.gpu_events() > 0);
     let of_profile = measured.and_then(|profile| profile.device());
     let gpu = match (&options.gpu, of_profile) {
         (Some(gpu), _) => gpu.clone(),
@@ -127,7 +131,7 @@ fn build(
         steps: Vec::new(),
         unknown: Counts::new(),
         unexplained: Counts::new(),
-        elsewhere: Counts::new(),
+        elsewhere,
         overlapping: 0,
         known_ends,
     };
@@ -231,7 +235,7 @@ impl<'a> Importer<'a> {
         match self.classes[at] {
             _ if node.schema.is_none() && !node.triton => false,
             Class::Free => false,
-            Class::Known(Work::ToHost { .. }) => !accesses().is_empty(),
+            Class::Known(Work::ToHost { .. } | Work::Equal) => !accesses().is_empty(),
             Class::Known(_) | Class::Unknown => !accesses().writes.is_empty(),
         }
     }
@@ -256,7 +260,8 @@ impl<'a> Importer<'a> {
             let class = self.classes[at];
             let by_calls = match class {
                 Class::Free => true,
-                Class::Unknown => calls_work[at],
+                // A GPU's comparison, too, is what it calls.
+                Class::Unknown | Class::Known(Work::Equal) => calls_work[at],
                 // On a GPU they call cuDNN's convolution, and the addition of the bias.
                 Class::Known(Work::Convolution) => {
                     self.on_gpu
@@ -323,8 +328,15 @@ impl<'a> Importer<'a> {
     }
 
     /// The kernels of an operator by its rule.
-    fn take(&mut self, at: usize, accesses: Accesses<'_>) {
+    fn take(&mut self, at: usize, mut accesses: Accesses<'_>) {
         let (node, class, moment) = (&self.trace.nodes[at], self.classes[at], self.memories.ends[at]);
+        if class == Class::Known(Work::Equal) {
+            // The answer is no tensor, but is on the GPU before it is the host's.
+            let born = Some((moment, at));
+            self.memories.all.push(launch::Memory { bytes: 1, born, last: moment, result: false });
+            let answer = Access { memory: self.memories.all.len() - 1, first: 0, bytes: 1, moved: 1 };
+            accesses.writes.push(answer);
+        }
         let drafts = operators::kernels(node, class, &accesses, self.rules);
         if class == Class::Unknown && !drafts.is_empty() {
             count(&mut self.unknown, &node.name);

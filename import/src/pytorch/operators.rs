@@ -3,7 +3,7 @@
 use super::et::{Node, Tensor, Value, tensors};
 use super::schema::Alias;
 use super::storage::Placed;
-use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules};
+use crate::launch::{Access, Convolution, Draft, Heads, Pass, Rules, product};
 use std::collections::HashSet;
 use windlass_runtime::ktrace::KernelType;
 
@@ -28,6 +28,10 @@ pub(super) enum Work {
     BatchNorm,
     /// Rows of a table, chosen by an index.
     Gather,
+    /// The same the other way: into the table, or a copy of it.
+    Scatter,
+    /// Looks at all of its input, whatever it gives.
+    Search,
     Attention {
         backward: bool,
     },
@@ -46,6 +50,8 @@ pub(super) enum Work {
     },
     /// Copies from there.
     FromHost,
+    /// A comparison of two tensors, of which the host gets one answer.
+    Equal,
 }
 
 /// What the importer knows of an operator.
@@ -108,9 +114,13 @@ const ROW_NORM: &str = " native_layer_norm native_layer_norm_backward native_gro
 const BATCH_NORM: &str = " native_batch_norm native_batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward miopen_batch_norm \
     miopen_batch_norm_backward _native_batch_norm_legit _native_batch_norm_legit_no_training _batch_norm_with_update batch_norm_backward ";
 
-const GATHER: &str = " index_select embedding gather index take _embedding_bag embedding_bag masked_select nonzero embedding_dense_backward index_add index_put \
-    _index_put_impl index_copy index_fill scatter scatter_add scatter_reduce masked_scatter sort topk argsort searchsorted bucketize bincount \
-    unique_dim unique_consecutive _unique _unique2 ";
+const GATHER: &str =
+    " index_select embedding gather index take _embedding_bag embedding_bag embedding_dense_backward ";
+
+const SCATTER: &str =
+    " index_add index_put _index_put_impl index_copy index_fill scatter scatter_add scatter_reduce ";
+
+const SEARCH: &str = " masked_select masked_scatter nonzero sort topk argsort searchsorted bucketize bincount unique_dim unique_consecutive _unique _unique2 ";
 
 /// Their results' sizes, or results, are needed on the host.
 const WAITS: &str = " nonzero masked_select unique_dim unique_consecutive _unique _unique2 equal ";
@@ -127,6 +137,15 @@ const FOURIER: &str = " _fft_r2c _fft_c2r _fft_c2c ";
 
 fn listed(list: &str, name: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// A dimension counted from the front.
+fn axis(dim: i64, rank: usize) -> Option<usize> {
+    usize::try_from(dim).ok().or_else(|| rank.checked_add_signed(dim as isize))
+}
+
+fn moved(accesses: &[Access]) -> u64 {
+    accesses.iter().fold(0, |sum, access| sum.saturating_add(access.moved))
 }
 
 /// The name without its namespace.
@@ -162,12 +181,15 @@ pub(super) fn class(node: &Node) -> Class {
         (ROW_NORM, Work::RowNorm),
         (BATCH_NORM, Work::BatchNorm),
         (GATHER, Work::Gather),
+        (SCATTER, Work::Scatter),
+        (SEARCH, Work::Search),
         (ATTENTION, Work::Attention { backward: name.ends_with("backward") }),
         (RECURRENT, Work::Recurrent { backward: name.ends_with("backward") }),
         (FOURIER, Work::Fourier),
         (ELEMENTWISE, Work::Elementwise),
     ];
     match plain {
+        "equal" => Known(Work::Equal),
         "_local_scalar_dense" => Known(Work::ToHost { waits: true }),
         "cat" | "_cat" | "stack" => Known(Work::Cat),
         "convolution_backward" => Known(Work::ConvolutionBackward),
@@ -332,7 +354,7 @@ impl Operator<'_> {
                 let parts = self.accesses.reads.len().max(1) as u64;
                 Draft::cat(parts, self.tensors().map(|tensor| tensor.numel).max().unwrap_or(elements))
             }
-            Work::Pool => Draft::pool(name, elements, read),
+            Work::Pool => Draft::pool(name, elements, read, self.taps()),
             Work::Reduce => Draft::reduce(name, elements, read),
             Work::Softmax => Draft::softmax(self.rows(elements), elements),
             Work::RowNorm => Draft::row_norm(name, self.normalised_rows(), elements),
@@ -348,6 +370,8 @@ impl Operator<'_> {
                 let draft = self.touching(Draft::gather(name, elements));
                 return vec![Draft { traffic: self.gathered(), ..draft }];
             }
+            Work::Scatter => return self.scatter(),
+            Work::Search => Draft::simt(name, read.div_ceil(512), 128, read),
             Work::Attention { backward } => self.attention(backward),
             Work::Collective => Draft::simt(name, elements.div_ceil(512).min(32), 512, elements),
             Work::Triton => self.triton(),
@@ -355,6 +379,13 @@ impl Operator<'_> {
                 Draft { sync: waits.then(|| self.node.name.clone()), ..self.memcpy("memcpy_d2h") }
             }
             Work::FromHost => self.memcpy("memcpy_h2d"),
+            Work::Equal => {
+                let reduce = self.touching(Draft::reduce(name, 1, read));
+                let mut copy = self.touching(self.memcpy("memcpy_d2h"));
+                (copy.reads, copy.writes) = (reduce.writes.clone(), Vec::new());
+                copy.count_gaps();
+                return vec![reduce, copy];
+            }
             Work::Product => self.product(),
             Work::Convolution => return self.convolution(),
             Work::ConvolutionBackward => return self.convolution_backward(),
@@ -396,16 +427,35 @@ impl Operator<'_> {
         same && to.integer == from.integer && whole(to) && whole(from)
     }
 
+    /// Elements of a pooling's window; a backward pass has one of each result, whatever its window.
+    fn taps(&self) -> Option<u64> {
+        let name = short(&self.node.name);
+        let Some(Value::List(sides)) = self.node.input("kernel_size").filter(|_| !name.ends_with("backward"))
+        else {
+            return None;
+        };
+        let side = |side: &Value| match side {
+            Value::Int(side) => u64::try_from(*side).ok(),
+            _ => None,
+        };
+        let sides: Vec<u64> = sides.iter().filter_map(side).collect();
+        let dimensions = if name.contains("3d") { 3 } else { 2 };
+        match sides[..] {
+            [] => None,
+            // One number stands for all dimensions.
+            [side] => Some(product(&vec![side; dimensions])),
+            ref sides => Some(product(sides)),
+        }
+    }
+
     /// Rows that a softmax is over.
     fn rows(&self, elements: u64) -> u64 {
         let shape = self.tensors().next().map_or(&[][..], |tensor| &tensor.shape);
         let dim = match self.node.input("dim") {
-            Some(Value::Int(dim)) => {
-                usize::try_from(*dim).unwrap_or(shape.len().wrapping_add_signed(*dim as isize))
-            }
-            _ => shape.len().wrapping_sub(1),
+            Some(Value::Int(dim)) => axis(*dim, shape.len()),
+            _ => shape.len().checked_sub(1),
         };
-        elements / shape.get(dim).copied().unwrap_or(1).max(1)
+        elements / dim.and_then(|dim| shape.get(dim).copied()).unwrap_or(1).max(1)
     }
 
     /// Rows, or groups, that are normalised each by itself.
@@ -428,21 +478,70 @@ impl Operator<'_> {
         rows.max(1)
     }
 
-    /// Bytes that a gather or scatter moves: whole tables are named, and of their rows those that the index names are moved.
+    /// Bytes that a gather moves: whole tables are named, and of their rows those that the index names are moved.
     fn gathered(&self) -> Option<u64> {
-        let sum = |sizes: &mut dyn Iterator<Item = u64>| sizes.fold(0, u64::saturating_add);
-        let written = sum(&mut self.accesses.writes.iter().map(|access| access.moved));
-        let all = || self.accesses.reads.iter().map(|(_, access)| *access);
-        if all().any(|read| self.accesses.writes.contains(&read)) {
-            // In place: an index, and values that are added to as many of the table's.
-            let values = || all().filter(|read| !self.accesses.writes.contains(read)).map(|read| read.moved);
-            let rows = values().max().unwrap_or(written);
-            return Some(sum(&mut values()).saturating_add(rows.saturating_mul(2)));
+        let written = moved(&self.accesses.writes);
+        let all: Vec<Access> = self.accesses.reads.iter().map(|(_, access)| *access).collect();
+        let table = self.reads_of(&["self", "weight"]).first().map(|table| table.moved);
+        // Of what has no table, such as a gradient, the largest input stands for it.
+        let table = table.or_else(|| all.iter().map(|read| read.moved).max())?;
+        Some(moved(&all).saturating_sub(table).saturating_add(table.min(written)).saturating_add(written))
+    }
+
+    /// The updates of a table; where it is not in place, the table is copied first.
+    fn scatter(&self) -> Vec<Draft> {
+        let name = short(&self.node.name);
+        let (table, writes) = (self.reads_of(&["self"]), &self.accesses.writes);
+        let updates = self.updates();
+        let mut scatter = self.touching(Draft::gather(name, updates));
+        let given: Vec<Access> = scatter.reads.iter().copied().filter(|read| !table.contains(read)).collect();
+        let itemsize = self.accesses.written.first().map_or(0, |table| table.itemsize);
+        // What adds to a table reads it, too.
+        let adds = name.contains("add")
+            || self.node.input("reduce").is_some()
+            || matches!(self.node.input("accumulate"), Some(Value::Bool(true)));
+        let times = if adds { 2 } else { 1 };
+        // What is updated again and again is not moved again.
+        let updated = updates.saturating_mul(itemsize).min(moved(writes));
+        let traffic = Some(moved(&given).saturating_add(updated.saturating_mul(times)));
+        if table.iter().all(|table| writes.contains(table)) {
+            return vec![Draft { traffic, ..scatter }];
         }
-        let read = sum(&mut all().map(|read| read.moved));
-        // The largest input is the table, and of it as much is read as is written.
-        let table = all().map(|read| read.moved).max()?;
-        Some((read - table).saturating_add(table.min(written)).saturating_add(written))
+        let elements = self.elements();
+        let copy = Draft::simt(format!("memcpy_{name}"), elements.div_ceil(512), 128, 0);
+        let mut copy = Draft { kind: KernelType::Copy, reads: table, ..self.touching(copy) };
+        copy.writes.clone_from(writes);
+        copy.count_gaps();
+        scatter.reads = given.into_iter().chain(writes.iter().copied()).collect();
+        vec![copy, Draft { traffic, ..scatter }]
+    }
+
+    /// Elements of a table that are updated: as many as there are values, or as the index names.
+    fn updates(&self) -> u64 {
+        let mut index = Vec::new();
+        let lists = ["index", "indices"].iter().find_map(|name| self.node.input(name));
+        lists.iter().for_each(|list| list.tensors(&mut index));
+        let named = index.iter().map(|index| index.numel).max().unwrap_or(0);
+        if short(&self.node.name).starts_with("scatter") {
+            return named;
+        }
+        let values = ["source", "values", "value"].iter().filter_map(|name| self.node.tensor(name));
+        let values = values.map(|values| values.numel).max().unwrap_or(0).max(named);
+        let Some(table) = self.node.tensor("self") else { return values };
+        // Elements of one byte are a mask's, which does not say how many it names.
+        if index.iter().any(|index| index.itemsize == 1) {
+            return values;
+        }
+        let indexed: Vec<usize> = match (self.node.input("dim"), lists) {
+            (Some(Value::Int(dim)), _) => axis(*dim, table.shape.len()).into_iter().collect(),
+            (_, Some(Value::List(list))) => {
+                (0..list.len()).filter(|at| matches!(list[*at], Value::Tensor(_))).collect()
+            }
+            _ => Vec::new(),
+        };
+        let rows = indexed.iter().filter_map(|axis| table.shape.get(*axis));
+        let rows = rows.fold(1_u64, |rows, d| rows.saturating_mul(*d)).max(1);
+        values.max(named.saturating_mul(table.numel / rows))
     }
 
     /// With all memory that the operator touches.
@@ -466,7 +565,7 @@ impl Operator<'_> {
         };
         let rank = larger.shape.len();
         let index = |dim: &Value| match dim {
-            Value::Int(dim) => usize::try_from(*dim).ok().or_else(|| rank.checked_add_signed(*dim as isize)),
+            Value::Int(dim) => axis(*dim, rank),
             _ => None,
         };
         let mut dims: Vec<u64> = match self.node.input("dim") {
@@ -625,6 +724,12 @@ impl Operator<'_> {
             return Draft::simt(name, self.elements().div_ceil(512), 128, self.elements());
         };
         let dim = |tensor: &Tensor, at: usize| tensor.shape.get(at).copied().unwrap_or(1);
+        if let [total, heads, depth] = query.shape[..]
+            && !name.starts_with("_scaled")
+        {
+            let draft = self.packed_attention([total, heads, depth], key, value);
+            return if backward { draft.backward() } else { draft };
+        }
         // [batch, heads, length, depth] at the outer operators, [batch, length, heads, depth] at the inner ones.
         let (heads, length) = if name.starts_with("_scaled") { (1, 2) } else { (2, 1) };
         let sizes = Heads {
@@ -634,11 +739,28 @@ impl Operator<'_> {
             keys: dim(key, length),
             depths: dim(query, 3).saturating_add(dim(value, 3)),
         };
-        let mut draft = Draft::attention(name, sizes, query.precision.pipe(false));
-        if backward {
-            // The backward pass computes the scores again, and four gradients.
-            draft.flops = draft.flops.saturating_mul(5) / 2;
-        }
+        let draft = Draft::attention(name, sizes, query.precision.pipe(false));
+        if backward { draft.backward() } else { draft }
+    }
+
+    /// Sequences behind each other: [all lengths, heads, depth]. Which length each has is in a tensor, whose numbers are not recorded.
+    fn packed_attention(&self, [total, heads, depth]: [u64; 3], key: &Tensor, value: &Tensor) -> Draft {
+        let longest = |name: &str, total: u64| match self.node.input(name) {
+            Some(Value::Int(longest)) => u64::try_from(*longest).unwrap_or(total).min(total),
+            _ => total,
+        };
+        let ends = self.node.tensor("cum_seq_q").map_or(0, |ends| ends.numel);
+        let sizes = Heads {
+            batch: ends.saturating_sub(1).max(1),
+            heads,
+            queries: longest("max_q", total),
+            keys: longest("max_k", key.shape.first().copied().unwrap_or(1)),
+            depths: depth.saturating_add(value.shape.last().copied().unwrap_or(1)),
+        };
+        let mut draft = Draft::attention(short(&self.node.name), sizes, key.precision.pipe(false));
+        // At most: every query by as many keys as the longest sequence has.
+        draft.flops = product(&[2, total, heads, sizes.keys, sizes.depths]);
+        draft.est.push("flops");
         draft
     }
 
@@ -666,5 +788,13 @@ impl Operator<'_> {
             draft.est.retain(|field| *field != "grid");
         }
         draft
+    }
+}
+
+impl Draft {
+    /// An attention's other pass: the scores again, and four gradients.
+    fn backward(mut self) -> Self {
+        self.flops = self.flops.saturating_mul(5) / 2;
+        self
     }
 }

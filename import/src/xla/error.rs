@@ -103,6 +103,14 @@ pub enum Problem {
         /// The `while` instruction.
         name: String,
     },
+    /// A loop whose instruction is not among those of the module.
+    #[error("`{name}` is not in {file}, which is cut or of another module; dump again")]
+    NotInHlo {
+        /// What the thunk's metadata calls it.
+        name: String,
+        /// The file with the instructions.
+        file: String,
+    },
     /// More kernels than an import makes.
     #[error(
         "{kernels} kernels and waits once loops are unrolled, and {limit} is the limit; let loops end sooner with --max-trip-count N"
@@ -171,6 +179,13 @@ pub enum Warning {
         /// What it does say: the compute capability, such as `8.6`.
         capability: Option<String>,
     },
+    /// The dump was compiled for another GPU than the user says.
+    OtherGpu {
+        /// As the user says.
+        name: String,
+        /// As the dump says.
+        dump: String,
+    },
     /// A kind of thunk that this reader does not know.
     UnknownKind {
         /// Such as `kAllReduceStart`.
@@ -238,6 +253,10 @@ impl fmt::Display for Warning {
                 )
             }
             Self::NoGpu { capability: None } => write!(f, "the dump names no GPU; say which with --gpu NAME"),
+            Self::OtherGpu { name, dump } => write!(
+                f,
+                "it was compiled for {dump}, and the trace says {name}, as --gpu does: grids and tiles are those for {dump}"
+            ),
             Self::UnknownKind { kind, thunks, waits } => {
                 let what = if *waits {
                     "where there is no instruction for one, the host waits in its place"

@@ -75,7 +75,8 @@ pub fn import(directory: &Path, options: &Options) -> Result<Imported, XlaErrors
     module.ptx.iter().for_each(|ptx| ptx::shared(&ptx.text, &mut shared));
     warnings.extend(thunks::missing(&thunks, &names));
     let file = &module.sequence.file;
-    let dump = Dump { file, names: &names, hlo: &hlo, buffers: &buffers, shared: &shared };
+    let hlo_file = &module.hlo.file;
+    let dump = Dump { file, names: &names, hlo: &hlo, hlo_file, buffers: &buffers, shared: &shared };
     let (events, kernels) = dump.events(&thunks, options, &mut warnings)?;
     let meta = module.meta.as_ref().and_then(|meta| serde_json::from_str(&meta.text).ok());
     let mut params: Map<String, Value> = meta.unwrap_or_default();
@@ -107,17 +108,27 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(value).map(|value| value.trim_matches('"'))
 }
 
+/// Whether one name is a part of the other, but for case and spaces: `rtx3070` and `NVIDIA GeForce RTX 3070`.
+fn same_gpu(a: &str, b: &str) -> bool {
+    let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
+    let (a, b) = (plain(a), plain(b));
+    a.contains(&b) || b.contains(&a)
+}
+
 fn gpu(module: &Module, meta: &Map<String, Value>, options: &Options, warnings: &mut Vec<Warning>) -> Gpu {
     let target = module.target.as_ref().map(|target| target.text.as_str()).unwrap_or_default();
     let described = field(target, "device_description_str").filter(|name| !name.is_empty());
+    let named = ["gpu", "target"].iter().find_map(|key| meta.get(*key)?.as_str());
     if let Some(name) = &options.gpu {
+        if let Some(dump) = described.or(named).filter(|dump| !same_gpu(name, dump)) {
+            warnings.push(Warning::OtherGpu { name: name.clone(), dump: dump.to_owned() });
+        }
         return Gpu { name: name.clone(), sms: None };
     }
     if let Some(name) = described {
         let sms = field(target, "core_count").and_then(|sms| sms.parse().ok()).filter(|sms| *sms > 0);
         return Gpu { name: name.to_owned(), sms };
     }
-    let named = ["gpu", "target"].iter().find_map(|key| meta.get(*key)?.as_str());
     if let Some(name) = named {
         return Gpu { name: name.to_owned(), sms: None };
     }

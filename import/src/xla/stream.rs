@@ -110,6 +110,8 @@ pub(super) struct Dump<'h, 'a> {
     /// Instructions by thunk id.
     pub(super) names: &'h HashMap<u64, String>,
     pub(super) hlo: &'h Hlo<'a>,
+    /// Its file, for errors.
+    pub(super) hlo_file: &'h str,
     pub(super) buffers: &'h Buffers,
     /// Bytes of static shared memory by kernel, where there is PTX.
     pub(super) shared: &'h HashMap<&'h str, u64>,
@@ -186,8 +188,13 @@ impl<'a> Stream<'_, 'a> {
             return;
         };
         let body = self.steps(&body.thunks);
-        let known = self.dump.hlo.get(&name).and_then(Instruction::trip_count);
-        let (condition, rounds) = match (known, self.options.trip_count) {
+        // Without it nobody knows whether there is a trip count.
+        let Some(instruction) = self.dump.hlo.get(&name) else {
+            let problem = Problem::NotInHlo { name, file: self.dump.hlo_file.to_owned() };
+            self.errors.push(self.dump.file, thunk.line, problem);
+            return;
+        };
+        let (condition, rounds) = match (instruction.trip_count(), self.options.trip_count) {
             (Some(known), _) => {
                 let rounds = known.min(self.options.max_trip_count.unwrap_or(u64::MAX));
                 if rounds < known {

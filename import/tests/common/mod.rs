@@ -61,10 +61,10 @@ pub fn check_memory(trace: &Trace) -> Result<(), String> {
                         return Err(format!("kernel {} touches dead memory: {segment:?}", kernel.index));
                     }
                 }
+                // Or a part of it: slices.
+                let wrote = |read: &Segment| written.iter().any(|old| old.overlap(*read) == Some(*read));
                 let constant = |read: &Segment| !ever.iter().any(|other| other.overlap(*read).is_some());
-                if let Some(read) =
-                    kernel.reads.iter().find(|read| !written.contains(read) && !constant(read))
-                {
+                if let Some(read) = kernel.reads.iter().find(|read| !wrote(read) && !constant(read)) {
                     return Err(format!("kernel {} reads what nothing wrote: {read:?}", kernel.index));
                 }
                 written.extend(&kernel.writes);

@@ -25,6 +25,10 @@ fn errors_say_what_and_where() {
             "m.onnx: field `input ids`: dimension 0 has no size; give it one with --dim 'batch=N'",
         ],
     );
+    let mut twice = dims(&[("batch", 4)]);
+    assert!(twice.set_dim("length", 128).is_ok() && with(&twice, &transformer()).is_ok());
+    let problem = twice.set_dim("batch", 4).expect_err("a second size");
+    assert_eq!(problem.to_string(), "it is given twice, as 4 and as 4; give each dimension one size");
     // Several at once, and nothing said twice because of what follows.
     let nodes = vec![
         node("a = Conv x w", &[]),

@@ -183,6 +183,49 @@ fn views_launch_nothing_and_copies_do() {
     assert_eq!(count("Relu", &[f("0 5")], &[], "0 5"), 0, "nothing to do");
 }
 
+/// A part of a buffer is what later kernels wait for, and what is moved.
+#[test]
+fn a_slice_reads_the_part_that_it_takes() {
+    let f = |dims| (dims, FLOAT);
+    let i = |dims| (dims, INT64);
+    // Where the part begins in the input, its bytes, and what is moved where that is less.
+    let slice = |inputs: &[(&str, i32)], result| {
+        let [kernel] = &operator("Slice", inputs, &[], &[f(result)])[..] else { panic!("one kernel") };
+        let [read] = kernel.reads[..] else { panic!("{:?}", kernel.reads) };
+        (read.addr - (16 << 20), read.bytes, kernel.traffic)
+    };
+    // Rows in one piece, from either end; then columns, whose rows have gaps between them.
+    assert_eq!(slice(&[f("100 8"), i("=10"), i("=30")], "20 8"), (10 * 32, 20 * 32, None));
+    assert_eq!(
+        slice(&[f("100 8"), i("=-1"), i("=-21"), i("=0"), i("=-1")], "20 8"),
+        (80 * 32, 20 * 32, None)
+    );
+    let columns = [f("100 8"), i("=2"), i("=4"), i("=1")];
+    assert_eq!(slice(&columns, "100 2"), (2 * 4, 99 * 32 + 2 * 4, Some(2 * 100 * 2 * 4)));
+    let every_third = [f("100"), i("=98"), i("=0"), i("=0"), i("=-3")];
+    assert_eq!(slice(&every_third, "33"), (2 * 4, 97 * 4, Some(2 * 33 * 4)));
+    // What a run decides is somewhere in all of it.
+    assert_eq!(slice(&[f("100 8"), i("1"), i("1")], "20 8"), (0, 100 * 32, Some(2 * 20 * 32)));
+
+    // Of what a kernel wrote.
+    let nodes = vec![
+        node("a = Relu x", &[]),
+        node("low = Slice a zero four", &[]),
+        node("high = Slice a four eight", &[]),
+        node("y = Add low high", &[]),
+    ];
+    let mut model = model(&[("x: 8 5", FLOAT)], &[], nodes);
+    for (name, number) in [("zero", 0), ("four", 4), ("eight", 8)] {
+        graph(&mut model).initializer.push(numbers(name, &[number]));
+    }
+    let import = imported(&model);
+    assert_eq!(check_memory(&import.trace), Ok(()));
+    let [relu, low, high, _] = kernels(&import)[..] else { panic!("four kernels") };
+    assert!(overlap(&low.reads, &relu.writes) && overlap(&high.reads, &relu.writes));
+    assert_eq!((sizes(&low.reads), sizes(&high.reads)), (vec![80], vec![80]));
+    assert!(!overlap(&low.reads, &high.reads));
+}
+
 #[test]
 fn products_have_their_matrices() {
     let half = |dims| (dims, HALF);
@@ -306,6 +349,58 @@ fn a_packed_attention_is_a_product_and_an_attention() {
     // Of another shape the attention has no rule.
     let odd = operator_of(20, "Attention", &[half("4 4"), half("4 4"), half("4 4")], &[], &[half("4 4")]);
     assert_eq!(odd.warnings, [Warning::UnknownOperators(vec![("Attention".to_owned(), 1)])]);
+}
+
+/// As XLA's `reduce-window`; a global one takes each element once.
+#[test]
+fn a_pooling_takes_every_element_of_its_windows() {
+    let f = |dims| (dims, FLOAT);
+    let windows = [ints("kernel_shape", &[3, 2]), ints("strides", &[2, 2])];
+    for name in ["MaxPool", "AveragePool", "LpPool"] {
+        assert_eq!(
+            operator(name, &[f("1 8 15 15")], &windows, &[f("1 8 7 7")])[0].flops,
+            8 * 49 * 6,
+            "{name}"
+        );
+    }
+    let global = operator("GlobalMaxPool", &[f("1 8 15 15")], &[], &[f("1 8 1 1")]);
+    assert_eq!(global[0].flops, 8 * 225);
+}
+
+/// Left to right, each sum as soon as no later term has its letter.
+#[test]
+fn an_einsum_of_more_terms_is_a_product_after_another() {
+    let f = |dims| (dims, FLOAT);
+    let einsum = |equation, inputs: &[(&str, i32)], result| {
+        let import = operator_of(20, "Einsum", inputs, &[text("equation", equation)], &[f(result)]);
+        assert_eq!((check_memory(&import.trace), &import.warnings[..]), (Ok(()), &[][..]), "{equation}");
+        import.trace.kernels().cloned().collect::<Vec<_>>()
+    };
+    let kernels = einsum("ij,jk,kl->il", &[f("64 128"), f("128 256"), f("256 32")], "64 32");
+    let mnk: Vec<_> = kernels.iter().map(|kernel| kernel.mnk).collect();
+    assert_eq!(mnk, [Some([64, 256, 128, 1]), Some([64, 32, 256, 1])]);
+    let flops: Vec<u64> = kernels.iter().map(|kernel| kernel.flops).collect();
+    assert_eq!(flops, [2 * 64 * 256 * 128, 2 * 64 * 32 * 256]);
+    assert_eq!(
+        (sizes(&kernels[0].writes), &kernels[1].reads[..1]),
+        (vec![64 * 256 * 4], &kernels[0].writes[..])
+    );
+    // Nothing is summed before the last, where all is.
+    let kernels = einsum("bi,bj,bij->b", &[f("8 16"), f("8 32"), f("8 16 32")], "8");
+    let seen: Vec<_> = kernels.iter().map(|kernel| (kernel.flops, kernel.mnk)).collect();
+    assert_eq!(seen, [(8 * 16 * 32, None), (2 * 8 * 16 * 32, Some([1, 1, 512, 8]))]);
+    let kernels = einsum("ij,ij->ij", &[f("64 128"), f("64 128")], "64 128");
+    assert_eq!((kernels.len(), kernels[0].flops, kernels[0].mnk), (1, 64 * 128, None));
+    // One term: a sum, and a transpose.
+    let kernels = einsum("ijk->k", &[f("64 128 32")], "32");
+    assert_eq!((kernels.len(), &kernels[0].name[..], kernels[0].flops), (1, "reduce_einsum", 64 * 128 * 32));
+    let kernels = einsum("ij->ji", &[f("64 128")], "128 64");
+    assert_eq!((kernels.len(), kernels[0].flops), (1, 0));
+    let kernels = einsum("ij,jk,kl->il", &[f("4 5"), f("5 0"), f("0 3")], "4 3");
+    assert!(kernels.len() == 2 && kernels[0].writes.is_empty(), "nothing between them");
+    // An ellipsis has no rule.
+    let odd = operator_of(20, "Einsum", &[f("8 4")], &[text("equation", "...i->...")], &[f("8")]);
+    assert_eq!(odd.warnings, [Warning::UnknownOperators(vec![("Einsum".to_owned(), 1)])]);
 }
 
 #[test]
