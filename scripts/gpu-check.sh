@@ -19,7 +19,7 @@ if [[ ${1:-} == --pack ]]; then
   target=${CARGO_TARGET_DIR:-target}
   cargo build --release --locked --quiet
   cargo build --release --locked --quiet -p windlass-cuda --examples
-  mkdir -p "$dir/traces"
+  mkdir -p "$dir/traces" "$dir/cache"
   cp "$traces"/*.ktrace.jsonl* "$dir/traces"
   for program in "$target/release/windlass" "$target/release/examples/probe" "$target/release/examples/kernels"; do
     cp "$program" "$dir"
@@ -30,7 +30,11 @@ if [[ ${1:-} == --pack ]]; then
   WINDLASS_CACHE=$dir/cache "$dir/windlass" run --no-work --policy window >/dev/null
   rm -rf "$dir/cache/runtime" "$dir/cache/locks" "$dir/cache/tmp"
   # And NVRTC, which a machine with a driver alone has not.
-  cp -r "$nvrtc" "$dir/cache/"
+  if [[ -d ${nvrtc:-} ]]; then
+    cp -r "$nvrtc" "$dir/cache/"
+  else
+    echo "gpu-check.sh: scripts/setup.sh has fetched no NVRTC, so there is none in the pack; the GPU's machine needs its own" >&2
+  fi
   du -sh "$dir"
   exit 0
 fi
