@@ -96,7 +96,11 @@ fn small(device: u32) -> Result<Small, Failure> {
         waits.dedup();
         waits
     };
-    let shape = GraphShape { kernels: nodes.clone().collect(), upstream: nodes.map(upstream).collect() };
+    let shape = GraphShape {
+        kernels: nodes.clone().collect(),
+        upstream: nodes.map(upstream).collect(),
+        early: false,
+    };
     let mut graphs = Vec::new();
     for _ in 0..11 {
         let began = Instant::now();
@@ -144,6 +148,8 @@ fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
         gap_ns: narrow(measured.stream_gap_ns),
         early_gap_ns: narrow(measured.early_gap_ns),
         cross_ns: narrow(measured.event_gap_ns),
+        chain_launch_ns: narrow(measured.graph_launch_ns),
+        chain_gap_ns: narrow(measured.graph_gap_ns),
     });
     profile
 }
@@ -227,6 +233,7 @@ mod tests {
             &mut measured.wait_ns,
             &mut measured.early_gap_ns,
             &mut measured.event_gap_ns,
+            &mut measured.graph_launch_ns,
         ];
         for (field, ns) in fields.into_iter().zip(10..) {
             *field = f64::from(ns);
@@ -255,6 +262,8 @@ mod tests {
             gap_ns: 12,
             early_gap_ns: 20,
             cross_ns: 21,
+            chain_launch_ns: 22,
+            chain_gap_ns: 14,
         };
         assert_eq!(profile.streams, Some(streams));
     }

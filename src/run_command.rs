@@ -22,7 +22,7 @@ use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate, KernelTime,
     MAX_SEGMENTS, MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider,
-    WINDOW, digest_of,
+    WINDOW, Way, digest_of,
 };
 
 /// `--executor`.
@@ -128,6 +128,10 @@ pub struct RunArgs {
     /// on cpu it always pays
     #[arg(long)]
     always_overlap: bool,
+    /// Launch each kernel by itself under streams, also where a graph of several is known from an earlier run. Of the executor cuda: on cpu
+    /// a launch costs next to nothing
+    #[arg(long)]
+    no_chains: bool,
     /// Find hazards as ACE's Algorithm 1 is printed: --verify then shows what it misses
     #[arg(long)]
     strict_algorithm1: bool,
@@ -189,6 +193,7 @@ impl RunArgs {
             ("no-work", self.no_work, ExecutorArg::Cpu, "cpu"),
             ("device", self.device.is_some(), ExecutorArg::Cuda, "cuda"),
             ("always-overlap", self.always_overlap, ExecutorArg::Cuda, "cuda"),
+            ("no-chains", self.no_chains, ExecutorArg::Cuda, "cuda"),
         ] {
             if given && self.executor != executor {
                 return Err(format!(
@@ -201,6 +206,7 @@ impl RunArgs {
         const WINDOWS: &[Policy] = &[Policy::StreamsAce, Policy::Window];
         const DECIDED: &[Policy] = &[Policy::Window];
         const CACHED: &[Policy] = &[Policy::GraphCached];
+        const CHAINED: &[Policy] = &[Policy::Streams];
         let scheduler = || {
             let hardware = self.hardware.given().into_iter();
             hardware.chain([("window", self.window.is_some())])
@@ -211,6 +217,7 @@ impl RunArgs {
             ("lookahead", self.lookahead.is_some(), PLANNED),
             ("launchers", self.launchers.is_some(), PLANNED),
             ("always-overlap", self.always_overlap, PLANNED),
+            ("no-chains", self.no_chains, CHAINED),
             ("slots", self.slots.is_some(), WINDOWS),
             ("dispatcher", self.dispatcher.is_some(), DECIDED),
         ];
@@ -382,6 +389,8 @@ fn costs(profile: &Profile) -> Costs {
         gap_ns: narrow(host.stream_gap_ns),
         early_gap_ns: narrow(host.stream_gap_ns / 2),
         cross_ns: narrow(host.stream_gap_ns * 2),
+        chain_launch_ns: 0,
+        chain_gap_ns: narrow(host.graph_edge_ns),
     })
 }
 
@@ -579,7 +588,12 @@ impl All<'_> {
             lookahead: args.lookahead.unwrap_or(32),
             // Where kernels themselves need every processor, threads that launch are in their way.
             launchers: args.launchers.unwrap_or(if cuda { 1 } else { 0 }),
-            overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
+            way: Way {
+                overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
+                // On threads a launch costs next to nothing.
+                chains: cuda && !args.no_chains,
+                ..Way::default()
+            },
             costs: cuda.then(|| costs(self.profile)),
             estimates,
         }
@@ -635,7 +649,7 @@ impl Measurement<'_> {
         if self.args.executor == ExecutorArg::Cuda && !self.args.always_overlap {
             for measured in &mut self.report.policies {
                 let policy = measured.policy;
-                measured.overlap_tried_out = self
+                measured.way_tried_out = self
                     .runner
                     .try_out(policy, TRIALS)
                     .map_err(|e| format!("{}, {policy}: {e}", self.program.name()))?;
@@ -665,7 +679,7 @@ impl Measurement<'_> {
             // Another one begins each round, so that none always comes after the same.
             for turn in (0..policies).map(|n| (round + n) % policies) {
                 let policy = self.report.policies[turn].policy;
-                self.report.policies[turn].overlaps_now(self.runner.chosen(policy));
+                self.report.policies[turn].goes_now(self.runner.chosen(policy));
                 let counts = self.run(policy)?;
                 let ran = self.device.times()?;
                 let measured = &mut self.report.policies[turn];

@@ -8,7 +8,7 @@ use windlass_cosim::profile::Profile;
 use windlass_cosim::run::CoSimulation;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::percentile::{median, percentile};
-use windlass_runtime::run::{Counts, Device, KernelTime, Overlap, Policy, Program};
+use windlass_runtime::run::{Counts, Device, KernelTime, Overlap, Policy, Program, Way};
 
 /// Version of [`Report`]'s serialised form.
 const FORMAT_VERSION: u32 = 1;
@@ -93,10 +93,10 @@ pub struct Measured {
     overlap: f64,
     /// Processor time of the host in microseconds, all threads; median.
     host_cpu_us: f64,
-    /// How far kernels may best overlap, where that was tried out before.
-    pub overlap_tried_out: Option<Overlap>,
-    /// How far they were let overlap in the last run.
-    overlap_chosen: Option<Overlap>,
+    /// How kernels are best launched, where that was tried out before.
+    pub way_tried_out: Option<Way>,
+    /// How they were launched in the last run.
+    way_chosen: Option<Way>,
     /// The first run, from 1, that had one stream instead of what was best when tried out.
     fell_back_in_run: Option<usize>,
     /// Of the last run.
@@ -136,8 +136,8 @@ impl Measured {
             launches_per_s: 0.0,
             overlap: 0.0,
             host_cpu_us: 0.0,
-            overlap_tried_out: None,
-            overlap_chosen: None,
+            way_tried_out: None,
+            way_chosen: None,
             fell_back_in_run: None,
             counts: Counts::default(),
             predicted_us: None,
@@ -147,17 +147,21 @@ impl Measured {
         }
     }
 
-    /// How far kernels will overlap in the next run.
-    pub fn overlaps_now(&mut self, chosen: Option<Overlap>) {
-        self.overlap_chosen = chosen;
-        if chosen != self.overlap_tried_out {
+    /// How kernels will be launched in the next run.
+    pub fn goes_now(&mut self, chosen: Option<Way>) {
+        self.way_chosen = chosen;
+        if chosen != self.way_tried_out {
             self.fell_back_in_run.get_or_insert(self.walls.len() + 1);
         }
     }
 
-    /// How far kernels overlapped, for people.
-    fn overlapped(&self) -> Option<String> {
-        let best = match self.overlap_tried_out? {
+    /// How kernels were launched, for people.
+    fn way(&self) -> Option<String> {
+        let way = self.way_tried_out?;
+        let streams =
+            if way.overlap == Overlap::Never { String::new() } else { format!(", {} streams", way.streams) };
+        let chains = if way.chains { ", in chains" } else { "" };
+        let best = match way.overlap {
             Overlap::Never => "one stream",
             Overlap::WhereItPays => "overlap where the costs say that it pays",
             Overlap::Everywhere => "overlap wherever kernels may",
@@ -169,7 +173,7 @@ impl Measured {
                 self.walls.len()
             ),
         };
-        Some(format!("{}: {best}, the fastest when tried out{then}", self.policy))
+        Some(format!("{}: {best}{streams}{chains}, the fastest when tried out{then}", self.policy))
     }
 
     /// Another run.
@@ -317,7 +321,7 @@ impl Run {
             );
         }
         for p in &self.policies {
-            if let Some(line) = p.overlapped() {
+            if let Some(line) = p.way() {
                 let _ = writeln!(text, "{line}");
             }
         }
@@ -384,28 +388,34 @@ mod tests {
     #[test]
     fn a_fall_back_in_the_middle_is_told() {
         let mut measured = Measured::new(Policy::Streams);
-        measured.overlap_tried_out = Some(Overlap::Everywhere);
+        let chains = Way { overlap: Overlap::Everywhere, streams: 3, chains: true };
+        measured.way_tried_out = Some(chains);
         for run in 0..7 {
-            let chosen = if run < 5 { Overlap::Everywhere } else { Overlap::Never };
-            measured.overlaps_now(Some(chosen));
+            let chosen =
+                if run < 5 { chains } else { Way { overlap: Overlap::Never, streams: 1, chains: false } };
+            measured.goes_now(Some(chosen));
             if run == 4 {
-                let line = measured.overlapped();
-                let stayed = "streams: overlap wherever kernels may, the fastest when tried out";
+                let line = measured.way();
+                let stayed =
+                    "streams: overlap wherever kernels may, 3 streams, in chains, the fastest when tried out";
                 assert_eq!(line.as_deref(), Some(stayed));
             }
             measured.add(Counts::default(), &[]);
         }
-        let line = measured.overlapped().expect("it was tried out");
+        let line = measured.way().expect("it was tried out");
         let then =
             "tried out; one stream from run 6 of 7 on, for the median of the five before was above its";
         assert!(line.ends_with(then), "{line}");
         let json = serde_json::to_value(&measured).expect("JSON");
         assert_eq!(
-            (&json["overlap_tried_out"], &json["overlap_chosen"]),
-            (&"everywhere".into(), &"never".into())
+            (&json["way_tried_out"], &json["way_chosen"]),
+            (
+                &serde_json::json!({ "overlap": "everywhere", "streams": 3, "chains": true }),
+                &serde_json::json!({ "overlap": "never", "streams": 1, "chains": false })
+            )
         );
         assert_eq!(json["fell_back_in_run"], 6);
-        assert_eq!(Measured::new(Policy::Graph).overlapped(), None, "nothing to try out");
+        assert_eq!(Measured::new(Policy::Graph).way(), None, "nothing to try out");
     }
 
     fn program() -> Program {

@@ -6,8 +6,9 @@ use crate::driver::{
     Stream, config, is_sticky,
 };
 use cudarc::driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CUlaunchAttribute,
-    CUlaunchAttributeID, CUlaunchAttributeValue,
+    CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphDependencyType,
+    CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResultInfo, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue,
 };
 use std::ffi::c_void;
 use std::fmt;
@@ -262,6 +263,7 @@ impl Drop for Events {
 struct Graph {
     context: Arc<Context>,
     exec: CUgraphExec,
+    shape: GraphShape,
     /// The smallest and the largest of its kernels.
     kernels: (u32, u32),
 }
@@ -530,13 +532,27 @@ impl CudaDevice {
                 kern: null_mut(),
                 ctx: null_mut(),
             };
+            let early = shape.early && self.early && upstream.len() == 1;
+            let edges = if early { 0 } else { upstream.len() };
             let mut node = null_mut();
             // SAFETY: the nodes are this graph's; the driver copies the parameters, which are those of the function.
             let code = unsafe {
-                (driver.cuGraphAddKernelNode_v2)(&mut node, graph, upstream.as_ptr(), upstream.len(), &params)
+                (driver.cuGraphAddKernelNode_v2)(&mut node, graph, upstream.as_ptr(), edges, &params)
             };
             if code != 0 {
                 return Err(self.launch_error(code, *kernel, "cuGraphAddKernelNode"));
+            }
+            if early {
+                let edge = CUgraphEdgeData {
+                    from_port: CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC as u8,
+                    to_port: 0,
+                    type_: CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC as u8,
+                    reserved: [0; 5],
+                };
+                // SAFETY: one edge between two nodes of this graph.
+                let code =
+                    unsafe { (driver.cuGraphAddDependencies_v2)(graph, upstream.as_ptr(), &node, &edge, 1) };
+                self.ok(code, "cuGraphAddDependencies")?;
             }
             nodes.push(node);
         }
@@ -717,7 +733,12 @@ impl Device for CudaDevice {
         // SAFETY: the graph lives, the out parameter is a local.
         let code = unsafe { (self.context.driver.cuGraphInstantiateWithFlags)(&mut exec, definition.1, 0) };
         self.ok(code, "cuGraphInstantiate")?;
-        let graph = Some(Arc::new(Mutex::new(Graph { context: self.context.clone(), exec, kernels })));
+        let graph = Some(Arc::new(Mutex::new(Graph {
+            context: self.context.clone(),
+            exec,
+            shape: shape.clone(),
+            kernels,
+        })));
         let mut graphs = self.graphs.lock().unwrap_or_else(PoisonError::into_inner);
         let free = graphs.iter().position(Option::is_none).unwrap_or(graphs.len());
         let id = u32::try_from(free).map_err(|_| self.lacks("that many graphs"))?;
@@ -730,8 +751,13 @@ impl Device for CudaDevice {
 
     fn update_graph(&self, graph: GraphId, shape: &GraphShape) -> Result<bool, DeviceError> {
         let graph = self.graph(graph)?;
-        let (definition, kernels) = self.define(shape)?;
         let mut graph = graph.lock().unwrap_or_else(PoisonError::into_inner);
+        if graph.shape == *shape {
+            return Ok(true);
+        }
+        let (definition, kernels) = self.define(shape)?;
+        // What is left where it fails is not known.
+        graph.shape = GraphShape::default();
         // Written by the driver and never read: a reason that is newer than the enum must not become one.
         let mut info = MaybeUninit::<CUgraphExecUpdateResultInfo>::zeroed();
         // SAFETY: both graphs live, the out parameter is a local.
@@ -743,6 +769,7 @@ impl Device for CudaDevice {
         }
         self.ok(code, "cuGraphExecUpdate")?;
         graph.kernels = kernels;
+        graph.shape.clone_from(shape);
         Ok(true)
     }
 

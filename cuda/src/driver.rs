@@ -7,8 +7,8 @@
 use crate::compile::nvrtc_version;
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUdeviceptr, CUevent,
-    CUfunction, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo, CUgraphNode, CUlaunchConfig, CUmodule,
-    CUstream,
+    CUfunction, CUgraph, CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResultInfo, CUgraphNode,
+    CUlaunchConfig, CUmodule, CUstream,
 };
 use libloading::Library;
 use std::cell::Cell;
@@ -100,6 +100,7 @@ driver! {
     cuGraphCreate(*mut CUgraph, c_uint);
     cuGraphDestroy(CUgraph);
     cuGraphAddKernelNode_v2(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, *const CUDA_KERNEL_NODE_PARAMS_v2);
+    cuGraphAddDependencies_v2(CUgraph, *const CUgraphNode, *const CUgraphNode, *const CUgraphEdgeData, usize);
     cuGraphInstantiateWithFlags(*mut CUgraphExec, CUgraph, c_ulonglong);
     cuGraphExecUpdate_v2(CUgraphExec, CUgraph, *mut CUgraphExecUpdateResultInfo);
     cuGraphExecDestroy(CUgraphExec);

@@ -18,7 +18,7 @@ use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
     ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Decision, Declarations, Device, DeviceError,
     Estimate, GraphId, GraphShape, KernelTime, Options, Overlap, Policy, Program, RunError, Runner,
-    SoftwareDecider, Work,
+    SoftwareDecider, Way, Work,
 };
 
 /// One run.
@@ -45,7 +45,11 @@ fn options(random: &mut Random, count: usize) -> Options {
         in_flight: 4 + random.below(100) as usize,
         lookahead: 1 + random.below(40) as usize,
         launchers: if random.below(3) == 0 { 1 + random.below(4) as usize } else { 0 },
-        overlap: [Overlap::Never, Overlap::WhereItPays, Overlap::Everywhere][random.below(3) as usize],
+        way: Way {
+            overlap: [Overlap::Never, Overlap::WhereItPays, Overlap::Everywhere][random.below(3) as usize],
+            streams: 1 + random.below(9) as usize,
+            chains: random.below(2) == 0,
+        },
         costs: (random.below(2) == 0).then(|| Costs {
             launch_ns: some(random),
             early_launch_ns: some(random),
@@ -56,6 +60,8 @@ fn options(random: &mut Random, count: usize) -> Options {
             gap_ns: some(random),
             early_gap_ns: some(random),
             cross_ns: some(random),
+            chain_launch_ns: some(random),
+            chain_gap_ns: some(random),
         }),
         estimates: (0..count)
             .map(|_| Estimate { ns: some(random) as f32, share: random.below(100) as f32 / 100.0 })
@@ -83,7 +89,7 @@ fn every_policy_leaves_the_serial_image_whatever_the_device_does() {
                 device.image().as_ref() == Ok(&want),
                 "round {round}, {policy}, {options:?}: not the serial image"
             );
-            if matches!(policy, Policy::Streams | Policy::Pdl) && options.overlap == Overlap::Never {
+            if matches!(policy, Policy::Streams | Policy::Pdl) && options.way.overlap == Overlap::Never {
                 assert_eq!((counts.records, counts.waits, counts.marks), (0, 0, 0), "{counts:?}");
                 assert_eq!(counts.expected_ns > 0, options.costs.is_some(), "{counts:?}");
             }
@@ -546,6 +552,42 @@ fn refused_graphs_are_not_kept() {
     }
 }
 
+/// Chains are known from the second run on, hold each kernel once, and take nothing from the order.
+#[test]
+fn chains_leave_the_serial_image() {
+    let mut random = Random(seed());
+    let (mut kernels, mut chains) = (0, 0);
+    for round in 0..200 {
+        let count = 1 + random.below(120) as usize;
+        let program = program(&mut random, count);
+        let want = program.serial_image().unwrap();
+        let declared = Declarations::new(&program);
+        let device =
+            Slow::new(ChanceDevice::new(program.clone(), 1 + random.below(5) as u32, random.next()).unwrap());
+        let mut options = options(&mut random, count);
+        options.way.chains = true;
+        let mut runner = Runner::new(&device, &program, &declared, options.clone()).unwrap();
+        let policy = [Policy::Streams, Policy::Pdl][round % 2];
+        for run in 0..4 {
+            let counts = runner.run(policy, None);
+            let counts =
+                counts.unwrap_or_else(|e| panic!("round {round}, run {run}, {policy}, {options:?}: {e}"));
+            assert!(device.image().as_ref() == Ok(&want), "round {round}, run {run}, {policy}, {options:?}");
+            assert!(run > 0 || (counts.chains == 0 && counts.graphs_built > 0), "{policy}: {counts:?}");
+            assert_eq!(counts.launches, count as u64);
+            if run == 3 {
+                assert!(counts.chains > 0, "round {round}, {policy}: {counts:?}");
+                kernels += counts.launches;
+                chains += counts.chains;
+            }
+        }
+        drop(runner);
+        assert_eq!(device.graphs.load(Ordering::Relaxed), 0, "graphs that nobody destroyed");
+    }
+    println!("{kernels} kernels in {chains} chains");
+    assert!(chains * 3 < kernels * 2, "{kernels} kernels in {chains} chains");
+}
+
 /// What is chosen is what was faster, whatever the costs say.
 #[test]
 fn overlap_is_tried_out() {
@@ -568,7 +610,8 @@ fn overlap_is_tried_out() {
                 assert_eq!(chosen, None, "{policy} has nothing to choose");
                 continue;
             }
-            assert_eq!(chosen == Some(Overlap::Never), waits_are_slow, "{policy}: {chosen:?}");
+            let one_stream = chosen.is_some_and(|way| way.overlap == Overlap::Never);
+            assert_eq!(one_stream, waits_are_slow, "{policy}: {chosen:?}");
             let counts = runner.run(policy, None).unwrap_or_else(|e| panic!("{policy}: {e}"));
             assert_eq!(counts.waits == 0, waits_are_slow, "{policy} does as was chosen: {counts:?}");
             assert!(device.image().as_ref() == Ok(&want), "{policy}: not the serial image");
@@ -577,7 +620,8 @@ fn overlap_is_tried_out() {
             for _ in 0..5 {
                 runner.run(policy, None).unwrap_or_else(|e| panic!("{policy}: {e}"));
             }
-            assert_eq!(runner.chosen(policy), Some(Overlap::Never), "{policy}");
+            let serial = Way { overlap: Overlap::Never, streams: 1, chains: false };
+            assert_eq!(runner.chosen(policy), Some(serial), "{policy}");
             device.wait.store(slow(waits_are_slow), Ordering::Relaxed);
         }
     }
@@ -589,7 +633,7 @@ fn what_a_device_does_not_have_is_an_error() {
     let cpu = CpuDevice::new(program.clone(), CpuOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let chance = ChanceDevice::new(program.clone(), 8, 1).unwrap();
     for device in [&cpu as &dyn Device, &chance] {
-        let shape = GraphShape { kernels: vec![3], upstream: vec![Vec::new()] };
+        let shape = GraphShape { kernels: vec![3], upstream: vec![Vec::new()], early: false };
         let graph = device.build_graph(&shape).unwrap_or_else(|e| panic!("{e}"));
         for result in [
             device.launch(8, 0, false),

@@ -101,6 +101,9 @@ pub struct GraphShape {
     pub kernels: Vec<u32>,
     /// Of each, the nodes before it in the list that it waits for, ascending.
     pub upstream: Vec<Vec<u32>>,
+    /// A node that waits for one other is set up while that one still runs, and waits itself before it touches memory, as in
+    /// [`Device::launch`].
+    pub early: bool,
 }
 
 /// A program that was put on a device: its kernels are launched by number into streams. What one stream is given happens in that order;

@@ -21,7 +21,7 @@ pub use hazards::Declarations;
 pub(crate) use hazards::MOST_SPILLED;
 pub use policy::{
     Costs, Counts, Decider, Decision, Estimate, Options, Overlap, Policy, RunError, Runner, SoftwareDecider,
-    WINDOW,
+    WINDOW, Way,
 };
 pub use program::{MAX_WORDS, Program, ProgramError, Work};
 pub use windlass_hazards::MAX_SEGMENTS;

@@ -12,6 +12,9 @@ use windlass_hazards::Slot;
 /// Kernels of one graph, at most: what the hazard engine holds at once. A longer section is several graphs, one after another.
 const MOST: usize = 4096;
 
+/// Kernels of the first window of a section; each window after it has twice as many, up to what was asked for.
+const FIRST: usize = 8;
+
 /// Waits that follow from others of the same list are left out: node by node, the nodes that each comes after.
 struct Reduction {
     words: usize,
@@ -123,9 +126,12 @@ pub(super) fn run(
     meter.start();
     for section in program.sections() {
         let mut next = section.start;
+        // The first kernels run while the graphs of later ones are made.
+        let mut most = if window.is_some() { nodes.min(FIRST) } else { nodes };
         while next < section.end {
             let began = Instant::now();
-            let shape = shape(&mut checker, &mut reduction, next..section.end.min(next + nodes))?;
+            let shape = shape(&mut checker, &mut reduction, next..section.end.min(next + most))?;
+            most = nodes.min(most.saturating_mul(2));
             next += shape.kernels.len();
             let known = window.as_mut().and_then(|(_, cache)| cache.take(&shape.upstream));
             let graph = match known {

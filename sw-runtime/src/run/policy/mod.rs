@@ -1,6 +1,7 @@
 //! Who decides the order, and how it is told to the device.
 
 mod ace;
+mod chains;
 mod graph;
 mod plan;
 mod serial;
@@ -15,9 +16,11 @@ use super::hazards::Declarations;
 use super::program::Program;
 use crate::host::HostError;
 use crate::percentile::median_u64;
+use chains::Chains;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt;
+use std::iter;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -99,8 +102,44 @@ pub enum Overlap {
     Everywhere,
 }
 
-impl Overlap {
-    const ALL: [Self; 3] = [Self::Never, Self::WhereItPays, Self::Everywhere];
+/// How `streams` and `pdl` give the device its kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Way {
+    /// How far kernels overlap.
+    pub overlap: Overlap,
+    /// Streams, at most those of the device; one where kernels never overlap.
+    pub streams: usize,
+    /// Kernels that a stream is given with nothing in between are launched as one graph, once it is known from an earlier run.
+    pub chains: bool,
+}
+
+impl Default for Way {
+    /// Kernel by kernel, where it pays, in all streams of the device.
+    fn default() -> Self {
+        Self { overlap: Overlap::default(), streams: plan::MAX_STREAMS, chains: false }
+    }
+}
+
+impl Way {
+    /// One stream, kernel by kernel.
+    const SERIAL: Self = Self { overlap: Overlap::Never, streams: 1, chains: false };
+
+    /// Fewer streams than there are need fewer events, and fewer changes from one to another, which cost the host most.
+    const FEW: [usize; 2] = [2, 3];
+
+    /// All ways on a device of so many streams, that of one stream, kernel by kernel, first.
+    fn all(chains: bool, streams: usize) -> impl Iterator<Item = Self> {
+        let several = Self::FEW.into_iter().filter(move |few| *few < streams).chain([streams]);
+        let several = several.flat_map(|streams| {
+            [Overlap::WhereItPays, Overlap::Everywhere].map(|overlap| Self {
+                overlap,
+                streams,
+                chains: false,
+            })
+        });
+        let kernels = iter::once(Self::SERIAL).chain(several);
+        kernels.flat_map(move |way| iter::once(way).chain(chains.then_some(Self { chains, ..way })))
+    }
 }
 
 /// How a policy runs.
@@ -117,8 +156,8 @@ pub struct Options {
     /// Threads that launch under `streams` and `pdl`, while another finds hazards; stream s belongs to thread s modulo their number. With 0,
     /// the thread that finds hazards launches, too.
     pub launchers: usize,
-    /// How far `streams` and `pdl` overlap kernels.
-    pub overlap: Overlap,
+    /// How `streams` and `pdl` launch kernels, where it has not been tried out. Without its chains, they are not tried out, either.
+    pub way: Way,
     /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays, and to expect an end.
     pub costs: Option<Costs>,
     /// How long each kernel takes, and how much of the device: one each; needed with `costs`.
@@ -133,7 +172,7 @@ impl Default for Options {
             in_flight: 512,
             lookahead: 32,
             launchers: 1,
-            overlap: Overlap::default(),
+            way: Way::default(),
             costs: None,
             estimates: Vec::new(),
         }
@@ -212,6 +251,8 @@ pub struct Counts {
     pub marks: u64,
     /// Times that the host synchronised with a stream.
     pub synchronisations: u64,
+    /// Chains of kernels that were launched as one kept graph each.
+    pub chains: u64,
     /// Graphs built.
     pub graphs_built: u64,
     /// Graphs updated instead of built.
@@ -278,10 +319,10 @@ impl Silence {
     }
 }
 
-/// How far a policy lets kernels overlap after [`Runner::try_out`].
+/// How a policy launches after [`Runner::try_out`].
 struct Tried {
     policy: Policy,
-    overlap: Overlap,
+    way: Way,
     /// The median time of one stream; none while it is being tried out.
     never_ns: Option<u64>,
     /// The times of the newest runs.
@@ -294,13 +335,13 @@ const NEWEST: usize = 5;
 impl Tried {
     /// Falls back to one stream where the newest runs took longer: what launches cost the host is not the same all the time.
     fn watch(&mut self, wall_ns: u64) {
-        let Some(never_ns) = self.never_ns.filter(|_| self.overlap != Overlap::Never) else { return };
+        let Some(never_ns) = self.never_ns.filter(|_| self.way != Way::SERIAL) else { return };
         if self.newest.len() == NEWEST {
             self.newest.pop_front();
         }
         self.newest.push_back(wall_ns);
         if self.newest.len() == NEWEST && median_u64(self.newest.iter().copied().collect()) > never_ns {
-            self.overlap = Overlap::Never;
+            self.way = Way::SERIAL;
         }
     }
 }
@@ -315,11 +356,15 @@ pub struct Runner<'a> {
     /// What was found to be best.
     tried: Vec<Tried>,
     cache: graph::Cache,
+    chains: Chains,
+    /// Of `pdl`.
+    early_chains: Chains,
 }
 
 impl Drop for Runner<'_> {
     fn drop(&mut self) {
-        self.cache.drain().for_each(|graph| self.device.destroy_graph(graph));
+        let graphs = self.cache.drain().chain(self.chains.drain()).chain(self.early_chains.drain());
+        graphs.for_each(|graph| self.device.destroy_graph(graph));
     }
 }
 
@@ -351,7 +396,16 @@ impl<'a> Runner<'a> {
             let (kernels, declared) = (program.kernels().len(), declared.kernels());
             return Err(RunError::Declarations { kernels, declared });
         }
-        Ok(Self { device, program, declared, options, tried: Vec::new(), cache: graph::Cache::default() })
+        Ok(Self {
+            device,
+            program,
+            declared,
+            options,
+            tried: Vec::new(),
+            cache: graph::Cache::default(),
+            chains: Chains::new(false),
+            early_chains: Chains::new(true),
+        })
     }
 
     /// From here on, each kernel is expected to take as long as it did: what an application that repeats a step knows of it.
@@ -363,44 +417,45 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs the program under each [`Overlap`] in turn, `rounds` times, and has the policy stay with the one of the least median time from
-    /// here on: an expectation can be wrong, a measurement less so. Overlap must take 2 % off one stream, and where the median of five later
-    /// runs is above that of one stream, one stream it is. `None` where there is nothing to choose: policies other than `streams` and `pdl`.
+    /// Runs the program in each [`Way`] in turn, `rounds` times, and has the policy stay with the one of the least median time from here on:
+    /// an expectation can be wrong, a measurement less so. It must take 2 % off one stream, kernel by kernel; and where the median of five
+    /// later runs is above that of one stream, one stream it is. `None` where there is nothing to choose: policies other than `streams` and
+    /// `pdl`.
     ///
     /// # Errors
     /// As [`Runner::run`].
-    pub fn try_out(&mut self, policy: Policy, rounds: usize) -> Result<Option<Overlap>, RunError> {
+    pub fn try_out(&mut self, policy: Policy, rounds: usize) -> Result<Option<Way>, RunError> {
         if !matches!(policy, Policy::Streams | Policy::Pdl) || rounds == 0 {
             return Ok(None);
         }
-        let mut walls = [const { Vec::new() }; Overlap::ALL.len()];
+        let streams = (self.device.streams() as usize).min(self.options.way.streams);
+        let mut ways: Vec<_> =
+            Way::all(self.options.way.chains, streams).map(|way| (way, Vec::new())).collect();
         for _ in 0..rounds {
-            for (walls, overlap) in walls.iter_mut().zip(Overlap::ALL) {
-                self.choose(policy, overlap, None);
+            for (way, walls) in &mut ways {
+                self.choose(policy, *way, None);
                 let counts = self.run(policy, None);
                 // Where a run fails, nothing is chosen.
                 self.tried.retain(|t| t.policy != policy);
                 walls.push(counts?.wall_ns);
             }
         }
-        let [never, where_it_pays, everywhere] = walls.map(median_u64);
-        let (best, several) = match everywhere < where_it_pays {
-            true => (Overlap::Everywhere, everywhere),
-            false => (Overlap::WhereItPays, where_it_pays),
-        };
-        let best = if several as f64 <= WORTH_IT * never as f64 { best } else { Overlap::Never };
-        self.choose(policy, best, Some(never));
+        let mut medians = ways.into_iter().map(|(way, walls)| (way, median_u64(walls)));
+        let serial = medians.next().map_or(0, |(_, ns)| ns);
+        let best = medians.min_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns as f64 <= WORTH_IT * serial as f64);
+        let best = best.map_or(Way::SERIAL, |(way, _)| way);
+        self.choose(policy, best, Some(serial));
         Ok(Some(best))
     }
 
-    fn choose(&mut self, policy: Policy, overlap: Overlap, never_ns: Option<u64>) {
+    fn choose(&mut self, policy: Policy, way: Way, never_ns: Option<u64>) {
         self.tried.retain(|t| t.policy != policy);
-        self.tried.push(Tried { policy, overlap, never_ns, newest: VecDeque::new() });
+        self.tried.push(Tried { policy, way, never_ns, newest: VecDeque::new() });
     }
 
     /// What [`Runner::try_out`] chose, or what the newest runs made of it.
-    pub fn chosen(&self, policy: Policy) -> Option<Overlap> {
-        self.tried.iter().find(|t| t.policy == policy).map(|t| t.overlap)
+    pub fn chosen(&self, policy: Policy) -> Option<Way> {
+        self.tried.iter().find(|t| t.policy == policy).map(|t| t.way)
     }
 
     /// Resets the device and runs the program on it, once. `decider` is needed for [`Policy::Window`] only.
@@ -408,8 +463,8 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// [`RunError`]; kernels in flight have then ended, or the device is lost until it is reset.
     pub fn run(&mut self, policy: Policy, decider: Option<&mut dyn Decider>) -> Result<Counts, RunError> {
-        let overlap = self.chosen(policy).unwrap_or(self.options.overlap);
-        let Self { device, program, declared, options, tried, cache } = self;
+        let way = self.chosen(policy).unwrap_or(self.options.way);
+        let Self { device, program, declared, options, tried, cache, chains, early_chains } = self;
         let (device, program, declared) = (*device, *program, *declared);
         device.reset()?;
         let mut meter = Meter { began: None, counts: Counts::default() };
@@ -419,8 +474,8 @@ impl<'a> Runner<'a> {
             Policy::Serial => serial::run(device, program, false, meter_ref),
             Policy::StreamsAce => ace::run(device, program, declared, options, meter_ref),
             Policy::Streams | Policy::Pdl => {
-                let early = policy == Policy::Pdl;
-                streams::run(device, program, declared, options, overlap, early, meter_ref)
+                let chains = if policy == Policy::Pdl { &mut *early_chains } else { &mut *chains };
+                streams::run(device, program, declared, options, way, chains, meter_ref)
             }
             Policy::Graph => graph::run(device, program, declared, None, &mut built, meter_ref),
             Policy::GraphCached => {
@@ -441,6 +496,9 @@ impl<'a> Runner<'a> {
         }
         built.into_iter().for_each(|graph| device.destroy_graph(graph));
         result?;
+        for chains in [chains, early_chains] {
+            meter.counts.graphs_built += chains.build(device, program.kernels().len())?;
+        }
         tried.iter_mut().filter(|t| t.policy == policy).for_each(|t| t.watch(meter.counts.wall_ns));
         Ok(meter.counts)
     }

@@ -25,6 +25,12 @@ pub struct Costs {
     pub early_gap_ns: u32,
     /// Device: from the end of a kernel to the start of one in another stream that waits for it.
     pub cross_ns: u32,
+    /// Host: a launch of a chain of kernels as one kept graph. 0 where it is not known, then as a kernel's.
+    #[serde(default)]
+    pub chain_launch_ns: u32,
+    /// Device: from the end of a kernel to the start of the next in its chain. 0 where it is not known, then as in a stream.
+    #[serde(default)]
+    pub chain_gap_ns: u32,
 }
 
 impl Costs {
@@ -39,7 +45,15 @@ impl Costs {
         gap_ns: 0,
         early_gap_ns: 0,
         cross_ns: 0,
+        chain_launch_ns: 0,
+        chain_gap_ns: 0,
     };
+
+    /// What launching in chains costs: launch, and gap.
+    fn chain(&self) -> (u32, u32) {
+        let or = |known, else_| if known == 0 { else_ } else { known };
+        (or(self.chain_launch_ns, self.launch_ns), or(self.chain_gap_ns, self.gap_ns))
+    }
 }
 
 /// What is expected of a kernel.
@@ -110,11 +124,20 @@ pub(super) struct Planner {
     last: Vec<usize>,
     costs: Costs,
     early: bool,
+    /// Kernels that a stream is given with nothing in between, and that are planned together, are one launch.
+    chains: bool,
     pub(super) dropped: u64,
 }
 
 impl Planner {
-    pub(super) fn new(streams: usize, window: usize, launchers: usize, costs: Costs, early: bool) -> Self {
+    pub(super) fn new(
+        streams: usize,
+        window: usize,
+        launchers: usize,
+        costs: Costs,
+        early: bool,
+        chains: bool,
+    ) -> Self {
         Self {
             streams,
             flights: vec![Flight::default(); window],
@@ -127,6 +150,7 @@ impl Planner {
             last: vec![usize::MAX; launchers.max(1)],
             costs,
             early,
+            chains,
             dropped: 0,
         }
     }
@@ -255,7 +279,15 @@ impl Planner {
         }
         let tail = &mut self.tails[stream];
         planned.early = self.early && planned.waits.is_empty() && tail.place > 0;
-        let gap = if planned.early { self.costs.early_gap_ns } else { self.costs.gap_ns };
+        let last = |p: &Planned| (p.stream, p.place, p.record) == (stream as u32, tail.place, false);
+        let goes_on = self.chains && planned.waits.is_empty() && chunk.iter().any(last);
+        let (chain_launch_ns, chain_gap_ns) = self.costs.chain();
+        let gap = match (goes_on, planned.early) {
+            (true, true) => chain_gap_ns.min(self.costs.early_gap_ns),
+            (true, false) => chain_gap_ns,
+            (false, true) => self.costs.early_gap_ns,
+            (false, false) => self.costs.gap_ns,
+        };
         tail.place += 1;
         tail.slot = slot.0;
         planned.place = tail.place;
@@ -268,6 +300,8 @@ impl Planner {
         let launcher = stream % self.hosts.len();
         let other = std::mem::replace(&mut self.last[launcher], stream) != stream;
         let launch = match (busy, other, planned.early) {
+            _ if goes_on => 0,
+            _ if self.chains && !planned.early => chain_launch_ns,
             (true, ..) => costs.busy_launch_ns,
             (false, true, _) => costs.other_launch_ns,
             (false, false, true) => costs.early_launch_ns,
@@ -324,7 +358,7 @@ mod tests {
             let (streams, window) = (1 + random.below(9) as usize, 4 + random.below(40) as usize);
             let (chunk_length, odds) = (1 + random.below(12) as usize, 1 + random.below(12));
             let forced = random.below(3) == 0;
-            let mut planner = Planner::new(streams, window, 0, Costs::FREE, random.below(2) == 0);
+            let mut planner = Planner::new(streams, window, 0, Costs::FREE, random.below(2) == 0, false);
             let kernels = 200;
             // Row k: the kernels that k comes after.
             let mut after: Vec<Vec<bool>> = Vec::new();

@@ -1,8 +1,9 @@
 //! Kernels in several streams that wait for each other's events; nothing waits on the host but for room in the window, and at its own syncs.
 
+use super::chains::{Chained, Chains};
 use super::plan::{Costs, MAX_STREAMS, Planned, Planner};
-use super::{Meter, Options, Overlap, RunError, Silence, serial};
-use crate::run::device::{Device, DeviceError};
+use super::{Meter, Options, Overlap, RunError, Silence, Way, serial};
+use crate::run::device::{Device, DeviceError, GraphId};
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
@@ -12,8 +13,9 @@ use windlass_hazards::Slot;
 
 /// What a stream is told; events by the kernel that they come after.
 #[derive(Clone, Copy, Debug)]
-enum Op {
+pub(super) enum Op {
     Launch { kernel: u32, early: bool },
+    Graph { graph: GraphId },
     Record { kernel: u32 },
     Wait { kernel: u32 },
     Mark { value: u32 },
@@ -29,6 +31,7 @@ const SPAN: u32 = EVENTS / 2;
 fn tell(device: &dyn Device, stream: u32, op: Op) -> Result<(), DeviceError> {
     match op {
         Op::Launch { kernel, early } => device.launch(stream, kernel, early),
+        Op::Graph { graph } => device.launch_graph(stream, graph),
         Op::Record { kernel } => device.record(stream, kernel % EVENTS),
         Op::Wait { kernel } => device.wait(stream, kernel % EVENTS),
         Op::Mark { value } => device.mark(stream, value),
@@ -36,9 +39,14 @@ fn tell(device: &dyn Device, stream: u32, op: Op) -> Result<(), DeviceError> {
 }
 
 /// What takes what streams are told.
-trait Teller {
+pub(super) trait Teller {
     /// Something for a stream.
     fn tell(&mut self, stream: u32, op: Op) -> Result<(), RunError>;
+
+    /// Nothing that was told is held back any longer.
+    fn flush(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 
     /// Returns when the device has been told all.
     fn finish(&mut self) -> Result<(), RunError>;
@@ -158,6 +166,7 @@ impl Run<'_> {
                 meter.counts.records += 1;
             }
         }
+        to.flush()?;
         // A mark takes a stream as long as a kernel that does nothing: no more of them than keep the window from running full.
         self.unmarked += chunk.len();
         if self.unmarked >= self.options.in_flight / 2 {
@@ -247,50 +256,107 @@ pub(super) fn run(
     program: &Program,
     declared: &Declarations,
     options: &Options,
-    overlap: Overlap,
-    early: bool,
+    way: Way,
+    chains: &mut Chains,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
-    if overlap == Overlap::Never {
+    let early = chains.early;
+    let mut chains = way.chains.then_some(chains);
+    if way.overlap == Overlap::Never {
         // Nothing is left to find out: no hazards, no other thread.
-        serial::run(device, program, early, meter)?;
+        match &mut chains {
+            Some(chains) => in_chains(device, program, options.lookahead, early, chains, meter)?,
+            None => serial::run(device, program, early, meter)?,
+        }
         meter.stop();
         if let Some(costs) = options.costs {
-            let mut planner = Planner::new(1, 1, 0, costs, early);
+            let mut planner = Planner::new(1, 1, 0, costs, early, chains.is_some());
+            let mut chunk: Vec<Planned> = Vec::new();
             for (k, estimate) in options.estimates.iter().enumerate() {
-                planner.plan((k as u32, Slot(0)), &[], *estimate, Some(0), &mut []);
+                if k.is_multiple_of(options.lookahead) {
+                    chunk.clear();
+                }
+                let planned = planner.plan((k as u32, Slot(0)), &[], *estimate, Some(0), &mut chunk);
+                chunk.push(planned);
             }
             meter.counts.expected_ns = planner.end() as u64;
         }
         return Ok(());
     }
-    let streams = (device.streams() as usize).min(MAX_STREAMS);
+    let streams = (device.streams() as usize).min(way.streams).clamp(1, MAX_STREAMS);
     let launchers = options.launchers.min(streams);
     let costs = options.costs.unwrap_or(Costs::FREE);
-    let planner = Planner::new(streams, options.in_flight, launchers, costs, early);
+    let planner = Planner::new(streams, options.in_flight, launchers, costs, early, chains.is_some());
     let mut run = Run {
         device,
         checker: Checker::new(declared, options.in_flight)?,
         single: planner.clone(),
         planner,
         options,
-        compare: overlap == Overlap::WhereItPays && options.costs.is_some() && streams > 1,
+        compare: way.overlap == Overlap::WhereItPays && options.costs.is_some() && streams > 1,
         streams,
         flying: Vec::with_capacity(options.in_flight),
         marked: vec![0; streams],
         unmarked: 0,
     };
     let result = if launchers > 0 {
-        with_launchers(launchers, &mut run, program, meter)
+        with_launchers(launchers, &mut run, program, chains, meter)
     } else {
         meter.start();
-        run.sections(program, meter, &mut Direct(device))
+        in_turn(&mut run, program, chains, meter, &mut Direct(device))
     };
     meter.counts.waits_dropped = run.planner.dropped;
     if options.costs.is_some() {
         meter.counts.expected_ns = run.planner.end() as u64;
     }
     result
+}
+
+/// All kernels, one by one or in chains.
+fn in_turn(
+    run: &mut Run<'_>,
+    program: &Program,
+    chains: Option<&mut Chains>,
+    meter: &mut Meter,
+    to: &mut dyn Teller,
+) -> Result<(), RunError> {
+    match chains {
+        Some(chains) => {
+            let mut chained = Chained::new(chains, run.streams, to);
+            let result = run.sections(program, meter, &mut chained);
+            meter.counts.chains = chained.told;
+            result
+        }
+        None => run.sections(program, meter, to),
+    }
+}
+
+/// One stream, in program order, so many kernels at a time.
+fn in_chains(
+    device: &dyn Device,
+    program: &Program,
+    length: usize,
+    early: bool,
+    chains: &mut Chains,
+    meter: &mut Meter,
+) -> Result<(), RunError> {
+    meter.start();
+    let mut direct = Direct(device);
+    let mut to = Chained::new(chains, 1, &mut direct);
+    for section in program.sections() {
+        for k in section.clone() {
+            to.tell(0, Op::Launch { kernel: k as u32, early: early && k > section.start })?;
+            meter.counts.launches += 1;
+            if (k + 1 - section.start).is_multiple_of(length) {
+                to.flush()?;
+            }
+        }
+        to.finish()?;
+        device.synchronise(0)?;
+        meter.counts.synchronisations += 1;
+    }
+    meter.counts.chains = to.told;
+    Ok(())
 }
 
 /// What launching threads share.
@@ -402,6 +468,7 @@ fn with_launchers(
     launchers: usize,
     run: &mut Run<'_>,
     program: &Program,
+    chains: Option<&mut Chains>,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
     let shared = Shared {
@@ -426,7 +493,7 @@ fn with_launchers(
             std::thread::yield_now();
         }
         meter.start();
-        let result = run.sections(program, meter, &mut Queues { queues, shared });
+        let result = in_turn(run, program, chains, meter, &mut Queues { queues, shared });
         // The end of the threads is not the program's.
         meter.stop();
         // Those that wait for a record which nobody will make.
