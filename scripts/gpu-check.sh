@@ -77,13 +77,16 @@ step compare-renamed "${run[@]}" "$dir"/traces/brax-*.ktrace.jsonl* --rename unl
 # What two hardware queues, which windlass asks for, are to policies that were not measured with them (docs/measurements/gpu.md).
 step queues-8 env CUDA_DEVICE_MAX_CONNECTIONS=8 timeout 60 "$dir/windlass" run --executor cuda --gpu "$out/profile.toml" \
   --policy serial,streams-ace,window --compare --repeats 10 "$dir"/traces/nerf-*.ktrace.jsonl* "$dir"/traces/brax-v1-*.ktrace.jsonl*
+# What chains and early edges are worth (docs/measurements/gpu.md).
+step plain timeout 60 "$dir/windlass" run --executor cuda --gpu "$out/profile.toml" --policy serial,streams,pdl,graph,graph-cached --verify \
+  --compare --repeats 10 --no-chains --no-early-edges "$dir"/traces/brax-*256.ktrace.jsonl* "$dir"/traces/squeezenet*.ktrace.jsonl*
 step forget bash -c '"$1" run --executor cuda --policy streams,graph,window --always-overlap --verify --forget 100; (($? == 1))' - "$dir/windlass"
 step algorithm1 bash -c '"$1" run --executor cuda --policy streams,graph,window --always-overlap --verify --strict-algorithm1; (($? == 1))' - "$dir/windlass"
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
 if [[ -n $sanitizer ]]; then
   for tool in memcheck racecheck initcheck synccheck; do
     step "sanitizer-$tool-run" timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 9 \
-      "$dir/windlass" run mix-reduction mix-fork --executor cuda --policy serial,streams,pdl,graph,graph-cached --scale 1024 --verify
+      "$dir/windlass" run mix-reduction mix-fork --executor cuda --policy serial,streams,pdl,graph,graph-cached --scale 1024 --verify --repeats 2
   done
   # How many parameters a kernel takes is found by asking until there are no more, which is an error to the API alone.
   step sanitizer-memcheck-kernels timeout 90 "$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 9 "$dir/kernels" --quick

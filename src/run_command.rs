@@ -128,7 +128,11 @@ pub struct RunArgs {
     /// on cpu it always pays
     #[arg(long)]
     always_overlap: bool,
-    /// Launch each kernel by itself under streams, also where a graph of several is known from an earlier run. Of the executor cuda: on cpu
+    /// Have a node of a graph start only when the node before it has ended, under graph and graph-cached, also where the GPU could set it up
+    /// before (sm_90 and newer). Of the executor cuda
+    #[arg(long)]
+    no_early_edges: bool,
+    /// Launch each kernel by itself under streams also where a graph of several is known from an earlier run. Of the executor cuda: on cpu
     /// a launch costs next to nothing
     #[arg(long)]
     no_chains: bool,
@@ -194,6 +198,7 @@ impl RunArgs {
             ("device", self.device.is_some(), ExecutorArg::Cuda, "cuda"),
             ("always-overlap", self.always_overlap, ExecutorArg::Cuda, "cuda"),
             ("no-chains", self.no_chains, ExecutorArg::Cuda, "cuda"),
+            ("no-early-edges", self.no_early_edges, ExecutorArg::Cuda, "cuda"),
         ] {
             if given && self.executor != executor {
                 return Err(format!(
@@ -206,7 +211,7 @@ impl RunArgs {
         const WINDOWS: &[Policy] = &[Policy::StreamsAce, Policy::Window];
         const DECIDED: &[Policy] = &[Policy::Window];
         const CACHED: &[Policy] = &[Policy::GraphCached];
-        const CHAINED: &[Policy] = &[Policy::Streams];
+        const GRAPHS: &[Policy] = &[Policy::Graph, Policy::GraphCached];
         let scheduler = || {
             let hardware = self.hardware.given().into_iter();
             hardware.chain([("window", self.window.is_some())])
@@ -217,7 +222,8 @@ impl RunArgs {
             ("lookahead", self.lookahead.is_some(), PLANNED),
             ("launchers", self.launchers.is_some(), PLANNED),
             ("always-overlap", self.always_overlap, PLANNED),
-            ("no-chains", self.no_chains, CHAINED),
+            ("no-chains", self.no_chains, PLANNED),
+            ("no-early-edges", self.no_early_edges, GRAPHS),
             ("slots", self.slots.is_some(), WINDOWS),
             ("dispatcher", self.dispatcher.is_some(), DECIDED),
         ];
@@ -588,6 +594,7 @@ impl All<'_> {
             lookahead: args.lookahead.unwrap_or(32),
             // Where kernels themselves need every processor, threads that launch are in their way.
             launchers: args.launchers.unwrap_or(if cuda { 1 } else { 0 }),
+            early_edges: !args.no_early_edges,
             way: Way {
                 overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
                 // On threads a launch costs next to nothing.

@@ -45,6 +45,7 @@ fn options(random: &mut Random, count: usize) -> Options {
         in_flight: 4 + random.below(100) as usize,
         lookahead: 1 + random.below(40) as usize,
         launchers: if random.below(3) == 0 { 1 + random.below(4) as usize } else { 0 },
+        early_edges: random.below(2) == 0,
         way: Way {
             overlap: [Overlap::Never, Overlap::WhereItPays, Overlap::Everywhere][random.below(3) as usize],
             streams: 1 + random.below(9) as usize,

@@ -42,10 +42,14 @@ pub(super) const NUMBERS: [Number; 27] = [
     ("host.notice_ns", 0, SECOND, "0 to 1000000000"),
 ];
 
-/// A number that may be left out.
-const MEMORY: Number = ("memory_bytes", 1, 1 << 50, "1 to 2^50");
+/// Numbers that may be left out.
+const OPTIONAL: [Number; 3] = [
+    ("memory_bytes", 1, 1 << 50, "1 to 2^50"),
+    ("streams.chain_launch_ns", 0, MAX_U32, "0 to 4294967295"),
+    ("streams.chain_gap_ns", 0, MAX_U32, "0 to 4294967295"),
+];
 
-/// Every number of the table `streams`, which may be left out as a whole.
+/// Every other number of the table `streams`, which may be left out as a whole.
 pub(super) const STREAMS: [Number; 9] = [
     ("streams.launch_ns", 0, MAX_U32, "0 to 4294967295"),
     ("streams.early_launch_ns", 0, MAX_U32, "0 to 4294967295"),
@@ -61,7 +65,7 @@ pub(super) const STREAMS: [Number; 9] = [
 /// What is wrong with the values of a profile that was made in memory.
 pub(super) fn check(profile: &Value, file: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (field, min, max, expected) in NUMBERS.into_iter().chain([MEMORY]).chain(STREAMS) {
+    for (field, min, max, expected) in NUMBERS.into_iter().chain(OPTIONAL).chain(STREAMS) {
         let value = profile.pointer(&format!("/{}", field.replace('.', "/"))).and_then(Value::as_u64);
         if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
             let problem = FieldProblem::Value { got: value.to_string(), expected };
@@ -106,7 +110,7 @@ impl Reader<'_> {
         let full = |name: &str| if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
         let numbers: Vec<Number> = NUMBERS
             .into_iter()
-            .chain([MEMORY])
+            .chain(OPTIONAL)
             .chain(STREAMS)
             .filter(|(field, ..)| field.rsplit_once('.').map_or("", |(table, _)| table) == path)
             .collect();
@@ -123,7 +127,8 @@ impl Reader<'_> {
         for name in asked {
             let number = numbers.iter().find(|(field, ..)| last(field) == name);
             let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == name) else {
-                if !["streams", last(MEMORY.0)].contains(&name) {
+                let optional = |(field, ..): &Number| *field == full(name);
+                if name != "streams" && !OPTIONAL.iter().any(optional) {
                     let expected = number.map_or(if name == "name" { "a name" } else { "a table" }, |n| n.3);
                     self.report(span.clone(), &full(name), FieldProblem::Missing { expected });
                 }
@@ -186,7 +191,7 @@ mod tests {
             }
         }
         let listed =
-            NUMBERS.iter().chain(&[MEMORY]).chain(&STREAMS).map(|(field, ..)| field.to_string()).collect();
+            NUMBERS.iter().chain(&OPTIONAL).chain(&STREAMS).map(|(field, ..)| field.to_string()).collect();
         assert_eq!(fields, listed);
     }
 }

@@ -164,6 +164,7 @@ fn graphs(options: Options) -> Outcome {
     };
     // Kernels that are set up early wait for themselves.
     let early = GraphShape { early: true, ..chain((0..64).collect()) };
+    let early_shape = early.clone();
     let early = device.build_graph(&early).map_err(text)?;
     device.launch_graph(1, early).map_err(text)?;
     same(&device.image().map_err(text)?, &program.serial_image().map_err(text)?)?;
@@ -189,13 +190,24 @@ fn graphs(options: Options) -> Outcome {
         kernel.run_alone(k as u32, &mut wanted);
     }
     same(&device.image().map_err(text)?, &wanted)?;
+    // Nor is one whose edges are of another kind an update.
+    let other_edges = device.update_graph(graph, &early_shape).map_err(text)?;
+    let reversed = GraphShape { early: true, ..chain((0..64).rev().collect()) };
+    if !device.update_graph(early, &reversed).map_err(text)? {
+        return Err("the update of a graph of early kernels was refused".into());
+    }
+    device.reset().map_err(text)?;
+    device.launch_graph(1, early).map_err(text)?;
+    same(&device.image().map_err(text)?, &wanted)?;
     let shorter = device.update_graph(graph, &chain((0..63).collect())).map_err(text)?;
     let mut wider = chain((0..64).collect());
     wider.upstream[40].clear();
     let wider = device.update_graph(graph, &wider).map_err(text)?;
     device.destroy_graph(graph);
     match (shorter, wider) {
-        (false, false) => Ok("built, updated; other shapes refused".into()),
+        (false, false) => {
+            Ok(format!("built, updated; other shapes refused, other edges taken: {other_edges}"))
+        }
         other => Err(format!("updates to other shapes (fewer nodes, fewer edges) were taken: {other:?}")),
     }
 }

@@ -54,8 +54,9 @@ fn shape(
     checker: &mut Checker<'_>,
     reduction: &mut Reduction,
     range: Range<usize>,
+    early: bool,
 ) -> Result<GraphShape, RunError> {
-    let mut shape = GraphShape::default();
+    let mut shape = GraphShape { early, ..GraphShape::default() };
     let mut slots: Vec<Slot> = Vec::new();
     for k in range.clone() {
         let Some(slot) = checker.insert(k as u32)? else { break };
@@ -113,6 +114,7 @@ pub(super) fn run(
     program: &Program,
     declared: &Declarations,
     mut window: Option<(usize, &mut Cache)>,
+    early: bool,
     built: &mut Vec<GraphId>,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
@@ -130,7 +132,8 @@ pub(super) fn run(
         let mut most = if window.is_some() { nodes.min(FIRST) } else { nodes };
         while next < section.end {
             let began = Instant::now();
-            let shape = shape(&mut checker, &mut reduction, next..section.end.min(next + most))?;
+            let range = next..section.end.min(next + most);
+            let shape = shape(&mut checker, &mut reduction, range, early)?;
             most = nodes.min(most.saturating_mul(2));
             next += shape.kernels.len();
             let known = window.as_mut().and_then(|(_, cache)| cache.take(&shape.upstream));

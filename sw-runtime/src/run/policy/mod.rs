@@ -156,6 +156,8 @@ pub struct Options {
     /// Threads that launch under `streams` and `pdl`, while another finds hazards; stream s belongs to thread s modulo their number. With 0,
     /// the thread that finds hazards launches, too.
     pub launchers: usize,
+    /// Whether a node of a graph that waits for one other is set up while that one runs, under `graph` and `graph-cached`.
+    pub early_edges: bool,
     /// How `streams` and `pdl` launch kernels, where it has not been tried out. Without its chains, they are not tried out, either.
     pub way: Way,
     /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays, and to expect an end.
@@ -172,6 +174,7 @@ impl Default for Options {
             in_flight: 512,
             lookahead: 32,
             launchers: 1,
+            early_edges: true,
             way: Way::default(),
             costs: None,
             estimates: Vec::new(),
@@ -477,10 +480,9 @@ impl<'a> Runner<'a> {
                 let chains = if policy == Policy::Pdl { &mut *early_chains } else { &mut *chains };
                 streams::run(device, program, declared, options, way, chains, meter_ref)
             }
-            Policy::Graph => graph::run(device, program, declared, None, &mut built, meter_ref),
-            Policy::GraphCached => {
-                let window = Some((options.graph_window, cache));
-                graph::run(device, program, declared, window, &mut built, meter_ref)
+            Policy::Graph | Policy::GraphCached => {
+                let window = (policy == Policy::GraphCached).then_some((options.graph_window, cache));
+                graph::run(device, program, declared, window, options.early_edges, &mut built, meter_ref)
             }
             Policy::Window => match decider {
                 Some(decider) => window::run(device, program, declared, decider, meter_ref),
