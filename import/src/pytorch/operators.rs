@@ -129,7 +129,7 @@ const ATTENTION: &str = " _scaled_dot_product_flash_attention _scaled_dot_produc
     _scaled_dot_product_cudnn_attention _scaled_dot_product_attention_math_for_mps _flash_attention_forward _efficient_attention_forward \
     _scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward \
     _scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward _flash_attention_backward \
-    _efficient_attention_backward ";
+    _efficient_attention_backward _cudnn_attention_forward _cudnn_attention_backward ";
 
 const RECURRENT: &str = " mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward ";
 
@@ -730,8 +730,9 @@ impl Operator<'_> {
             let draft = self.packed_attention([total, heads, depth], key, value);
             return if backward { draft.backward() } else { draft };
         }
-        // [batch, heads, length, depth] at the outer operators, [batch, length, heads, depth] at the inner ones.
-        let (heads, length) = if name.starts_with("_scaled") { (1, 2) } else { (2, 1) };
+        // [batch, heads, length, depth] at the outer operators and cuDNN's, [batch, length, heads, depth] at the other inner ones.
+        let outer = ["_scaled", "_cudnn"].iter().any(|prefix| name.starts_with(prefix));
+        let (heads, length) = if outer { (1, 2) } else { (2, 1) };
         let sizes = Heads {
             batch: dim(query, 0),
             heads: dim(query, heads),
