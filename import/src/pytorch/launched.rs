@@ -267,7 +267,10 @@ impl Draft {
                 self.est.extend(["grid", "block"]);
                 // Both ends of a copy within the GPU are its memory.
                 let ends = if event.name.contains("DtoD") { 2 } else { 1 };
-                self.traffic = event.bytes.map(|bytes| bytes.saturating_mul(ends)).or(self.traffic);
+                if let Some(bytes) = event.bytes {
+                    self.traffic = Some(bytes.saturating_mul(ends));
+                    self.est.retain(|field| *field != "bytes");
+                }
             }
         }
         self.smem = event.smem;

@@ -197,7 +197,8 @@ pub(super) fn class(node: &Node) -> Class {
         _ if listed(REDUCE, plain) && ["other", "binary_out"].contains(&overload) => Known(Work::Elementwise),
         _ if listed(REDUCE, plain) => Known(Work::Reduce),
         // One kernel over many tensors, where a GPU has them.
-        _ if plain.starts_with("_foreach_") || plain.starts_with("_fused_") => Known(Work::Elementwise),
+        _ if plain.starts_with("_foreach_") => Known(Work::Elementwise),
+        _ if plain.starts_with("_fused_") && !listed(ROW_NORM, plain) => Known(Work::Elementwise),
         _ => tables.iter().find(|(list, _)| listed(list, plain)).map_or(Unknown, |(_, work)| Known(*work)),
     }
 }
@@ -344,6 +345,9 @@ impl Operator<'_> {
         let elements = self.elements();
         let read = self.read_elements();
         let one = match work {
+            Work::Elementwise if self.is_multi_tensor() => {
+                Draft::multi_tensor(name, self.accesses.written.iter().map(|tensor| tensor.numel))
+            }
             Work::Elementwise => Draft::elementwise(name, elements, elements),
             Work::Move if self.is_plain_copy() => Draft {
                 kind: KernelType::Copy,
@@ -405,9 +409,19 @@ impl Operator<'_> {
     /// Elements of the result; of all results where they are a list.
     fn elements(&self) -> u64 {
         let all = self.accesses.written.iter().map(|tensor| tensor.numel);
-        let many = ["_foreach_", "_fused_"].iter().any(|prefix| short(&self.node.name).starts_with(prefix))
-            || self.node.outputs.iter().any(|value| matches!(value, Value::List(_)));
+        let many =
+            self.is_multi_tensor() || self.node.outputs.iter().any(|value| matches!(value, Value::List(_)));
         if many { all.fold(0, u64::saturating_add) } else { all.max().unwrap_or(1) }
+    }
+
+    /// One kernel over lists of tensors.
+    fn is_multi_tensor(&self) -> bool {
+        let named = ["_foreach_", "_fused_"].iter().any(|prefix| short(&self.node.name).starts_with(prefix));
+        let list = |value: &Value| match value {
+            Value::List(list) => list.iter().any(|value| matches!(value, Value::Tensor(_))),
+            _ => false,
+        };
+        named && self.node.inputs.iter().any(list)
     }
 
     /// Elements of the largest input.

@@ -92,6 +92,7 @@ fn kernels_are_those_of_the_profile() {
                 assert_eq!(Some(kernel.smem), args["shared memory"].as_u64());
             } else {
                 assert_eq!((kernel.kind, kernel.traffic), (KernelType::Copy, args["bytes"].as_u64()));
+                assert!(!kernel.est.iter().any(|field| field == "bytes"));
             }
             let touched = kernel.reads.len() + kernel.writes.len();
             assert!(touched > 0, "{name} {}: {} touches nothing", kernel.index, kernel.name);
@@ -350,6 +351,18 @@ fn rules_give_the_arithmetic_of_what_ran() {
         let (estimate, ran) = (kernels(&estimate), ran);
         assert_eq!(estimate.len(), ran.len(), "{name}");
         assert!(estimate.iter().zip(&ran).all(|(a, b)| a.flops == b.flops), "{name}");
+    }
+}
+
+#[test]
+fn rules_give_the_grids_of_lists_of_tensors() {
+    for (name, lists) in [("text-train", 8), ("cnn-train", 3)] {
+        let launches = |import: &Imported| -> Vec<([u32; 3], [u32; 3])> {
+            let kernels = import.trace.kernels().filter(|kernel| kernel.op.starts_with("_foreach_"));
+            kernels.map(|kernel| (kernel.grid, kernel.block)).collect()
+        };
+        let (estimate, real) = (launches(&estimated(name)), launches(&recorded(name)));
+        assert_eq!((estimate.len(), estimate), (lists, real), "{name}");
     }
 }
 

@@ -589,6 +589,19 @@ fn rules_agree_with_other_recordings() {
     assert_eq!(kernels[0].segment_bytes(), 15_360_000 + 512 + 65536);
 }
 
+/// Lists go by chunks of 64 Ki; a fused norm has no list, and is a norm.
+#[test]
+fn what_is_fused_over_lists_goes_by_chunks() {
+    let square = "aten::_foreach_sqrt(Tensor[] self) -> Tensor[]";
+    let list = json!({"l": [[1000, 100], [7], [65_536]]});
+    let kernels = operator("aten::_foreach_sqrt", square, &[list], &[&[1000, 100], &[7], &[65_536]]);
+    assert_eq!((kernels[0].grid, kernels[0].block, kernels[0].flops), ([4, 1, 1], [512, 1, 1], 165_543));
+    let norm = "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)";
+    let arguments = [json!({"t": [8, 32, 256]}), json!([256]), json!({"t": [256]}), json!(1e-5)];
+    let kernels = operator("aten::_fused_rms_norm", norm, &arguments, &[&[8, 32, 256], &[8, 32, 1]]);
+    assert_eq!((kernels[0].grid, kernels[0].block, kernels[0].flops), ([256, 1, 1], [128, 1, 1], 8 * 65_536));
+}
+
 /// A table of 1000 rows of 64, of which three are updated: grid and bytes are those of the rows.
 #[test]
 fn a_scatter_in_place_is_as_large_as_its_updates() {
