@@ -37,7 +37,8 @@ pub struct Options {
     pub name: String,
     /// The GPU that it is for; without it that of the profile, or none (`assumed`). Its SMs decide the tiles of products.
     pub gpu: Option<Gpu>,
-    /// Whether freed memory is used again, as by PyTorch's caching allocator; otherwise each memory has addresses of its own.
+    /// Whether freed memory is used again, where a profile of a GPU says, else as by PyTorch's caching allocator; otherwise each memory has
+    /// addresses of its own.
     pub reuse: bool,
     /// Whether matrix products in single precision use tensor cores (`torch.backends.cuda.matmul.allow_tf32`, which the trace does not
     /// have; off in PyTorch). Convolutions go by the `allow_tf32` that is recorded with them.
