@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use windlass_import::MAX_ERRORS;
 use windlass_import::xla::{Imported, Options, Problem, Warning, XlaErrors, import};
-use windlass_runtime::ktrace::{Compression, Event, Kernel, KernelType, Trace, Writer};
+use windlass_runtime::ktrace::{Compression, Event, Kernel, KernelType, Segment, Trace, Writer};
 
 fn real() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/brax-v1-ant-b256")
@@ -132,6 +132,71 @@ fn a_real_dump_with_branches_and_libraries() {
     for (ours, guessed) in kernels.iter().zip(guessed.trace.kernels()) {
         assert_eq!((&ours.name, ours.smem), (&guessed.name, guessed.smem));
     }
+}
+
+/// What JAX 0.11.2 wrote on an H100 that ran it, of two programs: three steps of gradient descent in a loop, and two convolutions, a sort and a
+/// Cholesky decomposition. Paths of that machine are taken out.
+fn measured(module: &str) -> Imported {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/loop-and-convolutions-h100");
+    let options = Options { module: Some(module.to_owned()), ..Options::default() };
+    import(&dir, &options).expect("a dump")
+}
+
+/// Since 0.11 an element of a tuple is written `%name#1` where it is an operand.
+#[test]
+fn elements_of_tuples_have_their_own_memory() {
+    let imported = measured("jit_step");
+    assert_eq!(imported.warnings, []);
+    let kernels = kernels(&imported);
+    // Seven copies, and 21 kernels in each of three rounds.
+    assert_eq!(kernels.len(), 70);
+    let round = |names: &str| -> Vec<usize> { (7..28).filter(|at| kernels[*at].op == names).collect() };
+    // The loop's counter, and of the weights what their update reads and writes, at the same place in each round.
+    let counter = kernels[7];
+    assert_eq!((counter.name.as_str(), counter.reads[0].bytes), ("loop_add_fusion_2", 4));
+    assert_eq!(counter.reads, counter.writes);
+    assert_eq!((&kernels[28].reads, &kernels[49].writes), (&counter.reads, &counter.writes));
+    let sizes = |kernel: &Kernel| {
+        let of = |segments: &[Segment]| segments.iter().map(|s| s.bytes).collect::<Vec<_>>();
+        (of(&kernel.reads), of(&kernel.writes))
+    };
+    // 64 rows of 128, times 128 x 256 in four parts.
+    let first = kernels[10];
+    assert_eq!((first.mnk, first.flops), (Some([64, 256, 32, 4]), 2 * 64 * 256 * 128));
+    assert_eq!(sizes(first), (vec![4 * 128 * 256, 4 * 64 * 128], vec![4 * 4 * 64 * 256]));
+    assert_eq!(first.reads[0], kernels[26].writes[0], "the weights, and their update");
+    assert_eq!(kernels[6].writes[0], first.reads[0], "the copy that the loop begins with");
+    assert!(kernels[11].reads.contains(&first.writes[0]));
+    // No kernel of the round touches more than it must: 1 MiB at the most, of 1.5 in all.
+    assert!(kernels.iter().all(|k| k.reads.iter().chain(&k.writes).map(|s| s.bytes).sum::<u64>() < 1 << 20));
+    assert_eq!(round("reduce_sum").len(), 3);
+}
+
+#[test]
+fn each_launch_for_one_instruction_goes_on_with_what_those_before_it_wrote() {
+    let imported = measured("jit_conv_step");
+    assert_eq!(imported.warnings, []);
+    let kernels = kernels(&imported);
+    let sort: Vec<&&Kernel> = kernels.iter().filter(|k| k.op == "sort").collect();
+    // A copy and six rounds, over values and indices.
+    assert_eq!((sort.len(), sort[0].kind, sort[0].reads.len()), (7, KernelType::Copy, 1));
+    for round in &sort[1..] {
+        assert_eq!(round.writes, sort[0].writes);
+        assert_eq!(round.writes.len(), 2);
+        assert!(round.writes.iter().all(|write| round.reads.contains(write)), "{}", round.name);
+    }
+    // 16 channels of 4 x 32 x 32 pixels; 8 channels of 5 x 5 and 3 x 3 taps, the latter with a bias.
+    let convolutions: Vec<(KernelType, u64, usize)> = kernels
+        .iter()
+        .filter(|k| k.op == "conv_general_dilated")
+        .map(|k| (k.kind, k.flops, k.reads.len()))
+        .collect();
+    let flops = |taps: u64| 2 * 4 * 32 * 32 * 16 * 8 * taps;
+    assert_eq!(convolutions, [(KernelType::Tensor, flops(25), 2), (KernelType::Tensor, flops(9), 3)]);
+    // The sum of both reads the first element of each call's tuple.
+    let sum = kernels[6];
+    assert_eq!((sum.op.as_str(), sum.reads.len()), ("add", 2));
+    assert_eq!(sum.reads, [kernels[2].writes[0], kernels[5].writes[0]]);
 }
 
 /// A directory with the files of another, plain, and changed as the function says.
@@ -340,9 +405,8 @@ fn loops_branches_libraries_and_what_is_not_known() {
     let find = |name: &str| *kernels.iter().find(|kernel| kernel.name == name).expect(name);
     let base = 1 << 24;
     let at = |kernel: &Kernel| {
-        let pairs = |segments: &[windlass_runtime::ktrace::Segment]| {
-            segments.iter().map(|s| (s.addr - base, s.bytes)).collect::<Vec<_>>()
-        };
+        let pairs =
+            |segments: &[Segment]| segments.iter().map(|s| (s.addr - base, s.bytes)).collect::<Vec<_>>();
         (pairs(&kernel.reads), pairs(&kernel.writes))
     };
     // Allocation 2 is local to a thread, so that the temporaries are behind 1024 + 512 bytes.

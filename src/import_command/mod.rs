@@ -49,7 +49,7 @@ struct ByRules {
     /// The GPU that it is for, a device profile; its SMs decide the tiles of products [default: that of a recorded profile, or none]
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
-    /// Give every tensor addresses of its own, instead of emulating PyTorch's caching allocator
+    /// Give every tensor addresses of its own, instead of those that a profile has or an emulated caching allocator gives
     #[arg(long)]
     no_reuse: bool,
     /// Matrix products in single precision use tensor cores, as with torch.backends.cuda.matmul.allow_tf32

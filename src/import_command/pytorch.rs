@@ -12,8 +12,8 @@ pub struct PytorchArgs {
     /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
     #[arg(value_name = "ET.json")]
     trace: PathBuf,
-    /// The profile of the same run (export_chrome_trace), for the kernels that ran on the GPU; written to what PyTorch documents, and never
-    /// tried on a profile of a real GPU
+    /// The profile of the same run (export_chrome_trace), for the kernels that ran on the GPU and the memory that they used; tried on
+    /// profiles of an H100
     #[arg(long, value_name = "PROFILE.json")]
     kineto: Option<PathBuf>,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! Addresses as PyTorch's caching allocator for CUDA would give them: two pools of segments, best fit, blocks split and joined again.
 //!
+//! Blocks belong to the stream that they were allocated on, as they do there, so that streams do not wait for each other's memory.
+//!
 //! Sizes are those of its documentation and its default settings (`PYTORCH_CUDA_ALLOC_CONF` empty): blocks are multiples of 512 bytes; requests
 //! of at most 1 MiB share segments of 2 MiB, those below 10 MiB segments of 20 MiB, larger ones have a segment of their own in steps of 2 MiB.
 
@@ -24,15 +26,15 @@ struct Block {
 }
 
 pub(crate) struct CachingAllocator {
-    small: Pool,
-    large: Pool,
+    /// By stream, for small blocks and for large ones.
+    pools: BTreeMap<(u32, bool), Pool>,
     next_segment: u64,
 }
 
 impl CachingAllocator {
     /// The first segment is at `base`, the others follow.
     pub(crate) fn new(base: u64) -> Self {
-        Self { small: Pool::default(), large: Pool::default(), next_segment: base.next_multiple_of(2 * MIB) }
+        Self { pools: BTreeMap::new(), next_segment: base.next_multiple_of(2 * MIB) }
     }
 
     /// One past the last byte of the last segment.
@@ -40,11 +42,11 @@ impl CachingAllocator {
         self.next_segment
     }
 
-    /// The address of so many bytes, at least one and below 2^53; nothing where the addresses would pass 2^53.
-    pub(crate) fn allocate(&mut self, bytes: u64) -> Option<u64> {
+    /// The address of so many bytes, at least one and below 2^53, for a stream; nothing where the addresses would pass 2^53.
+    pub(crate) fn allocate(&mut self, bytes: u64, stream: u32) -> Option<u64> {
         let bytes = bytes.max(1).next_multiple_of(BLOCK);
         let small = bytes <= MIB;
-        let pool = if small { &mut self.small } else { &mut self.large };
+        let pool = self.pools.entry((stream, small)).or_default();
         let at = match pool.free.range((bytes, 0)..).next().copied() {
             Some((_, at)) => at,
             None => {
@@ -78,7 +80,9 @@ impl CachingAllocator {
 
     /// Gives back what `allocate` gave.
     pub(crate) fn free(&mut self, address: u64) {
-        let pool = if self.small.blocks.contains_key(&address) { &mut self.small } else { &mut self.large };
+        let Some(pool) = self.pools.values_mut().find(|pool| pool.blocks.contains_key(&address)) else {
+            return;
+        };
         let Some(mut block) = pool.blocks.remove(&address) else { return };
         let mut at = address;
         let joins = |other: &Block| !other.used && other.segment == block.segment;
@@ -108,18 +112,22 @@ mod tests {
     #[test]
     fn blocks_are_reused_split_and_joined() {
         let mut pool = CachingAllocator::new(0);
-        let (a, b) = (pool.allocate(700).expect("room"), pool.allocate(1).expect("room"));
+        let (a, b) = (pool.allocate(700, 0).expect("room"), pool.allocate(1, 0).expect("room"));
         assert_eq!((a, b), (0, 1024));
-        let large = pool.allocate(2 * MIB).expect("room");
+        let large = pool.allocate(2 * MIB, 0).expect("room");
         assert_eq!((large, pool.end()), (2 * MIB, 22 * MIB));
         // The best fit is the hole, not the rest of the segment.
         pool.free(a);
-        assert_eq!(pool.allocate(600), Some(0));
+        assert_eq!(pool.allocate(600, 0), Some(0));
         pool.free(0);
         pool.free(b);
-        assert_eq!(pool.allocate(MIB), Some(0), "all is one block again");
-        assert_eq!(pool.allocate(30 * MIB + 1), Some(22 * MIB));
+        assert_eq!(pool.allocate(MIB, 0), Some(0), "all is one block again");
+        assert_eq!(pool.allocate(30 * MIB + 1, 0), Some(22 * MIB));
         assert_eq!(pool.end(), 54 * MIB);
-        assert_eq!(pool.allocate(1 << 53), None);
+        // What one stream has freed is not another's.
+        pool.free(0);
+        assert_eq!(pool.allocate(MIB, 7), Some(54 * MIB));
+        assert_eq!(pool.allocate(MIB, 0), Some(0));
+        assert_eq!(pool.allocate(1 << 53, 0), None);
     }
 }

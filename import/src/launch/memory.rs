@@ -2,6 +2,7 @@
 
 use super::Launched;
 use super::allocator::CachingAllocator;
+use super::recorded::Recorded;
 use windlass_runtime::ktrace::{ADDRESS_LIMIT, Event, Segment};
 
 /// Where what was there before the stream begins, in bytes; the pool is behind it.
@@ -21,6 +22,8 @@ pub(crate) struct Memory {
     pub(crate) last: usize,
     /// Whether the program has it at the end.
     pub(crate) result: bool,
+    /// Where it was, if that is known.
+    pub(crate) recorded: Option<u64>,
 }
 
 /// Something in the stream, before it has addresses.
@@ -30,18 +33,24 @@ pub(crate) enum Step {
     Sync(String),
 }
 
-/// Gives memory its addresses, and the events in order; nothing where there are not enough addresses. Also the first address in
-/// use, and one past the last. `steps` have the moment of each; with `reuse` freed memory is used again, as by PyTorch's caching allocator.
-pub(crate) fn events(
-    steps: Vec<(usize, Step)>,
-    mut memories: Vec<Memory>,
-    reuse: bool,
-) -> Option<(Vec<Event>, [u64; 2])> {
-    let mut touched = vec![false; memories.len()];
+/// Events with addresses.
+pub(crate) struct Placed {
+    pub(crate) events: Vec<Event>,
+    /// The first address in use, and one past the last.
+    pub(crate) span: [u64; 2],
+    /// How many memories are where they were recorded.
+    pub(crate) recorded: u64,
+}
+
+/// Gives memory its addresses, and the events in order; nothing where there are not enough addresses. `steps` have the moment of each; with
+/// `reuse` freed memory is used again, as it was where that is recorded, else as by PyTorch's caching allocator.
+pub(crate) fn events(steps: Vec<(usize, Step)>, mut memories: Vec<Memory>, reuse: bool) -> Option<Placed> {
+    // Memory is the stream's that touches it first.
+    let mut streams: Vec<Option<u32>> = vec![None; memories.len()];
     for (moment, step) in &steps {
         let Step::Kernel(launched) = step else { continue };
         for access in launched.draft.reads.iter().chain(&launched.draft.writes) {
-            touched[access.memory] = true;
+            streams[access.memory].get_or_insert(launched.stream);
             let last = &mut memories[access.memory].last;
             *last = (*last).max(*moment);
         }
@@ -53,14 +62,17 @@ pub(crate) fn events(
         *end = at.checked_add(bytes)?.checked_next_multiple_of(ALIGNMENT)?;
         (*end < ADDRESS_LIMIT).then_some(at)
     };
-    let used = || (0..memories.len()).filter(|at| touched[*at]);
+    let used = || (0..memories.len()).filter(|at| streams[*at].is_some());
     for at in used().filter(|at| memories[*at].born.is_none()) {
         addresses[at] = place(&mut end, memories[at].bytes)?;
     }
     let before = Segment { addr: BASE, bytes: end - BASE };
-    let mut pool = CachingAllocator::new(end);
-    let pool_base = pool.end();
+    let known = used().filter(|_| reuse).filter_map(|at| Some((memories[at].recorded?, memories[at].bytes)));
+    let mut recorded = Recorded::new(end, known)?;
+    let mut pool = CachingAllocator::new(recorded.end());
+    let pool_base = recorded.base();
     let mut own_end = pool_base;
+    let mut as_recorded = 0;
     // At one moment: allocations, kernels, frees.
     let mut order: Vec<(usize, u8, usize)> =
         steps.iter().enumerate().map(|(at, (moment, _))| (*moment, 1, at)).collect();
@@ -80,11 +92,20 @@ pub(crate) fn events(
         match phase {
             0 => {
                 let bytes = memories[at].bytes;
-                addresses[at] = if reuse { pool.allocate(bytes)? } else { place(&mut own_end, bytes)? };
+                let stream = streams[at].unwrap_or(0);
+                let where_it_was = memories[at].recorded.filter(|_| reuse);
+                addresses[at] = match where_it_was.and_then(|address| recorded.allocate(address, bytes)) {
+                    Some(address) => {
+                        as_recorded += 1;
+                        address
+                    }
+                    None if reuse => pool.allocate(bytes, stream)?,
+                    None => place(&mut own_end, bytes)?,
+                };
                 events.push(Event::Alloc(Segment { addr: addresses[at], bytes }));
             }
             2 => {
-                if reuse {
+                if reuse && !recorded.free(addresses[at]) {
                     pool.free(addresses[at]);
                 }
                 events.push(Event::Free(Segment { addr: addresses[at], bytes: memories[at].bytes }));
@@ -102,5 +123,5 @@ pub(crate) fn events(
         }
     }
     let end = if reuse { pool.end() } else { own_end };
-    Some((events, [BASE, end]))
+    Some(Placed { events, span: [BASE, end], recorded: as_recorded })
 }

@@ -2,9 +2,10 @@
 
 mod allocator;
 mod memory;
+mod recorded;
 mod rules;
 
-pub(crate) use memory::{Memory, Step, events};
+pub(crate) use memory::{Memory, Placed, Step, events};
 pub(crate) use rules::{Convolution, Heads, Pass, Precision, Rules, product};
 
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};

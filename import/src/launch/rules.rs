@@ -176,6 +176,15 @@ impl Draft {
         Self::simt(format!("elementwise_{name}"), elements.div_ceil(512), 128, flops)
     }
 
+    /// Over several tensors of so many elements each: PyTorch's chunks of 64 Ki, none of two tensors.
+    pub(crate) fn multi_tensor(name: &str, elements: impl Iterator<Item = u64>) -> Self {
+        let add = |(all, ctas): (u64, u64), elements: u64| {
+            (all.saturating_add(elements), ctas.saturating_add(elements.div_ceil(1 << 16)))
+        };
+        let (elements, ctas) = elements.fold((0, 0), add);
+        Self::simt(format!("multi_tensor_{name}"), ctas, 512, elements)
+    }
+
     /// Copies of so many parts into one, the largest of so many elements.
     pub(crate) fn cat(parts: u64, largest: u64) -> Self {
         let mut draft = Self::simt("cat_batched_copy", largest.div_ceil(512), 128, 0);

@@ -18,7 +18,7 @@ mod tensor;
 
 pub use error::{NodeName, OnnxError, OnnxErrors, Problem, Warning};
 
-use crate::launch::{self, Launched, Memory, Rules, SMS, Step};
+use crate::launch::{self, Launched, Memory, Placed, Rules, SMS, Step};
 use crate::{Counts, MAX_ERRORS, count, file, sorted};
 use node::{Fault, Operator};
 use operators::Launcher;
@@ -148,7 +148,7 @@ pub fn import_bytes(file: &str, bytes: Vec<u8>, options: &Options) -> Result<Imp
         return Err(OnnxErrors(errors));
     }
     let placed = launch::events(steps, memories, options.reuse);
-    let (events, span) = placed.ok_or_else(|| whole(file, Problem::AddressSpace))?;
+    let Placed { events, span, .. } = placed.ok_or_else(|| whole(file, Problem::AddressSpace))?;
     let mut warnings = Vec::new();
     if !unknown.is_empty() {
         warnings.push(Warning::UnknownOperators(sorted(unknown)));
@@ -305,6 +305,7 @@ impl<'a> Importer<'a> {
             born: born.map(|at| (at, at)),
             last: born.unwrap_or(0),
             result: false,
+            recorded: None,
         });
         self.last_readers.push(0);
         self.memories.len() - 1

@@ -60,6 +60,8 @@ pub(super) struct Profile {
     operators: HashMap<u64, (u64, String)>,
     /// `External id` of calls by correlation.
     calls: HashMap<u64, u64>,
+    /// When they were made, in nanoseconds.
+    called: HashMap<u64, f64>,
     devices: HashMap<u64, (String, Option<u32>)>,
     spans: HashMap<u64, Span>,
     /// Of the memory of a GPU, or of the host's.
@@ -170,6 +172,11 @@ impl Profile {
         let external = event.external.filter(|id| self.operators.contains_key(id));
         let external = external.or_else(|| self.calls.get(&event.correlation).copied())?;
         self.operators.get(&external).map(|(rf_id, _)| *rf_id)
+    }
+
+    /// When the host launched an event, in nanoseconds, where the profile says.
+    pub(super) fn launched_at(&self, event: &GpuEvent) -> Option<f64> {
+        self.called.get(&event.correlation).copied()
     }
 
     /// Name and SMs of the GPU that ran most events.
@@ -288,6 +295,9 @@ impl Document for Profile {
                 if let Some(correlation) = id("correlation") {
                     if let Some(external) = id("External id") {
                         self.calls.insert(correlation, external);
+                    }
+                    if let Ok(start) = time(&json, "ts") {
+                        self.called.insert(correlation, start);
                     }
                     let name = json["name"].as_str().unwrap_or_default();
                     if WAITS.contains(&name) {

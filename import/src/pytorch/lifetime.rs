@@ -3,7 +3,7 @@
 //! The execution trace says which operator brought a memory, the profile what was allocated while that operator ran.
 
 use super::et::ExecutionTrace;
-use super::kineto::{Profile, Span};
+use super::kineto::{MemoryEvent, Profile, Span};
 use super::storage::Memories;
 use std::collections::HashMap;
 
@@ -11,24 +11,35 @@ use std::collections::HashMap;
 struct Allocation {
     start: f64,
     end: Option<f64>,
+    address: u64,
     bytes: u64,
     taken: bool,
 }
 
-/// Corrects the ends of all memories that the profile knows, of the host's or the GPU's; returns how many those are.
+/// What a profile knows of memories.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Of how many it has the allocation.
+    pub(super) known: u64,
+    /// When the host freed a memory, in nanoseconds.
+    pub(super) freed: HashMap<usize, f64>,
+}
+
+/// Corrects the ends of all memories that the profile knows, of the host's or the GPU's.
 pub(super) fn correct(
     trace: &ExecutionTrace,
     memories: &mut Memories<'_>,
     profile: &Profile,
     on_gpu: bool,
-) -> u64 {
+) -> Ends {
     let mut allocations: Vec<Allocation> = Vec::new();
     let mut open: HashMap<u64, usize> = HashMap::new();
     for event in profile.memory(on_gpu) {
         match u64::try_from(event.bytes) {
             Ok(bytes) => {
                 open.insert(event.address, allocations.len());
-                allocations.push(Allocation { start: event.time, end: None, bytes, taken: false });
+                let MemoryEvent { time: start, address, .. } = event;
+                allocations.push(Allocation { start, end: None, address, bytes, taken: false });
             }
             Err(_) => {
                 if let Some(at) = open.remove(&event.address) {
@@ -45,8 +56,8 @@ pub(super) fn correct(
         }
     }
     timeline.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut corrected = 0;
-    for memory in &mut memories.all {
+    let mut ends = Ends::default();
+    for (place, memory) in memories.all.iter_mut().enumerate() {
         let Some((_, node)) = memory.born else { continue };
         let Some(Span { start, end }) = span(node) else { continue };
         let first = allocations.partition_point(|allocation| allocation.start < start);
@@ -56,13 +67,16 @@ pub(super) fn correct(
             during.filter(|a| !a.taken && a.bytes >= memory.bytes && a.end.is_none_or(|freed| freed >= end));
         let Some(found) = left.min_by_key(|allocation| allocation.bytes) else { continue };
         found.taken = true;
-        corrected += 1;
+        ends.known += 1;
+        // The host's says nothing about a GPU's.
+        memory.recorded = on_gpu.then_some(found.address);
         memory.result = found.end.is_none();
         if let Some(freed) = found.end {
+            ends.freed.insert(place, freed);
             let before = timeline.partition_point(|(time, _)| *time <= freed);
             let moment = before.checked_sub(1).map_or(0, |at| timeline[at].1);
             memory.last = memory.last.max(moment);
         }
     }
-    corrected
+    ends
 }

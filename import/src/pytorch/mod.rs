@@ -10,6 +10,7 @@ mod error;
 mod et;
 mod input;
 mod kineto;
+mod launched;
 mod lifetime;
 mod operators;
 mod recurrent;
@@ -18,15 +19,16 @@ mod storage;
 
 pub use error::{Problem, PytorchError, PytorchErrors, Warning};
 
-use crate::launch::{self, Access, Draft, Launched, Rules, SMS, Step};
+use crate::launch::{self, Access, Launched, Placed, Rules, SMS, Step};
 use crate::{Counts, count, file, sorted};
 use et::ExecutionTrace;
-use kineto::{Kind, Launch, Profile};
+use kineto::Profile;
+use lifetime::Ends;
 use operators::{Accesses, Class, Work, short};
 use std::collections::HashMap;
 use std::path::Path;
 use storage::Memories;
-use windlass_runtime::ktrace::{Event, Gpu, Header, KernelType, Run, Trace};
+use windlass_runtime::ktrace::{Event, Gpu, Header, Run, Trace};
 
 /// How to import.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +37,8 @@ pub struct Options {
     pub name: String,
     /// The GPU that it is for; without it that of the profile, or none (`assumed`). Its SMs decide the tiles of products.
     pub gpu: Option<Gpu>,
-    /// Whether freed memory is used again, as by PyTorch's caching allocator; otherwise each memory has addresses of its own.
+    /// Whether freed memory is used again, where a profile of a GPU says, else as by PyTorch's caching allocator; otherwise each memory has
+    /// addresses of its own.
     pub reuse: bool,
     /// Whether matrix products in single precision use tensor cores (`torch.backends.cuda.matmul.allow_tf32`, which the trace does not
     /// have; off in PyTorch). Convolutions go by the `allow_tf32` that is recorded with them.
@@ -102,14 +105,14 @@ fn build(
     let gpu_device = trace.devices.iter().position(|device| !["cpu", "meta"].contains(&device.as_str()));
     // A trace of the CPU's stands for the same program on a GPU.
     let device = gpu_device.or_else(|| trace.devices.iter().position(|device| device == "cpu")).unwrap_or(0);
-    let mut known_ends = 0;
+    let mut ends = Ends::default();
     let mut elsewhere = Counts::new();
     if let Some((file, profile)) = &mut profile {
         // The number in `cuda:0` is the profile's, too.
         let number = trace.devices.get(device).and_then(|name| name.rsplit_once(':')?.1.parse().ok());
         profile.keep_one_gpu(number).iter().for_each(|name| count(&mut elsewhere, name));
         check_same_run(file, trace, profile, gpu_device.is_some())?;
-        known_ends = lifetime::correct(trace, &mut memories, profile, gpu_device.is_some());
+        ends = lifetime::correct(trace, &mut memories, profile, gpu_device.is_some());
     }
     let measured = profile.as_ref().map(|(_, profile)| profile).filter(|profile| profile.gpu_events() > 0);
     let of_profile = measured.and_then(|profile| profile.device());
@@ -133,7 +136,7 @@ fn build(
         unexplained: Counts::new(),
         elsewhere,
         overlapping: 0,
-        known_ends,
+        ends,
     };
     match measured {
         Some(profile) => importer.launched(profile),
@@ -144,14 +147,15 @@ fn build(
         warnings.push(Warning::NoGpuKernels);
     }
     warnings.extend(importer.warnings());
-    let notes = importer.notes(measured.is_some(), options);
-    let (events, span) =
-        launch::events(importer.steps, importer.memories.all, options.reuse).ok_or_else(|| PytorchError {
+    let (steps, memories) = (std::mem::take(&mut importer.steps), std::mem::take(&mut importer.memories.all));
+    let Placed { events, span, recorded } =
+        launch::events(steps, memories, options.reuse).ok_or_else(|| PytorchError {
             file: file.to_owned(),
             node: None,
             field: None,
             problem: Problem::AddressSpace,
         })?;
+    let notes = importer.notes(measured.is_some(), recorded, options);
     let kernels = events.iter().filter(|event| matches!(event, Event::Kernel(_))).count() as u64;
     let header = Header {
         name: options.name.clone(),
@@ -218,8 +222,8 @@ struct Importer<'a> {
     elsewhere: Counts,
     /// Kernels with another beside them.
     overlapping: u64,
-    /// Memories whose end the profile says.
-    known_ends: u64,
+    /// What the profile says of memories' ends.
+    ends: Ends,
 }
 
 impl<'a> Importer<'a> {
@@ -333,7 +337,13 @@ impl<'a> Importer<'a> {
         if class == Class::Known(Work::Equal) {
             // The answer is no tensor, but is on the GPU before it is the host's.
             let born = Some((moment, at));
-            self.memories.all.push(launch::Memory { bytes: 1, born, last: moment, result: false });
+            self.memories.all.push(launch::Memory {
+                bytes: 1,
+                born,
+                last: moment,
+                result: false,
+                recorded: None,
+            });
             let answer = Access { memory: self.memories.all.len() - 1, first: 0, bytes: 1, moved: 1 };
             accesses.writes.push(answer);
         }
@@ -349,90 +359,6 @@ impl<'a> Importer<'a> {
             let launched = Launched::by_rule(draft);
             self.steps.push((moment, Step::Kernel(Box::new(launched))));
             self.steps.extend(sync.map(|why| (moment, Step::Sync(why))));
-        }
-    }
-
-    /// The kernels that ran, each with the memory of the operator that launched it.
-    fn launched(&mut self, profile: &Profile) {
-        let nodes = &self.trace.nodes;
-        let by_function: HashMap<u64, usize> = nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| node.rf_id > 0)
-            .map(|(at, node)| (node.rf_id, at))
-            .collect();
-        let launches = profile.launches();
-        // The operator that explains it: the one that ran, or the nearest around it that has tensors.
-        let explains = |launch: &Launch| -> Option<usize> {
-            let Launch::Gpu(event) = launch else { return None };
-            let mut at = by_function.get(&profile.record_function(event)?).copied();
-            while let Some(node) = at.filter(|node| self.accesses(*node, self.device).is_empty()) {
-                at = nodes[node].parent;
-            }
-            at
-        };
-        let explained: Vec<Option<usize>> = launches.iter().map(explains).collect();
-        // An operator's arithmetic counts once: with the kernel that took longest.
-        let mut longest: HashMap<usize, usize> = HashMap::new();
-        for (i, (launch, node)) in launches.iter().zip(&explained).enumerate() {
-            if let (Launch::Gpu(event), Some(node)) = (launch, node) {
-                let best = longest.entry(*node).or_insert(i);
-                if matches!(&launches[*best], Launch::Gpu(other) if other.dur_ns() < event.dur_ns()) {
-                    *best = i;
-                }
-            }
-        }
-        let mut moment = 0;
-        for (i, (launch, node)) in launches.into_iter().zip(explained).enumerate() {
-            let event = match launch {
-                Launch::Sync(why) => {
-                    self.steps.push((moment, Step::Sync(why)));
-                    continue;
-                }
-                Launch::Gpu(event) => event,
-            };
-            let mut draft = Draft::measured(&event.name);
-            if let Some(at) = node {
-                // Launch order is the stream's; an operator that launches before what it calls ends after it.
-                moment = moment.max(self.memories.ends[at]);
-                let accesses = self.accesses(at, self.device);
-                let rules = operators::kernels(&nodes[at], self.classes[at], &accesses, self.rules);
-                draft.take(&nodes[at], &accesses);
-                if longest.get(&at) == Some(&i) {
-                    draft.flops = rules.iter().map(|rule| rule.flops).fold(0, u64::saturating_add);
-                    draft.mnk = rules.iter().find_map(|rule| rule.mnk);
-                    if rules.iter().any(|rule| rule.est.contains(&"flops")) {
-                        draft.est.push("flops");
-                    }
-                }
-            } else {
-                count(&mut self.unexplained, &event.name);
-                draft.est.extend(["r", "w", "bytes", "flops"]);
-                // How much of everything it moves is not known; its duration, where it has one, stands for that.
-                draft.traffic = Some(0);
-            }
-            match event.kind {
-                Kind::Kernel => draft.est.push("type"),
-                Kind::Copy | Kind::Set => {
-                    draft.kind = KernelType::Copy;
-                    draft.est.extend(["grid", "block"]);
-                    // Both ends of a copy within the GPU are its memory.
-                    let ends = if event.name.contains("DtoD") { 2 } else { 1 };
-                    draft.traffic = event.bytes.map(|bytes| bytes.saturating_mul(ends)).or(draft.traffic);
-                }
-            }
-            draft.smem = event.smem;
-            self.overlapping += u64::from(!event.alone);
-            let launched = Launched {
-                draft,
-                everything: node.is_none(),
-                grid: event.grid,
-                block: event.block,
-                regs: event.regs,
-                stream: event.stream,
-                dur_ns: event.alone.then(|| event.dur_ns()),
-            };
-            self.steps.push((moment, Step::Kernel(Box::new(launched))));
         }
     }
 
@@ -453,12 +379,12 @@ impl<'a> Importer<'a> {
         warnings
     }
 
-    fn notes(&self, measured: bool, options: &Options) -> String {
+    fn notes(&self, measured: bool, recorded: u64, options: &Options) -> String {
         let mut notes = Vec::new();
         if measured {
             notes.push(
                 "kernels, grids, blocks and durations from a profile, segments from the operator that launched each: where an operator has several \
-                 kernels, every one has all of its segments"
+                 kernels, every one has all of its segments, and reads what those before it wrote"
                     .to_owned(),
             );
             if self.overlapping > 0 {
@@ -476,9 +402,13 @@ impl<'a> Importer<'a> {
             }
         }
         notes.push(match options.reuse {
-            true if self.known_ends > 0 => format!(
+            true if recorded > 0 => format!(
+                "{recorded} allocations are where a profile says, moved together, and any others where an emulated CUDA caching allocator puts them; it says when {} end",
+                self.ends.known
+            ),
+            true if self.ends.known > 0 => format!(
                 "memory from an emulated CUDA caching allocator; a profile says when {} allocations end, any others do after the last operator that names them",
-                self.known_ends
+                self.ends.known
             ),
             true => "memory from an emulated CUDA caching allocator, freed after the last operator that names it: the program may have kept it longer".to_owned(),
             false => "every memory has addresses of its own: the reuse of the program's allocator is not in the trace".to_owned(),
@@ -490,34 +420,4 @@ impl<'a> Importer<'a> {
 /// The device of an operator's first result.
 fn tensors_device(memories: &Memories<'_>, at: usize) -> Option<u32> {
     memories.outputs[at].first().or(memories.inputs[at].first()).map(|(_, tensor, _)| tensor.device)
-}
-
-/// Whether a kernel uses matrix units, by the names that NVIDIA's libraries and CUTLASS give theirs.
-fn kernel_type(name: &str) -> KernelType {
-    const TENSOR: [&str; 14] = [
-        "tensorop", "xmma", "nvjet", "wgmma", "hmma", "imma", "s1688", "s16816", "h16816", "s884", "h884",
-        "i16832", "flash", "fmha",
-    ];
-    let name = name.to_ascii_lowercase();
-    let simt = name.contains("simt") || name.contains("ffma");
-    if !simt && TENSOR.iter().any(|part| name.contains(part)) { KernelType::Tensor } else { KernelType::Simt }
-}
-
-impl Draft {
-    /// A kernel of a profile, of which nothing else is known yet.
-    fn measured(name: &str) -> Self {
-        let draft = Self::simt(name, 1, 1, 0);
-        Self { op: "unknown".to_owned(), kind: kernel_type(name), est: Vec::new(), ..draft }
-    }
-
-    /// What its operator says about it.
-    fn take(&mut self, node: &et::Node, accesses: &Accesses<'_>) {
-        self.op = short(&node.name).to_owned();
-        self.reads = accesses.reads.iter().map(|(_, access)| *access).collect();
-        self.writes = accesses.writes.clone();
-        if accesses.unsure {
-            self.est.extend(["r", "w"]);
-        }
-        self.count_gaps();
-    }
 }

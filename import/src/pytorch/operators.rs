@@ -129,7 +129,7 @@ const ATTENTION: &str = " _scaled_dot_product_flash_attention _scaled_dot_produc
     _scaled_dot_product_cudnn_attention _scaled_dot_product_attention_math_for_mps _flash_attention_forward _efficient_attention_forward \
     _scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward \
     _scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward _flash_attention_backward \
-    _efficient_attention_backward ";
+    _efficient_attention_backward _cudnn_attention_forward _cudnn_attention_backward ";
 
 const RECURRENT: &str = " mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward ";
 
@@ -197,7 +197,8 @@ pub(super) fn class(node: &Node) -> Class {
         _ if listed(REDUCE, plain) && ["other", "binary_out"].contains(&overload) => Known(Work::Elementwise),
         _ if listed(REDUCE, plain) => Known(Work::Reduce),
         // One kernel over many tensors, where a GPU has them.
-        _ if plain.starts_with("_foreach_") || plain.starts_with("_fused_") => Known(Work::Elementwise),
+        _ if plain.starts_with("_foreach_") => Known(Work::Elementwise),
+        _ if plain.starts_with("_fused_") && !listed(ROW_NORM, plain) => Known(Work::Elementwise),
         _ => tables.iter().find(|(list, _)| listed(list, plain)).map_or(Unknown, |(_, work)| Known(*work)),
     }
 }
@@ -344,6 +345,9 @@ impl Operator<'_> {
         let elements = self.elements();
         let read = self.read_elements();
         let one = match work {
+            Work::Elementwise if self.is_multi_tensor() => {
+                Draft::multi_tensor(name, self.accesses.written.iter().map(|tensor| tensor.numel))
+            }
             Work::Elementwise => Draft::elementwise(name, elements, elements),
             Work::Move if self.is_plain_copy() => Draft {
                 kind: KernelType::Copy,
@@ -405,9 +409,19 @@ impl Operator<'_> {
     /// Elements of the result; of all results where they are a list.
     fn elements(&self) -> u64 {
         let all = self.accesses.written.iter().map(|tensor| tensor.numel);
-        let many = ["_foreach_", "_fused_"].iter().any(|prefix| short(&self.node.name).starts_with(prefix))
-            || self.node.outputs.iter().any(|value| matches!(value, Value::List(_)));
+        let many =
+            self.is_multi_tensor() || self.node.outputs.iter().any(|value| matches!(value, Value::List(_)));
         if many { all.fold(0, u64::saturating_add) } else { all.max().unwrap_or(1) }
+    }
+
+    /// One kernel over lists of tensors.
+    fn is_multi_tensor(&self) -> bool {
+        let named = ["_foreach_", "_fused_"].iter().any(|prefix| short(&self.node.name).starts_with(prefix));
+        let list = |value: &Value| match value {
+            Value::List(list) => list.iter().any(|value| matches!(value, Value::Tensor(_))),
+            _ => false,
+        };
+        named && self.node.inputs.iter().any(list)
     }
 
     /// Elements of the largest input.
@@ -730,8 +744,9 @@ impl Operator<'_> {
             let draft = self.packed_attention([total, heads, depth], key, value);
             return if backward { draft.backward() } else { draft };
         }
-        // [batch, heads, length, depth] at the outer operators, [batch, length, heads, depth] at the inner ones.
-        let (heads, length) = if name.starts_with("_scaled") { (1, 2) } else { (2, 1) };
+        // [batch, heads, length, depth] at the outer operators and cuDNN's, [batch, length, heads, depth] at the other inner ones.
+        let outer = ["_scaled", "_cudnn"].iter().any(|prefix| name.starts_with(prefix));
+        let (heads, length) = if outer { (1, 2) } else { (2, 1) };
         let sizes = Heads {
             batch: dim(query, 0),
             heads: dim(query, heads),

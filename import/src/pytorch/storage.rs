@@ -112,7 +112,7 @@ impl<'a> Memories<'a> {
         let place = match (known, born) {
             (Some(known), None) => known,
             (_, born) => {
-                self.all.push(Memory { bytes: 0, born, last: moment, result: false });
+                self.all.push(Memory { bytes: 0, born, last: moment, result: false, recorded: None });
                 current.insert(tensor.storage, self.all.len() - 1);
                 self.all.len() - 1
             }

@@ -2,6 +2,7 @@
 
 use super::directory::Text;
 use super::error::{Collected, Problem};
+use super::hlo::element_of;
 use std::collections::HashMap;
 use windlass_runtime::ktrace::{ADDRESS_LIMIT, Segment};
 
@@ -149,9 +150,17 @@ impl Buffers {
         }
     }
 
-    /// The segments of an instruction's result; `None` where it has no buffer that is known.
-    pub(super) fn of(&self, instruction: &str) -> Option<impl Iterator<Item = Segment>> {
-        self.places.get(instruction).map(|places| places.iter().filter_map(|(_, segment)| *segment))
+    /// The segments of an instruction's result, or of an element of its tuple; `None` where it has no buffer that is known.
+    pub(super) fn of(&self, operand: &str) -> Option<Vec<Segment>> {
+        let (name, path) = element_of(operand);
+        let path = path.replace('#', ",");
+        let within = |index: &str| path.is_empty() || index == path || is_inside(index, &path);
+        let places = self.places.get(name)?.iter().filter(|(index, _)| within(index));
+        let (count, segments) = places.fold((0, Vec::new()), |(count, mut all), (_, segment)| {
+            all.extend(*segment);
+            (count + 1, all)
+        });
+        (count > 0 || path.is_empty()).then_some(segments)
     }
 }
 

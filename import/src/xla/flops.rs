@@ -60,7 +60,7 @@ const ELEMENTWISE: [&str; 45] = [
 /// What a matrix product is: M, N, K, batch.
 pub(super) fn dot(hlo: &Hlo<'_>, instruction: &Instruction<'_>) -> Option<[u64; 4]> {
     let [lhs, rhs, ..] = instruction.operands[..] else { return None };
-    let (lhs, rhs) = (dims(hlo.get(lhs)?.shape), dims(hlo.get(rhs)?.shape));
+    let (lhs, rhs) = (dims(hlo.shape(lhs)?), dims(hlo.shape(rhs)?));
     let of = |attribute| -> u64 {
         let lengths = instruction.dimensions(attribute).into_iter().map(|d| lhs.get(d).copied().unwrap_or(1));
         product(&lengths.collect::<Vec<_>>())
@@ -73,7 +73,7 @@ pub(super) fn dot(hlo: &Hlo<'_>, instruction: &Instruction<'_>) -> Option<[u64; 
 /// The same of a call of cuBLAS, whose dimension numbers are in JSON.
 pub(super) fn gemm(hlo: &Hlo<'_>, instruction: &Instruction<'_>) -> Option<[u64; 4]> {
     let [lhs, rhs, ..] = instruction.operands[..] else { return None };
-    let (lhs, rhs) = (dims(hlo.get(lhs)?.shape), dims(hlo.get(rhs)?.shape));
+    let (lhs, rhs) = (dims(hlo.shape(lhs)?), dims(hlo.shape(rhs)?));
     let of = |key: &str| -> Option<u64> {
         let (_, rest) = instruction.attributes.split_once(&format!("\"{key}\":["))?;
         let numbers = rest.split(']').next()?.split(',').map(|n| n.trim_matches(['"', ' ']).parse::<usize>());
@@ -89,7 +89,7 @@ pub(super) fn gemm(hlo: &Hlo<'_>, instruction: &Instruction<'_>) -> Option<[u64;
 pub(super) fn convolution(hlo: &Hlo<'_>, instruction: &Instruction<'_>) -> Option<u64> {
     let (_, labels) = instruction.attributes.split_once("dim_labels=")?;
     let outputs = labels.split("->").next()?.split_once('_')?.1.find('o')?;
-    let kernel = dims(hlo.get(instruction.operands.get(1)?)?.shape);
+    let kernel = dims(hlo.shape(instruction.operands.get(1)?)?);
     let per_output = product(&kernel) / kernel.get(outputs).copied()?.max(1);
     let output = product(&dims(instruction.shape));
     Some(output.saturating_mul(per_output).saturating_mul(2))
@@ -125,7 +125,7 @@ impl<'h, 'a> Counter<'h, 'a> {
 
     fn count(&mut self, instruction: &Instruction<'a>, depth: usize) -> u64 {
         let operand = |n: usize| {
-            let shape = instruction.operands.get(n).and_then(|name| self.hlo.get(name)).map(|i| i.shape);
+            let shape = instruction.operands.get(n).and_then(|name| self.hlo.shape(name));
             shape.map_or(0, elements)
         };
         let result = elements(instruction.shape);

@@ -60,6 +60,12 @@ fn operands(text: &str) -> Vec<&str> {
     names
 }
 
+/// Of `name#1`, as XLA writes an element of a tuple since JAX 0.11, the tuple's name and the element's index, or of a tuple within it the indices
+/// with `#` between; before, each element was a `get-tuple-element` of its own.
+pub(super) fn element_of(operand: &str) -> (&str, &str) {
+    operand.split_once('#').unwrap_or((operand, ""))
+}
+
 /// `  ROOT %name = SHAPE opcode(operands), attributes`
 fn instruction(line: &str) -> Option<Instruction<'_>> {
     let text = line.trim_start();
@@ -99,8 +105,19 @@ impl<'a> Hlo<'a> {
         self.by_name.is_empty()
     }
 
+    /// The instruction of this name; of an operand such as `%name#1`, the one whose tuple it is an element of.
     pub(super) fn get(&self, name: &str) -> Option<&Instruction<'a>> {
-        self.by_name.get(name)
+        self.by_name.get(element_of(name).0)
+    }
+
+    /// The shape of an operand.
+    pub(super) fn shape(&self, operand: &str) -> Option<&'a str> {
+        let (name, path) = element_of(operand);
+        let mut shape = self.by_name.get(name)?.shape;
+        for index in path.split('#').filter(|index| !index.is_empty()) {
+            shape = element(shape, index.parse().ok()?)?;
+        }
+        Some(shape)
     }
 
     pub(super) fn computation(&self, name: &str) -> impl Iterator<Item = &Instruction<'a>> {
@@ -168,6 +185,28 @@ impl<'a> Instruction<'a> {
     }
 }
 
+/// The shape of an element of a tuple's.
+fn element(shape: &str, index: usize) -> Option<&str> {
+    let inside = shape.strip_prefix('(')?.strip_suffix(')')?;
+    let (mut depth, mut start, mut at) = (0_usize, 0, 0);
+    for (here, byte) in inside.bytes().enumerate() {
+        match byte {
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 && at == index => return Some(bare(&inside[start..here])),
+            b',' if depth == 0 => (start, at) = (here + 1, at + 1),
+            _ => {}
+        }
+    }
+    (at == index).then(|| bare(&inside[start..]))
+}
+
+/// Without the comment before every fifth element.
+fn bare(shape: &str) -> &str {
+    let shape = shape.trim();
+    shape.strip_prefix("/*").and_then(|rest| rest.split_once("*/")).map_or(shape, |(_, shape)| shape.trim())
+}
+
 /// The dimensions of the arrays in a shape.
 fn arrays(shape: &str) -> impl Iterator<Item = Vec<u64>> {
     let open = shape.split('[').skip(1);
@@ -222,6 +261,19 @@ mod tests {
         ] {
             assert_eq!(instruction(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn elements_of_tuples_have_shapes() {
+        let text = "%c {\n  %w.1 = (s32[], (f32[2,3]{1,0}, /*index=5*/pred[4]{0})) while(%t)\n}\n";
+        let hlo = Hlo::new(text);
+        let shapes = ["w.1#0", "w.1#1#0", "w.1#1#1", "w.1#1", "w.1#2", "w.1#x", "w.1#0#0", "v#0"];
+        let shapes = shapes.map(|operand| hlo.shape(operand));
+        let tuple = "(f32[2,3]{1,0}, /*index=5*/pred[4]{0})";
+        let expected = [Some("s32[]"), Some("f32[2,3]{1,0}"), Some("pred[4]{0}"), Some(tuple)];
+        assert_eq!(shapes[..4], expected);
+        assert_eq!(shapes[4..], [None; 4]);
+        assert_eq!(hlo.get("w.1#0").map(|w| w.opcode), Some("while"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::error::{Collected, Problem, Warning, XlaErrors};
 use super::flops::{self, Counter};
 use super::hlo::{self, Hlo, Instruction};
 use super::thunks::{Group, Launch, Thunk};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use windlass_runtime::ktrace::{Event, Kernel, KernelType, Segment};
 
 /// Kernels of one import, and waits of the host; more would take gigabytes.
@@ -153,8 +153,17 @@ struct Stream<'h, 'a> {
 impl<'a> Stream<'_, 'a> {
     fn steps(&mut self, thunks: &[Thunk]) -> Vec<Step> {
         let mut steps = Vec::new();
+        let mut before = HashSet::new();
         for thunk in thunks {
+            let first = steps.len();
             self.thunk(thunk, &mut steps);
+            let again = thunk.groups.is_empty() && !before.insert(self.name(thunk));
+            if again && let Some(Step::Kernel(kernel)) = steps.get_mut(first) {
+                // Of several launches for one instruction, such as the rounds of a sort, each goes on with what those before it wrote.
+                kernel.reads.extend(&kernel.writes);
+                kernel.reads.sort_unstable();
+                kernel.reads.dedup();
+            }
         }
         steps
     }
@@ -356,7 +365,7 @@ impl<'a> Stream<'_, 'a> {
             kernel.mnk = Some(mnk);
             kernel.flops = mnk.iter().fold(2, |flops, n| flops.saturating_mul(*n));
             kernel.grid = [ctas(m.div_ceil(TILE)), ctas(n.div_ceil(TILE)), ctas(batch)];
-        } else if let Some(instruction) = instruction.filter(|_| target.starts_with("__cudnn$convForward"))
+        } else if let Some(instruction) = instruction.filter(|_| convolves(target))
             && let Some(flops) = flops::convolution(self.dump.hlo, instruction)
         {
             kernel.kind = KernelType::Tensor;
@@ -370,9 +379,9 @@ impl<'a> Stream<'_, 'a> {
     fn memory(&mut self, name: &str, instruction: Option<&Instruction<'a>>) -> (Vec<Segment>, Vec<Segment>) {
         let known = |name: &str| -> Option<Vec<Segment>> {
             if let Some(segments) = self.dump.buffers.of(name) {
-                return Some(segments.collect());
+                return Some(segments);
             }
-            let shape = self.dump.hlo.get(name)?.shape;
+            let shape = self.dump.hlo.shape(name)?;
             // Tokens and empty tuples have no memory.
             matches!(shape, "token[]" | "()").then(Vec::new)
         };
@@ -414,6 +423,11 @@ impl<'a> Stream<'_, 'a> {
         }
         self.warnings.push(Warning::UnknownMemory { name: name.to_owned(), thunks: 1 });
     }
+}
+
+/// Whether a call of cuDNN is a forward convolution: `__cudnn$convForward`, or one with a bias and an activation, `..$convBiasActivationForward`.
+fn convolves(target: &str) -> bool {
+    target.strip_prefix("__cudnn$conv").is_some_and(|kind| kind.contains("Forward"))
 }
 
 /// A grid dimension.

@@ -1,6 +1,8 @@
 //! Imports of PyTorch's files, against facts that have another source than the importer.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod h100;
 
 use common::{architecture, check_memory, overlap};
 use serde_json::{Value, json};
@@ -299,7 +301,9 @@ fn a_profile_gives_kernels_in_launch_order() {
     );
     assert_eq!((product.mnk, product.flops), (Some([256, 1024, 512, 1]), 2 * 256 * 1024 * 512));
     assert_eq!(kernels[2].flops, 0, "the arithmetic counts once");
-    assert_eq!((&kernels[2].reads, &kernels[2].writes), (&product.reads, &product.writes));
+    // The sum over the parts of K reads the result, too: it goes on with what the product has written.
+    assert_eq!((&kernels[2].reads[..2], kernels[2].reads[2]), (&product.reads[..], product.writes[0]));
+    assert_eq!(kernels[2].writes, product.writes);
     // The copy to the GPU reads the host's memory, which is not the GPU's.
     assert_eq!((kernels[0].reads.len(), kernels[0].writes.len()), (0, 1));
     assert_eq!(product.reads[0], kernels[0].writes[0]);
@@ -319,7 +323,8 @@ fn a_profile_gives_kernels_in_launch_order() {
         );
     }
     let unexplained = Warning::UnexplainedKernels(vec![("mystery_kernel".to_owned(), 1)]);
-    assert_eq!(import.warnings, [unexplained]);
+    let unknown = Warning::UnknownOperators(vec![("mylib::sparkle".to_owned(), 1)]);
+    assert_eq!(import.warnings, [unknown, unexplained]);
     let gpu = &import.trace.header.gpu;
     assert_eq!((gpu.name.as_str(), gpu.sms), ("NVIDIA A100-SXM4-40GB", Some(108)));
     let syncs =
@@ -427,7 +432,7 @@ fn of_two_gpus_one_is_taken() {
     assert_eq!(import.trace.header.gpu, by_hand(true).trace.header.gpu);
     let left_out = vec![("elsewhere".to_owned(), 30)];
     let warning = Warning::ElsewhereOperators { device: "cuda:0".to_owned(), operators: left_out };
-    assert_eq!(import.warnings[1..], [warning]);
+    assert_eq!(import.warnings[2..], [warning]);
     // Where the trace does not say which, the busiest is.
     let unnamed = String::from_utf8(trace).expect("text").replace("cuda:0", "cuda");
     let import = import_text("et.json", unnamed.as_bytes(), profile, &Options::default()).expect("an import");
@@ -582,6 +587,19 @@ fn rules_agree_with_other_recordings() {
     check(&kernels[0], 32, 128, 0, None);
     assert_eq!(kernels[0].traffic, Some(512 + 2 * 65536), "the rows, not the table");
     assert_eq!(kernels[0].segment_bytes(), 15_360_000 + 512 + 65536);
+}
+
+/// Lists go by chunks of 64 Ki; a fused norm has no list, and is a norm.
+#[test]
+fn what_is_fused_over_lists_goes_by_chunks() {
+    let square = "aten::_foreach_sqrt(Tensor[] self) -> Tensor[]";
+    let list = json!({"l": [[1000, 100], [7], [65_536]]});
+    let kernels = operator("aten::_foreach_sqrt", square, &[list], &[&[1000, 100], &[7], &[65_536]]);
+    assert_eq!((kernels[0].grid, kernels[0].block, kernels[0].flops), ([4, 1, 1], [512, 1, 1], 165_543));
+    let norm = "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)";
+    let arguments = [json!({"t": [8, 32, 256]}), json!([256]), json!({"t": [256]}), json!(1e-5)];
+    let kernels = operator("aten::_fused_rms_norm", norm, &arguments, &[&[8, 32, 256], &[8, 32, 1]]);
+    assert_eq!((kernels[0].grid, kernels[0].block, kernels[0].flops), ([256, 1, 1], [128, 1, 1], 8 * 65_536));
 }
 
 /// A table of 1000 rows of 64, of which three are updated: grid and bytes are those of the rows.
