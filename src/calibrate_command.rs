@@ -41,35 +41,82 @@ struct Small {
     other_launch: u64,
     /// Building a graph and instantiating it, per node, where nodes wait for up to two of the eight before.
     graph_node: u64,
+    /// Bytes that a thread moves in a microsecond.
+    thread_bytes_per_us: u64,
+}
+
+/// A kernel that reads four segments and writes two, each of so many bytes.
+fn kernel(index: u64, ctas: u32, read: u64, written: u64, at: impl Fn(u64) -> u64) -> Kernel {
+    Kernel {
+        index,
+        name: "small".into(),
+        op: String::new(),
+        kind: KernelType::Simt,
+        grid: [ctas, 1, 1],
+        block: [128, 1, 1],
+        smem: 0,
+        regs: None,
+        flops: 0,
+        mnk: None,
+        reads: (0..4).map(|n| Segment { addr: at(n), bytes: read }).collect(),
+        writes: (4..6).map(|n| Segment { addr: at(n), bytes: written }).collect(),
+        traffic: None,
+        dur_ns: None,
+        stream: 0,
+        part: None,
+        est: Vec::new(),
+    }
+}
+
+/// What a thread moves in a microsecond: by how much longer kernels take whose threads each move twice as much. Kernels of 12 CTAs, few enough
+/// to leave the bandwidth alone; a third of them reads as many words as it writes, a third twice, and a third four times as many, for a thread
+/// that has more to read for a word has more on its way.
+fn thread_bytes_per_us(ordinal: u32) -> Result<u64, Failure> {
+    const CTAS: u32 = 12;
+    const WRITTEN: [u64; 2] = [4, 8];
+    const READ: [u64; 3] = [1, 2, 4];
+    const EACH: usize = 16;
+    let threads = 128 * u64::from(CTAS);
+    let shapes: Vec<(u64, u64)> =
+        READ.iter().flat_map(|read| WRITTEN.map(|written| (written, written * read))).collect();
+    let bytes = |(written, read): (u64, u64)| 4 * (written + read);
+    // Segments of their own, so that what is slow is memory and not another kernel's words.
+    let kernel = |k: u64| {
+        let (written, read) = shapes[k as usize % shapes.len()];
+        kernel(k, CTAS, read * threads, 2 * written * threads, |n| (6 * k + n) << 20)
+    };
+    let kernels: Vec<Kernel> = (0..(EACH * shapes.len()) as u64).map(kernel).collect();
+    let work = vec![Work::default(); kernels.len()];
+    let program = Arc::new(Program::new("moving", &[&kernels], &work, 1)?);
+    let device =
+        CudaDevice::new(program, windlass_cuda::Options { ordinal, streams: 1, ..Default::default() })?;
+    let mut times = vec![Vec::new(); shapes.len()];
+    for _ in 0..12 {
+        device.reset()?;
+        (0..kernels.len() as u32).try_for_each(|k| device.launch(0, k, false))?;
+        device.synchronise(0)?;
+        for (k, time) in device.times()?.iter().enumerate() {
+            times[k % shapes.len()].push(time.end.saturating_sub(time.start));
+        }
+    }
+    let medians: Vec<u64> = times.into_iter().map(median_u64).collect();
+    let (mut more_bytes, mut more_ns) = (0, 0);
+    for (shapes, medians) in shapes.chunks(2).zip(medians.chunks(2)) {
+        more_bytes += bytes(shapes[1]) - bytes(shapes[0]);
+        more_ns += medians[1].saturating_sub(medians[0]);
+    }
+    Ok((1000 * more_bytes).checked_div(more_ns).unwrap_or(u64::MAX).clamp(1, 1 << 30))
 }
 
 /// Measures kernels of 20 CTAs of 128 threads that read four segments of 4 KiB and write two: medians.
 fn small(device: u32) -> Result<Small, Failure> {
     const KERNELS: u64 = 256;
     const STREAMS: u32 = 8;
-    let segment = |n: u64| Segment { addr: 4096 * (n % 97), bytes: 4096 };
-    let kernel = |index| Kernel {
-        index,
-        name: "small".into(),
-        op: String::new(),
-        kind: KernelType::Simt,
-        grid: [20, 1, 1],
-        block: [128, 1, 1],
-        smem: 0,
-        regs: None,
-        flops: 0,
-        mnk: None,
-        reads: (0..4).map(|n| segment(6 * index + n)).collect(),
-        writes: (4..6).map(|n| segment(6 * index + n)).collect(),
-        traffic: None,
-        dur_ns: None,
-        stream: 0,
-        part: None,
-        est: Vec::new(),
-    };
-    let kernels: Vec<Kernel> = (0..KERNELS).map(kernel).collect();
+    let kernels = |k| kernel(k, 20, 4096, 4096, |n| 4096 * ((6 * k + n) % 97));
+    let kernels: Vec<Kernel> = (0..KERNELS).map(kernels).collect();
     let program = Arc::new(Program::new("small", &[&kernels], &[Work::default(); KERNELS as usize], 1)?);
     let options = windlass_cuda::Options { ordinal: device, streams: STREAMS, ..Default::default() };
+    let ordinal = device;
     let device = CudaDevice::new(program, options)?;
     let mut times = Vec::new();
     let mut launches = [Vec::new(), Vec::new()];
@@ -114,6 +161,7 @@ fn small(device: u32) -> Result<Small, Failure> {
         launch: median_u64(one),
         other_launch: median_u64(others),
         graph_node: median_u64(graphs),
+        thread_bytes_per_us: thread_bytes_per_us(ordinal)?,
     })
 }
 
@@ -129,6 +177,7 @@ fn profile(base: Profile, measured: &Calibration, kernels: &Small) -> Profile {
     let narrow = |ns: f64| u32::try_from(whole(ns)).unwrap_or(u32::MAX);
     let mut profile = shaped(base, measured.sms, measured.clock_mhz);
     profile.cta_floor_ns = kernels.alone.max(1);
+    profile.thread_bytes_per_us = Some(kernels.thread_bytes_per_us);
     let host = &mut profile.host;
     host.launch_ns = kernels.launch;
     host.synchronise_ns = whole(measured.synchronise_ns);
@@ -173,8 +222,8 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
         note_sms(&measured.device, measured.sms, &base, "memory and what an SM has are the profile's");
         let profile = profile(base, &measured, &small(args.device)?);
         format!(
-            "# {}, measured by `windlass calibrate --base {name}`: sms, clock_mhz, cta_floor_ns, [streams], and of\n\
-             # [host] all but hazard_check_ns, packet_ns and transfer_ns, which are the base's, as is all else.\n\n{}",
+            "# {}, measured by `windlass calibrate --base {name}`: sms, clock_mhz, cta_floor_ns, thread_bytes_per_us,\n\
+             # [streams], and of [host] all but hazard_check_ns, packet_ns and transfer_ns, which are the base's, as is all else.\n\n{}",
             measured.device,
             toml::to_string(&profile)?
         )
@@ -218,7 +267,7 @@ mod tests {
     #[test]
     fn a_calibrated_profile_has_each_number_in_its_place() {
         let base = Profile::load("h100").expect("it is embedded");
-        let kernels = Small { alone: 1, launch: 2, other_launch: 3, graph_node: 4 };
+        let kernels = Small { alone: 1, launch: 2, other_launch: 3, graph_node: 4, thread_bytes_per_us: 5 };
         let mut measured = Calibration::default();
         let fields = [
             &mut measured.synchronise_ns,
@@ -239,7 +288,7 @@ mod tests {
             *field = f64::from(ns);
         }
         let profile = profile(base.clone(), &measured, &kernels);
-        assert_eq!(profile.cta_floor_ns, 1);
+        assert_eq!((profile.cta_floor_ns, profile.thread_bytes_per_us), (1, Some(5)));
         let host = HostLatencies {
             launch_ns: 2,
             synchronise_ns: 10,

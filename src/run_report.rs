@@ -169,7 +169,8 @@ impl Measured {
         let then = match self.fell_back_in_run {
             None => String::new(),
             Some(run) => format!(
-                "; one stream from run {run} of {} on, for the median of the five before was above its",
+                "; one stream{} from run {run} of {} on, for the median of the five before was above its",
+                if self.way_chosen.is_some_and(|way| way.chains) { ", in chains," } else { "" },
                 self.walls.len()
             ),
         };

@@ -115,6 +115,10 @@ pub struct Profile {
     pub memory_bytes: Option<u64>,
     /// The least time that any CTA takes, in nanoseconds.
     pub cta_floor_ns: u64,
+    /// Bytes that one thread moves in a microsecond, at most: what it has on its way over how long memory takes. No bound where it is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_bytes_per_us: Option<u64>,
     /// What one SM has.
     pub sm: SmResources,
     /// What one SM does.

@@ -312,6 +312,33 @@ fn flops_and_bytes_are_work_of_two_pipes() {
 }
 
 #[test]
+fn a_thread_moves_its_bytes_no_faster_than_it_can() {
+    let free = profile();
+    let mut bound = free.clone();
+    bound.thread_bytes_per_us = Some(25);
+    let mut k = kernel("k", 2, &[0], &[]);
+    // Of 256 threads, each a hundred bytes: four microseconds, and what a CTA takes anyway.
+    k.reads[0].bytes = 25_600;
+    let work = |profile: &Profile, k: &Kernel| CtaWork::new(profile, k, 0).expect("fits");
+    let floor = |ns: u64| free.cycles(free.cta_floor_ns + ns);
+    assert_eq!((work(&free, &k).floor, work(&bound, &k).floor), (floor(0), floor(4000)));
+    assert_eq!(CtaWork { floor: floor(0), ..work(&bound, &k) }, work(&free, &k), "nothing else changes");
+    // The CTAs of an SM do not wait for each other's; more threads have less each.
+    assert_eq!(work(&bound, &k).cycles(2), floor(4000));
+    k.grid = [8, 1, 1];
+    assert_eq!(work(&bound, &k).floor, floor(1000));
+    k.block = [32, 1, 1];
+    assert_eq!(work(&bound, &k).floor, floor(4000));
+    // A duration that was measured has it in it.
+    k.dur_ns = Some(700);
+    assert_eq!(work(&bound, &k), work(&free, &k));
+    // The profile's file has it, or not.
+    let text = toml::to_string(&bound).expect("TOML");
+    assert!(text.contains("thread_bytes_per_us = 25\n"));
+    assert!(!toml::to_string(&free).expect("TOML").contains("thread_bytes_per_us"));
+}
+
+#[test]
 fn a_measured_kernel_alone_takes_its_duration() {
     let profile = profile();
     for (ctas, flops) in [(1, 0), (46, 1 << 30), (47, 0), (300, 1 << 20), (2000, 1 << 34), (5000, 0)] {

@@ -89,7 +89,7 @@ impl CtaWork {
     /// The work of `kernel`, at `position` in its stream.
     ///
     /// A roofline: the CTA's FLOPs on its type's pipe, and at the same time its bytes at the SM's share of the memory bandwidth.
-    /// The floor is the profile's. A measured duration takes the place of the floor, divided by the waves that the kernel takes
+    /// The floor is the profile's, and what each thread's share of the bytes takes it. A measured duration takes the place of the floor, divided by the waves that the kernel takes
     /// alone, and bounds the work on each pipe, so that the kernel alone takes that long.
     pub fn new(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Self, DeviceError> {
         let needs = needs(profile, kernel, position)?;
@@ -99,7 +99,17 @@ impl CtaWork {
         }
         let roofline = roofline(profile, kernel, ctas);
         let (bound, floor) = match kernel.dur_ns {
-            None => (u128::MAX, profile.cycles(profile.cta_floor_ns)),
+            None => {
+                let threads =
+                    kernel.block.iter().fold(ctas, |threads, d| threads.saturating_mul((*d).into()));
+                let moving = profile.thread_bytes_per_us.map_or(0, |rate| {
+                    saturate(
+                        u128::from(kernel.bytes()) * 1000
+                            / (u128::from(threads.max(1)) * u128::from(rate.max(1))),
+                    )
+                });
+                (u128::MAX, profile.cycles(profile.cta_floor_ns.saturating_add(moving)))
+            }
             Some(ns) => {
                 let cycles = profile.cycles(ns).max(1);
                 let per_sm = ctas.div_ceil(profile.sms.into());

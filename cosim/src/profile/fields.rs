@@ -43,8 +43,9 @@ pub(super) const NUMBERS: [Number; 27] = [
 ];
 
 /// Numbers that may be left out.
-const OPTIONAL: [Number; 3] = [
+const OPTIONAL: [Number; 4] = [
     ("memory_bytes", 1, 1 << 50, "1 to 2^50"),
+    ("thread_bytes_per_us", 1, 1 << 30, "1 to 2^30"),
     ("streams.chain_launch_ns", 0, MAX_U32, "0 to 4294967295"),
     ("streams.chain_gap_ns", 0, MAX_U32, "0 to 4294967295"),
 ];

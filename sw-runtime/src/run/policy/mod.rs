@@ -326,8 +326,8 @@ impl Silence {
 struct Tried {
     policy: Policy,
     way: Way,
-    /// The median time of one stream; none while it is being tried out.
-    never_ns: Option<u64>,
+    /// The fastest way with one stream, and its median time; none while it is being tried out.
+    one: Option<(Way, u64)>,
     /// The times of the newest runs.
     newest: VecDeque<u64>,
 }
@@ -338,13 +338,13 @@ const NEWEST: usize = 5;
 impl Tried {
     /// Falls back to one stream where the newest runs took longer: what launches cost the host is not the same all the time.
     fn watch(&mut self, wall_ns: u64) {
-        let Some(never_ns) = self.never_ns.filter(|_| self.way != Way::SERIAL) else { return };
+        let Some((one, one_ns)) = self.one.filter(|(one, _)| self.way != *one) else { return };
         if self.newest.len() == NEWEST {
             self.newest.pop_front();
         }
         self.newest.push_back(wall_ns);
-        if self.newest.len() == NEWEST && median_u64(self.newest.iter().copied().collect()) > never_ns {
-            self.way = Way::SERIAL;
+        if self.newest.len() == NEWEST && median_u64(self.newest.iter().copied().collect()) > one_ns {
+            self.way = one;
         }
     }
 }
@@ -421,8 +421,8 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the program in each [`Way`] in turn, `rounds` times, and has the policy stay with the one of the least median time from here on:
-    /// an expectation can be wrong, a measurement less so. It must take 2 % off one stream, kernel by kernel; and where the median of five
-    /// later runs is above that of one stream, one stream it is. `None` where there is nothing to choose: policies other than `streams` and
+    /// an expectation can be wrong, a measurement less so. Chains must take 2 % off one stream, kernel by kernel, and several streams 2 % off
+    /// one; where the median of five later runs is above that of the best way with one stream, that one it is. `None` where there is nothing to choose: policies other than `streams` and
     /// `pdl`.
     ///
     /// # Errors
@@ -443,17 +443,22 @@ impl<'a> Runner<'a> {
                 walls.push(counts?.wall_ns);
             }
         }
-        let mut medians = ways.into_iter().map(|(way, walls)| (way, median_u64(walls)));
-        let serial = medians.next().map_or(0, |(_, ns)| ns);
-        let best = medians.min_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns as f64 <= WORTH_IT * serial as f64);
-        let best = best.map_or(Way::SERIAL, |(way, _)| way);
-        self.choose(policy, best, Some(serial));
+        let medians: Vec<_> = ways.into_iter().map(|(way, walls)| (way, median_u64(walls))).collect();
+        let serial = medians.first().copied().unwrap_or((Way::SERIAL, 0));
+        let better = |of: &mut dyn Iterator<Item = (Way, u64)>, than: (Way, u64)| {
+            let best = of.min_by_key(|(_, ns)| *ns);
+            best.filter(|(_, ns)| *ns as f64 <= WORTH_IT * than.1 as f64).unwrap_or(than)
+        };
+        let all = medians.iter().copied();
+        let one = better(&mut all.clone().filter(|(way, _)| way.overlap == Overlap::Never), serial);
+        let (best, _) = better(&mut all.clone(), one);
+        self.choose(policy, best, Some(one));
         Ok(Some(best))
     }
 
-    fn choose(&mut self, policy: Policy, way: Way, never_ns: Option<u64>) {
+    fn choose(&mut self, policy: Policy, way: Way, one: Option<(Way, u64)>) {
         self.tried.retain(|t| t.policy != policy);
-        self.tried.push(Tried { policy, way, never_ns, newest: VecDeque::new() });
+        self.tried.push(Tried { policy, way, one, newest: VecDeque::new() });
     }
 
     /// What [`Runner::try_out`] chose, or what the newest runs made of it.
