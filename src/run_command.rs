@@ -128,8 +128,8 @@ pub struct RunArgs {
     /// on cpu it always pays
     #[arg(long)]
     always_overlap: bool,
-    /// Have a node of a graph start only when the node before it has ended, under graph and graph-cached, also where the GPU could set it up
-    /// before (sm_90 and newer). Of the executor cuda
+    /// Have a node of a graph start only when the node before it has ended, under graph-cached, also where the GPU could set it up before
+    /// (sm_90 and newer). Of the executor cuda
     #[arg(long)]
     no_early_edges: bool,
     /// Launch each kernel by itself under streams also where a graph of several is known from an earlier run. Of the executor cuda: on cpu
@@ -211,7 +211,6 @@ impl RunArgs {
         const WINDOWS: &[Policy] = &[Policy::StreamsAce, Policy::Window];
         const DECIDED: &[Policy] = &[Policy::Window];
         const CACHED: &[Policy] = &[Policy::GraphCached];
-        const GRAPHS: &[Policy] = &[Policy::Graph, Policy::GraphCached];
         let scheduler = || {
             let hardware = self.hardware.given().into_iter();
             hardware.chain([("window", self.window.is_some())])
@@ -223,7 +222,7 @@ impl RunArgs {
             ("launchers", self.launchers.is_some(), PLANNED),
             ("always-overlap", self.always_overlap, PLANNED),
             ("no-chains", self.no_chains, PLANNED),
-            ("no-early-edges", self.no_early_edges, GRAPHS),
+            ("no-early-edges", self.no_early_edges, CACHED),
             ("slots", self.slots.is_some(), WINDOWS),
             ("dispatcher", self.dispatcher.is_some(), DECIDED),
         ];

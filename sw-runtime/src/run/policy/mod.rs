@@ -156,7 +156,7 @@ pub struct Options {
     /// Threads that launch under `streams` and `pdl`, while another finds hazards; stream s belongs to thread s modulo their number. With 0,
     /// the thread that finds hazards launches, too.
     pub launchers: usize,
-    /// Whether a node of a graph that waits for one other is set up while that one runs, under `graph` and `graph-cached`.
+    /// Whether a node of a graph that waits for one other is set up while that one runs, under `graph-cached`.
     pub early_edges: bool,
     /// How `streams` and `pdl` launch kernels, where it has not been tried out. Without its chains, they are not tried out, either.
     pub way: Way,
@@ -487,7 +487,9 @@ impl<'a> Runner<'a> {
             }
             Policy::Graph | Policy::GraphCached => {
                 let window = (policy == Policy::GraphCached).then_some((options.graph_window, cache));
-                graph::run(device, program, declared, window, options.early_edges, &mut built, meter_ref)
+                // Where a graph is built in the run, an early edge costs more than it gains.
+                let early = options.early_edges && window.is_some();
+                graph::run(device, program, declared, window, early, &mut built, meter_ref)
             }
             Policy::Window => match decider {
                 Some(decider) => window::run(device, program, declared, decider, meter_ref),
