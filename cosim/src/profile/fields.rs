@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_list_has_every_field() {
         let mut profile = Profile::load("h100").unwrap();
-        profile.streams = Some(Costs::FREE);
+        (profile.streams, profile.thread_bytes_per_us) = (Some(Costs::FREE), Some(1));
         let value = serde_json::to_value(profile).unwrap();
         let mut fields = BTreeSet::new();
         for (name, value) in value.as_object().unwrap() {
