@@ -1,8 +1,8 @@
 //! `windlass gen`: a block as Verilog, with file list, FuseSoC core, metadata and timing constraints.
 
-use crate::options::BlockArgs;
+use crate::options::{BlockArgs, ResetArg};
 use crate::{Failure, Outcome, options};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
@@ -10,27 +10,9 @@ use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
 use windlass_gen::{
     checker,
-    emit::{self, Prefix, ResetKind},
+    emit::{self, Prefix},
     tools::quoted,
 };
-
-/// `--reset`.
-#[derive(Clone, Copy, ValueEnum)]
-enum ResetArg {
-    /// At a rising clock edge
-    Sync,
-    /// At once, and it ends in time before a clock edge: the design around sees to that
-    Async,
-}
-
-impl From<ResetArg> for ResetKind {
-    fn from(arg: ResetArg) -> Self {
-        match arg {
-            ResetArg::Sync => Self::Synchronous,
-            ResetArg::Async => Self::Asynchronous,
-        }
-    }
-}
 
 /// Arguments of `windlass gen`.
 #[derive(Args)]

@@ -9,6 +9,7 @@ use windlass_cosim::explore::FrontEndClock;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, MAX_MHZ};
 use windlass_gen::constraints::Constraints;
+use windlass_gen::emit::ResetKind;
 use windlass_gen::report::render::Conditions;
 use windlass_gen::synth::library;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
@@ -40,6 +41,24 @@ pub enum EncodingArg {
     Ids,
     /// A mask over the last M kernels
     Mask,
+}
+
+/// `--reset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ResetArg {
+    /// At a rising clock edge
+    Sync,
+    /// At once, and it ends in time before a clock edge: the design around sees to that
+    Async,
+}
+
+impl From<ResetArg> for ResetKind {
+    fn from(arg: ResetArg) -> Self {
+        match arg {
+            ResetArg::Sync => Self::Synchronous,
+            ResetArg::Async => Self::Asynchronous,
+        }
+    }
 }
 
 /// `--arbiter`.

@@ -1,6 +1,6 @@
 //! `windlass prove`: what a block promises, shown to hold.
 
-use crate::options::BlockArgs;
+use crate::options::{BlockArgs, ResetArg};
 use crate::{Failure, Outcome};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
@@ -23,6 +23,9 @@ pub struct ProveArgs {
     /// Put a kernel_scheduler beside the same one with the other window: do both run the same kernels, once latency is over?
     #[arg(long)]
     both_windows: bool,
+    /// How registers take their reset, `rst_ni`
+    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with = "both_windows")]
+    reset: ResetArg,
     /// Cycles after a reset in which nothing may fail [default: 8, with --both-windows 17]
     #[arg(long, value_name = "CYCLES", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     depth: Option<usize>,
@@ -90,6 +93,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         limit: Duration::from_secs(args.limit),
         solver: args.solver.map(SolverKind::from),
         jobs: args.jobs.map_or_else(processors, |jobs| jobs as usize),
+        reset: args.reset.into(),
     };
     if let Some(directory) = &args.write {
         let written = output::write_files(&prove::files(spec, &options)?, directory)

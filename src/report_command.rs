@@ -2,7 +2,7 @@
 
 use crate::cosim_command::{DispatcherArg, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
-use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, ResetArg, WindowArg};
 use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, gpu, options, workload};
 use clap::{Args, ValueEnum};
@@ -25,7 +25,10 @@ use windlass_gen::report::render::{
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
 use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
-use windlass_gen::{emit, output};
+use windlass_gen::{
+    emit::{self, Form},
+    output,
+};
 use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
 use windlass_runtime::ktrace::Trace;
 
@@ -97,6 +100,9 @@ pub struct ReportArgs {
     /// Put clock gates before flip-flops that share an enable, in libraries that have them: nangate45, sg13g2
     #[arg(long, conflicts_with = "no_area")]
     clock_gates: bool,
+    /// How registers take their reset, `rst_ni`
+    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
+    reset: ResetArg,
     /// Leave out area and timing, and so Yosys and OpenSTA
     #[arg(long)]
     no_area: bool,
@@ -117,6 +123,9 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     let output = args.output.prepare()?;
     if let Some(stored) = output.stored() {
         return output.write(stored);
+    }
+    if args.energy && args.reset == ResetArg::Async {
+        return Err("--energy is of designs with --reset sync: leave one of them out".into());
     }
     if args.energy && args.flow == FlowArg::Area {
         return Err("--energy needs a netlist: use --flow quick or full".into());
@@ -406,7 +415,10 @@ impl<'a> Costs<'a> {
 
     /// The block's area, timing and place on FPGAs.
     fn design(&self, name: String, block: BlockSpec, parameters: Vec<Parameter>) -> Result<Design, Failure> {
-        let emitted = emit::emit(&*block.hardware())?;
+        let reset = self.args.reset.into();
+        let emitted = emit::emit_as(&*block.hardware(), &Form { reset, ..Form::default() })?;
+        // Two reports are compared by names.
+        let name = if self.args.reset == ResetArg::Async { format!("{name} async") } else { name };
         let files = output::verilog_files(&emitted);
         let top = emitted.top().name.clone();
         let library = self.library.as_deref();

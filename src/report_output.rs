@@ -19,7 +19,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 31] = [
+const MEASURING: [&str; 32] = [
     "block",
     "window",
     "slots",
@@ -36,6 +36,7 @@ const MEASURING: [&str; 31] = [
     "gpu",
     "dispatcher",
     "clock_gates",
+    "reset",
     "front_end_mhz",
     "driver_launch",
     "kernel_end",

@@ -553,6 +553,51 @@ fn callbacks_tell_what_became_of_each_launch() {
 }
 
 #[test]
+fn a_launch_can_be_waited_for_without_the_runtime() {
+    in_time(|| {
+        let rt = Runtime::builder().window(4).executor(Cpu::new(2).unwrap()).build().unwrap();
+        let rt = Arc::new(Mutex::new(rt));
+        let (open, gate) = channel();
+        let gate = Mutex::new(gate);
+        let (held, adds, after, before, a) = {
+            let mut rt = rt.lock().unwrap();
+            let held =
+                rt.register(Kernel::new("held").body(move |_| Ok(gate.lock().unwrap().recv()?))).unwrap();
+            let adds = rt.register(increment()).unwrap();
+            let a = rt.buffer_from(&[-1]).unwrap();
+            let (options, after) = Options::new().waiter();
+            rt.launch_with(held, 1, 1, args![], options).unwrap();
+            (held, adds, after, channel(), a)
+        };
+        assert_eq!(after.wait_timeout(Duration::from_millis(1)), Ok(None), "it is held up");
+        // Another thread waits; this one launches meanwhile.
+        let other = std::thread::spawn(move || after.wait());
+        let (tell, told) = before;
+        let options = Options::new().on_done(move |result| {
+            tell.send(result.is_err()).unwrap();
+            panic!("a callback that panics keeps nobody waiting");
+        });
+        let (options, fails) = options.waiter();
+        rt.lock().unwrap().launch_with(adds, 1, 1, args![a, a], options).unwrap();
+        let failed = fails.wait_timeout(Duration::from_secs(60)).unwrap_err();
+        assert!(
+            matches!(&failed, Error::Failed(f) if f.first[0].cause == Cause::Returned("minus one".into())),
+            "{failed}"
+        );
+        assert_eq!(told.try_recv(), Ok(true), "the callback that was given before came first");
+        assert_eq!(fails.wait(), Err(Error::Refused), "it has told");
+        assert!(!other.is_finished());
+        open.send(()).unwrap();
+        assert_eq!(other.join().unwrap(), Ok(()));
+        // Of a launch that is refused nothing will come.
+        let (options, refused) = Options::new().waiter();
+        assert!(rt.lock().unwrap().launch_with(held, 0, 0, args![a], options).is_err());
+        assert_eq!(refused.wait(), Err(Error::Refused));
+        assert!(rt.lock().unwrap().synchronize().is_err());
+    });
+}
+
+#[test]
 fn one_launch_can_be_waited_for_while_others_run() {
     in_time(|| {
         let mut rt = Runtime::builder().window(4).executor(Cpu::new(2).unwrap()).build().unwrap();

@@ -23,7 +23,7 @@ pub use both_windows::BothWindows;
 pub use smt::{BITWUZLA_VERSION, SolverKind, bitwuzla_version};
 pub use trace::Trace;
 
-use crate::emit::{self, EmitErrors};
+use crate::emit::{self, Design, EmitErrors, Form, ResetKind};
 use crate::mutate::Mutants;
 use crate::mutate::aiger::{Aiger, AigerError};
 use crate::output;
@@ -114,6 +114,14 @@ pub struct ProveOptions {
     pub solver: Option<SolverKind>,
     /// Solvers that share the questions of the step.
     pub jobs: usize,
+    /// How registers take their reset.
+    pub reset: ResetKind,
+}
+
+impl ProveOptions {
+    fn emit(&self, spec: BlockSpec) -> Result<Design, EmitErrors> {
+        emit::emit_as(&*spec.hardware(), &Form { reset: self.reset, ..Form::default() })
+    }
 }
 
 impl Default for ProveOptions {
@@ -125,6 +133,7 @@ impl Default for ProveOptions {
             limit: Duration::from_secs(600),
             solver: None,
             jobs: 1,
+            reset: ResetKind::default(),
         }
     }
 }
@@ -246,14 +255,14 @@ pub fn properties(spec: BlockSpec) -> Vec<(&'static str, &'static str)> {
 
 /// Proves what the block promises.
 pub fn prove(spec: BlockSpec, options: &ProveOptions) -> Result<ProofReport, ProveError> {
-    let design = emit::emit(&*spec.hardware())?;
+    let design = options.emit(spec)?;
     prove_design(spec, &design, options)
 }
 
 /// The same for a design that somebody has changed, which has the block's ports and registers.
 pub fn prove_design(
     spec: BlockSpec,
-    design: &emit::Design,
+    design: &Design,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
     let bench = Bench::of(spec).complete(design);
@@ -304,7 +313,7 @@ impl Tools {
 /// Shows what the bench asks.
 fn prove_bench(
     tools: &Tools,
-    design: &emit::Design,
+    design: &Design,
     bench: &Bench,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
@@ -334,7 +343,7 @@ fn prove_bench(
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
-fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
+fn model(design: &Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
     let text = formal(design, bench, yosys, None, "write_smt2 -wires", "model.smt2")?;
     let what = |line| format!("a property named by `{line}`");
     Model::new(text)
@@ -342,12 +351,7 @@ fn model(design: &emit::Design, bench: &Bench, yosys: &Yosys) -> Result<Model, P
 }
 
 /// The same with all its `mutants`, as latches and AND gates: what is asserted is true where it fails, what is assumed is a constraint.
-fn netlist(
-    design: &emit::Design,
-    bench: &Bench,
-    yosys: &Yosys,
-    mutants: &Mutants,
-) -> Result<Aiger, ProveError> {
+fn netlist(design: &Design, bench: &Bench, yosys: &Yosys, mutants: &Mutants) -> Result<Aiger, ProveError> {
     let write = "chformal -cover -remove\ntechmap\nopt -fast\ndffunmap\nsimplemap\nopt -fast\nsetundef -zero\naigmap\nopt_clean\nwrite_aiger -ascii -symbols";
     let text = formal(design, bench, yosys, Some(mutants), write, "model.aag")?;
     let wrong =
@@ -356,7 +360,7 @@ fn netlist(
 }
 
 /// What is asked of a design, beside it: name and text of each file, in the order in which they are read.
-fn asked(design: &emit::Design, bench: &Bench, mutants: Option<&Mutants>) -> Vec<(&'static str, String)> {
+fn asked(design: &Design, bench: &Bench, mutants: Option<&Mutants>) -> Vec<(&'static str, String)> {
     let mut files = vec![("properties.sv", bench.text.to_string())];
     if !bench.parts.is_empty() {
         let lemmas = |part: &bench::Part| part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text);
@@ -376,7 +380,7 @@ fn asked(design: &emit::Design, bench: &Bench, mutants: Option<&Mutants>) -> Vec
 /// runs the induction (task `prove`), looks at the first cycles after a reset (`bmc`), and for states that matter (`cover`).
 /// Names and texts of the files.
 pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, String)>, EmitErrors> {
-    let design = emit::emit(&*spec.hardware())?;
+    let design = options.emit(spec)?;
     let mut bench = Bench::of(spec).complete(&design);
     if !options.unbounded {
         bench = bench.alone();
@@ -404,7 +408,7 @@ pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, Str
 
 /// What Yosys makes of the design, and all its `mutants` where there are any, between free inputs with its properties; `write` says in which form.
 fn formal(
-    design: &emit::Design,
+    design: &Design,
     bench: &Bench,
     yosys: &Yosys,
     mutants: Option<&Mutants>,

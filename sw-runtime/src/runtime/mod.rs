@@ -52,7 +52,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use versions::{Pool, Renaming};
@@ -170,6 +170,64 @@ impl Options {
     pub fn on_done(mut self, callback: impl FnOnce(Result<(), Failure>) + Send + 'static) -> Self {
         self.callback = Some(Box::new(callback));
         self
+    }
+
+    /// Something to wait with for this launch that needs no [`Runtime`]: another thread may launch meanwhile, or have it behind a mutex. A callback
+    /// that was given before is called first.
+    #[must_use]
+    pub fn waiter(mut self) -> (Self, Waiter) {
+        let (tell, outcome) = sync_channel(1);
+        let before = self.callback.take();
+        let options = self.on_done(move |result| {
+            // Told whatever becomes of the callback.
+            struct Tell(SyncSender<Outcome>, Option<Outcome>);
+            impl Drop for Tell {
+                fn drop(&mut self) {
+                    let _ = self.1.take().map(|result| self.0.send(result));
+                }
+            }
+            let _tell = Tell(tell, Some(result.clone()));
+            if let Some(before) = before {
+                before(result);
+            }
+        });
+        (options, Waiter(outcome))
+    }
+}
+
+/// What becomes of a launch.
+type Outcome = Result<(), Failure>;
+
+/// Waits for one launch without its [`Runtime`]: made by [`Options::waiter`]. To be used neither in a callback nor in a body of that runtime:
+/// there it would wait for ever. Where the launch was refused, there is nothing to wait for: [`Error::Refused`].
+#[derive(Debug)]
+pub struct Waiter(Receiver<Outcome>);
+
+impl Waiter {
+    /// Waits until the launch has retired or failed, and its callback has returned. Unlike [`Runtime::wait`], it does not look whether a schedule
+    /// that is replayed has diverged.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with its failure, which the next synchronisation tells too; [`Error::Refused`].
+    pub fn wait(self) -> Result<(), Error> {
+        Self::outcome(self.0.recv().map_err(|_| Error::Refused)?)
+    }
+
+    /// The same, for so long at most: `None` where it has not ended by then, and may be waited for again. Once it has told, there is nothing more
+    /// to wait for: [`Error::Refused`].
+    ///
+    /// # Errors
+    /// As [`Waiter::wait`].
+    pub fn wait_timeout(&self, time: Duration) -> Result<Option<()>, Error> {
+        match self.0.recv_timeout(time) {
+            Ok(outcome) => Self::outcome(outcome).map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Error::Refused),
+        }
+    }
+
+    fn outcome(outcome: Outcome) -> Result<(), Error> {
+        outcome.map_err(|failure| Error::Failed(Failures { first: vec![failure], more: 0 }))
     }
 }
 
