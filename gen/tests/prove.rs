@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::emit::{self, Design};
+use windlass_gen::emit::{self, Design, Form, ResetKind};
 use windlass_gen::prove::{self, BothWindows, ProofReport, ProveOptions, SolverKind, Verdict};
 use windlass_rtl::params::{ArbiterKind, Encoding, PickerParams, SmLimits, WindowKind, WindowParams};
 
@@ -160,6 +160,36 @@ fn sm_array_and_arbiters_that_hold() {
 }
 
 /// Banks of which some, none and all are short of SMs.
+/// The reset may come and go at any time in a proof, and what it does then is not the same.
+#[test]
+fn designs_with_an_asynchronous_reset() {
+    let asynchronous =
+        |depth, covers| ProveOptions { reset: ResetKind::Asynchronous, ..options(depth, covers) };
+    for block in ["oldest_first", "window_matrix", "window_list", "kernel_scheduler", "cta_arbiter_typed"] {
+        proved(spec(block, |_| {}), &asynchronous(2, 0));
+    }
+    let table = spec("kernel_table", |_| {});
+    proved(table, &asynchronous(2, 8));
+    let form = Form { reset: ResetKind::Asynchronous, ..Form::default() };
+    let design = emit::emit_as(&*table.hardware(), &form).unwrap_or_else(|e| panic!("{e}"));
+    let broken = broken_in(design, "kernel_table", "waiting_q <= 4'h0;", "waiting_q <= 4'h1;");
+    let report = prove::prove_design(table, &broken, &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let fails = |p: &prove::PropertyResult| matches!(p.verdict, Verdict::Fails { .. });
+    // A lemma about what waits is the first to see it.
+    let failed: Vec<&str> =
+        report.failed_lemmas.iter().filter(|p| fails(p)).map(|p| p.name.as_str()).collect();
+    assert!(!failed.is_empty() && !report.is_good(), "a kernel that waits after a reset: {report:#?}");
+    println!("a kernel that waits after a reset is seen by {failed:?}");
+}
+
+/// By hand: as long as the same with a synchronous reset, whose text it has but for the lists of events.
+#[test]
+#[ignore = "it takes a minute; ./test.sh --long runs it"]
+fn a_front_end_with_an_asynchronous_reset_from_end_to_end() {
+    let options = ProveOptions { reset: ResetKind::Asynchronous, jobs: 2, ..options(2, 0) };
+    proved_from_end_to_end(front_end(|_| {}), &options);
+}
+
 #[test]
 fn arbiters_of_several_places() {
     for (name, places, sms, active) in [
