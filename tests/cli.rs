@@ -524,6 +524,28 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
 const STORED: &str = "gen/tests/data/report.json";
 
 #[test]
+fn designs_with_an_asynchronous_reset_are_measured_and_proved() {
+    let block = ["--block", "round_robin", "--slots", "8", "--json", "--reset"];
+    let report = |reset| json(&succeeds(&[&["report", "--flow", "quick"], &block[..], &[reset]].concat()));
+    let [sync, other] = ["sync", "async"].map(|reset| report(reset)["designs"][0].clone());
+    assert_eq!((&sync["name"], &sync["top"]), (&"round_robin 8".into(), &"round_robin_n8".into()));
+    assert_eq!(
+        (&other["name"], &other["top"]),
+        (&"round_robin 8 async".into(), &"round_robin_n8_arst".into())
+    );
+    let flip_flops = |design: &serde_json::Value| {
+        let result = &design["synthesis"]["results"][0];
+        assert!(result["timing"]["classes"][0]["fmax_mhz"].as_f64().is_some_and(|f| f > 1.0), "{result}");
+        result["total"]["flip_flops"].as_u64()
+    };
+    assert!(flip_flops(&sync) > Some(0) && flip_flops(&sync) == flip_flops(&other));
+    let refused = ["report", "--arbiter", "single", "--energy", "--reset", "async"];
+    fails(&refused, 2, &["--energy", "--reset sync"]);
+    let proof = json(&succeeds(&[&["prove"], &block[..], &["async"]].concat()));
+    assert_eq!(proof["top"], "round_robin_n8_arst");
+}
+
+#[test]
 fn report_of_a_stored_report_in_every_form() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let [out, page] = ["out", "page.html"].map(|n| directory.path().join(n).to_string_lossy().into_owned());
