@@ -21,7 +21,7 @@ use windlass_runtime::run::{
     SoftwareDecider, Way, Work,
 };
 
-/// One run.
+/// One run, after another where that makes a difference.
 fn run(
     policy: Policy,
     device: &dyn Device,
@@ -30,7 +30,12 @@ fn run(
     options: &Options,
     decider: Option<&mut dyn Decider>,
 ) -> Result<Counts, RunError> {
-    Runner::new(device, program, declared, options.clone())?.run(policy, decider)
+    let mut runner = Runner::new(device, program, declared, options.clone())?;
+    if options.way.chains && matches!(policy, Policy::Streams | Policy::Pdl) {
+        // Chains are known from a run before.
+        runner.run(policy, None)?;
+    }
+    runner.run(policy, decider)
 }
 
 fn decider(slots: usize) -> SoftwareDecider {
