@@ -242,7 +242,7 @@ pub struct Counts {
     pub wall_ns: u64,
     /// Processor time of this process in the same stretch, all threads together; 0 where the system does not tell.
     pub cpu_ns: u64,
-    /// Kernels launched by themselves.
+    /// Kernels launched, those of chains among them; none of those of other graphs.
     pub launches: u64,
     /// Events recorded.
     pub records: u64,
