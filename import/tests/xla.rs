@@ -1,6 +1,7 @@
 //! XLA's dumps: a real one against the trace that another program made of it, and a small one by hand for what that one lacks.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use windlass_import::MAX_ERRORS;
@@ -136,10 +137,16 @@ fn a_real_dump_with_branches_and_libraries() {
 
 /// What JAX 0.11.2 wrote on an H100 that ran it, of two programs: three steps of gradient descent in a loop, and two convolutions, a sort and a
 /// Cholesky decomposition. Paths of that machine are taken out.
+fn h100() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/loop-and-convolutions-h100")
+}
+
+fn of(module: &str) -> Options {
+    Options { module: Some(module.to_owned()), ..Options::default() }
+}
+
 fn measured(module: &str) -> Imported {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/loop-and-convolutions-h100");
-    let options = Options { module: Some(module.to_owned()), ..Options::default() };
-    import(&dir, &options).expect("a dump")
+    import(&h100(), &of(module)).expect("a dump")
 }
 
 /// Since 0.11 an element of a tuple is written `%name#1` where it is an operand.
@@ -455,6 +462,31 @@ fn a_branch_without_memory_touches_everything() {
     assert_eq!([short.reads[0].addr, short.reads[0].end()], span);
     let missing = Warning::MissingThunks { name: "copy.1".into(), thunks: 2 };
     assert!(imported.warnings.contains(&missing));
+}
+
+/// By gzip, and with one of the two sequences alone: where passes have run, what they left is all that is needed.
+#[test]
+fn either_sequence_is_enough_and_files_may_be_packed() {
+    let whole = measured("jit_step");
+    let dump = changed(&h100(), |_, text| text);
+    let names = fs::read_dir(dump.path()).expect("read").map(|entry| entry.expect("entry").file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    let mut gone = 0;
+    for name in names {
+        let path = dump.path().join(&name);
+        let bytes = fs::read(&path).expect("bytes");
+        fs::remove_file(&path).expect("removed");
+        if name.ends_with(".thunk_sequence.txt") {
+            gone += 1;
+            continue;
+        }
+        let file = fs::File::create(dump.path().join(format!("{name}.gz"))).expect("created");
+        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        packed.write_all(&bytes).and_then(|()| packed.finish()).expect("packed");
+    }
+    assert_eq!(gone, 2, "of two modules");
+    let packed = import(dump.path(), &of("jit_step")).expect("imported");
+    assert_eq!(kernels(&packed), kernels(&whole));
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::{fs, io};
 /// Bytes of text that are read of one file.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
-const SEQUENCE: &str = ".thunk_sequence.txt";
+/// What is executed, and what it was made of, which is all that there is where no pass has changed it.
+const SEQUENCES: [&str; 2] = [".thunk_sequence_after_thunk_passes.txt", ".thunk_sequence.txt"];
 
 /// A file's text, and what errors call it.
 #[derive(Default)]
@@ -37,9 +38,9 @@ pub(super) struct Module {
     pub(super) capability: Option<String>,
 }
 
-/// The file name without the `.zst` that whoever keeps dumps may have added.
+/// The file name without the `.zst` or `.gz` that whoever keeps dumps may have added.
 fn plain(name: &str) -> &str {
-    name.strip_suffix(".zst").unwrap_or(name)
+    [".zst", ".gz"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name)
 }
 
 struct Directory {
@@ -64,8 +65,9 @@ impl Directory {
     }
 
     fn stems(&self) -> Vec<&str> {
-        let mut stems: Vec<&str> =
-            self.names.iter().filter_map(|name| plain(name).strip_suffix(SEQUENCE)).collect();
+        let stem = |name| SEQUENCES.iter().find_map(|ending| plain(name).strip_suffix(ending));
+        let mut stems: Vec<&str> = self.names.iter().filter_map(|name| stem(name)).collect();
+        stems.sort_unstable();
         stems.dedup();
         stems
     }
@@ -91,7 +93,7 @@ impl Directory {
 
     fn longest<'a>(&'a self, stems: &[&'a str]) -> Option<&'a str> {
         let bytes = |stem: &str| {
-            let name = self.name(stem, SEQUENCE)?;
+            let name = SEQUENCES.iter().rev().find_map(|ending| self.name(stem, ending))?;
             fs::metadata(self.path.join(name)).ok().map(|metadata| metadata.len())
         };
         // The first of those that are equally long.
@@ -148,9 +150,9 @@ pub(super) fn read(
             None
         })
     };
-    // What is executed; the other is what it was made of, and all that there is where no pass has changed it.
-    let sequence = file(".thunk_sequence_after_thunk_passes.txt", "", None)
-        .or_else(|| file(SEQUENCE, "thunk_sequence.txt", Some("holds the launches")));
+    let [executed, made_of] = SEQUENCES;
+    let sequence =
+        file(executed, "", None).or_else(|| file(made_of, "thunk_sequence.txt", Some("holds the launches")));
     let metadata =
         file(".thunk_metadata.txt", "thunk_metadata.txt", Some("says which instruction each launch is of"));
     let hlo =

@@ -3,7 +3,7 @@
 //! `XLA_FLAGS=--xla_dump_to=DIR` makes XLA's GPU compiler, and so JAX and TensorFlow, write what it compiles into DIR. Of each module this
 //! reads `*.thunk_sequence_after_thunk_passes.txt` or else `*.thunk_sequence.txt` (launches in order), `*.thunk_metadata.txt` (which instruction each is of), `*gpu_after_optimizations.txt` (the
 //! instructions), `*gpu_after_optimizations-buffer-assignment.txt` and `-values.txt` (where their operands and results are), and where
-//! there are any, `*.ptx` (static shared memory), `*.gpu_target_config.pbtxt` and `meta.json`. Each may be compressed, with `.zst` behind its name. docs/import.md says what
+//! there are any, `*.ptx` (static shared memory), `*.gpu_target_config.pbtxt` and `meta.json`. Each may be compressed, with `.zst` or `.gz` behind its name. docs/import.md says what
 //! becomes of what.
 
 mod buffers;
