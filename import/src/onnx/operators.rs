@@ -360,7 +360,7 @@ impl Launcher<'_> {
         sum(&self.read()).saturating_sub(table).saturating_add(table.min(written)).saturating_add(written)
     }
 
-    /// A copy, and then the updates in it.
+    /// A copy, and then the updates in it; with a reduction they read what is there, and each is an addition, a product or a comparison.
     fn scatter(&self, name: &str) -> Vec<Draft> {
         let inputs = &self.operator.inputs;
         let written = self.written();
@@ -370,10 +370,13 @@ impl Launcher<'_> {
         copy.kind = KernelType::Copy;
         let given = accesses(inputs.iter().skip(1).copied().flatten());
         let updates = self.operator.given(2).map_or(0, |updates| updates.tensor.bytes());
-        let moved = given.iter().fold(updates, |sum, access| sum.saturating_add(access.moved));
+        let reduces = self.operator.text("reduction").is_some_and(|reduction| reduction != "none");
+        let touched = if reduces { updates.saturating_mul(2) } else { updates };
+        let moved = given.iter().fold(touched, |sum, access| sum.saturating_add(access.moved));
         let reads = given.into_iter().chain(written.iter().copied()).collect();
         let scatter = self.of(Draft::gather(name, numel(2)), reads, written);
-        vec![copy, Draft { traffic: Some(moved), ..scatter }]
+        let flops = if reduces { numel(2) } else { scatter.flops };
+        vec![copy, Draft { traffic: Some(moved), flops, ..scatter }]
     }
 
     /// The largest and the smallest, and then the quantisation.

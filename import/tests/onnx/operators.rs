@@ -411,4 +411,10 @@ fn scatters_go_into_a_copy() {
     assert_eq!(kinds, [KernelType::Copy, KernelType::Simt]);
     assert_eq!(kernels[1].traffic, Some(16 + 2 * 2 * 64 * 4), "the rows that are written");
     assert!(overlap(&kernels[1].reads, &kernels[0].writes));
+    assert_eq!(kernels[1].flops, 0);
+    // What is there is read, and one addition each.
+    let adds = operator("ScatterND", &inputs, &[text("reduction", "add")], &[("1000 64", FLOAT)]);
+    assert_eq!((adds[1].traffic, adds[1].flops), (Some(16 + 3 * 2 * 64 * 4), 2 * 64));
+    let none = operator("ScatterND", &inputs, &[text("reduction", "none")], &[("1000 64", FLOAT)]);
+    assert_eq!((none[1].traffic, none[1].flops), (kernels[1].traffic, 0));
 }
