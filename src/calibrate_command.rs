@@ -109,14 +109,13 @@ fn thread_bytes_per_us(ordinal: u32) -> Result<u64, Failure> {
 }
 
 /// Measures kernels of 20 CTAs of 128 threads that read four segments of 4 KiB and write two: medians.
-fn small(device: u32) -> Result<Small, Failure> {
+fn small(ordinal: u32) -> Result<Small, Failure> {
     const KERNELS: u64 = 256;
     const STREAMS: u32 = 8;
     let kernels = |k| kernel(k, 20, 4096, 4096, |n| 4096 * ((6 * k + n) % 97));
     let kernels: Vec<Kernel> = (0..KERNELS).map(kernels).collect();
     let program = Arc::new(Program::new("small", &[&kernels], &[Work::default(); KERNELS as usize], 1)?);
-    let options = windlass_cuda::Options { ordinal: device, streams: STREAMS, ..Default::default() };
-    let ordinal = device;
+    let options = windlass_cuda::Options { ordinal, streams: STREAMS, ..Default::default() };
     let device = CudaDevice::new(program, options)?;
     let mut times = Vec::new();
     let mut launches = [Vec::new(), Vec::new()];

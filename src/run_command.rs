@@ -132,8 +132,8 @@ pub struct RunArgs {
     /// (sm_90 and newer). Of the executor cuda
     #[arg(long)]
     no_early_edges: bool,
-    /// Launch each kernel by itself under streams also where a graph of several is known from an earlier run. Of the executor cuda: on cpu
-    /// a launch costs next to nothing
+    /// Launch each kernel by itself under streams and pdl, also where a graph of several is known from an earlier run. Of the executor
+    /// cuda: on cpu a launch costs next to nothing
     #[arg(long)]
     no_chains: bool,
     /// Find hazards as ACE's Algorithm 1 is printed: --verify then shows what it misses

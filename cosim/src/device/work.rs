@@ -89,8 +89,8 @@ impl CtaWork {
     /// The work of `kernel`, at `position` in its stream.
     ///
     /// A roofline: the CTA's FLOPs on its type's pipe, and at the same time its bytes at the SM's share of the memory bandwidth.
-    /// The floor is the profile's, and what each thread's share of the bytes takes it. A measured duration takes the place of the floor, divided by the waves that the kernel takes
-    /// alone, and bounds the work on each pipe, so that the kernel alone takes that long.
+    /// The floor is the profile's, and what each thread's share of the bytes takes it. A measured duration takes the place of the
+    /// floor, divided by the waves that the kernel takes alone, and bounds the work on each pipe, so that the kernel alone takes that long.
     pub fn new(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Self, DeviceError> {
         let needs = needs(profile, kernel, position)?;
         let ctas = kernel.ctas().max(1);

@@ -479,7 +479,7 @@ impl<'a> Runner<'a> {
         let meter_ref = &mut meter;
         let mut built = Vec::new();
         let result = match policy {
-            Policy::Serial => serial::run(device, program, false, meter_ref),
+            Policy::Serial => serial::run(device, program, false, 1, &mut streams::Direct(device), meter_ref),
             Policy::StreamsAce => ace::run(device, program, declared, options, meter_ref),
             Policy::Streams | Policy::Pdl => {
                 let chains = if policy == Policy::Pdl { &mut *early_chains } else { &mut *chains };

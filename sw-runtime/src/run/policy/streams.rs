@@ -53,7 +53,7 @@ pub(super) trait Teller {
 }
 
 /// Tells it at once.
-struct Direct<'a>(&'a dyn Device);
+pub(super) struct Direct<'a>(pub(super) &'a dyn Device);
 
 impl Teller for Direct<'_> {
     fn tell(&mut self, stream: u32, op: Op) -> Result<(), RunError> {
@@ -265,8 +265,13 @@ pub(super) fn run(
     if way.overlap == Overlap::Never {
         // Nothing is left to find out: no hazards, no other thread.
         match &mut chains {
-            Some(chains) => in_chains(device, program, options.lookahead, early, chains, meter)?,
-            None => serial::run(device, program, early, meter)?,
+            Some(chains) => {
+                let mut direct = Direct(device);
+                let mut chained = Chained::new(chains, 1, &mut direct);
+                serial::run(device, program, early, options.lookahead, &mut chained, meter)?;
+                meter.counts.chains = chained.told;
+            }
+            None => serial::run(device, program, early, 1, &mut Direct(device), meter)?,
         }
         meter.stop();
         if let Some(costs) = options.costs {
@@ -329,34 +334,6 @@ fn in_turn(
         }
         None => run.sections(program, meter, to),
     }
-}
-
-/// One stream, in program order, so many kernels at a time.
-fn in_chains(
-    device: &dyn Device,
-    program: &Program,
-    length: usize,
-    early: bool,
-    chains: &mut Chains,
-    meter: &mut Meter,
-) -> Result<(), RunError> {
-    meter.start();
-    let mut direct = Direct(device);
-    let mut to = Chained::new(chains, 1, &mut direct);
-    for section in program.sections() {
-        for k in section.clone() {
-            to.tell(0, Op::Launch { kernel: k as u32, early: early && k > section.start })?;
-            meter.counts.launches += 1;
-            if (k + 1 - section.start).is_multiple_of(length) {
-                to.flush()?;
-            }
-        }
-        to.finish()?;
-        device.synchronise(0)?;
-        meter.counts.synchronisations += 1;
-    }
-    meter.counts.chains = to.told;
-    Ok(())
 }
 
 /// What launching threads share.
