@@ -417,7 +417,6 @@ fn needs_that_no_sm_has() {
             let request = with(|r| (r.sms, r.arbiter, r.limits) = (8, arbiter, limits));
             check_with(test, careless_stimulus, "sm_occupancy", request);
         }
-        check_with(test, careless_stimulus, "front_end", with(|r| (r.sms, r.arbiter) = (8, arbiter)));
     }
 }
 

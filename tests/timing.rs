@@ -4,7 +4,8 @@ use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::engine::library;
 use windlass_cosim::verilator::InstanceOptions;
 use windlass_rtl::front_end::{
-    CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, MAX_CTA_PORTS,
+    Counter, CtaDone, CtaNeeds, CtaOut, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch,
+    MAX_CTA_PORTS,
 };
 use windlass_rtl::kernel_scheduler::{HostBeat, SchedulerIn, SchedulerOut, SchedulerPorts};
 use windlass_rtl::model::CycleModel;
@@ -442,23 +443,73 @@ fn a_marker_retires_in_the_cycle_after_its_dispatch_and_frees_those_that_wait() 
     }
 }
 
+/// Kernel 0 cannot run, kernel 1 waits for it, kernel 2 for kernel 1.
 #[test]
-fn a_completion_of_an_sm_that_is_not_there_or_on_anothers_port_is_said() {
-    // 46 and 132 SMs.
+fn a_packet_that_no_sm_can_run_goes_on_as_a_marker() {
+    for mut front_end in [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends) {
+        let mut wrong = launch(0, &[], 1000, CtaType::Simt);
+        let Some((_, packet)) = &mut wrong.host else { panic!("a beat") };
+        packet.needs.smem = 1825;
+        assert!(front_end.cycle(wrong).host_error);
+        // Dispatched, and retired in the cycle after that; so kernel 1 starts two cycles after the beat that names it.
+        let mut seen = Vec::new();
+        let inputs = [launch(1, &[0], 1, CtaType::Simt), launch(2, &[1], 1, CtaType::Simt)];
+        for input in inputs.into_iter().chain([FrontEndIn::IDLE; 4]) {
+            let out = front_end.cycle(input);
+            assert!(!out.host_error && !out.done_error);
+            let first = out.cta.iter().flatten().next();
+            seen.push((out.scheduler.offer.map(|o| o.id), out.retired[0].is_some(), first.map(|cta| cta.id)));
+        }
+        let none = (None, false, None);
+        let expected = [(Some(0), false, None), (None, true, None), (Some(1), false, None), none];
+        assert_eq!(seen, [&expected[..], &[(None, false, Some(1)), none]].concat());
+    }
+}
+
+/// 46 and 132 SMs.
+#[test]
+fn a_completion_of_nothing_is_said_and_changes_nothing() {
     for mut front_end in [ArbiterKind::Single, TYPED].into_iter().flat_map(front_ends) {
         let last = front_end.request.sms as u8 - 1;
-        for sm in [last, last + 1, last.next_multiple_of(4) + 3, 255] {
-            for port in 0..4u8 {
-                front_end.cycle(FrontEndIn::RESET);
-                front_end.cycle(launch(0, &[], 9, CtaType::Simt));
-                let (_, cta) = front_end.until(|out| out.cta[0]);
-                let mut input = FrontEndIn::IDLE;
-                input.done[usize::from(port)] = Some(CtaDone { sm, slot: cta.slot });
-                let wrong = sm > last || sm % 4 != port;
-                assert_eq!(front_end.cycle(input).done_error, wrong, "SM {sm} on port {port}");
-                assert!(!front_end.cycle(FrontEndIn::IDLE).done_error);
+        let done = |port: u8, sm, slot| {
+            let mut input = FrontEndIn::IDLE;
+            input.done[usize::from(port)] = Some(CtaDone { sm, slot });
+            input
+        };
+        front_end.cycle(launch(0, &[], 2, CtaType::Simt));
+        let (_, first) = front_end.until(|out| out.cta[0]);
+        let (_, second) = front_end.until(|out| out.cta[0]);
+        let mut wrong = Vec::new();
+        for (sm, port) in [last, last + 1, last.next_multiple_of(4) + 3, 255]
+            .into_iter()
+            .flat_map(|sm| (0..4).map(move |port| (sm, port)))
+        {
+            if sm > last || sm % 4 != port {
+                wrong.push(done(port, sm, first.slot));
             }
         }
+        // Of slots without a kernel.
+        wrong.extend((0..4).filter(|sm| *sm != first.slot).map(|slot| done(1, 1, slot)));
+        for input in wrong {
+            let out = front_end.cycle(input);
+            assert!(out.done_error && out.done_ready.iter().all(|ready| *ready), "{:?}", input.done);
+            assert!(!front_end.cycle(FrontEndIn::IDLE).done_error);
+        }
+        // What is right ends as ever: the second is the last of its kernel, and after it no CTA is out.
+        for (cta, retires) in [(first, false), (second, true)] {
+            assert!(!front_end.cycle(ends(&[cta])).done_error);
+            assert_eq!(front_end.cycle(FrontEndIn::IDLE).retired[0].is_some(), retires);
+        }
+        // The kernel has retired, but for this.
+        let again = front_end.cycle(ends(&[first]));
+        assert!(again.done_error && again.retired[0].is_none());
+        for _ in 0..4 {
+            front_end.cycle(FrontEndIn { counter: Counter::CtaSum as u8, ..FrontEndIn::IDLE });
+        }
+        let sum = |front_end: &mut FrontEnd| {
+            front_end.cycle(FrontEndIn { counter: Counter::CtaSum as u8, ..FrontEndIn::IDLE }).count
+        };
+        assert_eq!(sum(&mut front_end), sum(&mut front_end), "a CTA is counted as out");
     }
 }
 

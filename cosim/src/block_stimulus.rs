@@ -17,7 +17,7 @@ use windlass_rtl::params::{Encoding, SchedulerParams, UpstreamParams, WindowKind
 use windlass_rtl::port::{Direction, Layout, Port, Slot, indexed};
 use windlass_rtl::window::model::{PlaceSet, WindowIn, WindowModel, shifted};
 
-/// The stimulus for a block.
+/// The stimulus for a block. A front end gets packets that no SM can run, too, and completions of nothing: it must ignore them.
 pub fn stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Usual)
 }
@@ -28,9 +28,13 @@ pub fn far_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Far)
 }
 
-/// The same with kernels whose CTAs need what the page forbids: no warp, no register unit, more of a resource than an SM has; and, where a reset
-/// sweeps them away, completions of any SM on any port. What becomes of them, and what is said of them, is the same in hardware and golden
-/// model; a neighbour that keeps the page's rules does not send them.
+/// The same without a packet or a completion that breaks a rule of the front end's page.
+pub fn lawful_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
+    seeded(spec, seed, Kernels::Lawful)
+}
+
+/// The same with kernels whose CTAs need what the pages of the blocks behind a front end's packets forbid: no warp, no register unit, more of a
+/// resource than an SM has. What becomes of them is the same in hardware and golden model.
 pub fn careless_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Careless)
 }
@@ -41,6 +45,8 @@ enum Kernels {
     Usual,
     /// Of [`far_stimulus`].
     Far,
+    /// Of [`lawful_stimulus`].
+    Lawful,
     /// Of [`careless_stimulus`].
     Careless,
 }

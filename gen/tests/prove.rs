@@ -159,7 +159,6 @@ fn sm_array_and_arbiters_that_hold() {
     proved(held("cta_arbiter_typed", 14, typed), &options(1, 10));
 }
 
-/// Banks of which some, none and all are short of SMs.
 /// The reset may come and go at any time in a proof, and what it does then is not the same.
 #[test]
 fn designs_with_an_asynchronous_reset() {
@@ -190,6 +189,7 @@ fn a_front_end_with_an_asynchronous_reset_from_end_to_end() {
     proved_from_end_to_end(front_end(|_| {}), &options);
 }
 
+/// Banks of which some, none and all are short of SMs.
 #[test]
 fn arbiters_of_several_places() {
     for (name, places, sms, active) in [
@@ -454,6 +454,13 @@ fn a_table_that_has_a_comer_overtake_who_waits_is_noticed() {
 fn a_front_end_that_forgets_which_of_two_ctas_was_taken_is_noticed() {
     let fault = ["cta_channel", "held_on_0_d = on_0 & ~cta_ready_0_i", "held_on_0_d = on_0 & stalls"];
     noticed(front_end(places(2)), 8, &[fault], "ctas_in_order");
+}
+
+/// What no SM can run would be placed. (That a completion of nothing gives nothing back, tests/broken.rs looks at.)
+#[test]
+fn a_front_end_that_takes_any_packet_is_noticed() {
+    let fault = ["front_end_m", ".ins_grid_i(grid)", ".ins_grid_i(host_grid_i)"];
+    noticed(front_end(|r| r.sms = 1), 5, &[fault], "retires_as_soon_as_it_may");
 }
 
 /// All kernels would run in partition 0.

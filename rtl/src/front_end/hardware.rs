@@ -84,7 +84,7 @@ macro_rules! front_end {
             pub host_regs_i: Signal<In, Bits<9>>,
             /// With the last beat: shared memory units that each CTA needs.
             pub host_smem_i: Signal<In, Bits<11>>,
-            /// With the last beat, where it is taken: its CTAs need nothing of what they must, or more than an SM has.
+            /// With the last beat, where it is taken: its CTAs need nothing of what they must, or more than an SM has. It has none then.
             pub host_err_o: Signal<Out, Bit>,
             /// A CTA goes to an SM.
             pub cta_valid_o: Vec<Signal<Out, Bit>>,
@@ -108,7 +108,7 @@ macro_rules! front_end {
             pub done_sm_i: Vec<Signal<In, Bits<8>>>,
             /// Its kernel's window slot.
             pub done_slot_i: Vec<Signal<In, Bits<LN>>>,
-            /// Completions of a kernel that no arbiter has, or too many of it, or of an SM that is not there or another port's.
+            /// Completions of a kernel of which no CTA runs, or of an SM that is not there or another port's: ignored; or too many at once.
             pub done_err_o: Signal<Out, Bit>,
             /// 32 SMs of a partition are rewritten.
             pub part_valid_i: Signal<In, Bit>,
@@ -162,16 +162,21 @@ macro_rules! front_end {
             partitions: SmPartitions,
             /// Counts what happens.
             counters: Counters,
-            /// Of each completion port, a completion is taken.
+            /// Of each completion port, such a one is taken.
             done: Vec<Signal<Local, Bit>>,
             /// Of each channel, a CTA waits.
             waits: Vec<Signal<Local, Bit>>,
             /// What the host says that CTAs need, no SM can meet.
             bad: Signal<Local, Bit>,
+            /// Its CTAs: none where no SM can run them.
+            grid: Signal<Local, Bits<32>>,
+            /// Of each completion port, there is a completion, of an SM that is there and its own.
+            ends: Vec<Signal<Local, Bit>>,
             /// A completion that is taken names an SM that is not there, or another port's.
             elsewhere: Signal<Local, Bit>,
             /// The SM that is looked at.
             ended_sm: Signal<Local, Bits<8>>,
+            no_grid: Constant<Bits<32>>,
             no_warps: Constant<Bits<7>>,
             no_regs: Constant<Bits<9>>,
             /// What an empty SM has.
@@ -266,8 +271,11 @@ macro_rules! front_end {
                     done: bank(DONE_PORTS),
                     waits: bank(channels),
                     bad: Signal::default(),
+                    grid: Signal::default(),
+                    ends: bank(DONE_PORTS),
                     elsewhere: Signal::default(),
                     ended_sm: Signal::default(),
+                    no_grid: number(0),
                     no_warps: number(0),
                     no_regs: number(0),
                     limit_warps: number(limits.warps().into()),
@@ -320,13 +328,12 @@ macro_rules! front_end {
                 self.host_ready_o.next = self.scheduler.host_ready_o.val();
                 self.table.ins_slot_i.next = self.scheduler.ins_slot_o.val();
                 self.table.ins_id_i.next = self.host_id_i.val();
-                self.table.ins_grid_i.next = self.host_grid_i.val();
                 self.table.ins_type_i.next = self.host_type_i.val();
                 self.table.ins_part_i.next = self.host_part_i.val();
                 self.table.ins_warps_i.next = self.host_warps_i.val();
                 self.table.ins_regs_i.next = self.host_regs_i.val();
                 self.table.ins_smem_i.next = self.host_smem_i.val();
-                comment!("A kernel that breaks the rules is said, and taken all the same.");
+                comment!("A kernel that no SM can run is said, and goes on as a marker.");
                 self.bad.next = (self.host_warps_i.val() == self.no_warps.val())
                     | (self.host_warps_i.val() > self.limit_warps.val())
                     | (self.host_regs_i.val() == self.no_regs.val())
@@ -334,6 +341,11 @@ macro_rules! front_end {
                 for _s in 0..self._smem {
                     self.bad.next = self.bad.val() | (self.host_smem_i.val() > self.limit_smem.val());
                 }
+                self.grid.next = self.host_grid_i.val();
+                if self.bad.val() {
+                    self.grid.next = self.no_grid.val();
+                }
+                self.table.ins_grid_i.next = self.grid.val();
                 self.host_err_o.next =
                     self.scheduler.ins_slot_o.val().any() & self.host_grid_i.val().any() & self.bad.val();
 
@@ -391,24 +403,28 @@ macro_rules! front_end {
                 self.part_ready_o.next = self.partitions.write_ready_o.val();
 
                 comment!("Completions to the SM array and, where it takes them, to");
-                comment!("the table; kernels back to the window.");
+                comment!("the table; kernels back to the window. One of an SM that is");
+                comment!("not there, or of a kernel of which no CTA runs, gives nothing back.");
                 self.elsewhere.next = false;
                 for p in 0..4 {
-                    self.dispatch.free_valid_i[p].next = self.done_valid_i[p].val();
+                    self.ended_sm.next = self.done_sm_i[p].val();
+                    self.ends[p].next = self.done_valid_i[p].val()
+                        & (bit_cast::<2, 8>(self.ended_sm.val()) == self.own[p].val())
+                        & (self.ended_sm.val() < self.sms.val());
+                    self.dispatch.free_valid_i[p].next = self.ends[p].val() & self.table.done_runs_o[p].val();
                     self.dispatch.free_sm_i[p].next = self.done_sm_i[p].val();
                     self.dispatch.free_warps_i[p].next = self.table.done_warps_o[p].val();
                     self.dispatch.free_regs_i[p].next = self.table.done_regs_o[p].val();
                     self.dispatch.free_smem_i[p].next = self.table.done_smem_o[p].val();
-                    self.done[p].next = self.done_valid_i[p].val() & self.dispatch.free_ready_o[p].val();
+                    self.done[p].next = self.ends[p].val() & self.dispatch.free_ready_o[p].val();
                     self.done_ready_o[p].next = self.dispatch.free_ready_o[p].val();
                     self.table.done_valid_i[p].next = self.done[p].val();
                     self.table.done_slot_i[p].next = self.done_slot_i[p].val();
-                    self.counters.done_i[p].next = self.done[p].val();
-                    self.ended_sm.next = self.done_sm_i[p].val();
+                    self.counters.done_i[p].next = self.done[p].val() & self.table.done_runs_o[p].val();
                     self.elsewhere.next = self.elsewhere.val()
-                        | (self.done[p].val()
-                            & ((bit_cast::<2, 8>(self.ended_sm.val()) != self.own[p].val())
-                                | (self.ended_sm.val() >= self.sms.val())));
+                        | (self.done_valid_i[p].val()
+                            & self.dispatch.free_ready_o[p].val()
+                            & (!self.ends[p].val()));
                 }
                 self.done_err_o.next = self.table.done_err_o.val() | self.elsewhere.val();
                 for r in 0..self._retire_ports {

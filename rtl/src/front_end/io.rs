@@ -4,7 +4,7 @@ use crate::cta_arbiter_typed::model::CtaPorts;
 use crate::kernel_scheduler::io::{HostPorts, StatusPorts};
 use crate::kernel_scheduler::{HostBeat, SchedulerOut};
 use crate::kernel_table::model::LaunchPorts;
-use crate::params::{DONE_PORTS, FrontEndParams, MAX_PLACES, RETIRE_PORTS};
+use crate::params::{DONE_PORTS, FrontEndParams, MAX_PLACES, RETIRE_PORTS, SmLimits};
 use crate::port::{Layout, MissingPort, Slot, find, find_all, indexed};
 
 /// Most CTA channels a front end can have: one per type.
@@ -58,6 +58,15 @@ pub struct Launch {
     pub partition: u8,
     /// What each CTA needs.
     pub needs: CtaNeeds,
+}
+
+impl CtaNeeds {
+    /// An empty SM has it, and it is a warp and a register unit at least.
+    pub fn fit(self, limits: SmLimits) -> bool {
+        (1..=limits.warps()).contains(&self.warps)
+            && (1..=limits.registers()).contains(&self.registers)
+            && self.smem <= limits.smem()
+    }
 }
 
 /// A CTA has ended.
@@ -137,9 +146,10 @@ pub struct FrontEndOut {
     pub cta: [Option<CtaOut>; MAX_CTA_PORTS],
     /// Which completions are taken.
     pub done_ready: [bool; DONE_PORTS],
-    /// A completion named a slot without running CTAs, or an SM that is not there or another port's.
+    /// A completion named a slot of which no CTA runs, or an SM that is not there or another port's, and was ignored; or more of a kernel's CTAs
+    /// end at once than it has left.
     pub done_error: bool,
-    /// The CTAs of the kernel whose last beat is taken need nothing of what they must, or more than an SM has.
+    /// The CTAs of the kernel whose last beat is taken need nothing of what they must, or more than an SM has: it goes on as a marker.
     pub host_error: bool,
     /// The SM array goes on at the end of this cycle: always, but where it stands still while nothing is asked of it.
     pub run: bool,

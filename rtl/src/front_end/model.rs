@@ -1,8 +1,6 @@
 //! Golden model of `front_end`: the parts' models, joined as the page draws them, and the counters.
 
-use super::io::{
-    Counter, CtaNeeds, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, Launch, MAX_CTA_CHANNELS,
-};
+use super::io::{Counter, CtaType, FrontEndIn, FrontEndOut, FrontEndPorts, MAX_CTA_CHANNELS};
 use crate::cta_arbiter_typed::model::{ChannelIn, ChannelModel};
 use crate::kernel_scheduler::io::{HostBeat, SchedulerIn};
 use crate::kernel_scheduler::model::SchedulerModel;
@@ -119,43 +117,48 @@ impl FrontEndModel {
 
         let mut done = [Done::default(); DONE_PORTS];
         let mut elsewhere = false;
+        let mut all_ended = 0;
         for (p, ended) in input.done.iter().enumerate() {
             // Ports of a channel without offer are zero.
             let (valid, sm, slot) = ended.map_or((false, 0, 0), |d| (true, d.sm, d.slot));
             let ready = self.occupancy.free_ready(p, sm);
             out.done_ready[p] = ready;
-            to_occupancy.free[p] = Free { valid, sm, needs: self.table.needs(slot) };
-            done[p] = Done { valid: valid && ready, slot };
+            // Others are ignored.
             let own = usize::from(sm) < self.sms.sms() && usize::from(sm) % DONE_PORTS == p;
+            let ends = valid && own && self.table.runs(slot);
+            to_occupancy.free[p] = Free { valid: ends, sm, needs: self.table.needs(slot) };
+            done[p] = Done { valid: valid && own && ready, slot };
             elsewhere |= valid && ready && !own;
+            all_ended += u64::from(ends && ready);
         }
 
         let value = self.counted.get(usize::from(input.counter)).copied().unwrap_or(0);
         out.count = self.read[1];
         self.read = [value, self.read[0]];
-        self.count(input, &out, no_room);
-        let insert = scheduler.inserted.zip(input.host).map(|(slot, (beat, launch))| {
+        self.count(input, &out, all_ended, no_room);
+        let insert = scheduler.inserted.zip(input.host).map(|(slot, (beat, mut launch))| {
             let (HostBeat::Ids { id, .. } | HostBeat::Mask { id, .. }) = beat;
+            // What no SM can run goes on as a marker.
+            if !launch.needs.fit(self.sms.limits()) {
+                out.host_error = launch.grid > 0;
+                launch.grid = 0;
+            }
             Kernel { slot, id, launch }
         });
         let table = self.table.cycle(&TableIn { rst_ni, insert, dispatch, next_ready, done, ret_ready });
         out.done_error = table.done_error || elsewhere;
-        out.host_error = insert.is_some_and(|kernel| !self.can_run(&kernel.launch));
         self.occupancy.cycle(&to_occupancy);
         self.partitions.cycle(&to_partitions);
         out
     }
 
-    /// It has no CTAs, or an empty SM has what each of them needs, a warp and a register unit at least.
-    fn can_run(&self, launch: &Launch) -> bool {
-        let (limits, CtaNeeds { warps, registers, smem }) = (self.sms.limits(), launch.needs);
-        let fits = (1..=limits.warps()).contains(&warps)
-            && (1..=limits.registers()).contains(&registers)
-            && smem <= limits.smem();
-        launch.grid == 0 || fits
-    }
-
-    fn count(&mut self, input: &FrontEndIn, out: &FrontEndOut, no_room: [bool; MAX_CTA_CHANNELS]) {
+    fn count(
+        &mut self,
+        input: &FrontEndIn,
+        out: &FrontEndOut,
+        ended: u64,
+        no_room: [bool; MAX_CTA_CHANNELS],
+    ) {
         self.counted = self.counters;
         if !input.rst_ni {
             self.counters.fill(0);
@@ -194,8 +197,7 @@ impl FrontEndModel {
         add(Counter::NoRoom0, no_room[0].into());
         add(Counter::NoRoom1, no_room[1].into());
         add(Counter::Retired, out.retired.iter().flatten().count() as u64);
-        let ended = input.done.iter().zip(out.done_ready).filter(|(done, ready)| done.is_some() && *ready);
-        self.on_sms = self.on_sms.wrapping_sub(ended.count() as u64);
+        self.on_sms = self.on_sms.wrapping_sub(ended);
     }
 }
 
@@ -235,7 +237,7 @@ impl CycleModel for FlatFrontEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front_end::io::{CtaDone, CtaOut, MAX_CTA_PORTS};
+    use crate::front_end::io::{CtaDone, CtaNeeds, CtaOut, Launch, MAX_CTA_PORTS};
     use crate::params::{ArbiterKind, Encoding, SchedulerParams, SmLimits, WindowKind};
 
     const TYPED: ArbiterKind = ArbiterKind::Typed { active: 2 };

@@ -65,6 +65,8 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     pub done_regs_o: Vec<Signal<Out, Bits<9>>>,
     /// Shared memory units it had.
     pub done_smem_o: Vec<Signal<Out, Bits<11>>>,
+    /// An arbiter has its kernel, or has had it, and not all of its CTAs have ended.
+    pub done_runs_o: Vec<Signal<Out, Bit>>,
     /// Completions of a kernel that no arbiter has, or too many of it.
     pub done_err_o: Signal<Out, Bit>,
     /// All CTAs of a kernel have ended.
@@ -133,8 +135,8 @@ pub struct KernelTable<const N: usize, const LN: usize> {
     regs: Vec<Signal<Local, Bits<9>>>,
     /// Of each queue, shared memory units that each of its CTAs needs.
     smem: Vec<Signal<Local, Bits<11>>>,
-    /// Slots whose kernels an arbiter has, or has had.
-    handed: Signal<Local, Bits<N>>,
+    /// Slots whose kernels an arbiter has, or has had, and of which not all CTAs have ended.
+    runs: Signal<Local, Bits<N>>,
     /// Of each completion port, the slot that it names, one-hot, whether it is valid or not.
     done_hot: Vec<Signal<Local, Bits<N>>>,
     /// Of each completion port, that slot where the completion counts, or none.
@@ -215,6 +217,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             done_warps_o: bank(DONE_PORTS),
             done_regs_o: bank(DONE_PORTS),
             done_smem_o: bank(DONE_PORTS),
+            done_runs_o: bank(DONE_PORTS),
             done_err_o: Signal::default(),
             ret_valid_o: bank(r),
             ret_ready_i: bank(r),
@@ -249,7 +252,7 @@ impl<const N: usize, const LN: usize> KernelTable<N, LN> {
             warps: bank(q),
             regs: bank(q),
             smem: bank(q),
-            handed: Signal::default(),
+            runs: Signal::default(),
             done_hot: bank(DONE_PORTS),
             counted: bank(DONE_PORTS),
             ends: bank(N),
@@ -385,16 +388,21 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
             self.smem[q].next = self.no_smem.val();
         }
 
-        comment!("Completions count of kernels that an arbiter has.");
-        self.handed.next = self.running.q_o.val() & (!self.waiting.q_o.val());
+        comment!("Completions count of kernels that an arbiter has, and of which CTAs are left.");
+        self.ended.next = self.zero.val();
+        for i in 0..N {
+            self.ended.next = self.ended.val().replace_bit(i, self.entry[i].ended_o.val());
+        }
+        self.runs.next = self.running.q_o.val() & (!self.waiting.q_o.val()) & (!self.ended.val());
         self.done_err.next = false;
         for p in 0..4 {
             self.done_hot[p].next = self.one.val() << self.done_slot_i[p].val();
             if self.done_valid_i[p].val() {
-                self.counted[p].next = self.done_hot[p].val() & self.handed.val();
+                self.counted[p].next = self.done_hot[p].val() & self.runs.val();
             } else {
                 self.counted[p].next = self.zero.val();
             }
+            self.done_runs_o[p].next = (self.done_hot[p].val() & self.runs.val()).any();
             if self.done_valid_i[p].val() & (!self.counted[p].val().any()) {
                 self.done_err.next = true;
             }
@@ -404,7 +412,6 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
         }
 
         comment!("Each entry takes what comes into its slot, and the completions that name it.");
-        self.ended.next = self.zero.val();
         self.no_ctas.next = !self.ins_grid_i.val().any();
         for i in 0..N {
             self.entry[i].clk_i.next = self.clk_i.val();
@@ -422,7 +429,6 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
                 self.ends[i].next = self.ends[i].val().replace_bit(p, self.counted[p].val().get_bit(i));
             }
             self.entry[i].ends_i.next = self.ends[i].val();
-            self.ended.next = self.ended.val().replace_bit(i, self.entry[i].ended_o.val());
             if self.entry[i].excess_o.val() {
                 self.done_err.next = true;
             }
@@ -502,4 +508,4 @@ impl<const N: usize, const LN: usize> Logic for KernelTable<N, LN> {
 crate::flat_ports!(impl [const N: usize, const LN: usize] for KernelTable<N, LN>:
     clk_i rst_ni ins_slot_i ins_id_i ins_grid_i ins_type_i ins_part_i ins_warps_i ins_regs_i ins_smem_i disp_valid_i
     disp_slot_i next_valid_o next_ready_i next_slot_o next_id_o next_grid_o next_type_o next_part_o next_warps_o next_regs_o
-    next_smem_o done_valid_i done_slot_i done_warps_o done_regs_o done_smem_o done_err_o ret_valid_o ret_ready_i ret_slot_o);
+    next_smem_o done_valid_i done_slot_i done_warps_o done_regs_o done_smem_o done_runs_o done_err_o ret_valid_o ret_ready_i ret_slot_o);

@@ -55,6 +55,8 @@ pub struct TableOut {
     pub next: [Option<Kernel>; MAX_QUEUES],
     /// What each ended CTA had.
     pub done: [CtaNeeds; DONE_PORTS],
+    /// An arbiter has its kernel, or has had it, and not all of its CTAs have ended.
+    pub done_runs: [bool; DONE_PORTS],
     /// A completion was ignored.
     pub done_error: bool,
     /// Slots whose kernels have ended.
@@ -136,6 +138,7 @@ impl TableModel {
         TableOut {
             next: self.next(input.dispatch),
             done: input.done.map(|done| self.needs(done.slot)),
+            done_runs: input.done.map(|done| self.runs(done.slot)),
             done_error: self.done_error(&input.done),
             retire: self.retire(),
         }
@@ -200,9 +203,10 @@ impl TableModel {
         (launch.grid > 0).then_some(queue)
     }
 
-    /// An arbiter has the kernel in `slot`, or has had it.
-    fn runs(&self, slot: u8) -> bool {
-        (self.running & !self.waiting).checked_shr(slot.into()).is_some_and(|set| set & 1 == 1)
+    /// An arbiter has the kernel in `slot`, or has had it, and not all of its CTAs have ended.
+    pub fn runs(&self, slot: u8) -> bool {
+        let handed = (self.running & !self.waiting).checked_shr(slot.into()).is_some_and(|set| set & 1 == 1);
+        handed && self.left[usize::from(slot)] > 0
     }
 
     /// A completion of what no arbiter has, or more of a slot than it has left.
@@ -298,6 +302,7 @@ pub struct FlatTable {
     dispatch: [Slot; 2],
     next: Vec<(Slot, Slot, KernelPorts)>,
     done: Vec<(Slot, Slot, NeedPorts)>,
+    done_runs: Vec<Slot>,
     done_err: Slot,
     ret_valid: Vec<Slot>,
     ret_ready: Vec<Slot>,
@@ -333,6 +338,7 @@ impl FlatTable {
             dispatch: [find(&inputs, "disp_valid_i")?, find(&inputs, "disp_slot_i")?],
             next: (0..params.queues()).map(next).collect::<Result<_, MissingPort>>()?,
             done: (0..DONE_PORTS).map(done).collect::<Result<_, MissingPort>>()?,
+            done_runs: find_all(&outputs, "done_runs_o", DONE_PORTS)?,
             done_err: find(&outputs, "done_err_o")?,
             ret_valid: find_all(&outputs, "ret_valid_o", r)?,
             ret_ready: find_all(&inputs, "ret_ready_i", r)?,
@@ -379,6 +385,9 @@ impl CycleModel for FlatTable {
         }
         for ((_, _, needs), had) in self.done.iter().zip(out.done) {
             needs.set(out_words, had);
+        }
+        for (slot, runs) in self.done_runs.iter().zip(out.done_runs) {
+            slot.set(out_words, runs.into());
         }
         self.done_err.set(out_words, out.done_error.into());
         for ((valid, slot), retire) in self.ret_valid.iter().zip(&self.ret_slot).zip(out.retire) {

@@ -80,6 +80,8 @@ pub struct FrontEndStimulus {
     /// The drain is the last one.
     ending: bool,
     given: FrontEndIn,
+    /// Of each completion port, what is given is wrong: it is ignored.
+    stray: [bool; DONE_PORTS],
     /// Kernels in the window.
     kernels: usize,
     /// CTAs on SMs, by completion channel.
@@ -100,7 +102,8 @@ pub struct FrontEndStimulus {
     /// Most kernels without end at the same time, in a spell that has them.
     endless: usize,
     cycle: u64,
-    sends: Kernels,
+    /// It sends packets that no SM can run, and completions of nothing.
+    errs: bool,
     /// [`COUNTED_OUT`], or never.
     counted_out: Range<u64>,
 }
@@ -130,6 +133,7 @@ impl FrontEndStimulus {
             mode: Mode::Work { left: 1000, spell: Spell::Usual },
             ending: false,
             given: FrontEndIn::RESET,
+            stray: [false; DONE_PORTS],
             kernels: 0,
             running: Default::default(),
             placed: 0,
@@ -142,7 +146,7 @@ impl FrontEndStimulus {
             probed: 0,
             endless: 0,
             cycle: 0,
-            sends,
+            errs: sends != Kernels::Lawful,
             counted_out: if sends == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
         }
     }
@@ -173,9 +177,10 @@ impl FrontEndStimulus {
         }
         self.kernels = self.kernels.saturating_sub(out.retired.iter().flatten().count());
         self.host.seen(out.scheduler.host_ready);
-        for (done, ready) in self.given.done.iter_mut().zip(out.done_ready) {
-            self.freed += u64::from(done.is_some() && ready);
-            *done = done.filter(|_| !ready);
+        for ((done, ready), stray) in self.given.done.iter_mut().zip(out.done_ready).zip(self.stray) {
+            self.freed += u64::from(done.is_some() && ready && !stray);
+            // The slot of a wrong one may have a kernel in the next cycle.
+            *done = done.filter(|_| !ready && !stray);
         }
         for cta in out.cta.iter().zip(self.given.cta_ready).filter_map(|(cta, ready)| cta.filter(|_| ready)) {
             self.placed += 1;
@@ -190,7 +195,7 @@ impl FrontEndStimulus {
 
     /// Enters the last cycle's transfers in the books.
     fn book(&mut self, out: &FrontEndOut) {
-        let Self { ledger, counts, counted, read, given, slots, .. } = self;
+        let Self { ledger, counts, counted, read, given, slots, stray, params, .. } = self;
         if let Some(expected) = read[1].filter(|expected| *expected != out.count) {
             let shown = out.count;
             ledger.report(|| format!("a counter shows {shown} where it was {expected} by the ports"));
@@ -204,7 +209,9 @@ impl FrontEndStimulus {
                 HostBeat::Mask { id, .. } => (id, true),
             };
             if last {
-                ledger.come(id, launch.grid);
+                // What no SM can run goes on as a marker.
+                let fits = launch.needs.fit(params.dispatch().sms().limits());
+                ledger.come(id, if fits { launch.grid } else { 0 });
             }
         }
         for slot in out.retired.into_iter().flatten() {
@@ -231,7 +238,8 @@ impl FrontEndStimulus {
         {
             ledger.report(|| format!("slot {} is dispatched while its kernel runs", offer.slot));
         }
-        for done in given.done.iter().zip(out.done_ready).filter_map(|(done, ready)| done.filter(|_| ready)) {
+        let ended = given.done.iter().zip(out.done_ready).zip(stray);
+        for done in ended.filter_map(|((done, ready), stray)| done.filter(|_| ready && !*stray)) {
             counts.on_sms = counts.on_sms.saturating_sub(1);
             if let Some(id) = slots[usize::from(done.slot)] {
                 ledger.end(id);
@@ -260,6 +268,7 @@ impl FrontEndStimulus {
         self.counted = Counts::default();
         self.read = [None; 2];
         self.given = FrontEndIn::RESET;
+        self.stray = [false; DONE_PORTS];
         self.mode = self.work();
     }
 
@@ -433,7 +442,9 @@ impl Stimulus for FrontEndStimulus {
             } else {
                 let grid = self.grid();
                 let limits = self.params.dispatch().sms().limits();
-                let mut launch = launch(&mut self.rng, limits, grid, self.sends);
+                let careless = self.errs && chance(&mut self.rng, 1, 8);
+                let kernels = if careless { Kernels::Careless } else { Kernels::Usual };
+                let mut launch = launch(&mut self.rng, limits, grid, kernels);
                 if grid == 0 && chance(&mut self.rng, 1, 2) {
                     // Nobody looks at what a marker needs.
                     launch.needs = CtaNeeds::default();
@@ -462,11 +473,22 @@ impl Stimulus for FrontEndStimulus {
             if done.is_none() && !running.is_empty() && chance(rng, phase.finisher, 16) {
                 *done = Some(running.swap_remove(rng.below(running.len() as u64) as usize));
             }
-            // An error: no SM can be given back what it does not have, so only where the reset sweeps it away.
-            if !rst_ni && cycle > 1 && chance(rng, 1, 2) {
-                let slot = rng.below(self.params.dispatch().slots() as u64) as u8;
-                let sm = if self.sends == Kernels::Careless { rng.below(256) as u8 } else { p as u8 };
-                *done = Some(CtaDone { sm, slot });
+            // Errors: of no kernel, of an SM that is not there or on another's port. In a reset of anything.
+            let works = self.errs && matches!(self.mode, Mode::Work { .. });
+            let errs = if rst_ni {
+                works && done.is_none() && chance(rng, 1, 64)
+            } else {
+                cycle > 1 && chance(rng, 1, 2)
+            };
+            self.stray[p] = false;
+            if errs {
+                let (sms, slots) = (self.params.dispatch().sms().sms(), self.slots.len());
+                let slot = rng.below(slots as u64) as u8;
+                let sm = rng.below(256) as usize;
+                let sm = if chance(rng, 1, 2) { sm } else { sm % sms / DONE_PORTS * DONE_PORTS + p };
+                let elsewhere = sm % DONE_PORTS != p || sm >= sms;
+                self.stray[p] = elsewhere || self.slots[usize::from(slot)].is_none() || !rst_ni;
+                *done = self.stray[p].then_some(CtaDone { sm: sm as u8, slot });
             }
         }
         self.ports.pack(&given, inputs);

@@ -1,6 +1,5 @@
-// What a front end's neighbours keep: a beat and a partition write stay until they are taken; ids count up; a kernel's CTAs, if it has
-// any, need a warp and a register unit; a completion's SM is there, and is one of its port's; where there is no completion, or no beat, its number is 0: what
-// is ready then says nothing.
+// What a front end's neighbours keep: a beat and a partition write stay until they are taken; ids count up; where there is no completion, or no
+// beat, its number is 0: what is ready then says nothing.
 module front_end_rules #(
   parameter LN = 3, parameter S = 8, parameter C = 2, parameter LANES = 1, parameter M = 128, parameter K = 1, parameter COUNTERS = 11
 ) (
@@ -68,11 +67,8 @@ module front_end_rules #(
   reg [W-1:0] beat;
   wire valid = host_valid_i;
   wire [7:0] id = !valid ? 0 : begun ? next_id : host_id_i;
-  wire has_ctas = valid & host_grid_i != 0;
-  wire [6:0] warps = has_ctas & host_warps_i == 0 ? 1 : host_warps_i;
-  wire [8:0] regs = has_ctas & host_regs_i == 0 ? 1 : host_regs_i;
   wire [W-1:0] now = rst_ni & waits ? beat
-    : {id, host_last_i, host_up_valid_i, host_up_id_i, host_grid_i, host_type_i, host_part_i, warps, regs, host_smem_i};
+    : {id, host_last_i, host_up_valid_i, host_up_id_i, host_grid_i, host_type_i, host_part_i, host_warps_i, host_regs_i, host_smem_i};
   wire taken = legal_host_valid_i & host_ready_o;
   always @(posedge clk_i) begin
     waits <= rst_ni & legal_host_valid_i & ~host_ready_o;
@@ -92,8 +88,7 @@ module front_end_rules #(
   genvar p;
   generate
     for (p = 0; p < 4; p = p + 1) begin : port
-      wire [7:0] sm = {done_sm_i[p*8+2 +: 6], 2'd0} + p;
-      assign legal_done_sm_i[p*8 +: 8] = !done_valid_i[p] ? 0 : sm < S ? sm : p;
+      assign legal_done_sm_i[p*8 +: 8] = done_valid_i[p] ? done_sm_i[p*8 +: 8] : 8'd0;
     end
   endgenerate
 endmodule

@@ -58,6 +58,21 @@ module front_end_properties #(
   always @(posedge clk_i) if (!rst_ni) reset_seen <= 1;
   wire on = reset_seen & rst_ni;
 
+  // Slots with a kernel, from its dispatch to its retirement. A completion of another, of an SM that is not there or on another's port is wrong.
+  reg [N-1:0] busy, comes, leaves;
+  reg [3:0] wrong_done;
+  integer v;
+  always @* begin
+    comes = 0;
+    if (disp_valid_o) comes[disp_slot_o] = 1;
+    leaves = 0;
+    for (v = 0; v < R; v = v + 1) if (ret_valid_o[v]) leaves[ret_slot_o[v*LN +: LN]] = 1;
+    for (v = 0; v < 4; v = v + 1)
+      wrong_done[v] = done_sm_i[v*8 +: 8] % 4 != v | done_sm_i[v*8 +: 8] >= S | ~busy[done_slot_i[v*LN +: LN]];
+  end
+  always @(posedge clk_i) busy <= rst_ni ? (busy | comes) & ~leaves : {N{1'b0}};
+  wire [3:0] ending = done_valid_i & ~wrong_done;
+
   // CTAs on SMs, by their kernel's slot, and of these the ones on one SM, w, whichever that is; those that end are some of them.
   (* anyconst *) wire [7:0] w;
   wire [N*32-1:0] out, on_w;
@@ -80,7 +95,7 @@ module front_end_properties #(
         offered = 0;
         finish_w = 0;
         offered_w = 0;
-        for (p = 0; p < 4; p = p + 1) if (done_valid_i[p] & done_slot_i[p*LN +: LN] == i) begin
+        for (p = 0; p < 4; p = p + 1) if (ending[p] & done_slot_i[p*LN +: LN] == i) begin
           offered = offered + 1;
           offered_w = offered_w + (done_sm_i[p*8 +: 8] == w);
           finish = finish + done_ready_o[p];
@@ -108,20 +123,14 @@ module front_end_properties #(
     waits <= rst_ni & part_valid_i & ~part_ready_o;
     written <= {part_id_i, part_word_i, part_mask_i};
   end
-  integer p;
   always @* if (on) begin
     assume (!host_valid_i | host_id_i == next_id);
-    // No kernel before this cycle was wrong; that one is said is shown in the cycle in which it comes.
-    assume (!spoiled);
     assume (!waits | part_valid_i & written == {part_id_i, part_word_i, part_mask_i});
     assume (&legal);
-    for (p = 0; p < 4; p = p + 1) assume (!done_valid_i[p] | done_sm_i[p*8 +: 8] % 4 == p & done_sm_i[p*8 +: 8] < S);
   end
 
-  // What is not about order is read with the last beat.
-  wire wrong_needs = last & host_grid_i != 0 & ~(host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
-  reg spoiled;
-  always @(posedge clk_i) spoiled <= rst_ni & host_valid_i & wrong_needs;
+  // What is not about order is read with the last beat. A kernel that no SM can run has no CTAs.
+  wire wrong_needs = host_grid_i != 0 & ~(host_warps_i != 0 & host_warps_i <= WARPS & host_regs_i != 0 & host_regs_i <= REGS & host_smem_i <= SMEM);
 
   // Whether w is in one partition, k, whichever that is; it was not, in the cycle before, nor was that being changed. A CTA that was on a
   // channel then stays there.
@@ -139,7 +148,7 @@ module front_end_properties #(
 
   // Completions of one slice wait for each other on their port: whether the last that was taken there was one of another SM than w, and how
   // long ago one of w was.
-  wire shares = done_valid_i[w % 4] & done_sm_i[8 * (w % 4) +: 8] % 3 == w % 3;
+  wire shares = ending[w % 4] & done_sm_i[8 * (w % 4) +: 8] % 3 == w % 3;
   wire finishes = shares & done_ready_o[w % 4] & done_sm_i[8 * (w % 4) +: 8] == w;
   reg other;
   reg [3:0] since;
@@ -203,7 +212,7 @@ module front_end_properties #(
     ones = 0;
     for (c = P; c > 0; c = c - 1) ones = takes[c-1] ? ones + 1 : 0;
     for (e = 0; e < 4; e = e + 1)
-      ends[e] = done_valid_i[e] & done_ready_o[e] & has_slot & ~a_done & done_slot_i[e*LN +: LN] == slot;
+      ends[e] = ending[e] & done_ready_o[e] & has_slot & ~a_done & done_slot_i[e*LN +: LN] == slot;
     for (r = 0; r < R; r = r + 1) retires[r] = ret_valid_o[r] & has_slot & ~a_done & ret_slot_o[r*LN +: LN] == slot;
   end
   always @(posedge clk_i)
@@ -219,7 +228,7 @@ module front_end_properties #(
       if (sends & pick_a & ~a) begin
         a <= 1;
         a_id <= host_id_i;
-        grid <= host_grid_i;
+        grid <= wrong_needs ? 0 : host_grid_i;
         type <= host_type_i;
         part <= host_part_i;
         placed <= 0;
@@ -265,8 +274,10 @@ module front_end_properties #(
     retires_once: assert (~|(retires & (retires - 1'b1)));
     // A kernel that no SM can run would go unnoticed, or a right one be called wrong.
     wrong_needs_are_said: assert (host_err_o == (sends & wrong_needs));
-    // A right completion would be called wrong, or a right retirement.
-    no_false_alarm: assert (~done_err_o & ~ret_err_o);
+    // A wrong completion would go unnoticed, or a right one be called wrong.
+    wrong_completions_are_said: assert (done_err_o == |(done_valid_i & done_ready_o & wrong_done));
+    // A right retirement would be called wrong.
+    no_false_alarm: assert (~ret_err_o);
   end
   always @* if (on) begin
     // States without which a proof would say little.

@@ -18,6 +18,7 @@ module front_end_lemmas #(
   input on,
   input [7:0] w,
   input [N*32-1:0] out, input [N*32-1:0] on_w,
+  input [N-1:0] busy,
   input [7:0] next_id,
   input pick_a, input pick_b,
   input a, input b, input a_done, input b_waits_for_a, input named,
@@ -272,7 +273,7 @@ module front_end_lemmas #(
     registers_add_up: assert (regs == all_regs);
     shared_memory_adds_up: assert (smem == all_smem);
     waits_in_both: assert (waiting == (held & ~running));
-    runs_in_both: assert (window__running == running);
+    runs_in_both: assert (window__running == running & busy == running);
     what_waits_runs: assert (~|(queued & ~running));
     retired_rightly: assert (~wrong_before);
     next_id_alike: assert (scheduler__next_id == next_id);

@@ -33,6 +33,7 @@ module kernel_table_properties #(
   input [4*7-1:0] done_warps_o,
   input [4*9-1:0] done_regs_o,
   input [4*11-1:0] done_smem_o,
+  input [3:0] done_runs_o,
   input done_err_o,
   input [R-1:0] ret_valid_o,
   input [R-1:0] ret_ready_i,
@@ -93,14 +94,18 @@ module kernel_table_properties #(
   reg [2:0] ends, ends_t;
   reg [31:0] left_t;       // of the kernel in slot t
   reg [3:0] names_s, names_t, names_none;
+  reg says_who_runs;
   integer p;
   always @* begin
+    says_who_runs = 1;
     ends = 0;
     ends_t = 0;
     for (p = 0; p < 4; p = p + 1) begin
       names_s[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] == s;
       names_t[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] == t;
       names_none[p] = done_valid_i[p] & done_slot_i[p*LN +: LN] >= N;
+      if (done_slot_i[p*LN +: LN] == s & done_runs_o[p] != (handed[s] & left != 0)) says_who_runs = 0;
+      if (done_slot_i[p*LN +: LN] >= N & done_runs_o[p]) says_who_runs = 0;
       if (names_s[p] & handed[s]) ends = ends + 1;
       if (names_t[p] & handed[t]) ends_t = ends_t + 1;
     end
@@ -186,6 +191,8 @@ module kernel_table_properties #(
     who_waits_goes_first: assert (!(fresh & queued[s]) | |(queued & (one << next_slot_o[at*LN +: LN])));
     // A completion of no kernel, or one too many, would pass.
     false_completion_is_said: assert (!(wrong_s | |names_none) | done_err_o);
+    // A completion of a kernel of which no CTA runs would give an SM's room back, or a right one none.
+    who_runs_is_said: assert (says_who_runs);
     // A right completion would be called wrong.
     right_completion_is_not: assert (!(done_err_o & ~|(done_valid_i & ~names_s & ~names_t)) | wrong_s | wrong_t);
     // A kernel would retire while its CTAs run.
