@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::{ALL_SMS, Partitions};
@@ -241,6 +243,14 @@ pub fn progress(text: &str) {
     }
 }
 
+/// The same, once the command has taken some seconds.
+fn slow_progress(text: &str) {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    if BEGAN.elapsed() > Duration::from_secs(3) {
+        progress(text);
+    }
+}
+
 /// Refuses options that would do nothing.
 fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
     const WINDOW: &[Policy] = &[Policy::Window];
@@ -323,6 +333,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.graph_window = args.graph_window;
     simulation.step = args.step;
     simulation.record = args.timeline.is_some();
+    simulation.progress = slow_progress;
     if args.strict_algorithm1 {
         simulation.rule = HazardRule::StrictAlgorithm1;
     }

@@ -84,6 +84,8 @@ pub struct CoSimulation {
     pub step: bool,
     /// Keep what timelines need.
     pub record: bool,
+    /// Told the name of each policy when it begins.
+    pub progress: fn(&str),
 }
 
 impl CoSimulation {
@@ -109,6 +111,7 @@ impl CoSimulation {
             rule: HazardRule::Exact,
             step: false,
             record: false,
+            progress: |_| (),
         }
     }
 
@@ -215,6 +218,7 @@ impl CoSimulation {
         stream: &'a Stream,
         policy: &'static str,
     ) -> Result<Machine<'a>, SimError> {
+        (self.progress)(policy);
         let mut machine = Machine::new(profile, &self.partitions, stream, policy)?;
         if self.record {
             machine.device.record();
