@@ -232,10 +232,34 @@ fn results_are_complete_and_say_what_to_build() {
     let text = |name: &str| files.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text);
     assert_eq!((text("points.csv").lines().count(), text("runs.csv").lines().count()), (9, 17));
     assert!(text("explore.md").contains("8 SMs instead of its 46, all else as in its profile"));
+    assert!(text("explore.md").contains("Data of the figure: `points.csv`"), "there is one");
     assert!(
         !text("explore.md").contains(&*out.path().to_string_lossy()),
         "no folder of this run in the results"
     );
+}
+
+/// A column of latencies has a mean, in which zeros would count.
+#[test]
+fn a_latency_of_no_kernel_is_left_empty() {
+    let (out, traces) = (directory(), directory());
+    let text = r#"{"e":"trace","ktrace":1,"name":"one","source":"","producer":"","gpu":{"name":"assumed"},"params":{},"kernels":1,"notes":""}
+{"e":"k","i":0,"name":"k","op":"","type":"SIMT","grid":[3,1,1],"block":[32,1,1],"smem":0,"flops":1000000,"r":[],"w":[[0,64]]}"#;
+    std::fs::write(traces.path().join("one.ktrace.jsonl"), text).unwrap_or_else(|e| panic!("{e}"));
+    let output = small(traces.path(), out.path(), &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let runs = std::fs::read_to_string(out.path().join("runs.csv")).unwrap_or_else(|e| panic!("{e}"));
+    let rows: Vec<Vec<&str>> = runs.lines().map(|line| line.split(',').collect()).collect();
+    let [titles, values, ..] = &rows[..] else { panic!("{runs}") };
+    let of = |title: &str| values[titles.iter().position(|t| *t == title).expect("a column")];
+    for (latency, expected) in [
+        ("insert", ["1", "1", "1", "1"]),
+        ("retire_to_dispatch", ["0", "", "", ""]),
+        ("done_to_first_cta", ["0", "", "", ""]),
+    ] {
+        let found = ["count", "min", "median", "max"].map(|measure| of(&format!("{latency}_{measure}")));
+        assert_eq!(found, expected, "{latency}");
+    }
 }
 
 #[test]
