@@ -3,6 +3,7 @@
 use crate::Failure;
 use clap::{Args, ValueEnum};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::explore::FrontEndClock;
@@ -239,6 +240,23 @@ pub fn constraints(file: Option<&Path>, period: Option<f64>) -> Result<Constrain
         Some(period) => constraints.with_period(period)?,
         None => constraints,
     })
+}
+
+/// Refuses what says how netlists are timed, where `--flow area` times none.
+pub fn timed(area: bool, constraints: Option<&Path>, period: Option<f64>) -> Result<(), String> {
+    for (option, given) in [("constraints", constraints.is_some()), ("period", period.is_some())] {
+        if area && given {
+            return Err(format!(
+                "--{option}: with --flow area no netlist is timed; choose --flow quick or full, or leave --{option} out"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A number of SMs.
+pub fn sms(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "give a whole number, 1 or more".into())
 }
 
 /// The Liberty file that is named, else that of the library of this name.

@@ -295,6 +295,18 @@ fn cosim_warns_of_partitions_without_sms() {
     assert!(stderr(&["--partition", "0-3"]).contains(warning));
     assert!(stderr(&["--partition", "0-3"]).contains("no kernel names a partition of --partition"));
     assert_eq!(stderr(&["--partition", "0-3,4-7"]), "");
+
+    // Where no option gives any.
+    let warning =
+        "warning: parts: kernels name SM partition 1, which only `cosim --partition` gives: all SMs";
+    let out = directory.path().join("explored").to_string_lossy().into_owned();
+    let small = ["--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+    for (command, more) in
+        [("report", &["--trace", &path][..]), ("explore", &["--out", &out, "--workloads", &path])]
+    {
+        let said = says(&[&[command][..], &small, more].concat());
+        assert_eq!(said.matches(warning).count(), 1, "{command}: {said}");
+    }
 }
 
 #[test]
@@ -994,6 +1006,23 @@ fn durations_of_another_gpu_are_warned_of() {
     for silent in [h100, assumed] {
         assert_eq!(cosim(&[silent]), "");
     }
+    // The same GPU with other SMs is another one, too.
+    let explore = |sms: &str| {
+        let out = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let out = out.path().to_string_lossy();
+        let small = ["--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+        says(&[&["explore", "--out", &out, "--sms", sms, "--workloads", h100][..], &small].concat())
+    };
+    let warning = "warning: t0: the durations of 1 of 2 kernels were measured on 132 SMs, and count on 8, 46 as they are";
+    let said = explore("8,46,132");
+    assert_eq!(said.matches(warning).count(), 1, "{said}");
+    assert!(!explore("132").contains("warning"));
+    let text = include_str!("../cosim/profiles/h100.toml").replace("sms = 132", "sms = 100");
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let profile = directory.path().join("cut.toml").to_string_lossy().into_owned();
+    std::fs::write(&profile, text).unwrap_or_else(|e| panic!("{e}"));
+    let said = cosim(&[h100, "--gpu", &profile]);
+    assert!(said.contains("were measured on 132 SMs, and count on 100 as they are"), "{said}");
 }
 
 #[test]
