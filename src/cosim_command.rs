@@ -58,6 +58,10 @@ pub struct CosimArgs {
     hardware: HardwareArgs,
     /// What to compare, separated by commas: queue, streams-ace, graph, graph-cached, window, ideal; and serial, which is always run and
     /// shown, for the others are measured against it
+    ///
+    /// serial: one stream, a driver launch for each kernel. queue: packets to hardware that runs them in order. streams-ace: a software
+    /// window over CUDA streams. graph: a CUDA graph, built in each run. graph-cached: one that is there from an earlier step. window: the
+    /// front end. ideal: an unlimited window without overhead, oldest first and with today's CTA dispatcher, and so not quite a bound.
     #[arg(
         long,
         value_delimiter = ',',

@@ -9,6 +9,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use windlass_catalog::Request;
 use windlass_cosim::explore::{
     Design, Effort, Ended, Event, Exploration, Report, Synthesis, Workload, explore, render,
 };
@@ -202,9 +203,15 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
 
 /// What is not as by default, as part of a sentence.
 fn conditions(args: &ExploreArgs) -> String {
-    let hold = args.hold_idle.then(|| "SMs that stand still while nothing is asked of them".to_string());
-    let others = args.conditions.to_string();
-    hold.into_iter().chain((!others.is_empty()).then_some(others)).collect::<Vec<_>>().join(", ")
+    let active = args.active.filter(|active| *active != Request::default().arbiter.active());
+    let active = active.map(|active| format!("{active} active kernels per type")).unwrap_or_default();
+    let hold = if args.hold_idle { "SMs that stand still while nothing is asked of them" } else { "" };
+    let (hardware, others) = (args.hardware.to_string(), args.conditions.to_string());
+    [&hardware, &active, hold, &others]
+        .into_iter()
+        .filter(|words| !words.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The numbers of SMs to explore.

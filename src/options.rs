@@ -393,6 +393,25 @@ pub struct HardwareArgs {
     lanes: Option<usize>,
 }
 
+/// What is not as by default, as part of a sentence.
+impl fmt::Display for HardwareArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Request::default();
+        let ports = self.retire_ports.filter(|ports| *ports != default.retire_ports);
+        let scheduled = self.scheduled.filter(|length| *length != default.scheduled);
+        let words = [
+            self.pipelined.then(|| "pipelined".into()),
+            ports.map(|ports| format!("{ports} retire ports")),
+            scheduled.map(|length| format!("M = {length}")),
+            (self.encoding == Some(EncodingArg::Mask)).then(|| "masks in packets".into()),
+            self.lanes
+                .filter(|&lanes| default.encoding != Encoding::Ids { lanes })
+                .map(|lanes| format!("{lanes} ids per beat")),
+        ];
+        f.write_str(&words.into_iter().flatten().collect::<Vec<String>>().join(", "))
+    }
+}
+
 impl HardwareArgs {
     /// Its options, and whether the user gave them.
     pub fn given(self) -> [(&'static str, bool); 5] {

@@ -272,6 +272,30 @@ fn cosim_shows_what_speed_ups_are_over() {
 }
 
 #[test]
+fn cosim_says_the_setting_of_what_ran() {
+    let setting = |more: &[&str]| {
+        let text = succeeds(&[&["cosim", "mix-fork"], more].concat());
+        text.lines().nth(1).unwrap_or_default().to_string()
+    };
+    let window = "window: matrix of 32 slots, 2 retire ports, M = 128, ids x4";
+    let run = "dispatcher behavioural at 1725 MHz";
+    let model = ["--dispatcher", "behavioural", "--policy"];
+    let of_window = |more: &[&str]| setting(&[&model[..], &["window"], more].concat());
+    assert_eq!(of_window(&[]), format!("{window}, queue 64, {run}"));
+    // It is in no column, and another arbiter takes other times.
+    assert_eq!(of_window(&["--active", "4"]), format!("{window}, 4 active per type, queue 64, {run}"));
+    assert_eq!(of_window(&["--active", "1"]), format!("{window}, 1 active per type, queue 64, {run}"));
+    let both = setting(&[&model[..], &["window,streams-ace", "--streams", "3"]].concat());
+    assert_eq!(both, format!("{window}, queue 64, {run}; streams: 32 slots, 3 streams"));
+    assert_eq!(setting(&["--policy", "queue", "--kernel-end", "7"]), "queue 64, kernels end 7 ns late");
+    assert_eq!(
+        setting(&["--policy", "graph-cached", "--graph-window", "9"]),
+        "graph-cached: 9 kernels per graph"
+    );
+    assert_eq!(setting(&["--policy", "ideal"]), "", "they have none");
+}
+
+#[test]
 fn cosim_warns_of_partitions_without_sms() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = directory.path().join("parts.ktrace.jsonl");

@@ -374,6 +374,13 @@ fn what_surrounds_the_front_ends_is_explored_and_said() {
     assert!(
         sentence(&late).contains("with 16 SMs, kernels ending 2000 ns late, driver launches, for these 2")
     );
+    // What is not as by default in all front ends, and so in no column.
+    let ids = ["--pipelined", "--retire-ports", "1", "--scheduled", "64", "--lanes", "2", "--active", "4"];
+    let said = sentence(&explored(&[&ids[..], &["--kernel-end", "9"]].concat()));
+    let words = "with 16 SMs, pipelined, 1 retire ports, M = 64, 2 ids per beat, 4 active kernels per type, kernels ending 9 ns late, for";
+    assert!(said.contains(words), "{said}");
+    let said = sentence(&explored(&["--encoding", "mask", "--retire-ports", "2", "--active", "2"]));
+    assert!(said.contains("with 16 SMs, masks in packets, for"), "{said}");
     assert!(sentence(&plain).contains("with 16 SMs, for these 2") && plain.get("conditions").is_none());
     let slow = explored(&["--front-end-mhz", "50"]);
     assert!(speedup(&slow) < speedup(&plain) && sentence(&slow).contains("front ends at 50 MHz"), "{slow}");
