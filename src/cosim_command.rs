@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
-use windlass_cosim::partition::{ALL_SMS, Partitions};
+use windlass_cosim::partition::Partitions;
 use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
@@ -60,6 +60,10 @@ pub struct CosimArgs {
     hardware: HardwareArgs,
     /// What to compare, separated by commas: queue, streams-ace, graph, graph-cached, window, ideal; and serial, which is always run and
     /// shown, for the others are measured against it
+    ///
+    /// serial: one stream, a driver launch for each kernel. queue: packets to hardware that runs them in order. streams-ace: a software
+    /// window over CUDA streams. graph: a CUDA graph, built in each run. graph-cached: one that is there from an earlier step. window: the
+    /// front end. ideal: an unlimited window without overhead, oldest first and with today's CTA dispatcher, and so not quite a bound.
     #[arg(
         long,
         value_delimiter = ',',
@@ -115,9 +119,9 @@ pub struct CosimArgs {
     /// Visit every cycle instead of jumping over idle stretches; the results are the same
     #[arg(long)]
     step: bool,
-    /// Seed of the state that the design does not initialise
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// Seed of the state that the design does not initialise, which its golden model does not have [default: 0]
+    #[arg(long)]
+    seed: Option<u64>,
     /// Write a waveform of the Verilog: FILE.vcd or FILE.fst
     #[arg(long, value_name = "FILE")]
     wave: Option<PathBuf>,
@@ -211,29 +215,8 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
             "warning: {name}: no kernel names a partition of --partition, which changes nothing: give kernels a `part`, or several traces"
         );
     }
-    let mut open: Vec<u8> = stream.kernels().iter().filter_map(|kernel| kernel.part).collect();
-    open.retain(|part| usize::from(*part) >= partitions.len() && *part != ALL_SMS);
-    open.sort_unstable();
-    open.dedup();
-    if !open.is_empty() {
-        let parts = open.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
-        let name = stream.name();
-        eprintln!(
-            "warning: {name}: kernels name SM partition {parts}, which --partition does not give: all SMs"
-        );
-    }
+    gpu::check_partitions(&stream, partitions.len(), "--partition does not give");
     Ok(stream)
-}
-
-/// Refuses a trace whose kernels take no time: every ratio of two policies would be one of overheads, or of nothing at all.
-fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
-    match trace.kernels().any(|kernel| kernel.dur_ns != Some(0)) {
-        true => Ok(()),
-        false => Err(format!(
-            "{file}: `dur_ns` is 0 in every kernel, so that none has work and there is nothing to compare; leave `dur_ns` out, and `flops`, `bytes` and segments say how long kernels take"
-        )
-        .into()),
-    }
 }
 
 /// Says on a terminal what long work is at; elsewhere, nothing.
@@ -279,8 +262,15 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         ("active", args.active.is_some(), WINDOW),
         ("places", args.places.is_some(), WINDOW),
         ("hold-idle", args.hold_idle, WINDOW),
+        ("seed", args.seed.is_some(), WINDOW),
     ];
-    options::used(policies, options.into_iter().chain(hardware))
+    options::used(policies, options.into_iter().chain(hardware))?;
+    match args.seed {
+        Some(seed) if args.dispatcher == Some(DispatcherArg::Behavioural) => Err(format!(
+            "--seed {seed}: the golden model has no state that is not initialised; use --dispatcher hardware or both"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Runs it.
@@ -376,8 +366,7 @@ fn run_all(
         let mut load = |file: &String| first.take().map_or_else(|| workload::load(file), Ok);
         let mut traces = files.iter().map(&mut load).collect::<Result<Vec<_>, _>>()?;
         for (file, trace) in files.iter().zip(&traces) {
-            workload::not_empty(file, trace)?;
-            takes_time(file, trace)?;
+            workload::takes_time(file, trace)?;
         }
         if args.gpu.is_none() {
             traces.iter().for_each(|trace| gpu::note(&simulation.profile, trace));
@@ -388,19 +377,19 @@ fn run_all(
             *trace = renamed;
             renaming.extend(report);
         }
-        gpu::check(&simulation.profile, &traces);
+        gpu::check(&simulation.profile, &[simulation.profile.sms], &traces);
         let stream = stream(&traces, &simulation.partitions).map_err(|e| format!("{name}: {e}"))?;
         let stream = stream.with_renaming(renaming);
         let timeline = args.timeline.as_deref().map(TimelineFile::create).transpose()?;
         let result = simulation.run(&stream, |params| {
+            let seed = args.seed.unwrap_or(0);
             let options = EngineOptions {
-                seed: args.seed,
+                seed,
                 wave: wave.cloned(),
                 replay: Some(format!(
-                    "{} --arbiter {} --seed {} --wave failure.vcd --from {{from}} --to {{to}}",
+                    "{} --arbiter {} --seed {seed} --wave failure.vcd --from {{from}} --to {{to}}",
                     command_line::on_files(files, &args.files, &SET_BY_REPLAY),
                     params.dispatch().arbiter().name(),
-                    args.seed
                 )),
             };
             engine(args.dispatcher.unwrap_or(DispatcherArg::Hardware).kind(), params, &options)

@@ -1,6 +1,6 @@
 //! `windlass trace explain`: why kernels of a stream waited.
 
-use crate::{Failure, Outcome, gpu, workload};
+use crate::{Failure, Outcome, gpu, options, workload};
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
@@ -22,7 +22,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N")]
     run: Option<u64>,
     /// SMs, where no durations were measured [default: those that the trace names, or of the GPU that it names, or 46]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = options::sms)]
     sms: Option<NonZeroU32>,
     /// List everything: whole chains, and the waits that others imply
     #[arg(long)]

@@ -9,6 +9,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use windlass_catalog::Request;
 use windlass_cosim::explore::{
     Design, Effort, Ended, Event, Exploration, Report, Synthesis, Workload, explore, render,
 };
@@ -69,13 +70,13 @@ pub struct ExploreArgs {
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
     /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
-    #[arg(long, value_name = "NAME|FILE", default_value = "osu018")]
+    #[arg(long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
     library: String,
     /// Cell library as a Liberty file
-    #[arg(long, value_name = "FILE.lib", conflicts_with = "library")]
+    #[arg(long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
     liberty: Option<PathBuf>,
     /// What is synthesized and timed
-    #[arg(long, value_enum, default_value = "quick")]
+    #[arg(long, value_enum, default_value = "quick", conflicts_with = "no_area")]
     flow: FlowArg,
     /// Clock, I/O budgets and exceptions that netlists are timed with; by default the built-in ones
     #[arg(long, value_name = "FILE.toml", conflicts_with = "no_area")]
@@ -116,11 +117,11 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     if !(0.0..=100.0).contains(&args.keep) {
         return Err(format!("--keep {}: choose 0 to 100 percent", args.keep).into());
     }
-    let (workloads, profile) = workloads(&args.workloads, args.gpu.as_deref(), args.conditions)?;
-    let sms = if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() };
-    if let Some(sms) = sms.iter().find(|sms| !(1..=192).contains(*sms)) {
+    if let Some(sms) = args.sms.iter().find(|sms| !(1..=192).contains(*sms)) {
         return Err(format!("--sms {sms}: choose 1 to 192").into());
     }
+    let (workloads, profile) = workloads(args)?;
+    let sms = sms(args, &profile);
     let windows: Vec<_> = args.window.iter().map(|&w| w.into()).collect();
     let arbiters = options::arbiters(&args.arbiter, args.active)?;
     let effort = match args.flow {
@@ -132,6 +133,7 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
         true => None,
         false => Some(options::liberty(args.liberty.as_deref(), &args.library)?),
     };
+    options::timed(args.flow == FlowArg::Area, args.constraints.as_deref(), args.period)?;
     let constraints = options::constraints(args.constraints.as_deref(), args.period)?;
     let (period_ns, clock_gates) = (args.period, args.clock_gates);
     let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints, period_ns, clock_gates });
@@ -201,19 +203,27 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
 
 /// What is not as by default, as part of a sentence.
 fn conditions(args: &ExploreArgs) -> String {
-    let hold = args.hold_idle.then(|| "SMs that stand still while nothing is asked of them".to_string());
-    let others = args.conditions.to_string();
-    hold.into_iter().chain((!others.is_empty()).then_some(others)).collect::<Vec<_>>().join(", ")
+    let active = args.active.filter(|active| *active != Request::default().arbiter.active());
+    let active = active.map(|active| format!("{active} active kernels per type")).unwrap_or_default();
+    let hold = if args.hold_idle { "SMs that stand still while nothing is asked of them" } else { "" };
+    let (hardware, others) = (args.hardware.to_string(), args.conditions.to_string());
+    [&hardware, &active, hold, &others]
+        .into_iter()
+        .filter(|words| !words.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
-/// The traces that these words name, by name, each once, and the profile that `--gpu` names, or the first of them.
-fn workloads(
-    words: &[String],
-    option: Option<&str>,
-    conditions: ConditionArgs,
-) -> Result<(Vec<Workload>, Profile), Failure> {
+/// The numbers of SMs to explore.
+fn sms(args: &ExploreArgs, profile: &Profile) -> Vec<u32> {
+    if args.sms.is_empty() { vec![profile.sms] } else { args.sms.clone() }
+}
+
+/// The traces that `--workloads` names, by name, each once, and the profile that `--gpu` names, or the first of them.
+fn workloads(args: &ExploreArgs) -> Result<(Vec<Workload>, Profile), Failure> {
+    let option = args.gpu.as_deref();
     let mut profile = option.map(|option| gpu::profile(Some(option), None)).transpose()?;
-    let files = match words {
+    let files = match &args.workloads[..] {
         [] => workload::names().map(String::from).collect(),
         words => workload::files(words).map_err(|e| format!("--workloads {e}"))?,
     };
@@ -221,8 +231,8 @@ fn workloads(
     let mut workloads = Vec::new();
     for file in files {
         let (trace, bytes) = workload::load_with_bytes(&file)?;
-        workload::not_empty(&file, &trace)?;
-        let (trace, _) = conditions.renamed(trace);
+        workload::takes_time(&file, &trace)?;
+        let (trace, _) = args.conditions.renamed(trace);
         let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         let profile = match &mut profile {
             Some(profile) => profile,
@@ -231,7 +241,8 @@ fn workloads(
         if option.is_none() {
             gpu::note(profile, &trace);
         }
-        gpu::check(profile, std::slice::from_ref(&trace));
+        gpu::check(profile, &sms(args, profile), std::slice::from_ref(&trace));
+        gpu::check_partitions(&stream, 0, gpu::NO_PARTITIONS);
         let workload = Workload::new(stream, &bytes);
         // The same trace by two ways is one workload.
         if seen.insert((workload.name.clone(), workload.sha256.clone())) {

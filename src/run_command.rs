@@ -520,7 +520,7 @@ impl All<'_> {
         if args.gpu.is_none() && args.executor == ExecutorArg::Cpu {
             gpu::note(self.profile, &trace);
         }
-        gpu::check_durations(self.profile, &trace);
+        gpu::check_durations(self.profile, &[self.profile.sms], &trace);
         if let Some(budget) = args.rename {
             let Renamed { trace: renamed, .. } = rename(&trace, budget);
             trace = renamed;

@@ -1,6 +1,6 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
-use crate::{Failure, Outcome, explain_command, gpu, renaming_figure, workload};
+use crate::{Failure, Outcome, explain_command, gpu, options, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
@@ -22,7 +22,7 @@ pub struct TraceArgs {
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// SMs of the GPU that bounds are for [default: those that the trace names, or of the GPU that it names, or 46]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = options::sms)]
     sms: Option<NonZeroU32>,
     /// Also say which hazards ACE's Algorithm 1, as printed, would miss
     #[arg(long)]

@@ -144,6 +144,18 @@ pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
     }
 }
 
+/// The same, and of which all kernels take no time: every ratio of two policies would be one of overheads, or of nothing at all.
+pub fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
+    not_empty(file, trace)?;
+    match trace.kernels().any(|kernel| kernel.dur_ns != Some(0)) {
+        true => Ok(()),
+        false => Err(format!(
+            "{file}: `dur_ns` is 0 in every kernel, so that none has work and there is nothing to compare; leave `dur_ns` out, and `flops`, `bytes` and segments say how long kernels take"
+        )
+        .into()),
+    }
+}
+
 /// Writes a trace that was made, and says where; without `out`, or with [`STANDARD`], to stdout.
 pub fn deliver(trace: &Trace, out: Option<&Path>) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();

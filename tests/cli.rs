@@ -272,6 +272,30 @@ fn cosim_shows_what_speed_ups_are_over() {
 }
 
 #[test]
+fn cosim_says_the_setting_of_what_ran() {
+    let setting = |more: &[&str]| {
+        let text = succeeds(&[&["cosim", "mix-fork"], more].concat());
+        text.lines().nth(1).unwrap_or_default().to_string()
+    };
+    let window = "window: matrix of 32 slots, 2 retire ports, M = 128, ids x4";
+    let run = "dispatcher behavioural at 1725 MHz";
+    let model = ["--dispatcher", "behavioural", "--policy"];
+    let of_window = |more: &[&str]| setting(&[&model[..], &["window"], more].concat());
+    assert_eq!(of_window(&[]), format!("{window}, queue 64, {run}"));
+    // It is in no column, and another arbiter takes other times.
+    assert_eq!(of_window(&["--active", "4"]), format!("{window}, 4 active per type, queue 64, {run}"));
+    assert_eq!(of_window(&["--active", "1"]), format!("{window}, 1 active per type, queue 64, {run}"));
+    let both = setting(&[&model[..], &["window,streams-ace", "--streams", "3"]].concat());
+    assert_eq!(both, format!("{window}, queue 64, {run}; streams: 32 slots, 3 streams"));
+    assert_eq!(setting(&["--policy", "queue", "--kernel-end", "7"]), "queue 64, kernels end 7 ns late");
+    assert_eq!(
+        setting(&["--policy", "graph-cached", "--graph-window", "9"]),
+        "graph-cached: 9 kernels per graph"
+    );
+    assert_eq!(setting(&["--policy", "ideal"]), "", "they have none");
+}
+
+#[test]
 fn cosim_warns_of_partitions_without_sms() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = directory.path().join("parts.ktrace.jsonl");
@@ -295,6 +319,18 @@ fn cosim_warns_of_partitions_without_sms() {
     assert!(stderr(&["--partition", "0-3"]).contains(warning));
     assert!(stderr(&["--partition", "0-3"]).contains("no kernel names a partition of --partition"));
     assert_eq!(stderr(&["--partition", "0-3,4-7"]), "");
+
+    // Where no option gives any.
+    let warning =
+        "warning: parts: kernels name SM partition 1, which only `cosim --partition` gives: all SMs";
+    let out = directory.path().join("explored").to_string_lossy().into_owned();
+    let small = ["--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+    for (command, more) in
+        [("report", &["--trace", &path][..]), ("explore", &["--out", &out, "--workloads", &path])]
+    {
+        let said = says(&[&[command][..], &small, more].concat());
+        assert_eq!(said.matches(warning).count(), 1, "{command}: {said}");
+    }
 }
 
 #[test]
@@ -994,6 +1030,23 @@ fn durations_of_another_gpu_are_warned_of() {
     for silent in [h100, assumed] {
         assert_eq!(cosim(&[silent]), "");
     }
+    // The same GPU with other SMs is another one, too.
+    let explore = |sms: &str| {
+        let out = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let out = out.path().to_string_lossy();
+        let small = ["--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
+        says(&[&["explore", "--out", &out, "--sms", sms, "--workloads", h100][..], &small].concat())
+    };
+    let warning = "warning: t0: the durations of 1 of 2 kernels were measured on 132 SMs, and count on 8, 46 as they are";
+    let said = explore("8,46,132");
+    assert_eq!(said.matches(warning).count(), 1, "{said}");
+    assert!(!explore("132").contains("warning"));
+    let text = include_str!("../cosim/profiles/h100.toml").replace("sms = 132", "sms = 100");
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let profile = directory.path().join("cut.toml").to_string_lossy().into_owned();
+    std::fs::write(&profile, text).unwrap_or_else(|e| panic!("{e}"));
+    let said = cosim(&[h100, "--gpu", &profile]);
+    assert!(said.contains("were measured on 132 SMs, and count on 100 as they are"), "{said}");
 }
 
 #[test]

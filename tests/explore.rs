@@ -232,10 +232,34 @@ fn results_are_complete_and_say_what_to_build() {
     let text = |name: &str| files.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text);
     assert_eq!((text("points.csv").lines().count(), text("runs.csv").lines().count()), (9, 17));
     assert!(text("explore.md").contains("8 SMs instead of its 46, all else as in its profile"));
+    assert!(text("explore.md").contains("Data of the figure: `points.csv`"), "there is one");
     assert!(
         !text("explore.md").contains(&*out.path().to_string_lossy()),
         "no folder of this run in the results"
     );
+}
+
+/// A column of latencies has a mean, in which zeros would count.
+#[test]
+fn a_latency_of_no_kernel_is_left_empty() {
+    let (out, traces) = (directory(), directory());
+    let text = r#"{"e":"trace","ktrace":1,"name":"one","source":"","producer":"","gpu":{"name":"assumed"},"params":{},"kernels":1,"notes":""}
+{"e":"k","i":0,"name":"k","op":"","type":"SIMT","grid":[3,1,1],"block":[32,1,1],"smem":0,"flops":1000000,"r":[],"w":[[0,64]]}"#;
+    std::fs::write(traces.path().join("one.ktrace.jsonl"), text).unwrap_or_else(|e| panic!("{e}"));
+    let output = small(traces.path(), out.path(), &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let runs = std::fs::read_to_string(out.path().join("runs.csv")).unwrap_or_else(|e| panic!("{e}"));
+    let rows: Vec<Vec<&str>> = runs.lines().map(|line| line.split(',').collect()).collect();
+    let [titles, values, ..] = &rows[..] else { panic!("{runs}") };
+    let of = |title: &str| values[titles.iter().position(|t| *t == title).expect("a column")];
+    for (latency, expected) in [
+        ("insert", ["1", "1", "1", "1"]),
+        ("retire_to_dispatch", ["0", "", "", ""]),
+        ("done_to_first_cta", ["0", "", "", ""]),
+    ] {
+        let found = ["count", "min", "median", "max"].map(|measure| of(&format!("{latency}_{measure}")));
+        assert_eq!(found, expected, "{latency}");
+    }
 }
 
 #[test]
@@ -350,6 +374,13 @@ fn what_surrounds_the_front_ends_is_explored_and_said() {
     assert!(
         sentence(&late).contains("with 16 SMs, kernels ending 2000 ns late, driver launches, for these 2")
     );
+    // What is not as by default in all front ends, and so in no column.
+    let ids = ["--pipelined", "--retire-ports", "1", "--scheduled", "64", "--lanes", "2", "--active", "4"];
+    let said = sentence(&explored(&[&ids[..], &["--kernel-end", "9"]].concat()));
+    let words = "with 16 SMs, pipelined, 1 retire ports, M = 64, 2 ids per beat, 4 active kernels per type, kernels ending 9 ns late, for";
+    assert!(said.contains(words), "{said}");
+    let said = sentence(&explored(&["--encoding", "mask", "--retire-ports", "2", "--active", "2"]));
+    assert!(said.contains("with 16 SMs, masks in packets, for"), "{said}");
     assert!(sentence(&plain).contains("with 16 SMs, for these 2") && plain.get("conditions").is_none());
     let slow = explored(&["--front-end-mhz", "50"]);
     assert!(speedup(&slow) < speedup(&plain) && sentence(&slow).contains("front ends at 50 MHz"), "{slow}");

@@ -85,6 +85,14 @@ pub enum FieldProblem {
         /// The fields that there are.
         possible: Vec<String>,
     },
+    /// It is no whole number.
+    #[error("is {got}, but must be a whole number, {expected}")]
+    NotWhole {
+        /// What it is.
+        got: String,
+        /// What would work.
+        expected: &'static str,
+    },
     /// The value makes no sense.
     #[error("is {got}, but must be {expected}")]
     Value {

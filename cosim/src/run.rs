@@ -88,6 +88,9 @@ pub struct CoSimulation {
     pub progress: fn(&str),
 }
 
+/// Active kernels per type of the arbiter `typed`, where nobody says otherwise.
+const ACTIVE: usize = 2;
+
 impl CoSimulation {
     /// All policies, both arbiters with two kernels per type at a time, 32 slots in software and in hardware, 8 streams, a queue of
     /// 64 packets.
@@ -96,7 +99,7 @@ impl CoSimulation {
             profile,
             policies: Policy::ALL.to_vec(),
             scheduler,
-            arbiters: vec![ArbiterKind::Single, ArbiterKind::Typed { active: 2 }],
+            arbiters: vec![ArbiterKind::Single, ArbiterKind::Typed { active: ACTIVE }],
             partitions: Partitions::default(),
             places: 1,
             hold_idle: false,
@@ -558,36 +561,14 @@ pub struct RunReport {
 impl RunReport {
     /// The report as text: one table of policies, and for each arbiter one of the front end's latencies where it ran.
     pub fn table(&self) -> String {
-        let s = &self.scheduler;
-        let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\nwindow: {}{} of {} slots, {} retire ports, M = {}, {}{lanes}, queue {}{}{}, dispatcher {}; streams: {} slots, {} streams{}{}\n",
-            self.trace,
-            self.kernels,
-            self.ctas,
-            self.gpu,
-            self.sms,
-            self.clock_mhz,
-            self.rule,
-            s.window,
-            if s.pipelined { ", pipelined," } else { "" },
-            s.slots,
-            s.retire_ports,
-            s.scheduled,
-            s.encoding,
-            s.fifo_depth,
-            if s.driver_launch { " with driver launches" } else { "" },
-            if s.kernel_end_ns > 0 {
-                format!(", kernels end {} ns late", s.kernel_end_ns)
-            } else {
-                String::new()
-            },
-            s.engine.as_ref().map_or("not run".into(), |engine| format!("{engine} at {} MHz", s.clock_mhz)),
-            self.software_slots,
-            self.streams,
-            if self.poll_events { ", events polled" } else { "" },
-            self.graph_window.map_or_else(String::new, |n| format!("; graph-cached: {n} kernels per graph")),
+            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\n",
+            self.trace, self.kernels, self.ctas, self.gpu, self.sms, self.clock_mhz, self.rule,
         );
+        let setting = self.setting();
+        if !setting.is_empty() {
+            let _ = writeln!(text, "{setting}");
+        }
         if !self.partitions.is_empty() {
             let ranges = self.partitions.iter().enumerate().map(|(p, range)| format!("{p}: SMs {range}"));
             let _ = writeln!(text, "partitions: {}", ranges.collect::<Vec<_>>().join("; "));
@@ -617,6 +598,39 @@ impl RunReport {
             }
         }
         text
+    }
+
+    /// What the policies that were run have, but for those that have nothing to set.
+    fn setting(&self) -> String {
+        let s = &self.scheduler;
+        let ran = |policy| self.policies.iter().any(|p| p.policy == policy);
+        let driver = if s.driver_launch { " with driver launches" } else { "" };
+        let late = match s.kernel_end_ns {
+            0 => String::new(),
+            ns => format!(", kernels end {ns} ns late"),
+        };
+        let mut parts = Vec::new();
+        if let Some(engine) = &s.engine {
+            let pipelined = if s.pipelined { ", pipelined," } else { "" };
+            let lanes = s.lanes.map(|lanes| format!(" x{lanes}")).unwrap_or_default();
+            let mut arbiters = self.policies.iter().filter_map(|p| p.arbiter);
+            let active = match arbiters.find(|arbiter| arbiter.kind == "typed" && arbiter.active != ACTIVE) {
+                Some(typed) => format!(", {} active per type", typed.active),
+                None => String::new(),
+            };
+            parts.push(format!(
+                "window: {}{pipelined} of {} slots, {} retire ports, M = {}, {}{lanes}{active}, queue {}{driver}{late}, dispatcher {engine} at {} MHz",
+                s.window, s.slots, s.retire_ports, s.scheduled, s.encoding, s.fifo_depth, s.clock_mhz
+            ));
+        } else if ran(Policy::Queue) {
+            parts.push(format!("queue {}{driver}{late}", s.fifo_depth));
+        }
+        if ran(Policy::StreamsAce) {
+            let polled = if self.poll_events { ", events polled" } else { "" };
+            parts.push(format!("streams: {} slots, {} streams{polled}", self.software_slots, self.streams));
+        }
+        parts.extend(self.graph_window.map(|n| format!("graph-cached: {n} kernels per graph")));
+        parts.join("; ")
     }
 
     fn policy_table(&self) -> String {

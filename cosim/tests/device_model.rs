@@ -491,7 +491,11 @@ fn a_profile_error_names_file_and_field() {
     let at = |part: &str| format!("mine.toml:{}: ", line(part));
     check("sms = 46", "sms = 0", &[&at("sms"), "`sms` is 0, but must be 1 to 1024"]);
     check("sms = 46", "", &["mine.toml:1: `sms` is missing; add it: 1 to 1024"]);
-    check("sms = 46", "sms = \"many\"", &[&at("sms"), "`sms` is \"many\", but must be 1 to 1024"]);
+    check(
+        "sms = 46",
+        "sms = \"many\"",
+        &[&at("sms"), "`sms` is \"many\", but must be a whole number, 1 to 1024"],
+    );
     check(
         "warps = 48",
         "warp = 48",

@@ -65,10 +65,15 @@ pub fn markdown(report: &Report) -> String {
         let _ = writeln!(md, "Speed-up over `serial`:\n\n{}", table(&titles, &rows));
     }
     let _ = writeln!(md, "{}\n", legend(report));
+    let mut figures = "the figure";
     if report.synthesis.is_some() {
         md.push_str("![Speed-up against area](speedup-area.svg)\n\n");
+        figures = "both figures";
     }
-    md.push_str("![Speed-up against time per kernel](speedup-time.svg)\n\nData of both figures: `points.csv`; of each workload: `runs.csv`.\n");
+    let _ = writeln!(
+        md,
+        "![Speed-up against time per kernel](speedup-time.svg)\n\nData of {figures}: `points.csv`; of each workload: `runs.csv`."
+    );
     if !report.failures.is_empty() {
         md.push_str("\n## Failed\n\n");
         for failure in &report.failures {
@@ -143,7 +148,10 @@ pub fn runs_csv(report: &Report) -> String {
         row.extend([r.kernels, r.serial_cycles, r.queue_cycles, r.window_cycles].map(|n| n.to_string()));
         row.extend([r.speedup, r.over_queue, r.us_per_kernel].map(|n| n.to_string()));
         for c in [r.insert, r.retire_to_dispatch, r.done_to_first_cta] {
-            row.extend([c.count, c.min, c.median, c.max].map(|n| n.to_string()));
+            // Of no kernel there is none: zeros would count in a mean over the column.
+            let known = |n: u64| if c.count > 0 { n.to_string() } else { String::new() };
+            row.push(c.count.to_string());
+            row.extend([c.min, c.median, c.max].map(known));
         }
         row.push(r.fill_max.to_string());
         (p, row)

@@ -137,12 +137,20 @@ impl Reader<'_> {
             };
             let wrong = |expected| FieldProblem::Value { got: shown(value.get_ref()), expected };
             match (number, value.get_ref()) {
-                (Some(&(_, min, max, expected)), found) => {
+                (Some(&(_, min, max, expected)), found @ DeValue::Integer(_)) => {
                     if !whole(found).is_some_and(|number| (min..=max).contains(&number)) {
                         self.report(value.span(), &full(name), wrong(expected));
                     }
                 }
-                (None, DeValue::String(_)) if name == "name" => {}
+                (Some(&(.., expected)), found) => {
+                    let problem = FieldProblem::NotWhole { got: shown(found), expected };
+                    self.report(value.span(), &full(name), problem);
+                }
+                (None, DeValue::String(text)) if name == "name" => {
+                    if text.trim().is_empty() {
+                        self.report(value.span(), "name", wrong("a name that is not blank"));
+                    }
+                }
                 (None, _) if name == "name" => self.report(value.span(), "name", wrong("a name in quotes")),
                 (None, DeValue::Table(inner)) => self.table(name, inner, value.span()),
                 (None, _) => self.report(value.span(), name, wrong("a table")),
