@@ -18,6 +18,7 @@ use windlass_runtime::runtime::{
     Allocator, Buffer, Builder, Cause, Completions, Cpu, Cta, CudaSource, Element, ElementKind, Error, Event,
     EventKind, Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options,
     Policy, Recording, Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
+    Waiter,
 };
 
 /// What a call gives that must not wait for ever: in minutes, for under a sanitizer on a busy machine all takes long.
@@ -569,9 +570,12 @@ fn a_launch_can_be_waited_for_without_the_runtime() {
             rt.launch_with(held, 1, 1, args![], options).unwrap();
             (held, adds, after, channel(), a)
         };
-        assert_eq!(after.wait_timeout(Duration::from_millis(1)), Ok(None), "it is held up");
-        // Another thread waits; this one launches meanwhile.
-        let other = std::thread::spawn(move || after.wait());
+        assert_eq!(after.wait_timeout(Duration::from_millis(1)), Ok(false), "it is held up");
+        // Other threads wait; this one launches meanwhile.
+        let others = [(); 2].map(|()| {
+            let after = after.clone();
+            std::thread::spawn(move || after.wait())
+        });
         let (tell, told) = before;
         let options = Options::new().on_done(move |result| {
             tell.send(result.is_err()).unwrap();
@@ -585,15 +589,67 @@ fn a_launch_can_be_waited_for_without_the_runtime() {
             "{failed}"
         );
         assert_eq!(told.try_recv(), Ok(true), "the callback that was given before came first");
-        assert_eq!(fails.wait(), Err(Error::Refused), "it has told");
-        assert!(!other.is_finished());
+        assert_eq!(fails.wait(), Err(failed), "it tells it again");
+        assert!(others.iter().all(|other| !other.is_finished()) && !after.is_done());
         open.send(()).unwrap();
-        assert_eq!(other.join().unwrap(), Ok(()));
+        assert_eq!(others.map(|other| other.join().unwrap()), [Ok(()), Ok(())]);
+        assert!(after.is_done());
         // Of a launch that is refused nothing will come.
         let (options, refused) = Options::new().waiter();
         assert!(rt.lock().unwrap().launch_with(held, 0, 0, args![a], options).is_err());
         assert_eq!(refused.wait(), Err(Error::Refused));
+        assert!(refused.is_done());
         assert!(rt.lock().unwrap().synchronize().is_err());
+    });
+}
+
+#[test]
+fn a_waiter_is_told_whatever_else_a_launch_is_given() {
+    in_time(|| {
+        let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+        let adds = rt.register(increment()).unwrap();
+        let a = rt.buffer::<i32>(1).unwrap();
+        let (called, calls) = channel();
+        let (options, first) = Options::new().waiter();
+        let (options, second) = options.on_done(move |_| called.send(()).unwrap()).priority(1).waiter();
+        rt.launch_with(adds, 1, 1, args![a, a], options).unwrap();
+        assert_eq!((first.wait(), second.wait(), calls.try_recv()), (Ok(()), Ok(()), Ok(())));
+        for _ in 0..1000 {
+            let (options, done) = Options::new().waiter();
+            let ticket = rt.launch_with(adds, 1, 1, args![a, a], options).unwrap();
+            done.wait().unwrap();
+            assert_eq!(rt.is_done(ticket), Ok(true), "launch {}", ticket.0);
+        }
+        drop(rt);
+        assert_eq!(first.wait(), Ok(()), "also without its runtime");
+    });
+}
+
+#[test]
+fn a_waiter_in_a_callback_or_a_body_of_its_runtime_is_told_so() {
+    in_time(|| {
+        let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+        let (late_options, late) = Options::new().waiter();
+        let (tell, told) = channel();
+        let (from_body, waits) = (tell.clone(), late.clone());
+        let body = rt.register(Kernel::new("body").body(move |_| Ok(from_body.send(waits.wait())?))).unwrap();
+        let (options, ended) = Options::new().waiter();
+        let again = late.clone();
+        let options = options.on_done(move |_| {
+            tell.send(again.wait_timeout(Duration::from_secs(60)).map(|_| ())).unwrap();
+        });
+        rt.launch_with(body, 1, 1, args![], options).unwrap();
+        // The body waits already, perhaps, and for a launch that is still to come.
+        rt.launch_with(body, 1, 1, args![], late_options).unwrap();
+        assert_eq!(rt.synchronize(), Ok(()));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), vec![Err(Error::Reentrant); 3]);
+        assert_eq!((ended.wait(), late.wait()), (Ok(()), Ok(())));
+        // What has ended is no wait; and threads of another runtime are not this one's.
+        let mut other = Runtime::builder().executor(Cpu::new(1).unwrap()).build().unwrap();
+        let waits = ended.clone();
+        let ends = other.register(Kernel::new("ends").body(move |_| Ok(waits.wait()?))).unwrap();
+        other.launch(ends, 1, 1, args![]).unwrap();
+        assert_eq!(other.synchronize(), Ok(()));
     });
 }
 
@@ -1678,7 +1734,7 @@ fn a_runtime_may_move_between_threads() {
     fn key<T: Copy + Eq + std::hash::Hash + std::fmt::Debug>() {}
     key::<Buffer<f32>>();
     send::<Runtime>();
-    both::<(Buffer<f32>, View<f32>, Registered, Kernel, Error, Failure)>();
+    both::<(Buffer<f32>, View<f32>, Registered, Kernel, Error, Failure, Waiter)>();
     // Several threads launch behind a mutex.
     let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap();
     let sum = Arc::new(AtomicU64::new(0));

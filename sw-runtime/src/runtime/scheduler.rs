@@ -12,6 +12,7 @@ use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
 use super::signal::{PATIENCE, Signal, pause};
 use super::versions::{Buffers, Declared, Renaming};
+use super::waiter::Teller;
 use crate::ktrace::Segment;
 use crate::ranges::RangeMap;
 use rtrb::{Consumer, Producer};
@@ -47,6 +48,7 @@ pub(crate) struct Launched {
     /// `None`: each buffer argument as a whole, as its parameter says.
     pub(crate) accesses: Option<Box<[Access]>>,
     pub(crate) callback: Option<Callback>,
+    pub(crate) teller: Option<Teller>,
 }
 
 impl Launched {
@@ -154,7 +156,12 @@ impl Shared {
 
     /// Whether this thread serves that runtime.
     pub(crate) fn is_served_here(&self) -> bool {
-        ptr::eq(SERVES.get(), self)
+        Self::is_served_by(ptr::from_ref(self).addr())
+    }
+
+    /// Whether this thread serves the runtime at that address; 0 is none.
+    pub(crate) fn is_served_by(runtime: usize) -> bool {
+        runtime != 0 && SERVES.get().addr() == runtime
     }
 
     pub(crate) fn new(recorder: Option<Recorder>, window: usize) -> Self {
@@ -311,6 +318,15 @@ fn each_overwritten(submission: &Submission, kernels: &[Arc<Kernel>], mut f: imp
 /// What is wrong with the application's own bytes.
 fn host_failure(tickets: u64, cause: Cause) -> Failure {
     Failure { ticket: Ticket(tickets), kernel: "host access".into(), cause }
+}
+
+/// Who waits for a launch, and how it ended.
+type Told = (Teller, Result<(), Failure>);
+
+fn tell(told: Option<Told>) {
+    if let Some((teller, outcome)) = told {
+        teller.tell(outcome);
+    }
 }
 
 /// What became of the head of the queue.
@@ -610,8 +626,9 @@ impl Scheduler {
     fn refuse(&mut self, submission: Submission, error: windlass_hazards::Error) {
         match self.work(submission) {
             Some(Work::Kernel { ticket, launched }) => {
-                self.conclude(ticket, launched, Err(Cause::Hazards(error)));
+                let told = self.conclude(ticket, launched, Err(Cause::Hazards(error)));
                 self.shared.taken.store(self.tickets, Ordering::Release);
+                tell(told);
             }
             Some(Work::Host { grant, .. }) => {
                 let failure = host_failure(self.tickets, Cause::Hazards(error));
@@ -836,6 +853,7 @@ impl Scheduler {
         if let Some(Work::Kernel { launched, .. }) = place
             && completed.result.is_ok()
             && launched.callback.is_none()
+            && launched.teller.is_none()
             && !self.recording
             && !self.check
             && !heals(&self.poison, &self.kernels, launched)
@@ -886,8 +904,9 @@ impl Scheduler {
                     findings.truncate(MOST_FINDINGS);
                 }
                 self.free(slot);
-                self.conclude(ticket, launched, completed.result);
+                let told = self.conclude(ticket, launched, completed.result);
                 self.shared.hold(slot, None);
+                tell(told);
             }
         }
         self.done += 1;
@@ -935,8 +954,10 @@ impl Scheduler {
         news.regions -= whole.bytes.div_ceil(REGION_BYTES);
     }
 
-    /// What a kernel's end means for the bytes that it writes, and for those who want to know.
-    fn conclude(&mut self, ticket: Ticket, launched: Launched, result: Result<(), Cause>) {
+    /// What a kernel's end means for the bytes that it writes, and for those who want to know. What is left to be told to those who wait for
+    /// it: once it counts as ended.
+    #[must_use]
+    fn conclude(&mut self, ticket: Ticket, launched: Launched, result: Result<(), Cause>) -> Option<Told> {
         let kernel = self.kernels[launched.kernel as usize].clone();
         let result = result.map_err(|cause| Failure { ticket, kernel: kernel.name.clone(), cause });
         let root = result.as_ref().err().map(|failure| {
@@ -958,10 +979,12 @@ impl Scheduler {
         // Not before: poison of a value goes with it.
         self.let_go(&launched);
         Self::give_back(&mut self.used, launched.args);
+        let told = launched.teller.map(|teller| (teller, result.clone()));
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
             let _ = self.shared.stalled(|| guarded(|| callback(result)));
         }
+        told
     }
 
     /// Tells the application's thread how far things are, and that there is room in the queue.
