@@ -1,26 +1,5 @@
 /* What the C interface refuses, and what it says. Ends with 0 where all is as it should be. */
-#include "windlass.h"
-#include <stdio.h>
-#include <string.h>
-
-static int wrong;
-
-static void expect(int line, int found, int status, const char *text) {
-    const char *said = windlass_error_text();
-    if (found != status || (status != WINDLASS_OK && strstr(said, text) == NULL)) {
-        printf("line %d: status %d, not %d; \"%s\" without \"%s\"\n", line, found, status, said, text);
-        wrong++;
-    }
-}
-#define OK(call) expect(__LINE__, (call), WINDLASS_OK, "")
-#define FAILS(status, text, call) expect(__LINE__, (call), (status), (text))
-#define TRUE(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("line %d: not %s\n", __LINE__, #condition);                                                         \
-            wrong++;                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "expect.h"
 
 /* Copies; fails where the first byte is what `user` points to. */
 static int copy(const windlass_cta *cta, void *user) {
@@ -195,6 +174,13 @@ static void tickets(const char *folder) {
     OK(windlass_is_done(rt, good, &done));
     TRUE(done == 1);
     FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_is_done(rt, good, NULL));
+    done = 0;
+    OK(windlass_wait_for(rt, good, 0, &done));
+    TRUE(done == 1);
+    FAILS(WINDLASS_KERNEL_FAILED, "launch 1 (copy)", windlass_wait_for(rt, failed, UINT64_MAX, &done));
+    TRUE(done == 0);
+    FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_wait_for(rt, good, 0, NULL));
+    FAILS(WINDLASS_INVALID, "is not one of the 2", windlass_wait_for(rt, 2, 0, &done));
     TRUE(strcmp(said[0], "0 done") == 0);
     TRUE(strcmp(said[1], "2 launch 1 (copy): its body gave 7 for CTA 0") == 0);
     FAILS(WINDLASS_KERNEL_FAILED, "launch 1", windlass_synchronize(rt));
@@ -252,6 +238,9 @@ static void arguments(void) {
     OK(windlass_read(rt, y, 0, numbers, sizeof numbers));
     TRUE(numbers[0] == 0 && numbers[2] == 1.25f && numbers[3] == 2.75f);
 
+    windlass_arg swapped[] = {args[0], args[1], windlass_whole(x), args[3], args[4]};
+    FAILS(WINDLASS_INVALID, "argument 2 is a buffer, and is to be a number; take windlass_u64()",
+          windlass_launch(rt, kernel, one, one, swapped, 5, 0, NULL));
     windlass_arg forgotten[] = {{.buffer = x}, args[1], args[2], args[3], args[4]};
     FAILS(WINDLASS_INVALID, "argument 0 is 0 bytes of a buffer; set `bytes`, or take windlass_whole()",
           windlass_launch_then(rt, kernel, one, one, forgotten, 5, 0, note, said, &ticket));
