@@ -53,6 +53,13 @@ static int past(const windlass_cta *cta, void *user) {
     return 0;
 }
 
+/* Writes to what it is to read. */
+static int liar(const windlass_cta *cta, void *user) {
+    (void)user;
+    *(unsigned char *)cta->pointers[0] = 7;
+    return 0;
+}
+
 static void findings(void) {
     windlass_runtime *rt;
     windlass_options options = {.size = sizeof(windlass_options), .check = 1};
@@ -73,6 +80,14 @@ static void findings(void) {
                                             "are written and not declared as written") == 0);
     TRUE(windlass_next_finding(rt) == NULL);
     TRUE(windlass_next_finding(NULL) == NULL);
+    windlass_mode read[] = {WINDLASS_READ};
+    OK(windlass_register(rt, "liar", read, 1, liar, NULL, &kernel));
+    OK(windlass_launch(rt, kernel, one, one, args, 1, 0, NULL));
+    OK(windlass_synchronize(rt));
+    finding = windlass_next_finding(rt);
+    TRUE(finding != NULL && strcmp(finding, "launch 1 (liar), argument 0 (argument 0): 1 bytes from offset 8 of the buffer "
+                                            "are written and not declared as written") == 0);
+    TRUE(windlass_next_finding(rt) == NULL);
     windlass_destroy(rt);
 }
 

@@ -1681,6 +1681,55 @@ fn what_pointers_write_is_found_through_whichever_argument_of_the_buffer() {
 }
 
 #[test]
+fn what_is_written_through_a_pointer_to_read_is_found() {
+    let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).check(true).build().unwrap();
+    let liar = Kernel::new("liar").read("x").body(|cta| {
+        // SAFETY: the memory is there, and there is one CTA.
+        unsafe { cta.read::<u8>(0)?.as_ptr().cast_mut().add(1).write(7) };
+        Ok(())
+    });
+    let liar = rt.register(liar).unwrap();
+    let x = rt.buffer::<u8>(16).unwrap();
+    rt.launch(liar, 1, 1, args![x.slice(8..12)]).unwrap();
+    rt.synchronize().unwrap();
+    let found: Vec<_> = rt.findings().iter().map(|f| (f.position, f.violation, f.offset, f.bytes)).collect();
+    assert_eq!(found, [(0, Violation::UndeclaredWrite, 9, 1)]);
+}
+
+#[test]
+fn views_of_one_buffer_are_checked_as_buffers_of_their_own_are() {
+    let mut rt = Runtime::builder().executor(Cpu::new(2).unwrap()).check(true).build().unwrap();
+    let half = Kernel::new("half").read("x").write("y").body(|cta| {
+        let (x, y) = (cta.read::<u8>(0)?, cta.write::<u8>(1)?);
+        (0..y.len() / 2).for_each(|i| y.set(i, x.get(i)));
+        Ok(())
+    });
+    let whole = Kernel::new("whole").read("x").write("y").read("z").read_write("w").body(|cta| {
+        let (x, y) = (cta.read::<u8>(0)?, cta.write::<u8>(1)?);
+        (0..y.len()).for_each(|i| y.set(i, x.get(i)));
+        Ok(())
+    });
+    let [half, whole] = [half, whole].map(|kernel| rt.register(kernel).unwrap());
+    let x = rt.buffer::<u8>(64).unwrap();
+    let mut found = |kernel, args: &[_]| {
+        rt.launch(kernel, 1, 1, args).unwrap();
+        rt.synchronize().unwrap();
+        let found = rt.findings();
+        found.iter().map(|f| (f.position, f.violation, f.offset, f.bytes)).collect::<Vec<_>>()
+    };
+    let missed = [(1, Violation::NotOverwritten, 12, 4)];
+    assert_eq!(found(half, args![x.slice(0..4), x.slice(8..16)]), missed);
+    // In place, and of an argument that reads what another one has written.
+    assert_eq!(found(half, args![x.slice(8..16), x.slice(8..16)]), missed);
+    let [to, same] = [x.slice(8..16), x.slice(10..12)];
+    let never = [(2, Violation::NeverRead, 20, 2), (3, Violation::NeverWritten, 30, 2)];
+    assert_eq!(found(whole, args![&to, &to, x.slice(20..22), x.slice(30..32)]), never);
+    // Of the last one all is overwritten, if through another, and nothing is read.
+    let never = [(3, Violation::NeverRead, 10, 2)];
+    assert_eq!(found(whole, args![x.slice(0..8), &to, x.slice(0..2), &same]), never);
+}
+
+#[test]
 fn a_check_looks_at_views_and_not_at_whole_buffers_unless_it_must() {
     in_time(|| {
         let mut rt = Runtime::builder().executor(Cpu::new(1).unwrap()).check(true).build().unwrap();
