@@ -160,7 +160,7 @@ fn fill() -> Kernel {
 #[test]
 fn what_overwrites_a_buffer_waits_for_no_reader_where_memory_is_renamed() {
     let go = Arc::new(AtomicU32::new(0));
-    let builder = Runtime::builder().executor(Cpu::new(2).unwrap()).rename(4096);
+    let builder = Runtime::builder().executor(Cpu::new(2).unwrap()).rename(4096).record(true);
     let mut rt = builder.build().unwrap();
     let (held_up, fill) = (rt.register(held_up(&go)).unwrap(), rt.register(fill()).unwrap());
     let (x, y, z) =
@@ -180,6 +180,8 @@ fn what_overwrites_a_buffer_waits_for_no_reader_where_memory_is_renamed() {
     );
     go.store(1, Ordering::Release);
     rt.wait(reader).unwrap();
+    let why = rt.recording().unwrap().explain(Ticket(1)).unwrap();
+    assert!(why.upstream[0].renamed && !why.upstream[0].violated, "{}", why.text(None));
     assert_eq!(rt.read(y).unwrap(), [1; 256], "the value that there was when it was launched");
     // Memory that has no users serves again: as many versions as one likes.
     for round in 0..100 {
