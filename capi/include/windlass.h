@@ -240,6 +240,17 @@ const char *windlass_next_finding(windlass_runtime *runtime);
  * another, each of which may be NULL; existing files are overwritten, and folders that are not there are made. */
 int windlass_write_recording(windlass_runtime *runtime, const char *trace, const char *schedule);
 
+/* With `record`: why a launch waited, for which others, by which hazard and on which bytes, as `windlass trace explain` says it; NULL where
+ * windlass_error_text() says why not. Goes through all that was recorded. Valid until the next call of this function for this runtime. */
+const char *windlass_explain(windlass_runtime *runtime, uint64_t ticket);
+
+/* With `rename`: how many values got memory of their own, how many would have, had there been any, and the most bytes at a time beyond the
+ * buffers' own. Pointers may be NULL. */
+int windlass_renamed(windlass_runtime *runtime, uint64_t *versions, uint64_t *refused, uint64_t *peak_bytes);
+
+/* With `rename`: gives memory back that nobody uses now; else it is kept for the next value of its size. */
+int windlass_trim(windlass_runtime *runtime);
+
 /* What the last call on this thread that failed has to say; never NULL, valid until the next call that fails on this thread. */
 const char *windlass_error_text(void);
 

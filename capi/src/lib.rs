@@ -44,6 +44,7 @@ pub struct WindlassRuntime {
     failures: VecDeque<Failure>,
     /// As of a finding.
     failure: CString,
+    explanation: CString,
 }
 
 /// `windlass_waiter`: to C a pointer, no more.
@@ -332,6 +333,7 @@ pub unsafe extern "C" fn windlass_create(
             finding: CString::default(),
             failures: VecDeque::new(),
             failure: CString::default(),
+            explanation: CString::default(),
         });
         // SAFETY: not NULL, and the caller's.
         unsafe { out.write(Box::into_raw(runtime)) };
@@ -825,6 +827,64 @@ pub unsafe extern "C" fn windlass_write_recording(
             let mut text = Vec::new();
             recording.schedule.write(&mut text).and_then(|()| save(path, text)).map_err(refused)?;
         }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_explain(runtime: *mut WindlassRuntime, ticket: u64) -> *const c_char {
+    /// As `windlass trace explain` has it.
+    const MOST: usize = 8;
+    let mut text = std::ptr::null();
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { runtime.as_mut() }.ok_or_else(|| null("runtime"))?;
+        let recording = runtime.runtime.recording()?;
+        // One that is not there is told by its ticket.
+        runtime.runtime.is_done(Ticket(ticket))?;
+        let why = recording.explain(Ticket(ticket)).map_err(|e| Refusal(INVALID, e.to_string()))?;
+        runtime.explanation = c_text(why.text(Some(MOST)));
+        text = runtime.explanation.as_ptr();
+        Ok(())
+    });
+    text
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_renamed(
+    runtime: *mut WindlassRuntime,
+    versions: *mut u64,
+    refused: *mut u64,
+    peak_bytes: *mut u64,
+) -> c_int {
+    for out in [versions, refused, peak_bytes] {
+        // SAFETY: the caller's.
+        unsafe { clear(out, 0) };
+    }
+    call(|| {
+        // SAFETY: the caller's.
+        let renamed = unsafe { self::runtime(runtime) }?.renamed();
+        for (out, count) in
+            [(versions, renamed.versions), (refused, renamed.refused), (peak_bytes, renamed.peak_bytes)]
+        {
+            // SAFETY: the caller's.
+            unsafe { clear(out, count) };
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_trim(runtime: *mut WindlassRuntime) -> c_int {
+    call(|| {
+        // SAFETY: the caller's.
+        unsafe { self::runtime(runtime) }?.trim();
         Ok(())
     })
 }

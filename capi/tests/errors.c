@@ -153,6 +153,14 @@ static void renaming(void) {
         TRUE(bytes[0] == n && bytes[sizeof bytes - 1] == n);
     }
     OK(windlass_synchronize(rt));
+    uint64_t versions = 99, refused = 99, peak = 99;
+    OK(windlass_trim(rt));
+    OK(windlass_renamed(rt, &versions, &refused, &peak));
+    TRUE(versions < 9 && refused == 0 && peak <= (1 << 20) && (peak > 0) == (versions > 0));
+    OK(windlass_renamed(rt, NULL, NULL, NULL));
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_renamed(NULL, &versions, &refused, &peak));
+    TRUE(versions == 0 && refused == 0 && peak == 0);
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_trim(NULL));
     windlass_destroy(rt);
 }
 
@@ -200,6 +208,11 @@ static void tickets(const char *folder) {
     TRUE(strcmp(said[1], "2 launch 1 (copy): its body gave 7 for CTA 0") == 0);
     FAILS(WINDLASS_KERNEL_FAILED, "launch 1", windlass_synchronize(rt));
 
+    const char *why = windlass_explain(rt, failed);
+    TRUE(why != NULL && strstr(why, "kernel 1: copy") != NULL && strstr(why, "WAW") != NULL);
+    TRUE(windlass_explain(rt, 2) == NULL && strstr(windlass_error_text(), "launch 2 is not one of the 2") != NULL);
+    TRUE(windlass_explain(NULL, 0) == NULL && strstr(windlass_error_text(), "`runtime` is NULL") != NULL);
+
     snprintf(trace, sizeof trace, "%s/run.ktrace.jsonl", folder);
     snprintf(schedule, sizeof schedule, "%s/run.schedule.jsonl", folder);
     OK(windlass_write_recording(rt, NULL, NULL));
@@ -214,6 +227,7 @@ static void tickets(const char *folder) {
 
     OK(windlass_create(NULL, &rt));
     FAILS(WINDLASS_INVALID, "set `record` in windlass_options", windlass_write_recording(rt, trace, NULL));
+    TRUE(windlass_explain(rt, 0) == NULL && strstr(windlass_error_text(), "set `record`") != NULL);
     windlass_destroy(rt);
 }
 

@@ -138,6 +138,14 @@ unsafe extern "C" {
     fn windlass_synchronize(runtime: *mut Runtime) -> c_int;
     fn windlass_next_finding(runtime: *mut Runtime) -> *const c_char;
     fn windlass_next_failure(runtime: *mut Runtime, ticket: *mut u64) -> *const c_char;
+    fn windlass_explain(runtime: *mut Runtime, ticket: u64) -> *const c_char;
+    fn windlass_renamed(
+        runtime: *mut Runtime,
+        versions: *mut u64,
+        refused: *mut u64,
+        peak_bytes: *mut u64,
+    ) -> c_int;
+    fn windlass_trim(runtime: *mut Runtime) -> c_int;
     fn windlass_error_text() -> *const c_char;
 }
 
@@ -455,6 +463,12 @@ impl State {
                     windlass_wait(runtime, ticket)
                 }
                 Call::Recording { runtime, folder } => {
+                    let why = windlass_explain(self.runtime(*runtime), u64::from(*folder));
+                    assert!(why.is_null() || !CStr::from_ptr(why).is_empty());
+                    let mut refused = 7;
+                    let counts =
+                        windlass_renamed(self.runtime(*runtime), null_mut(), &raw mut refused, null_mut());
+                    assert_eq!(counts, windlass_trim(self.runtime(*runtime)));
                     let to = if *folder { c"/".as_ptr() } else { null() };
                     windlass_write_recording(self.runtime(*runtime), to, null())
                 }
