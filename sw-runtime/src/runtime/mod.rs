@@ -579,6 +579,7 @@ impl Runtime {
             accesses,
             callback: options.callback,
             teller: options.teller,
+            kept: None,
         }))?;
         self.tickets += 1;
         Ok(Ticket(self.tickets - 1))

@@ -49,11 +49,31 @@ pub(crate) struct Launched {
     pub(crate) accesses: Option<Box<[Access]>>,
     pub(crate) callback: Option<Callback>,
     pub(crate) teller: Option<Teller>,
+    /// Memory of arguments of which nothing is accessed, by their positions: hazards do not keep it.
+    pub(crate) kept: Option<Box<[Kept]>>,
 }
+
+/// See [`Launched::kept`].
+pub(crate) type Kept = (usize, Arc<dyn Memory>);
 
 impl Launched {
     fn each_access(&self, kernel: &Kernel, f: impl FnMut(Access)) {
         kernel.each_access(&self.args, self.accesses.as_deref(), f);
+    }
+
+    /// Holds what is there now of arguments of which it accesses nothing: it may be released, or be another value's, before it starts.
+    fn keep(&mut self, buffers: &Buffers) {
+        // Without a closure each argument is accessed as a whole.
+        let Some(accesses) = &self.accesses else { return };
+        let held = |part: &Bytes| accesses.iter().any(|a| a.part.bytes > 0 && a.part.buffer == part.buffer);
+        let kept = self.args.iter().enumerate().filter_map(|(position, arg)| match &arg.0 {
+            ArgKind::Buffer(part) if part.bytes > 0 && !held(part) => {
+                Some((position, buffers.memory(part.buffer)?.clone()))
+            }
+            _ => None,
+        });
+        let kept: Box<[Kept]> = kept.collect();
+        self.kept = (!kept.is_empty()).then_some(kept);
     }
 
     /// All that names a buffer.
@@ -593,6 +613,7 @@ impl Scheduler {
                 if self.buffers.renaming.is_some() {
                     launched.each_buffer(|buffer| self.buffers.resolve(buffer));
                 }
+                launched.keep(&self.buffers);
                 Some(Work::Kernel { ticket: Ticket(self.tickets - 1), launched })
             }
             Submission::Host { mut access, grant } => {
@@ -800,6 +821,7 @@ impl Scheduler {
                             args: &launched.args,
                             accesses: &accesses,
                             buffers: &self.buffers,
+                            kept: launched.kept.as_deref().unwrap_or_default(),
                             check: self.check,
                         };
                         // What it leaves half done is its own, and the kernel's output, which is poisoned.
@@ -865,7 +887,7 @@ impl Scheduler {
             self.free(slot);
             if let Some(Work::Kernel { launched, .. }) = work {
                 self.let_go(&launched);
-                Self::give_back(&mut self.used, launched.args);
+                Self::give_back(&mut self.used, launched.args, launched.kept);
             }
             self.shared.hold(slot, None);
             return;
@@ -914,7 +936,10 @@ impl Scheduler {
 
     /// There is room for as many lists as can be on their way.
     #[inline]
-    fn give_back(used: &mut Producer<Vec<Arg>>, mut args: Vec<Arg>) {
+    fn give_back(used: &mut Producer<Vec<Arg>>, mut args: Vec<Arg>, kept: Option<Box<[Kept]>>) {
+        if let Some(kept) = kept {
+            discard(kept);
+        }
         args.clear();
         let _ = used.push(args);
     }
@@ -978,7 +1003,7 @@ impl Scheduler {
         }
         // Not before: poison of a value goes with it.
         self.let_go(&launched);
-        Self::give_back(&mut self.used, launched.args);
+        Self::give_back(&mut self.used, launched.args, launched.kept);
         let told = launched.teller.map(|teller| (teller, result.clone()));
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
