@@ -1,10 +1,11 @@
 /* Launches kernels in program order, runs each as soon as its memory allows it: RAW, WAR and WAW, exact to the byte.
  *
  * A runtime belongs to one thread at a time: lock it where several launch, and wait without it by a windlass_waiter, which belongs to all
- * threads. Kernel bodies run on other threads, several CTAs of a kernel at once. Functions that can fail give 0, or a windlass_status; windlass_error_text() then says what is wrong and what to do,
- * and what they were to give through a pointer is NULL, all zero, or WINDLASS_NO_TICKET.
+ * threads. Kernel bodies run on other threads, several CTAs of a kernel at once. Functions that can fail give 0, or a windlass_status;
+ * windlass_error_text() then says what is wrong and what to do, and what they were to give through a pointer is NULL, all zero, or
+ * WINDLASS_NO_TICKET.
  *
- * Link with -lwindlass_c; without the shared library, on Linux, with libwindlass_c.a -lgcc_s -lpthread -lm -ldl . */
+ * Link with -lwindlass_c; without the shared library, on Linux, with libwindlass_c.a -lgcc_s -lpthread -lm -ldl */
 #ifndef WINDLASS_H
 #define WINDLASS_H
 
