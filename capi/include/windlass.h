@@ -1,10 +1,11 @@
 /* Launches kernels in program order, runs each as soon as its memory allows it: RAW, WAR and WAW, exact to the byte.
  *
- * A runtime belongs to one thread at a time: lock it where several launch. Kernel bodies run on other threads, several CTAs of a
- * kernel at once. Functions that can fail give 0, or a windlass_status; windlass_error_text() then says what is wrong and what to do,
- * and what they were to give through a pointer is NULL, all zero, or WINDLASS_NO_TICKET.
+ * A runtime belongs to one thread at a time: lock it where several launch, and wait without it by a windlass_waiter, which belongs to all
+ * threads. Kernel bodies run on other threads, several CTAs of a kernel at once. Functions that can fail give 0, or a windlass_status;
+ * windlass_error_text() then says what is wrong and what to do, and what they were to give through a pointer is NULL, all zero, or
+ * WINDLASS_NO_TICKET.
  *
- * Link with -lwindlass_c. */
+ * Link with -lwindlass_c; without the shared library, on Linux, with libwindlass_c.a -lgcc_s -lpthread -lm -ldl */
 #ifndef WINDLASS_H
 #define WINDLASS_H
 
@@ -36,6 +37,9 @@ typedef enum windlass_status {
 } windlass_status;
 
 typedef struct windlass_runtime windlass_runtime;
+
+/* What waits for one launch, on any thread, while others use the runtime. */
+typedef struct windlass_waiter windlass_waiter;
 
 /* What a kernel does with an argument. */
 typedef enum windlass_mode {
@@ -186,9 +190,28 @@ int windlass_launch_then(windlass_runtime *runtime, windlass_kernel kernel, cons
                          const windlass_arg *args, size_t count, int32_t priority, windlass_done done, void *user,
                          uint64_t *ticket);
 
+/* As windlass_launch(); `waiter` gets what waits for it without the runtime, to be given back to windlass_waiter_free(). */
+int windlass_launch_with_waiter(windlass_runtime *runtime, windlass_kernel kernel, const uint32_t grid[3],
+                                const uint32_t block[3], const windlass_arg *args, size_t count, int32_t priority,
+                                windlass_waiter **waiter, uint64_t *ticket);
+
+/* Waits until its launch has retired, or failed: WINDLASS_KERNEL_FAILED. Needs no lock of the runtime: others may launch, wait and destroy
+ * it meanwhile. Any number of threads wait, each as often as it likes, and all are told the same. In a body or a windlass_done of that
+ * runtime it would wait for ever, and is WINDLASS_INVALID. */
+int windlass_waiter_wait(const windlass_waiter *waiter);
+
+/* The same, for so long at most; `done` gets 1 where it has retired, and 0 where it has not ended by then. */
+int windlass_waiter_wait_for(const windlass_waiter *waiter, uint64_t nanoseconds, int *done);
+
+/* At any time, but no thread may use it then or later. The launch runs on. NULL is nothing. */
+void windlass_waiter_free(windlass_waiter *waiter);
+
 /* Waits until one launch has retired, or failed: WINDLASS_KERNEL_FAILED, also where a synchronisation has told that already. Others run
- * on. */
+ * on. Takes the runtime meanwhile: where other threads are to launch, see windlass_launch_with_waiter(). */
 int windlass_wait(windlass_runtime *runtime, uint64_t ticket);
+
+/* The same, for so long at most; `done` gets 1 where it has retired, and 0 where it has not ended by then. */
+int windlass_wait_for(windlass_runtime *runtime, uint64_t ticket, uint64_t nanoseconds, int *done);
 
 /* Whether one launch has retired, or failed, and its windlass_done has returned; `done` gets 1 or 0. Does not wait. */
 int windlass_is_done(windlass_runtime *runtime, uint64_t ticket, int *done);
@@ -217,6 +240,17 @@ const char *windlass_next_finding(windlass_runtime *runtime);
 /* With `record`: writes what was launched so far as a ktrace to one file, to be looked at with `windlass trace`, and when it ran to
  * another, each of which may be NULL; existing files are overwritten, and folders that are not there are made. */
 int windlass_write_recording(windlass_runtime *runtime, const char *trace, const char *schedule);
+
+/* With `record`: why a launch waited, for which others, by which hazard and on which bytes, as `windlass trace explain` says it; NULL where
+ * windlass_error_text() says why not. Goes through all that was recorded. Valid until the next call of this function for this runtime. */
+const char *windlass_explain(windlass_runtime *runtime, uint64_t ticket);
+
+/* With `rename`: how many values got memory of their own, how many would have, had there been any, and the most bytes at a time beyond the
+ * buffers' own. Pointers may be NULL. */
+int windlass_renamed(windlass_runtime *runtime, uint64_t *versions, uint64_t *refused, uint64_t *peak_bytes);
+
+/* With `rename`: gives memory back that nobody uses now; else it is kept for the next value of its size. */
+int windlass_trim(windlass_runtime *runtime);
 
 /* What the last call on this thread that failed has to say; never NULL, valid until the next call that fails on this thread. */
 const char *windlass_error_text(void);

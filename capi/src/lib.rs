@@ -10,10 +10,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
+use std::time::Duration;
 use windlass_files::new_file::save;
 use windlass_runtime::runtime::{
     Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Mode, Options, Policy,
-    Registered, Runtime, Ticket, View,
+    Registered, Runtime, Ticket, View, Waiter,
 };
 
 /// `WINDLASS_ABI`.
@@ -43,7 +44,12 @@ pub struct WindlassRuntime {
     failures: VecDeque<Failure>,
     /// As of a finding.
     failure: CString,
+    explanation: CString,
 }
+
+/// `windlass_waiter`: to C a pointer, no more.
+#[derive(Debug)]
+pub struct WindlassWaiter(Waiter);
 
 /// `windlass_buffer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,6 +333,7 @@ pub unsafe extern "C" fn windlass_create(
             finding: CString::default(),
             failures: VecDeque::new(),
             failure: CString::default(),
+            explanation: CString::default(),
         });
         // SAFETY: not NULL, and the caller's.
         unsafe { out.write(Box::into_raw(runtime)) };
@@ -534,6 +541,75 @@ pub unsafe extern "C" fn windlass_launch_then(
 }
 
 /// # Safety
+/// As [`windlass_launch`]; `waiter` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_launch_with_waiter(
+    runtime: *mut WindlassRuntime,
+    kernel: WindlassKernel,
+    grid: *const u32,
+    block: *const u32,
+    args: *const WindlassArg,
+    count: usize,
+    priority: i32,
+    waiter: *mut *mut WindlassWaiter,
+    ticket: *mut u64,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(ticket, NO_TICKET) };
+    // SAFETY: the caller's.
+    unsafe { clear(waiter, std::ptr::null_mut()) };
+    call(|| {
+        if waiter.is_null() {
+            return Err(null("waiter"));
+        }
+        let (options, waits) = Options::new().priority(priority).waiter();
+        // SAFETY: the caller's.
+        unsafe { launch(runtime, kernel, [grid, block], args, count, options, ticket) }?;
+        // SAFETY: not NULL, and the caller's.
+        unsafe { waiter.write(Box::into_raw(Box::new(WindlassWaiter(waits)))) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `waiter` is NULL, or from [`windlass_launch_with_waiter`] and not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_waiter_wait(waiter: *const WindlassWaiter) -> c_int {
+    // SAFETY: the caller's.
+    call(|| Ok(unsafe { waiter.as_ref() }.ok_or_else(|| null("waiter"))?.0.wait()?))
+}
+
+/// # Safety
+/// As [`windlass_waiter_wait`]; `done` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_waiter_wait_for(
+    waiter: *const WindlassWaiter,
+    nanoseconds: u64,
+    done: *mut c_int,
+) -> c_int {
+    let wait = |time| {
+        // SAFETY: the caller's.
+        let waiter = unsafe { waiter.as_ref() }.ok_or_else(|| null("waiter"))?;
+        Ok(waiter.0.wait_timeout(time)?)
+    };
+    // SAFETY: the caller's.
+    unsafe { wait_for(nanoseconds, done, wait) }
+}
+
+/// # Safety
+/// `waiter` is NULL, or from [`windlass_launch_with_waiter`] and not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_waiter_free(waiter: *mut WindlassWaiter) {
+    call(|| {
+        if !waiter.is_null() {
+            // SAFETY: the caller's; it came out of a box.
+            drop(unsafe { Box::from_raw(waiter) });
+        }
+        Ok(())
+    });
+}
+
+/// # Safety
 /// As [`windlass_launch`].
 unsafe fn launch(
     runtime: *mut WindlassRuntime,
@@ -564,6 +640,12 @@ unsafe fn launch(
             Err(Refusal(INVALID, text))
         }
         Some(Some(_)) => Ok(Arg::from(part(runtime, arg.buffer, arg.offset, arg.bytes, Some(n))?)),
+        // A number that was made as such, or left as it was, names no buffer that there is.
+        Some(None) if runtime.bytes(Buffer::<u8>::from_bits(arg.buffer.id, 0)).is_ok() => {
+            let text =
+                format!("argument {n} is a buffer, and is to be a number; take windlass_u64(), or another");
+            Err(Refusal(INVALID, text))
+        }
         // What is too much is refused by its number.
         _ => Ok(Arg::from(arg.value)),
     };
@@ -582,6 +664,43 @@ unsafe fn launch(
 pub unsafe extern "C" fn windlass_wait(runtime: *mut WindlassRuntime, ticket: u64) -> c_int {
     // SAFETY: the caller's.
     call(|| Ok(unsafe { self::runtime(runtime) }?.wait(Ticket(ticket))?))
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_wait_for(
+    runtime: *mut WindlassRuntime,
+    ticket: u64,
+    nanoseconds: u64,
+    done: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    let wait = |time| Ok(unsafe { self::runtime(runtime) }?.wait_timeout(Ticket(ticket), time)?);
+    // SAFETY: the caller's.
+    unsafe { wait_for(nanoseconds, done, wait) }
+}
+
+/// Waits for so long at most, and says whether that was enough.
+///
+/// # Safety
+/// `done` is NULL or valid.
+unsafe fn wait_for(
+    nanoseconds: u64,
+    done: *mut c_int,
+    wait: impl FnOnce(Duration) -> Result<bool, Refusal>,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(done, 0) };
+    call(|| {
+        if done.is_null() {
+            return Err(null("done"));
+        }
+        let is_done = wait(Duration::from_nanos(nanoseconds))?;
+        // SAFETY: not NULL, and the caller's.
+        unsafe { done.write(c_int::from(is_done)) };
+        Ok(())
+    })
 }
 
 /// # Safety
@@ -708,6 +827,64 @@ pub unsafe extern "C" fn windlass_write_recording(
             let mut text = Vec::new();
             recording.schedule.write(&mut text).and_then(|()| save(path, text)).map_err(refused)?;
         }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_explain(runtime: *mut WindlassRuntime, ticket: u64) -> *const c_char {
+    /// As `windlass trace explain` has it.
+    const MOST: usize = 8;
+    let mut text = std::ptr::null();
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { runtime.as_mut() }.ok_or_else(|| null("runtime"))?;
+        let recording = runtime.runtime.recording()?;
+        // One that is not there is told by its ticket.
+        runtime.runtime.is_done(Ticket(ticket))?;
+        let why = recording.explain(Ticket(ticket)).map_err(|e| Refusal(INVALID, e.to_string()))?;
+        runtime.explanation = c_text(why.text(Some(MOST)));
+        text = runtime.explanation.as_ptr();
+        Ok(())
+    });
+    text
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_renamed(
+    runtime: *mut WindlassRuntime,
+    versions: *mut u64,
+    refused: *mut u64,
+    peak_bytes: *mut u64,
+) -> c_int {
+    for out in [versions, refused, peak_bytes] {
+        // SAFETY: the caller's.
+        unsafe { clear(out, 0) };
+    }
+    call(|| {
+        // SAFETY: the caller's.
+        let renamed = unsafe { self::runtime(runtime) }?.renamed();
+        for (out, count) in
+            [(versions, renamed.versions), (refused, renamed.refused), (peak_bytes, renamed.peak_bytes)]
+        {
+            // SAFETY: the caller's.
+            unsafe { clear(out, count) };
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_trim(runtime: *mut WindlassRuntime) -> c_int {
+    call(|| {
+        // SAFETY: the caller's.
+        unsafe { self::runtime(runtime) }?.trim();
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! The header and the library as C programs use them: compiled without a warning, linked, run.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::ptr::null_mut;
@@ -29,23 +29,43 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles it, and runs it with a folder of its own as its argument.
-fn run(source: &str, folder: &Path) -> String {
+/// Compiles it with a library, and runs it with a folder of its own as its argument.
+fn run_with(source: &str, folder: &Path, library: &[&OsStr]) -> String {
     let program = folder.join("program");
-    let library = library();
     let mut compiler = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
-    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]);
-    compiler.arg(here().join("include")).arg(here().join(source)).arg("-o").arg(&program);
-    compiler.arg("-L").arg(&library).arg("-lwindlass_c").arg(format!("-Wl,-rpath,{}", library.display()));
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-pthread", "-I"]);
+    compiler.arg(here().join("include")).arg(here().join(source)).arg("-o").arg(&program).args(library);
     succeed(&mut compiler);
-    let output = succeed(Command::new(&program).arg(folder));
+    // There cargo has folders where an older library may be.
+    let output = succeed(Command::new(&program).arg(folder).env_remove("LD_LIBRARY_PATH"));
     String::from_utf8(output.stdout).unwrap()
+}
+
+fn run(source: &str, folder: &Path) -> String {
+    let library = library();
+    let search = format!("-Wl,-rpath,{}", library.display());
+    run_with(source, folder, &["-L".as_ref(), library.as_ref(), "-lwindlass_c".as_ref(), search.as_ref()])
 }
 
 #[test]
 fn the_example_runs() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run("examples/pipeline.c", folder.path()), "frame 0: 60\nframe 1: 63\n");
+}
+
+/// With what the header says that it needs besides.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_example_runs_with_the_static_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = library().join("libwindlass_c.a");
+    let header = std::fs::read_to_string(here().join("include/windlass.h")).unwrap();
+    let (_, after) = header.split_once("libwindlass_c.a").unwrap();
+    let besides = after.split_whitespace().take_while(|word| word.starts_with('-')).map(OsStr::new);
+    let library: Vec<_> = std::iter::once(library.as_os_str()).chain(besides).collect();
+    assert!(library.len() > 1, "{library:?}");
+    let said = run_with("examples/pipeline.c", folder.path(), &library);
+    assert_eq!(said, "frame 0: 60\nframe 1: 63\n");
 }
 
 #[test]
@@ -60,6 +80,12 @@ fn what_is_wrong_is_refused_with_a_text() {
         order,
         [(EventKind::Start, 0), (EventKind::End, 0), (EventKind::Start, 1), (EventKind::End, 1)]
     );
+}
+
+#[test]
+fn threads_wait_for_launches_while_another_launches() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("tests/waiter.c", folder.path()), "");
 }
 
 /// A destructor of C++'s `thread_local`, say, runs when what Rust keeps for the thread is gone.
@@ -123,5 +149,5 @@ fn header_and_library_have_the_same_functions() {
         .collect();
     let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 17);
+    assert_eq!(declared.len(), 25);
 }

@@ -1,26 +1,5 @@
 /* What the C interface refuses, and what it says. Ends with 0 where all is as it should be. */
-#include "windlass.h"
-#include <stdio.h>
-#include <string.h>
-
-static int wrong;
-
-static void expect(int line, int found, int status, const char *text) {
-    const char *said = windlass_error_text();
-    if (found != status || (status != WINDLASS_OK && strstr(said, text) == NULL)) {
-        printf("line %d: status %d, not %d; \"%s\" without \"%s\"\n", line, found, status, said, text);
-        wrong++;
-    }
-}
-#define OK(call) expect(__LINE__, (call), WINDLASS_OK, "")
-#define FAILS(status, text, call) expect(__LINE__, (call), (status), (text))
-#define TRUE(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("line %d: not %s\n", __LINE__, #condition);                                                         \
-            wrong++;                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "expect.h"
 
 /* Copies; fails where the first byte is what `user` points to. */
 static int copy(const windlass_cta *cta, void *user) {
@@ -74,6 +53,13 @@ static int past(const windlass_cta *cta, void *user) {
     return 0;
 }
 
+/* Writes to what it is to read. */
+static int liar(const windlass_cta *cta, void *user) {
+    (void)user;
+    *(unsigned char *)cta->pointers[0] = 7;
+    return 0;
+}
+
 static void findings(void) {
     windlass_runtime *rt;
     windlass_options options = {.size = sizeof(windlass_options), .check = 1};
@@ -94,6 +80,14 @@ static void findings(void) {
                                             "are written and not declared as written") == 0);
     TRUE(windlass_next_finding(rt) == NULL);
     TRUE(windlass_next_finding(NULL) == NULL);
+    windlass_mode read[] = {WINDLASS_READ};
+    OK(windlass_register(rt, "liar", read, 1, liar, NULL, &kernel));
+    OK(windlass_launch(rt, kernel, one, one, args, 1, 0, NULL));
+    OK(windlass_synchronize(rt));
+    finding = windlass_next_finding(rt);
+    TRUE(finding != NULL && strcmp(finding, "launch 1 (liar), argument 0 (argument 0): 1 bytes from offset 8 of the buffer "
+                                            "are written and not declared as written") == 0);
+    TRUE(windlass_next_finding(rt) == NULL);
     windlass_destroy(rt);
 }
 
@@ -159,6 +153,14 @@ static void renaming(void) {
         TRUE(bytes[0] == n && bytes[sizeof bytes - 1] == n);
     }
     OK(windlass_synchronize(rt));
+    uint64_t versions = 99, refused = 99, peak = 99;
+    OK(windlass_trim(rt));
+    OK(windlass_renamed(rt, &versions, &refused, &peak));
+    TRUE(versions < 9 && refused == 0 && peak <= (1 << 20) && (peak > 0) == (versions > 0));
+    OK(windlass_renamed(rt, NULL, NULL, NULL));
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_renamed(NULL, &versions, &refused, &peak));
+    TRUE(versions == 0 && refused == 0 && peak == 0);
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_trim(NULL));
     windlass_destroy(rt);
 }
 
@@ -195,9 +197,21 @@ static void tickets(const char *folder) {
     OK(windlass_is_done(rt, good, &done));
     TRUE(done == 1);
     FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_is_done(rt, good, NULL));
+    done = 0;
+    OK(windlass_wait_for(rt, good, 0, &done));
+    TRUE(done == 1);
+    FAILS(WINDLASS_KERNEL_FAILED, "launch 1 (copy)", windlass_wait_for(rt, failed, UINT64_MAX, &done));
+    TRUE(done == 0);
+    FAILS(WINDLASS_INVALID, "`done` is NULL", windlass_wait_for(rt, good, 0, NULL));
+    FAILS(WINDLASS_INVALID, "is not one of the 2", windlass_wait_for(rt, 2, 0, &done));
     TRUE(strcmp(said[0], "0 done") == 0);
     TRUE(strcmp(said[1], "2 launch 1 (copy): its body gave 7 for CTA 0") == 0);
     FAILS(WINDLASS_KERNEL_FAILED, "launch 1", windlass_synchronize(rt));
+
+    const char *why = windlass_explain(rt, failed);
+    TRUE(why != NULL && strstr(why, "kernel 1: copy") != NULL && strstr(why, "WAW") != NULL);
+    TRUE(windlass_explain(rt, 2) == NULL && strstr(windlass_error_text(), "launch 2 is not one of the 2") != NULL);
+    TRUE(windlass_explain(NULL, 0) == NULL && strstr(windlass_error_text(), "`runtime` is NULL") != NULL);
 
     snprintf(trace, sizeof trace, "%s/run.ktrace.jsonl", folder);
     snprintf(schedule, sizeof schedule, "%s/run.schedule.jsonl", folder);
@@ -213,6 +227,7 @@ static void tickets(const char *folder) {
 
     OK(windlass_create(NULL, &rt));
     FAILS(WINDLASS_INVALID, "set `record` in windlass_options", windlass_write_recording(rt, trace, NULL));
+    TRUE(windlass_explain(rt, 0) == NULL && strstr(windlass_error_text(), "set `record`") != NULL);
     windlass_destroy(rt);
 }
 
@@ -252,6 +267,9 @@ static void arguments(void) {
     OK(windlass_read(rt, y, 0, numbers, sizeof numbers));
     TRUE(numbers[0] == 0 && numbers[2] == 1.25f && numbers[3] == 2.75f);
 
+    windlass_arg swapped[] = {args[0], args[1], windlass_whole(x), args[3], args[4]};
+    FAILS(WINDLASS_INVALID, "argument 2 is a buffer, and is to be a number; take windlass_u64()",
+          windlass_launch(rt, kernel, one, one, swapped, 5, 0, NULL));
     windlass_arg forgotten[] = {{.buffer = x}, args[1], args[2], args[3], args[4]};
     FAILS(WINDLASS_INVALID, "argument 0 is 0 bytes of a buffer; set `bytes`, or take windlass_whole()",
           windlass_launch_then(rt, kernel, one, one, forgotten, 5, 0, note, said, &ticket));

@@ -216,12 +216,12 @@ impl Cuda {
                 // An empty view needs no memory, and its buffer may be gone.
                 return Ok((0, 8));
             }
-            let gone = || Cause::Executor(format!("the buffer of argument {n} is not here any more"));
-            let (memory, offset, _) = task.buffer(n).ok_or_else(gone)?;
+            let other = || Cause::Executor(format!("the memory of argument {n} is not of this executor"));
+            let (memory, offset, _) = task.buffer(n).ok_or_else(other)?;
             let memory: &dyn Any = memory.as_ref();
             let memory =
                 memory.downcast_ref::<CudaMemory>().filter(|m| Arc::ptr_eq(&m.0.context, &self.context));
-            Ok((memory.ok_or_else(gone)?.0.address + offset, 8))
+            Ok((memory.ok_or_else(other)?.0.address + offset, 8))
         };
         (0..task.arguments()).map(argument).collect()
     }

@@ -12,6 +12,9 @@ use windlass_c as _; // linked, and called by the names of the header
 #[repr(C)]
 struct Runtime([u8; 0]);
 
+#[repr(C)]
+struct Waiter([u8; 0]);
+
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Buffer {
@@ -96,6 +99,21 @@ unsafe extern "C" {
         user: *mut c_void,
         ticket: *mut u64,
     ) -> c_int;
+    fn windlass_launch_with_waiter(
+        runtime: *mut Runtime,
+        kernel: Kernel,
+        grid: *const u32,
+        block: *const u32,
+        args: *const Arg,
+        count: usize,
+        priority: i32,
+        waiter: *mut *mut Waiter,
+        ticket: *mut u64,
+    ) -> c_int;
+    fn windlass_waiter_wait(waiter: *const Waiter) -> c_int;
+    fn windlass_waiter_wait_for(waiter: *const Waiter, nanoseconds: u64, done: *mut c_int) -> c_int;
+    fn windlass_waiter_free(waiter: *mut Waiter);
+    fn windlass_wait_for(runtime: *mut Runtime, ticket: u64, nanoseconds: u64, done: *mut c_int) -> c_int;
     fn windlass_wait(runtime: *mut Runtime, ticket: u64) -> c_int;
     fn windlass_is_done(runtime: *mut Runtime, ticket: u64, done: *mut c_int) -> c_int;
     fn windlass_write_recording(
@@ -120,6 +138,14 @@ unsafe extern "C" {
     fn windlass_synchronize(runtime: *mut Runtime) -> c_int;
     fn windlass_next_finding(runtime: *mut Runtime) -> *const c_char;
     fn windlass_next_failure(runtime: *mut Runtime, ticket: *mut u64) -> *const c_char;
+    fn windlass_explain(runtime: *mut Runtime, ticket: u64) -> *const c_char;
+    fn windlass_renamed(
+        runtime: *mut Runtime,
+        versions: *mut u64,
+        refused: *mut u64,
+        peak_bytes: *mut u64,
+    ) -> c_int;
+    fn windlass_trim(runtime: *mut Runtime) -> c_int;
     fn windlass_error_text() -> *const c_char;
 }
 
@@ -370,8 +396,28 @@ impl State {
                     let ticket = if *ticket { &raw mut number } else { null_mut() };
                     let (runtime, grid, block) = (self.runtime(*runtime), first(&grid), first(&block));
                     let (first, count) = (args.as_ptr(), args.len());
-                    if !then {
+                    if !then && priority % 2 == 0 {
                         windlass_launch(runtime, kernel, grid, block, first, count, *priority, ticket)
+                    } else if !then {
+                        let (mut waiter, mut ended) = (null_mut(), 7);
+                        let status = windlass_launch_with_waiter(
+                            runtime,
+                            kernel,
+                            grid,
+                            block,
+                            first,
+                            count,
+                            *priority,
+                            &raw mut waiter,
+                            ticket,
+                        );
+                        assert_eq!(status == 0, !waiter.is_null());
+                        let asked = windlass_waiter_wait_for(waiter, 1000, &raw mut ended);
+                        assert!(ended == 0 || ended == 1 && asked == 0);
+                        let waited = windlass_waiter_wait(waiter);
+                        assert!(if status == 0 { waited % 2 == 0 } else { waited == 1 });
+                        windlass_waiter_free(waiter);
+                        status
                     } else {
                         let done: Option<Done> = Some(done);
                         let user = null_mut();
@@ -412,9 +458,17 @@ impl State {
                     let (runtime, ticket, mut done) = (self.runtime(*runtime), u64::from(*ticket), 7);
                     let asked = windlass_is_done(runtime, ticket, &raw mut done);
                     assert!(done == 0 || done == 1 && asked == 0);
+                    let waited = windlass_wait_for(runtime, ticket, 1000, &raw mut done);
+                    assert!(done == 0 || done == 1 && waited == 0);
                     windlass_wait(runtime, ticket)
                 }
                 Call::Recording { runtime, folder } => {
+                    let why = windlass_explain(self.runtime(*runtime), u64::from(*folder));
+                    assert!(why.is_null() || !CStr::from_ptr(why).is_empty());
+                    let mut refused = 7;
+                    let counts =
+                        windlass_renamed(self.runtime(*runtime), null_mut(), &raw mut refused, null_mut());
+                    assert_eq!(counts, windlass_trim(self.runtime(*runtime)));
                     let to = if *folder { c"/".as_ptr() } else { null() };
                     windlass_write_recording(self.runtime(*runtime), to, null())
                 }

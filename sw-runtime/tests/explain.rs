@@ -378,6 +378,39 @@ fn a_recorded_schedule_is_believed_and_its_faults_are_shown() {
 }
 
 #[test]
+fn who_does_not_wait_for_a_renamed_value_breaks_nothing() {
+    // 1 reads what 0 writes; 2 overwrites it, while 1 still reads; 3 reads what 2 and 0 wrote.
+    let run = [
+        kernel(&[], &[(0, 4), (8, 4)]),
+        kernel(&[(0, 4)], &[]),
+        kernel(&[], &[(0, 4)]),
+        kernel(&[(0, 4), (8, 4)], &[]),
+    ];
+    let spans = [(0, 10), (10, 90), (20, 30), (30, 40)];
+    let timing =
+        Timing { unit: TimeUnit::Ns, spans: spans.iter().map(|&(start, end)| Span { start, end }).collect() };
+    let e = |k, renamed| {
+        let options = Options { timing: Some(&timing), renamed, ..Options::default() };
+        explain(&run.iter().collect(), k, &options).unwrap()
+    };
+    let told = |e: &Explanation| -> Vec<_> {
+        e.upstream.iter().map(|u| (u.index, u.violated, u.renamed, u.ends_last)).collect()
+    };
+    assert_eq!(told(&e(2, false)), [(1, true, false, true), (0, false, false, false)]);
+    assert_eq!(told(&e(2, true)), [(1, false, true, false), (0, false, false, false)]);
+    assert!(e(2, true).text(None).contains("none was waited for: the new value had memory of its own"));
+    assert_eq!(chain(&e(3, true)), [(3, 30, 40), (2, 20, 30)]);
+    // Data that comes too late is broken all the same.
+    let spans = [(0, 10), (5, 90), (20, 30), (25, 40)];
+    let timing =
+        Timing { spans: spans.iter().map(|&(start, end)| Span { start, end }).collect(), ..timing.clone() };
+    let options = Options { timing: Some(&timing), renamed: true, ..Options::default() };
+    let e = |k| explain(&run.iter().collect(), k, &options).unwrap();
+    assert!(e(1).upstream[0].violated && e(3).upstream[0].violated);
+    assert_eq!(chain(&e(3)), [(3, 25, 40), (0, 0, 10)]);
+}
+
+#[test]
 fn a_live_run_asks_without_a_trace() {
     let (a, b) = (kernel(&[], &[(64, 8)]), kernel(&[(64, 8)], &[]));
     let mut history = History::new(12);

@@ -301,11 +301,14 @@ pub struct Options<'a> {
     pub sms: NonZeroU32,
     /// When the kernels really ran, where that is known.
     pub timing: Option<&'a Timing>,
+    /// Of a run whose timing is known: it gave values memory of their own, so that a kernel did not wait for each one that it only comes after.
+    pub renamed: bool,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { sms: NonZeroU32::new(DEFAULT_SMS).unwrap_or(NonZeroU32::MIN), timing: None }
+        let sms = NonZeroU32::new(DEFAULT_SMS).unwrap_or(NonZeroU32::MIN);
+        Self { sms, timing: None, renamed: false }
     }
 }
 
@@ -477,6 +480,9 @@ pub struct Upstream {
     pub renaming_removes: bool,
     /// It ended after the kernel had started: the recorded schedule breaks a hazard.
     pub violated: bool,
+    /// It ended after the kernel had started, and might: no data flows, and the run gave values memory of their own ([`Options::renamed`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub renamed: bool,
     /// Why, by class, then by address; never empty.
     pub hazards: Vec<LocatedHazard>,
 }
@@ -646,6 +652,7 @@ struct Part<'a> {
     durations: Vec<u64>,
     /// When they really ran, where that is known.
     spans: Option<&'a [Span]>,
+    renamed: bool,
     /// Who waits for whom, without what others imply.
     reduced: DependencyGraph,
     /// Who waits for whom if every write went to fresh memory.
@@ -666,7 +673,8 @@ impl<'a> Part<'a> {
         let spans = options.timing.map(|timing| &timing.spans[part.clone()]);
         let launches: Vec<u64> = history.kernels[part.clone()].iter().map(|(when, _)| *when).collect();
         let alive = Alive::new(&history.allocations, &launches);
-        Ok(Self { first: part.start, run, times, durations, spans, reduced, flow, bounds, alive })
+        let renamed = options.renamed && spans.is_some();
+        Ok(Self { first: part.start, run, times, durations, spans, renamed, reduced, flow, bounds, alive })
     }
 
     /// Its index in the run.
@@ -691,9 +699,17 @@ impl<'a> Part<'a> {
         self.reduced.upstream(later as u32).binary_search(&(earlier as u32)).is_ok()
     }
 
+    /// Of two that depend, whether the later one started before the earlier had ended.
+    fn overtook(&self, earlier: usize, later: usize) -> bool {
+        self.span(earlier).end > self.span(later).start
+    }
+
     /// The upstream kernel that ends last, the earliest launched of equals.
     fn last(&self, k: usize) -> Option<usize> {
-        let upstream = self.reduced.upstream(k as u32).iter().map(|u| *u as usize);
+        // A wait that renaming has taken away may have implied one for data.
+        let flow = if self.renamed { self.flow.upstream(k as u32) } else { &[] };
+        let upstream = self.reduced.upstream(k as u32).iter().chain(flow).map(|u| *u as usize);
+        let upstream = upstream.filter(|u| !self.renamed || !self.overtook(*u, k));
         upstream.max_by_key(|u| (self.span(*u).end, Reverse(*u)))
     }
 
@@ -729,7 +745,8 @@ impl<'a> Part<'a> {
                 implied: !self.direct(u, k),
                 ends_last: last == Some(u),
                 renaming_removes: !needed[u],
-                violated: end > self.span(k).start,
+                violated: self.overtook(u, k) && (needed[u] || !self.renamed),
+                renamed: self.overtook(u, k) && !needed[u] && self.renamed,
                 hazards: self.hazards(u, k),
             }
         };

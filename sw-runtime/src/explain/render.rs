@@ -172,7 +172,10 @@ fn remarks(u: &Upstream, start: u64) -> Vec<String> {
     if u.implied {
         remarks.push("implied by other waits".to_owned());
     }
-    if u.renaming_removes {
+    if u.renamed {
+        remarks
+            .push("no data flows, and none was waited for: the new value had memory of its own".to_owned());
+    } else if u.renaming_removes {
         remarks.push("no data flows: renaming would remove this wait".to_owned());
     }
     remarks

@@ -3,7 +3,7 @@
 use super::Ticket;
 use super::error::Cause;
 use super::kernel::{Access, Job, JobArg, Mode};
-use super::memory::{Bytes, HostMemory, Memory, zeroes};
+use super::memory::{BufferId, Bytes, HostMemory, Memory, zeroes};
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -118,7 +118,7 @@ impl Bitmap {
 pub(crate) struct Touched {
     reads: Bitmap,
     writes: Bitmap,
-    /// Pointers were handed out: what is read through them is not seen, what is written shows where it is another byte.
+    /// Pointers were handed out: what is read through them is not seen, what is written shows where it is another byte, also through one to read.
     raw_reads: AtomicBool,
     raw_writes: AtomicBool,
     before: Arc<Before>,
@@ -128,7 +128,7 @@ pub(crate) struct Touched {
 #[derive(Debug)]
 struct Before {
     memory: Option<Arc<HostMemory>>,
-    /// Copied when the first pointer or slice to write to is asked for: other CTAs may run then, but what they do is atomic.
+    /// Copied when the first pointer, or slice to write to, is asked for: other CTAs may run then, but what they do is atomic.
     bytes: OnceLock<Result<Vec<u8>, Cause>>,
 }
 
@@ -162,6 +162,8 @@ impl Touched {
     }
 
     pub(crate) fn raw_read(&self) {
+        // Nothing keeps C from writing through it.
+        self.before.keep();
         self.raw_reads.store(true, Ordering::Relaxed);
     }
 
@@ -226,6 +228,24 @@ fn ranges(within: Range<u64>, wrong: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
     found
 }
 
+/// What was touched through an argument, where it is of that buffer.
+fn touched_of(arg: &JobArg, buffer: BufferId) -> Option<(&Bytes, &Touched)> {
+    match arg {
+        JobArg::Buffer { part, touched: Some(touched), .. } if part.buffer == buffer => Some((part, touched)),
+        _ => None,
+    }
+}
+
+/// Whether a declared access can have been declared of this argument.
+fn is_of(access: &Access, arg: &JobArg) -> bool {
+    let JobArg::Buffer { part, mode, .. } = arg else { return false };
+    let Access { part: inner, mode: as_mode } = access;
+    part.buffer == inner.buffer
+        && (*mode == Mode::ReadWrite || mode == as_mode)
+        && part.offset <= inner.offset
+        && inner.offset + inner.bytes <= part.offset + part.bytes
+}
+
 /// What is wrong with the declaration of a kernel that has run, by argument, then by kind, then by offset; an error where there is no memory
 /// to find it out.
 pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Result<Vec<Finding>, Cause> {
@@ -252,15 +272,14 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Result
         };
         add(Violation::UndeclaredRead, ranges(span.clone(), |b| read(b) && !has(&reads, b)));
         add(Violation::UndeclaredWrite, ranges(span.clone(), |b| written(b) && !has(&writes, b)));
+        // Arguments of one buffer may have the same bytes, and a pointer of one leads to all.
+        let same: Vec<_> = job.args.iter().filter_map(|arg| touched_of(arg, part.buffer)).collect();
+        let raw = |raw: fn(&Touched) -> &AtomicBool| same.iter().any(|(_, t)| raw(t).load(Ordering::Relaxed));
+        let (raw_reads, raw_writes) = (raw(|t| &t.raw_reads), raw(|t| &t.raw_writes));
         // What was written through a pointer, anywhere in the buffer, and is another byte now. Told of the first argument that has it.
-        let same = |arg: &JobArg| matches!(arg, JobArg::Buffer { part: p, .. } if p.buffer == part.buffer);
-        let raw = |arg: &JobArg| match arg {
-            JobArg::Buffer { touched: Some(t), .. } => t.raw_writes.load(Ordering::Relaxed),
-            _ => false,
-        };
         if let Some(before) = before
-            && job.args.iter().any(|arg| same(arg) && raw(arg))
-            && !job.args[..position].iter().any(same)
+            && (raw_reads || raw_writes)
+            && same.first().is_some_and(|(_, first)| std::ptr::eq(*first, touched))
         {
             let after = contents(memory.as_deref())?;
             let changed = |b: u64| before[b as usize] != after[b as usize];
@@ -268,25 +287,28 @@ pub(crate) fn findings(ticket: Ticket, job: &Job, declared: &[Access]) -> Result
             let all = 0..after.len() as u64;
             add(Violation::UndeclaredWrite, ranges(all, |b| changed(b) && !seen(b) && !has(&writes, b)));
         }
-        // What another argument of the same buffer may have touched is not known to be untouched.
-        if job.args.iter().filter(|arg| same(arg)).count() > 1 {
-            continue;
-        }
-        let raw_reads = touched.raw_reads.load(Ordering::Relaxed);
-        let raw_writes = touched.raw_writes.load(Ordering::Relaxed);
         for access in declared.iter().filter(here) {
-            let mut bytes = access.part.offset..access.part.offset + access.part.bytes;
-            let (any_read, any_written) = (bytes.clone().any(read), bytes.clone().any(written));
-            let all_written = bytes.all(written);
-            let bytes = access.part.offset..access.part.offset + access.part.bytes;
-            if bytes.is_empty() {
+            // Of several arguments that have it, the first.
+            let first = job.args.iter().position(|arg| is_of(access, arg));
+            if access.part.bytes == 0 || first != Some(position) {
                 continue;
             }
+            let bytes = access.part.offset..access.part.offset + access.part.bytes;
+            let near = |(other, _): &&(&Bytes, &Touched)| {
+                other.offset < bytes.end && bytes.start < other.offset + other.bytes
+            };
+            let near: Vec<_> = same.iter().filter(near).collect();
+            let by_any = |touched: fn(&Touched) -> &Bitmap, byte: u64| {
+                near.iter().any(|(part, t)| byte.checked_sub(part.offset).is_some_and(|b| touched(t).has(b)))
+            };
+            let (read, written) = (|b| by_any(|t| &t.reads, b), |b| by_any(|t| &t.writes, b));
+            let (any_read, any_written) = (bytes.clone().any(read), bytes.clone().any(written));
+            let all_written = bytes.clone().all(written);
             match access.mode {
                 Mode::Read | Mode::ReadWrite if raw_reads => {}
                 Mode::Write | Mode::ReadWrite if raw_writes => {}
                 Mode::Read if !any_read => add(Violation::NeverRead, vec![bytes]),
-                Mode::Write => add(Violation::NotOverwritten, ranges(bytes, |b| !written(b))),
+                Mode::Write => add(Violation::NotOverwritten, ranges(bytes.clone(), |b| !written(b))),
                 Mode::ReadWrite if !any_written => add(Violation::NeverWritten, vec![bytes]),
                 // What is wholly overwritten and never read is a write, and waits for less.
                 Mode::ReadWrite if all_written && !any_read => add(Violation::NeverRead, vec![bytes]),

@@ -117,10 +117,9 @@ fn job(task: &Task<'_>) -> Result<Job, Cause> {
                 match &memory {
                     // An empty view needs none.
                     None if part.bytes == 0 => {}
-                    // Released, for want of a declared access to it; or another executor's.
                     None => {
-                        let gone = format!("the buffer of argument {position} is not here any more");
-                        return Err(Cause::Executor(gone));
+                        let other = format!("the memory of argument {position} is not of this executor");
+                        return Err(Cause::Executor(other));
                     }
                     // An allocator of the application's own may have given less than was asked for.
                     Some(memory) => memory.holds(&part).map_err(|problem| {

@@ -252,8 +252,8 @@ pub enum Error {
     /// Bytes that a failed kernel, or a failed write of the application's, should have written: that failure, which others may have passed on.
     #[error("these bytes are not valid: {0}; write them again")]
     Poisoned(Box<Failure>),
-    /// A [`Waiter`](super::Waiter) of a launch that was refused, or that has told what became of it.
-    #[error("there is nothing to wait for: the launch was refused, or was waited for before")]
+    /// A [`Waiter`](super::Waiter) of a launch that was refused.
+    #[error("there is nothing to wait for: the launch was refused; launch again, with a waiter of its own")]
     Refused,
     /// The scheduler's thread is gone, which is a defect of this library.
     #[error("the scheduler's thread ended: a defect of windlass; please report it")]

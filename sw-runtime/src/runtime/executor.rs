@@ -5,7 +5,7 @@ use super::check::Finding;
 use super::error::Cause;
 use super::kernel::{Access, Kernel};
 use super::memory::{Allocator, Arg, ArgKind, ElementKind, HostMemory, Memory};
-use super::scheduler::Shared;
+use super::scheduler::{Kept, Shared};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -35,6 +35,7 @@ pub struct Task<'a> {
     pub(crate) args: &'a [Arg],
     pub(crate) accesses: &'a [Access],
     pub(crate) buffers: &'a super::versions::Buffers,
+    pub(crate) kept: &'a [Kept],
     pub(crate) check: bool,
 }
 
@@ -81,11 +82,13 @@ impl Task<'_> {
         }
     }
 
-    /// Memory, first byte and size of an argument that is a buffer; `None` for a number, and for a buffer that
-    /// was released, which can only be where the kernel has declared no access to it.
+    /// Memory, first byte and size of an argument that is a buffer, as it was when the kernel was launched; `None` for a number, and where there
+    /// are no bytes, also for a buffer that was released.
     pub fn buffer(&self, arg: usize) -> Option<(&Arc<dyn Memory>, u64, u64)> {
         let ArgKind::Buffer(part) = self.args.get(arg)?.0 else { return None };
-        Some((self.buffers.memory(part.buffer)?, part.offset, part.bytes))
+        let kept = self.kept.iter().find(|(position, _)| *position == arg);
+        let memory = kept.map(|(_, memory)| memory).or_else(|| self.buffers.memory(part.buffer))?;
+        Some((memory, part.offset, part.bytes))
     }
 }
 

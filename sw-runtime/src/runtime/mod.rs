@@ -23,6 +23,7 @@ mod sms;
 mod sync;
 mod versions;
 mod view;
+mod waiter;
 
 pub use check::{Finding, Violation};
 pub use cpu::Cpu;
@@ -37,6 +38,7 @@ pub use schedule::{Event, EventKind, Schedule};
 pub(crate) use sms::{Grid, Queue, Sms};
 pub use versions::Renamed;
 pub use view::{ReadView, ReadWriteView, WriteView};
+pub use waiter::Waiter;
 
 use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
 use crate::run::MOST_SPILLED;
@@ -52,10 +54,11 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use versions::{Pool, Renaming};
+use waiter::Teller;
 use windlass_hazards::{Config, Engine, MAX_REGIONS, MAX_SEGMENTS, REGION_BYTES};
 
 /// Which launch of a runtime: they are numbered in program order, from 0.
@@ -140,6 +143,7 @@ macro_rules! args {
 pub struct Options {
     priority: i32,
     callback: Option<scheduler::Callback>,
+    teller: Option<Teller>,
 }
 
 impl fmt::Debug for Options {
@@ -149,7 +153,7 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Priority 0, no callback.
+    /// Priority 0, no callback, nobody who waits.
     pub fn new() -> Self {
         Self::default()
     }
@@ -161,7 +165,7 @@ impl Options {
         self
     }
 
-    /// To be called once the kernel has retired, or failed; not where the launch is refused. It runs on the scheduler's thread: nothing
+    /// To be called once the kernel has retired, or failed, in the place of one that was given before; not where the launch is refused. It runs on the scheduler's thread: nothing
     /// starts before it returns. Where it is given the runtime, it may launch as much as the queue has room for; what would wait there for
     /// the runtime is [`Error::Reentrant`], and a runtime that is dropped there ends by itself when all is done. Whoever waits for the launch
     /// waits for its callback, too: before that has returned, [`Runtime::is_done`] is false, also within it. A lock that the
@@ -172,62 +176,11 @@ impl Options {
         self
     }
 
-    /// Something to wait with for this launch that needs no [`Runtime`]: another thread may launch meanwhile, or have it behind a mutex. A callback
-    /// that was given before is called first.
+    /// Something to wait with for this launch that needs no [`Runtime`]: another thread may launch meanwhile, or have it behind a mutex.
     #[must_use]
     pub fn waiter(mut self) -> (Self, Waiter) {
-        let (tell, outcome) = sync_channel(1);
-        let before = self.callback.take();
-        let options = self.on_done(move |result| {
-            // Told whatever becomes of the callback.
-            struct Tell(SyncSender<Outcome>, Option<Outcome>);
-            impl Drop for Tell {
-                fn drop(&mut self) {
-                    let _ = self.1.take().map(|result| self.0.send(result));
-                }
-            }
-            let _tell = Tell(tell, Some(result.clone()));
-            if let Some(before) = before {
-                before(result);
-            }
-        });
-        (options, Waiter(outcome))
-    }
-}
-
-/// What becomes of a launch.
-type Outcome = Result<(), Failure>;
-
-/// Waits for one launch without its [`Runtime`]: made by [`Options::waiter`]. To be used neither in a callback nor in a body of that runtime:
-/// there it would wait for ever. Where the launch was refused, there is nothing to wait for: [`Error::Refused`].
-#[derive(Debug)]
-pub struct Waiter(Receiver<Outcome>);
-
-impl Waiter {
-    /// Waits until the launch has retired or failed, and its callback has returned. Unlike [`Runtime::wait`], it does not look whether a schedule
-    /// that is replayed has diverged.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] with its failure, which the next synchronisation tells too; [`Error::Refused`].
-    pub fn wait(self) -> Result<(), Error> {
-        Self::outcome(self.0.recv().map_err(|_| Error::Refused)?)
-    }
-
-    /// The same, for so long at most: `None` where it has not ended by then, and may be waited for again. Once it has told, there is nothing more
-    /// to wait for: [`Error::Refused`].
-    ///
-    /// # Errors
-    /// As [`Waiter::wait`].
-    pub fn wait_timeout(&self, time: Duration) -> Result<Option<()>, Error> {
-        match self.0.recv_timeout(time) {
-            Ok(outcome) => Self::outcome(outcome).map(Some),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(Error::Refused),
-        }
-    }
-
-    fn outcome(outcome: Outcome) -> Result<(), Error> {
-        outcome.map_err(|failure| Error::Failed(Failures { first: vec![failure], more: 0 }))
+        let waiter = self.teller.get_or_insert_default().waiter();
+        (self, waiter)
     }
 }
 
@@ -593,7 +546,7 @@ impl Runtime {
         self.launch_with(kernel, grid, block, args, Options::default())
     }
 
-    /// As [`Runtime::launch`], with a priority or a callback.
+    /// As [`Runtime::launch`], with a priority, a callback or a waiter.
     ///
     /// # Errors
     /// As [`Runtime::launch`]; the callback is then not called.
@@ -612,6 +565,9 @@ impl Runtime {
             self.make_room()?;
             self.record_launch(self.known(kernel)?, grid, block, args, accesses.as_deref());
         }
+        if let Some(teller) = &options.teller {
+            teller.launched_on(&self.shared);
+        }
         let mut list = self.lists.pop().unwrap_or_default();
         list.extend_from_slice(args);
         self.submit(Submission::Kernel(Launched {
@@ -622,6 +578,8 @@ impl Runtime {
             args: list,
             accesses,
             callback: options.callback,
+            teller: options.teller,
+            kept: None,
         }))?;
         self.tickets += 1;
         Ok(Ticket(self.tickets - 1))

@@ -19,7 +19,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// When each kernel really ran. One that has not started counts as of no time at the end, one that has not ended ends there.
+    /// When each kernel really ran.
     fn timing(&self) -> Timing {
         let now = self.schedule.events.iter().map(|e| e.ns).max().unwrap_or(0);
         let mut spans = vec![Span { start: now, end: now }; self.trace.kernels().count()];
@@ -34,14 +34,16 @@ impl Recording {
         Timing { unit: TimeUnit::Ns, spans }
     }
 
-    /// Why a launch waited: for which others, by which hazard, on which bytes, and the chain behind it, in the times that were recorded.
+    /// Why a launch waited: for which others, by which hazard, on which bytes, and the chain behind it, in the times that were recorded. Of a run
+    /// that goes on, a kernel that has not started has no length, at the last of these times, and one that has not ended ends there.
     ///
     /// # Errors
     /// [`ExplainError`]: there is no such launch.
     pub fn explain(&self, ticket: Ticket) -> Result<Explanation, ExplainError> {
         let history = History::of_run(&self.trace, None)?;
         let timing = self.timing();
-        explain(&history, ticket.0, &Options { timing: Some(&timing), ..Options::default() })
+        let renamed = !self.schedule.versions.is_empty();
+        explain(&history, ticket.0, &Options { timing: Some(&timing), renamed, ..Options::default() })
     }
 }
 

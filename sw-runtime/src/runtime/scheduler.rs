@@ -12,6 +12,7 @@ use super::record::Recorder;
 use super::schedule::{EventKind, Schedule};
 use super::signal::{PATIENCE, Signal, pause};
 use super::versions::{Buffers, Declared, Renaming};
+use super::waiter::Teller;
 use crate::ktrace::Segment;
 use crate::ranges::RangeMap;
 use rtrb::{Consumer, Producer};
@@ -47,11 +48,32 @@ pub(crate) struct Launched {
     /// `None`: each buffer argument as a whole, as its parameter says.
     pub(crate) accesses: Option<Box<[Access]>>,
     pub(crate) callback: Option<Callback>,
+    pub(crate) teller: Option<Teller>,
+    /// Memory of arguments of which nothing is accessed, by their positions: hazards do not keep it.
+    pub(crate) kept: Option<Box<[Kept]>>,
 }
+
+/// See [`Launched::kept`].
+pub(crate) type Kept = (usize, Arc<dyn Memory>);
 
 impl Launched {
     fn each_access(&self, kernel: &Kernel, f: impl FnMut(Access)) {
         kernel.each_access(&self.args, self.accesses.as_deref(), f);
+    }
+
+    /// Holds what is there now of arguments of which it accesses nothing: it may be released, or be another value's, before it starts.
+    fn keep(&mut self, buffers: &Buffers) {
+        // Without a closure each argument is accessed as a whole.
+        let Some(accesses) = &self.accesses else { return };
+        let held = |part: &Bytes| accesses.iter().any(|a| a.part.bytes > 0 && a.part.buffer == part.buffer);
+        let kept = self.args.iter().enumerate().filter_map(|(position, arg)| match &arg.0 {
+            ArgKind::Buffer(part) if part.bytes > 0 && !held(part) => {
+                Some((position, buffers.memory(part.buffer)?.clone()))
+            }
+            _ => None,
+        });
+        let kept: Box<[Kept]> = kept.collect();
+        self.kept = (!kept.is_empty()).then_some(kept);
     }
 
     /// All that names a buffer.
@@ -154,7 +176,12 @@ impl Shared {
 
     /// Whether this thread serves that runtime.
     pub(crate) fn is_served_here(&self) -> bool {
-        ptr::eq(SERVES.get(), self)
+        Self::is_served_by(ptr::from_ref(self).addr())
+    }
+
+    /// Whether this thread serves the runtime at that address; 0 is none.
+    pub(crate) fn is_served_by(runtime: usize) -> bool {
+        runtime != 0 && SERVES.get().addr() == runtime
     }
 
     pub(crate) fn new(recorder: Option<Recorder>, window: usize) -> Self {
@@ -311,6 +338,15 @@ fn each_overwritten(submission: &Submission, kernels: &[Arc<Kernel>], mut f: imp
 /// What is wrong with the application's own bytes.
 fn host_failure(tickets: u64, cause: Cause) -> Failure {
     Failure { ticket: Ticket(tickets), kernel: "host access".into(), cause }
+}
+
+/// Who waits for a launch, and how it ended.
+type Told = (Teller, Result<(), Failure>);
+
+fn tell(told: Option<Told>) {
+    if let Some((teller, outcome)) = told {
+        teller.tell(outcome);
+    }
 }
 
 /// What became of the head of the queue.
@@ -577,6 +613,7 @@ impl Scheduler {
                 if self.buffers.renaming.is_some() {
                     launched.each_buffer(|buffer| self.buffers.resolve(buffer));
                 }
+                launched.keep(&self.buffers);
                 Some(Work::Kernel { ticket: Ticket(self.tickets - 1), launched })
             }
             Submission::Host { mut access, grant } => {
@@ -610,8 +647,9 @@ impl Scheduler {
     fn refuse(&mut self, submission: Submission, error: windlass_hazards::Error) {
         match self.work(submission) {
             Some(Work::Kernel { ticket, launched }) => {
-                self.conclude(ticket, launched, Err(Cause::Hazards(error)));
+                let told = self.conclude(ticket, launched, Err(Cause::Hazards(error)));
                 self.shared.taken.store(self.tickets, Ordering::Release);
+                tell(told);
             }
             Some(Work::Host { grant, .. }) => {
                 let failure = host_failure(self.tickets, Cause::Hazards(error));
@@ -783,6 +821,7 @@ impl Scheduler {
                             args: &launched.args,
                             accesses: &accesses,
                             buffers: &self.buffers,
+                            kept: launched.kept.as_deref().unwrap_or_default(),
                             check: self.check,
                         };
                         // What it leaves half done is its own, and the kernel's output, which is poisoned.
@@ -836,6 +875,7 @@ impl Scheduler {
         if let Some(Work::Kernel { launched, .. }) = place
             && completed.result.is_ok()
             && launched.callback.is_none()
+            && launched.teller.is_none()
             && !self.recording
             && !self.check
             && !heals(&self.poison, &self.kernels, launched)
@@ -847,7 +887,7 @@ impl Scheduler {
             self.free(slot);
             if let Some(Work::Kernel { launched, .. }) = work {
                 self.let_go(&launched);
-                Self::give_back(&mut self.used, launched.args);
+                Self::give_back(&mut self.used, launched.args, launched.kept);
             }
             self.shared.hold(slot, None);
             return;
@@ -886,8 +926,9 @@ impl Scheduler {
                     findings.truncate(MOST_FINDINGS);
                 }
                 self.free(slot);
-                self.conclude(ticket, launched, completed.result);
+                let told = self.conclude(ticket, launched, completed.result);
                 self.shared.hold(slot, None);
+                tell(told);
             }
         }
         self.done += 1;
@@ -895,7 +936,10 @@ impl Scheduler {
 
     /// There is room for as many lists as can be on their way.
     #[inline]
-    fn give_back(used: &mut Producer<Vec<Arg>>, mut args: Vec<Arg>) {
+    fn give_back(used: &mut Producer<Vec<Arg>>, mut args: Vec<Arg>, kept: Option<Box<[Kept]>>) {
+        if let Some(kept) = kept {
+            discard(kept);
+        }
         args.clear();
         let _ = used.push(args);
     }
@@ -935,8 +979,10 @@ impl Scheduler {
         news.regions -= whole.bytes.div_ceil(REGION_BYTES);
     }
 
-    /// What a kernel's end means for the bytes that it writes, and for those who want to know.
-    fn conclude(&mut self, ticket: Ticket, launched: Launched, result: Result<(), Cause>) {
+    /// What a kernel's end means for the bytes that it writes, and for those who want to know. What is left to be told to those who wait for
+    /// it: once it counts as ended.
+    #[must_use]
+    fn conclude(&mut self, ticket: Ticket, launched: Launched, result: Result<(), Cause>) -> Option<Told> {
         let kernel = self.kernels[launched.kernel as usize].clone();
         let result = result.map_err(|cause| Failure { ticket, kernel: kernel.name.clone(), cause });
         let root = result.as_ref().err().map(|failure| {
@@ -957,11 +1003,13 @@ impl Scheduler {
         }
         // Not before: poison of a value goes with it.
         self.let_go(&launched);
-        Self::give_back(&mut self.used, launched.args);
+        Self::give_back(&mut self.used, launched.args, launched.kept);
+        let told = launched.teller.map(|teller| (teller, result.clone()));
         if let Some(callback) = launched.callback {
             // Its panic is its author's; the hook has printed it, and the schedule goes on.
             let _ = self.shared.stalled(|| guarded(|| callback(result)));
         }
+        told
     }
 
     /// Tells the application's thread how far things are, and that there is room in the queue.

@@ -108,7 +108,8 @@ macro_rules! get {
                 self.0.get(index)
             }
 
-            /// The first element. What is read through it must be declared as read; a check of declarations does not see it.
+            /// The first element. What is read through it must be declared as read; a check of declarations does not see it. What is
+            /// written through it all the same, as C can, a check sees where it changes a byte.
             pub fn as_ptr(&self) -> *const T {
                 self.0.raw(Touched::raw_read)
             }

@@ -1,0 +1,107 @@
+//! Waits for one launch from any thread, without its runtime.
+
+use super::error::{Error, Failure, Failures};
+use super::scheduler::Shared;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Waits for one launch without its [`Runtime`](super::Runtime): made by [`Options::waiter`](super::Options::waiter). A handle, to be copied at
+/// will: any number of threads wait, before the launch and after its end, and all are told the same, also where the runtime is gone by then.
+/// Where the launch was refused, that is [`Error::Refused`].
+#[derive(Clone, Debug)]
+pub struct Waiter(Arc<State>);
+
+impl Waiter {
+    /// Waits until the launch has retired or failed, and its callback has returned: [`Runtime::is_done`](super::Runtime::is_done) is true then.
+    /// Unlike [`Runtime::wait`](super::Runtime::wait), it does not look whether a schedule that is replayed has diverged.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with its failure, which the next synchronisation tells too; [`Error::Refused`], [`Error::Reentrant`].
+    pub fn wait(&self) -> Result<(), Error> {
+        self.wait_until(None).map(|_| ())
+    }
+
+    /// The same, for so long at most: whether it has ended.
+    ///
+    /// # Errors
+    /// As [`Waiter::wait`].
+    pub fn wait_timeout(&self, time: Duration) -> Result<bool, Error> {
+        // A time that has no end is none.
+        self.wait_until(Instant::now().checked_add(time))
+    }
+
+    /// Whether there is nothing to wait for any more: it has ended, or was refused. Does not wait.
+    pub fn is_done(&self) -> bool {
+        self.0.lock().outcome.is_some()
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, Error> {
+        let mut known = self.0.lock();
+        loop {
+            if let Some(outcome) = &known.outcome {
+                return outcome.clone().map(|()| true);
+            }
+            if Shared::is_served_by(known.runtime) {
+                return Err(Error::Reentrant);
+            }
+            known = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => self.0.changed.wait(known).unwrap_or_else(PoisonError::into_inner),
+                Some(left) if left.is_zero() => return Ok(false),
+                Some(left) => {
+                    self.0.changed.wait_timeout(known, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: Mutex<Known>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The address of what the runtime's threads share, which is compared and not followed; 0 before the launch.
+    runtime: usize,
+    outcome: Option<Result<(), Error>>,
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        // Nothing that may panic runs under it.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, outcome: Result<(), Error>) {
+        self.lock().outcome.get_or_insert(outcome);
+        self.changed.notify_all();
+    }
+}
+
+/// Goes with a launch, and tells its waiters; dropped without a word, it was refused.
+#[derive(Debug, Default)]
+pub(crate) struct Teller(Arc<State>);
+
+impl Teller {
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter(self.0.clone())
+    }
+
+    /// Who serves that runtime, and waits, waits for itself.
+    pub(crate) fn launched_on(&self, runtime: &Shared) {
+        self.0.lock().runtime = std::ptr::from_ref(runtime).addr();
+        self.0.changed.notify_all();
+    }
+
+    pub(crate) fn tell(self, outcome: Result<(), Failure>) {
+        self.0.end(outcome.map_err(|failure| Error::Failed(Failures { first: vec![failure], more: 0 })));
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.0.end(Err(Error::Refused));
+    }
+}
