@@ -345,10 +345,19 @@ pub unsafe extern "C" fn windlass_create(
 /// `runtime` is NULL, or from `windlass_create` and not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_destroy(runtime: *mut WindlassRuntime) {
+    // SAFETY: the caller's; it came out of a box.
+    unsafe { free(runtime) }
+}
+
+/// Drops what was given out.
+///
+/// # Safety
+/// `given` is NULL, or from `Box::into_raw` and not used any more.
+unsafe fn free<T>(given: *mut T) {
     call(|| {
-        if !runtime.is_null() {
-            // SAFETY: the caller's; it came out of a box.
-            drop(unsafe { Box::from_raw(runtime) });
+        if !given.is_null() {
+            // SAFETY: the caller's.
+            drop(unsafe { Box::from_raw(given) });
         }
         Ok(())
     });
@@ -600,13 +609,8 @@ pub unsafe extern "C" fn windlass_waiter_wait_for(
 /// `waiter` is NULL, or from [`windlass_launch_with_waiter`] and not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_waiter_free(waiter: *mut WindlassWaiter) {
-    call(|| {
-        if !waiter.is_null() {
-            // SAFETY: the caller's; it came out of a box.
-            drop(unsafe { Box::from_raw(waiter) });
-        }
-        Ok(())
-    });
+    // SAFETY: the caller's; it came out of a box.
+    unsafe { free(waiter) }
 }
 
 /// # Safety
