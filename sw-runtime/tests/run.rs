@@ -449,14 +449,15 @@ struct Slow {
     wait: AtomicU64,
     /// Gives no graph other kernels.
     refuses: bool,
-    /// Graphs that are there.
+    /// Graphs that are there, and how many there is room for.
     graphs: AtomicU64,
+    room: u64,
 }
 
 impl Slow {
     fn new(device: ChanceDevice) -> Self {
         let (wait, graphs) = Default::default();
-        Self { device, launch_into_the_first: Duration::ZERO, wait, refuses: false, graphs }
+        Self { device, launch_into_the_first: Duration::ZERO, wait, refuses: false, graphs, room: u64::MAX }
     }
 }
 
@@ -506,6 +507,9 @@ impl Device for Slow {
     }
 
     fn build_graph(&self, shape: &GraphShape) -> Result<GraphId, DeviceError> {
+        if self.graphs.load(Ordering::Relaxed) >= self.room {
+            return Err(DeviceError::Unsupported { device: self.name(), what: "more graphs" });
+        }
         self.graphs.fetch_add(1, Ordering::Relaxed);
         self.device.build_graph(shape)
     }
@@ -592,6 +596,26 @@ fn chains_leave_the_serial_image() {
     }
     println!("{kernels} kernels in {chains} chains");
     assert!(chains * 3 < kernels * 2, "{kernels} kernels in {chains} chains");
+}
+
+/// A run is not lost for a chain that there is no room for.
+#[test]
+fn a_device_without_room_for_chains_goes_on_without_them() {
+    let mut random = Random(seed());
+    let program = program(&mut random, 100);
+    let want = program.serial_image().unwrap();
+    let declared = Declarations::new(&program);
+    for room in [0, 2] {
+        let mut device = Slow::new(ChanceDevice::new(program.clone(), 3, random.next()).unwrap());
+        device.room = room;
+        let mut options = options(&mut random, 100);
+        options.way.chains = true;
+        let mut runner = Runner::new(&device, &program, &declared, options).unwrap();
+        let counts: Vec<Counts> =
+            (0..3).map(|_| runner.run(Policy::Streams, None).unwrap_or_else(|e| panic!("{e}"))).collect();
+        assert_eq!(counts.iter().map(|c| c.graphs_built).collect::<Vec<_>>(), [room, 0, 0]);
+        assert!(device.image().as_ref() == Ok(&want));
+    }
 }
 
 /// What is chosen is what was faster, whatever the costs say.

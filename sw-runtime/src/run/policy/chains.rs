@@ -15,6 +15,8 @@ pub(super) struct Chains {
     wanted: Vec<Vec<u32>>,
     /// Kernels in all graphs.
     nodes: usize,
+    /// The device has no room for another.
+    full: bool,
 }
 
 /// Nodes of all graphs together, for each kernel of the program: what a run makes of chains depends on when kernels were seen to end, and is
@@ -23,28 +25,35 @@ const NODES_PER_KERNEL: usize = 16;
 
 impl Chains {
     pub(super) fn new(early: bool) -> Self {
-        Self { early, graphs: HashMap::new(), wanted: Vec::new(), nodes: 0 }
+        Self { early, graphs: HashMap::new(), wanted: Vec::new(), nodes: 0, full: false }
     }
 
     pub(super) fn drain(&mut self) -> impl Iterator<Item = GraphId> {
         self.graphs.drain().map(|(_, graph)| graph)
     }
 
-    /// Builds what was asked for, of a program of so many kernels.
-    pub(super) fn build(&mut self, device: &dyn Device, kernels: usize) -> Result<u64, RunError> {
+    /// Builds what was asked for, of a program of so many kernels: how many graphs. Where the device refuses one, its kernels go one by one, as
+    /// before; one that does not work any more says so in the next run.
+    pub(super) fn build(&mut self, device: &dyn Device, kernels: usize) -> u64 {
         let mut built = 0;
         for chain in std::mem::take(&mut self.wanted) {
-            if self.nodes + chain.len() > NODES_PER_KERNEL * kernels || self.graphs.contains_key(&chain) {
+            if self.full
+                || self.nodes + chain.len() > NODES_PER_KERNEL * kernels
+                || self.graphs.contains_key(&chain)
+            {
                 continue;
             }
             let upstream = (0..chain.len() as u32).map(|n| n.checked_sub(1).into_iter().collect()).collect();
-            let graph =
-                device.build_graph(&GraphShape { kernels: chain.clone(), upstream, early: self.early })?;
+            let shape = GraphShape { kernels: chain.clone(), upstream, early: self.early };
+            let Ok(graph) = device.build_graph(&shape) else {
+                self.full = true;
+                continue;
+            };
             self.nodes += chain.len();
             self.graphs.insert(chain, graph);
             built += 1;
         }
-        Ok(built)
+        built
     }
 }
 
