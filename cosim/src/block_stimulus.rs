@@ -28,7 +28,7 @@ pub fn far_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Far)
 }
 
-/// The same without a packet or a completion that breaks a rule of the front end's page.
+/// The same where, but in a cycle of reset, no packet and no completion breaks a rule of the front end's page.
 pub fn lawful_stimulus(spec: BlockSpec, seed: u64) -> Box<dyn Stimulus> {
     seeded(spec, seed, Kernels::Lawful)
 }

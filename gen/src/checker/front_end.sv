@@ -218,14 +218,14 @@ module front_end_checker #(
           broke("sms_hold_a_completion", $sformatf("that on port %0d changed before it was taken", p));
         again = done_waits[p] & {sm, slot} == done_before[p];
         if (done_valid_i[p]) begin
-          if (done_ready_o[p] & (sm >= S | sm % 4 != p | slot >= N)) wrong_done = 1;
-          else if (done_ready_o[p] && out[at] == 0) wrong_done = 1;
-          if (sm >= S | sm % 4 != p) begin
-            if (~again) broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
-          end else if (slot >= N) begin
-            if (~again) broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
-          end else if (out[at] == 0) begin
-            if (~again) broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
+          if (sm >= S | sm % 4 != p | slot >= N || out[at] == 0) begin
+            wrong_done = wrong_done | done_ready_o[p];
+            if (~again) begin
+              if (sm >= S | sm % 4 != p)
+                broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
+              else if (slot >= N) broke("sms_name_a_cta_that_runs", $sformatf("slot %0d on port %0d: there is none", slot, p));
+              else broke("sms_name_a_cta_that_runs", $sformatf("no CTA of slot %0d is on SM %0d (port %0d)", slot, sm, p));
+            end
           end else if (done_ready_o[p]) begin
             moved = 1;
             id = id_in[slot];
