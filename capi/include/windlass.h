@@ -38,7 +38,7 @@ typedef enum windlass_status {
 
 typedef struct windlass_runtime windlass_runtime;
 
-/* What waits for one launch, on any thread, while others use the runtime. */
+/* What waits for one launch or copy, on any thread, while others use the runtime. */
 typedef struct windlass_waiter windlass_waiter;
 
 /* What a kernel does with an argument. */
@@ -117,7 +117,7 @@ typedef struct windlass_cta {
     uint32_t block[3]; /* threads of a CTA */
     uint64_t index;    /* its number in the grid, x first */
     size_t args;
-    void *const *pointers;   /* of each argument the first byte, aligned to 16 where the offset is; NULL for a number */
+    void *const *pointers;   /* of each argument the first byte, aligned to 16 where the offset is and the buffer is not imported; NULL for a number */
     const uint64_t *values;  /* of each argument the size in bytes, or the number */
 } windlass_cta;
 
@@ -174,6 +174,19 @@ int windlass_register(windlass_runtime *runtime, const char *name, const windlas
 /* Memory, all zero. */
 int windlass_allocate(windlass_runtime *runtime, uint64_t bytes, windlass_buffer *buffer);
 
+/* Called once nothing of the runtime uses imported memory any more. It runs on a thread of the runtime or on one that calls it, and must
+ * not call a function of this header for that runtime. Neither a C++ exception nor a longjmp may leave it. */
+typedef void (*windlass_gone)(void *user);
+
+/* Memory of the program's own as a buffer, without a copy, with what is in it: `bytes` bytes from `memory`, none of which are another
+ * buffer's. What kernels write is there once a wait for them has returned; with `rename`, too. While kernels that use it may run, the
+ * program uses it as their declarations allow: it writes nothing that one reads, and reads nothing that one writes. It stays valid until
+ * the buffer is released, a windlass_synchronize() has returned since, and copies that were started are made; or until the runtime is
+ * destroyed; or until `gone`, where it is not NULL, is called with `user`. Where this gives anything but WINDLASS_OK, it is never called.
+ * Pointers in bodies are aligned as `memory` is. */
+int windlass_import(windlass_runtime *runtime, void *memory, uint64_t bytes, windlass_gone gone, void *user,
+                    windlass_buffer *buffer);
+
 /* The memory goes when the kernels that use it are done. */
 int windlass_release(windlass_runtime *runtime, windlass_buffer buffer);
 
@@ -195,7 +208,7 @@ int windlass_launch_with_waiter(windlass_runtime *runtime, windlass_kernel kerne
                                 const uint32_t block[3], const windlass_arg *args, size_t count, int32_t priority,
                                 windlass_waiter **waiter, uint64_t *ticket);
 
-/* Waits until its launch has retired, or failed: WINDLASS_KERNEL_FAILED. Needs no lock of the runtime: others may launch, wait and destroy
+/* Waits until its launch has retired, or failed: WINDLASS_KERNEL_FAILED; or until its copy is made, or cannot be. Needs no lock of the runtime: others may launch, wait and destroy
  * it meanwhile. Any number of threads wait, each as often as it likes, and all are told the same. In a body or a windlass_done of that
  * runtime it would wait for ever, and is WINDLASS_INVALID. */
 int windlass_waiter_wait(const windlass_waiter *waiter);
@@ -203,7 +216,7 @@ int windlass_waiter_wait(const windlass_waiter *waiter);
 /* The same, for so long at most; `done` gets 1 where it has retired, and 0 where it has not ended by then. */
 int windlass_waiter_wait_for(const windlass_waiter *waiter, uint64_t nanoseconds, int *done);
 
-/* At any time, but no thread may use it then or later. The launch runs on. NULL is nothing. */
+/* At any time, but no thread may use it then or later. The launch, or the copy, goes on. NULL is nothing. */
 void windlass_waiter_free(windlass_waiter *waiter);
 
 /* Waits until one launch has retired, or failed: WINDLASS_KERNEL_FAILED, also where a synchronisation has told that already. Others run
@@ -224,7 +237,19 @@ int windlass_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t of
  * been. Where the device does not take it, these bytes are as those of a failed kernel. */
 int windlass_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, const void *from, uint64_t bytes);
 
-/* Waits for all that was launched; where kernels failed since the last time, the text has the first five of them, and
+/* As windlass_read(), without waiting: the program goes on, and what is launched later and overwrites these bytes does so after the copy.
+ * `to` is the runtime's until `waiter`, where it is not NULL, says that the copy has ended, or a windlass_synchronize() after this has
+ * returned; the waiter is given back to windlass_waiter_free(). What keeps the copy from being made, such as a kernel that failed, is told
+ * by the waiter, and by no synchronisation. Copies are made one after another, on a thread for them. */
+int windlass_start_read(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, void *to, uint64_t bytes,
+                        windlass_waiter **waiter);
+
+/* As windlass_write(), without waiting: what is launched later reads what was written. `from` is not to be changed before the copy has
+ * ended, as above; with `rename` a whole buffer is written while kernels still use what was in it. */
+int windlass_start_write(windlass_runtime *runtime, windlass_buffer buffer, uint64_t offset, const void *from,
+                         uint64_t bytes, windlass_waiter **waiter);
+
+/* Waits for all that was launched, and for copies that were started; where kernels failed since the last time, the text has the first five of them, and
  * windlass_next_failure() the first 1000. */
 int windlass_synchronize(windlass_runtime *runtime);
 

@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use windlass_files::new_file::save;
 use windlass_runtime::runtime::{
@@ -109,6 +111,9 @@ pub type WindlassBody = extern "C" fn(*const WindlassCta, *mut c_void) -> c_int;
 /// `windlass_done`.
 pub type WindlassDone = extern "C" fn(c_int, *const c_char, *mut c_void);
 
+/// `windlass_gone`.
+pub type WindlassGone = extern "C" fn(*mut c_void);
+
 /// What a call refuses.
 struct Refusal(c_int, String);
 
@@ -135,7 +140,8 @@ fn text(error: &Error) -> String {
             "this kernel was not registered with this runtime; give it to windlass_register() first".into()
         }
         Error::UnknownBuffer => {
-            "this buffer is not of this runtime, or was released; make it with windlass_allocate()".into()
+            "this buffer is not of this runtime, or was released; make it with windlass_allocate() or windlass_import()"
+                .into()
         }
         Error::BufferSize { elements, .. } => {
             format!("a buffer of {elements} bytes; choose at least 1, and less than 2^53")
@@ -493,6 +499,56 @@ pub unsafe extern "C" fn windlass_allocate(
 }
 
 /// # Safety
+/// Pointers are NULL or valid. Until `gone` is called or, where it is NULL, nothing uses the buffer any more, there are `bytes` bytes from
+/// `memory`, which others use as the declarations of running kernels allow.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_import(
+    runtime: *mut WindlassRuntime,
+    memory: *mut c_void,
+    bytes: u64,
+    gone: Option<WindlassGone>,
+    user: *mut c_void,
+    out: *mut WindlassBuffer,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(out, WindlassBuffer { id: 0, bytes: 0 }) };
+    call(|| {
+        // SAFETY: the caller's.
+        let runtime = unsafe { self::runtime(runtime) }?;
+        if memory.is_null() || out.is_null() {
+            return Err(null(if memory.is_null() { "memory" } else { "buffer" }));
+        }
+        let refused = Arc::new(AtomicBool::new(true));
+        let owner = Lender { gone, user: User(user), refused: refused.clone() };
+        let elements = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: the caller's.
+        let buffer = unsafe { runtime.import::<u8>(memory.cast(), elements, owner) }?;
+        refused.store(false, Ordering::Release);
+        // SAFETY: not NULL, and the caller's.
+        unsafe { out.write(WindlassBuffer { id: buffer.to_bits(), bytes }) };
+        Ok(())
+    })
+}
+
+/// Whose memory a buffer is.
+struct Lender {
+    gone: Option<WindlassGone>,
+    user: User,
+    /// Then it is the caller's as before, and not to be told.
+    refused: Arc<AtomicBool>,
+}
+
+impl Drop for Lender {
+    fn drop(&mut self) {
+        if let Some(gone) = self.gone
+            && !self.refused.load(Ordering::Acquire)
+        {
+            gone(self.user.0);
+        }
+    }
+}
+
+/// # Safety
 /// Pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_release(runtime: *mut WindlassRuntime, buffer: WindlassBuffer) -> c_int {
@@ -581,7 +637,7 @@ pub unsafe extern "C" fn windlass_launch_with_waiter(
 }
 
 /// # Safety
-/// `waiter` is NULL, or from [`windlass_launch_with_waiter`] and not freed.
+/// `waiter` is NULL, or was given by a function of this library and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_waiter_wait(waiter: *const WindlassWaiter) -> c_int {
     // SAFETY: the caller's.
@@ -606,7 +662,7 @@ pub unsafe extern "C" fn windlass_waiter_wait_for(
 }
 
 /// # Safety
-/// `waiter` is NULL, or from [`windlass_launch_with_waiter`] and not used any more.
+/// `waiter` is NULL, or was given by a function of this library and not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_waiter_free(waiter: *mut WindlassWaiter) {
     // SAFETY: the caller's; it came out of a box.
@@ -770,6 +826,103 @@ pub unsafe extern "C" fn windlass_write(
         let view = part(runtime, buffer, offset, bytes, None)?;
         Ok(runtime.write(view, values)?)
     })
+}
+
+/// # Safety
+/// Pointers are NULL or valid; `to` has room for `bytes` bytes, and nobody else uses them before the copy has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_start_read(
+    runtime: *mut WindlassRuntime,
+    buffer: WindlassBuffer,
+    offset: u64,
+    to: *mut c_void,
+    bytes: u64,
+    waiter: *mut *mut WindlassWaiter,
+) -> c_int {
+    let start = |runtime: &mut Runtime| {
+        let count = usize::try_from(bytes).unwrap_or(usize::MAX);
+        check_list(to.cast::<u8>(), count, "to")?;
+        let view = part(runtime, buffer, offset, bytes, None)?;
+        let to = Lent { first: to.cast(), count, filled: false };
+        Ok(runtime.start_read_into::<u8, _>(view, to)?.waiter().clone())
+    };
+    // SAFETY: the caller's.
+    unsafe { start_copy(runtime, waiter, start) }
+}
+
+/// # Safety
+/// Pointers are NULL or valid; `from` has `bytes` bytes, and nobody writes to them before the copy has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_start_write(
+    runtime: *mut WindlassRuntime,
+    buffer: WindlassBuffer,
+    offset: u64,
+    from: *const c_void,
+    bytes: u64,
+    waiter: *mut *mut WindlassWaiter,
+) -> c_int {
+    let start = |runtime: &mut Runtime| {
+        let count = usize::try_from(bytes).unwrap_or(usize::MAX);
+        check_list(from.cast::<u8>(), count, "from")?;
+        let view = part(runtime, buffer, offset, bytes, None)?;
+        let from = Lent { first: from.cast::<u8>().cast_mut(), count, filled: true };
+        Ok(runtime.start_write::<u8, _>(view, from)?)
+    };
+    // SAFETY: the caller's.
+    unsafe { start_copy(runtime, waiter, start) }
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+unsafe fn start_copy(
+    runtime: *mut WindlassRuntime,
+    waiter: *mut *mut WindlassWaiter,
+    start: impl FnOnce(&mut Runtime) -> Result<Waiter, Refusal>,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(waiter, std::ptr::null_mut()) };
+    call(|| {
+        // SAFETY: the caller's.
+        let waits = start(unsafe { self::runtime(runtime) }?)?;
+        if !waiter.is_null() {
+            // SAFETY: not NULL, and the caller's.
+            unsafe { waiter.write(Box::into_raw(Box::new(WindlassWaiter(waits)))) };
+        }
+        Ok(())
+    })
+}
+
+/// Memory of the application's, until a copy has ended.
+struct Lent {
+    first: *mut u8,
+    count: usize,
+    /// C may not have initialised what is to be written.
+    filled: bool,
+}
+
+// SAFETY: its owner has promised to leave it alone.
+unsafe impl Send for Lent {}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the owner's promise; not NULL where there are any.
+        if self.count == 0 { &[] } else { unsafe { slice::from_raw_parts(self.first, self.count) } }
+    }
+}
+
+impl AsMut<[u8]> for Lent {
+    fn as_mut(&mut self) -> &mut [u8] {
+        if self.count == 0 {
+            return &mut [];
+        }
+        if !self.filled {
+            // SAFETY: the owner's promise; not NULL.
+            unsafe { self.first.write_bytes(0, self.count) };
+            self.filled = true;
+        }
+        // SAFETY: as above, and initialised.
+        unsafe { slice::from_raw_parts_mut(self.first, self.count) }
+    }
 }
 
 /// # Safety

@@ -88,6 +88,12 @@ fn threads_wait_for_launches_while_another_launches() {
     assert_eq!(run("tests/waiter.c", folder.path()), "");
 }
 
+#[test]
+fn copies_are_started_and_memory_is_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("tests/copies.c", folder.path()), "");
+}
+
 /// A destructor of C++'s `thread_local`, say, runs when what Rust keeps for the thread is gone.
 #[test]
 fn a_call_may_fail_while_its_thread_ends() {
@@ -149,5 +155,5 @@ fn header_and_library_have_the_same_functions() {
         .collect();
     let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 25);
+    assert_eq!(declared.len(), 28);
 }

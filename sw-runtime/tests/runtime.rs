@@ -62,6 +62,14 @@ fn footprint() -> Kernel {
 
 const ELEMENTS: usize = 48;
 
+/// A buffer in memory of the test's own.
+fn imported(rt: &mut Runtime) -> Result<(Buffer<u32>, &'static [AtomicU32]), Error> {
+    let memory: &'static [AtomicU32] = (0..ELEMENTS).map(|_| AtomicU32::new(0)).collect::<Vec<_>>().leak();
+    // SAFETY: it stays for good, and all accesses are atomic.
+    let buffer = unsafe { rt.import(memory.as_ptr().cast_mut().cast::<u32>(), ELEMENTS, ()) }?;
+    Ok((buffer, memory))
+}
+
 /// A random program: what it launches, releases and reads on the way depends on the seed alone.
 fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, Error> {
     let rng = &mut Rng(seed);
@@ -70,7 +78,10 @@ fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, E
     for _ in 0..2 + rng.below(6) {
         buffers.push(rt.buffer(ELEMENTS)?);
     }
+    let (own, memory) = imported(rt)?;
+    buffers.push(own);
     let mut seen = Vec::new();
+    let mut readings = Vec::new();
     for number in 0..kernels {
         let mut view = || -> View<u32> {
             let buffer = buffers[rng.below(buffers.len() as u64) as usize];
@@ -95,13 +106,25 @@ fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, E
             1 => seen.push(rt.read(a)?),
             2 => rt.write(buffers[0].slice(3..9), &[number; 6])?,
             3 => rt.synchronize()?,
+            4..=6 => readings.push(rt.start_read(b)?),
+            7 => _ = rt.start_write(a, vec![number; a.range().len()])?,
+            8 => _ = rt.start_write(buffers[rng.below(buffers.len() as u64) as usize], [number; ELEMENTS])?,
             _ => {}
         }
+        if readings.len() > 5 {
+            seen.push(readings.swap_remove(rng.below(5) as usize).wait()?);
+        }
     }
+    seen.extend(readings.into_iter().map(|reading| reading.wait()).collect::<Result<Vec<_>, _>>()?);
+    let kept = buffers.contains(&own);
     for buffer in buffers {
         seen.push(rt.read(buffer)?);
     }
     rt.synchronize()?;
+    if kept {
+        let found: Vec<u32> = memory.iter().map(|value| value.load(Ordering::Relaxed)).collect();
+        assert_eq!(found, rt.read(own)?);
+    }
     Ok(seen)
 }
 

@@ -132,6 +132,14 @@ pub enum Error {
         /// What the executor says, or the host.
         reason: String,
     },
+    /// Memory of others that cannot be a buffer.
+    #[error("these {bytes} bytes cannot be a buffer: {reason}")]
+    Import {
+        /// How many.
+        bytes: u64,
+        /// What the executor says, or who has them.
+        reason: String,
+    },
     /// The device did not copy. It may not work any more.
     #[error("{bytes} bytes were not copied, for the device failed: {reason}")]
     Device {

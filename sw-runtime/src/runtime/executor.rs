@@ -4,7 +4,7 @@ use super::Ticket;
 use super::check::Finding;
 use super::error::Cause;
 use super::kernel::{Access, Kernel};
-use super::memory::{Allocator, Arg, ArgKind, ElementKind, HostMemory, Memory};
+use super::memory::{Allocator, Arg, ArgKind, ElementKind, HostMemory, Memory, Owner};
 use super::scheduler::{Kept, Shared};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -208,5 +208,16 @@ pub struct HostAllocator;
 impl Allocator for HostAllocator {
     fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String> {
         Ok(Arc::new(HostMemory::new(elements, element)?))
+    }
+
+    unsafe fn import(
+        &self,
+        first: *mut u8,
+        elements: usize,
+        element: ElementKind,
+        owner: Owner,
+    ) -> Result<Arc<dyn Memory>, String> {
+        // SAFETY: the caller's.
+        Ok(Arc::new(unsafe { HostMemory::import(first, elements, element, owner) }?))
     }
 }

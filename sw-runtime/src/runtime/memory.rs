@@ -8,6 +8,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// The kinds of numbers that buffers hold and kernels take.
@@ -344,24 +346,64 @@ pub trait Allocator: Send + Sync {
     ///
     /// # Errors
     /// Why there is no such memory.
-    fn allocate(&self, elements: usize, element: ElementKind) -> Result<std::sync::Arc<dyn Memory>, String>;
+    fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String>;
+
+    /// Memory that is there already, of so many elements from `first`, at least 1; `owner` is dropped when nobody uses it any more, and
+    /// where it is refused. An executor that does not say otherwise takes none.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    ///
+    /// # Safety
+    /// As of [`Runtime::import`](super::Runtime::import).
+    unsafe fn import(
+        &self,
+        first: *mut u8,
+        elements: usize,
+        element: ElementKind,
+        owner: Owner,
+    ) -> Result<Arc<dyn Memory>, String> {
+        let _ = (first, elements, element, owner);
+        Err("this executor uses only what it allocates; make a buffer, and copy".into())
+    }
 }
+
+/// Keeps imported memory alive.
+pub type Owner = Box<dyn Any + Send + Sync>;
 
 // Beyond 16, Rust's allocator zeroes what the system has zeroed already.
 #[derive(Debug)]
 #[repr(C, align(16))]
 struct Line([AtomicU64; 2]);
 
-/// Memory of this process, at addresses that are multiples of 16. All that safe code does to it is atomic and of the element's size:
-/// a kernel whose CTAs race computes something that depends on chance, and nothing worse.
+/// Memory of this process. All that safe code does to it is atomic and of the element's size: a kernel whose CTAs race computes something
+/// that depends on chance, and nothing worse.
 #[derive(Debug)]
 pub struct HostMemory {
-    lines: Box<[Line]>,
+    place: Place,
     element: ElementKind,
 }
 
+#[derive(Debug)]
+enum Place {
+    Own(Box<[Line]>),
+    Imported(Imported),
+}
+
+#[derive(Debug)]
+struct Imported {
+    first: NonNull<u8>,
+    bytes: usize,
+    _owner: Owner,
+}
+
+// SAFETY: the pointer's memory may be used from any thread, says whoever imports it.
+unsafe impl Send for Imported {}
+// SAFETY: as above.
+unsafe impl Sync for Imported {}
+
 impl HostMemory {
-    /// So many elements, all zero.
+    /// So many elements, all zero, at an address that is a multiple of 16.
     ///
     /// # Errors
     /// Where there is no such memory.
@@ -377,18 +419,50 @@ impl HostMemory {
         }
         // SAFETY: allocated by the global allocator with the layout of such a slice; all zero is a valid `Line`.
         let lines = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, lines)) };
-        Ok(Self { lines, element })
+        Ok(Self { place: Place::Own(lines), element })
+    }
+
+    /// Memory that is there already: so many elements from `first`. `owner` is dropped with it, and where it is refused.
+    ///
+    /// # Errors
+    /// Where `first` is null, or no address of such an element, or there are more bytes than addresses.
+    ///
+    /// # Safety
+    /// From `first` on so many elements are valid for reads and writes from any thread as long as `owner` lives, and initialised. What
+    /// uses them besides keeps to the rules of atomic memory.
+    pub unsafe fn import(
+        first: *mut u8,
+        elements: usize,
+        element: ElementKind,
+        owner: Owner,
+    ) -> Result<Self, String> {
+        let size = element.bytes();
+        let first = NonNull::new(first).ok_or("its address is null")?;
+        if !first.addr().get().is_multiple_of(size) {
+            return Err(format!(
+                "its address {first:p} is not a multiple of {size}, as that of each {element} is"
+            ));
+        }
+        let bytes = elements.checked_mul(size).filter(|bytes| *bytes <= isize::MAX as usize);
+        let bytes = bytes.ok_or("more bytes than there are addresses")?;
+        Ok(Self { place: Place::Imported(Imported { first, bytes, _owner: owner }), element })
     }
 
     /// Its first byte. Valid for reads and writes of its whole size while `self` lives and stays where it is.
     pub fn as_ptr(&self) -> *mut u8 {
-        // All of it is atomic integers: written through a shared reference by right.
-        self.lines.as_ptr().cast_mut().cast()
+        match &self.place {
+            // All of it is atomic integers: written through a shared reference by right.
+            Place::Own(lines) => lines.as_ptr().cast_mut().cast(),
+            Place::Imported(imported) => imported.first.as_ptr(),
+        }
     }
 
-    /// Its size in bytes: that of its elements, rounded up to 16.
+    /// Its size in bytes: that of its elements; where it was not imported, rounded up to 16.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.lines)
+        match &self.place {
+            Place::Own(lines) => size_of_val(&**lines),
+            Place::Imported(imported) => imported.bytes,
+        }
     }
 
     /// Whether it is memory for such a part: of elements of that size, and large enough.

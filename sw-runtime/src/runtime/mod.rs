@@ -12,6 +12,7 @@ mod ctas;
 mod error;
 mod executor;
 mod guard;
+mod host;
 mod kernel;
 mod memory;
 mod poison;
@@ -31,8 +32,9 @@ pub(crate) use cpu::MAX_THREADS;
 pub(crate) use ctas::{Ctas, Left};
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
+pub use host::Reading;
 pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
-pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, View};
+pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, Owner, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
 pub(crate) use sms::{Grid, Queue, Sms};
@@ -43,18 +45,18 @@ pub use waiter::Waiter;
 use crate::ktrace::{self, ADDRESS_LIMIT, Segment};
 use crate::run::MOST_SPILLED;
 use guard::guarded;
+use host::Copier;
 use kernel::Access;
-use memory::{ArgKind, BufferId, Bytes, as_bytes, as_bytes_mut, check_bounds, zeroes};
+use memory::{ArgKind, BufferId, Bytes, check_bounds};
 use record::Recorder;
 use rtrb::{Consumer, Producer, RingBuffer};
-use scheduler::{Grant, Launched, Plan, Scheduler, Shared, Submission};
+use scheduler::{Launched, Plan, Scheduler, Shared, Submission};
 use signal::PATIENCE;
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use versions::{Pool, Renaming};
@@ -317,7 +319,7 @@ impl Builder {
         let renaming = (self.rename > 0).then(|| Renaming::new(pool.clone()));
         let (window, check, replay) = (self.window, self.check, self.replay);
         let plan = Plan { engine, window, serial, check, replay, renaming };
-        let (scheduler, completions) = Scheduler::new(plan, executor, consumer, used, shared.clone());
+        let scheduler = Scheduler::new(plan, executor, consumer, used, shared.clone());
         let thread = thread::Builder::new()
             .name("windlass-scheduler".into())
             .spawn({
@@ -334,7 +336,7 @@ impl Builder {
             thread: Some(thread),
             shared,
             pool,
-            completions,
+            copier: None,
             id: RUNTIMES.fetch_add(1, Ordering::Relaxed),
             kernels: Vec::new(),
             buffers: Vec::new(),
@@ -349,9 +351,6 @@ impl Builder {
 /// In a recording, addresses of buffers begin here. They are never used twice, so that it names each buffer by its own.
 const FIRST_ADDRESS: u64 = 1 << 20;
 const ALIGNMENT: u64 = 256;
-
-/// How often a host access that waits asks whether the scheduler's thread still lives.
-const IS_IT_GONE: Duration = Duration::from_millis(100);
 
 /// Numbers for runtimes and for buffers, so that one runtime's handles mean nothing to another. From 1: a handle that C has set to zero is
 /// not one.
@@ -412,7 +411,8 @@ pub struct Runtime {
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     pool: Arc<Pool>,
-    completions: Completions,
+    /// `None` before the first copy that it makes.
+    copier: Option<Copier>,
     /// Which one this is of the process.
     id: u32,
     kernels: Vec<Arc<Kernel>>,
@@ -463,8 +463,51 @@ impl Runtime {
     /// [`Error::BufferSize`], [`Error::TooManyBuffers`], [`Error::OutOfMemory`], [`Error::NoAddresses`], [`Error::SchedulerGone`],
     /// [`Error::Reentrant`].
     pub fn buffer<T: Element>(&mut self, elements: usize) -> Result<Buffer<T>, Error> {
-        let id = self.allocate(elements, T::KIND)?;
-        Ok(Buffer { id, len: elements, element: PhantomData })
+        let allocate = |rt: &Self, bytes| {
+            let memory = rt.pool.allocate(elements, T::KIND);
+            memory.map_err(|reason| Error::OutOfMemory { bytes, reason })
+        };
+        self.declare(elements, None, allocate)
+    }
+
+    /// Memory that is there already as a buffer, without a copy: so many elements from `first`, with what is in them. It is never
+    /// [renamed](Builder::rename), so that what kernels compute is found in it. `owner` keeps it alive: it is dropped once the buffer is
+    /// released, or the runtime is gone, and nothing uses the memory any more, on any of the runtime's threads; also where this fails.
+    /// [`Cpu`] takes memory of this process; an executor whose allocator does not say so takes none, `windlass_cuda::Cuda` among them.
+    ///
+    /// ```
+    /// # use windlass_runtime::runtime::{Buffer, Error, Runtime};
+    /// # fn f(rt: &mut Runtime, image: Vec<f32>) -> Result<(), Error> {
+    /// let image: &'static mut [f32] = image.leak();
+    /// // SAFETY: it is there for good, and nobody else has it; there is no owner that could drop it.
+    /// let pixels: Buffer<f32> = unsafe { rt.import(image.as_mut_ptr(), image.len(), ()) }?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Import`] where the executor does not take it, where it is not aligned as its elements are, or where bytes of it are
+    /// another buffer's that was imported; otherwise as [`Runtime::buffer`].
+    ///
+    /// # Safety
+    /// - From `first` on so many elements are valid for reads and writes, from any thread, as long as `owner` lives, and hold values.
+    /// - No other buffer has bytes of them, of this runtime or of another that runs kernels meanwhile, but through a buffer imported here,
+    ///   which is refused.
+    /// - While kernels that access the buffer may run, others use the memory as the declarations of these kernels allow: nobody writes what
+    ///   one reads, and nobody reads what one writes, but atomically. What is there before a launch, kernels see; what a kernel has
+    ///   written is there once a wait for it has returned.
+    pub unsafe fn import<T: Element>(
+        &mut self,
+        first: *mut T,
+        elements: usize,
+        owner: impl Any + Send + Sync,
+    ) -> Result<Buffer<T>, Error> {
+        let owner: Owner = Box::new(owner);
+        let import = |rt: &Self, bytes| {
+            // SAFETY: the caller's.
+            let memory = unsafe { rt.pool.import(first.cast(), elements, T::KIND, owner) };
+            memory.map_err(|reason| Error::Import { bytes, reason })
+        };
+        self.declare(elements, Some(first.addr() as u64), import)
     }
 
     /// Memory with these elements in it.
@@ -481,7 +524,14 @@ impl Runtime {
         Ok(buffer)
     }
 
-    fn allocate(&mut self, elements: usize, element: ElementKind) -> Result<BufferId, Error> {
+    /// A buffer; where its memory is imported, from that address on.
+    fn declare<T: Element>(
+        &mut self,
+        elements: usize,
+        imported: Option<u64>,
+        memory: impl FnOnce(&Self, u64) -> Result<Arc<dyn Memory>, Error>,
+    ) -> Result<Buffer<T>, Error> {
+        let element = T::KIND;
         self.make_room()?;
         let most = ADDRESS_LIMIT - ALIGNMENT - FIRST_ADDRESS;
         let bytes = (elements as u64).checked_mul(element.bytes() as u64);
@@ -493,14 +543,22 @@ impl Runtime {
         if end > ADDRESS_LIMIT - ALIGNMENT {
             return Err(Error::NoAddresses { bytes });
         }
-        let memory = self.pool.allocate(elements, element);
-        let memory = memory.map_err(|reason| Error::OutOfMemory { bytes, reason })?;
+        let memory = memory(self, bytes)?;
+        let imported = imported.map(|addr| Segment { addr, bytes });
         let mut news = self.shared.news();
+        if imported.is_some_and(|segment| news.imported.overlapping(segment).next().is_some()) {
+            let reason =
+                "some of them are another buffer's; take a view of that one, or release it and synchronise";
+            return Err(Error::Import { bytes, reason: reason.into() });
+        }
         let regions = news.regions + bytes.div_ceil(REGION_BYTES);
         if regions > MAX_REGIONS as u64 {
             return Err(Error::TooManyBuffers { most: MAX_REGIONS as u64 });
         }
         news.regions = regions;
+        if let Some(segment) = imported {
+            news.imported.insert(segment, ());
+        }
         let free = news.free.pop();
         drop(news);
         let index = free.unwrap_or_else(|| {
@@ -508,14 +566,14 @@ impl Runtime {
             (self.buffers.len() - 1) as u32
         });
         let id = BufferId { index, unique: BUFFERS.fetch_add(1, Ordering::Relaxed) };
-        self.submit(Submission::Declare { buffer: id, bytes, element, memory })?;
+        self.submit(Submission::Declare { buffer: id, bytes, element, memory, imported })?;
         if self.record {
             // A gap between neighbours, so that no range of one buffer ends where another begins.
             self.next_address = end.next_multiple_of(ALIGNMENT) + ALIGNMENT;
         }
         self.buffers[index as usize] = Some(Live { unique: id.unique, address, bytes, element });
         self.record(|| ktrace::Event::Alloc(Segment { addr: address, bytes }));
-        Ok(id)
+        Ok(Buffer { id, len: elements, element: PhantomData })
     }
 
     /// Gives a buffer's memory back once the kernels that use it are done. The handle is not valid any more.
@@ -645,78 +703,6 @@ impl Runtime {
         Ok(Some(list.into()))
     }
 
-    /// Reads a view, or a whole buffer, once the kernels that were launched before and write it are done, and all that were launched before
-    /// are in the window or have been: it takes a place there as a kernel does. Other kernels run on.
-    ///
-    /// # Errors
-    /// [`Error::Poisoned`] where a kernel that should have written it failed; [`Error::UnknownBuffer`], [`Error::OutOfBounds`],
-    /// [`Error::Range`], [`Error::ElementType`], [`Error::TooManyParts`], [`Error::OutOfMemory`], [`Error::Device`] where the device does
-    /// not give it, [`Error::SchedulerGone`], [`Error::Reentrant`].
-    pub fn read<T: Element>(&mut self, view: impl Into<View<T>>) -> Result<Vec<T>, Error> {
-        let part = Bytes::from(&view.into());
-        let mut values = zeroes(self.check_host(&part)? / size_of::<T>())
-            .map_err(|e| Error::OutOfMemory { bytes: part.bytes, reason: e.to_string() })?;
-        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(&mut values)))?;
-        Ok(values)
-    }
-
-    /// As [`Runtime::read`], into memory of the caller's; after an error, what it holds is not said.
-    ///
-    /// # Errors
-    /// [`Error::Length`] where `values` are not as many as the view has; otherwise as [`Runtime::read`].
-    pub fn read_into<T: Element>(&mut self, view: impl Into<View<T>>, values: &mut [T]) -> Result<(), Error> {
-        let part = Bytes::from(&view.into());
-        self.check_given(&part, size_of_val(values))?;
-        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(values)))
-    }
-
-    /// As [`Runtime::read_into`], into memory that nobody need have written to.
-    ///
-    /// # Errors
-    /// As [`Runtime::read_into`].
-    pub fn read_into_uninit<'a, T: Element>(
-        &mut self,
-        view: impl Into<View<T>>,
-        values: &'a mut [MaybeUninit<T>],
-    ) -> Result<&'a mut [T], Error> {
-        let part = Bytes::from(&view.into());
-        self.check_given(&part, size_of_val(values))?;
-        // `Memory::read` takes initialised bytes, and may leave some as they are.
-        values.fill(MaybeUninit::new(T::default()));
-        // SAFETY: all of them have just been written.
-        let values = unsafe { values.assume_init_mut() };
-        self.host_access(part, Mode::Read, |memory| memory.read(part.offset, as_bytes_mut(values)))?;
-        Ok(values)
-    }
-
-    /// Overwrites a view, or a whole buffer, once the kernels that were launched before and use it are done, and all that were launched
-    /// before are in the window or have been. Other kernels run on. Where it fails on the device, the bytes are poisoned: some of them may
-    /// be written.
-    ///
-    /// # Errors
-    /// [`Error::Length`] where `values` are not as many as the view has; otherwise as [`Runtime::read`].
-    pub fn write<T: Element>(&mut self, view: impl Into<View<T>>, values: &[T]) -> Result<(), Error> {
-        let part = Bytes::from(&view.into());
-        self.check_given(&part, size_of_val(values))?;
-        self.host_access(part, Mode::Write, |memory| memory.write(part.offset, as_bytes(values)))
-    }
-
-    /// That a view is there, and that so many bytes are given as it has. From C, more may be said to be given than there are: before
-    /// that is refused, none is touched.
-    fn check_given(&self, part: &Bytes, given: usize) -> Result<(), Error> {
-        match self.check_host(part)? {
-            view if view == given => Ok(()),
-            view => Err(Error::Length { given: given as u64, view: view as u64 }),
-        }
-    }
-
-    /// The size in bytes of a view that is there.
-    fn check_host(&self, part: &Bytes) -> Result<usize, Error> {
-        self.check_part(part, || "for the host".into())?;
-        usize::try_from(part.bytes)
-            .map_err(|e| Error::OutOfMemory { bytes: part.bytes, reason: e.to_string() })
-    }
-
     /// That the buffer is there, is of these elements, and has so many.
     #[inline]
     fn check_part(&self, part: &Bytes, what: impl FnOnce() -> String) -> Result<(), Error> {
@@ -725,43 +711,6 @@ impl Runtime {
             return Err(Error::ElementType { found: live.element, wanted: part.element, what: what() });
         }
         check_bounds(part, live.bytes, what)
-    }
-
-    fn host_access(
-        &mut self,
-        part: Bytes,
-        mode: Mode,
-        copy: impl FnOnce(&dyn Memory) -> Result<(), String>,
-    ) -> Result<(), Error> {
-        self.may_wait()?;
-        if parts(&part) > MAX_SEGMENTS as u64 {
-            return Err(Error::TooManyParts { what: "the host".into(), parts: parts(&part) });
-        }
-        let (grant, granted) = sync_channel(1);
-        self.submit(Submission::Host { access: Access { part, mode }, grant })?;
-        self.shared.host_waits.store(true, Ordering::Release);
-        self.shared.to_scheduler.wake();
-        let granted = loop {
-            // A request that the scheduler's thread left in the queue keeps the channel open for ever.
-            match granted.recv_timeout(IS_IT_GONE) {
-                Err(RecvTimeoutError::Timeout) if !self.shared.gone.load(Ordering::Acquire) => {}
-                granted => break granted,
-            }
-        };
-        self.shared.host_waits.store(false, Ordering::Release);
-        let Grant { token, result } = granted.map_err(|_| Error::SchedulerGone)?;
-        let result = match result {
-            // A token that were lost would keep the window, and with it the runtime's end, waiting for ever.
-            Ok(memory) => {
-                caught(|| copy(&*memory)).map_err(|reason| Error::Device { bytes: part.bytes, reason })
-            }
-            Err(failure) => Err(Error::Poisoned(failure)),
-        };
-        if let Some(token) = token {
-            let failed = result.as_ref().err().map(|e| Cause::HostWrite(e.to_string()));
-            self.completions.complete(token, failed.map_or(Ok(()), Err));
-        }
-        result
     }
 
     /// Waits for all that was launched.

@@ -5,6 +5,7 @@ use super::check::{Finding, MOST_FINDINGS};
 use super::error::{Cause, Error, Failure, Failures};
 use super::executor::{Completed, Completions, Executor, Started, Task, Token};
 use super::guard::{discard, guarded};
+use super::host::{Grant, Granted};
 use super::kernel::{Access, Kernel, Mode};
 use super::memory::{Arg, ArgKind, BufferId, Bytes, ElementKind, Memory};
 use super::poison::Poison;
@@ -22,7 +23,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_hazards::{Access as Range, Engine, REGION_BYTES, Slot};
 
@@ -98,24 +99,17 @@ pub(crate) enum Submission {
         bytes: u64,
         element: ElementKind,
         memory: Arc<dyn Memory>,
+        imported: Option<Segment>,
     },
     /// The memory goes when all that use it have retired.
     Release {
         whole: Bytes,
     },
-    /// The application's thread itself reads or writes memory, once it may.
+    /// The application itself reads or writes memory, once it may.
     Host {
         access: Access,
-        grant: SyncSender<Grant>,
+        granted: Granted,
     },
-}
-
-/// The application's thread may have its memory; it says so through `Completions` when it is done.
-pub(crate) struct Grant {
-    /// To be completed; `None` where there is nothing to complete.
-    pub(crate) token: Option<Token>,
-    /// Where the bytes are, or what is wrong with them.
-    pub(crate) result: Result<Arc<dyn Memory>, Box<Failure>>,
 }
 
 /// On cache lines of its own, for the same reason as [`Signal`].
@@ -159,6 +153,8 @@ pub(crate) struct News {
     pub(crate) free: Vec<u32>,
     /// What the buffers that are not gone take of the hazard engine.
     pub(crate) regions: u64,
+    /// Addresses of buffers that are memory of others.
+    pub(crate) imported: RangeMap<()>,
     pub(crate) recorder: Option<Recorder>,
 }
 
@@ -194,6 +190,7 @@ impl Shared {
             completed_twice: None,
             free: Vec::new(),
             regions: 0,
+            imported: RangeMap::new(),
             recorder,
         };
         Self {
@@ -302,7 +299,8 @@ enum Work {
     },
     Host {
         access: Access,
-        grant: SyncSender<Grant>,
+        /// `None` once it has been called.
+        granted: Option<Granted>,
     },
 }
 
@@ -345,7 +343,7 @@ type Told = (Teller, Result<(), Failure>);
 
 fn tell(told: Option<Told>) {
     if let Some((teller, outcome)) = told {
-        teller.tell(outcome);
+        teller.tell(outcome.map_err(|failure| Error::Failed(Failures { first: vec![failure], more: 0 })));
     }
 }
 
@@ -391,6 +389,8 @@ pub(crate) struct Scheduler {
     /// There was no room for the next one yet.
     blocked: bool,
     completions: Receiver<Completed>,
+    /// For host accesses.
+    ended: Completions,
     stash: Option<Completed>,
     shared: Arc<Shared>,
     kernels: Vec<Arc<Kernel>>,
@@ -422,10 +422,10 @@ impl Scheduler {
         submissions: Consumer<Submission>,
         used: Producer<Vec<Arg>>,
         shared: Arc<Shared>,
-    ) -> (Self, Completions) {
+    ) -> Self {
         let (sender, completions) = channel();
-        let sender = Completions { sender, shared: shared.clone() };
-        executor.connect(sender.clone());
+        let ended = Completions { sender, shared: shared.clone() };
+        executor.connect(ended.clone());
         let concurrency = if plan.serial { 1 } else { executor.concurrency().max(1) };
         let recording = shared.news().recorder.is_some();
         let replay = plan.replay.map(|schedule| Replay {
@@ -435,7 +435,7 @@ impl Scheduler {
             ready: BTreeMap::new(),
             ended: BTreeMap::new(),
         });
-        let scheduler = Self {
+        Self {
             engine: plan.engine,
             executor,
             serial: plan.serial,
@@ -444,6 +444,7 @@ impl Scheduler {
             used,
             blocked: false,
             completions,
+            ended,
             stash: None,
             shared,
             kernels: Vec::new(),
@@ -462,8 +463,7 @@ impl Scheduler {
             replay,
             recording,
             ranges: Ranges::default(),
-        };
-        (scheduler, sender)
+        }
     }
 
     /// Until the application's side is gone and all is done.
@@ -616,9 +616,9 @@ impl Scheduler {
                 launched.keep(&self.buffers);
                 Some(Work::Kernel { ticket: Ticket(self.tickets - 1), launched })
             }
-            Submission::Host { mut access, grant } => {
+            Submission::Host { mut access, granted } => {
                 self.buffers.resolve(&mut access.part.buffer);
-                Some(Work::Host { access, grant })
+                Some(Work::Host { access, granted: Some(granted) })
             }
             Submission::Release { mut whole } => {
                 let given = whole.buffer;
@@ -633,9 +633,9 @@ impl Scheduler {
     fn learn(&mut self, submission: Submission) {
         match submission {
             Submission::Register(kernel) => self.kernels.push(kernel),
-            Submission::Declare { buffer: BufferId { index, unique }, bytes, element, memory } => {
+            Submission::Declare { buffer: BufferId { index, unique }, bytes, element, memory, imported } => {
                 let handle = self.engine.declare(bytes);
-                let declared = Declared { unique, handle, bytes, element, memory, replaced: false };
+                let declared = Declared { unique, handle, bytes, element, memory, imported, replaced: false };
                 self.buffers.declare(index, declared);
             }
             _ => {}
@@ -651,10 +651,9 @@ impl Scheduler {
                 self.shared.taken.store(self.tickets, Ordering::Release);
                 tell(told);
             }
-            Some(Work::Host { grant, .. }) => {
+            Some(Work::Host { granted, .. }) => {
                 let failure = host_failure(self.tickets, Cause::Hazards(error));
-                // Whether it still listens or not: it has nothing to do.
-                let _ = grant.send(Grant { token: None, result: Err(Box::new(failure)) });
+                let _ = granted.map(|granted| granted(Grant::new(None, Err(Box::new(failure)))));
             }
             // The engine never had it.
             Some(Work::Release { whole, given }) => self.forget(&whole, given),
@@ -772,26 +771,7 @@ impl Scheduler {
         match &self.slots[slot.index()] {
             None => {}
             Some(Work::Release { .. }) => self.retire(Completed::new(token(Token::HOST), Ok(()))),
-            Some(Work::Host { access, grant }) => {
-                let token = token(Token::HOST);
-                let result = match self.poison.spoiled(&access.part) {
-                    Some(failure) if access.mode.reads() => Err(Box::new(Failure::clone(&failure))),
-                    _ => match self.buffers.memory(access.part.buffer) {
-                        Some(memory) => Ok(memory.clone()),
-                        // In the engine, and so not released.
-                        None => Err(Box::new(host_failure(
-                            self.tickets,
-                            Cause::Executor("the buffer is gone".into()),
-                        ))),
-                    },
-                };
-                self.granted += 1;
-                if grant.send(Grant { token: Some(token), result }).is_err() {
-                    // The application has stopped waiting; it reads and writes nothing.
-                    let nothing = Cause::HostWrite("it was given up".into());
-                    self.retire(Completed::new(token, Err(nothing)));
-                }
-            }
+            Some(Work::Host { .. }) => self.grant(slot),
             Some(Work::Kernel { ticket, launched }) => {
                 let ticket = *ticket;
                 let token = token(ticket.0);
@@ -834,6 +814,26 @@ impl Scheduler {
                 }
             }
         }
+    }
+
+    /// Lets the application read or write its bytes.
+    fn grant(&mut self, slot: Slot) {
+        let Some(Work::Host { access, granted }) = &mut self.slots[slot.index()] else { return };
+        let memory = match self.poison.spoiled(&access.part) {
+            Some(failure) if access.mode.reads() => Err(Box::new(Failure::clone(&failure))),
+            _ => match self.buffers.memory(access.part.buffer) {
+                Some(memory) => Ok(memory.clone()),
+                // In the engine, and so not released.
+                None => {
+                    let cause = Cause::Executor("the buffer is gone".into());
+                    Err(Box::new(host_failure(self.tickets, cause)))
+                }
+            },
+        };
+        self.granted += 1;
+        let token = Token { slot: slot.0, serial: Token::HOST };
+        let grant = Grant::new(Some((token, self.ended.clone())), memory);
+        let _ = granted.take().map(|granted| granted(grant));
     }
 
     /// What has spoiled bytes that a launch reads; of several the earliest launch.
@@ -969,12 +969,17 @@ impl Scheduler {
 
     /// The last user of a buffer has retired. Whoever still holds its memory for a moment keeps it alive.
     fn forget(&mut self, whole: &Bytes, given: BufferId) {
+        let mut imported = None;
         if let Some(declared) = self.buffers.forget(given, whole.buffer) {
             // It cannot be in use: its release was a write of all of it.
             let _ = declared.handle.map(|handle| self.engine.release(handle));
+            imported = declared.imported;
             discard(declared.memory);
         }
         let mut news = self.shared.news();
+        if let Some(segment) = imported {
+            news.imported.remove(segment);
+        }
         news.free.push(given.index);
         news.regions -= whole.bytes.div_ceil(REGION_BYTES);
     }

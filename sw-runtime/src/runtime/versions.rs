@@ -6,9 +6,10 @@
 
 use super::caught;
 use super::guard::discard;
-use super::memory::{Allocator, BufferId, Bytes, ElementKind, Memory};
+use super::memory::{Allocator, BufferId, Bytes, ElementKind, Memory, Owner};
 use super::poison::Poison;
 use super::scheduler::{News, Shared};
+use crate::ktrace::Segment;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,8 @@ pub(crate) struct Declared {
     pub(crate) bytes: u64,
     pub(crate) element: ElementKind,
     pub(crate) memory: Arc<dyn Memory>,
+    /// Where it is memory of others, its addresses: what kernels write is to be found there.
+    pub(crate) imported: Option<Segment>,
     /// It is a version that nobody will name again, and somebody still uses.
     pub(crate) replaced: bool,
 }
@@ -104,6 +107,21 @@ impl Pool {
     pub(crate) fn allocate(&self, elements: usize, element: ElementKind) -> Result<Arc<dyn Memory>, String> {
         let allocate = || caught(|| self.allocator.allocate(elements, element));
         allocate().or_else(|reason| if self.trim() { allocate() } else { Err(reason) })
+    }
+
+    /// A buffer's memory that is there already.
+    ///
+    /// # Safety
+    /// As of [`super::Runtime::import`].
+    pub(crate) unsafe fn import(
+        &self,
+        first: *mut u8,
+        elements: usize,
+        element: ElementKind,
+        owner: Owner,
+    ) -> Result<Arc<dyn Memory>, String> {
+        // SAFETY: the caller's.
+        caught(|| unsafe { self.allocator.import(first, elements, element, owner) })
     }
 
     /// Gives back all memory that nobody uses; whether there was any.
@@ -358,7 +376,9 @@ impl Buffers {
     ) -> Option<bool> {
         let mut now = part.buffer;
         self.resolve(&mut now);
-        let Some(&Declared { handle: Ok(handle), bytes, element, .. }) = self.get(now) else { return None };
+        let Some(&Declared { handle: Ok(handle), bytes, element, imported: None, .. }) = self.get(now) else {
+            return None;
+        };
         if part.offset != 0 || part.bytes != bytes || !engine.is_used(handle).unwrap_or(false) {
             return None;
         }
@@ -390,7 +410,15 @@ impl Buffers {
             shared.news().regions -= regions;
             return count(false);
         };
-        let version = renaming.add(Declared { unique: 0, handle, bytes, element, memory, replaced: false });
+        let version = renaming.add(Declared {
+            unique: 0,
+            handle,
+            bytes,
+            element,
+            memory,
+            imported: None,
+            replaced: false,
+        });
         if let Some(old) = renaming.version(now) {
             old.replaced = true;
         }

@@ -1,22 +1,29 @@
-//! Waits for one launch from any thread, without its runtime.
+//! Waits for one launch or copy from any thread, without its runtime.
 
-use super::error::{Error, Failure, Failures};
+use super::error::Error;
+use super::guard::guarded;
 use super::scheduler::Shared;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// Waits for one launch without its [`Runtime`](super::Runtime): made by [`Options::waiter`](super::Options::waiter). A handle, to be copied at
+/// Waits for one launch, or one copy, without its [`Runtime`](super::Runtime): made by [`Options::waiter`](super::Options::waiter),
+/// [`Runtime::start_write`](super::Runtime::start_write) and [`Runtime::start_read`](super::Runtime::start_read). A handle, to be copied at
 /// will: any number of threads wait, before the launch and after its end, and all are told the same, also where the runtime is gone by then.
-/// Where the launch was refused, that is [`Error::Refused`].
+/// It is a future, too, and may be polled again after its end. Where the launch was refused, the outcome is [`Error::Refused`].
 #[derive(Clone, Debug)]
 pub struct Waiter(Arc<State>);
 
 impl Waiter {
-    /// Waits until the launch has retired or failed, and its callback has returned: [`Runtime::is_done`](super::Runtime::is_done) is true then.
+    /// Waits until the launch has retired or failed, and its callback has returned: [`Runtime::is_done`](super::Runtime::is_done) is true
+    /// then. Or until the copy is made, or has failed.
     /// Unlike [`Runtime::wait`](super::Runtime::wait), it does not look whether a schedule that is replayed has diverged.
     ///
     /// # Errors
-    /// [`Error::Failed`] with its failure, which the next synchronisation tells too; [`Error::Refused`], [`Error::Reentrant`].
+    /// [`Error::Failed`] with its failure, which the next synchronisation tells too; of a copy [`Error::Poisoned`] and [`Error::Device`],
+    /// which no synchronisation tells; [`Error::Refused`], [`Error::Reentrant`].
     pub fn wait(&self) -> Result<(), Error> {
         self.wait_until(None).map(|_| ())
     }
@@ -66,21 +73,47 @@ struct Known {
     /// The address of what the runtime's threads share, which is compared and not followed; 0 before the launch.
     runtime: usize,
     outcome: Option<Result<(), Error>>,
+    /// Of tasks that wait for it as a future.
+    wakers: Vec<Waker>,
+}
+
+impl Future for Waiter {
+    type Output = Result<(), Error>;
+
+    /// Ready with what [`Waiter::wait`] gives.
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut known = self.0.lock();
+        if let Some(outcome) = &known.outcome {
+            return Poll::Ready(outcome.clone());
+        }
+        if !known.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            known.wakers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
 }
 
 impl State {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // Nothing that may panic runs under it.
+        // A waker that panics where it is copied leaves all as it was.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, outcome: Result<(), Error>) {
-        self.lock().outcome.get_or_insert(outcome);
+        let wakers = {
+            let mut known = self.lock();
+            known.outcome.get_or_insert(outcome);
+            std::mem::take(&mut known.wakers)
+        };
         self.changed.notify_all();
+        // Not under the lock: what wakes may poll at once.
+        for waker in wakers {
+            let _ = guarded(|| waker.wake());
+        }
     }
 }
 
-/// Goes with a launch, and tells its waiters; dropped without a word, it was refused.
+/// Goes with a launch or a copy, and tells its waiters; dropped without a word, it was refused.
 #[derive(Debug, Default)]
 pub(crate) struct Teller(Arc<State>);
 
@@ -95,8 +128,8 @@ impl Teller {
         self.0.changed.notify_all();
     }
 
-    pub(crate) fn tell(self, outcome: Result<(), Failure>) {
-        self.0.end(outcome.map_err(|failure| Error::Failed(Failures { first: vec![failure], more: 0 })));
+    pub(crate) fn tell(self, outcome: Result<(), Error>) {
+        self.0.end(outcome);
     }
 }
 
