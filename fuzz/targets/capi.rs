@@ -61,6 +61,7 @@ struct Options {
 
 type Body = extern "C" fn(*const Cta, *mut c_void) -> c_int;
 type Done = extern "C" fn(c_int, *const c_char, *mut c_void);
+type Gone = extern "C" fn(*mut c_void);
 
 #[allow(improper_ctypes, reason = "the types above are those of the header")]
 unsafe extern "C" {
@@ -76,6 +77,14 @@ unsafe extern "C" {
         kernel: *mut Kernel,
     ) -> c_int;
     fn windlass_allocate(runtime: *mut Runtime, bytes: u64, buffer: *mut Buffer) -> c_int;
+    fn windlass_import(
+        runtime: *mut Runtime,
+        memory: *mut c_void,
+        bytes: u64,
+        gone: Option<Gone>,
+        user: *mut c_void,
+        buffer: *mut Buffer,
+    ) -> c_int;
     fn windlass_release(runtime: *mut Runtime, buffer: Buffer) -> c_int;
     fn windlass_launch(
         runtime: *mut Runtime,
@@ -135,6 +144,22 @@ unsafe extern "C" {
         from: *const c_void,
         bytes: u64,
     ) -> c_int;
+    fn windlass_start_read(
+        runtime: *mut Runtime,
+        buffer: Buffer,
+        offset: u64,
+        to: *mut c_void,
+        bytes: u64,
+        waiter: *mut *mut Waiter,
+    ) -> c_int;
+    fn windlass_start_write(
+        runtime: *mut Runtime,
+        buffer: Buffer,
+        offset: u64,
+        from: *const c_void,
+        bytes: u64,
+        waiter: *mut *mut Waiter,
+    ) -> c_int;
     fn windlass_synchronize(runtime: *mut Runtime) -> c_int;
     fn windlass_next_finding(runtime: *mut Runtime) -> *const c_char;
     fn windlass_next_failure(runtime: *mut Runtime, ticket: *mut u64) -> *const c_char;
@@ -184,6 +209,14 @@ static DONE: AtomicU64 = AtomicU64::new(0);
 extern "C" fn done(status: c_int, text: *const c_char, user: *mut c_void) {
     assert_eq!((status == 0, user), (text.is_null(), null_mut()));
     DONE.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often memory was given back.
+static GONE: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn gone(user: *mut c_void) {
+    assert_eq!(user, null_mut());
+    GONE.fetch_add(1, Ordering::Relaxed);
 }
 
 #[derive(Arbitrary, Debug)]
@@ -290,6 +323,26 @@ struct State {
     modes: Vec<Box<Vec<c_int>>>,
     /// Launches with a callback.
     awaited: u64,
+    /// Memory of buffers that is not the library's.
+    lent: Vec<Box<[u64; 32]>>,
+    imported: u64,
+}
+
+/// A copy that was started, if it was: waits for it, as its memory goes.
+///
+/// # Safety
+/// The waiter is the call's.
+unsafe fn waited(status: c_int, waiter: *mut Waiter) -> c_int {
+    assert_eq!(status == 0, !waiter.is_null());
+    if status != 0 {
+        return status;
+    }
+    // SAFETY: given out by the call, and not used any more.
+    unsafe {
+        let waited = windlass_waiter_wait(waiter);
+        windlass_waiter_free(waiter);
+        waited
+    }
 }
 
 impl State {
@@ -370,7 +423,16 @@ impl State {
                 Call::Allocate { runtime, size, null } => {
                     let mut buffer = Buffer::default();
                     let out = if *null { null_mut() } else { &raw mut buffer };
-                    let status = windlass_allocate(self.runtime(*runtime), size.bytes(), out);
+                    let runtime = self.runtime(*runtime);
+                    let status = match size {
+                        Size::Small(bytes) if bytes % 2 == 1 => {
+                            self.lent.push(Box::default());
+                            let lent = self.lent.last_mut().expect("just pushed").as_mut_ptr().cast();
+                            windlass_import(runtime, lent, (*bytes).into(), Some(gone), null_mut(), out)
+                        }
+                        size => windlass_allocate(runtime, size.bytes(), out),
+                    };
+                    self.imported += u64::from(status == 0 && matches!(size, Size::Small(n) if n % 2 == 1));
                     self.buffers.extend((status == 0).then_some(buffer));
                     status
                 }
@@ -447,12 +509,24 @@ impl State {
                 Call::Read { runtime, place, null } => {
                     let to = if *null { null_mut() } else { bytes.as_mut_ptr().cast() };
                     let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
-                    windlass_read(runtime, buffer, place.offset.bytes(), to, place.bytes.bytes())
+                    let (offset, size) = (place.offset.bytes(), place.bytes.bytes());
+                    if place.buffer < 128 {
+                        return windlass_read(runtime, buffer, offset, to, size);
+                    }
+                    let mut waiter = null_mut();
+                    let status = windlass_start_read(runtime, buffer, offset, to, size, &raw mut waiter);
+                    waited(status, waiter)
                 }
                 Call::Write { runtime, place, null } => {
                     let from = if *null { std::ptr::null() } else { bytes.as_ptr().cast() };
                     let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
-                    windlass_write(runtime, buffer, place.offset.bytes(), from, place.bytes.bytes())
+                    let (offset, size) = (place.offset.bytes(), place.bytes.bytes());
+                    if place.buffer < 128 {
+                        return windlass_write(runtime, buffer, offset, from, size);
+                    }
+                    let mut waiter = null_mut();
+                    let status = windlass_start_write(runtime, buffer, offset, from, size, &raw mut waiter);
+                    waited(status, waiter)
                 }
                 Call::Wait { runtime, ticket } => {
                     let (runtime, ticket, mut done) = (self.runtime(*runtime), u64::from(*ticket), 7);
@@ -490,6 +564,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut bytes = Unstructured::new(bytes);
     let mut state = State::default();
     DONE.store(0, Ordering::Relaxed);
+    GONE.store(0, Ordering::Relaxed);
     for _ in 0..64 {
         let Ok(call) = Call::arbitrary(&mut bytes) else { break };
         let status = state.call(&call);
@@ -508,4 +583,5 @@ fuzz_target!(|bytes: &[u8]| {
         unsafe { windlass_destroy(runtime) };
     }
     assert_eq!(DONE.load(Ordering::Relaxed), state.awaited, "each launch with a callback has one");
+    assert_eq!(GONE.load(Ordering::Relaxed), state.imported, "all memory is given back");
 });

@@ -52,7 +52,7 @@ impl Grant {
                 .unwrap_or_else(|panic| Err(device(bytes)(format!("panicked: {panic}")))),
             Err(failure) => Err(Error::Poisoned(failure.clone())),
         };
-        self.end(result.as_ref().map(|()| ()).map_err(|e| Cause::HostWrite(e.to_string())));
+        self.end(result.as_ref().copied().map_err(|e| Cause::HostWrite(e.to_string())));
         result
     }
 }
@@ -254,13 +254,7 @@ impl Runtime {
     /// As [`Runtime::write`], without waiting: `values` are kept until they are copied. What is launched later reads them. With
     /// [`Builder::rename`](super::Builder::rename) a whole buffer is filled while kernels still use its last contents.
     ///
-    /// ```
-    /// # use windlass_runtime::{args, runtime::{Buffer, Error, Registered, Runtime}};
-    /// # fn f(rt: &mut Runtime, blur: Registered, x: Buffer<f32>, y: Buffer<f32>, frame: Vec<f32>) -> Result<(), Error> {
-    /// rt.start_write(x, frame)?;
-    /// rt.launch(blur, 64, 256, args![x, y])?; // after the copy
-    /// # Ok(()) }
-    /// ```
+    #[doc = concat!("```\n", include_str!("../../examples/frames.rs"), "\n```")]
     ///
     /// # Errors
     /// Here as [`Runtime::write`] but for [`Error::Device`], which the waiter tells, and [`Error::Thread`]. Kernels that read what was not written fail.
