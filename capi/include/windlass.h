@@ -162,6 +162,10 @@ typedef struct windlass_options {
 /* NULL for `options` takes all defaults. */
 int windlass_create(const windlass_options *options, windlass_runtime **runtime);
 
+/* As windlass_create(); kernels start and retire in the order of a schedule that windlass_write_recording() has written. Where the program
+ * does something else, the next windlass_synchronize() is WINDLASS_INVALID and says what, and the program goes on without the schedule. */
+int windlass_create_replay(const windlass_options *options, const char *schedule, windlass_runtime **runtime);
+
 /* Waits for all that was launched; then no body and no windlass_done runs any more. In a body or a windlass_done of its own runtime it
  * cannot wait: it returns at once, the runtime ends by itself when all is done, and nothing tells when. NULL is nothing. */
 void windlass_destroy(windlass_runtime *runtime);
@@ -170,6 +174,32 @@ void windlass_destroy(windlass_runtime *runtime);
  * windlass_done, until the process ends. */
 int windlass_register(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
                       windlass_body body, void *user, windlass_kernel *kernel);
+
+/* A launch whose accesses are to be declared. Valid during the call. */
+typedef struct windlass_call {
+    uint32_t grid[3];  /* CTAs */
+    uint32_t block[3]; /* threads of a CTA */
+    size_t args;
+    const uint64_t *values; /* of each argument the size in bytes, or the number */
+} windlass_call;
+
+typedef struct windlass_accesses windlass_accesses;
+
+/* Says for one launch which bytes it accesses, by the three functions below: the `get_addresses` of ACE, section 4. Called by each launch
+ * of its kernel, on that thread, with the kernel's `user`. It must not call any other function of this header for its runtime. Neither a C++
+ * exception nor a longjmp may leave it. */
+typedef void (*windlass_access)(const windlass_call *call, windlass_accesses *accesses, void *user);
+
+/* These bytes of an argument, counted from its first one, are read; are all overwritten; are accessed in any other way. What the
+ * argument's windlass_mode does not allow, or what is past its end, lets windlass_launch() refuse the launch, and say so. */
+void windlass_reads(windlass_accesses *accesses, size_t arg, uint64_t offset, uint64_t bytes);
+void windlass_writes(windlass_accesses *accesses, size_t arg, uint64_t offset, uint64_t bytes);
+void windlass_reads_and_writes(windlass_accesses *accesses, size_t arg, uint64_t offset, uint64_t bytes);
+
+/* As windlass_register(), of a kernel that does not access all of each argument: what `access` says counts, and nothing else. NULL for
+ * `access` is windlass_register(). */
+int windlass_register_with_access(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
+                                  windlass_access access, windlass_body body, void *user, windlass_kernel *kernel);
 
 /* Memory, all zero. */
 int windlass_allocate(windlass_runtime *runtime, uint64_t bytes, windlass_buffer *buffer);

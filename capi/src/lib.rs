@@ -4,7 +4,10 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fs::File;
+use std::io::BufReader;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 #[cfg(unix)]
 use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use windlass_files::new_file::save;
 use windlass_runtime::runtime::{
-    Arg, Buffer, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Mode, Options, Policy,
-    Registered, Runtime, Ticket, View, Waiter,
+    Accesses, Arg, Buffer, Builder, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Launch,
+    Mode, Options, Policy, Registered, Runtime, Schedule, Ticket, View, Waiter,
 };
 
 /// `WINDLASS_ABI`.
@@ -110,6 +113,19 @@ pub type WindlassBody = extern "C" fn(*const WindlassCta, *mut c_void) -> c_int;
 
 /// `windlass_done`.
 pub type WindlassDone = extern "C" fn(c_int, *const c_char, *mut c_void);
+
+/// `windlass_call`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct WindlassCall {
+    grid: [u32; 3],
+    block: [u32; 3],
+    args: usize,
+    values: *const u64,
+}
+
+/// `windlass_access`.
+pub type WindlassAccess = extern "C" fn(*const WindlassCall, *mut Accesses<'_>, *mut c_void);
 
 /// `windlass_gone`.
 pub type WindlassGone = extern "C" fn(*mut c_void);
@@ -314,6 +330,34 @@ pub unsafe extern "C" fn windlass_create(
     out: *mut *mut WindlassRuntime,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe { create(options, None, out) }
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_create_replay(
+    options: *const WindlassOptions,
+    schedule: *const c_char,
+    out: *mut *mut WindlassRuntime,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { create(options, Some(schedule), out) }
+}
+
+fn read_schedule(path: &Path) -> Result<Schedule, String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    Schedule::read(BufReader::new(file)).map_err(|e| e.to_string())
+}
+
+/// # Safety
+/// Pointers are NULL or valid.
+unsafe fn create(
+    options: *const WindlassOptions,
+    schedule: Option<*const c_char>,
+    out: *mut *mut WindlassRuntime,
+) -> c_int {
+    // SAFETY: the caller's.
     unsafe { clear(out, std::ptr::null_mut()) };
     call(|| {
         if out.is_null() {
@@ -321,6 +365,14 @@ pub unsafe extern "C" fn windlass_create(
         }
         // SAFETY: the caller's.
         let options = unsafe { self::options(options) }?;
+        let schedule = match schedule {
+            Some(file) => {
+                // SAFETY: the caller's.
+                let path = unsafe { path(file, "schedule") }?.ok_or_else(|| null("schedule"))?;
+                Some(read_schedule(path).map_err(|e| Refusal(INVALID, format!("{}: {e}", path.display())))?)
+            }
+            None => None,
+        };
         let mut builder = Runtime::builder().executor(Cpu::new(options.threads as usize)?);
         if options.window != 0 {
             builder = builder.window(options.window as usize);
@@ -332,6 +384,7 @@ pub unsafe extern "C" fn windlass_create(
             builder = builder.policy(Policy::Serial);
         }
         let builder = builder.rename(u64::from(options.rename) << 20);
+        let builder = schedule.into_iter().fold(builder, Builder::replay);
         let runtime = builder.check(options.check != 0).record(options.record != 0).build()?;
         let runtime = Box::new(WindlassRuntime {
             runtime,
@@ -383,6 +436,27 @@ impl User {
             Ok(()) => done(OK, std::ptr::null(), self.0),
             Err(failure) => done(KERNEL_FAILED, c_text(failure.to_string()).as_ptr(), self.0),
         }
+    }
+
+    fn declare(
+        self,
+        access: WindlassAccess,
+        modes: &[Option<Mode>],
+        launch: &Launch<'_>,
+        accesses: &mut Accesses<'_>,
+    ) {
+        let value = |n: usize| match modes[n] {
+            None => launch.value::<u64>(n).unwrap_or(0),
+            Some(_) => launch.bytes(n),
+        };
+        let values: SmallVec<[u64; 16]> = (0..modes.len()).map(value).collect();
+        let to_c = WindlassCall {
+            grid: launch.grid(),
+            block: launch.block(),
+            args: modes.len(),
+            values: values.as_ptr(),
+        };
+        access(&raw const to_c, accesses, self.0);
     }
 
     fn run(self, body: WindlassBody, modes: &[Option<Mode>], cta: &Cta<'_>) -> CtaResult {
@@ -437,6 +511,23 @@ pub unsafe extern "C" fn windlass_register(
     out: *mut WindlassKernel,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe { windlass_register_with_access(runtime, name, modes, count, None, body, user, out) }
+}
+
+/// # Safety
+/// As [`windlass_register`]; `access` may be called with `user` by whoever launches the kernel.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_register_with_access(
+    runtime: *mut WindlassRuntime,
+    name: *const c_char,
+    modes: *const c_int,
+    count: usize,
+    access: Option<WindlassAccess>,
+    body: Option<WindlassBody>,
+    user: *mut c_void,
+    out: *mut WindlassKernel,
+) -> c_int {
+    // SAFETY: the caller's.
     unsafe { clear(out, WindlassKernel { id: 0 }) };
     call(|| {
         // SAFETY: the caller's, here and below.
@@ -468,11 +559,63 @@ pub unsafe extern "C" fn windlass_register(
             parameters.push(mode);
         }
         let user = User(user);
+        if let Some(access) = access {
+            let parameters = parameters.clone();
+            kernel =
+                kernel.access(move |launch, accesses| user.declare(access, &parameters, launch, accesses));
+        }
         let registered = runtime.register(kernel.body(move |cta| user.run(body, &parameters, cta)))?;
         // SAFETY: not NULL, and the caller's.
         unsafe { out.write(WindlassKernel { id: registered.to_bits() }) };
         Ok(())
     })
+}
+
+/// What an access function says, as Rust takes it.
+///
+/// # Safety
+/// `accesses` is NULL, or what the access function that runs was given.
+unsafe fn declare(
+    accesses: *mut Accesses<'_>,
+    [offset, bytes]: [u64; 2],
+    say: impl FnOnce(&mut Accesses<'_>, Range<u64>),
+) {
+    call(|| {
+        // SAFETY: the caller's.
+        let accesses = unsafe { accesses.as_mut() }.ok_or_else(|| null("accesses"))?;
+        // What ends past all numbers is past the argument's end, too.
+        say(accesses, offset..offset.saturating_add(bytes));
+        Ok(())
+    });
+}
+
+/// # Safety
+/// `accesses` is NULL, or what the access function that runs was given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_reads(accesses: *mut Accesses<'_>, arg: usize, offset: u64, bytes: u64) {
+    // SAFETY: the caller's.
+    unsafe { declare(accesses, [offset, bytes], |accesses, range| accesses.read(arg, range)) }
+}
+
+/// # Safety
+/// `accesses` is NULL, or what the access function that runs was given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_writes(accesses: *mut Accesses<'_>, arg: usize, offset: u64, bytes: u64) {
+    // SAFETY: the caller's.
+    unsafe { declare(accesses, [offset, bytes], |accesses, range| accesses.write(arg, range)) }
+}
+
+/// # Safety
+/// `accesses` is NULL, or what the access function that runs was given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_reads_and_writes(
+    accesses: *mut Accesses<'_>,
+    arg: usize,
+    offset: u64,
+    bytes: u64,
+) {
+    // SAFETY: the caller's.
+    unsafe { declare(accesses, [offset, bytes], |accesses, range| accesses.read_write(arg, range)) }
 }
 
 /// # Safety

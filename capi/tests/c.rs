@@ -94,6 +94,12 @@ fn copies_are_started_and_memory_is_imported() {
     assert_eq!(run("tests/copies.c", folder.path()), "");
 }
 
+#[test]
+fn accesses_are_declared_and_a_schedule_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("tests/declared.c", folder.path()), "");
+}
+
 /// A destructor of C++'s `thread_local`, say, runs when what Rust keeps for the thread is gone.
 #[test]
 fn a_call_may_fail_while_its_thread_ends() {
@@ -155,5 +161,5 @@ fn header_and_library_have_the_same_functions() {
         .collect();
     let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 28);
+    assert_eq!(declared.len(), 33);
 }
