@@ -9,6 +9,7 @@ use std::time::Instant;
 use windlass_cosim::profile::Profile;
 use windlass_cuda::{Calibration, CudaDevice, calibrate};
 use windlass_files::new_file::save;
+use windlass_gen::table::counted;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 use windlass_runtime::percentile::median_u64;
 use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
@@ -227,8 +228,8 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
             toml::to_string(&profile)?
         )
     };
-    match &args.out {
-        Some(path) => save(path, text).map_err(|e| format!("{}: {e}", path.display()))?,
+    match file {
+        Some(file) => file.write(text)?,
         None => std::io::stdout().lock().write_all(text.as_bytes())?,
     }
     Ok(Outcome::Done)
@@ -245,7 +246,12 @@ pub fn profile_of(device: &str) -> &'static str {
 /// Says that the GPU at hand is not the profile's.
 pub fn note_sms(device: &str, sms: u32, profile: &Profile, so: &str) {
     if sms != profile.sms {
-        eprintln!("note: {device} has {sms} SMs, and profile {} has {}: {so}", profile.name, profile.sms);
+        eprintln!(
+            "note: {device} has {}, and profile {} has {}: {so}",
+            counted(sms, "SM"),
+            profile.name,
+            profile.sms
+        );
     }
 }
 

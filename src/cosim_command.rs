@@ -16,6 +16,7 @@ use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
@@ -298,7 +299,8 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         true if files == given => vec![args.files.as_slice()],
         true => {
             return Err(format!(
-                "{files} traces side by side, but {given} partitions: give a range for each"
+                "{files} traces side by side, but {}: give a range for each",
+                counted(given, "partition")
             )
             .into());
         }

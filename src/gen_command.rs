@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
+use windlass_gen::table::counted;
 use windlass_gen::{
     checker,
     emit::{self, Prefix},
@@ -109,6 +110,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         let testbench = checker::testbench(spec, &design);
         beside.testbench = Some(testbench.map_err(|e| format!("{e}; the option is --testbench"))?);
     }
+    let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
     let files = output::files_with(&design, beside);
     let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
     if args.json {
@@ -120,8 +122,8 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         });
         writeln!(stdout, "{object}")?;
     } else {
-        let modules = design.modules().len();
-        writeln!(stdout, "{} ({modules} module{})", design.top().name, if modules == 1 { "" } else { "s" })?;
+        let modules = counted(design.modules().len(), "module");
+        writeln!(stdout, "{} ({modules})", design.top().name)?;
         for path in written {
             writeln!(stdout, "  {}", path.display())?;
         }

@@ -13,6 +13,7 @@ use windlass_gen::constraints::Constraints;
 use windlass_gen::emit::ResetKind;
 use windlass_gen::report::render::Conditions;
 use windlass_gen::synth::library;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, RenameReport, Renamed, rename};
@@ -363,7 +364,7 @@ impl fmt::Display for ConditionArgs {
         });
         let end = (self.kernel_end > 0).then(|| format!("kernels ending {} ns late", self.kernel_end));
         let rename = self.rename.map(|budget| match budget {
-            Budget::Bytes(bytes) => format!("renaming within {bytes} bytes"),
+            Budget::Bytes(bytes) => format!("renaming within {}", counted(bytes, "byte")),
             budget => format!("renaming within {budget}"),
         });
         let driver = self.driver_launch.then(|| "driver launches".to_string());

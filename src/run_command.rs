@@ -16,6 +16,7 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real::{self, RealError};
 use windlass_cuda::{CudaDevice, Gpu};
+use windlass_gen::table::counted;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
@@ -620,7 +621,12 @@ fn declarations(args: &RunArgs, program: &Program) -> Result<Declarations, Failu
     if let Some(k) = args.forget {
         let kernels = program.kernels().len();
         if k >= kernels {
-            return Err(format!("--forget {k}: {} has {kernels} kernels, from 0", program.name()).into());
+            return Err(format!(
+                "--forget {k}: {} has {}, from 0",
+                program.name(),
+                counted(kernels, "kernel")
+            )
+            .into());
         }
         declared.forget(k);
     }

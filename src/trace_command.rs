@@ -7,6 +7,7 @@ use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use windlass_files::new_file::save;
+use windlass_gen::table::counted;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
 use windlass_runtime::graph::StrictReport;
 use windlass_runtime::ktrace::Trace;
@@ -175,7 +176,7 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     writeln!(out, "{}", s.name)?;
     let types = &s.by_type;
     let spread = |s: &Spread| format!("min {}, median {}, max {}", s.min, s.median, s.max);
-    let sms = format!("{}{}", s.sms, if s.sms_assumed { " (assumed)" } else { "" });
+    let assumed = if s.sms_assumed { " (assumed)" } else { "" };
     for (name, value) in [
         (
             "kernels",
@@ -188,15 +189,21 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         ("bytes, FLOPs", format!("{}, {}", s.bytes, s.flops)),
         (
             "dependencies",
-            format!("{} pairs, {} after transitive reduction", s.graph.edges, s.graph.reduced_edges),
+            format!(
+                "{}, {} after transitive reduction",
+                counted(s.graph.edges, "pair"),
+                s.graph.reduced_edges
+            ),
         ),
-        ("graph", format!("depth {}, width {} kernels", s.graph.depth, s.graph.width)),
+        ("graph", format!("depth {}, width {}", s.graph.depth, counted(s.graph.width, "kernel"))),
     ] {
         writeln!(out, "  {name:<20} {value}")?;
     }
     writeln!(
         out,
-        "  bound on speed-up in a simple model, which GPUs and `cosim` can exceed: {sms} SMs with one CTA each, every CTA one unit of time ({} serial)",
+        "  bound on speed-up in a simple model, which GPUs and `cosim` can exceed: {}{assumed} SM{} with one CTA each, every CTA one unit of time ({} serial)",
+        s.sms,
+        if s.sms == 1 { "" } else { "s" },
         s.serial_units
     )?;
     writeln!(out, "    {:<10} {:>13} {:>10} {:>13}", "window", "all hazards", "RAW only", "last writer")?;
@@ -239,8 +246,9 @@ fn print_renaming(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     let Some(Renaming { report, .. }) = entry.renaming.first() else { return Ok(()) };
     writeln!(
         out,
-        "  renaming, looking ahead to the end of a run: {} versions; temporary memory {} bytes",
-        report.versions, report.temporary_bytes
+        "  renaming, looking ahead to the end of a run: {}; temporary memory {}",
+        counted(report.versions, "version"),
+        counted(report.temporary_bytes, "byte")
     )?;
     let windows = entry.summary.window_bounds.iter();
     let bounds = |all: &mut dyn Iterator<Item = f64>| all.map(|b| format!("{b:>6.2}")).collect::<String>();

@@ -239,7 +239,7 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
         apart["runs"][0]["policies"][1]["arbiter"],
         serde_json::json!({"kind": "typed", "active": 4, "places": 1})
     );
-    fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partitions"]);
+    fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partition:"]);
     fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
 }
 

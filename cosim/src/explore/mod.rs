@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use thiserror::Error;
 use windlass_gen::cache::hex;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams, WindowKind};
 
 /// A front end of the grid. The order is that of all tables.
@@ -73,7 +74,7 @@ impl Design {
 
     /// With the SMs.
     pub fn full_name(&self) -> String {
-        format!("{} SMs, {}", self.sms, self.name())
+        format!("{}, {}", counted(self.sms, "SM"), self.name())
     }
 
     /// As sentences call it, but for the SMs.

@@ -6,6 +6,7 @@ use super::render::{
 };
 use crate::synth::area::AreaReport;
 use crate::synth::variants::{SynthReport, VariantResult};
+use crate::table::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -139,8 +140,8 @@ impl Changes {
     /// One line.
     pub fn summary(&self) -> String {
         format!(
-            "{} numbers compared with those of Windlass {}: {} worse by more than {} %, {} better, {} within their error, {} changed less, {} the same",
-            self.compared,
+            "{} compared with those of Windlass {}: {} worse by more than {} %, {} better, {} within their error, {} changed less, {} the same",
+            counted(self.compared, "number"),
             self.windlass,
             self.count(Verdict::Worse),
             self.margin_percent,
@@ -579,7 +580,11 @@ impl Found {
                     self.note(format!("{part}: the tools were {} and are {}", old.tool, new.tool));
                 }
                 if old.runs != new.runs {
-                    self.note(format!("{name}: {part} had {} runs and has {}", old.runs, new.runs));
+                    self.note(format!(
+                        "{name}: {part} had {} and has {}",
+                        counted(old.runs, "run"),
+                        new.runs
+                    ));
                 }
             }
             if let (Some(old), Some(new)) = (&old, &new) {
@@ -671,8 +676,9 @@ impl Found {
             };
             if old.kernels != table.kernels {
                 self.note(format!(
-                    "{subject}: had {} kernels and has {}, so that it is another one",
-                    old.kernels, table.kernels
+                    "{subject}: had {} and has {}, so that it is another one",
+                    counted(old.kernels, "kernel"),
+                    table.kernels
                 ));
                 continue;
             }

@@ -6,6 +6,7 @@ use super::program::Program;
 use super::streams::{Graphs, Lacking, Start, Streams};
 use crate::runtime::{Cause, Ctas, Grid, Left, MAX_THREADS, Queue, Sms};
 use std::sync::atomic::{AtomicU32, Ordering};
+use crate::words::counted;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -163,7 +164,7 @@ impl Shared {
         while !done(&state)? {
             let waited = state.last_end.max(called).elapsed();
             let Some(left) = self.options.timeout.checked_sub(waited) else {
-                let suspects = format!("{} kernels", state.running);
+                let suspects = counted(state.running, "kernel");
                 return Err(DeviceError::Timeout { device: self.name(), waited, suspects });
             };
             let woken = self.something_ended.wait_timeout(state, left);
@@ -173,7 +174,7 @@ impl Shared {
     }
 
     fn name(&self) -> String {
-        format!("cpu, {} threads", self.sms.threads())
+        format!("cpu, {}", counted(self.sms.threads(), "thread"))
     }
 }
 
