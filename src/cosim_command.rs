@@ -124,7 +124,7 @@ pub struct CosimArgs {
     #[arg(long)]
     seed: Option<u64>,
     /// Write a waveform of the Verilog: FILE.vcd or FILE.fst
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     wave: Option<PathBuf>,
     /// First cycle of the waveform, in cycles that the front end simulated (with --step: all)
     #[arg(long, default_value_t = 0, requires = "wave", value_name = "CYCLE")]
@@ -133,7 +133,7 @@ pub struct CosimArgs {
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
     to: u64,
     /// Write a timeline for Perfetto (ui.perfetto.dev), compressed where it is FILE.json.gz: a row per SM and CTA type, and per window slot
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]

@@ -25,7 +25,7 @@ pub struct GenArgs {
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// Where to write
-    #[arg(long, default_value = "build/gen", value_name = "DIR")]
+    #[arg(long, default_value = "build/gen", value_name = "DIR", value_parser = options::output())]
     out: PathBuf,
     /// Clocks, I/O budgets and pins, from which SDC, XDC, PCF and LPF are made; by default the built-in ones
     #[arg(long, value_name = "FILE.toml")]

@@ -1,6 +1,7 @@
 //! Options that several subcommands have.
 
-use crate::Failure;
+use crate::{Failure, workload};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -253,6 +254,14 @@ pub fn timed(area: bool, constraints: Option<&Path>, period: Option<f64>) -> Res
         }
     }
     Ok(())
+}
+
+/// The file that an option names beside what is printed, or the folder. `-` is stdout to who writes it, and nothing of this goes there.
+pub fn output() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == workload::STANDARD {
+        true => Err("stdout is taken by what is printed; give a name, ./- if it is to be `-`"),
+        false => Ok(path),
+    })
 }
 
 /// A number of SMs.

@@ -152,7 +152,7 @@ pub struct RunArgs {
     timeout: u64,
     /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev), compressed where it is
     /// FILE.json.gz
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]

@@ -1,12 +1,12 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
+use crate::output_file::OutputFile;
 use crate::{Failure, Outcome, explain_command, gpu, options, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use windlass_files::new_file::save;
 use windlass_gen::table::counted;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
 use windlass_runtime::graph::StrictReport;
@@ -33,7 +33,7 @@ pub struct TraceArgs {
     #[arg(long, value_delimiter = ',', value_name = "BUDGETS")]
     rename: Vec<Budget>,
     /// Draw the bound at 32 slots over these budgets, a panel per trace: FILE.svg
-    #[arg(long, value_name = "FILE", requires = "rename")]
+    #[arg(long, value_name = "FILE", requires = "rename", value_parser = options::output())]
     figure: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -102,6 +102,7 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     if let Some(path) = args.figure.as_ref().filter(|path| path.extension().is_some_and(|e| e != "svg")) {
         return Err(format!("--figure {}: it is written as SVG; choose FILE.svg", path.display()).into());
     }
+    let figure = args.figure.as_deref().map(|path| OutputFile::begin(path, "--figure")).transpose()?;
     let mut stdout = std::io::stdout().lock();
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };
     for file in &args.files {
@@ -113,10 +114,6 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
         let renaming = renaming.collect::<Result<_, _>>()?;
         report.traces.push(Entry { summary, strict_algorithm1, renaming });
     }
-    if let Some(path) = &args.figure {
-        let panels: Vec<_> = report.traces.iter().map(panel).collect();
-        save(path, renaming_figure::svg(&panels)).map_err(|e| format!("{}: {e}", path.display()))?;
-    }
     if args.json {
         serde_json::to_writer(&mut stdout, &report)?;
         writeln!(stdout)?;
@@ -127,6 +124,10 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
             }
             print(&mut stdout, entry)?;
         }
+    }
+    if let Some(figure) = figure {
+        let panels: Vec<_> = report.traces.iter().map(panel).collect();
+        figure.write(renaming_figure::svg(&panels))?;
     }
     Ok(Outcome::Done)
 }
