@@ -1,7 +1,7 @@
 //! `windlass gen`: a block as Verilog, with file list, FuseSoC core, metadata and timing constraints.
 
 use crate::options::{BlockArgs, ResetArg};
-use crate::{Failure, Outcome, options};
+use crate::{Failure, Outcome, command_line, options};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use windlass_gen::table::counted;
 use windlass_gen::{
     checker,
     emit::{self, Prefix},
-    tools::quoted,
+    folder,
 };
 
 /// Arguments of `windlass gen`.
@@ -58,20 +58,8 @@ pub struct GenArgs {
 /// Version of what `--json` prints.
 const FORMAT_VERSION: u32 = 1;
 
-/// The command line, but for what says where to write and what to print: the same design is to give the same bytes.
-fn command(words: impl IntoIterator<Item = String>) -> String {
-    let mut words = words.into_iter();
-    let mut kept = vec!["windlass".to_string()];
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--out" => drop(words.next()),
-            "--json" => {}
-            other if other.starts_with("--out=") => {}
-            other => kept.push(quoted(other)),
-        }
-    }
-    kept.join(" ")
-}
+/// What says where to write and what to print: without it, the same design gives the same bytes. True where a value follows.
+const OTHER: [(&str, bool); 2] = [("--out", true), ("--json", false)];
 
 /// Runs it.
 pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
@@ -98,7 +86,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
     let mut beside = Beside {
-        command: Some(command(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))),
+        command: Some(command_line::without(&OTHER)),
         constraints: constraints.files(args.library.as_deref())?,
         ..Beside::default()
     };
@@ -112,7 +100,10 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     }
     let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
     let files = output::files_with(&design, beside);
-    let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
+    let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)
+        .map_err(|e| format!("{e}; the option is --out"))?;
+    placed.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let written = placed.files;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({
@@ -129,19 +120,4 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_says_what_and_not_where() {
-        let words =
-            ["gen", "--out", "a b", "--slots", "8", "--json", "--out=c", "--constraints", "it's mine.toml"];
-        assert_eq!(
-            command(words.map(String::from)),
-            "windlass gen --slots 8 --constraints 'it'\\''s mine.toml'"
-        );
-    }
 }
