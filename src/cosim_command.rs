@@ -1,14 +1,13 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
 use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
+use crate::progress::{progress, slow_progress};
 use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::Partitions;
@@ -218,21 +217,6 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     }
     gpu::check_partitions(&stream, partitions.len(), "--partition does not give");
     Ok(stream)
-}
-
-/// Says on a terminal what long work is at; elsewhere, nothing.
-pub fn progress(text: &str) {
-    if std::io::stderr().is_terminal() {
-        eprintln!("{text}");
-    }
-}
-
-/// The same, once the command has taken some seconds.
-fn slow_progress(text: &str) {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    if BEGAN.elapsed() > Duration::from_secs(3) {
-        progress(text);
-    }
 }
 
 /// Refuses options that would do nothing.

@@ -1,8 +1,9 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
 use crate::calibrate_command::{note_sms, profile_of};
-use crate::cosim_command::{DispatcherArg, progress, scheduler};
+use crate::cosim_command::{DispatcherArg, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
+use crate::progress::progress;
 use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};

@@ -1,6 +1,7 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
 use crate::output_file::OutputFile;
+use crate::progress::slow_progress;
 use crate::{Failure, Outcome, explain_command, gpu, options, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -106,11 +107,21 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };
     for file in &args.files {
+        slow_progress(&format!("{file}: reading"));
         let mut trace = workload::load(file)?;
         trace.header.gpu.sms = args.sms.map(NonZeroU32::get).or_else(|| gpu::sms(&trace.header.gpu));
-        let summary = TraceSummary::new(&trace)?;
-        let strict_algorithm1 = if args.strict_algorithm1 { Some(strict(&trace)?) } else { None };
-        let renaming = args.rename.iter().map(|budget| renaming(&trace, &summary, *budget));
+        let at = |what: &str| slow_progress(&format!("{file}: {what}"));
+        let summary = TraceSummary::with_progress(&trace, &at)?;
+        let strict_algorithm1 = if args.strict_algorithm1 {
+            at("Algorithm 1 as printed");
+            Some(strict(&trace)?)
+        } else {
+            None
+        };
+        let renaming = args.rename.iter().map(|budget| {
+            at(&format!("renaming, budget {budget}"));
+            renaming(&trace, &summary, *budget)
+        });
         let renaming = renaming.collect::<Result<_, _>>()?;
         report.traces.push(Entry { summary, strict_algorithm1, renaming });
     }
