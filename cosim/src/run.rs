@@ -45,7 +45,7 @@ impl RunError {
     }
 }
 
-/// Options of a co-simulation.
+/// A co-simulation to be run: the GPU, the policies to compare, and their options.
 #[derive(Clone, Debug)]
 pub struct CoSimulation {
     /// The GPU and its host.
@@ -380,7 +380,7 @@ struct Ran {
     recording: Recording,
 }
 
-/// What a co-simulation gives.
+/// What a co-simulation gives: its report, and recordings for timelines.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The numbers.

@@ -62,7 +62,7 @@ fn reasons(notes: &[String]) -> String {
     notes.iter().map(|note| format!("\n  {note}")).collect()
 }
 
-/// What became of a number.
+/// What became of a number since an older report: better, worse, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -132,12 +132,12 @@ impl Changes {
         self.count(Verdict::Worse) > 0
     }
 
-    /// How many changed so.
+    /// How many numbers have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
-    /// One line.
+    /// All changes in one line: how many there are of each verdict.
     pub fn summary(&self) -> String {
         format!(
             "{} compared with those of Windlass {}: {} worse by more than {} %, {} better, {} within their error, {} changed less, {} the same",

@@ -92,7 +92,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// In words.
+    /// The conditions in words, as reports say them below the heading of speed-ups.
     pub fn sentence(&self) -> String {
         let number = |field: &str| self.profile.get(field).and_then(serde_json::Value::as_u64).unwrap_or(0);
         let mut text = format!(
