@@ -1,14 +1,15 @@
 //! `windlass calibrate`: what CUDA's calls cost on the GPU at hand, as a device profile.
 
-use crate::{Failure, Outcome};
+use crate::output_file::OutputFile;
+use crate::{Failure, Outcome, workload};
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use windlass_cosim::profile::Profile;
 use windlass_cuda::{Calibration, CudaDevice, calibrate};
-use windlass_files::new_file::save;
+use windlass_gen::table::counted;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 use windlass_runtime::percentile::median_u64;
 use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
@@ -23,7 +24,7 @@ pub struct CalibrateArgs {
     /// Which GPU, from 0
     #[arg(long, default_value_t = 0, value_name = "N")]
     device: u32,
-    /// Write the profile there instead of printing it
+    /// Write the profile there instead of printing it (`-` is stdout)
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print what was measured as one JSON object instead of a profile
@@ -207,6 +208,9 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
     // A name that is wrong is told before anything is measured.
     let given = args.base.as_deref().map(|name| Profile::load(name).map(|profile| (name, profile)));
     let given = given.transpose()?;
+    // And so is a path that cannot be written.
+    let out = args.out.as_deref().filter(|path| *path != Path::new(workload::STANDARD));
+    let file = out.map(|path| OutputFile::begin(path, "--out")).transpose()?;
     let measured = calibrate(args.device)?;
     let text = if args.json {
         serde_json::to_string(&measured)? + "\n"
@@ -227,8 +231,8 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
             toml::to_string(&profile)?
         )
     };
-    match &args.out {
-        Some(path) => save(path, text).map_err(|e| format!("{}: {e}", path.display()))?,
+    match file {
+        Some(file) => file.write(text)?,
         None => std::io::stdout().lock().write_all(text.as_bytes())?,
     }
     Ok(Outcome::Done)
@@ -245,7 +249,12 @@ pub fn profile_of(device: &str) -> &'static str {
 /// Says that the GPU at hand is not the profile's.
 pub fn note_sms(device: &str, sms: u32, profile: &Profile, so: &str) {
     if sms != profile.sms {
-        eprintln!("note: {device} has {sms} SMs, and profile {} has {}: {so}", profile.name, profile.sms);
+        eprintln!(
+            "note: {device} has {}, and profile {} has {}: {so}",
+            counted(sms, "SM"),
+            profile.name,
+            profile.sms
+        );
     }
 }
 

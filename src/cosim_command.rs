@@ -1,14 +1,13 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
 use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
+use crate::progress::{progress, slow_progress};
 use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::Partitions;
@@ -16,6 +15,7 @@ use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
@@ -123,7 +123,7 @@ pub struct CosimArgs {
     #[arg(long)]
     seed: Option<u64>,
     /// Write a waveform of the Verilog: FILE.vcd or FILE.fst
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     wave: Option<PathBuf>,
     /// First cycle of the waveform, in cycles that the front end simulated (with --step: all)
     #[arg(long, default_value_t = 0, requires = "wave", value_name = "CYCLE")]
@@ -132,7 +132,7 @@ pub struct CosimArgs {
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
     to: u64,
     /// Write a timeline for Perfetto (ui.perfetto.dev), compressed where it is FILE.json.gz: a row per SM and CTA type, and per window slot
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -219,21 +219,6 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     Ok(stream)
 }
 
-/// Says on a terminal what long work is at; elsewhere, nothing.
-pub fn progress(text: &str) {
-    if std::io::stderr().is_terminal() {
-        eprintln!("{text}");
-    }
-}
-
-/// The same, once the command has taken some seconds.
-fn slow_progress(text: &str) {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    if BEGAN.elapsed() > Duration::from_secs(3) {
-        progress(text);
-    }
-}
-
 /// Refuses options that would do nothing.
 fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
     const WINDOW: &[Policy] = &[Policy::Window];
@@ -298,7 +283,8 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         true if files == given => vec![args.files.as_slice()],
         true => {
             return Err(format!(
-                "{files} traces side by side, but {given} partitions: give a range for each"
+                "{files} traces side by side, but {}: give a range for each",
+                counted(given, "partition")
             )
             .into());
         }

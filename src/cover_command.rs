@@ -6,6 +6,7 @@ use clap::Args;
 use std::io::Write;
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::cover::{Hole, Tally, cover};
+use windlass_gen::table::counted;
 
 /// Version of the JSON object.
 const FORMAT_VERSION: u32 = 1;
@@ -43,7 +44,7 @@ pub fn run(args: &CoverArgs) -> Result<Outcome, Failure> {
         writeln!(stdout, "{object}")?;
         return Ok(Outcome::Done);
     }
-    writeln!(stdout, "{}: {} cycles, seed {}", report.top, report.cycles, report.seed)?;
+    writeln!(stdout, "{}: {}, seed {}", report.top, counted(report.cycles, "cycle"), report.seed)?;
     let mut part = |name: &str, tally: Tally, holes: &[Hole]| -> std::io::Result<()> {
         let Tally { reached, total } = tally;
         writeln!(stdout, "{name} {:.1} % ({reached} of {total})", tally.percent())?;

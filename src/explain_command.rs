@@ -1,12 +1,12 @@
 //! `windlass trace explain`: why kernels of a stream waited.
 
+use crate::output_file::OutputFile;
 use crate::{Failure, Outcome, gpu, options, workload};
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
-use windlass_files::new_file::save;
+use std::path::{Path, PathBuf};
 use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
 
 /// Arguments of `windlass trace explain`.
@@ -30,7 +30,7 @@ pub struct ExplainArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Print a Graphviz graph instead of text, or write it to FILE besides
+    /// Print a Graphviz graph instead of text (so does `-`), or write it to FILE besides
     // With `=` only: after a space, the trace itself could be taken for FILE, and overwritten.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     dot: Option<Option<PathBuf>>,
@@ -50,9 +50,18 @@ struct Report<'a> {
 
 /// Runs it.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
-    if args.json && args.dot == Some(None) {
+    // The graph is printed, or written to a file.
+    let (print_dot, dot_file) = match &args.dot {
+        None => (false, None),
+        Some(file) => {
+            let file = file.as_deref().filter(|path| *path != Path::new(workload::STANDARD));
+            (file.is_none(), file)
+        }
+    };
+    if args.json && print_dot {
         return Err("--json and --dot both print; write --dot=FILE".into());
     }
+    let dot_file = dot_file.map(|path| OutputFile::begin(path, "--dot=FILE")).transpose()?;
     let mut trace = workload::load(&args.file)?;
     trace.header.gpu.sms = gpu::sms(&trace.header.gpu);
     let mut options = Options::for_trace(&trace);
@@ -61,9 +70,8 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let history = History::of_run(&trace, args.run).map_err(named)?;
     let explanations = args.kernel.iter().map(|k| explain(&history, *k, &options));
     let explanations = explanations.collect::<Result<Vec<_>, _>>().map_err(named)?;
-    if let Some(Some(path)) = &args.dot {
-        let refused = |e| format!("{}: {e}; choose another --dot=FILE", path.display());
-        save(path, dot(&explanations)).map_err(refused)?;
+    if let Some(file) = dot_file {
+        file.write(dot(&explanations))?;
     }
     let mut stdout = std::io::stdout().lock();
     if args.json {
@@ -71,7 +79,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
         let report = Report { format_version: FORMAT_VERSION, trace: name, explanations: &explanations };
         serde_json::to_writer(&mut stdout, &report)?;
         writeln!(stdout)?;
-    } else if args.dot == Some(None) {
+    } else if print_dot {
         stdout.write_all(dot(&explanations).as_bytes())?;
     } else {
         for (i, explanation) in explanations.iter().enumerate() {

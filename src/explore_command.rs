@@ -95,7 +95,7 @@ pub struct ExploreArgs {
     #[arg(long, default_value_t = 95.0, value_name = "PERCENT")]
     keep: f64,
     /// Where results are written and finished pieces are kept; a second run goes on from there
-    #[arg(long, default_value = "build/explore", value_name = "DIR")]
+    #[arg(long, default_value = "build/explore", value_name = "DIR", value_parser = options::output())]
     out: PathBuf,
     /// Pieces at the same time [default: as many as there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -1,17 +1,18 @@
 //! `windlass gen`: a block as Verilog, with file list, FuseSoC core, metadata and timing constraints.
 
 use crate::options::{BlockArgs, ResetArg};
-use crate::{Failure, Outcome, options};
+use crate::{Failure, Outcome, command_line, options};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use windlass_catalog::BLOCKS;
 use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
+use windlass_gen::table::counted;
 use windlass_gen::{
     checker,
     emit::{self, Prefix},
-    tools::quoted,
+    folder,
 };
 
 /// Arguments of `windlass gen`.
@@ -24,7 +25,7 @@ pub struct GenArgs {
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// Where to write
-    #[arg(long, default_value = "build/gen", value_name = "DIR")]
+    #[arg(long, default_value = "build/gen", value_name = "DIR", value_parser = options::output())]
     out: PathBuf,
     /// Clocks, I/O budgets and pins, from which SDC, XDC, PCF and LPF are made; by default the built-in ones
     #[arg(long, value_name = "FILE.toml")]
@@ -57,20 +58,8 @@ pub struct GenArgs {
 /// Version of what `--json` prints.
 const FORMAT_VERSION: u32 = 1;
 
-/// The command line, but for what says where to write and what to print: the same design is to give the same bytes.
-fn command(words: impl IntoIterator<Item = String>) -> String {
-    let mut words = words.into_iter();
-    let mut kept = vec!["windlass".to_string()];
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--out" => drop(words.next()),
-            "--json" => {}
-            other if other.starts_with("--out=") => {}
-            other => kept.push(quoted(other)),
-        }
-    }
-    kept.join(" ")
-}
+/// What says where to write and what to print: without it, the same design gives the same bytes. True where a value follows.
+const OTHER: [(&str, bool); 2] = [("--out", true), ("--json", false)];
 
 /// Runs it.
 pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
@@ -97,7 +86,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let top = design.top();
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
     let mut beside = Beside {
-        command: Some(command(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))),
+        command: Some(command_line::without(&OTHER)),
         constraints: constraints.files(args.library.as_deref())?,
         ..Beside::default()
     };
@@ -109,8 +98,12 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         let testbench = checker::testbench(spec, &design);
         beside.testbench = Some(testbench.map_err(|e| format!("{e}; the option is --testbench"))?);
     }
+    let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
     let files = output::files_with(&design, beside);
-    let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
+    let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)
+        .map_err(|e| format!("{e}; the option is --out"))?;
+    placed.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let written = placed.files;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({
@@ -120,26 +113,11 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         });
         writeln!(stdout, "{object}")?;
     } else {
-        let modules = design.modules().len();
-        writeln!(stdout, "{} ({modules} module{})", design.top().name, if modules == 1 { "" } else { "s" })?;
+        let modules = counted(design.modules().len(), "module");
+        writeln!(stdout, "{} ({modules})", design.top().name)?;
         for path in written {
             writeln!(stdout, "  {}", path.display())?;
         }
     }
     Ok(Outcome::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_says_what_and_not_where() {
-        let words =
-            ["gen", "--out", "a b", "--slots", "8", "--json", "--out=c", "--constraints", "it's mine.toml"];
-        assert_eq!(
-            command(words.map(String::from)),
-            "windlass gen --slots 8 --constraints 'it'\\''s mine.toml'"
-        );
-    }
 }

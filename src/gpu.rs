@@ -6,6 +6,7 @@ use windlass_cosim::device::DeviceError;
 use windlass_cosim::partition::ALL_SMS;
 use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
+use windlass_gen::table::counted;
 use windlass_runtime::analysis::memory_bytes;
 use windlass_runtime::ktrace::{Gpu, Trace};
 
@@ -44,7 +45,8 @@ pub fn note(profile: &Profile, trace: &Trace) {
         if let Some(named) = named.filter(|named| *named != profile.sms) {
             let (profile, sms) = (&profile.name, profile.sms);
             eprintln!(
-                "note: {trace}: it names {named} SMs, and runs on the {sms} of {profile}; --gpu chooses another profile"
+                "note: {trace}: it names {}, and runs on the {sms} of {profile}; --gpu chooses another profile",
+                counted(named, "SM")
             );
         }
         return;
@@ -61,11 +63,11 @@ pub fn note(profile: &Profile, trace: &Trace) {
 pub fn check_durations(profile: &Profile, sms: &[u32], trace: &Trace) {
     let measured = trace.kernels().filter(|kernel| kernel.dur_ns.is_some()).count();
     let Some(gpu) = known(trace).filter(|_| measured > 0) else { return };
-    let all = trace.kernels().count();
+    let all = counted(trace.kernels().count(), "kernel");
     let (name, profile_name) = (&trace.header.name, &profile.name);
     if !profile.is_of(gpu) {
         eprintln!(
-            "warning: {name}: the durations of {measured} of {all} kernels were measured on `{gpu}`, and count on {profile_name} as they are: take \
+            "warning: {name}: the durations of {measured} of {all} were measured on `{gpu}`, and count on {profile_name} as they are: take \
              `dur_ns` out of the trace, or give a profile of that GPU with --gpu"
         );
         return;
@@ -73,9 +75,9 @@ pub fn check_durations(profile: &Profile, sms: &[u32], trace: &Trace) {
     let Some(had) = self::sms(&trace.header.gpu) else { return };
     let others: Vec<String> = sms.iter().filter(|sms| **sms != had).map(u32::to_string).collect();
     if !others.is_empty() {
-        let others = others.join(", ");
+        let (had, others) = (counted(had, "SM"), others.join(", "));
         eprintln!(
-            "warning: {name}: the durations of {measured} of {all} kernels were measured on {had} SMs, and count on {others} as they are: take \
+            "warning: {name}: the durations of {measured} of {all} were measured on {had}, and count on {others} as they are: take \
              `dur_ns` out of the trace"
         );
     }

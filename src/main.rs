@@ -18,6 +18,8 @@ mod import_command;
 mod mix_command;
 mod mutate_command;
 mod options;
+mod output_file;
+mod progress;
 mod prove_command;
 mod renaming_figure;
 mod report_command;

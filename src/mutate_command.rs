@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use windlass_cosim::block_stimulus::{far_stimulus, stimulus};
 use windlass_cosim::mutate::{self, BenchRun, MutateOptions, MutateReport, Progress, mutate};
 use windlass_gen::mutate::MutantOptions;
+use windlass_gen::table::counted;
 
 /// Version of the JSON object.
 const FORMAT_VERSION: u32 = 3;
@@ -57,8 +58,8 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
         runs.push(BenchRun { stimulus: far_stimulus(spec, seed + 1), cycles: args.again });
     }
     let report = mutate(spec, runs, &options, &mut |progress| match progress {
-        Progress::Made(mutants) => eprintln!("{:.1} s: {mutants} mutants, compiling", seconds()),
-        Progress::Recorded(cycles) => eprintln!("{:.1} s: {cycles} cycles recorded", seconds()),
+        Progress::Made(mutants) => eprintln!("{:.1} s: {}, compiling", seconds(), counted(mutants, "mutant")),
+        Progress::Recorded(cycles) => eprintln!("{:.1} s: {} recorded", seconds(), counted(cycles, "cycle")),
         Progress::Proving(mutants) => eprintln!("{:.1} s: {mutants} were not noticed", seconds()),
     })?;
     let survived = report.survivors().count();
@@ -91,9 +92,9 @@ pub fn run(args: &MutateArgs) -> Result<Outcome, Failure> {
 fn print(stdout: &mut impl Write, report: &MutateReport, seconds: f64) -> std::io::Result<()> {
     writeln!(
         stdout,
-        "{}: {} mutants under {} cycles, {:.0} s",
+        "{}: {} under {} cycles, {:.0} s",
         report.top,
-        report.mutants.len(),
+        counted(report.mutants.len(), "mutant"),
         report.cycles.iter().map(u64::to_string).collect::<Vec<_>>().join(" + "),
         seconds
     )?;

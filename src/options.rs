@@ -1,6 +1,7 @@
 //! Options that several subcommands have.
 
-use crate::Failure;
+use crate::{Failure, workload};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -13,6 +14,7 @@ use windlass_gen::constraints::Constraints;
 use windlass_gen::emit::ResetKind;
 use windlass_gen::report::render::Conditions;
 use windlass_gen::synth::library;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, RenameReport, Renamed, rename};
@@ -254,6 +256,14 @@ pub fn timed(area: bool, constraints: Option<&Path>, period: Option<f64>) -> Res
     Ok(())
 }
 
+/// The file that an option names beside what is printed, or the folder. `-` is stdout to who writes it, and nothing of this goes there.
+pub fn output() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == workload::STANDARD {
+        true => Err("stdout is taken by what is printed; give a name, ./- if it is to be `-`"),
+        false => Ok(path),
+    })
+}
+
 /// A number of SMs.
 pub fn sms(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| "give a whole number, 1 or more".into())
@@ -363,7 +373,7 @@ impl fmt::Display for ConditionArgs {
         });
         let end = (self.kernel_end > 0).then(|| format!("kernels ending {} ns late", self.kernel_end));
         let rename = self.rename.map(|budget| match budget {
-            Budget::Bytes(bytes) => format!("renaming within {bytes} bytes"),
+            Budget::Bytes(bytes) => format!("renaming within {}", counted(bytes, "byte")),
             budget => format!("renaming within {budget}"),
         });
         let driver = self.driver_launch.then(|| "driver launches".to_string());

@@ -1,16 +1,19 @@
 //! `windlass prove`: what a block promises, shown to hold.
 
 use crate::options::{BlockArgs, ResetArg};
-use crate::{Failure, Outcome};
+use crate::output_file::OutputFile;
+use crate::{Failure, Outcome, options};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
-use windlass_files::new_file;
 use windlass_gen::output;
-use windlass_gen::prove::{self, BothWindows, PropertyResult, ProveOptions, SolverKind, Trace, Verdict};
+use windlass_gen::prove::{
+    self, BothWindows, ProofReport, PropertyResult, ProveOptions, SolverKind, Trace, Verdict,
+};
+use windlass_gen::table::counted;
 
 /// Cycles in which [`BothWindows`] reaches every state that matters with 4 slots.
 const BOTH_DEPTH: usize = 17;
@@ -45,10 +48,10 @@ pub struct ProveArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: Option<u32>,
     /// Where to write the waveform of the first property that fails
-    #[arg(long, value_name = "FILE.vcd")]
+    #[arg(long, value_name = "FILE.vcd", value_parser = options::output())]
     vcd: Option<PathBuf>,
     /// Ask nothing; write design, properties, lemmas and what ties them together for other tools, with a prove.sby for SymbiYosys
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["both_windows", "vcd", "solver", "limit", "jobs"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["both_windows", "vcd", "solver", "limit", "jobs"], value_parser = options::output())]
     write: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -107,6 +110,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         }
         return Ok(Outcome::Done);
     }
+    let vcd = args.vcd.as_deref().map(|path| OutputFile::begin(path, "--vcd")).transpose()?;
     let started = Instant::now();
     let report = match (args.both_windows, spec) {
         (false, _) => prove::prove(spec, &options)?,
@@ -118,45 +122,59 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         }
     };
     let seconds = started.elapsed().as_secs_f64();
-    let failure = report.properties.iter().chain(&report.failed_lemmas).find_map(|p| Some((p, trace(p)?)));
-    if let (Some(path), Some((_, trace))) = (&args.vcd, failure) {
-        new_file::save(path, trace.vcd(&report.top)).map_err(|e| format!("{}: {e}", path.display()))?;
-    }
     if args.json {
         writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
     } else {
-        let proved = report.count(|v| *v == Verdict::Proved);
-        let reached = report.count(|v| matches!(v, Verdict::Reached { .. }));
-        let how = match report.induction {
-            Some(back) => format!(
-                "{proved} properties hold for all time (induction over {back} cycle{}, {} lemmas)",
-                if back == 1 { "" } else { "s" },
-                report.lemmas.0
-            ),
-            None => format!(
-                "{} properties hold for some cycles",
-                report.count(|v| matches!(v, Verdict::Bounded { .. }))
-            ),
-        };
-        writeln!(stdout, "{}: {how}; {reached} states that matter are reached", report.top)?;
-        let shown: Vec<&PropertyResult> = report.properties.iter().chain(&report.failed_lemmas).collect();
-        let name = shown.iter().map(|p| p.name.len()).max().unwrap_or(0);
-        let verdict = shown.iter().map(|p| words(&p.verdict).len()).max().unwrap_or(0);
-        for property in shown {
-            let line = format!(
-                "  {:<name$}  {:<verdict$}  {}",
-                property.name,
-                words(&property.verdict),
-                property.reason
-            );
-            writeln!(stdout, "{}", line.trim_end())?;
-        }
-        if let Some((property, trace)) = failure {
-            writeln!(stdout, "\n{} {}:\n{}", property.name, words(&property.verdict), trace.table())?;
-        }
+        print(&mut stdout, &report)?;
         eprintln!("{}; {}; {seconds:.1} s", report.yosys, report.solver);
     }
+    if let (Some(file), Some((_, trace))) = (vcd, failure(&report)) {
+        file.write(trace.vcd(&report.top))?;
+    }
     Ok(if report.is_good() { Outcome::Done } else { Outcome::Wrong })
+}
+
+/// For people.
+fn print(stdout: &mut impl Write, report: &ProofReport) -> std::io::Result<()> {
+    let proved = report.count(|v| *v == Verdict::Proved);
+    let reached = report.count(|v| matches!(v, Verdict::Reached { .. }));
+    let how = match report.induction {
+        Some(back) => format!(
+            "{} for all time (induction over {}, {})",
+            hold(proved),
+            counted(back, "cycle"),
+            counted(report.lemmas.0, "lemma")
+        ),
+        None => {
+            format!("{} for some cycles", hold(report.count(|v| matches!(v, Verdict::Bounded { .. }))))
+        }
+    };
+    let reached = match reached {
+        1 => "1 state that matters is reached".into(),
+        more => format!("{more} states that matter are reached"),
+    };
+    writeln!(stdout, "{}: {how}; {reached}", report.top)?;
+    let shown: Vec<&PropertyResult> = report.properties.iter().chain(&report.failed_lemmas).collect();
+    let name = shown.iter().map(|p| p.name.len()).max().unwrap_or(0);
+    let verdict = shown.iter().map(|p| words(&p.verdict).len()).max().unwrap_or(0);
+    for property in shown {
+        let line = format!(
+            "  {:<name$}  {:<verdict$}  {}",
+            property.name,
+            words(&property.verdict),
+            property.reason
+        );
+        writeln!(stdout, "{}", line.trim_end())?;
+    }
+    if let Some((property, trace)) = failure(report) {
+        writeln!(stdout, "\n{} {}:\n{}", property.name, words(&property.verdict), trace.table())?;
+    }
+    Ok(())
+}
+
+/// The first property that fails, with the cycles that show it.
+fn failure(report: &ProofReport) -> Option<(&PropertyResult, &Trace)> {
+    report.properties.iter().chain(&report.failed_lemmas).find_map(|p| Some((p, trace(p)?)))
 }
 
 fn trace(property: &PropertyResult) -> Option<&Trace> {
@@ -166,14 +184,21 @@ fn trace(property: &PropertyResult) -> Option<&Trace> {
     }
 }
 
+fn hold(properties: usize) -> String {
+    match properties {
+        1 => "1 property holds".into(),
+        more => format!("{more} properties hold"),
+    }
+}
+
 fn words(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Proved => "proved".into(),
-        Verdict::Bounded { cycles } => format!("holds for {cycles} cycles"),
+        Verdict::Bounded { cycles } => format!("holds for {}", counted(*cycles, "cycle")),
         Verdict::Fails { trace } => format!("FAILS in cycle {}", trace.cycles().saturating_sub(1)),
-        Verdict::NotInductive { cycles, .. } => format!("NOT SHOWN beyond {cycles} cycles"),
-        Verdict::Unknown { cycles } => format!("NOT ANSWERED beyond {cycles} cycles"),
+        Verdict::NotInductive { cycles, .. } => format!("NOT SHOWN beyond {}", counted(*cycles, "cycle")),
+        Verdict::Unknown { cycles } => format!("NOT ANSWERED beyond {}", counted(*cycles, "cycle")),
         Verdict::Reached { cycle } => format!("reached in cycle {cycle}"),
-        Verdict::NotReached { cycles } => format!("NOT REACHED in {cycles} cycles"),
+        Verdict::NotReached { cycles } => format!("NOT REACHED in {}", counted(*cycles, "cycle")),
     }
 }

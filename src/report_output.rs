@@ -1,6 +1,6 @@
 //! Where a report goes: stdout, files, and beside an older one.
 
-use crate::{Failure, Outcome, command_line};
+use crate::{Failure, Outcome, command_line, options};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -64,10 +64,10 @@ pub struct OutputArgs {
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Also write one HTML page with figures, which needs no other file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     html: Option<PathBuf>,
     /// Also write report.txt, report.json, report.md and report.html into this folder, and each figure as SVG and CSV into figures/
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = options::output())]
     out: Option<PathBuf>,
     /// Measure nothing; take the report from a file of `windlass report --json`
     #[arg(long, value_name = "FILE.json", conflicts_with_all = MEASURING)]

@@ -1,8 +1,9 @@
 //! `windlass run`: a kernel stream on a real device, under each policy; the memory afterwards is the proof of the order.
 
 use crate::calibrate_command::{note_sms, profile_of};
-use crate::cosim_command::{DispatcherArg, progress, scheduler};
+use crate::cosim_command::{DispatcherArg, scheduler};
 use crate::options::{HardwareArgs, WindowArg};
+use crate::progress::progress;
 use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, gpu, options, run_report, workload};
 use clap::{Args, ValueEnum};
@@ -16,6 +17,7 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_cosim::real::{self, RealError};
 use windlass_cuda::{CudaDevice, Gpu};
+use windlass_gen::table::counted;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
@@ -151,7 +153,7 @@ pub struct RunArgs {
     timeout: u64,
     /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev), compressed where it is
     /// FILE.json.gz
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -620,7 +622,12 @@ fn declarations(args: &RunArgs, program: &Program) -> Result<Declarations, Failu
     if let Some(k) = args.forget {
         let kernels = program.kernels().len();
         if k >= kernels {
-            return Err(format!("--forget {k}: {} has {kernels} kernels, from 0", program.name()).into());
+            return Err(format!(
+                "--forget {k}: {} has {}, from 0",
+                program.name(),
+                counted(kernels, "kernel")
+            )
+            .into());
         }
         declared.forget(k);
     }

@@ -6,6 +6,7 @@ use std::io::Write;
 use windlass_cosim::policy::{Policy as ModelPolicy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::CoSimulation;
+use windlass_gen::table::counted;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::percentile::{median, percentile};
 use windlass_runtime::run::{Counts, Device, KernelTime, Overlap, Policy, Program, Way};
@@ -158,8 +159,11 @@ impl Measured {
     /// How kernels were launched, for people.
     fn way(&self) -> Option<String> {
         let way = self.way_tried_out?;
-        let streams =
-            if way.overlap == Overlap::Never { String::new() } else { format!(", {} streams", way.streams) };
+        let streams = if way.overlap == Overlap::Never {
+            String::new()
+        } else {
+            format!(", {}", counted(way.streams, "stream"))
+        };
         let chains = if way.chains { ", in chains" } else { "" };
         let best = match way.overlap {
             Overlap::Never => "one stream",
@@ -265,12 +269,12 @@ impl Run {
     /// For people.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} on {}: {} kernels, {} CTAs, {} streams, an image of {:.1} MiB{}\n",
+            "{} on {}: {}, {}, {}, an image of {:.1} MiB{}\n",
             self.trace,
             self.device,
-            self.kernels,
-            self.ctas,
-            self.streams,
+            counted(self.kernels, "kernel"),
+            counted(self.ctas, "CTA"),
+            counted(self.streams, "stream"),
             self.image_bytes as f64 / 1048576.0,
             if self.scale > 1 { format!(", memory divided by {}", self.scale) } else { String::new() },
         );

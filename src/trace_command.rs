@@ -1,12 +1,14 @@
 //! `windlass trace`: what is in a kernel stream, and how much out-of-order launching could gain.
 
+use crate::output_file::OutputFile;
+use crate::progress::slow_progress;
 use crate::{Failure, Outcome, explain_command, gpu, options, renaming_figure, workload};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use windlass_files::new_file::save;
+use windlass_gen::table::counted;
 use windlass_runtime::analysis::{SpeedUp, Spread, TraceSummary, window_speed_ups};
 use windlass_runtime::graph::StrictReport;
 use windlass_runtime::ktrace::Trace;
@@ -32,7 +34,7 @@ pub struct TraceArgs {
     #[arg(long, value_delimiter = ',', value_name = "BUDGETS")]
     rename: Vec<Budget>,
     /// Draw the bound at 32 slots over these budgets, a panel per trace: FILE.svg
-    #[arg(long, value_name = "FILE", requires = "rename")]
+    #[arg(long, value_name = "FILE", requires = "rename", value_parser = options::output())]
     figure: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -101,20 +103,27 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
     if let Some(path) = args.figure.as_ref().filter(|path| path.extension().is_some_and(|e| e != "svg")) {
         return Err(format!("--figure {}: it is written as SVG; choose FILE.svg", path.display()).into());
     }
+    let figure = args.figure.as_deref().map(|path| OutputFile::begin(path, "--figure")).transpose()?;
     let mut stdout = std::io::stdout().lock();
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };
     for file in &args.files {
+        slow_progress(&format!("{file}: reading"));
         let mut trace = workload::load(file)?;
         trace.header.gpu.sms = args.sms.map(NonZeroU32::get).or_else(|| gpu::sms(&trace.header.gpu));
-        let summary = TraceSummary::new(&trace)?;
-        let strict_algorithm1 = if args.strict_algorithm1 { Some(strict(&trace)?) } else { None };
-        let renaming = args.rename.iter().map(|budget| renaming(&trace, &summary, *budget));
+        let at = |what: &str| slow_progress(&format!("{file}: {what}"));
+        let summary = TraceSummary::with_progress(&trace, &at)?;
+        let strict_algorithm1 = if args.strict_algorithm1 {
+            at("Algorithm 1 as printed");
+            Some(strict(&trace)?)
+        } else {
+            None
+        };
+        let renaming = args.rename.iter().map(|budget| {
+            at(&format!("renaming, budget {budget}"));
+            renaming(&trace, &summary, *budget)
+        });
         let renaming = renaming.collect::<Result<_, _>>()?;
         report.traces.push(Entry { summary, strict_algorithm1, renaming });
-    }
-    if let Some(path) = &args.figure {
-        let panels: Vec<_> = report.traces.iter().map(panel).collect();
-        save(path, renaming_figure::svg(&panels)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if args.json {
         serde_json::to_writer(&mut stdout, &report)?;
@@ -126,6 +135,10 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
             }
             print(&mut stdout, entry)?;
         }
+    }
+    if let Some(figure) = figure {
+        let panels: Vec<_> = report.traces.iter().map(panel).collect();
+        figure.write(renaming_figure::svg(&panels))?;
     }
     Ok(Outcome::Done)
 }
@@ -175,7 +188,7 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     writeln!(out, "{}", s.name)?;
     let types = &s.by_type;
     let spread = |s: &Spread| format!("min {}, median {}, max {}", s.min, s.median, s.max);
-    let sms = format!("{}{}", s.sms, if s.sms_assumed { " (assumed)" } else { "" });
+    let assumed = if s.sms_assumed { " (assumed)" } else { "" };
     for (name, value) in [
         (
             "kernels",
@@ -188,15 +201,21 @@ fn print(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         ("bytes, FLOPs", format!("{}, {}", s.bytes, s.flops)),
         (
             "dependencies",
-            format!("{} pairs, {} after transitive reduction", s.graph.edges, s.graph.reduced_edges),
+            format!(
+                "{}, {} after transitive reduction",
+                counted(s.graph.edges, "pair"),
+                s.graph.reduced_edges
+            ),
         ),
-        ("graph", format!("depth {}, width {} kernels", s.graph.depth, s.graph.width)),
+        ("graph", format!("depth {}, width {}", s.graph.depth, counted(s.graph.width, "kernel"))),
     ] {
         writeln!(out, "  {name:<20} {value}")?;
     }
     writeln!(
         out,
-        "  bound on speed-up in a simple model, which GPUs and `cosim` can exceed: {sms} SMs with one CTA each, every CTA one unit of time ({} serial)",
+        "  bound on speed-up in a simple model, which GPUs and `cosim` can exceed: {}{assumed} SM{} with one CTA each, every CTA one unit of time ({} serial)",
+        s.sms,
+        if s.sms == 1 { "" } else { "s" },
         s.serial_units
     )?;
     writeln!(out, "    {:<10} {:>13} {:>10} {:>13}", "window", "all hazards", "RAW only", "last writer")?;
@@ -239,8 +258,9 @@ fn print_renaming(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     let Some(Renaming { report, .. }) = entry.renaming.first() else { return Ok(()) };
     writeln!(
         out,
-        "  renaming, looking ahead to the end of a run: {} versions; temporary memory {} bytes",
-        report.versions, report.temporary_bytes
+        "  renaming, looking ahead to the end of a run: {}; temporary memory {}",
+        counted(report.versions, "version"),
+        counted(report.temporary_bytes, "byte")
     )?;
     let windows = entry.summary.window_bounds.iter();
     let bounds = |all: &mut dyn Iterator<Item = f64>| all.map(|b| format!("{b:>6.2}")).collect::<String>();

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, StdinLock, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use windlass_gen::table::without_controls;
+use windlass_gen::table::{counted, without_controls};
 use windlass_runtime::ktrace::{
     Compression, Event, KtraceError, KtraceErrors, Problem, Reader, Run, Trace, Writer,
 };
@@ -168,7 +168,7 @@ pub fn deliver(trace: &Trace, out: Option<&Path>) -> Result<(), Failure> {
         Some(path) => {
             trace.save(path).map_err(|e| format!("--out {e}"))?;
             let (name, kernels) = (&trace.header.name, trace.header.kernels);
-            writeln!(stdout, "{name} ({kernels} kernels)\n  {}", path.display())?;
+            writeln!(stdout, "{name} ({})\n  {}", counted(kernels, "kernel"), path.display())?;
         }
     }
     Ok(())

@@ -239,7 +239,7 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
         apart["runs"][0]["policies"][1]["arbiter"],
         serde_json::json!({"kind": "typed", "active": 4, "places": 1})
     );
-    fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partitions"]);
+    fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partition:"]);
     fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
 }
 
@@ -898,6 +898,114 @@ fn a_dash_is_stdin_and_stdout() {
     for args in [&["cosim", "-", "--policy", "serial"][..], &["run", "-", "--policy", "serial", "--no-work"]]
     {
         assert!(fed(args, &mix).starts_with("mix-fork"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_the_work_that_it_is_for() {
+    let bad = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml/in/a/file.svg");
+    fails(
+        &["trace", "no-such-trace", "--rename", "0", "--figure", bad],
+        2,
+        &[bad, "choose another --figure"],
+    );
+    let dot = format!("--dot={bad}");
+    fails(&["trace", "explain", "no-such-trace", "--kernel", "0", &dot], 2, &[bad, "choose another --dot"]);
+    let prove = ["prove", "--block", "find_first", "--slots", "4", "--both-windows", "--vcd", bad];
+    fails(&prove, 2, &[bad, "choose another --vcd"]);
+    fails(&["calibrate", "--out", bad], 2, &[bad, "choose another --out"]);
+}
+
+/// What is written beside stdout's text: `-` would be a file of that name, which nobody asks for.
+#[test]
+fn a_dash_is_no_file_beside_what_is_printed() {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    for args in [
+        &["cosim", "mix-fork", "--policy", "serial", "--timeline", "-"][..],
+        &["cosim", "mix-fork", "--arbiter", "single", "--wave", "-"],
+        &["run", "mix-fork", "--policy", "serial", "--timeline", "-"],
+        &["trace", "mix-fork", "--rename", "0", "--figure", "-"],
+        &["report", "--no-area", "--html", "-"],
+        &["report", "--no-area", "--out", "-"],
+        &["explore", "--workloads", "mix-fork", "--out", "-"],
+        &["gen", "--block", "find_first", "--slots", "4", "--out", "-"],
+        &["prove", "--block", "find_first", "--vcd", "-"],
+        &["prove", "--block", "find_first", "--write", "-"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        let output = command.args(args).current_dir(folder.path()).output().unwrap_or_else(|e| panic!("{e}"));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{args:?}: {stderr}");
+        assert!(stderr.contains("'-' for '--") && stderr.contains("./-"), "{args:?}: {stderr}");
+        let files = std::fs::read_dir(folder.path()).unwrap_or_else(|e| panic!("{e}")).count();
+        assert_eq!(files, 0, "{args:?}");
+    }
+    let explain = ["trace", "explain", "mix-fork", "--kernel", "3"];
+    let [printed, dash] = ["--dot", "--dot=-"].map(|dot| succeeds(&[&explain[..], &[dot]].concat()));
+    assert!(printed.starts_with("digraph") && printed == dash);
+    fails(&[&explain[..], &["--dot=-", "--json"]].concat(), 2, &["both print"]);
+}
+
+#[test]
+fn gen_into_a_folder_that_has_files_says_what_is_there() {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let out = folder.path().to_string_lossy().into_owned();
+    let generate = |block: &str| {
+        let output = windlass(&["gen", "--block", block, "--slots", "4", "--out", &out]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(generate("find_first"), (Some(0), String::new()));
+    assert_eq!(generate("find_first"), (Some(0), String::new()), "the same again is nothing to speak of");
+    let (status, said) = generate("oldest_first");
+    assert!(status == Some(0) && said.contains("has find_first_n4, too"), "{said}");
+    std::fs::write(folder.path().join("oldest_first_n4.v"), "module mine;").unwrap_or_else(|e| panic!("{e}"));
+    let (status, said) = generate("oldest_first");
+    assert!(status == Some(2) && said.contains("oldest_first_n4.v: it is there already"), "{said}");
+}
+
+#[test]
+fn one_of_anything_is_no_plural() {
+    let all_said = |args: &[&str]| {
+        let output = windlass(args);
+        stdout(&output) + &String::from_utf8_lossy(&output.stderr)
+    };
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let trace = folder.path().join("one.ktrace.jsonl").to_string_lossy().into_owned();
+    let kernel = |i: u32, reads: &str, writes: u32| {
+        format!(
+            r#"{{"e":"k","i":{i},"name":"k","op":"add","type":"SIMT","grid":[1,1,1],"block":[1,1,1],"smem":0,"flops":1,"r":[{reads}],"w":[[{writes},1]]}}"#
+        )
+    };
+    let header = |kernels: u32| {
+        format!(
+            r#"{{"e":"trace","ktrace":1,"name":"one","source":"","producer":"","gpu":{{"name":"rtx3070","sms":1}},"params":{{}},"kernels":{kernels},"notes":""}}"#
+        )
+    };
+    let one = format!("{}\n{}\n", header(1), kernel(0, "", 4096));
+    let two = format!("{}\n{}\n{}\n", header(2), kernel(0, "", 4096), kernel(1, "[4096,1]", 8192));
+    std::fs::write(&trace, one).unwrap_or_else(|e| panic!("{e}"));
+    let gpu = folder.path().join("one.toml").to_string_lossy().into_owned();
+    let whole = include_str!("../cosim/profiles/rtx3070.toml");
+    std::fs::write(&gpu, whole.replace("\nsms = 46 ", "\nsms = 1 ")).unwrap_or_else(|e| panic!("{e}"));
+    let one_of_all =
+        ["--streams", "1", "--software-slots", "1", "--graph-window", "1", "--retire-ports", "1"];
+    let cosim = ["cosim", &trace, "--gpu", &gpu, "--dispatcher", "behavioural", "--rename", "1"];
+    let mut said = vec![
+        all_said(&[&cosim[..], &one_of_all].concat()),
+        all_said(&["cosim", &trace, "--policy", "serial"]),
+        all_said(&["trace", &trace, "--rename", "1"]),
+        all_said(&["run", &trace, "--policy", "serial", "--threads", "1", "--streams", "1"]),
+        all_said(&["run", &trace, "--policy", "window", "--dispatcher", "software", "--forget", "1"]),
+        all_said(&["trace", "explain", &trace, "--kernel", "7"]),
+    ];
+    std::fs::write(&trace, two).unwrap_or_else(|e| panic!("{e}"));
+    said.extend([all_said(&["trace", &trace]), all_said(&["trace", "explain", &trace, "--kernel", "1"])]);
+    for line in said.iter().flat_map(|text| text.lines()) {
+        let words: Vec<&str> = line.split([' ', ',', ';', ':', '(', ')']).collect();
+        for pair in words.windows(2) {
+            let is_plural = pair[1].ends_with('s') && !["us", "µs", "is", "was", "has"].contains(&pair[1]);
+            assert!(pair[0] != "1" || !is_plural, "`{} {}` in {line}", pair[0], pair[1]);
+        }
     }
 }
 
@@ -1801,7 +1909,7 @@ fn prove_says_what_holds() {
     // A state that is not reached in time is not a success.
     let said = windlass(&["prove", "--block", "window_matrix", "--slots", "4", "--covers", "1"]);
     assert_eq!(said.status.code(), Some(1), "{said:?}");
-    assert!(String::from_utf8_lossy(&said.stdout).contains("NOT REACHED in 1 cycles"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("NOT REACHED in 1 cycle "), "{said:?}");
     fails(&["prove", "--depth", "0"], 2, &["--depth", "1..=10000"]);
     fails(&["prove", "--covers", "10001"], 2, &["--covers", "0..=10000"]);
     fails(&["prove", "--block", "nothing"], 2, &["nothing", "window_matrix"]);

@@ -481,7 +481,7 @@ impl BlockSpec {
         with_hardware!(self, |block| ports_of(block))
     }
 
-    /// The golden model.
+    /// The block's golden model: plain Rust that does cycle by cycle what the hardware is to do.
     pub fn model(self) -> Box<dyn CycleModel> {
         let ports = self.ports();
         let model = match self {

@@ -69,7 +69,7 @@ pub struct CoverReport {
     pub toggle_holes: Vec<Hole>,
 }
 
-/// Why there is no coverage.
+/// Why the coverage of a block's bench could not be measured.
 #[derive(Debug, Error)]
 pub enum CoverError {
     /// The block could not be emitted or built.

@@ -24,7 +24,7 @@ pub enum DispatcherKind {
     Both,
 }
 
-/// How to build an engine.
+/// How the front end of a co-simulation is built: the state that it starts from, its waveform, and what repeats the run.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Seed of the state that the design does not initialise.

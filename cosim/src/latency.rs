@@ -83,7 +83,7 @@ pub struct Placement {
     pub longest_double: u64,
 }
 
-/// What the front end did.
+/// What a front end did in a run of `window`: its latencies, stalls and placements, in its own cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WindowReport {
     /// Last host beat to dispatch, in cycles.

@@ -35,7 +35,7 @@ struct Member {
     outputs: Vec<u32>,
 }
 
-/// A run that ended well.
+/// What a lockstep run that ended well compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Cycles of all runs of this [`Lockstep`].
@@ -44,7 +44,7 @@ pub struct Summary {
     pub compared: u64,
 }
 
-/// A run that ended otherwise.
+/// Why a lockstep run ended early: models that differ, or one that stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LockstepError {
     /// There must be two models to compare.

@@ -52,7 +52,7 @@ impl Default for MutateOptions {
     }
 }
 
-/// A run of the bench.
+/// A run of the bench that mutants are held against: its stimulus and length.
 pub struct BenchRun {
     /// What it does.
     pub stimulus: Box<dyn Stimulus>,
@@ -233,7 +233,7 @@ pub enum MutateError {
     },
 }
 
-/// How far it is.
+/// How far [`mutate`] is, told as it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// So many mutants were made, and are being compiled.

@@ -20,7 +20,7 @@ const EMBEDDED: [(&str, &str); 6] = [
     ("h200", include_str!("../profiles/h200.toml")),
 ];
 
-/// Why there is no profile.
+/// Why a device profile cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
     /// Neither an embedded profile nor a file.

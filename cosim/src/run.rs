@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use thiserror::Error;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, DispatchParams, Encoding, FrontEndParams, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::rename::RenameReport;
@@ -44,7 +45,7 @@ impl RunError {
     }
 }
 
-/// Options of a co-simulation.
+/// A co-simulation to be run: the GPU, the policies to compare, and their options.
 #[derive(Clone, Debug)]
 pub struct CoSimulation {
     /// The GPU and its host.
@@ -379,7 +380,7 @@ struct Ran {
     recording: Recording,
 }
 
-/// What a co-simulation gives.
+/// What a co-simulation gives: its report, and recordings for timelines.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The numbers.
@@ -562,8 +563,14 @@ impl RunReport {
     /// The report as text: one table of policies, and for each arbiter one of the front end's latencies where it ran.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{}: {} kernels, {} CTAs on {} ({} SMs, {} MHz), hazards {}\n",
-            self.trace, self.kernels, self.ctas, self.gpu, self.sms, self.clock_mhz, self.rule,
+            "{}: {}, {} on {} ({}, {} MHz), hazards {}\n",
+            self.trace,
+            counted(self.kernels, "kernel"),
+            counted(self.ctas, "CTA"),
+            self.gpu,
+            counted(self.sms, "SM"),
+            self.clock_mhz,
+            self.rule,
         );
         let setting = self.setting();
         if !setting.is_empty() {
@@ -576,8 +583,12 @@ impl RunReport {
         for r in &self.renaming {
             let _ = writeln!(
                 text,
-                "renaming, budget {}: {} of {} versions, at most {} bytes at a time; temporary memory {} bytes",
-                r.budget, r.renamed, r.versions, r.peak_bytes, r.temporary_bytes
+                "renaming, budget {}: {} of {}, at most {} at a time; temporary memory {}",
+                r.budget,
+                r.renamed,
+                counted(r.versions, "version"),
+                counted(r.peak_bytes, "byte"),
+                counted(r.temporary_bytes, "byte")
             );
         }
         text.push('\n');
@@ -619,17 +630,24 @@ impl RunReport {
                 None => String::new(),
             };
             parts.push(format!(
-                "window: {}{pipelined} of {} slots, {} retire ports, M = {}, {}{lanes}{active}, queue {}{driver}{late}, dispatcher {engine} at {} MHz",
-                s.window, s.slots, s.retire_ports, s.scheduled, s.encoding, s.fifo_depth, s.clock_mhz
+                "window: {}{pipelined} of {}, {}, M = {}, {}{lanes}{active}, queue {}{driver}{late}, dispatcher {engine} at {} MHz",
+                s.window,
+                counted(s.slots, "slot"),
+                counted(s.retire_ports, "retire port"),
+                s.scheduled,
+                s.encoding,
+                s.fifo_depth,
+                s.clock_mhz
             ));
         } else if ran(Policy::Queue) {
             parts.push(format!("queue {}{driver}{late}", s.fifo_depth));
         }
         if ran(Policy::StreamsAce) {
             let polled = if self.poll_events { ", events polled" } else { "" };
-            parts.push(format!("streams: {} slots, {} streams{polled}", self.software_slots, self.streams));
+            let (slots, streams) = (counted(self.software_slots, "slot"), counted(self.streams, "stream"));
+            parts.push(format!("streams: {slots}, {streams}{polled}"));
         }
-        parts.extend(self.graph_window.map(|n| format!("graph-cached: {n} kernels per graph")));
+        parts.extend(self.graph_window.map(|n| format!("graph-cached: {} per graph", counted(n, "kernel"))));
         parts.join("; ")
     }
 
@@ -689,7 +707,7 @@ fn window_text(name: &str, window: &WindowReport) -> String {
         |cycles: u64| format!("; the SM array goes round in {} of all", percent(cycles as f64 / all as f64));
     let array = window.array_cycles.map(share).unwrap_or_default();
     format!(
-        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two or more in {} cycles, at most {} in a row\nfront end cycles: {} simulated, {} skipped{}\n",
+        "\n{}window fill: mean {:.1}, most {}; stalled cycles: limit {}, full {}, busy {}, host slow {}, no room {}, CTA on its way {}\nCTAs placed: {} SIMT, {} TENSOR; per cycle: {:.3} of {} with any to place, {:.3} of {} with room for one; two or more in {}, at most {} in a row\nfront end cycles: {} simulated, {} skipped{}\n",
         align(&rows),
         window.fill_mean,
         window.fill_max,
@@ -705,7 +723,7 @@ fn window_text(name: &str, window: &WindowReport) -> String {
         p.waiting_cycles,
         p.per_possible_cycle,
         p.possible_cycles,
-        p.double_cycles,
+        counted(p.double_cycles, "cycle"),
         p.longest_double,
         window.simulated_cycles,
         window.skipped_cycles,

@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
+use windlass_gen::table::counted;
 
 /// Format of a waveform file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,8 +99,9 @@ pub enum Unwritten {
     },
     /// The run ended before its first cycle.
     #[error(
-        "the waveform file `{}` is not written: it begins with cycle {from}, and the run had only {cycles} cycles; choose a smaller --from",
-        path.display()
+        "the waveform file `{}` is not written: it begins with cycle {from}, and the run had only {}; choose a smaller --from",
+        path.display(),
+        counted(*cycles, "cycle")
     )]
     Nothing {
         /// The file.

@@ -296,7 +296,12 @@ impl Cuda {
 
 impl Executor for Cuda {
     fn name(&self) -> String {
-        format!("{}, {} streams", self.context.name, self.streams.len())
+        format!(
+            "{}, {} stream{}",
+            self.context.name,
+            self.streams.len(),
+            if self.streams.len() == 1 { "" } else { "s" }
+        )
     }
 
     fn concurrency(&self) -> usize {

@@ -20,6 +20,7 @@ pub mod cache;
 pub mod checker;
 pub mod constraints;
 pub mod emit;
+pub mod folder;
 pub mod mutate;
 pub mod netlist;
 pub mod output;

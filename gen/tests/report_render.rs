@@ -232,6 +232,20 @@ fn markdown_tables_have_as_many_columns_as_their_header() {
     assert!(text.starts_with("# Windlass 0.1.0 report\n"));
 }
 
+/// A trace may be called anything.
+#[test]
+fn names_are_no_markup_in_markdown() {
+    let mut report = report();
+    let name = "a|b *x* <i>`q` [l](u)";
+    for table in &mut report.speedups {
+        (table.workload, table.kernels) = (name.into(), 1);
+    }
+    let md = render(&report, Format::Markdown).unwrap();
+    assert!(md.contains("\n### On a|b \\*x\\* \\<i>\\`q\\` \\[l\\](u) (1 kernel), "), "{md}");
+    let text = render(&report, Format::Text).unwrap();
+    assert!(text.contains(&format!("On {name} (1 kernel), ")), "{text}");
+}
+
 #[test]
 fn the_summary_of_many_workloads_has_their_mean() {
     let mut report = report();

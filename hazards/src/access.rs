@@ -232,12 +232,20 @@ pub struct Hazard {
     pub shared: Shared,
 }
 
+/// What follows a noun of which there are so many.
+fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
+}
+
 impl fmt::Display for Hazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.shared {
-            Shared::Address { addr, bytes } => write!(f, "{} on {bytes} bytes at {addr:#X}", self.class),
+            Shared::Address { addr, bytes } => {
+                write!(f, "{} on {bytes} byte{} at {addr:#X}", self.class, plural(bytes))
+            }
             Shared::Offset { buffer, offset, bytes } => {
-                write!(f, "{} on {bytes} bytes at offset {offset} of buffer {buffer:#X}", self.class)
+                let s = plural(bytes);
+                write!(f, "{} on {bytes} byte{s} at offset {offset} of buffer {buffer:#X}", self.class)
             }
             Shared::Unknown => write!(f, "{}, possibly: an access to no known allocation", self.class),
         }
@@ -376,7 +384,7 @@ pub enum Error {
         slot: Slot,
     },
     /// A kernel cannot have finished before those that it waits for.
-    #[error("the kernel in slot {0} waits for {waits_for} kernels; retire those first", slot.0)]
+    #[error("the kernel in slot {0} waits for {waits_for} kernel{s}; retire those first", slot.0, s = plural(*waits_for as u64))]
     NotReady {
         /// The slot.
         slot: Slot,

@@ -57,7 +57,7 @@ fn hazards_are_explained() {
         let text: Vec<_> = engine.explain(old, new).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(text[0], "RAW on 8 bytes at 0x1040");
         assert_eq!(text[1], format!("WAR on 64 bytes at offset 0 of buffer {:#X}", b.to_bits()));
-        assert_eq!(text[2], "WAW on 1 bytes at 0x1063");
+        assert_eq!(text[2], "WAW on 1 byte at 0x1063");
         assert_eq!(text.len(), 3);
         engine.retire(old).unwrap();
         assert_eq!(engine.explain(old, new), Err(Error::NotInFlight { slot: old }));

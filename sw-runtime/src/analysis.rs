@@ -191,6 +191,14 @@ impl TraceSummary {
     /// # Errors
     /// A run of more than `u32::MAX` kernels.
     pub fn new(trace: &Trace) -> Result<Self, AnalysisError> {
+        Self::with_progress(trace, &|_| ())
+    }
+
+    /// The same; `progress` is told what is worked at, where there is more than a moment's work.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_progress(trace: &Trace, progress: &dyn Fn(&str)) -> Result<Self, AnalysisError> {
         let named = trace.header.gpu.sms;
         let sms = sms_of(trace);
         let events = || trace.runs.iter().flat_map(|run| &run.events);
@@ -202,21 +210,19 @@ impl TraceSummary {
 
         let parts: Vec<_> = trace.runs.iter().flat_map(|run| run.parts()).collect();
         let mut graph = GraphSummary::default();
-        let mut serial_units = 0u64;
         let mut placed = vec![[0u64; 3]; windows().count()];
         let measured = trace.kernels().all(|k| k.dur_ns.is_some());
-        let (mut equal, mut own, mut own_serial) = ([0u64; 3], [0u64; 3], 0u64);
-        for kernels in &parts {
-            let ctas: Vec<u64> = kernels.iter().map(|k| k.ctas()).collect();
-            let alone: Vec<u64> = ctas.iter().map(|c| c.div_ceil(u64::from(sms.get())).max(1)).collect();
-            let durations: Vec<u64> = kernels
-                .iter()
-                .zip(&alone)
-                .map(|(k, units)| if measured { k.dur_ns.unwrap_or(0) } else { *units })
-                .collect();
-            add(&mut serial_units, alone.iter().copied().fold(0, u64::saturating_add));
-            add(&mut own_serial, durations.iter().copied().fold(0, u64::saturating_add));
-            for (i, rule) in [Rule::All, Rule::Raw, Rule::Flow].into_iter().enumerate() {
+        let units = |k: &Kernel| k.ctas().div_ceil(u64::from(sms.get())).max(1);
+        let duration = |k: &Kernel| if measured { k.dur_ns.unwrap_or(0) } else { units(k) };
+        let (mut equal, mut own) = ([0u64; 3], [0u64; 3]);
+        let (mut serial_units, mut own_serial) = (0u64, 0u64);
+        for kernel in parts.iter().flatten() {
+            add(&mut serial_units, units(kernel));
+            add(&mut own_serial, duration(kernel));
+        }
+        for (i, (rule, name)) in RULES.into_iter().enumerate() {
+            progress(name);
+            for kernels in &parts {
                 // The same order as that of all pairs, with fewer edges to look at.
                 let Reduction { graph: reduced, pairs } = Reduction::build(kernels, rule)?;
                 if rule == Rule::All {
@@ -226,6 +232,8 @@ impl TraceSummary {
                     graph.width = graph.width.max(reduced.width());
                 }
                 add(&mut equal[i], u64::from(reduced.depth()));
+                let ctas: Vec<u64> = kernels.iter().map(|k| k.ctas()).collect();
+                let durations: Vec<u64> = kernels.iter().map(|k| duration(k)).collect();
                 add(&mut own[i], critical_path(&reduced, &durations));
                 for (units, window) in placed.iter_mut().zip(windows()) {
                     add(&mut units[i], placed_units(&ctas, &reduced, sms, slots(window))?);
@@ -265,6 +273,13 @@ impl TraceSummary {
         })
     }
 }
+
+/// The rules that there are bounds for, in the order of [`SpeedUp`]'s fields, and what is being worked at.
+const RULES: [(Rule, &str); 3] = [
+    (Rule::All, "bounds, all hazards"),
+    (Rule::Raw, "bounds, RAW only"),
+    (Rule::Flow, "bounds, last writer"),
+];
 
 /// The SMs that bounds are for: those that the trace names, or [`DEFAULT_SMS`].
 fn sms_of(trace: &Trace) -> NonZeroU32 {

@@ -1,6 +1,7 @@
 //! Hazards between two kernels, exact on byte ranges (see docs/hazards.md).
 
 use crate::ktrace::{Kernel, Segment};
+use crate::words::counted;
 use serde::Serialize;
 
 /// Why two kernels must keep their order.
@@ -36,7 +37,7 @@ pub struct Hazard {
 
 impl std::fmt::Display for Hazard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} on {} bytes at {:#X}", self.class, self.segment.bytes, self.segment.addr)
+        write!(f, "{} on {} at {:#X}", self.class, counted(self.segment.bytes, "byte"), self.segment.addr)
     }
 }
 

@@ -13,3 +13,4 @@ pub mod rename;
 pub mod run;
 pub mod runtime;
 pub mod window;
+mod words;

@@ -1,5 +1,6 @@
 //! A scheduling window in plain software: kernels that wait, the oldest ready one first.
 
+use crate::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use thiserror::Error;
@@ -40,7 +41,8 @@ pub enum WindowError {
     },
     /// It waits, or it was dispatched before.
     #[error(
-        "kernel {kernel} is not ready: it waits for {waits_for} kernels; dispatch what `next_ready` offers"
+        "kernel {kernel} is not ready: it waits for {}; dispatch what `next_ready` offers",
+        counted(*waits_for, "kernel")
     )]
     NotReady {
         /// The kernel.

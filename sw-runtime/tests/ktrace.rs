@@ -699,7 +699,7 @@ fn the_writer_refuses_what_the_reader_rejects() {
         ),
         (
             Event::Free(beyond),
-            "out:2: field `a`: 1 bytes at 9007199254740992 reach past 2^53 (9007199254740992); \
+            "out:2: field `a`: 1 byte at 9007199254740992 reaches past 2^53 (9007199254740992); \
              addresses are below 2^53, subtract a common base",
         ),
         (

@@ -316,6 +316,21 @@ fn a_reset_waits_for_a_kernel_that_hangs_no_longer_than_the_timeout() {
 }
 
 #[test]
+fn a_kernel_that_hangs_keeps_nobody_who_gives_its_device_up() {
+    let timeout = Duration::from_millis(100);
+    // A CTA that takes too long by itself, and more of them than anybody waits for.
+    for (ctas, cta) in [(1, Duration::from_secs(300)), (1 << 20, Duration::from_millis(300))] {
+        let device = one_kernel(ctas, cta, CpuOptions { timeout, ..CpuOptions::default() });
+        device.launch(0, 0, false).unwrap_or_else(|e| panic!("{e}"));
+        let error = device.synchronise(0).expect_err("it hangs").to_string();
+        assert!(error.contains("with 1 kernel in flight"), "{error}");
+        let began = Instant::now();
+        drop(device);
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
 fn what_is_left_of_a_kernel_that_faulted_does_not_run() {
     let (began, cta) = (Instant::now(), Duration::from_millis(10));
     let device = one_kernel(10_000, cta, CpuOptions { fault: Some(0), ..CpuOptions::default() });

@@ -55,7 +55,7 @@ fn a_window_refuses_with_a_reason_and_stays_as_it_was() {
         (w.retire(3).unwrap_err(), "kernel 3 was not dispatched; only a dispatched kernel retires"),
         (
             w.dispatch(4).unwrap_err(),
-            "kernel 4 is not ready: it waits for 1 kernels; dispatch what `next_ready` offers",
+            "kernel 4 is not ready: it waits for 1 kernel; dispatch what `next_ready` offers",
         ),
     ] {
         assert_eq!(error.to_string(), text);
@@ -316,7 +316,10 @@ fn measured_durations_are_used_where_every_kernel_has_one() {
 fn the_bounds_of_a_real_trace() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../workloads/brax-v1-ant-b256.ktrace.jsonl");
     let trace = Trace::load(path).unwrap();
-    let s = TraceSummary::new(&trace).unwrap();
+    let told = std::cell::RefCell::new(Vec::new());
+    let s = TraceSummary::with_progress(&trace, &|what| told.borrow_mut().push(what.to_string())).unwrap();
+    assert_eq!(told.into_inner(), ["bounds, all hazards", "bounds, RAW only", "bounds, last writer"]);
+    assert_eq!(s, TraceSummary::new(&trace).unwrap());
     assert_eq!((s.kernels, s.serial_units, s.graph.depth, s.graph.width), (433, 583, 276, 8));
     let at_32 = s.window_bounds.iter().find(|b| b.window == Some(32)).unwrap().speed_up;
     let rounded = [at_32.all, at_32.raw, at_32.flow].map(|v| (v * 1000.0).round() / 1000.0);

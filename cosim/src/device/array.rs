@@ -24,7 +24,7 @@ pub struct CtaEnd {
     pub sm: usize,
 }
 
-/// One CTA's life.
+/// Where a CTA was and when: one CTA's life, for timelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CtaSpan {
     /// Where it ran.
@@ -100,7 +100,7 @@ pub struct SmArray {
 }
 
 impl SmArray {
-    /// Empty SMs in cycle 0.
+    /// The SMs of a profile, empty, in cycle 0.
     pub fn new(profile: &Profile, partitions: Partitions, kernels: Vec<CtaWork>) -> Self {
         let limits = work::limits(profile);
         Self {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Kernels that the dispatcher holds: the one it places and one behind it, so that no cycle is lost between them.
 pub const DEPTH: usize = 2;
 
-/// One CTA placed.
+/// A CTA that the dispatcher placed: of which kernel, on which SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The kernel.

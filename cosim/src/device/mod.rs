@@ -77,7 +77,7 @@ impl Device {
         self.array.next_event()
     }
 
-    /// Ends the present cycle.
+    /// Ends the present cycle and begins the next; time passes in no other way but by [`Self::advance`].
     pub fn step(&mut self) {
         self.advance(self.now() + 1);
     }

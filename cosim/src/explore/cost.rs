@@ -7,7 +7,7 @@ use windlass_gen::constraints::{Constraints, Sdc};
 use windlass_gen::synth::{AreaOptions, SynthOptions, SynthesisError, Variant, Yosys, area, synth};
 use windlass_gen::tools::{self, Tool, ToolError};
 
-/// How much work synthesis is.
+/// How thoroughly designs are synthesized: what `--flow` chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Area only, hierarchy kept, as `windlass report` has it.

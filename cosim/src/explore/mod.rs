@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use thiserror::Error;
 use windlass_gen::cache::hex;
+use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams, WindowKind};
 
 /// A front end of the grid. The order is that of all tables.
@@ -71,9 +72,9 @@ impl Design {
         designs
     }
 
-    /// With the SMs.
+    /// The same as [`Self::name`], with the number of SMs before it.
     pub fn full_name(&self) -> String {
-        format!("{} SMs, {}", self.sms, self.name())
+        format!("{}, {}", counted(self.sms, "SM"), self.name())
     }
 
     /// As sentences call it, but for the SMs.
@@ -120,7 +121,7 @@ pub enum FrontEndClock {
 /// What makes the scheduler of a window and its size; it knows the parameters that are not explored.
 pub type MakeScheduler<'a> = &'a (dyn Fn(WindowKind, usize) -> Result<SchedulerParams, String> + Sync);
 
-/// What to explore.
+/// What to explore: designs, workloads, and all that is the same for every pair of them.
 pub struct Exploration<'a> {
     /// The GPU; a design with another number of SMs is simulated on this profile with that number.
     pub profile: Profile,
@@ -194,7 +195,7 @@ pub enum ExploreError {
     },
 }
 
-/// How an exploration ended.
+/// How an exploration ended: with a report, or stopped before all of its pieces were done.
 #[derive(Debug)]
 pub enum Ended {
     /// Everything was tried.

@@ -5,7 +5,7 @@ use super::figure::{Mark, Panel, scatter};
 use super::report::{PointReport, Report, WorkloadReport};
 use crate::run::arbiter_name;
 use std::fmt::Write;
-use windlass_gen::table::{self, csv_line};
+use windlass_gen::table::{self, csv_line, sentence};
 
 /// What CSV, Markdown and the files call an unknown number.
 const NONE: &str = "-";
@@ -52,14 +52,15 @@ pub fn text(report: &Report) -> String {
 pub fn markdown(report: &Report) -> String {
     let mut md = String::from("# Design space\n\n");
     for advice in &report.advice {
-        let _ = writeln!(md, "**{}**\n", advice.sentence);
+        let _ = writeln!(md, "**{}**\n", sentence(&advice.sentence));
     }
     let _ = writeln!(md, "```sh\n{}\n```\n", report.command);
     if let Some(areas) = areas(report) {
-        let _ = writeln!(md, "{areas}\n");
+        let _ = writeln!(md, "{}\n", sentence(&areas));
     }
     for advice in &report.advice {
-        let _ = writeln!(md, "## {} SMs\n\n{}\n", advice.sms, setting(report, advice.sms));
+        let (sms, setting) = (advice.sms, sentence(&setting(report, advice.sms)));
+        let _ = writeln!(md, "## {}\n\n{setting}\n", table::counted(sms, "SM"));
         let _ = writeln!(md, "{}", table(&titles(report), &rows(report, advice.sms)));
         let (titles, rows) = by_workload(report, advice.sms);
         let _ = writeln!(md, "Speed-up over `serial`:\n\n{}", table(&titles, &rows));
@@ -80,7 +81,7 @@ pub fn markdown(report: &Report) -> String {
             let _ = writeln!(
                 md,
                 "- {}:\n\n  ```text\n  {}\n  ```",
-                failure.what,
+                sentence(&failure.what),
                 failure.message.replace('\n', "\n  ")
             );
         }
@@ -207,7 +208,8 @@ fn panels(
         });
         let n = counted(report, advice.sms).count();
         let workloads = if n == 1 { "1 workload" } else { &format!("geometric mean of {n} workloads") };
-        Panel { title: format!("{}, {} SMs, {workloads}", report.gpu, advice.sms), marks: marks.collect() }
+        let sms = table::counted(advice.sms, "SM");
+        Panel { title: format!("{}, {sms}, {workloads}", report.gpu), marks: marks.collect() }
     };
     report.advice.iter().map(panel).collect()
 }
@@ -227,17 +229,17 @@ fn setting(report: &Report, sms: u32) -> String {
     let counted: Vec<_> = counted(report, sms).collect();
     let kernels: u64 = counted.iter().map(|w| w.kernels).sum();
     let own = if sms == report.gpu_sms {
-        format!("{sms} SMs")
+        table::counted(sms, "SM")
     } else {
-        format!("{sms} SMs instead of its {}, all else as in its profile", report.gpu_sms)
+        let sms = table::counted(sms, "SM");
+        format!("{sms} instead of its {}, all else as in its profile", report.gpu_sms)
     };
     let mut text = format!(
-        "{} ({own}, {} MHz), {} workload{}, {kernels} kernel{}.",
+        "{} ({own}, {} MHz), {}, {}.",
         report.gpu,
         report.clock_mhz,
-        counted.len(),
-        if counted.len() == 1 { "" } else { "s" },
-        if kernels == 1 { "" } else { "s" }
+        table::counted(counted.len(), "workload"),
+        table::counted(kernels, "kernel")
     );
     let out: Vec<&str> =
         report.workloads.iter().filter(|w| w.left_out.contains(&sms)).map(|w| w.name.as_str()).collect();

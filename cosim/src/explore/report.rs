@@ -6,6 +6,7 @@ use super::{Design, Exploration, round};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_gen::report::render::AREA_LABEL;
+use windlass_gen::table::counted;
 
 /// Version of [`Report`]'s serialised form.
 pub const FORMAT_VERSION: u32 = 3;
@@ -318,7 +319,7 @@ fn advice_on(
     points: &[PointReport],
     group: &[usize],
     sms: u32,
-    counted: usize,
+    workloads: usize,
 ) -> Advice {
     let ran: Vec<usize> = group.iter().copied().filter(|p| points[*p].speedup.is_some()).collect();
     let candidate = |&p: &usize| Candidate {
@@ -328,9 +329,9 @@ fn advice_on(
         area: points[p].area_um2(),
     };
     let (text, build, fastest) = advise(&ran.iter().map(candidate).collect::<Vec<_>>(), exploration.keep);
-    let these = match counted {
+    let these = match workloads {
         1 => "this workload".into(),
-        counted => format!("these {counted} workloads"),
+        n => format!("these {n} workloads"),
     };
     let conditions = match exploration.conditions.as_str() {
         "" => String::new(),
@@ -343,7 +344,7 @@ fn advice_on(
     let gpu = &exploration.profile.name;
     Advice {
         sms,
-        sentence: format!("On {gpu} with {sms} SMs{conditions}, for {these}, {text}{missing}."),
+        sentence: format!("On {gpu} with {}{conditions}, for {these}, {text}{missing}.", counted(sms, "SM")),
         build: build.map(|i| ran[i]),
         fastest: fastest.map(|i| ran[i]),
     }

@@ -15,7 +15,7 @@ pub trait FrontEndEngine: Send {
     fn name(&self) -> String;
 }
 
-/// The golden model.
+/// A front end that is its golden model, instead of Verilog.
 #[derive(Clone, Debug)]
 pub struct ModelEngine(FrontEndModel);
 

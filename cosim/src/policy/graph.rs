@@ -5,6 +5,7 @@ use super::{Host, SimError};
 use crate::device::Completion;
 use crate::profile::Profile;
 use std::ops::Range;
+use windlass_gen::table::counted;
 
 /// What a graph costs, in cycles.
 #[derive(Clone, Copy, Debug)]
@@ -157,10 +158,10 @@ impl Host for GraphHost {
 
     fn state(&self) -> String {
         format!(
-            "section {}, graph {}: {} kernels unfinished, {} of them ready",
+            "section {}, graph {}: {} unfinished, {} of them ready",
             self.section,
             self.graph,
-            self.left,
+            counted(self.left, "kernel"),
             self.pending.len()
         )
     }

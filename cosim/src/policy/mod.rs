@@ -18,6 +18,7 @@ use std::fmt;
 pub use stream::Stream;
 pub(crate) use streams::StreamsHost;
 use thiserror::Error;
+use windlass_gen::table::counted;
 use windlass_rtl::model::CycleError;
 use windlass_rtl::params::ParamError;
 use windlass_runtime::host::HostError;
@@ -264,7 +265,7 @@ pub enum SimError {
         engine: String,
     },
     /// Nothing will ever happen again, and kernels are left.
-    #[error("cycle {cycle}: {policy} is stuck: {left} kernels never finish, the first is {first}; {state}")]
+    #[error("cycle {cycle}: {policy} is stuck: {} never finish{}, the first is {first}; {state}", counted(*left, "kernel"), if *left == 1 { "es" } else { "" })]
     Deadlock {
         /// When.
         cycle: u64,

@@ -5,6 +5,7 @@ use super::{Host, SimError};
 use crate::device::Completion;
 use crate::profile::Profile;
 use std::collections::VecDeque;
+use windlass_gen::table::counted;
 
 pub(crate) struct SerialHost {
     launch: u64,
@@ -122,6 +123,10 @@ impl Host for SerialHost {
     }
 
     fn state(&self) -> String {
-        format!("section {}, {} kernels on their way to the device", self.section, self.pending.len())
+        format!(
+            "section {}, {} on the way to the device",
+            self.section,
+            counted(self.pending.len(), "kernel")
+        )
     }
 }

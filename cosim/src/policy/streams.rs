@@ -6,6 +6,7 @@ use super::{Host, SimError};
 use crate::device::Completion;
 use crate::profile::Profile;
 use std::num::NonZeroUsize;
+use windlass_gen::table::counted;
 use windlass_runtime::window::SoftwareWindow;
 
 /// What a stream's host thread does.
@@ -137,10 +138,10 @@ impl Host for StreamsHost {
     fn state(&self) -> String {
         let busy = self.threads.iter().filter(|t| **t != Thread::Idle).count();
         format!(
-            "section {}: {} kernels in the window, {busy} of {} streams busy",
+            "section {}: {} in the window, {busy} of {} busy",
             self.section,
-            self.window.len(),
-            self.threads.len()
+            counted(self.window.len(), "kernel"),
+            counted(self.threads.len(), "stream")
         )
     }
 }

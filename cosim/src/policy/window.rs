@@ -12,6 +12,7 @@ use crate::latency::{Cycle, WindowMeter};
 use crate::partition::Partitions;
 use crate::profile::Profile;
 use std::collections::VecDeque;
+use windlass_gen::table::counted;
 use windlass_rtl::front_end::{CtaDone, CtaOut, CtaType, FrontEndIn, FrontEndOut, Launch, PartitionWrite};
 use windlass_rtl::kernel_scheduler::HostBeat;
 use windlass_rtl::params::{ArbiterKind, DONE_PORTS, Encoding, FrontEndParams};
@@ -435,7 +436,10 @@ impl<'e> WindowHost<'e> {
         let why = if cta.index != flight.placed {
             Some(format!("it is number {} of the grid, number {} comes next", cta.index, flight.placed))
         } else if flight.placed == launch.grid {
-            Some(format!("all {} CTAs of its grid were placed", launch.grid))
+            Some(match launch.grid {
+                1 => "the only CTA of its grid was placed".into(),
+                grid => format!("all {grid} CTAs of its grid were placed"),
+            })
         } else if cta.kind != launch.kind || channel != channel_of(arbiter, launch.kind) {
             Some(format!(
                 "the kernel is {:?}, the CTA {:?} on channel {channel} of arbiter `{}`",
@@ -444,7 +448,10 @@ impl<'e> WindowHost<'e> {
                 arbiter.name()
             ))
         } else if usize::from(sm) >= machine.device.sms() {
-            Some(format!("there are {} SMs", machine.device.sms()))
+            Some(match machine.device.sms() {
+                1 => "there is 1 SM".into(),
+                sms => format!("there are {sms} SMs"),
+            })
         } else {
             None
         };
@@ -481,7 +488,8 @@ impl<'e> WindowHost<'e> {
             None => "no dispatched kernel is in it".to_string(),
             Some(InFlight { kernel, launch, done, .. }) if done != launch.grid => {
                 let (kernel, left) = (machine.stream.label(kernel), launch.grid - done);
-                format!("{left} CTAs of kernel {kernel} are left, as far as it was told")
+                let are = if left == 1 { "is" } else { "are" };
+                format!("{} of kernel {kernel} {are} left, as far as it was told", counted(left, "CTA"))
             }
             Some(InFlight { kernel, insert, dispatch, .. }) => {
                 self.retired += 1;
@@ -640,8 +648,11 @@ impl Host for WindowHost<'_> {
             .map(|f| match f.dispatch {
                 None => format!("{} waits", f.kernel),
                 Some((at, slot)) => format!(
-                    "{} dispatched from slot {slot} in cycle {at}, of {} CTAs {} placed, {} ended",
-                    f.kernel, f.launch.grid, f.placed, f.done
+                    "{} dispatched from slot {slot} in cycle {at}, of {} {} placed, {} ended",
+                    f.kernel,
+                    counted(f.launch.grid, "CTA"),
+                    f.placed,
+                    f.done
                 ),
             })
             .take(8)
@@ -649,11 +660,11 @@ impl Host for WindowHost<'_> {
         let ended: usize = self.ended.iter().map(VecDeque::len).sum();
         let out = self.last.map(|(_, out)| out.scheduler).unwrap_or_default();
         format!(
-            "front end `{}`: {} kernels in the window [{}], {ended} CTAs have ended without its taking notice, {} packets queued; host_ready {}, stalls: limit {}, full {}, busy {}",
+            "front end `{}`: {} in the window [{}], CTAs that have ended without its taking notice {ended}, {} queued; host_ready {}, stalls: limit {}, full {}, busy {}",
             self.engine.name(),
-            self.in_flight.iter().flatten().count(),
+            counted(self.in_flight.iter().flatten().count(), "kernel"),
             waiting.join(", "),
-            self.host.queue.len(),
+            counted(self.host.queue.len(), "packet"),
             out.host_ready,
             out.stall_limit,
             out.stall_full,

@@ -471,8 +471,26 @@ impl<'a> Resolver<'a, '_> {
                 self.known(&clock.port, false);
             }
         }
-        let is_clock = |port: &Port| present.iter().any(|(c, _)| c.port.value == port.name);
+        let (inputs, outputs) = self.groups();
+        let exceptions = self.exceptions();
+        let pins = self.pins();
+        if !self.errors.is_empty() {
+            self.errors.sort_by_key(|e| (e.line == 0, e.line));
+            return Err(ConstraintErrors(self.errors));
+        }
+        let used: BTreeSet<&str> = inputs.iter().chain(&outputs).map(|g: &Group| g.clock).collect();
+        let clocks = present.into_iter().filter(|(c, here)| *here || used.contains(&*c.port.value)).collect();
+        let top = self.top.to_string();
+        Ok(Resolved { constraints, top, clocks, inputs, outputs, exceptions, pins })
+    }
 
+    fn is_clock(&self, port: &Port) -> bool {
+        self.constraints.clocks.iter().any(|c| c.port.value == port.name)
+    }
+
+    /// Of each port, the budget of an input and that of an output: the last entry that names it counts.
+    fn budgets(&mut self) -> Vec<(Share<'a>, Share<'a>)> {
+        let constraints = self.constraints;
         let mut budgets: Vec<(Share, Share)> = vec![(None, None); self.ports.len()];
         for budget in &constraints.io {
             if !self.applies(&budget.blocks) {
@@ -491,10 +509,16 @@ impl<'a> Resolver<'a, '_> {
                 *output = budget.output.map(|share| (budget.clock.value.as_str(), share)).or(*output);
             }
         }
+        budgets
+    }
+
+    /// Inputs and outputs by what budget they have; those without are errors, and so is a clock that nothing says anything of.
+    fn groups(&mut self) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
+        let budgets = self.budgets();
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         let (mut bare_inputs, mut bare_outputs, mut bare_clocks) = (Vec::new(), Vec::new(), Vec::new());
         for (port, (input, output)) in self.ports.iter().zip(budgets) {
-            if is_clock(port) {
+            if self.is_clock(port) {
                 continue;
             }
             if port.name == CLOCK {
@@ -520,7 +544,11 @@ impl<'a> Resolver<'a, '_> {
                 self.errors.push(self.error(0, &format!(" {field}"), problem));
             }
         }
+        (inputs, outputs)
+    }
 
+    fn exceptions(&mut self) -> Vec<ResolvedException<'a>> {
+        let constraints = self.constraints;
         let mut exceptions = Vec::new();
         for exception in &constraints.exceptions {
             if !self.applies(&exception.blocks) {
@@ -531,7 +559,7 @@ impl<'a> Resolver<'a, '_> {
                 let found: BTreeSet<usize> =
                     patterns.iter().flat_map(|p| self.find(p, strict, false)).collect();
                 let ports = found.into_iter().map(|i| &self.ports[i]);
-                ports.filter(|p| p.direction == direction && !is_clock(p)).collect()
+                ports.filter(|p| p.direction == direction && !self.is_clock(p)).collect()
             };
             let from = side(&exception.from, Direction::Input);
             let to = side(&exception.to, Direction::Output);
@@ -542,8 +570,13 @@ impl<'a> Resolver<'a, '_> {
                 exceptions.push(ResolvedException { exception, from, to });
             }
         }
+        exceptions
+    }
 
-        let mut pins: BTreeMap<&'static str, Vec<(&Port, &[String])>> = BTreeMap::new();
+    /// The pins of each FPGA family, by port.
+    fn pins(&mut self) -> BTreeMap<&'static str, Vec<(&'a Port, &'a [String])>> {
+        let constraints = self.constraints;
+        let mut pins: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for family in FPGAS {
             let Some(fpga) = constraints.fpgas.get(family) else { continue };
             for pin in &fpga.pins {
@@ -558,18 +591,11 @@ impl<'a> Resolver<'a, '_> {
                             Problem::Pins { port: port.name.clone(), width: port.width, sites: sites.len() };
                         self.errors.push(self.error(pin.sites.line, &pin.sites.field, problem));
                     }
-                    pins.entry(family).or_default().push((port, sites));
+                    pins.entry(family).or_default().push((port, sites.as_slice()));
                 }
             }
         }
-        if !self.errors.is_empty() {
-            self.errors.sort_by_key(|e| (e.line == 0, e.line));
-            return Err(ConstraintErrors(self.errors));
-        }
-        let used: BTreeSet<&str> = inputs.iter().chain(&outputs).map(|g: &Group| g.clock).collect();
-        let clocks = present.into_iter().filter(|(c, here)| *here || used.contains(&*c.port.value)).collect();
-        let top = self.top.to_string();
-        Ok(Resolved { constraints, top, clocks, inputs, outputs, exceptions, pins })
+        pins
     }
 
     fn error(&self, line: usize, field: &str, problem: Problem) -> ConstraintError {

@@ -231,7 +231,7 @@ pub fn emit(block: &dyn Block) -> Result<Design, EmitErrors> {
     emit_as(block, &Form::default())
 }
 
-/// The same in another form.
+/// Emits a design as [`emit`] does, with names that begin with a prefix, or registers that take their reset otherwise.
 pub fn emit_as(block: &dyn Block, form: &Form) -> Result<Design, EmitErrors> {
     let one = |what: String| EmitErrors(vec![EmitError::refused("top", what)]);
     rust_hdl::prelude::check_all(block).map_err(|e| one(format!("rust-hdl's own checks: {e:?}")))?;

@@ -21,7 +21,7 @@ pub const SELECT: &str = "windlass_mutant_i";
 /// Mutants that are made at a time, at most: many more than the largest design has.
 pub const MOST: usize = 1 << 24;
 
-/// Which mutants to make.
+/// Which faults to put into a netlist: how many, and by which draw.
 #[derive(Clone, Debug)]
 pub struct MutantOptions {
     /// How many, at most [`MOST`]. There are fewer where the design is too small.

@@ -22,7 +22,7 @@ pub const LEGAL: &str = "windlass_legal_o";
 /// The output that says that no counter has come far.
 pub const NEAR: &str = "windlass_near_o";
 
-/// The rules of a block.
+/// What a block's page allows on its inputs, as logic over its ports: inputs outside of it show no fault.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub(crate) module: &'static str,

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Load, in the smallest buffer's, that a net may get where buffers are taken away.
 const MOST_LOAD: f32 = 42.0;
 
-/// What to aim at.
+/// What sizing aims at, and how long it may try.
 #[derive(Clone, Debug)]
 pub struct ResizeOptions {
     /// Clock period in picoseconds; where it is met, area counts. 0: as fast as it goes.

@@ -99,7 +99,7 @@ pub enum ProveError {
     },
 }
 
-/// What to show.
+/// How a proof is tried: how far, how long, and by which solver.
 #[derive(Clone, Debug)]
 pub struct ProveOptions {
     /// Cycles from the reset in which nothing may fail, where no induction shows that nothing ever does.

@@ -6,6 +6,7 @@ use super::render::{
 };
 use crate::synth::area::AreaReport;
 use crate::synth::variants::{SynthReport, VariantResult};
+use crate::table::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -61,7 +62,7 @@ fn reasons(notes: &[String]) -> String {
     notes.iter().map(|note| format!("\n  {note}")).collect()
 }
 
-/// What became of a number.
+/// What became of a number since an older report: better, worse, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -131,16 +132,16 @@ impl Changes {
         self.count(Verdict::Worse) > 0
     }
 
-    /// How many changed so.
+    /// How many numbers have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
-    /// One line.
+    /// All changes in one line: how many there are of each verdict.
     pub fn summary(&self) -> String {
         format!(
-            "{} numbers compared with those of Windlass {}: {} worse by more than {} %, {} better, {} within their error, {} changed less, {} the same",
-            self.compared,
+            "{} compared with those of Windlass {}: {} worse by more than {} %, {} better, {} within their error, {} changed less, {} the same",
+            counted(self.compared, "number"),
             self.windlass,
             self.count(Verdict::Worse),
             self.margin_percent,
@@ -579,7 +580,11 @@ impl Found {
                     self.note(format!("{part}: the tools were {} and are {}", old.tool, new.tool));
                 }
                 if old.runs != new.runs {
-                    self.note(format!("{name}: {part} had {} runs and has {}", old.runs, new.runs));
+                    self.note(format!(
+                        "{name}: {part} had {} and has {}",
+                        counted(old.runs, "run"),
+                        new.runs
+                    ));
                 }
             }
             if let (Some(old), Some(new)) = (&old, &new) {
@@ -671,8 +676,9 @@ impl Found {
             };
             if old.kernels != table.kernels {
                 self.note(format!(
-                    "{subject}: had {} kernels and has {}, so that it is another one",
-                    old.kernels, table.kernels
+                    "{subject}: had {} and has {}, so that it is another one",
+                    counted(old.kernels, "kernel"),
+                    table.kernels
                 ));
                 continue;
             }

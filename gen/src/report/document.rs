@@ -7,6 +7,7 @@ use super::render::{Design, Energy, Fpga, Gating, Latency, Report, Speedups, Spr
 use crate::synth::area::{Amount, AreaReport};
 use crate::synth::timing::{TIMING_LABEL, TimingReport};
 use crate::synth::variants::{SynthReport, VariantResult};
+use crate::table::counted;
 use std::fmt::Write as _;
 
 /// A piece of the document.
@@ -69,7 +70,7 @@ pub(super) fn document(report: &Report, figures: &[(Place, Figure)]) -> Vec<Item
     for table in &report.speedups {
         items.push(Item::Heading(
             3,
-            format!("On {} ({} kernels), {}", table.workload, table.kernels, table.gpu),
+            format!("On {} ({}), {}", table.workload, counted(table.kernels, "kernel"), table.gpu),
         ));
         items.push(Item::Table(speedup_table(table)));
     }

@@ -10,6 +10,7 @@ use super::chart::{
 };
 use super::render::{Design, Report, Speedup, Speedups, Spread};
 use crate::synth::area::{AreaReport, ModuleArea, round4};
+use crate::table::counted;
 use crate::table::csv_line;
 use std::fmt::Write as _;
 
@@ -446,8 +447,12 @@ fn fpga(design: &Design, index: usize) -> Option<Figure> {
     let svg =
         bars(Bars { id: &id, title: &title, groups, legend: vec![], axis: "cells".into(), reference: None });
     let runs = design.fpga.iter().fold(0u64, |sum, f| sum.saturating_add(f.runs));
-    let caption =
-        format!("Synthesis once per device; {runs} runs of place and route in all, with different seeds.");
+    let caption = match runs {
+        1 => "Synthesis once per device; 1 run of place and route in all.".into(),
+        _ => {
+            format!("Synthesis once per device; {runs} runs of place and route in all, with different seeds.")
+        }
+    };
     Some(Figure { id, title, caption, csv: csv.0, svg })
 }
 
@@ -690,7 +695,7 @@ fn by_policy(report: &Report, metric: Metric) -> Vec<Figure> {
             let mut csv = Csv::new(&["workload", "kernels", "policy", "design", column]);
             let mut list = vec![];
             for (workload, kernels, rows) in piece {
-                let heading = format!("{workload} ({kernels} kernels)");
+                let heading = format!("{workload} ({})", counted(*kernels, "kernel"));
                 let bars = rows.iter().map(|(row, value)| {
                     let design = row.design.clone().unwrap_or_default();
                     csv.row(&[

@@ -3,6 +3,7 @@
 use super::document::{BASELINE, Item, OVERVIEW, SPEEDUP, Table, document};
 use super::figure::{self, Figure, escape};
 use super::render::Report;
+use crate::table::counted;
 use std::fmt::Write as _;
 
 const STYLE: &str = "\
@@ -125,11 +126,10 @@ fn sections(items: Vec<Item>) -> Vec<Section> {
 fn header(report: &Report, section: &Section, out: &mut String) {
     let kernels = report.speedups.iter().fold(0u64, |sum, s| sum.saturating_add(s.kernels));
     let gpus = distinct(report.speedups.iter().map(|s| s.gpu.as_str()));
-    let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
-    let mut facts = vec![count(report.designs.len(), "design", "designs")];
+    let mut facts = vec![counted(report.designs.len(), "design")];
     if !report.speedups.is_empty() {
-        let workloads = count(report.speedups.len(), "workload", "workloads");
-        facts.push(format!("{workloads} of {kernels} kernels on {}", gpus.join(", ")));
+        let (workloads, kernels) = (counted(report.speedups.len(), "workload"), counted(kernels, "kernel"));
+        facts.push(format!("{workloads} of {kernels} on {}", gpus.join(", ")));
     }
     let libraries = distinct(report.designs.iter().filter_map(|d| Some(d.area.as_ref()?.library.as_str())));
     if !libraries.is_empty() {

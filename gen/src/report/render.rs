@@ -8,7 +8,7 @@ use super::paper::{self, Comparison};
 use crate::synth::area::AreaReport;
 use crate::synth::fpga::{FpgaReport, Placement, one_line};
 use crate::synth::variants::SynthReport;
-use crate::table::{aligned, cell, line, without_controls};
+use crate::table::{aligned, cell, counted, line, literal, sentence, without_controls};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -92,12 +92,12 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// In words.
+    /// The conditions in words, as reports say them below the heading of speed-ups.
     pub fn sentence(&self) -> String {
         let number = |field: &str| self.profile.get(field).and_then(serde_json::Value::as_u64).unwrap_or(0);
         let mut text = format!(
-            "measured with {} SMs at {} MHz, front ends at {} MHz",
-            number("sms"),
+            "measured with {} at {} MHz, front ends at {} MHz",
+            counted(number("sms"), "SM"),
             number("clock_mhz"),
             self.front_end_mhz
         );
@@ -484,7 +484,7 @@ fn print(items: &[Item], style: Style<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = match (item, style) {
             (Item::Heading(level, text), Style::Markdown { .. }) => {
-                writeln!(out, "{} {}", "#".repeat(*level), without_controls(text))
+                writeln!(out, "{} {}", "#".repeat(*level), literal(&without_controls(text)))
             }
             (Item::Heading(level, text), Style::Text) => {
                 let rule = if *level == 1 { "=" } else { "-" };
@@ -492,14 +492,19 @@ fn print(items: &[Item], style: Style<'_>) -> String {
                     if *level <= 2 { rule.repeat(text.chars().count()) + "\n" } else { String::new() };
                 write!(out, "{}\n{under}", without_controls(text))
             }
-            (Item::Line(text), _) => writeln!(out, "{}", without_controls(text)),
+            (Item::Line(text), Style::Markdown { .. }) => {
+                writeln!(out, "{}", sentence(&without_controls(text)))
+            }
+            (Item::Line(text), Style::Text) => writeln!(out, "{}", without_controls(text)),
             (Item::Table(table), style) => {
                 write!(out, "{}", print_table(table, matches!(style, Style::Markdown { .. })))
             }
             (Item::Figure(figure), Style::Markdown { folder: Some(folder) }) => {
                 let Figure { id, title, caption, .. } = figure;
-                let (title, caption) =
-                    (without_controls(title).replace(['[', ']'], ""), without_controls(caption));
+                let (title, caption) = (
+                    literal(&without_controls(title).replace(['[', ']'], "")),
+                    sentence(&without_controls(caption)),
+                );
                 writeln!(
                     out,
                     "![{title}]({folder}/{id}.svg)\n\n*{title}.* {caption} [CSV]({folder}/{id}.csv)"

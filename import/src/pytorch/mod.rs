@@ -388,7 +388,10 @@ impl<'a> Importer<'a> {
                     .to_owned(),
             );
             if self.overlapping > 0 {
-                notes.push(format!("{} kernels overlapped others and have no duration", self.overlapping));
+                notes.push(match self.overlapping {
+                    1 => "1 kernel overlapped others and has no duration".into(),
+                    n => format!("{n} kernels overlapped others and have no duration"),
+                });
             }
         } else {
             notes.push(

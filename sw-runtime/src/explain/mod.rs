@@ -27,6 +27,7 @@ use crate::analysis::DEFAULT_SMS;
 use crate::graph::{DependencyGraph, Reduction, Rule, TooManyKernels};
 use crate::hazards::{self, Class, Hazard};
 use crate::ktrace::{Event, Kernel, KernelType, Segment, Trace};
+use crate::words::counted;
 use alive::Alive;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -41,7 +42,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ExplainError {
     /// An index past the last kernel.
-    #[error("run {run} has no kernel {kernel}; it has {kernels} kernels, numbered from 0")]
+    #[error("run {run} has no kernel {kernel}; it has {}, numbered from 0", counted(*kernels, "kernel"))]
     NoKernel {
         /// The kernel asked for.
         kernel: u64,

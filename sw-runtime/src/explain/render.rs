@@ -1,6 +1,7 @@
 //! Explanations as text and as a graph.
 
 use super::{Barrier, Buffer, Explanation, Link, LocatedHazard, Times, Upstream};
+use crate::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
@@ -43,7 +44,9 @@ impl Explanation {
         let source = match self.times {
             Times::Recorded { .. } => "recorded".to_owned(),
             Times::Measured { .. } => "measured durations, SMs and window without limit".to_owned(),
-            Times::Estimated { sms, .. } => format!("ceil(CTAs / {sms} SMs), SMs and window without limit"),
+            Times::Estimated { sms, .. } => {
+                format!("ceil(CTAs / {}), SMs and window without limit", counted(sms, "SM"))
+            }
         };
         writeln!(out, "  runs {} to {} {unit} ({source})", self.start, self.end)?;
         let place = match self.slack {
@@ -97,8 +100,8 @@ impl Explanation {
         }
         writeln!(
             out,
-            "waits for {direct} {}{}",
-            if direct == 1 { "kernel" } else { "kernels" },
+            "waits for {}{}",
+            counted(direct, "kernel"),
             if implied > 0 { format!(", and by implication for {implied} more") } else { String::new() }
         )?;
         let shown = self.upstream.iter().filter(|u| most.is_none() || !u.implied);
@@ -121,7 +124,7 @@ impl Explanation {
 
     fn located(&self, hazard: &LocatedHazard) -> String {
         let LocatedHazard { class, address, bytes, buffer, .. } = hazard;
-        format!("{class}  {bytes} bytes at {address:#X}, {}", self.buffer(buffer))
+        format!("{class}  {} at {address:#X}, {}", counted(*bytes, "byte"), self.buffer(buffer))
     }
 
     fn buffer(&self, buffer: &Buffer) -> String {

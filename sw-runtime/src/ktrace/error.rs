@@ -2,6 +2,7 @@
 
 use super::read::MAX_ERRORS;
 use super::{ADDRESS_LIMIT, MAX_LINE_BYTES, VERSION};
+use crate::words::counted;
 use std::{fmt, io};
 use thiserror::Error;
 
@@ -128,7 +129,9 @@ pub enum Problem {
     },
     /// An allocation over bytes of one that this run began and that still lives.
     #[error(
-        "{bytes} bytes at {addr}, of line {line}, are allocated and not freed yet; add their `free` before it, or leave one `alloc` out"
+        "{} at {addr}, of line {line}, {} allocated and not freed yet; add their `free` before it, or leave one `alloc` out",
+        counted(*bytes, "byte"),
+        if *bytes == 1 { "is" } else { "are" }
     )]
     StillAllocated {
         /// The address of the one that lives.
@@ -140,8 +143,10 @@ pub enum Problem {
     },
     /// A segment that leaves the address space.
     #[error(
-        "{bytes} bytes at {addr} reach past 2^53 ({ADDRESS_LIMIT}); \
-         addresses are below 2^53, subtract a common base"
+        "{} at {addr} {} past 2^53 ({ADDRESS_LIMIT}); \
+         addresses are below 2^53, subtract a common base",
+        counted(*bytes, "byte"),
+        if *bytes == 1 { "reaches" } else { "reach" }
     )]
     PastAddressLimit {
         /// First address.

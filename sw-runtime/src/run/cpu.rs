@@ -5,7 +5,8 @@ use super::footprint::initial;
 use super::program::Program;
 use super::streams::{Graphs, Lacking, Start, Streams};
 use crate::runtime::{Cause, Ctas, Grid, Left, MAX_THREADS, Queue, Sms};
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::words::counted;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,8 @@ struct Shared {
     began: Instant,
     state: Mutex<State>,
     something_ended: Condvar,
+    /// The device goes: nobody waits for what runs, nor can see what it leaves.
+    gone: AtomicBool,
 }
 
 struct State {
@@ -111,6 +114,7 @@ impl CpuDevice {
             began: now,
             state: Mutex::new(state),
             something_ended: Condvar::new(),
+            gone: AtomicBool::new(false),
             options: CpuOptions { streams, ..options },
             sms: sms.queue().clone(),
             program,
@@ -127,6 +131,13 @@ impl CpuDevice {
         f(&mut state).map_err(|what| DeviceError::Unsupported { device: self.name(), what })?;
         self.shared.settle(state, Vec::new());
         Ok(())
+    }
+}
+
+/// The threads end with the device, and so must what they run: a kernel that took too long would keep whoever gave it up waiting all the same.
+impl Drop for CpuDevice {
+    fn drop(&mut self) {
+        self.shared.gone.store(true, Ordering::Relaxed);
     }
 }
 
@@ -163,7 +174,7 @@ impl Shared {
         while !done(&state)? {
             let waited = state.last_end.max(called).elapsed();
             let Some(left) = self.options.timeout.checked_sub(waited) else {
-                let suspects = format!("{} kernels", state.running);
+                let suspects = counted(state.running, "kernel");
                 return Err(DeviceError::Timeout { device: self.name(), waited, suspects });
             };
             let woken = self.something_ended.wait_timeout(state, left);
@@ -173,7 +184,7 @@ impl Shared {
     }
 
     fn name(&self) -> String {
-        format!("cpu, {} threads", self.sms.threads())
+        format!("cpu, {}", counted(self.sms.threads(), "thread"))
     }
 }
 
@@ -186,9 +197,13 @@ impl Grid for Running {
             if shared.options.fault == Some(k) {
                 return Err(Cause::Returned("a fault that was asked for".into()));
             }
+            let gone = || shared.gone.load(Ordering::Relaxed);
+            if gone() {
+                return Err(Cause::Returned("its device is gone".into()));
+            }
             let began = Instant::now();
             kernel.run_cta(k, cta, &shared.image[..]);
-            while !time.is_zero() && began.elapsed() < time {
+            while !time.is_zero() && began.elapsed() < time && !gone() {
                 std::hint::spin_loop();
             }
             Ok(())

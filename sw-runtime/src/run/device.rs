@@ -51,7 +51,7 @@ pub enum DeviceError {
     },
     /// Nothing has ended for too long.
     #[error(
-        "{device}: nothing has ended for {waited:?} while {suspects} were in flight; a kernel hangs, or the timeout is too short"
+        "{device}: nothing has ended for {waited:?} with {suspects} in flight; a kernel hangs, or the timeout is too short"
     )]
     Timeout {
         /// The device.

@@ -7,6 +7,7 @@ use crate::run::device::Device;
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
 use crate::window::SoftwareWindow;
+use crate::words::counted;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use windlass_hazards::Slot;
@@ -73,7 +74,7 @@ impl SoftwareDecider {
 
 impl Decider for SoftwareDecider {
     fn name(&self) -> String {
-        format!("software, {} slots", self.slots)
+        format!("software, {}", counted(self.slots.get(), "slot"))
     }
 
     fn encoding(&self) -> Encoding {
