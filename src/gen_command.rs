@@ -10,7 +10,7 @@ use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
 use windlass_gen::table::counted;
 use windlass_gen::{
-    checker,
+    axis, checker,
     emit::{self, Prefix},
     folder,
 };
@@ -47,6 +47,9 @@ pub struct GenArgs {
     /// comes out
     #[arg(long)]
     testbench: bool,
+    /// Write a module too, TOP_axis.v, around the design, that has its channels as AXI4-Streams
+    #[arg(long)]
+    axis: bool,
     /// Name the blocks and write nothing
     #[arg(long)]
     list: bool,
@@ -99,6 +102,9 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         beside.testbench = Some(testbench.map_err(|e| format!("{e}; the option is --testbench"))?);
     }
     let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
+    if args.axis {
+        beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e}; the option is --axis"))?);
+    }
     let files = output::files_with(&design, beside);
     let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)
         .map_err(|e| format!("{e}; the option is --out"))?;

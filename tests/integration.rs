@@ -333,6 +333,102 @@ fn the_generated_testbench_says_what_the_page_shows() {
     );
 }
 
+/// A module with the design's ports that packs its channels into streams, by what `TOP.json` says of them, for the module that has the streams.
+fn around_streams(top: &str, data: &serde_json::Value) -> String {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let (mut inside, mut connections) = (String::new(), Vec::new());
+    let mut in_a_stream = std::collections::BTreeSet::new();
+    for stream in list(&data["axis"]["streams"]) {
+        let (name, receives) = (text(&stream["name"]), text(&stream["name"]).starts_with("s_"));
+        for (key, signal) in [("valid", "tvalid"), ("ready", "tready"), ("last", "tlast")] {
+            if let Some(port) = stream[key].as_str() {
+                connections.push(format!(".{name}_{signal}({port})"));
+                in_a_stream.insert(port.to_string());
+            }
+        }
+        let bits = stream["bits"].as_u64().expect("bits");
+        if bits > 0 {
+            // What is in no field is unknown to the module that receives it.
+            inside += &format!("  wire [{}:0] {name};\n", bits - 1);
+            connections.push(format!(".{name}_tdata({name})"));
+        }
+        for field in list(&stream["fields"]) {
+            let (port, place) =
+                (text(&field["port"]), format!("{name}[{} +: {}]", field["offset"], field["width"]));
+            inside += &if receives {
+                format!("  assign {place} = {port};\n")
+            } else {
+                format!("  assign {port} = {place};\n")
+            };
+            in_a_stream.insert(port);
+        }
+    }
+    let mut header = Vec::new();
+    for port in list(&data["ports"]) {
+        let (name, direction) = (text(&port["name"]), text(&port["direction"]));
+        header.push(format!("{direction} wire [{}:0] {name}", port["width"].as_u64().expect("a width") - 1));
+        if !in_a_stream.contains(&name) {
+            let outer = match name.as_str() {
+                "clk_i" => "aclk",
+                "rst_ni" => "aresetn",
+                other => other,
+            };
+            connections.push(format!(".{outer}({name})"));
+        }
+    }
+    let axis = text(&data["axis"]["top"]);
+    format!(
+        "module {top} ({});\n{inside}  {axis} u_axis ({});\nendmodule\n",
+        header.join(", "),
+        connections.join(", ")
+    )
+}
+
+/// The generated testbench drives the design through its streams, and says what it says without; every bit of every stream is where the
+/// metadata has it.
+#[test]
+fn streams_carry_what_the_channels_carry() {
+    for arguments in [
+        "--slots 8 --window list --places 2 --sms 12 --sm-ctas 4 --axis",
+        "--slots 8 --sms 8 --encoding mask --scheduled 32 --arbiter single --axis --prefix acme_",
+        "--slots 4 --sms 5 --reset async --lanes 3 --axis",
+    ] {
+        let generated = Generated::new(arguments);
+        let Generated { folder, top } = &generated;
+        let said = generated.run("-g2005", 200);
+        assert!(said.starts_with("PASSED"), "{top}: {said}");
+        let file = |name: &str| folder.path().join(name);
+        let read = |name: &str| std::fs::read_to_string(file(name)).expect("written");
+        let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
+        output(
+            Command::new(verilator)
+                .current_dir(folder.path())
+                .args(["--lint-only", "-Wall", "--top-module", &format!("{top}_axis")])
+                .args(["-f", &format!("{top}_axis.f")]),
+        );
+        // The design is inside, under another name, and what has its name is around its streams.
+        let data = serde_json::from_str(&read(&format!("{top}.json"))).expect("JSON");
+        let (design, axis) = (format!("{top}.v"), format!("{top}_axis.v"));
+        let inner = read(&design).replace(&format!("module {top} ("), &format!("module {top}_inner ("));
+        let inside = format!("  {top} u_top (");
+        let wrapped = read(&axis);
+        assert!(inner.contains("_inner (") && wrapped.contains(&inside), "{top}");
+        std::fs::write(file(&design), inner).expect("written");
+        let wrapped = wrapped.replace(&inside, &format!("  {top}_inner u_top ("));
+        let list = read(&format!("{top}_axis.f")) + "around.v\n";
+        std::fs::write(file(&format!("{top}.f")), list).expect("written");
+        std::fs::write(file("around.v"), around_streams(top, &data)).expect("written");
+        std::fs::write(file(&axis), &wrapped).expect("written");
+        assert_eq!(generated.run("-g2005", 200), said, "{top}");
+        // One field somewhere else is noticed.
+        let wrong = wrapped.replace("(s_axis_done_0_tdata[7:0])", "(s_axis_done_1_tdata[7:0])");
+        assert_ne!(wrong, wrapped, "{top}");
+        std::fs::write(file(&axis), wrong).expect("written");
+        assert!(!generated.run("-g2005", 200).starts_with("PASSED"), "{top}");
+    }
+}
+
 #[test]
 fn two_designs_that_share_modules_are_read_together() {
     let folder = tempfile::tempdir().expect("a folder");

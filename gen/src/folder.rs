@@ -26,6 +26,12 @@ struct Written {
     constraints: Vec<String>,
     #[serde(default)]
     checker: Vec<String>,
+    axis: Option<Axis>,
+}
+
+#[derive(Deserialize)]
+struct Axis {
+    file: String,
 }
 
 impl Written {
@@ -39,10 +45,12 @@ impl Written {
 
     /// All its files but for the testbench, which is somebody's to change.
     fn names(&self) -> impl Iterator<Item = String> {
-        let lists = ["_sim.f", ".f", ".core", ".json"].map(|ending| format!("{}{ending}", self.top));
+        let lists =
+            ["_sim.f", "_axis.f", ".f", ".core", ".json"].map(|ending| format!("{}{ending}", self.top));
         lists
             .into_iter()
             .chain([&self.files, &self.constraints, &self.checker].into_iter().flatten().cloned())
+            .chain(self.axis.iter().map(|axis| axis.file.clone()))
     }
 }
 

@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+pub mod axis;
 pub mod cache;
 pub mod checker;
 pub mod constraints;

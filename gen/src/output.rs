@@ -1,5 +1,6 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
+use crate::axis::{Axis, Stream};
 use crate::emit::{Design, LICENSE, Module, Prefix};
 use crate::verilog::direction;
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub struct Beside {
     pub checker: Vec<(String, String)>,
     /// A testbench, whose module has the file's name: name and text.
     pub testbench: Option<(String, String)>,
+    /// The design with AXI4-Streams.
+    pub axis: Option<Axis>,
 }
 
 fn names(files: &[(String, String)]) -> Vec<&str> {
@@ -58,6 +61,8 @@ struct Metadata<'a> {
     constraints: Vec<&'a str>,
     checker: Vec<&'a str>,
     testbench: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axis: Option<AxisMetadata<'a>>,
     ports: Vec<PortMetadata<'a>>,
     /// Of each output port, the input ports that it depends on in the same cycle.
     combinational: &'a BTreeMap<String, Vec<String>>,
@@ -69,6 +74,13 @@ struct ResetMetadata<'a> {
     name: &'a str,
     active: &'static str,
     kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct AxisMetadata<'a> {
+    top: &'a str,
+    file: &'a str,
+    streams: &'a [Stream],
 }
 
 #[derive(Serialize)]
@@ -134,12 +146,16 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     if !simulated.is_empty() {
         files.push((format!("{}_sim.f", top.name), format!("{all}{simulated}")));
     }
+    if let Some(axis) = &beside.axis {
+        files.push((format!("{}_axis.f", top.name), format!("{all}{}\n", axis.file.0)));
+    }
     files.push((format!("{}.f", top.name), all));
     files.push((format!("{}.core", top.name), core));
     files.push((format!("{}.json", top.name), json));
     files.extend(beside.constraints);
     files.extend(beside.checker);
     files.extend(beside.testbench);
+    files.extend(beside.axis.map(|axis| axis.file));
     files
 }
 
@@ -209,11 +225,17 @@ fn core_file(top: &Module, files: &[&str], beside: &Beside) -> String {
         text.push_str(&format!("  checker:\n    files:\n{files}    file_type: systemVerilogSource\n"));
         simulated = ", \"target_sim? (checker)\", \"!target_sim? (windlass_checker? (checker))\"";
     }
+    // Another top, for whoever's core depends on this one: by the flag.
+    let mut wrapped = "";
+    if let Some(Axis { file: (name, _), .. }) = &beside.axis {
+        text.push_str(&format!("  axis:\n    files:\n      - {name}\n    file_type: verilogSource\n"));
+        wrapped = ", \"windlass_axis? (axis)\"";
+    }
     if let Some((name, _)) = &beside.testbench {
         text.push_str(&format!("  testbench:\n    files:\n      - {name}\n    file_type: verilogSource\n"));
     }
     text.push_str(&format!(
-        "\ntargets:\n  default: &default\n    filesets: [rtl{simulated}]\n    toplevel: {0}\n  lint:\n    <<: *default\n    default_tool: verilator\n    tools:\n      verilator:\n        mode: lint-only\n        verilator_options: [-Wall]\n",
+        "\ntargets:\n  default: &default\n    filesets: [rtl{simulated}{wrapped}]\n    toplevel: {0}\n  lint:\n    <<: *default\n    default_tool: verilator\n    tools:\n      verilator:\n        mode: lint-only\n        verilator_options: [-Wall]\n",
         top.name
     ));
     // Without a testbench it is put together only, with the checker where there is one.
@@ -250,7 +272,7 @@ fn variant(name: &str) -> BTreeMap<&'static str, &str> {
 }
 
 /// What a port is to its channel.
-fn role(port: &Port) -> &'static str {
+pub(crate) fn role(port: &Port) -> &'static str {
     let Some(rest) =
         port.name.strip_prefix(&format!("{}_", port.channel)).filter(|_| !port.channel.is_empty())
     else {
@@ -284,6 +306,11 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
         constraints: names(&beside.constraints),
         checker: names(&beside.checker),
         testbench: beside.testbench.as_ref().map(|(name, _)| name.as_str()),
+        axis: beside.axis.as_ref().map(|Axis { file: (file, _), streams }| AxisMetadata {
+            top: file.trim_end_matches(".v"),
+            file,
+            streams,
+        }),
         ports: top
             .ports
             .iter()
@@ -439,6 +466,29 @@ mod tests {
             |end: &str| files.iter().find(|(name, _)| name.ends_with(end)).map(|(_, text)| text.as_str());
         assert_eq!(list("n4_sim.f"), Some("find_first_n4.v\nfront_end_checker.sv\ntop_checker.sv\n"));
         assert_eq!(list("n4.f"), Some("find_first_n4.v\n"));
+    }
+
+    #[test]
+    fn streams_are_another_top_for_those_who_ask() {
+        let design = design("round_robin");
+        let axis = Some(crate::axis::wrap(&design).unwrap_or_else(|e| panic!("{e}")));
+        let files = files_with(&design, Beside { axis, ..Beside::default() });
+        let text = |end: &str| {
+            let found = files.iter().find(|(name, _)| name.ends_with(end));
+            found.map(|(_, text)| text.clone()).unwrap_or_default()
+        };
+        let top = &design.top().name;
+        let set = format!("  axis:\n    files:\n      - {top}_axis.v\n    file_type: verilogSource\n");
+        let core = text(".core");
+        assert!(
+            core.contains(&set) && core.contains("filesets: [rtl, \"windlass_axis? (axis)\"]\n"),
+            "{core}"
+        );
+        assert!(!text(&format!("{top}.f")).contains("_axis.v"));
+        assert_eq!(text("_axis.f"), text(&format!("{top}.f")) + &format!("{top}_axis.v\n"));
+        let data: serde_json::Value = serde_json::from_str(&text(".json")).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(data["axis"]["file"], format!("{top}_axis.v"));
+        assert!(data["axis"]["streams"].as_array().is_some_and(|streams| !streams.is_empty()), "{data}");
     }
 
     #[test]

@@ -660,10 +660,11 @@ impl Host for WindowHost<'_> {
         let ended: usize = self.ended.iter().map(VecDeque::len).sum();
         let out = self.last.map(|(_, out)| out.scheduler).unwrap_or_default();
         format!(
-            "front end `{}`: {} in the window [{}], CTAs that have ended without its taking notice {ended}, {} queued; host_ready {}, stalls: limit {}, full {}, busy {}",
+            "front end `{}`: {} in the window [{}], {} ended without its taking notice, {} queued; host_ready {}, stalls: limit {}, full {}, busy {}",
             self.engine.name(),
             counted(self.in_flight.iter().flatten().count(), "kernel"),
             waiting.join(", "),
+            counted(ended, "CTA") + if ended == 1 { " has" } else { " have" },
             counted(self.host.queue.len(), "packet"),
             out.host_ready,
             out.stall_limit,

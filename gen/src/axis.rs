@@ -1,0 +1,339 @@
+//! A design's channels as AXI4-Streams: a module around it that renames handshakes and packs payloads.
+//!
+//! A channel of the designs transfers by `valid` and `ready` as a stream does (AMBA 4 AXI4-Stream, sections 2.2 and 2.8): `valid` waits for
+//! no `ready`, and stays, with its payload, until the transfer. So the module has no logic. What a stream calls TDATA has a layout: each
+//! field is where a C compiler would put it, so that a packet in memory is a `struct`. `docs/integration.md` has an example.
+
+use crate::emit::{Design, LICENSE};
+use crate::output::{guard, role};
+use serde::Serialize;
+use std::fmt::Write as _;
+use thiserror::Error;
+use windlass_rtl::port::{Direction, Port, element};
+
+/// There is nothing to be a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{top} has no channel with `valid`, so that nothing of it can be an AXI4-Stream; choose another block"
+)]
+pub struct NoChannel {
+    /// The design's top module.
+    pub top: String,
+}
+
+/// A channel as a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stream {
+    /// What its signals' names begin with: `s_axis_` where the design receives, `m_axis_` where it sends; the channel; its number, where
+    /// there are several.
+    pub name: String,
+    /// Bits of TDATA, a multiple of 8; 0 where there is none.
+    pub bits: u32,
+    /// What is where in TDATA.
+    pub fields: Vec<Field>,
+    /// The port that is TLAST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// The port that is TVALID.
+    pub valid: String,
+    /// The port that is TREADY. Without one, every beat is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    #[serde(skip)]
+    receives: bool,
+}
+
+/// A port's place in TDATA.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// The port.
+    pub port: String,
+    /// Its lowest bit in TDATA.
+    pub offset: u32,
+    /// Its bits.
+    pub width: u32,
+}
+
+/// A design's streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The module's file: name and text. The module is Verilog-2005, and is called `TOP_axis`.
+    pub file: (String, String),
+    /// In the order of the design's ports.
+    pub streams: Vec<Stream>,
+}
+
+/// Bits that a value takes in a C struct, and that it is aligned to: an integer's, or of more than 64 bits whole words of 64.
+fn place(width: u32) -> (u32, u32) {
+    match width {
+        0..=64 => (width.next_power_of_two().max(8), width.next_power_of_two().max(8)),
+        wider => (wider.next_multiple_of(64), 64),
+    }
+}
+
+/// Puts fields behind each other. Flags of one array share bytes; all other elements have a place each.
+fn pack(ports: &[&Port]) -> (Vec<Field>, u32) {
+    let array = |port: &Port| element(&port.name).map(|(array, _)| array);
+    let (mut fields, mut end, mut most) = (Vec::new(), 0u32, 8);
+    let mut rest = ports;
+    while let Some(first) = rest.first() {
+        let own = array(first);
+        let count = rest.iter().take_while(|port| own.is_some() && array(port) == own).count().max(1);
+        let (these, others) = rest.split_at(count);
+        let flags = first.width == 1 && count > 1;
+        let (size, aligned) = place(if flags { count as u32 } else { first.width });
+        let start = end.next_multiple_of(aligned);
+        for (n, port) in (0..).zip(these) {
+            let offset = start + n * if flags { 1 } else { size };
+            fields.push(Field { port: port.name.clone(), offset, width: port.width });
+        }
+        end = start + if flags { size } else { size * count as u32 };
+        most = most.max(aligned);
+        rest = others;
+    }
+    (fields, end.next_multiple_of(most))
+}
+
+fn streams(ports: &[Port]) -> Vec<Stream> {
+    let mut streams = Vec::new();
+    for valid in ports.iter().filter(|port| role(port) == "valid") {
+        // Only a channel of which there are several has a number; in others an array is a payload.
+        let number = element(&valid.name).map(|(_, index)| index);
+        let is_its = |port: &&Port| {
+            port.channel == valid.channel
+                && (number.is_none() || element(&port.name).map(|(_, index)| index) == number)
+        };
+        let own: Vec<&Port> = ports.iter().filter(is_its).collect();
+        let is_last = |port: &Port| port.name.starts_with(&format!("{}_last_", port.channel));
+        let payload = |last| {
+            let of = move |port: &&&Port| role(port) == "payload" && is_last(port) == last;
+            own.iter().filter(of).copied().collect::<Vec<&Port>>()
+        };
+        // In an array of channels every name has the channel's number, which is none of an array in the payload.
+        let plain: Vec<Port> = payload(false)
+            .into_iter()
+            .map(|port| match (number, element(&port.name)) {
+                (Some(_), Some((name, _))) => Port { name, ..port.clone() },
+                _ => port.clone(),
+            })
+            .collect();
+        let (mut fields, bits) = pack(&plain.iter().collect::<Vec<_>>());
+        for (field, port) in fields.iter_mut().zip(payload(false)) {
+            field.port.clone_from(&port.name);
+        }
+        let receives = valid.direction == Direction::Input;
+        let side = if receives { 's' } else { 'm' };
+        let number = number.map(|n| format!("_{n}")).unwrap_or_default();
+        streams.push(Stream {
+            name: format!("{side}_axis_{}{number}", valid.channel),
+            bits: if fields.is_empty() { 0 } else { bits },
+            fields,
+            last: payload(true).first().map(|port| port.name.clone()),
+            valid: valid.name.clone(),
+            ready: own.iter().find(|port| role(port) == "ready").map(|port| port.name.clone()),
+            receives,
+        });
+    }
+    streams
+}
+
+fn range(width: u32) -> String {
+    if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
+}
+
+impl Stream {
+    /// Its signals in the module's header.
+    fn declarations(&self) -> Vec<String> {
+        let (with, against) = if self.receives { ("input", "output") } else { ("output", "input") };
+        let mut text = vec![format!("{with} wire {}_tvalid", self.name)];
+        text.extend(self.ready.iter().map(|_| format!("{against} wire {}_tready", self.name)));
+        if self.bits > 0 {
+            text.push(format!("{with} wire {}{}_tdata", range(self.bits), self.name));
+        }
+        text.extend(self.last.iter().map(|_| format!("{with} wire {}_tlast", self.name)));
+        text
+    }
+
+    /// Each port that is one of its signals alone, and that signal.
+    fn handshake(&self) -> impl Iterator<Item = (&str, String)> {
+        let signals =
+            [(Some(&self.valid), "tvalid"), (self.ready.as_ref(), "tready"), (self.last.as_ref(), "tlast")];
+        signals
+            .into_iter()
+            .filter_map(|(port, signal)| Some((port?.as_str(), format!("{}_{signal}", self.name))))
+    }
+
+    /// Bits of TDATA in which no field is, as slices.
+    fn padding(&self) -> Vec<(u32, u32)> {
+        let mut free = Vec::new();
+        let mut end = 0;
+        for field in &self.fields {
+            if field.offset > end {
+                free.push((field.offset - 1, end));
+            }
+            end = field.offset + field.width;
+        }
+        if self.bits > end {
+            free.push((self.bits - 1, end));
+        }
+        free
+    }
+}
+
+/// The streams of a design, and the module that has them.
+///
+/// # Errors
+/// Where the design's top module has no channel.
+pub fn wrap(design: &Design) -> Result<Axis, NoChannel> {
+    let top = design.top();
+    let streams = streams(&top.ports);
+    if streams.is_empty() {
+        return Err(NoChannel { top: top.name.clone() });
+    }
+    let name = format!("{}_axis", top.name);
+    let guard = guard(design.prefix(), &format!("{}_axis", design.unprefixed(top)));
+    let mut text = format!(
+        "// SPDX-License-Identifier: {LICENSE}\n// {name}: generated by Windlass {}; do not edit.\n// {} with its channels as AXI4-Streams. TDATA, from bit 0:\n",
+        env!("CARGO_PKG_VERSION"),
+        top.name,
+    );
+    for stream in streams.iter().filter(|stream| stream.bits > 0) {
+        let _ = writeln!(text, "//   {}: {} bits", stream.name, stream.bits);
+        for Field { port, offset, width } in &stream.fields {
+            let _ = writeln!(text, "//     {:>4}: {port} ({width})", offset);
+        }
+    }
+    let mut header = Vec::new();
+    let mut connections = Vec::new();
+    let outer = |port: &Port| match port.name.as_str() {
+        _ if Some(port.name.as_str()) == top.clock() => "aclk".to_string(),
+        _ if Some(port.name.as_str()) == top.reset() => "aresetn".to_string(),
+        name => name.to_string(),
+    };
+    let mut said = vec![false; streams.len()];
+    for port in &top.ports {
+        let own = streams.iter().position(|stream| {
+            stream.handshake().any(|(name, _)| name == port.name)
+                || stream.fields.iter().any(|field| field.port == port.name)
+        });
+        let Some(own) = own else {
+            let way = crate::verilog::direction(port);
+            header.push(format!("{way} wire {}{}", range(port.width), outer(port)));
+            connections.push(format!(".{}({})", port.name, outer(port)));
+            continue;
+        };
+        let stream = &streams[own];
+        if !std::mem::replace(&mut said[own], true) {
+            header.extend(stream.declarations());
+        }
+        let alone = stream.handshake().find(|(name, _)| *name == port.name).map(|(_, signal)| signal);
+        let signal = alone.unwrap_or_else(|| {
+            let field = stream.fields.iter().find(|field| field.port == port.name);
+            // Found above.
+            let (offset, width) = field.map_or((0, 1), |field| (field.offset, field.width));
+            match width {
+                1 => format!("{}_tdata[{offset}]", stream.name),
+                width => format!("{}_tdata[{}:{offset}]", stream.name, offset + width - 1),
+            }
+        });
+        connections.push(format!(".{}({signal})", port.name));
+    }
+    let slice = |stream: &Stream, (high, low): (u32, u32)| match high == low {
+        true => format!("{}_tdata[{low}]", stream.name),
+        false => format!("{}_tdata[{high}:{low}]", stream.name),
+    };
+    let _ = writeln!(text, "`ifndef {guard}\n`define {guard}\n`default_nettype none\n");
+    let _ = writeln!(text, "module {name} (\n  {}\n);", header.join(",\n  "));
+    let mut unread = Vec::new();
+    for stream in &streams {
+        for bits in stream.padding() {
+            if stream.receives {
+                unread.push(slice(stream, bits));
+            } else {
+                let _ = writeln!(text, "  assign {} = {}'d0;", slice(stream, bits), bits.0 - bits.1 + 1);
+            }
+        }
+    }
+    if !unread.is_empty() {
+        // Lint tools take a name with `unused` for meant.
+        let _ = writeln!(text, "  wire unused = &{{1'b0, {}}};", unread.join(", "));
+    }
+    let _ = writeln!(text, "\n  {} u_top (\n    {}\n  );\nendmodule", top.name, connections.join(",\n    "));
+    let _ = writeln!(text, "\n`default_nettype wire\n`endif");
+    Ok(Axis { file: (format!("{name}.v"), text), streams })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit;
+    use windlass_catalog::{BlockSpec, Request};
+
+    fn axis(block: &str, request: Request) -> Result<Axis, NoChannel> {
+        let spec = BlockSpec::new(block, request).unwrap_or_else(|e| panic!("{e}"));
+        wrap(&emit::emit(&*spec.hardware()).unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    #[test]
+    fn fields_are_where_c_puts_them() {
+        let port = |name: &str, width| Port {
+            name: name.into(),
+            direction: Direction::Input,
+            width,
+            channel: "x".into(),
+            doc: String::new(),
+        };
+        // struct { uint8_t a; uint8_t flags; uint8_t ids[3]; uint32_t b; uint16_t c; uint64_t d; uint64_t e[2]; uint8_t f; }
+        let ports = [
+            port("x_a_i", 3),
+            port("x_flag_0_i", 1),
+            port("x_flag_1_i", 1),
+            port("x_id_0_i", 8),
+            port("x_id_1_i", 8),
+            port("x_id_2_i", 8),
+            port("x_b_i", 17),
+            port("x_c_i", 9),
+            port("x_d_i", 33),
+            port("x_e_i", 100),
+            port("x_f_i", 1),
+        ];
+        let (fields, bits) = pack(&ports.iter().collect::<Vec<_>>());
+        let at: Vec<u32> = fields.iter().map(|field| field.offset).collect();
+        assert_eq!(at, [0, 8, 9, 16, 24, 32, 64, 96, 128, 192, 320]);
+        assert_eq!(bits, 384);
+        assert_eq!(pack(&[]), (vec![], 8));
+    }
+
+    #[test]
+    fn every_port_of_every_block_is_somewhere_once() {
+        for block in windlass_catalog::BLOCKS {
+            let spec = BlockSpec::new(block, Request { slots: 4, sms: 8, ..Request::default() });
+            let design = emit::emit(&*spec.unwrap_or_else(|e| panic!("{e}")).hardware());
+            let design = design.unwrap_or_else(|e| panic!("{e}"));
+            let Ok(Axis { file: (_, text), streams }) = wrap(&design) else {
+                assert!(design.top().ports.iter().all(|port| role(port) != "valid"), "{block}");
+                continue;
+            };
+            for port in &design.top().ports {
+                assert_eq!(text.matches(&format!(".{}(", port.name)).count(), 1, "{block}: {}", port.name);
+            }
+            let mut names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
+            names.dedup();
+            assert_eq!(names.len(), streams.len(), "{block}");
+            for stream in &streams {
+                let mut end = 0;
+                for field in &stream.fields {
+                    assert!(field.offset >= end, "{block}: {stream:?}");
+                    end = field.offset + field.width;
+                }
+                assert!(end <= stream.bits && stream.bits % 8 == 0, "{block}: {stream:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_design_without_channels_has_no_streams() {
+        let error = axis("find_first", Request { slots: 4, ..Request::default() }).unwrap_err();
+        assert_eq!(error, NoChannel { top: "find_first_n4".into() });
+    }
+}
