@@ -301,7 +301,7 @@ mod tests {
         let at: Vec<u32> = fields.iter().map(|field| field.offset).collect();
         assert_eq!(at, [0, 8, 9, 16, 24, 32, 64, 96, 128, 192, 320]);
         assert_eq!(bits, 384);
-        assert_eq!(pack(&[]), (vec![], 8));
+        assert_eq!(pack(&[]), (vec![], 0));
     }
 
     #[test]

@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn streams_are_another_top_for_those_who_ask() {
-        let design = design("round_robin");
+        let design = design("window_matrix");
         let axis = Some(crate::axis::wrap(&design).unwrap_or_else(|e| panic!("{e}")));
         let files = files_with(&design, Beside { axis, ..Beside::default() });
         let text = |end: &str| {
