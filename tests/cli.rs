@@ -254,7 +254,7 @@ fn help_says_what_the_command_at_hand_takes() {
         assert!(help(command).contains(masks) && !help(command).contains("for `prove`"), "{command}");
     }
     assert!(
-        help("prove").contains("255, of a front_end 32 or 128 [") && help("prove").contains("for `prove`")
+        help("prove").contains("255, for a front_end 32 or 128 [") && help("prove").contains("for `prove`")
     );
     let mask =
         ["cosim", "mix-fork", "--encoding", "mask", "--policy", "window", "--dispatcher", "behavioural"];

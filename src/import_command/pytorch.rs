@@ -9,10 +9,10 @@ use windlass_import::pytorch::{Options, import};
 /// Arguments of `windlass import pytorch`.
 #[derive(Args)]
 pub struct PytorchArgs {
-    /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
+    /// Execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
     #[arg(value_name = "ET.json")]
     trace: PathBuf,
-    /// The profile of the same run (export_chrome_trace), for the kernels that ran on the GPU and the memory that they used; tried on
+    /// Profile of the same run (export_chrome_trace), for the kernels that ran on the GPU and the memory that they used; tried on
     /// profiles of an H100
     #[arg(long, value_name = "PROFILE.json")]
     kineto: Option<PathBuf>,
