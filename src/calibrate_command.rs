@@ -237,7 +237,7 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
 /// The embedded profile for a GPU of that name.
 pub fn profile_of(device: &str) -> &'static str {
     Profile::of_device(device).unwrap_or_else(|| {
-        eprintln!("note: there is no embedded profile of {device}; h100 stands for it");
+        eprintln!("note: there is no embedded profile of {device}; h100 is used instead");
         "h100"
     })
 }
@@ -245,7 +245,7 @@ pub fn profile_of(device: &str) -> &'static str {
 /// Says that the GPU at hand is not the profile's.
 pub fn note_sms(device: &str, sms: u32, profile: &Profile, so: &str) {
     if sms != profile.sms {
-        eprintln!("note: {device} has {sms} SMs, and profile {} has {}: {so}", profile.name, profile.sms);
+        eprintln!("note: {device} has {sms} SMs, but profile {} has {}: {so}", profile.name, profile.sms);
     }
 }
 

@@ -228,7 +228,7 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     if !partitions.is_empty() && !stream.kernels().iter().any(in_one) {
         let name = stream.name();
         eprintln!(
-            "warning: {name}: no kernel names a partition of --partition, which changes nothing: give kernels a `part`, or several traces"
+            "warning: {name}: no kernel names a partition of --partition, so the option changes nothing; give kernels a `part`, or give several traces"
         );
     }
     gpu::check_partitions(&stream, partitions.len(), "--partition does not give");
@@ -283,7 +283,7 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
     options::used(policies, options.into_iter().chain(hardware))?;
     match args.seed {
         Some(seed) if args.dispatcher == Some(DispatcherArg::Behavioural) => Err(format!(
-            "--seed {seed}: the golden model has no state that is not initialised; use --dispatcher hardware or both"
+            "--seed {seed}: the golden model has no uninitialised state; use --dispatcher hardware or both"
         )),
         _ => Ok(()),
     }
@@ -314,7 +314,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         true if files == given => vec![args.files.as_slice()],
         true => {
             return Err(format!(
-                "{files} traces side by side, but {given} partitions: give a range for each"
+                "{files} traces run side by side, but --partition gives {given}; give a range for each trace"
             )
             .into());
         }
@@ -345,7 +345,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     }
     check(args, &simulation.policies)?;
     if args.wave.is_some() && !simulation.policies.contains(&Policy::Window) {
-        return Err("--wave shows the front end at work: add `window` to --policy".into());
+        return Err("--wave shows the front end of the policy `window`: add that to --policy".into());
     }
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),

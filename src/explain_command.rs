@@ -52,7 +52,7 @@ struct Report<'a> {
 /// Runs it.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     if args.json && args.dot == Some(None) {
-        return Err("--json and --dot both print; write --dot=FILE".into());
+        return Err("--json and --dot both print to stdout; write --dot=FILE".into());
     }
     let mut trace = workload::load(&args.file)?;
     trace.header.gpu.sms = gpu::sms(&trace.header.gpu);

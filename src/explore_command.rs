@@ -276,7 +276,7 @@ fn say(event: Event<'_>, out: &Path) {
         }
         Event::Stopping { running } => writeln!(
             stderr,
-            "{clear}stopping: {running} at work, to be finished first (again: leave them); what is finished is kept in {}",
+            "{clear}stopping: {running} pieces are at work and will be finished first (stop again to leave them); finished pieces are kept in {}",
             out.join("points").display()
         ),
     };

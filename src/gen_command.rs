@@ -87,7 +87,10 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     }
     let spec = match &args.gpu {
         Some(_) if !args.block.has_sms()? => {
-            return Err("--gpu says how many SMs there are and what each has, and this block has none".into());
+            return Err(
+                "--gpu sets the number and limits of the SMs, but this block has no SMs; leave --gpu out"
+                    .into(),
+            );
         }
         Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
         None => args.block.spec()?,
@@ -103,15 +106,14 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         ..Beside::default()
     };
     if args.checker {
-        beside.checker =
-            checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?;
+        beside.checker = checker::files(spec, &design).map_err(|e| format!("{e} (option --checker)"))?;
     }
     if args.testbench {
         let testbench = checker::testbench(spec, &design);
-        beside.testbench = Some(testbench.map_err(|e| format!("{e}; the option is --testbench"))?);
+        beside.testbench = Some(testbench.map_err(|e| format!("{e} (option --testbench)"))?);
     }
     let files = output::files_with(&design, beside);
-    let written = output::write_files(&files, &args.out).map_err(|e| format!("{e}; the option is --out"))?;
+    let written = output::write_files(&files, &args.out).map_err(|e| format!("{e} (option --out)"))?;
     if args.json {
         let files: Vec<String> = written.iter().map(|p| p.display().to_string()).collect();
         let object = serde_json::json!({

@@ -119,7 +119,7 @@ fn print(stdout: &mut impl Write, report: &MutateReport, seconds: f64) -> std::i
         report.yosys
     )?;
     for failure in &report.failures {
-        writeln!(stdout, "\nthe prover failed, and what it was asked then is not proved: {failure}")?;
+        writeln!(stdout, "\nthe prover failed, so what it was asked is not proved: {failure}")?;
     }
     for tried in report.survivors() {
         write!(stdout, "\nsurvived: {}", tried.mutant)?;

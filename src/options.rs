@@ -506,7 +506,7 @@ pub fn used<P: PartialEq + fmt::Display + 'static>(
         if given && !of.iter().any(|policy| policies.contains(policy)) {
             let names = of.iter().map(|policy| format!("`{policy}`")).collect::<Vec<_>>().join(" or ");
             return Err(format!(
-                "--{option} is of the policy {names}: add it to --policy, or leave --{option} out"
+                "--{option} belongs to the policy {names}: add that to --policy, or leave --{option} out"
             ));
         }
     }

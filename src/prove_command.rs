@@ -97,7 +97,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     };
     if let Some(directory) = &args.write {
         let written = output::write_files(&prove::files(spec, &options)?, directory)
-            .map_err(|e| format!("{e}; the option is --write"))?;
+            .map_err(|e| format!("{e} (option --write)"))?;
         let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         if args.json {
             let object = serde_json::json!({"format_version": prove::FORMAT_VERSION, "files": files});

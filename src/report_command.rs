@@ -127,7 +127,9 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         return output.write(stored);
     }
     if args.energy && args.reset == ResetArg::Async {
-        return Err("--energy is of designs with --reset sync: leave one of them out".into());
+        return Err(
+            "--energy measures designs with --reset sync only: leave out --energy or --reset async".into()
+        );
     }
     if args.energy && args.flow == FlowArg::Area {
         return Err("--energy needs a netlist: use --flow quick or full".into());
@@ -333,7 +335,7 @@ fn energy(
     // Where one failed, none are kept. What else was measured is good all the same.
     if let Some(failure) = synthesis.results.iter().find_map(|r| r.failure.as_ref()) {
         eprintln!(
-            "note: no energy of {}, for no netlist is kept where a mapping fails: {failure}",
+            "note: no energy of {}, because no netlist is kept if a mapping fails: {failure}",
             design.name
         );
         return Ok(Ok(None));
@@ -460,7 +462,7 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
     let arbiter = match &args.arbiter[..] {
         [] => None,
         [arbiter] => Some(*arbiter),
-        _ => return Err("--block takes one --arbiter".into()),
+        _ => return Err("--block takes only one --arbiter; choose single or typed".into()),
     };
     let sms = match &args.gpu {
         Some(gpu) => Some(Profile::load(gpu)?.sm_params()?),
@@ -471,7 +473,8 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
     let have = blocks.iter().map(has_sms).collect::<Result<Vec<bool>, _>>()?;
     if sms.is_some() && !have.contains(&true) {
         return Err(
-            "--gpu says how many SMs there are and what each has, and none of these blocks has any".into()
+            "--gpu sets the number and limits of the SMs, but none of these blocks has SMs; leave --gpu out"
+                .into(),
         );
     }
     let mut designs = Vec::new();

@@ -113,12 +113,12 @@ impl OutputArgs {
         // Begun and not kept: no file changes, and what cannot be written is known.
         let file = |path: &Path, option: &str| match NewFile::create(path) {
             Ok(_) => Ok(()),
-            Err(e) => Err(format!("{}: {e}; see {option}", path.display())),
+            Err(e) => Err(format!("{}: {e}; choose another {option}", path.display())),
         };
         if let Some(directory) = &self.out {
             let figures = directory.join(FIGURES);
             std::fs::create_dir_all(&figures)
-                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
+                .map_err(|e| format!("{}: {e}; choose another --out", figures.display()))?;
             for name in FILES {
                 file(&directory.join(name), "--out")?;
             }

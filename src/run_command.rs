@@ -204,7 +204,7 @@ impl RunArgs {
         ] {
             if given && self.executor != executor {
                 return Err(format!(
-                    "--{option} is of the executor {name}: add --executor {name}, or leave --{option} out"
+                    "--{option} belongs to the executor {name}: add --executor {name}, or leave --{option} out"
                 )
                 .into());
             }
@@ -236,13 +236,13 @@ impl RunArgs {
             && let Some((option, _)) = scheduler().find(|(_, given)| *given)
         {
             return Err(format!(
-                "--{option} is of a scheduler in hardware: leave it out, or --dispatcher software"
+                "--{option} belongs to a scheduler in hardware: leave out --{option} or --dispatcher software"
             )
             .into());
         }
         if policies.contains(&Policy::StreamsAce) && !WINDOW.contains(&self.slots()) {
             return Err(format!(
-                "--slots {}: the window of `streams-ace` has {} to {}; choose so many, or leave `streams-ace` out of --policy",
+                "--slots {}: the window of `streams-ace` holds {} to {} kernels; choose a number in that range, or leave `streams-ace` out of --policy",
                 self.slots(),
                 WINDOW.start(),
                 WINDOW.end()
@@ -356,7 +356,7 @@ fn check_ranges(trace: &Trace, program: &Program) -> Result<(), String> {
             if ranges > MAX_SEGMENTS {
                 let (index, name) = (kernel.index, &kernel.name);
                 return Err(format!(
-                    "run {run}, kernel {index} `{name}`: field `{field}`: {ranges} ranges, at most {MAX_SEGMENTS} are taken"
+                    "run {run}, kernel {index} `{name}`: field `{field}` has {ranges} ranges, but at most {MAX_SEGMENTS} are possible"
                 ));
             }
         }
@@ -367,16 +367,16 @@ fn check_ranges(trace: &Trace, program: &Program) -> Result<(), String> {
 /// Why an order that was broken on purpose is not found wrong.
 fn nothing_found(verified: bool) -> &'static str {
     if verified {
-        "the memory is as after serial: no kernel came early that was let to, or its order does not matter; try another one, other policies, or more --repeats"
+        "the memory is as after serial: no kernel that was allowed to came early, or its order does not matter; try another one, other policies, or more --repeats"
     } else {
-        "the order was broken, and without --verify nobody has looked at the memory"
+        "the order was broken, but without --verify the memory was not checked"
     }
 }
 
 /// What an error's remedy is called here.
 fn option(error: &RealError) -> &'static str {
     match error {
-        RealError::Program(ProgramError::TooLarge { .. } | ProgramError::Scale) => "; the option is --scale",
+        RealError::Program(ProgramError::TooLarge { .. } | ProgramError::Scale) => " (option --scale)",
         RealError::Device(error) => gpu::option(error),
         _ => "",
     }
@@ -511,7 +511,9 @@ impl All<'_> {
             }
         }
         if failed > 0 {
-            return Err(format!("{failed} of {} traces did not run; why is said above", files.len()).into());
+            return Err(
+                format!("{failed} of {} traces did not run, for the reasons above", files.len()).into()
+            );
         }
         Ok(outcome)
     }
@@ -530,7 +532,7 @@ impl All<'_> {
         let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         if stream.kernels().iter().any(|k| k.part.is_some()) {
             eprintln!(
-                "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
+                "warning: {file}: kernels name SM partitions, which real devices do not take; they run on all SMs"
             );
         }
         let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor, self.memory));
@@ -622,7 +624,9 @@ fn declarations(args: &RunArgs, program: &Program) -> Result<Declarations, Failu
     if let Some(k) = args.forget {
         let kernels = program.kernels().len();
         if k >= kernels {
-            return Err(format!("--forget {k}: {} has {kernels} kernels, from 0", program.name()).into());
+            return Err(
+                format!("--forget {k}: {} has {kernels} kernels, numbered from 0", program.name()).into()
+            );
         }
         declared.forget(k);
     }

@@ -102,7 +102,9 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
         return explain_command::run(args);
     }
     if let Some(path) = args.figure.as_ref().filter(|path| path.extension().is_some_and(|e| e != "svg")) {
-        return Err(format!("--figure {}: it is written as SVG; choose FILE.svg", path.display()).into());
+        return Err(
+            format!("--figure {}: the figure is written as SVG; choose FILE.svg", path.display()).into()
+        );
     }
     let mut stdout = std::io::stdout().lock();
     let mut report = Report { format_version: FORMAT_VERSION, traces: Vec::new() };

@@ -101,7 +101,7 @@ fn deliver(
     }
     if trace.header.kernels == 0 {
         eprintln!(
-            "warning: {from}: the trace has no kernels: nothing in it would run on the GPU; record or export what does"
+            "warning: {from}: the trace has no kernels: nothing in it would run on the GPU; record or export a program that does"
         );
     }
     workload::deliver(trace, out)?;

@@ -27,7 +27,7 @@ fn dim(text: &str) -> Result<(String, u64), String> {
     let (name, size) = text.rsplit_once('=').unwrap_or(("", text));
     match size.parse() {
         Ok(size) if !name.is_empty() => Ok((name.to_owned(), size)),
-        _ => Err("it is NAME=SIZE, as in batch=8".to_owned()),
+        _ => Err("give NAME=SIZE, such as batch=8".to_owned()),
     }
 }
 

@@ -24,7 +24,7 @@ pub struct PytorchArgs {
 pub fn run(args: &PytorchArgs) -> Result<Outcome, Failure> {
     let rules = &args.rules;
     if args.kineto.as_ref() == Some(&args.trace) && args.trace == Path::new(workload::STANDARD) {
-        return Err("`-` was given twice, and stdin holds one file: give the other as a file".into());
+        return Err("`-` was given twice, but stdin holds one file: give the other as a file".into());
     }
     let options = Options {
         name: rules.name(&args.trace, "pytorch"),

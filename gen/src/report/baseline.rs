@@ -33,7 +33,7 @@ pub enum BaselineError {
     },
     /// It is one of another time.
     #[error(
-        "{path} has format_version {found}, and this windlass reads {FORMAT_VERSION}: make the report again with `windlass report --json`"
+        "{path} has format_version {found}, but this windlass reads {FORMAT_VERSION}; make the report again with `windlass report --json`"
     )]
     Version {
         /// The file.
@@ -42,13 +42,13 @@ pub enum BaselineError {
         found: u64,
     },
     /// Nothing is better or worse by it.
-    #[error("a margin of {got} percent; choose 0 or more")]
+    #[error("the margin is {got} percent; choose 0 or more")]
     Margin {
         /// What was asked.
         got: f64,
     },
     /// Not one design, or not one number, is in both.
-    #[error("the report and its baseline have no {what} in common, so that nothing can be compared{}", reasons(.notes))]
+    #[error("the report and its baseline have no {what} in common, so nothing can be compared{}", reasons(.notes))]
     Nothing {
         /// Designs or numbers.
         what: &'static str,
@@ -154,7 +154,7 @@ impl Changes {
 
 /// A text that is no margin.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{text}` is not a margin: a number of percent that is not negative is, as `5%`")]
+#[error("`{text}` is not a margin; give a percentage that is not negative, such as `5%`")]
 pub struct MarginError {
     /// The text.
     pub text: String,
