@@ -113,7 +113,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         (true, BlockSpec::KernelScheduler(params)) => BothWindows::new(params)?.prove(&options)?,
         (true, _) => {
             return Err(
-                "--both-windows is for --block kernel_scheduler: only there the ports are the same".into()
+                "--both-windows needs --block kernel_scheduler: only its ports are the same with both windows".into()
             );
         }
     };

@@ -367,7 +367,7 @@ fn check_ranges(trace: &Trace, program: &Program) -> Result<(), String> {
 /// Why an order that was broken on purpose is not found wrong.
 fn nothing_found(verified: bool) -> &'static str {
     if verified {
-        "the memory is as after serial: no kernel that was allowed to came early, or its order does not matter; try another one, other policies, or more --repeats"
+        "the memory is as after serial: no kernel that could come early did, or its order does not matter; try another kernel or trace, other policies, or more --repeats"
     } else {
         "the order was broken, but without --verify the memory was not checked"
     }

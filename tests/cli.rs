@@ -1495,7 +1495,7 @@ fn run_notices_wrong_hazards() {
 fn run_says_where_a_broken_order_did_no_harm() {
     let forget = ["run", "--no-work", "--policy", "serial", "--forget", "100"];
     for (more, note) in [
-        (&["--verify"][..], "the memory is as after serial: no kernel that was allowed to came early"),
+        (&["--verify"][..], "the memory is as after serial: no kernel that could come early did"),
         (&[], "without --verify the memory was not checked"),
     ] {
         let output = windlass(&[&forget[..], more].concat());

@@ -254,7 +254,7 @@ fn what_is_missing_is_said() {
 #[test]
 fn hardware_is_told_apart_by_its_module_and_not_by_what_measured_it() {
     let changes = against(|report| report.designs[0].top += "_p1");
-    noted(&changes, "_p1, so that it is another one");
+    noted(&changes, "_p1, so it is a different design");
     let [mut before, mut now] = [report(), report()];
     for (report, tool) in [(&mut before, "Verilator 5.006"), (&mut now, "Verilator 5.032")] {
         report.designs[0].parameters.push(Parameter::new(MEASURED_ON, tool));

@@ -231,7 +231,7 @@ pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Cha
             }
             (None, Some(old)) => {
                 let why = difference(old, design).unwrap_or_default();
-                found.note(format!("design {name}: {why}, so that it is another one"));
+                found.note(format!("design {name}: {why}, so it is a different design"));
             }
             (None, None) => found.note(format!("design {name}: not in the baseline")),
         }
@@ -449,7 +449,7 @@ impl Found {
         if !differences.is_empty() {
             self.comparable = false;
             self.note(format!(
-                "latencies and speed-ups were measured under other conditions, and are not compared: {}",
+                "latencies and speed-ups were measured under other conditions, so they are not compared: {}",
                 differences.join(", ")
             ));
         }
@@ -671,7 +671,7 @@ impl Found {
             };
             if old.kernels != table.kernels {
                 self.note(format!(
-                    "{subject}: had {} kernels and has {}, so that it is another one",
+                    "{subject}: had {} kernels and has {}, so it is a different workload",
                     old.kernels, table.kernels
                 ));
                 continue;

@@ -188,7 +188,7 @@ impl fmt::Display for Warning {
                 ("operators without a rule, taken as one elementwise kernel each", counts)
             }
             Self::OtherShapes(counts) => (
-                "results whose shapes in the model (value_info) are not those that follow from their inputs, which were taken",
+                "results whose shapes in the model (value_info) differ from those that follow from their inputs; the latter were taken",
                 counts,
             ),
         };

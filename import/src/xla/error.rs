@@ -244,20 +244,20 @@ impl fmt::Display for Warning {
                 let more = if others.len() > first.len() { ", .." } else { "" };
                 write!(
                     f,
-                    "{taken} is taken, whose thunk sequence is the longest; --module NAME chooses another: {}{more}",
+                    "{taken} is imported, because its thunk sequence is the longest; --module NAME chooses another: {}{more}",
                     first.join(", ")
                 )
             }
             Self::NoGpu { capability: Some(capability) } => {
                 write!(
                     f,
-                    "the dump names no GPU, only compute capability {capability}; say which with --gpu NAME"
+                    "the dump names no GPU, only compute capability {capability}; name the GPU with --gpu NAME"
                 )
             }
-            Self::NoGpu { capability: None } => write!(f, "the dump names no GPU; say which with --gpu NAME"),
+            Self::NoGpu { capability: None } => write!(f, "the dump names no GPU; name it with --gpu NAME"),
             Self::OtherGpu { name, dump } => write!(
                 f,
-                "it was compiled for {dump}, and the trace says {name}, as --gpu does: grids and tiles are those for {dump}"
+                "the module was compiled for {dump}, but the trace names {name}, as --gpu does; grids and tiles are those for {dump}"
             ),
             Self::UnknownKind { kind, thunks, waits } => {
                 let what = if *waits {
@@ -279,7 +279,7 @@ impl fmt::Display for Warning {
                 write!(f, "`{name}` has no known trip count: {trips} rounds, as --trip-count says")
             }
             Self::CutTrips { name, known, trips } => {
-                write!(f, "`{name}` takes {known} rounds, and {trips} are imported, as --max-trip-count says")
+                write!(f, "`{name}` takes {known} rounds, but {trips} are imported, as --max-trip-count says")
             }
             Self::Branch { name, branches } => write!(
                 f,
