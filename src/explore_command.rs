@@ -67,29 +67,29 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
-    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    #[arg(help_heading = options::HARDWARE, long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
     /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
-    #[arg(help_heading = options::AREA, long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
     library: String,
     /// Liberty file of a cell library, instead of --library
-    #[arg(help_heading = options::AREA, long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
     liberty: Option<PathBuf>,
     /// How much is synthesized and timed
-    #[arg(help_heading = options::AREA, long, value_enum, default_value = "quick", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_enum, default_value = "quick", conflicts_with = "no_area")]
     flow: FlowArg,
     /// Constraints file with the clocks, I/O budgets and exceptions that netlists are timed with [default: the built-in constraints]
-    #[arg(help_heading = options::AREA, long, value_name = "FILE.toml", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.toml", conflicts_with = "no_area")]
     constraints: Option<PathBuf>,
     /// Clock period in ns, instead of the constraints' period: sizing aims at it and, once it is met, at small area; without this
     /// option, sizing goes as fast as it can
-    #[arg(help_heading = options::AREA, long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
     period: Option<f64>,
     /// Put clock gates before flip-flops that share an enable, if the library has them: nangate45, sg13g2
-    #[arg(help_heading = options::AREA, long, conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
     clock_gates: bool,
     /// Leave out area and timing, and with them Yosys and OpenSTA
-    #[arg(help_heading = options::AREA, long)]
+    #[arg(help_heading = options::SYNTHESIS, long)]
     no_area: bool,
     /// Share of the best gain that the recommended design must keep, in percent, 0 to 100
     #[arg(long, default_value_t = 95.0, value_name = "PERCENT")]

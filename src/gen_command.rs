@@ -37,7 +37,7 @@ pub struct GenArgs {
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<Prefix>,
     /// How registers take the reset, `rst_ni`
-    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
+    #[arg(help_heading = options::HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
     reset: ResetArg,
     /// Also write a checker for simulation: SystemVerilog that watches the ports of a front_end and reports which side breaks which
     /// rule

