@@ -345,7 +345,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     }
     check(args, &simulation.policies)?;
     if args.wave.is_some() && !simulation.policies.contains(&Policy::Window) {
-        return Err("--wave shows the front end of the policy `window`: add that to --policy".into());
+        return Err("--wave shows the front end of the policy `window`: add `window` to --policy".into());
     }
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),

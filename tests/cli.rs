@@ -1157,7 +1157,7 @@ fn report_of_blocks_takes_the_sms_of_a_gpu() {
     fails(
         &["report", "--block", "find_first", "--gpu", "a100"],
         2,
-        &["--gpu", "none of these blocks has any"],
+        &["--gpu", "none of these blocks has SMs"],
     );
     assert!(top(&["sm_partitions,find_first", "--gpu", "a100"]).contains("_s108_"));
 }
@@ -1715,20 +1715,24 @@ fn run_says_what_is_possible() {
         (&["--policy", "serial", "--dispatcher", "software"], "--dispatcher belongs to the policy `window`"),
         (&["--policy", "serial", "--window", "list"], "--window belongs to the policy `window`"),
         (&["--policy", "graph", "--lanes", "2"], "--lanes belongs to the policy `window`"),
-        (&["--dispatcher", "software", "--window", "list"], "--window is of a scheduler in hardware"),
+        (&["--dispatcher", "software", "--window", "list"], "--window belongs to a scheduler in hardware"),
         (&["--always-overlap"], "--always-overlap belongs to the executor cuda"),
         (
             &["--executor", "cuda", "--policy", "serial", "--always-overlap"],
             "--always-overlap belongs to the policy `streams` or `pdl`",
         ),
-        (&["--policy", "streams-ace", "--slots", "2"], "has 4 to 512"),
+        (&["--policy", "streams-ace", "--slots", "2"], "holds 4 to 512 kernels"),
     ] {
         fails(&[&["run", "mix-fork"], idle].concat(), 2, &[words]);
     }
     fails(&["run", "--streams", "0"], 2, &["--streams 0", "choose 1 or more"]);
     fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
     fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);
-    fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);
+    fails(
+        &["run", "--forget", "433", "--policy", "serial"],
+        2,
+        &["--forget 433", "433 kernels, numbered from 0"],
+    );
     fails(&["run", "--graph-window", "3", "--policy", "graph-cached"], 2, &["graph-window = 3", "4 to 512"]);
     fails(&["run", "--in-flight", "513", "--policy", "streams"], 2, &["in-flight = 513", "4 to 512"]);
     fails(&["run", "--lookahead", "0", "--policy", "pdl"], 2, &["lookahead = 0", "choose 1 to 512"]);
@@ -1753,7 +1757,7 @@ fn a_report_forgets_the_figures_of_an_older_one_in_its_place() {
 
 #[test]
 fn options_say_what_they_cannot_do() {
-    fails(&["gen", "--block", "window_matrix", "--gpu", "rtx3070"], 2, &["--gpu", "this block has none"]);
+    fails(&["gen", "--block", "window_matrix", "--gpu", "rtx3070"], 2, &["--gpu", "this block has no SMs"]);
     fails(&["cosim", "--kernel-end", "1073741825"], 2, &["--kernel-end"]);
 }
 
