@@ -17,17 +17,17 @@ use windlass_runtime::run::{Costs, Device, GraphShape, Program, Work};
 /// Arguments of `windlass calibrate`.
 #[derive(Args)]
 pub struct CalibrateArgs {
-    /// Profile that says what is not measured: what an SM has and does, the memory, packets to hardware
-    /// [default: the embedded one of this GPU, or else h100]
+    /// Device profile for what is not measured: the resources and rates of an SM, the memory, packets to hardware [default: the
+    /// embedded one of this GPU, else h100]
     #[arg(long, value_name = "NAME|FILE")]
     base: Option<String>,
-    /// Which GPU, from 0
+    /// Number of the GPU, from 0
     #[arg(long, default_value_t = 0, value_name = "N")]
     device: u32,
-    /// Write the profile there instead of printing it (`-` is stdout)
+    /// Write the profile to FILE instead of printing it (`-` is stdout)
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Print what was measured as one JSON object instead of a profile
+    /// Print the measurements as one JSON object instead of a profile
     #[arg(long, conflicts_with = "out")]
     json: bool,
 }
@@ -241,7 +241,7 @@ pub fn run(args: &CalibrateArgs) -> Result<Outcome, Failure> {
 /// The embedded profile for a GPU of that name.
 pub fn profile_of(device: &str) -> &'static str {
     Profile::of_device(device).unwrap_or_else(|| {
-        eprintln!("note: there is no embedded profile of {device}; h100 stands for it");
+        eprintln!("note: there is no embedded profile of {device}; h100 is used instead");
         "h100"
     })
 }
@@ -250,7 +250,7 @@ pub fn profile_of(device: &str) -> &'static str {
 pub fn note_sms(device: &str, sms: u32, profile: &Profile, so: &str) {
     if sms != profile.sms {
         eprintln!(
-            "note: {device} has {}, and profile {} has {}: {so}",
+            "note: {device} has {}, but profile {} has {}: {so}",
             counted(sms, "SM"),
             profile.name,
             profile.sms

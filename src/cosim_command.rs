@@ -15,7 +15,6 @@ use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
-use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
@@ -26,10 +25,10 @@ pub enum DispatcherArg {
     /// The front end's generated Verilog, under Verilator
     #[value(alias = "verilog")]
     Hardware,
-    /// Its golden model; needs no Verilator
+    /// The front end's golden model; needs no Verilator
     #[value(alias = "model")]
     Behavioural,
-    /// Both in lockstep: every port, every cycle
+    /// Both in lockstep, compared at every port in every cycle
     Both,
 }
 
@@ -47,92 +46,108 @@ impl DispatcherArg {
 /// Arguments of `windlass cosim`.
 #[derive(Args)]
 pub struct CosimArgs {
-    /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    /// Traces: .ktrace.jsonl files, plain or zstd; `-` for stdin; or built-in ones: brax-v1-ant-b256, mix-pipeline, mix-reduction,
+    /// mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
-    /// The scheduling window [default: matrix]
-    #[arg(long, value_enum)]
+    /// Kind of scheduling window [default: matrix]
+    #[arg(help_heading = options::HARDWARE, long, value_enum)]
     window: Option<WindowArg>,
     /// Window slots: 4, 8, 16, 24, 32, 48, 64, 96 or 128 [default: 32]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "N")]
     slots: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
-    /// What to compare, separated by commas: queue, streams-ace, graph, graph-cached, window, ideal; and serial, which is always run and
-    /// shown, for the others are measured against it
+    /// Policies to compare, separated by commas; `serial` always runs, because the others are measured against it
     ///
-    /// serial: one stream, a driver launch for each kernel. queue: packets to hardware that runs them in order. streams-ace: a software
-    /// window over CUDA streams. graph: a CUDA graph, built in each run. graph-cached: one that is there from an earlier step. window: the
-    /// front end. ideal: an unlimited window without overhead, oldest first and with today's CTA dispatcher, and so not quite a bound.
+    /// - serial:       one stream, with a driver launch for each kernel
+    /// - queue:        packets to hardware that runs them in order
+    /// - streams-ace:  a software window over CUDA streams
+    /// - graph:        a CUDA graph, built in each run
+    /// - graph-cached: a CUDA graph that exists from an earlier step
+    /// - window:       the front end
+    /// - ideal:        an unlimited window without overhead
+    ///
+    /// `ideal` takes the oldest kernel first and has today's CTA dispatcher, so it is not quite a bound.
     #[arg(
         long,
         value_delimiter = ',',
+        verbatim_doc_comment,
         default_value = "serial,queue,streams-ace,graph,graph-cached,window,ideal",
         value_name = "POLICIES"
     )]
     policy: Vec<String>,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs [default: hardware]
-    #[arg(long, alias = "engine", value_enum)]
+    #[arg(help_heading = options::HARDWARE, long, alias = "engine", value_enum)]
     dispatcher: Option<DispatcherArg>,
-    /// CTA arbiters, separated by commas: `window` is run once with each [default: single,typed; with --wave: typed]
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "ARBITERS")]
+    /// CTA arbiters, separated by commas; `window` runs once with each [default: single,typed; with --wave: typed]
+    #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', value_name = "ARBITERS")]
     arbiter: Vec<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
-    #[arg(long, value_name = "K")]
+    /// Kernels of one type whose CTAs can be placed at the same time, with --arbiter typed: 1, 2 or 4 [default: 2]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "K")]
     active: Option<usize>,
-    /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
-    #[arg(long, value_name = "P")]
+    /// CTAs of one kernel that an arbiter can place in one cycle: 1, 2 or 4 [default: 1]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "P")]
     places: Option<usize>,
-    /// The SM array of the front end stands still while nothing is asked of it, as with `windlass gen --hold-idle`
-    #[arg(long)]
+    /// Let the front end's SM array stand still while nothing is asked of it, as `windlass gen --hold-idle` does
+    #[arg(help_heading = options::HARDWARE, long)]
     hold_idle: bool,
-    /// SM partitions 0, 1, ..: ranges of SMs such as 0-22,23-45 or 0-3+8-11,4-7. Several traces run side by side, the first in
-    /// partition 0, the second in 1; a single one has its kernels where their `part` says, and on all SMs where they have none
+    /// SM partitions 0, 1, ...: ranges of SMs, such as 0-22,23-45 or 0-3+8-11,4-7
+    ///
+    /// Several traces run side by side, the first in partition 0, the second in partition 1. The kernels of a single trace run in the
+    /// partition that their `part` names, or on all SMs if they name none.
     #[arg(long, value_name = "RANGES")]
     partition: Option<String>,
-    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: that of the GPU which the first trace
-    /// names, else rtx3070]
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: the profile of the GPU that the first
+    /// trace names, else rtx3070]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
-    /// Packets that the queue to the hardware holds [default: 64]
-    #[arg(long, value_name = "N")]
+    /// Packets that fit into the queue to the hardware [default: 64]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     fifo: Option<usize>,
     #[command(flatten)]
     conditions: ConditionArgs,
-    /// Slots of the software window of `streams-ace`; by default those of the hardware
-    #[arg(long, value_name = "N")]
+    /// Slots of the software window of `streams-ace` [default: as --slots]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     software_slots: Option<usize>,
-    /// CUDA streams, and host threads, of `streams-ace` [default: 8]
-    #[arg(long, value_name = "N")]
+    /// CUDA streams of `streams-ace`, each with a host thread: 1 to 1024 [default: 8]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     streams: Option<usize>,
     /// Let the threads of `streams-ace` poll events instead of synchronising with their stream
-    #[arg(long)]
+    #[arg(help_heading = "Policies", long)]
     poll_events: bool,
-    /// Kernels per graph of `graph-cached`, whose graphs then follow each other in a stream; by default there is one graph for all kernels up
-    /// to a synchronisation
-    #[arg(long, value_name = "N")]
+    /// Kernels per graph of `graph-cached`; its graphs follow each other in a stream [default: one graph for all kernels up to a
+    /// synchronisation]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     graph_window: Option<usize>,
-    /// Let the hosts of streams-ace, graph and window find hazards as ACE's Algorithm 1 is printed: where that lets a kernel start too
-    /// early, the run ends with status 1 (serial, queue and ideal do not use it)
+    /// Find hazards by ACE's Algorithm 1 as printed, under streams-ace, graph, graph-cached and window; if a kernel then starts too
+    /// early, the exit status is 1
     #[arg(long)]
     strict_algorithm1: bool,
-    /// Visit every cycle instead of jumping over idle stretches; the results are the same
+    /// Simulate every cycle instead of jumping over idle stretches; the results are the same
     #[arg(long)]
     step: bool,
-    /// Seed of the state that the design does not initialise, which its golden model does not have [default: 0]
-    #[arg(long)]
+    /// Seed of the state that the design does not initialise; the golden model has no such state [default: 0]
+    #[arg(help_heading = options::HARDWARE, long)]
     seed: Option<u64>,
-    /// Write a waveform of the Verilog: FILE.vcd or FILE.fst
-    #[arg(long, value_name = "FILE", value_parser = options::output())]
+    /// Write a waveform of the Verilog to FILE.vcd or FILE.fst
+    #[arg(help_heading = "Waveform and timeline", long, value_name = "FILE", value_parser = options::output())]
     wave: Option<PathBuf>,
-    /// First cycle of the waveform, in cycles that the front end simulated (with --step: all)
-    #[arg(long, default_value_t = 0, requires = "wave", value_name = "CYCLE")]
+    /// First cycle of the waveform, counted in cycles that the front end simulates (with --step: all cycles)
+    #[arg(
+        help_heading = "Waveform and timeline",
+        long,
+        default_value_t = 0,
+        requires = "wave",
+        value_name = "CYCLE"
+    )]
     from: u64,
-    /// The cycle before which the waveform ends
-    #[arg(long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
+    /// Cycle before which the waveform ends [default: the end of the run]
+    #[arg(help_heading = "Waveform and timeline", long, default_value_t = u64::MAX, hide_default_value = true, requires = "wave", value_name = "CYCLE")]
     to: u64,
-    /// Write a timeline for Perfetto (ui.perfetto.dev), compressed where it is FILE.json.gz: a row per SM and CTA type, and per window slot
-    #[arg(long, value_name = "FILE", value_parser = options::output())]
+    /// Write a timeline for Perfetto (ui.perfetto.dev), compressed if FILE ends in .json.gz: a row per SM and CTA type, and per window
+    /// slot
+    #[arg(help_heading = "Waveform and timeline", long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -212,7 +227,7 @@ fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> 
     if !partitions.is_empty() && !stream.kernels().iter().any(in_one) {
         let name = stream.name();
         eprintln!(
-            "warning: {name}: no kernel names a partition of --partition, which changes nothing: give kernels a `part`, or several traces"
+            "warning: {name}: no kernel names a partition of --partition, so the option changes nothing; give kernels a `part`, or give several traces"
         );
     }
     gpu::check_partitions(&stream, partitions.len(), "--partition does not give");
@@ -252,7 +267,7 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
     options::used(policies, options.into_iter().chain(hardware))?;
     match args.seed {
         Some(seed) if args.dispatcher == Some(DispatcherArg::Behavioural) => Err(format!(
-            "--seed {seed}: the golden model has no state that is not initialised; use --dispatcher hardware or both"
+            "--seed {seed}: the golden model has no uninitialised state; use --dispatcher hardware or both"
         )),
         _ => Ok(()),
     }
@@ -283,8 +298,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
         true if files == given => vec![args.files.as_slice()],
         true => {
             return Err(format!(
-                "{files} traces side by side, but {}: give a range for each",
-                counted(given, "partition")
+                "{files} traces run side by side, but --partition gives {given}; give a range for each trace"
             )
             .into());
         }
@@ -315,7 +329,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     }
     check(args, &simulation.policies)?;
     if args.wave.is_some() && !simulation.policies.contains(&Policy::Window) {
-        return Err("--wave shows the front end at work: add `window` to --policy".into());
+        return Err("--wave shows the front end of the policy `window`: add `window` to --policy".into());
     }
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),

@@ -19,7 +19,7 @@ pub struct CoverArgs {
     /// Seed of the stimulus
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u32,
-    /// Cycles of the bench
+    /// Cycles of the bench, 3 or more
     #[arg(long, default_value_t = 100_000, value_name = "C", value_parser = clap::value_parser!(u64).range(3..))]
     cycles: u64,
     /// Print one JSON object instead of text

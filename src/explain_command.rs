@@ -12,25 +12,26 @@ use windlass_runtime::explain::{Explanation, History, Options, dot, explain};
 /// Arguments of `windlass trace explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
-    /// A trace (`.ktrace.jsonl`, plain or zstd; `-` is stdin), or the name of one that is built in
+    /// Trace: a .ktrace.jsonl file, plain or zstd; `-` for stdin; or a built-in one
     #[arg(default_value = workload::BUILT_IN)]
     file: String,
-    /// Index of the kernel in its run, from 0; several are explained one after another
+    /// Index of the kernel in its run, from 0; can be given several times
     #[arg(long, value_name = "N", required = true)]
     kernel: Vec<u64>,
     /// Number of the run [default: the first]
     #[arg(long, value_name = "N")]
     run: Option<u64>,
-    /// SMs, where no durations were measured [default: those that the trace names, or of the GPU that it names, or 46]
+    /// SMs of the GPU, if no durations were measured [default: those that the trace names, else those of the GPU that it names, else
+    /// 46]
     #[arg(long, value_name = "N", value_parser = options::sms)]
     sms: Option<NonZeroU32>,
-    /// List everything: whole chains, and the waits that others imply
+    /// List whole chains, and the waits that others imply
     #[arg(long)]
     all: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Print a Graphviz graph instead of text (so does `-`), or write it to FILE besides
+    /// Print a Graphviz graph instead of text (so does `-`); with =FILE, print the text and write the graph to FILE
     // With `=` only: after a space, the trace itself could be taken for FILE, and overwritten.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     dot: Option<Option<PathBuf>>,
@@ -59,7 +60,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
         }
     };
     if args.json && print_dot {
-        return Err("--json and --dot both print; write --dot=FILE".into());
+        return Err("--json and --dot both print to stdout; write --dot=FILE".into());
     }
     let dot_file = dot_file.map(|path| OutputFile::begin(path, "--dot=FILE")).transpose()?;
     let mut trace = workload::load(&args.file)?;

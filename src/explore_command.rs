@@ -22,82 +22,82 @@ use windlass_rtl::params::WindowKind;
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FlowArg {
-    /// Area only, hierarchy kept
+    /// Area, with the hierarchy kept
     Area,
     /// The flattened design with one script, sized for speed and timed
     Quick,
-    /// And with every script and sizing, for the fastest and the smallest: slow
+    /// Also every script and sizing, for the fastest and the smallest netlist; slow
     Full,
 }
 
 /// Arguments of `windlass explore`.
 #[derive(Args)]
 pub struct ExploreArgs {
-    /// Window sizes, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "8,16,32,64", value_name = "N")]
+    /// Window sizes to explore, separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', default_value = "8,16,32,64", value_name = "N")]
     slots: Vec<usize>,
-    /// The windows, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
+    /// Kinds of window to explore, separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
     window: Vec<WindowArg>,
-    /// Numbers of SMs, separated by commas; the GPU's profile is used with each, all else as it is [default: the profile's]
-    #[arg(long, value_delimiter = ',', value_name = "S")]
+    /// Numbers of SMs to explore, 1 to 192, separated by commas; all else is as in the GPU's profile [default: the profile's number]
+    #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', value_name = "S")]
     sms: Vec<u32>,
-    /// CTA arbiters, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "single,typed")]
+    /// CTA arbiters to explore, separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', default_value = "single,typed")]
     arbiter: Vec<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
-    #[arg(long, value_name = "K")]
+    /// Kernels of one type whose CTAs can be placed at the same time, with --arbiter typed: 1, 2 or 4 [default: 2]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "K")]
     active: Option<usize>,
-    /// CTAs of one kernel that an arbiter places in one cycle, separated by commas: of 1, 2 and 4
-    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "P")]
+    /// CTAs of one kernel that an arbiter can place in one cycle: 1, 2 or 4; several are separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', default_value = "1", value_name = "P")]
     places: Vec<usize>,
-    /// The SM arrays stand still while nothing is asked of them, as with `windlass gen --hold-idle`
-    #[arg(long)]
+    /// Let the front ends' SM arrays stand still while nothing is asked of them, as `windlass gen --hold-idle` does
+    #[arg(help_heading = options::HARDWARE, long)]
     hold_idle: bool,
     #[command(flatten)]
     hardware: HardwareArgs,
     #[command(flatten)]
     conditions: ConditionArgs,
-    /// Traces (`-` is stdin), folders of traces (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), and names of those that are built in,
-    /// separated by commas or blanks [default: all that are built in]
+    /// Traces, separated by commas or blanks: files, `-` for stdin, folders (all *.ktrace.jsonl and *.ktrace.jsonl.zst in them), or
+    /// built-in ones [default: all built-in ones]
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "DIR|FILE|NAME")]
     workloads: Vec<String>,
-    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: that of the GPU which the first trace
-    /// names, else rtx3070]
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file [default: the profile of the GPU that the first
+    /// trace names, else rtx3070]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
-    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    #[arg(help_heading = options::HARDWARE, long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
     /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file
-    #[arg(long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
     library: String,
-    /// Cell library as a Liberty file
-    #[arg(long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
+    /// Liberty file of a cell library, instead of --library
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
     liberty: Option<PathBuf>,
-    /// What is synthesized and timed
-    #[arg(long, value_enum, default_value = "quick", conflicts_with = "no_area")]
+    /// How much is synthesized and timed
+    #[arg(help_heading = options::SYNTHESIS, long, value_enum, default_value = "quick", conflicts_with = "no_area")]
     flow: FlowArg,
-    /// Clock, I/O budgets and exceptions that netlists are timed with; by default the built-in ones
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "no_area")]
+    /// Constraints file with the clocks, I/O budgets and exceptions that netlists are timed with [default: the built-in constraints]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.toml", conflicts_with = "no_area")]
     constraints: Option<PathBuf>,
-    /// Clock period in ns, instead of that of the constraints; sizing aims at it, beyond which area counts, and without it goes as
-    /// fast as it can
-    #[arg(long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
+    /// Clock period in ns, instead of the constraints' period: sizing aims at it and, once it is met, at small area; without this
+    /// option, sizing goes as fast as it can
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
     period: Option<f64>,
-    /// Put clock gates before flip-flops that share an enable, in libraries that have them: nangate45, sg13g2
-    #[arg(long, conflicts_with = "no_area")]
+    /// Put clock gates before flip-flops that share an enable, if the library has them: nangate45, sg13g2
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
     clock_gates: bool,
-    /// Leave out area and timing, and so Yosys and OpenSTA
-    #[arg(long)]
+    /// Leave out area and timing, and with them Yosys and OpenSTA
+    #[arg(help_heading = options::SYNTHESIS, long)]
     no_area: bool,
-    /// The share of the best gain, in percent, that the design to build must keep
+    /// Share of the best gain that the recommended design must keep, in percent, 0 to 100
     #[arg(long, default_value_t = 95.0, value_name = "PERCENT")]
     keep: f64,
-    /// Where results are written and finished pieces are kept; a second run goes on from there
+    /// Folder for the results and for finished pieces, from which a second run goes on
     #[arg(long, default_value = "build/explore", value_name = "DIR", value_parser = options::output())]
     out: PathBuf,
-    /// Pieces at the same time [default: as many as there are cores]
+    /// Pieces that run at the same time [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// Print one JSON object instead of text
@@ -276,7 +276,7 @@ fn say(event: Event<'_>, out: &Path) {
         }
         Event::Stopping { running } => writeln!(
             stderr,
-            "{clear}stopping: {running} at work, to be finished first (again: leave them); what is finished is kept in {}",
+            "{clear}stopping: {running} pieces are at work and will be finished first (stop again to leave them); finished pieces are kept in {}",
             out.join("points").display()
         ),
     };

@@ -9,14 +9,15 @@ use windlass_rtl::port::Port;
 
 /// Options of the FPGA flow.
 #[derive(Args)]
+#[command(next_help_heading = "FPGA")]
 pub struct FpgaArgs {
-    /// Also map the designs to FPGAs, separated by commas: ice40, ecp5, xc7
+    /// Also map the designs to these FPGA families, separated by commas: ice40, ecp5, xc7
     #[arg(long, value_delimiter = ',', value_name = "FAMILY")]
     fpga: Vec<Family>,
-    /// Seeds of place and route, one run each, separated by commas
+    /// Seeds of place and route, separated by commas; each is one run
     #[arg(long, value_delimiter = ',', default_value = "1,2,3", value_name = "N", requires = "fpga")]
     fpga_seeds: Vec<u32>,
-    /// Seconds that each run of Yosys and of place and route may take; a run of place and route without a result is reported so
+    /// Most seconds for each run of Yosys and of place and route; the report says which runs of place and route gave no result
     #[arg(long, default_value_t = LIMIT.as_secs(), value_name = "SECONDS", requires = "fpga")]
     fpga_limit: u64,
 }

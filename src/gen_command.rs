@@ -20,37 +20,38 @@ use windlass_gen::{
 pub struct GenArgs {
     #[command(flatten)]
     block: BlockArgs,
-    /// Take the number of SMs and what each has from a device profile, as `windlass cosim` does: rtx3060, rtx3070, rtx4090, a100,
-    /// h100, h200, or a TOML file; --sms and --sm-* override it
+    /// Take the number and limits of the SMs from a device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; --sms
+    /// and --sm-* override it
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
-    /// Where to write
+    /// Folder for the files
     #[arg(long, default_value = "build/gen", value_name = "DIR", value_parser = options::output())]
     out: PathBuf,
-    /// Clocks, I/O budgets and pins, from which SDC, XDC, PCF and LPF are made; by default the built-in ones
+    /// Constraints file with the clocks, I/O budgets and pins for SDC, XDC, PCF and LPF [default: the built-in constraints]
     #[arg(long, value_name = "FILE.toml")]
     constraints: Option<PathBuf>,
-    /// Cell library whose driving cell and load go into the SDC: osu018, nangate45, sg13g2, or another that --constraints has
+    /// Cell library whose driving cell and load go into the SDC: osu018, nangate45, sg13g2, or another one that the constraints file
+    /// has
     #[arg(long, value_name = "NAME")]
     library: Option<String>,
-    /// What the names of all modules and files are to begin with, so that none is another design's: letters, digits and `_`
+    /// Prefix of all module and file names, so that they differ from another design's: letters, digits and `_`
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<Prefix>,
-    /// How registers take their reset, `rst_ni`
-    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
+    /// How registers take the reset, `rst_ni`
+    #[arg(help_heading = options::HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
     reset: ResetArg,
-    /// Write a checker too, for simulation: SystemVerilog that watches the ports of a front_end, and says which rule is broken by
-    /// whom
+    /// Also write a checker for simulation: SystemVerilog that watches the ports of a front_end and reports which side breaks which
+    /// rule
     #[arg(long)]
     checker: bool,
-    /// Write a testbench too, TOP_tb.v: a host and SMs around a front_end, which send, run and end random kernels and check what
-    /// comes out
+    /// Also write a testbench, TOP_tb.v: a host and SMs around a front_end, which send, run and end random kernels and check the
+    /// outputs
     #[arg(long)]
     testbench: bool,
-    /// Write a module too, TOP_axis.v, around the design, that has its channels as AXI4-Streams
+    /// Also write TOP_axis.v: a module around the design that has its channels as AXI4-Streams
     #[arg(long)]
     axis: bool,
-    /// Name the blocks and write nothing
+    /// Print the names of the blocks and write nothing
     #[arg(long)]
     list: bool,
     /// Print one JSON object instead of text
@@ -78,7 +79,10 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     }
     let spec = match &args.gpu {
         Some(_) if !args.block.has_sms()? => {
-            return Err("--gpu says how many SMs there are and what each has, and this block has none".into());
+            return Err(
+                "--gpu sets the number and limits of the SMs, but this block has no SMs; leave --gpu out"
+                    .into(),
+            );
         }
         Some(gpu) => args.block.spec_for(Profile::load(gpu)?.sm_params()?)?,
         None => args.block.spec()?,
@@ -94,20 +98,19 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         ..Beside::default()
     };
     if args.checker {
-        beside.checker =
-            checker::files(spec, &design).map_err(|e| format!("{e}; the option is --checker"))?;
+        beside.checker = checker::files(spec, &design).map_err(|e| format!("{e} (option --checker)"))?;
     }
     if args.testbench {
         let testbench = checker::testbench(spec, &design);
-        beside.testbench = Some(testbench.map_err(|e| format!("{e}; the option is --testbench"))?);
+        beside.testbench = Some(testbench.map_err(|e| format!("{e} (option --testbench)"))?);
     }
     let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
     if args.axis {
-        beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e}; the option is --axis"))?);
+        beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e} (option --axis)"))?);
     }
     let files = output::files_with(&design, beside);
     let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)
-        .map_err(|e| format!("{e}; the option is --out"))?;
+        .map_err(|e| format!("{e} (option --out)"))?;
     placed.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let written = placed.files;
     if args.json {

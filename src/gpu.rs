@@ -25,7 +25,7 @@ pub fn profile(option: Option<&str>, first: Option<&Trace>) -> Result<Profile, F
 
 /// What the remedy of an error is called here.
 pub fn option(error: &DeviceError) -> &'static str {
-    if matches!(error, DeviceError::DoesNotFit { .. }) { "; the option is --gpu" } else { "" }
+    if matches!(error, DeviceError::DoesNotFit { .. }) { " (option --gpu)" } else { "" }
 }
 
 /// SMs of the GPU that a trace names, as the trace or else its profile says.
@@ -45,18 +45,20 @@ pub fn note(profile: &Profile, trace: &Trace) {
         if let Some(named) = named.filter(|named| *named != profile.sms) {
             let (profile, sms) = (&profile.name, profile.sms);
             eprintln!(
-                "note: {trace}: it names {}, and runs on the {sms} of {profile}; --gpu chooses another profile",
+                "note: {trace}: the trace names {}, but runs on the {sms} of {profile}; --gpu chooses another profile",
                 counted(named, "SM")
             );
         }
         return;
     };
     let why = match Profile::of_gpu(gpu) {
-        Some(_) => "as the first trace",
-        None => "for there is no profile of that GPU",
+        Some(_) => "as the first trace does",
+        None => "because there is no profile of that GPU",
     };
     let (trace, profile) = (&trace.header.name, &profile.name);
-    eprintln!("note: {trace}: it names the GPU `{gpu}`, and runs on {profile}, {why}; --gpu chooses another");
+    eprintln!(
+        "note: {trace}: the trace names the GPU `{gpu}`, but runs on {profile}, {why}; --gpu chooses another profile"
+    );
 }
 
 /// Warns of durations that were measured on another GPU than the profile's, or on other SMs than each of `sms`.
@@ -67,7 +69,7 @@ pub fn check_durations(profile: &Profile, sms: &[u32], trace: &Trace) {
     let (name, profile_name) = (&trace.header.name, &profile.name);
     if !profile.is_of(gpu) {
         eprintln!(
-            "warning: {name}: the durations of {measured} of {all} were measured on `{gpu}`, and count on {profile_name} as they are: take \
+            "warning: {name}: the durations of {measured} of {all} were measured on `{gpu}`, and are used unchanged on {profile_name}; take \
              `dur_ns` out of the trace, or give a profile of that GPU with --gpu"
         );
         return;
@@ -77,7 +79,7 @@ pub fn check_durations(profile: &Profile, sms: &[u32], trace: &Trace) {
     if !others.is_empty() {
         let (had, others) = (counted(had, "SM"), others.join(", "));
         eprintln!(
-            "warning: {name}: the durations of {measured} of {all} were measured on {had}, and count on {others} as they are: take \
+            "warning: {name}: the durations of {measured} of {all} were measured on {had}, and are used unchanged on {others}; take \
              `dur_ns` out of the trace"
         );
     }
@@ -90,7 +92,7 @@ pub fn check_partitions(stream: &Stream, given: usize, why: &str) {
     if !open.is_empty() {
         let parts = open.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
         let name = stream.name();
-        eprintln!("warning: {name}: kernels name SM partition {parts}, which {why}: all SMs");
+        eprintln!("warning: {name}: kernels name SM partition {parts}, which {why}; they run on all SMs");
     }
 }
 
@@ -106,7 +108,7 @@ pub fn check(profile: &Profile, sms: &[u32], traces: &[Trace]) {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
         let (names, profile, needed, memory) = (names.join(" + "), &profile.name, gib(needed), gib(memory));
         eprintln!(
-            "warning: {names}: needs {needed:.1} GiB of memory, and {profile} has {memory:.1}: it could not run there; choose a larger GPU with \
+            "warning: {names}: needs {needed:.1} GiB of memory, but {profile} has {memory:.1}, so it could not run there; choose a larger GPU with \
              --gpu"
         );
     }

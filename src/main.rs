@@ -46,31 +46,31 @@ struct Cli {
 enum Command {
     /// Write a block as synthesizable Verilog
     Gen(gen_command::GenArgs),
-    /// Run the generated scheduler against the host runtime and a device model, on kernel streams
+    /// Run kernel streams on the generated scheduler, with the host runtime and a device model
     Cosim(cosim_command::CosimArgs),
-    /// Run kernel streams for real, on threads or on a GPU, and check the memory that they leave
-    Run(run_command::RunArgs),
-    /// Measure what CUDA's calls cost on a GPU, and write a device profile
-    Calibrate(calibrate_command::CalibrateArgs),
-    /// Prove what a block promises, for all time or for some cycles
-    Prove(prove_command::ProveArgs),
     /// Report area, latencies and speed-ups of schedulers
     Report(report_command::ReportArgs),
-    /// Synthesize and co-simulate every front end of a grid, and say which to build
+    /// Synthesize and co-simulate a grid of front ends, and recommend which one to build
     Explore(explore_command::ExploreArgs),
-    /// Say what is in a kernel stream, and what out-of-order launching can gain at most in a simple model of a GPU
+    /// Run kernel streams for real, on threads or on a GPU, and check the memory afterwards
+    Run(run_command::RunArgs),
+    /// Measure what CUDA's calls cost on a GPU and write a device profile
+    Calibrate(calibrate_command::CalibrateArgs),
+    /// Summarise a kernel stream, and bound what out-of-order launching can gain in a simple model of a GPU
     Trace(trace_command::TraceArgs),
     /// Make a synthetic kernel stream that mixes SIMT and TENSOR kernels
     Mix(mix_command::MixArgs),
-    /// Say which lines of a block's Verilog its bench runs, and which bits it moves
-    Cover(cover_command::CoverArgs),
-    /// Write a ktrace of what a compiler or a profiler has written
+    /// Convert what a compiler or a profiler has written into a ktrace
     Import(import_command::ImportArgs),
-    /// Put faults into a block's Verilog, and say which of them its bench does not notice
+    /// Prove the properties of a block, for all time or for a number of cycles
+    Prove(prove_command::ProveArgs),
+    /// Report which lines of a block's Verilog its bench runs, and which bits it toggles
+    Cover(cover_command::CoverArgs),
+    /// Put faults into a block's Verilog, and report which of them its bench does not notice
     Mutate(mutate_command::MutateArgs),
-    /// List the external tools: found or not, version, how to install
+    /// List the external tools: found or not, version, how to install them
     Doctor(doctor_command::DoctorArgs),
-    /// Print what a shell needs to complete this command line
+    /// Print a script with which a shell completes this command line
     Completions(completions_command::CompletionsArgs),
 }
 

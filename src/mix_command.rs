@@ -9,7 +9,7 @@ use windlass_runtime::mix::{Mix, MixError, Shape};
 /// The data flow within a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShapeArg {
-    /// GEMM and elementwise stages by turns
+    /// GEMM and elementwise stages in turn
     Pipeline,
     /// GEMMs over slices of K, and a tree of SIMT kernels that adds up their results
     Reduction,
@@ -30,19 +30,20 @@ impl From<ShapeArg> for Shape {
 /// Arguments of `windlass mix`.
 #[derive(Args)]
 pub struct MixArgs {
-    /// The data flow within a tile
+    /// Data flow within a tile
     #[arg(value_enum)]
     shape: ShapeArg,
-    /// Stages of a pipeline, levels of a reduction's tree, forks in a row [default: 6, 3, 1]
+    /// Stages of a pipeline, levels of a reduction's tree, or forks in a row [default: 6 for a pipeline, 3 for a reduction, 1 for
+    /// forks]
     #[arg(long, value_name = "N")]
     stages: Option<u32>,
-    /// Independent tiles [default: 8, 4, 16]
+    /// Number of independent tiles [default: 8 for a pipeline, 4 for a reduction, 16 for forks]
     #[arg(long, value_name = "N")]
     tiles: Option<u32>,
     /// CTAs of each GEMM, a multiple of 4 from 4 to 16384 [default: 128]
     #[arg(long, value_name = "N")]
     ctas: Option<u32>,
-    /// Where to write, compressed if it ends in .zst; without it, or with `-`, stdout
+    /// Write to FILE, compressed if it ends in .zst [default: stdout, which `-` also means]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

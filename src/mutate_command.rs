@@ -18,22 +18,22 @@ const FORMAT_VERSION: u32 = 3;
 pub struct MutateArgs {
     #[command(flatten)]
     block: BlockArgs,
-    /// How many mutants
+    /// Number of mutants, 1 to 100000; fewer if the design has fewer
     #[arg(long, default_value_t = 500, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     mutants: u32,
-    /// Seed of the choice of mutants and of the stimulus
+    /// Seed of the choice of mutants, and of the stimulus
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u32,
-    /// Cycles of the bench
+    /// Cycles of the bench, 3 or more
     #[arg(long, default_value_t = 100_000, value_name = "C", value_parser = clap::value_parser!(u64).range(3..))]
     cycles: u64,
-    /// Cycles of a second run, with another stimulus, for mutants that the first did not notice; 0 for none
+    /// Cycles of a second run, with another stimulus, for mutants that the first run does not notice; 0: no second run
     #[arg(long, default_value_t = 0, value_name = "C")]
     again: u64,
-    /// Seconds of thought about each mutant that the bench does not notice; 0 for none
+    /// Seconds of proving for each mutant that the bench does not notice; 0: none
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     prove: u64,
-    /// Mutants at the same time [default: one per core]
+    /// Mutants that run at the same time [default: one per processor]
     #[arg(long, value_name = "J", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// Print one JSON object instead of text
@@ -120,7 +120,7 @@ fn print(stdout: &mut impl Write, report: &MutateReport, seconds: f64) -> std::i
         report.yosys
     )?;
     for failure in &report.failures {
-        writeln!(stdout, "\nthe prover failed, and what it was asked then is not proved: {failure}")?;
+        writeln!(stdout, "\nthe prover failed, so what it was asked is not proved: {failure}")?;
     }
     for tried in report.survivors() {
         write!(stdout, "\nsurvived: {}", tried.mutant)?;

@@ -19,6 +19,13 @@ use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, RenameReport, Renamed, rename};
 
+/// Groups of options in the help of the commands that have many; options in no group come first.
+pub const HARDWARE: &str = "Hardware";
+/// See [`HARDWARE`].
+pub const CONDITIONS: &str = "Conditions";
+/// See [`HARDWARE`].
+pub const SYNTHESIS: &str = "Synthesis";
+
 /// `--window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WindowArg {
@@ -51,7 +58,7 @@ pub enum EncodingArg {
 pub enum ResetArg {
     /// At a rising clock edge
     Sync,
-    /// At once, and it ends in time before a clock edge: the design around sees to that
+    /// At once; the surrounding design must end the reset in time before a clock edge
     Async,
 }
 
@@ -67,9 +74,9 @@ impl From<ResetArg> for ResetKind {
 /// `--arbiter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ArbiterArg {
-    /// One kernel after the other, head of line: today's
+    /// One kernel after the other, head of line, as today's GPUs do
     Single,
-    /// One arbiter per CTA type: Kitsune's
+    /// One arbiter per CTA type, as in Kitsune
     Typed,
 }
 
@@ -92,25 +99,26 @@ pub fn arbiters(chosen: &[ArbiterArg], active: Option<usize>) -> Result<Vec<Arbi
 }
 
 /// Help for `--scheduled` where a scheduler is built without a front end around it.
-pub const SCHEDULED_ALONE: &str = "Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255 [default: 128]";
+pub const SCHEDULED_ALONE: &str = "How many kernels the host looks back, M: 8 to 255; with --encoding mask 8, 16, 32, 64, 128 or 255 [default: 128]";
 
 /// A block and its parameters. What the help of [`HardwareArgs`] says holds for a front end.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("scheduled", |arg| arg.help(
-    "Length M of the host's scheduled list: 8 to 255; with encoding mask 8, 16, 32, 64, 128 or 255, of a front_end 32 or 128 [default: 128]"
+    "How many kernels the host looks back, M: 8 to 255; with --encoding mask 8, 16, 32, 64, 128 or 255, for a front_end 32 or 128 [default: 128]"
 )))]
 #[command(mut_arg("lanes", |arg| arg.help(
-    "Upstream ids per beat, encoding `ids` [default: 4; for `prove` of a front_end 1]"
+    "Upstream ids per beat, with --encoding ids [default: 4; for `prove` of a front_end 1]"
 )))]
 pub struct BlockArgs {
-    /// The block; `windlass gen --list` names all of them
+    /// Name of the block; `windlass gen --list` prints all names
     #[arg(long, default_value = "front_end")]
     block: String,
-    /// The window of a kernel_scheduler or a front_end [default: matrix]
-    #[arg(long, value_enum)]
+    /// Kind of window of a kernel_scheduler or a front_end [default: matrix]
+    #[arg(help_heading = HARDWARE, long, value_enum)]
     window: Option<WindowArg>,
-    /// Window slots, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128, of round_robin also 28, 46, 108, 132, 144 or 192 [default: 32; for `prove` 8, of a front_end 4]
-    #[arg(long, value_name = "N")]
+    /// Slots of the window, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128; for round_robin also 28, 46, 108, 132, 144 or
+    /// 192 [default: 32; for `prove` 8, or 4 for a front_end]
+    #[arg(help_heading = HARDWARE, long, value_name = "N")]
     slots: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
@@ -161,33 +169,36 @@ impl BlockArgs {
 /// Parameters of the CTA dispatcher. A block refuses those that it does not have.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DispatchArgs {
-    /// SMs, 1 to 192 [default: 132; for `prove` 8, of a front_end 4]
-    #[arg(long, value_name = "S")]
+    /// Number of SMs, 1 to 192 [default: 132; for `prove` 8, or 4 for a front_end]
+    #[arg(help_heading = HARDWARE, long, value_name = "S")]
     pub sms: Option<usize>,
-    /// How CTAs are given to SMs [default: typed]
-    #[arg(long, value_enum)]
+    /// How CTAs are distributed to SMs [default: typed]
+    #[arg(help_heading = HARDWARE, long, value_enum)]
     pub arbiter: Option<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2; for `prove` of a front_end 1]
-    #[arg(long, value_name = "K")]
+    /// Kernels of one type whose CTAs can be placed at the same time, with --arbiter typed: 1, 2 or 4 [default: 2; for `prove` of a
+    /// front_end 1]
+    #[arg(help_heading = HARDWARE, long, value_name = "K")]
     pub active: Option<usize>,
-    /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
-    #[arg(long, value_name = "P")]
+    /// CTAs of one kernel that an arbiter can place in one cycle: 1, 2 or 4 [default: 1]
+    #[arg(help_heading = HARDWARE, long, value_name = "P")]
     pub places: Option<usize>,
-    /// The SM array and the partition masks stand still while no CTA waits for an SM and no completion comes, instead of going round
-    /// always: less energy where there are clock gates (or enables of flip-flops, as in FPGAs), more area where there are none
-    #[arg(long)]
+    /// Let the SM array and the partition masks stand still while no CTA waits for an SM and no completion comes, instead of going
+    /// round in every cycle
+    ///
+    /// This saves energy where there are clock gates (or flip-flops with enables, as in FPGAs), and costs area where there are none.
+    #[arg(help_heading = HARDWARE, long)]
     pub hold_idle: bool,
-    /// CTA slots of an SM, 1 to 32 [default: 32; for `prove` of a front_end 2]
-    #[arg(long, value_name = "N")]
+    /// CTA slots per SM, 1 to 32 [default: 32; for `prove` of a front_end 2]
+    #[arg(help_heading = HARDWARE, long, value_name = "N")]
     pub sm_ctas: Option<usize>,
-    /// Warps of an SM, 1 to 64 [default: 64; for `prove` of a front_end 4]
-    #[arg(long, value_name = "N")]
+    /// Warps per SM, 1 to 64 [default: 64; for `prove` of a front_end 4]
+    #[arg(help_heading = HARDWARE, long, value_name = "N")]
     pub sm_warps: Option<usize>,
-    /// Registers of an SM in allocation units, 1 to 256 [default: 256; for `prove` of a front_end 4]
-    #[arg(long, value_name = "UNITS")]
+    /// Registers per SM, in allocation units, 1 to 256 [default: 256; for `prove` of a front_end 4]
+    #[arg(help_heading = HARDWARE, long, value_name = "UNITS")]
     pub sm_registers: Option<usize>,
-    /// Shared memory of an SM in allocation units, 1 to 2047 [default: 1824; for `prove` of a front_end 4]
-    #[arg(long, value_name = "UNITS")]
+    /// Shared memory per SM, in allocation units, 1 to 2047 [default: 1824; for `prove` of a front_end 4]
+    #[arg(help_heading = HARDWARE, long, value_name = "UNITS")]
     pub sm_smem: Option<usize>,
 }
 
@@ -291,20 +302,23 @@ fn front_end_clock(text: &str) -> Result<FrontEndClock, String> {
 /// What surrounds the scheduler and decides what it is worth: costs of the host and of a kernel's end, and renaming.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConditionArgs {
-    /// Clock of the front end under `window`, from its host channel to the arbiters, in MHz, 1 to 10000; the SMs and the host keep their
-    /// time. `own`, in `explore`: of each design what its netlist reaches [default: the SM clock]
-    #[arg(long, value_name = "MHZ", value_parser = front_end_clock)]
+    /// Clock of the front end under `window`, from its host channel to the arbiters, in MHz: 1 to 10000, or in `explore` also `own`,
+    /// what each design's netlist reaches; SMs and host keep their clocks [default: the SM clock]
+    #[arg(help_heading = CONDITIONS, long, value_name = "MHZ", value_parser = front_end_clock)]
     pub front_end_mhz: Option<FrontEndClock>,
-    /// Let the hosts of `window` and `queue` pay a driver launch for every kernel, instead of writing into a user-mode queue
-    #[arg(long)]
+    /// Let the hosts of `window` and `queue` pay a driver launch for every kernel, instead of a write into a user-mode queue
+    #[arg(help_heading = CONDITIONS, long)]
     pub driver_launch: bool,
-    /// Nanoseconds from the end of a kernel until `window` and `queue` take notice: what it may take until all SMs see what the kernel
-    /// wrote. The gaps of the other policies, which are measured or published, have theirs in them
-    #[arg(long, default_value_t = 0, value_name = "NS", value_parser = clap::value_parser!(u64).range(..=1 << 30))]
+    /// Nanoseconds from the end of a kernel until `window` and `queue` notice it, 0 to 2^30
+    ///
+    /// Use it for the time that may pass until all SMs see what the kernel wrote. The gaps of the other policies are measured or
+    /// published, and include this time already.
+    #[arg(help_heading = CONDITIONS, long, default_value_t = 0, value_name = "NS", value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     pub kernel_end: u64,
-    /// Give versions of memory that do not depend on each other memory of their own, so that WAR and WAW vanish: at most so many
-    /// bytes (0, 512K, 64M, 2G), times the program's own temporary memory (1.5x), or `unlimited`
-    #[arg(long, value_name = "BUDGET")]
+    /// Rename memory: versions of memory that do not depend on each other get memory of their own, so WAR and WAW hazards vanish.
+    /// BUDGET limits the additional memory: bytes (0, 512K, 64M, 2G), a multiple of the program's own temporary memory (1.5x), or
+    /// `unlimited`
+    #[arg(help_heading = CONDITIONS, long, value_name = "BUDGET")]
     pub rename: Option<Budget>,
 }
 
@@ -387,19 +401,19 @@ impl fmt::Display for ConditionArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct HardwareArgs {
     /// Kernels that can retire in one cycle [default: 2]
-    #[arg(long, value_name = "1..4")]
+    #[arg(help_heading = HARDWARE, long, value_name = "1..4")]
     retire_ports: Option<usize>,
-    /// One pipeline stage more in the matrix window: offers come a cycle later, the clock is higher
-    #[arg(long)]
+    /// Add a pipeline stage to the matrix window: offers come one cycle later, and the clock is higher
+    #[arg(help_heading = HARDWARE, long)]
     pipelined: bool,
-    /// Length M of the host's scheduled list: 8 to 255; with encoding mask 32 or 128 [default: 128]
-    #[arg(long, value_name = "M")]
+    /// How many kernels the host looks back, M: 8 to 255; with --encoding mask 32 or 128 [default: 128]
+    #[arg(help_heading = HARDWARE, long, value_name = "M")]
     scheduled: Option<usize>,
     /// How the host says what a kernel waits for [default: ids]
-    #[arg(long, value_enum)]
+    #[arg(help_heading = HARDWARE, long, value_enum)]
     encoding: Option<EncodingArg>,
-    /// Upstream ids per beat, encoding `ids` [default: 4]
-    #[arg(long, value_name = "1..8")]
+    /// Upstream ids per beat, with --encoding ids [default: 4]
+    #[arg(help_heading = HARDWARE, long, value_name = "1..8")]
     lanes: Option<usize>,
 }
 
@@ -467,7 +481,7 @@ impl HardwareArgs {
         ]) {
             if given && !possible.contains(&parameter) {
                 let with = match parameter {
-                    "lanes" if encoding == Encoding::Mask => " with encoding mask",
+                    "lanes" if encoding == Encoding::Mask => " with --encoding mask",
                     "active" if single => " with arbiter single",
                     _ => "",
                 };
@@ -502,7 +516,7 @@ pub fn used<P: PartialEq + fmt::Display + 'static>(
         if given && !of.iter().any(|policy| policies.contains(policy)) {
             let names = of.iter().map(|policy| format!("`{policy}`")).collect::<Vec<_>>().join(" or ");
             return Err(format!(
-                "--{option} is of the policy {names}: add it to --policy, or leave --{option} out"
+                "--{option} belongs to the policy {names}: add that to --policy, or leave --{option} out"
             ));
         }
     }

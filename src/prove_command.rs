@@ -1,6 +1,6 @@
 //! `windlass prove`: what a block promises, shown to hold.
 
-use crate::options::{BlockArgs, ResetArg};
+use crate::options::{BlockArgs, HARDWARE, ResetArg};
 use crate::output_file::OutputFile;
 use crate::{Failure, Outcome, options};
 use clap::builder::RangedU64ValueParser;
@@ -23,34 +23,34 @@ const BOTH_DEPTH: usize = 17;
 pub struct ProveArgs {
     #[command(flatten)]
     block: BlockArgs,
-    /// Put a kernel_scheduler beside the same one with the other window: do both run the same kernels, once latency is over?
+    /// Put a kernel_scheduler beside the same one with the other window, and ask whether both run the same kernels apart from latency
     #[arg(long)]
     both_windows: bool,
-    /// How registers take their reset, `rst_ni`
-    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with = "both_windows")]
+    /// How registers take the reset, `rst_ni`
+    #[arg(help_heading = HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with = "both_windows")]
     reset: ResetArg,
-    /// Cycles after a reset in which nothing may fail [default: 8, with --both-windows 17]
+    /// Cycles after a reset that are checked if no induction shows that nothing ever fails, 1 to 10000 [default: 8; with --both-windows: 17]
     #[arg(long, value_name = "CYCLES", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     depth: Option<usize>,
-    /// Do not prove for all time, only for --depth cycles
+    /// Prove for --depth cycles only, not for all time
     #[arg(long)]
     bounded: bool,
-    /// Most cycles in which the states that matter are looked for; 0: they are not
+    /// Cycles in which the states that matter are searched for, 0 to 10000; 0: no search
     #[arg(long, value_name = "CYCLES", default_value_t = ProveOptions::default().covers, value_parser = RangedU64ValueParser::<usize>::new().range(0..=10_000))]
     covers: usize,
-    /// Most seconds for one question to the solver
+    /// Most seconds for each question to the solver
     #[arg(long, value_name = "SECONDS", default_value_t = ProveOptions::default().limit.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// Who answers [default: the one that is known to be quicker for the block]
+    /// Solver [default: the one that is known to be quicker for the block]
     #[arg(long, value_enum)]
     solver: Option<SolverArg>,
-    /// Solvers that share the questions of an induction [default: one for each processor, 4 at most]
+    /// Solvers that share the questions of an induction, 1 to 64 [default: one per processor, at most 4]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: Option<u32>,
-    /// Where to write the waveform of the first property that fails
+    /// Write the waveform of the first property that fails
     #[arg(long, value_name = "FILE.vcd", value_parser = options::output())]
     vcd: Option<PathBuf>,
-    /// Ask nothing; write design, properties, lemmas and what ties them together for other tools, with a prove.sby for SymbiYosys
+    /// Prove nothing, but write design, properties, lemmas and harness for other tools, with a prove.sby for SymbiYosys
     #[arg(long, value_name = "DIR", conflicts_with_all = ["both_windows", "vcd", "solver", "limit", "jobs"], value_parser = options::output())]
     write: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -61,9 +61,9 @@ pub struct ProveArgs {
 /// `--solver`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SolverArg {
-    /// Quicker where sums are asked about
+    /// Quicker for questions about sums
     Yices,
-    /// Quicker where one of many places is
+    /// Quicker for questions about one of many places
     Bitwuzla,
 }
 
@@ -100,7 +100,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     };
     if let Some(directory) = &args.write {
         let written = output::write_files(&prove::files(spec, &options)?, directory)
-            .map_err(|e| format!("{e}; the option is --write"))?;
+            .map_err(|e| format!("{e} (option --write)"))?;
         let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         if args.json {
             let object = serde_json::json!({"format_version": prove::FORMAT_VERSION, "files": files});
@@ -117,7 +117,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         (true, BlockSpec::KernelScheduler(params)) => BothWindows::new(params)?.prove(&options)?,
         (true, _) => {
             return Err(
-                "--both-windows is for --block kernel_scheduler: only there the ports are the same".into()
+                "--both-windows needs --block kernel_scheduler: only its ports are the same with both windows".into()
             );
         }
     };

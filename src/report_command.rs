@@ -35,82 +35,84 @@ use windlass_runtime::ktrace::Trace;
 /// `--flow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FlowArg {
-    /// Area by module only
+    /// Area by module
     Area,
-    /// And the flattened design with one script, sized and timed
+    /// Also the flattened design with one script, sized and timed
     Quick,
-    /// And with every script and sizing, for the fastest and the smallest
+    /// Also every script and sizing, for the fastest and the smallest netlist
     Full,
 }
 
 /// Arguments of `windlass report`.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Report these blocks alone, without any simulation, instead of schedulers; `windlass gen --list` names all, separated by commas
+    /// Report these blocks alone, without simulation, instead of schedulers; separated by commas (`windlass gen --list` prints all
+    /// names)
     #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "driver_launch", "kernel_end", "rename", "front_end_mhz"])]
     block: Vec<String>,
-    /// The windows to compare, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
+    /// Kinds of window to compare, separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
     window: Vec<WindowArg>,
-    /// Window sizes, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "32", value_name = "N")]
+    /// Window sizes to compare, separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', default_value = "32", value_name = "N")]
     slots: Vec<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
-    /// Report whole front ends with these arbiters, for the GPU's SMs, instead of the scheduler alone; separated by commas
-    #[arg(long, value_enum, value_delimiter = ',')]
+    /// Report whole front ends with these arbiters, for the GPU's SMs, instead of schedulers alone; separated by commas
+    #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',')]
     arbiter: Vec<ArbiterArg>,
-    /// Kernels of one type whose CTAs are placed at the same time, arbiter `typed`: 1, 2 or 4 [default: 2]
-    #[arg(long, value_name = "K")]
+    /// Kernels of one type whose CTAs can be placed at the same time, with --arbiter typed: 1, 2 or 4 [default: 2]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "K")]
     active: Option<usize>,
-    /// CTAs of one kernel that an arbiter places in one cycle: 1, 2 or 4 [default: 1]
-    #[arg(long, value_name = "P")]
+    /// CTAs of one kernel that an arbiter can place in one cycle: 1, 2 or 4 [default: 1]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "P")]
     places: Option<usize>,
-    /// The SM array stands still while nothing is asked of it, as with `windlass gen --hold-idle`
-    #[arg(long)]
+    /// Let the front end's SM array stand still while nothing is asked of it, as `windlass gen --hold-idle` does
+    #[arg(help_heading = options::HARDWARE, long)]
     hold_idle: bool,
-    /// Trace for latencies and speed-ups (`-` is stdin), or a folder of them; may be given several times; `brax-v1-ant-b256` is built in
+    /// Trace for latencies and speed-ups: a file, `-` for stdin, a folder of traces, or a built-in one; can be given several times
     #[arg(long, default_value = workload::BUILT_IN, value_name = "FILE|DIR")]
     trace: Vec<String>,
-    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; with --block, whose SMs the block has
-    /// [default: that of the GPU which the first trace names, else rtx3070; with --block: the sizes of `windlass gen`]
+    /// Device profile: rtx3060, rtx3070, rtx4090, a100, h100, h200, or a TOML file; with --block, whose SMs the block has [default: the
+    /// profile of the GPU that the first trace names, else rtx3070; with --block: the sizes of `windlass gen`]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
     #[command(flatten)]
     conditions: ConditionArgs,
     /// What carries out the policy `window`, from launch packets to CTAs on SMs
-    #[arg(long, alias = "engine", value_enum, default_value = "hardware")]
+    #[arg(help_heading = options::HARDWARE, long, alias = "engine", value_enum, default_value = "hardware")]
     dispatcher: DispatcherArg,
-    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file (sg13g2 is in no package registry)
-    #[arg(long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
+    /// Cell library: osu018 (Debian's qflow-tech-osu018), nangate45 (fetched from PyPI), or a Liberty file (sg13g2 is in no package
+    /// registry)
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NAME|FILE", default_value = "osu018", conflicts_with = "no_area")]
     library: String,
-    /// Cell library as a Liberty file
-    #[arg(long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
+    /// Liberty file of a cell library, instead of --library
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.lib", conflicts_with_all = ["library", "no_area"])]
     liberty: Option<PathBuf>,
-    /// What is synthesized and timed
-    #[arg(long, value_enum, default_value = "full", conflicts_with = "no_area")]
+    /// How much is synthesized and timed
+    #[arg(help_heading = options::SYNTHESIS, long, value_enum, default_value = "full", conflicts_with = "no_area")]
     flow: FlowArg,
-    /// Clock period in ns, instead of that of the constraints; sizing aims at it, beyond which area counts, and without it goes as
-    /// fast as it can
-    #[arg(long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
+    /// Clock period in ns, instead of the constraints' period: sizing aims at it and, once it is met, at small area; without this
+    /// option, sizing goes as fast as it can
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "NS", value_parser = period, conflicts_with = "no_area")]
     period: Option<f64>,
-    /// Clocks and I/O budgets with which the designs are timed; by default the built-in ones
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "no_area")]
+    /// Constraints file with the clocks and I/O budgets that netlists are timed with [default: the built-in constraints]
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "FILE.toml", conflicts_with = "no_area")]
     constraints: Option<PathBuf>,
-    /// Put clock gates before flip-flops that share an enable, in libraries that have them: nangate45, sg13g2
-    #[arg(long, conflicts_with = "no_area")]
+    /// Put clock gates before flip-flops that share an enable, if the library has them: nangate45, sg13g2
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
     clock_gates: bool,
-    /// How registers take their reset, `rst_ni`
-    #[arg(long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
+    /// How registers take the reset, `rst_ni`
+    #[arg(help_heading = options::HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
     reset: ResetArg,
-    /// Leave out area and timing, and so Yosys and OpenSTA
-    #[arg(long)]
+    /// Leave out area and timing, and with them Yosys and OpenSTA
+    #[arg(help_heading = options::SYNTHESIS, long)]
     no_area: bool,
-    /// Also estimate energy: run the fastest netlist of each front end (--arbiter) on the first trace
-    #[arg(long, requires = "arbiter", conflicts_with_all = ["no_area", "front_end_mhz"])]
+    /// Also estimate energy: run the fastest netlist of each front end on the first trace; needs --arbiter
+    #[arg(help_heading = options::SYNTHESIS, long, requires = "arbiter", conflicts_with_all = ["no_area", "front_end_mhz"])]
     energy: bool,
-    /// Cycles of the trace that --energy measures
-    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Cycles of the trace that --energy measures, 1 or more
+    #[arg(help_heading = options::SYNTHESIS, long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]
     energy_cycles: u64,
     #[command(flatten)]
     fpga: FpgaArgs,
@@ -125,7 +127,9 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         return output.write(stored);
     }
     if args.energy && args.reset == ResetArg::Async {
-        return Err("--energy is of designs with --reset sync: leave one of them out".into());
+        return Err(
+            "--energy measures designs with --reset sync only: leave out --energy or --reset async".into()
+        );
     }
     if args.energy && args.flow == FlowArg::Area {
         return Err("--energy needs a netlist: use --flow quick or full".into());
@@ -331,7 +335,7 @@ fn energy(
     // Where one failed, none are kept. What else was measured is good all the same.
     if let Some(failure) = synthesis.results.iter().find_map(|r| r.failure.as_ref()) {
         eprintln!(
-            "note: no energy of {}, for no netlist is kept where a mapping fails: {failure}",
+            "note: no energy of {}, because no netlist is kept if a mapping fails: {failure}",
             design.name
         );
         return Ok(Ok(None));
@@ -458,7 +462,7 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
     let arbiter = match &args.arbiter[..] {
         [] => None,
         [arbiter] => Some(*arbiter),
-        _ => return Err("--block takes one --arbiter".into()),
+        _ => return Err("--block takes only one --arbiter; choose single or typed".into()),
     };
     let sms = match &args.gpu {
         Some(gpu) => Some(Profile::load(gpu)?.sm_params()?),
@@ -469,7 +473,8 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
     let have = blocks.iter().map(has_sms).collect::<Result<Vec<bool>, _>>()?;
     if sms.is_some() && !have.contains(&true) {
         return Err(
-            "--gpu says how many SMs there are and what each has, and none of these blocks has any".into()
+            "--gpu sets the number and limits of the SMs, but none of these blocks has SMs; leave --gpu out"
+                .into(),
         );
     }
     let mut designs = Vec::new();

@@ -56,26 +56,29 @@ const MEASURING: [&str; 32] = [
 
 /// Options of the report's form.
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Form of what is printed
+    /// Format of the printed report
     #[arg(long, value_enum, default_value = "text")]
     format: FormatArg,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Also write one HTML page with figures, which needs no other file
+    /// Also write the report as one HTML page with figures, which needs no other file
     #[arg(long, value_name = "FILE", value_parser = options::output())]
     html: Option<PathBuf>,
-    /// Also write report.txt, report.json, report.md and report.html into this folder, and each figure as SVG and CSV into figures/
+    /// Also write report.txt, report.json, report.md and report.html into this folder, and each figure as SVG and CSV into its
+    /// subfolder figures
     #[arg(long, value_name = "DIR", value_parser = options::output())]
     out: Option<PathBuf>,
-    /// Measure nothing; take the report from a file of `windlass report --json`
+    /// Measure nothing, but read the report from a file of `windlass report --json`
     #[arg(long, value_name = "FILE.json", conflicts_with_all = MEASURING)]
     from: Option<PathBuf>,
-    /// Compare with an older report; exit status 1 if area, fmax, energy, FPGA, latency or speed-up is worse by more than the margin
+    /// Compare with an older report; the exit status is 1 if area, fmax, energy, FPGA, latency or speed-up is worse by more than
+    /// --margin
     #[arg(long, value_name = "OLD.json")]
     baseline: Option<PathBuf>,
-    /// What --baseline lets pass, in percent
+    /// How much worse --baseline lets a value be, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = baseline::margin, requires = "baseline")]
     margin: f64,
 }
@@ -110,12 +113,12 @@ impl OutputArgs {
         // Begun and not kept: no file changes, and what cannot be written is known.
         let file = |path: &Path, option: &str| match NewFile::create(path) {
             Ok(_) => Ok(()),
-            Err(e) => Err(format!("{}: {e}; see {option}", path.display())),
+            Err(e) => Err(format!("{}: {e}; choose another {option}", path.display())),
         };
         if let Some(directory) = &self.out {
             let figures = directory.join(FIGURES);
             std::fs::create_dir_all(&figures)
-                .map_err(|e| format!("{}: {e}; see --out", figures.display()))?;
+                .map_err(|e| format!("{}: {e}; choose another --out", figures.display()))?;
             for name in FILES {
                 file(&directory.join(name), "--out")?;
             }

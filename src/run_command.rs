@@ -41,9 +41,9 @@ pub enum ExecutorArg {
 enum DeciderArg {
     /// The generated scheduler's Verilog, under Verilator
     Hardware,
-    /// Its golden model; needs no Verilator
+    /// The scheduler's golden model; needs no Verilator
     Behavioural,
-    /// Both in lockstep: every port, every cycle
+    /// Both in lockstep, compared at every port in every cycle
     Both,
     /// A window in plain software
     Software,
@@ -59,13 +59,14 @@ const DEFINED_WORDS: u64 = 1 << 28;
 #[derive(Args)]
 #[command(mut_arg("scheduled", |arg| arg.help(options::SCHEDULED_ALONE)))]
 pub struct RunArgs {
-    /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin), or folders of them; built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    /// Traces: .ktrace.jsonl files, plain or zstd, or folders of them; `-` for stdin; or built-in ones: brax-v1-ant-b256, mix-pipeline,
+    /// mix-reduction, mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
     /// Where kernels run
-    #[arg(long, value_enum, default_value = "cpu")]
+    #[arg(help_heading = "Executor", long, value_enum, default_value = "cpu")]
     executor: ExecutorArg,
-    /// Who decides, separated by commas: serial, streams-ace, streams, pdl, graph, graph-cached, window; or `all`
+    /// Policies to run, separated by commas: serial, streams-ace, streams, pdl, graph, graph-cached, window; or `all`
     #[arg(
         long,
         value_delimiter = ',',
@@ -73,86 +74,87 @@ pub struct RunArgs {
         value_name = "POLICIES"
     )]
     policy: Vec<String>,
-    /// Compare the memory after every run with that of `serial`, by a digest of all words, and that of `serial` with the definition of what
-    /// kernels compute, where that does not take long
+    /// Compare the memory after every run with that of `serial`, and that of `serial` with the definition of what kernels compute
+    ///
+    /// Memories are compared by a digest of all words. The definition is left out if computing it would take long.
     #[arg(long)]
     verify: bool,
-    /// Measure: policies in turn, `--repeats` times, with percentiles, and the device model's prediction beside what was measured
+    /// Measure: run the policies in turn, --repeats times, and print percentiles, with the device model's prediction beside them
     #[arg(long)]
     compare: bool,
-    /// Runs of each policy; the fastest and slowest are in the percentiles [default: 1; with --compare: 20]
+    /// Runs of each policy; the percentiles include the fastest and slowest [default: 1; with --compare: 20]
     #[arg(long, value_name = "N")]
     repeats: Option<usize>,
-    /// Divide all segments by N, with their overlaps kept [default: the least power of two with which the memory traffic is at
-    /// most 256 MiB on cpu, and the image at most 16 GiB on cuda]
+    /// Divide all segments by N and keep their overlaps [default: the smallest power of two with which the memory traffic is at most
+    /// 256 MiB on cpu, and the image at most 16 GiB on cuda]
     #[arg(long, value_name = "N")]
     scale: Option<u64>,
-    /// Streams
-    #[arg(long, default_value_t = 8, value_name = "N")]
+    /// Number of streams, 1 or more
+    #[arg(help_heading = "Policies", long, default_value_t = 8, value_name = "N")]
     streams: u32,
-    /// Threads of the executor cpu, each an SM; 0: one per processor [default: 0]
-    #[arg(long, value_name = "N")]
+    /// Threads of --executor cpu, each of which is an SM; 0: one per processor [default: 0]
+    #[arg(help_heading = "Executor", long, value_name = "N")]
     threads: Option<usize>,
-    /// Which GPU of the executor cuda, from 0 [default: 0]
-    #[arg(long, value_name = "N")]
+    /// Number of the GPU of --executor cuda, from 0 [default: 0]
+    #[arg(help_heading = "Executor", long, value_name = "N")]
     device: Option<u32>,
-    /// Only touch memory; do not spend the time that the CTAs would take. Of the executor cpu
-    #[arg(long)]
+    /// With --executor cpu: only touch memory, and do not spend the time that the CTAs would take
+    #[arg(help_heading = "Executor", long)]
     no_work: bool,
-    /// Kernels in the window of streams-ace, 4 to 512; slots of the scheduler that decides under `window` [default: 32]
-    #[arg(long, value_name = "N")]
+    /// Slots of the scheduler that decides under `window`, and kernels in the window of `streams-ace` (4 to 512) [default: 32]
+    #[arg(help_heading = options::HARDWARE, long, value_name = "N")]
     slots: Option<usize>,
-    /// Kernels of one graph under graph-cached, 4 to 512 [default: 64]
-    #[arg(long, value_name = "N")]
+    /// Kernels per graph of `graph-cached`, 4 to 512 [default: 64]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     graph_window: Option<usize>,
-    /// Kernels in flight under streams and pdl [default: 512]
-    #[arg(long, value_name = "N")]
+    /// Most kernels in flight under `streams` and `pdl`, 4 to 512 [default: 512]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     in_flight: Option<usize>,
-    /// Kernels that streams and pdl look at together before they launch the first of them [default: 32]
-    #[arg(long, value_name = "N")]
+    /// Kernels that `streams` and `pdl` look at together before they launch the first of them, 1 to 512 [default: 32]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     lookahead: Option<usize>,
-    /// Threads that launch under streams and pdl, while another one finds hazards [default: 1 on cuda, 0 on cpu]
-    #[arg(long, value_name = "N")]
+    /// Threads that launch under `streams` and `pdl`, while another one finds hazards [default: 1 on cuda, 0 on cpu]
+    #[arg(help_heading = "Policies", long, value_name = "N")]
     launchers: Option<usize>,
     /// What decides under `window` [default: hardware]
-    #[arg(long, value_enum)]
+    #[arg(help_heading = options::HARDWARE, long, value_enum)]
     dispatcher: Option<DeciderArg>,
-    /// The scheduling window of `window` [default: matrix]
-    #[arg(long, value_enum)]
+    /// Kind of scheduling window under `window` [default: matrix]
+    #[arg(help_heading = options::HARDWARE, long, value_enum)]
     window: Option<WindowArg>,
     #[command(flatten)]
     hardware: HardwareArgs,
-    /// Profile by which CTAs work, and costs are known: an embedded one, or a file of `windlass calibrate`
-    /// [default: on cpu that of the GPU which the first trace names, else rtx3070; on cuda the embedded one of this GPU, or else h100]
+    /// Device profile, for the work of CTAs and the costs of calls: an embedded one, or a file of `windlass calibrate` [default: on cpu
+    /// the profile of the GPU that the first trace names, else rtx3070; on cuda the embedded one of this GPU, else h100]
     #[arg(long, value_name = "NAME|FILE")]
     gpu: Option<String>,
-    /// Let kernels overlap wherever they may under streams and pdl, also where the costs say that it does not pay. Of the executor cuda:
-    /// on cpu it always pays
-    #[arg(long)]
+    /// With --executor cuda: under `streams` and `pdl`, let kernels overlap wherever they may, even if it does not pay by the costs (on
+    /// cpu it always pays)
+    #[arg(help_heading = "Policies", long)]
     always_overlap: bool,
-    /// Have a node of a graph start only when the node before it has ended, under graph-cached, also where the GPU could set it up before
-    /// (sm_90 and newer). Of the executor cuda
-    #[arg(long)]
+    /// With --executor cuda: under `graph-cached`, start a node of a graph only after the node before it has ended, even if the GPU
+    /// could set it up earlier (sm_90 and newer)
+    #[arg(help_heading = "Policies", long)]
     no_early_edges: bool,
-    /// Launch each kernel by itself under streams and pdl, also where a graph of several is known from an earlier run. Of the executor
-    /// cuda: on cpu a launch costs next to nothing
-    #[arg(long)]
+    /// With --executor cuda: under `streams` and `pdl`, launch each kernel by itself, even if a graph of several is known from an
+    /// earlier run (on cpu a launch costs next to nothing)
+    #[arg(help_heading = "Policies", long)]
     no_chains: bool,
-    /// Find hazards as ACE's Algorithm 1 is printed: --verify then shows what it misses
+    /// Find hazards by ACE's Algorithm 1 as printed; --verify then shows what it misses
     #[arg(long)]
     strict_algorithm1: bool,
-    /// Let kernel K (its position in the stream) declare nothing: --verify then shows that it does
+    /// Let kernel K (its position in the stream, from 0) declare nothing, to test --verify
     #[arg(long, value_name = "K")]
     forget: Option<usize>,
-    /// Give versions of memory that do not depend on each other memory of their own: at most so many bytes (0, 512K, 64M, 2G), times the
-    /// program's own temporary memory (1.5x), or `unlimited`
+    /// Rename memory: versions of memory that do not depend on each other get memory of their own, so WAR and WAW hazards vanish.
+    /// BUDGET limits the additional memory: bytes (0, 512K, 64M, 2G), a multiple of the program's own temporary memory (1.5x), or
+    /// `unlimited`
     #[arg(long, value_name = "BUDGET")]
     rename: Option<Budget>,
-    /// Seconds in which some kernel must end
-    #[arg(long, default_value_t = 60, value_name = "S")]
+    /// Seconds within which some kernel must end, 1 or more
+    #[arg(help_heading = "Executor", long, default_value_t = 60, value_name = "S")]
     timeout: u64,
-    /// Write when each kernel ran under the last policy: a timeline for Perfetto (ui.perfetto.dev), compressed where it is
-    /// FILE.json.gz
+    /// Write a timeline for Perfetto (ui.perfetto.dev), compressed if FILE ends in .json.gz: when each kernel ran under the last policy
     #[arg(long, value_name = "FILE", value_parser = options::output())]
     timeline: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -204,7 +206,7 @@ impl RunArgs {
         ] {
             if given && self.executor != executor {
                 return Err(format!(
-                    "--{option} is of the executor {name}: add --executor {name}, or leave --{option} out"
+                    "--{option} belongs to the executor {name}: add --executor {name}, or leave --{option} out"
                 )
                 .into());
             }
@@ -236,13 +238,13 @@ impl RunArgs {
             && let Some((option, _)) = scheduler().find(|(_, given)| *given)
         {
             return Err(format!(
-                "--{option} is of a scheduler in hardware: leave it out, or --dispatcher software"
+                "--{option} belongs to a scheduler in hardware: leave out --{option} or --dispatcher software"
             )
             .into());
         }
         if policies.contains(&Policy::StreamsAce) && !WINDOW.contains(&self.slots()) {
             return Err(format!(
-                "--slots {}: the window of `streams-ace` has {} to {}; choose so many, or leave `streams-ace` out of --policy",
+                "--slots {}: the window of `streams-ace` holds {} to {} kernels; choose a number in that range, or leave `streams-ace` out of --policy",
                 self.slots(),
                 WINDOW.start(),
                 WINDOW.end()
@@ -356,7 +358,7 @@ fn check_ranges(trace: &Trace, program: &Program) -> Result<(), String> {
             if ranges > MAX_SEGMENTS {
                 let (index, name) = (kernel.index, &kernel.name);
                 return Err(format!(
-                    "run {run}, kernel {index} `{name}`: field `{field}`: {ranges} ranges, at most {MAX_SEGMENTS} are taken"
+                    "run {run}, kernel {index} `{name}`: field `{field}` has {ranges} ranges, but at most {MAX_SEGMENTS} are possible"
                 ));
             }
         }
@@ -367,16 +369,16 @@ fn check_ranges(trace: &Trace, program: &Program) -> Result<(), String> {
 /// Why an order that was broken on purpose is not found wrong.
 fn nothing_found(verified: bool) -> &'static str {
     if verified {
-        "the memory is as after serial: no kernel came early that was let to, or its order does not matter; try another one, other policies, or more --repeats"
+        "the memory is as after serial: no kernel that could come early did, or its order does not matter; try another kernel or trace, other policies, or more --repeats"
     } else {
-        "the order was broken, and without --verify nobody has looked at the memory"
+        "the order was broken, but without --verify the memory was not checked"
     }
 }
 
 /// What an error's remedy is called here.
 fn option(error: &RealError) -> &'static str {
     match error {
-        RealError::Program(ProgramError::TooLarge { .. } | ProgramError::Scale) => "; the option is --scale",
+        RealError::Program(ProgramError::TooLarge { .. } | ProgramError::Scale) => " (option --scale)",
         RealError::Device(error) => gpu::option(error),
         _ => "",
     }
@@ -511,7 +513,9 @@ impl All<'_> {
             }
         }
         if failed > 0 {
-            return Err(format!("{failed} of {} traces did not run; why is said above", files.len()).into());
+            return Err(
+                format!("{failed} of {} traces did not run, for the reasons above", files.len()).into()
+            );
         }
         Ok(outcome)
     }
@@ -530,7 +534,7 @@ impl All<'_> {
         let stream = Stream::new(&trace).map_err(|e| format!("{file}: {e}"))?;
         if stream.kernels().iter().any(|k| k.part.is_some()) {
             eprintln!(
-                "warning: {file}: kernels name SM partitions, which real devices are not told: all SMs"
+                "warning: {file}: kernels name SM partitions, which real devices do not take; they run on all SMs"
             );
         }
         let scale = args.scale.unwrap_or_else(|| scale(&stream, args.executor, self.memory));
@@ -623,7 +627,7 @@ fn declarations(args: &RunArgs, program: &Program) -> Result<Declarations, Failu
         let kernels = program.kernels().len();
         if k >= kernels {
             return Err(format!(
-                "--forget {k}: {} has {}, from 0",
+                "--forget {k}: {} has {}, numbered from 0",
                 program.name(),
                 counted(kernels, "kernel")
             )

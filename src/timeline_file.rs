@@ -17,7 +17,7 @@ pub struct TimelineFile<'a> {
 pub fn check(path: &Path) -> Result<(), Failure> {
     match path.extension().and_then(|e| e.to_str()) {
         Some(extension @ ("zst" | "zip" | "xz" | "bz2")) => Err(format!(
-            "--timeline {}: a timeline is written plain or compressed by gzip, not as `.{extension}`; give FILE.json or FILE.json.gz",
+            "--timeline {}: a timeline is written plain or compressed with gzip, not as `.{extension}`; give FILE.json or FILE.json.gz",
             path.display()
         )
         .into()),

@@ -20,20 +20,22 @@ use windlass_runtime::rename::{Budget, RenameReport, rename};
 pub struct TraceArgs {
     #[command(subcommand)]
     command: Option<TraceCommand>,
-    /// Traces (`.ktrace.jsonl`, plain or zstd; `-` is stdin); built in: brax-v1-ant-b256, mix-pipeline, mix-reduction, mix-fork
+    /// Traces: .ktrace.jsonl files, plain or zstd; `-` for stdin; or built-in ones: brax-v1-ant-b256, mix-pipeline, mix-reduction,
+    /// mix-fork
     #[arg(default_value = workload::BUILT_IN)]
     files: Vec<String>,
-    /// SMs of the GPU that bounds are for [default: those that the trace names, or of the GPU that it names, or 46]
+    /// SMs of the GPU that the bounds are for [default: those that the trace names, else those of the GPU that it names, else 46]
     #[arg(long, value_name = "N", value_parser = options::sms)]
     sms: Option<NonZeroU32>,
-    /// Also say which hazards ACE's Algorithm 1, as printed, would miss
+    /// Also report which hazards ACE's Algorithm 1, as printed, would miss
     #[arg(long)]
     strict_algorithm1: bool,
-    /// Also say what the bounds are once versions of memory that do not depend on each other have memory of their own: at most so
-    /// many bytes (0, 512K, 64M, 2G), times the program's own temporary memory (1.5x), or `unlimited`; several, separated by commas
+    /// Also report the bounds after renaming: versions of memory that do not depend on each other get memory of their own. Each of the
+    /// BUDGETS, separated by commas, limits the additional memory: bytes (0, 512K, 64M, 2G), a multiple of the program's own temporary
+    /// memory (1.5x), or `unlimited`
     #[arg(long, value_delimiter = ',', value_name = "BUDGETS")]
     rename: Vec<Budget>,
-    /// Draw the bound at 32 slots over these budgets, a panel per trace: FILE.svg
+    /// Draw the bound at 32 slots over the budgets of --rename, a panel per trace: FILE.svg
     #[arg(long, value_name = "FILE", requires = "rename", value_parser = options::output())]
     figure: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -43,7 +45,8 @@ pub struct TraceArgs {
 
 #[derive(Subcommand)]
 enum TraceCommand {
-    /// Say why kernels waited: what for, by which bytes, and the chain of waits behind it. A file of this name is ./explain
+    /// Explain why kernels waited: for which kernels, because of which bytes, and the chain of waits behind that. Write ./explain for a
+    /// file of this name
     Explain(explain_command::ExplainArgs),
 }
 
@@ -101,7 +104,9 @@ pub fn run(args: &TraceArgs) -> Result<Outcome, Failure> {
         return explain_command::run(args);
     }
     if let Some(path) = args.figure.as_ref().filter(|path| path.extension().is_some_and(|e| e != "svg")) {
-        return Err(format!("--figure {}: it is written as SVG; choose FILE.svg", path.display()).into());
+        return Err(
+            format!("--figure {}: the figure is written as SVG; choose FILE.svg", path.display()).into()
+        );
     }
     let figure = args.figure.as_deref().map(|path| OutputFile::begin(path, "--figure")).transpose()?;
     let mut stdout = std::io::stdout().lock();

@@ -56,7 +56,7 @@ pub fn load(file: &str) -> Result<Trace, Failure> {
 fn stdin() -> Result<StdinLock<'static>, Failure> {
     static READ: AtomicBool = AtomicBool::new(false);
     match READ.swap(true, Ordering::Relaxed) {
-        true => Err("`-` was given twice, and stdin holds one trace: give the others as files".into()),
+        true => Err("`-` was given twice, but stdin holds one trace: give the others as files".into()),
         false => Ok(std::io::stdin().lock()),
     }
 }
@@ -127,8 +127,8 @@ fn warn(file: &str, trace: &Trace) {
     let streams = trace.runs.iter().map(streams).max().unwrap_or(0);
     if streams > 1 {
         eprintln!(
-            "warning: {file}: kernels were launched on {streams} streams, and are taken for one stream in this order: `serial` is slower \
-             than the program was, and speed-ups over it are more than over the program"
+            "warning: {file}: kernels were launched on {streams} streams, but are treated as one stream in this order; so `serial` is slower \
+             than the program was, and speed-ups over `serial` are higher than over the program"
         );
     }
 }
@@ -138,7 +138,7 @@ pub fn not_empty(file: &str, trace: &Trace) -> Result<(), Failure> {
     match trace.kernels().next().is_some() {
         true => Ok(()),
         false => Err(format!(
-            "{file}: no kernels: there is nothing to run; record the program while it launches some"
+            "{file}: the trace has no kernels, so there is nothing to run; record the program while it launches some"
         )
         .into()),
     }
@@ -150,7 +150,7 @@ pub fn takes_time(file: &str, trace: &Trace) -> Result<(), Failure> {
     match trace.kernels().any(|kernel| kernel.dur_ns != Some(0)) {
         true => Ok(()),
         false => Err(format!(
-            "{file}: `dur_ns` is 0 in every kernel, so that none has work and there is nothing to compare; leave `dur_ns` out, and `flops`, `bytes` and segments say how long kernels take"
+            "{file}: `dur_ns` is 0 in every kernel, so none has work and there is nothing to compare; leave `dur_ns` out, then `flops`, `bytes` and segments say how long kernels take"
         )
         .into()),
     }
@@ -193,7 +193,7 @@ pub fn files(names: &[String]) -> Result<Vec<String>, String> {
         }
         if inside.is_empty() {
             return Err(format!(
-                "{name}: no traces in this folder: files that end in .ktrace.jsonl or .ktrace.jsonl.zst"
+                "{name}: this folder has no traces, that is, files that end in .ktrace.jsonl or .ktrace.jsonl.zst"
             ));
         }
         inside.sort();

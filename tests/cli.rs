@@ -239,7 +239,11 @@ fn cosim_runs_traces_side_by_side_in_partitions() {
         apart["runs"][0]["policies"][1]["arbiter"],
         serde_json::json!({"kind": "typed", "active": 4, "places": 1})
     );
-    fails(&[&common[..], &["--partition", "0-22"]].concat(), 2, &["2 traces side by side", "1 partition:"]);
+    fails(
+        &[&common[..], &["--partition", "0-22"]].concat(),
+        2,
+        &["2 traces run side by side", "--partition gives 1"],
+    );
     fails(&[&common[..], &["--partition", "0-22,40-46"]].concat(), 2, &["--partition", "`40-46`", "0 to 45"]);
 }
 
@@ -254,7 +258,7 @@ fn help_says_what_the_command_at_hand_takes() {
         assert!(help(command).contains(masks) && !help(command).contains("for `prove`"), "{command}");
     }
     assert!(
-        help("prove").contains("255, of a front_end 32 or 128 [") && help("prove").contains("for `prove`")
+        help("prove").contains("255, for a front_end 32 or 128 [") && help("prove").contains("for `prove`")
     );
     let mask =
         ["cosim", "mix-fork", "--encoding", "mask", "--policy", "window", "--dispatcher", "behavioural"];
@@ -314,15 +318,15 @@ fn cosim_warns_of_partitions_without_sms() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let warning = "warning: parts: kernels name SM partition 1, which --partition does not give: all SMs";
+    let warning =
+        "warning: parts: kernels name SM partition 1, which --partition does not give; they run on all SMs";
     assert!(stderr(&[]).contains(warning), "{}", stderr(&[]));
     assert!(stderr(&["--partition", "0-3"]).contains(warning));
     assert!(stderr(&["--partition", "0-3"]).contains("no kernel names a partition of --partition"));
     assert_eq!(stderr(&["--partition", "0-3,4-7"]), "");
 
     // Where no option gives any.
-    let warning =
-        "warning: parts: kernels name SM partition 1, which only `cosim --partition` gives: all SMs";
+    let warning = "warning: parts: kernels name SM partition 1, which only `cosim --partition` gives; they run on all SMs";
     let out = directory.path().join("explored").to_string_lossy().into_owned();
     let small = ["--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
     for (command, more) in
@@ -421,7 +425,7 @@ fn cosim_names_what_it_does_not_know() {
         &["--arbiter", "single"],
         &["--active", "1"],
     ] {
-        let words = [&format!("{} is of the policy `", option[0])[..]];
+        let words = [&format!("{} belongs to the policy `", option[0])[..]];
         fails(&[&["cosim", "--policy", "serial,ideal"], option].concat(), 2, &words);
     }
     succeeds(&["cosim", "mix-fork", "--policy", "queue", "--driver-launch", "--kernel-end", "5"]);
@@ -671,7 +675,7 @@ fn report_against_a_baseline() {
 fn report_takes_several_traces_and_folders() {
     let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let folder = directory.path().to_string_lossy().into_owned();
-    fails(&["report", "--no-area", "--trace", &folder], 2, &["no traces in this folder", ".ktrace.jsonl"]);
+    fails(&["report", "--no-area", "--trace", &folder], 2, &["this folder has no traces", ".ktrace.jsonl"]);
     for shape in ["fork", "pipeline"] {
         let file = directory.path().join(format!("{shape}.ktrace.jsonl"));
         succeeds(&[
@@ -846,11 +850,12 @@ fn commands_take_the_gpu_that_the_trace_names() {
     assert!(explored.contains("On h100 with 132 SMs"), "{explored}");
 
     let note =
-        "names the GPU `V100`, and runs on rtx3070, for there is no profile of that GPU; --gpu chooses";
+        "names the GPU `V100`, but runs on rtx3070, because there is no profile of that GPU; --gpu chooses";
     let said = |args: &[&str]| says(&[&["cosim"], args, &serial].concat());
     assert!(said(&[v100]).contains(note), "{}", said(&[v100]));
     assert!(says(&[&["run", v100, "--no-work"][..], &serial].concat()).contains(note));
-    let second = "t1: it names the GPU `NVIDIA GeForce RTX 3070`, and runs on h100, as the first trace";
+    let second =
+        "t1: the trace names the GPU `NVIDIA GeForce RTX 3070`, but runs on h100, as the first trace";
     assert!(said(&[h100, rtx3070]).contains(second), "{}", said(&[h100, rtx3070]));
     for silent in
         [&[h100][..], &[rtx3070], &["mix-fork"], &[v100, "--gpu", "a100"], &[h100, rtx3070, "--gpu", "a100"]]
@@ -860,8 +865,10 @@ fn commands_take_the_gpu_that_the_trace_names() {
 
     let (_directory, files) =
         traces_of(&[r#"{"name":"H100","sms":99}"#, r#"{"name":"assumed","sms":8}"#], [""; 2]);
-    assert!(said(&[&files[0]]).contains("t0: it names 99 SMs, and runs on the 132 of h100; --gpu chooses"));
-    assert!(said(&[&files[1]]).contains("t1: it names 8 SMs, and runs on the 46 of rtx3070"));
+    assert!(
+        said(&[&files[0]]).contains("t0: the trace names 99 SMs, but runs on the 132 of h100; --gpu chooses")
+    );
+    assert!(said(&[&files[1]]).contains("t1: the trace names 8 SMs, but runs on the 46 of rtx3070"));
     assert_eq!(said(&[&files[0], "--gpu", "h100"]), "");
 
     let sms = |file: &str| {
@@ -1104,7 +1111,7 @@ fn a_kernel_of_too_many_ranges_is_named_and_runs_one_after_another() {
     let (_directory, files) = traces_of(&[r#"{"name":"H100"}"#], ["", &second]);
     let run = ["run", &files[0], "--no-work", "--policy"];
     let words = [
-        "t0.ktrace.jsonl: run 0, kernel 1 `k`: field `r`: 256 ranges, at most 255",
+        "t0.ktrace.jsonl: run 0, kernel 1 `k`: field `r` has 256 ranges, but at most 255",
         "`--policy serial` takes it",
     ];
     fails(&[&run[..], &["serial,streams"]].concat(), 2, &words);
@@ -1125,7 +1132,7 @@ fn durations_of_another_gpu_are_warned_of() {
     let [h100, v100, assumed] = [0, 1, 2].map(|i| files[i].as_str());
     let warning = |trace, gpu, on| {
         format!(
-            "warning: {trace}: the durations of 1 of 2 kernels were measured on `{gpu}`, and count on {on} as they are"
+            "warning: {trace}: the durations of 1 of 2 kernels were measured on `{gpu}`, and are used unchanged on {on};"
         )
     };
     let cosim = |args: &[&str]| says(&[&["cosim", "--policy", "serial,graph"], args].concat());
@@ -1145,7 +1152,7 @@ fn durations_of_another_gpu_are_warned_of() {
         let small = ["--no-area", "--dispatcher", "behavioural", "--slots", "4", "--window", "matrix"];
         says(&[&["explore", "--out", &out, "--sms", sms, "--workloads", h100][..], &small].concat())
     };
-    let warning = "warning: t0: the durations of 1 of 2 kernels were measured on 132 SMs, and count on 8, 46 as they are";
+    let warning = "warning: t0: the durations of 1 of 2 kernels were measured on 132 SMs, and are used unchanged on 8, 46;";
     let said = explore("8,46,132");
     assert_eq!(said.matches(warning).count(), 1, "{said}");
     assert!(!explore("132").contains("warning"));
@@ -1154,7 +1161,7 @@ fn durations_of_another_gpu_are_warned_of() {
     let profile = directory.path().join("cut.toml").to_string_lossy().into_owned();
     std::fs::write(&profile, text).unwrap_or_else(|e| panic!("{e}"));
     let said = cosim(&[h100, "--gpu", &profile]);
-    assert!(said.contains("were measured on 132 SMs, and count on 100 as they are"), "{said}");
+    assert!(said.contains("were measured on 132 SMs, and are used unchanged on 100;"), "{said}");
 }
 
 #[test]
@@ -1178,7 +1185,7 @@ fn more_memory_than_the_gpu_has_is_warned_of() {
     assert_eq!(said(&[&files[0]]), "");
     // The last of two fields of one name counts.
     let (_directory, files) = traces_of(&[r#"{"name":"rtx3070"}"#], two);
-    let warning = "warning: t0: needs 8.0 GiB of memory, and rtx3070 has 8.0";
+    let warning = "warning: t0: needs 8.0 GiB of memory, but rtx3070 has 8.0";
     assert!(said(&[&files[0]]).contains(warning), "{}", said(&[&files[0]]));
     assert_eq!(said(&[&files[0], "--gpu", "rtx3060"]), "");
 }
@@ -1217,10 +1224,10 @@ fn trace_bounds_a_stream_once_renamed() {
     assert_eq!(at_32(&renaming[1]).as_f64().map(|b| (b * 100.0).round()), Some(175.0));
     assert!(json(&succeeds(&["trace", "--json"]))["traces"][0]["renaming"].is_null());
 
-    fails(&["trace", "--rename", "1x,much"], 2, &["`much` is no budget", "512K", "1.5x", "`unlimited`"]);
+    fails(&["trace", "--rename", "1x,much"], 2, &["`much` is not a budget", "512K", "1.5x", "`unlimited`"]);
     fails(&["trace", "--figure", "f.svg"], 2, &["--rename"]);
     fails(&["trace", "--rename", "0", "--figure", "/proc/nowhere/f.svg"], 2, &["/proc/nowhere/f.svg"]);
-    fails(&["cosim", "--rename", "1.5"], 2, &["`1.5` is no budget"]);
+    fails(&["cosim", "--rename", "1.5"], 2, &["`1.5` is not a budget"]);
     fails(&["trace", "mix-fork", "--rename", "1M", "--figure", "x.png"], 2, &["x.png", "FILE.svg"]);
 }
 
@@ -1258,7 +1265,7 @@ fn report_of_blocks_takes_the_sms_of_a_gpu() {
     fails(
         &["report", "--block", "find_first", "--gpu", "a100"],
         2,
-        &["--gpu", "none of these blocks has any"],
+        &["--gpu", "none of these blocks has SMs"],
     );
     assert!(top(&["sm_partitions,find_first", "--gpu", "a100"]).contains("_s108_"));
 }
@@ -1596,8 +1603,8 @@ fn run_notices_wrong_hazards() {
 fn run_says_where_a_broken_order_did_no_harm() {
     let forget = ["run", "--no-work", "--policy", "serial", "--forget", "100"];
     for (more, note) in [
-        (&["--verify"][..], "the memory is as after serial: no kernel came early that was let to"),
-        (&[], "without --verify nobody has looked at the memory"),
+        (&["--verify"][..], "the memory is as after serial: no kernel that could come early did"),
+        (&[], "without --verify the memory was not checked"),
     ] {
         let output = windlass(&[&forget[..], more].concat());
         let said = String::from_utf8_lossy(&output.stderr);
@@ -1800,33 +1807,40 @@ fn run_says_what_is_possible() {
         2,
         &["no policy `stream`", "streams-ace", "graph-cached", "all"],
     );
-    fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["a scale of 0: choose 1", "--scale"]);
+    fails(&["run", "--scale", "0", "--policy", "serial"], 2, &["the scale is 0; choose 1", "--scale"]);
     fails(&["run", "--repeats", "0"], 2, &["--repeats 0", "choose 1 or more"]);
     fails(&["run", "--timeout", "0"], 2, &["--timeout 0", "choose 1 second or more"]);
     for (idle, words) in [
         (&["--device", "7"][..], "--executor cuda"),
-        (&["--executor", "cuda", "--no-work"], "--no-work is of the executor cpu"),
-        (&["--executor", "cuda", "--threads", "2"], "--threads is of the executor cpu"),
-        (&["--policy", "serial", "--launchers", "1"], "--launchers is of the policy `streams` or `pdl`"),
-        (&["--policy", "graph", "--graph-window", "8"], "--graph-window is of the policy `graph-cached`"),
-        (&["--policy", "serial", "--slots", "77"], "--slots is of the policy `streams-ace` or `window`"),
-        (&["--policy", "serial", "--dispatcher", "software"], "--dispatcher is of the policy `window`"),
-        (&["--policy", "serial", "--window", "list"], "--window is of the policy `window`"),
-        (&["--policy", "graph", "--lanes", "2"], "--lanes is of the policy `window`"),
-        (&["--dispatcher", "software", "--window", "list"], "--window is of a scheduler in hardware"),
-        (&["--always-overlap"], "--always-overlap is of the executor cuda"),
+        (&["--executor", "cuda", "--no-work"], "--no-work belongs to the executor cpu"),
+        (&["--executor", "cuda", "--threads", "2"], "--threads belongs to the executor cpu"),
+        (&["--policy", "serial", "--launchers", "1"], "--launchers belongs to the policy `streams` or `pdl`"),
+        (
+            &["--policy", "graph", "--graph-window", "8"],
+            "--graph-window belongs to the policy `graph-cached`",
+        ),
+        (&["--policy", "serial", "--slots", "77"], "--slots belongs to the policy `streams-ace` or `window`"),
+        (&["--policy", "serial", "--dispatcher", "software"], "--dispatcher belongs to the policy `window`"),
+        (&["--policy", "serial", "--window", "list"], "--window belongs to the policy `window`"),
+        (&["--policy", "graph", "--lanes", "2"], "--lanes belongs to the policy `window`"),
+        (&["--dispatcher", "software", "--window", "list"], "--window belongs to a scheduler in hardware"),
+        (&["--always-overlap"], "--always-overlap belongs to the executor cuda"),
         (
             &["--executor", "cuda", "--policy", "serial", "--always-overlap"],
-            "--always-overlap is of the policy `streams` or `pdl`",
+            "--always-overlap belongs to the policy `streams` or `pdl`",
         ),
-        (&["--policy", "streams-ace", "--slots", "2"], "has 4 to 512"),
+        (&["--policy", "streams-ace", "--slots", "2"], "holds 4 to 512 kernels"),
     ] {
         fails(&[&["run", "mix-fork"], idle].concat(), 2, &[words]);
     }
     fails(&["run", "--streams", "0"], 2, &["--streams 0", "choose 1 or more"]);
     fails(&["run", "--slots", "5"], 2, &["slots = 5 is not compiled in", "4, 8, 16"]);
     fails(&["run", "--slots", "0", "--dispatcher", "software"], 2, &["--slots 0", "choose 1 or more"]);
-    fails(&["run", "--forget", "433", "--policy", "serial"], 2, &["--forget 433", "433 kernels, from 0"]);
+    fails(
+        &["run", "--forget", "433", "--policy", "serial"],
+        2,
+        &["--forget 433", "433 kernels, numbered from 0"],
+    );
     fails(&["run", "--graph-window", "3", "--policy", "graph-cached"], 2, &["graph-window = 3", "4 to 512"]);
     fails(&["run", "--in-flight", "513", "--policy", "streams"], 2, &["in-flight = 513", "4 to 512"]);
     fails(&["run", "--lookahead", "0", "--policy", "pdl"], 2, &["lookahead = 0", "choose 1 to 512"]);
@@ -1851,7 +1865,7 @@ fn a_report_forgets_the_figures_of_an_older_one_in_its_place() {
 
 #[test]
 fn options_say_what_they_cannot_do() {
-    fails(&["gen", "--block", "window_matrix", "--gpu", "rtx3070"], 2, &["--gpu", "this block has none"]);
+    fails(&["gen", "--block", "window_matrix", "--gpu", "rtx3070"], 2, &["--gpu", "this block has no SMs"]);
     fails(&["cosim", "--kernel-end", "1073741825"], 2, &["--kernel-end"]);
 }
 
@@ -2017,6 +2031,6 @@ fn import_onnx_writes_what_trace_and_cosim_read() {
     let said = windlass(&[&["import", "onnx", recurrent][..], &sizes].concat());
     assert!(String::from_utf8_lossy(&said.stderr).contains("mine::Own (1)"), "{said:?}");
     fails(&["import", "onnx", recurrent, "--out", out], 2, &["input x", "--dim 'length=N'"]);
-    fails(&["import", "onnx", "README.md", "--out", out], 2, &["README.md: it is no ONNX model"]);
+    fails(&["import", "onnx", "README.md", "--out", out], 2, &["README.md: it is not an ONNX model"]);
     fails(&["import", "onnx", "nowhere.onnx", "--out", out], 2, &["nowhere.onnx: No such file"]);
 }

@@ -343,7 +343,7 @@ fn errors_say_what_is_possible() {
         &["--workloads", "mix-frok"],
         &["mix-frok: No such file", "built in: brax-v1-ant-b256, mix-pipeline"],
     );
-    fails(&["--workloads", &empty.path().to_string_lossy()], &["no traces in this folder"]);
+    fails(&["--workloads", &empty.path().to_string_lossy()], &["this folder has no traces"]);
     fails(&["--jobs", "0"], &["--jobs", "0 is not in 1.."]);
     fails(&["--keep", "120"], &["--keep 120", "0 to 100"]);
     fails(&["--gpu", "gtx480"], &["no profile `gtx480`", "rtx3070"]);

@@ -48,7 +48,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LockstepError {
     /// There must be two models to compare.
-    #[error("lockstep needs two models at least, and got {got}")]
+    #[error("lockstep needs at least two models, but got {got}")]
     TooFew {
         /// How many there were.
         got: usize,

@@ -199,7 +199,7 @@ pub enum MutateError {
     Instance(#[from] InstanceError),
     /// The bench complains of the design without any fault.
     #[error(
-        "`{top}` fails under its bench without any fault, so that mutants would say nothing\n  run `cargo test --test lockstep`, which looks at the same\n{source}"
+        "`{top}` fails under its bench without any fault, so mutants would say nothing\n  run `cargo test --test lockstep`, which runs the same bench\n{source}"
     )]
     Healthy {
         /// The module.
@@ -209,7 +209,7 @@ pub enum MutateError {
     },
     /// The bench gives what the block's page forbids.
     #[error(
-        "`{top}` is given inputs in cycle {cycle} of run {run} of its bench that its rules forbid\n  either is wrong: the stimulus, or the rules in gen/src/mutate/rules\n  the cycle before: {before}\n  the cycle: {inputs}"
+        "in cycle {cycle} of run {run}, the bench gives `{top}` inputs that its rules forbid\n  either the stimulus is wrong, or the rules in gen/src/mutate/rules\n  the cycle before: {before}\n  the cycle: {inputs}"
     )]
     Illegal {
         /// The module.

@@ -31,7 +31,9 @@ pub enum PartitionError {
         sms: u32,
     },
     /// More partitions than the hardware has, less the one that is kept for all SMs.
-    #[error("{got} partitions; at most {ALL_SMS}, for one more is kept for kernels that name none")]
+    #[error(
+        "there are {got} partitions; at most {ALL_SMS} are possible, because one more is kept for kernels that name none"
+    )]
     TooMany {
         /// How many were given.
         got: usize,

@@ -99,7 +99,7 @@ pub enum Unwritten {
     },
     /// The run ended before its first cycle.
     #[error(
-        "the waveform file `{}` is not written: it begins with cycle {from}, and the run had only {}; choose a smaller --from",
+        "the waveform file `{}` is not written, because it begins with cycle {from} and the run had only {}; choose a smaller --from",
         path.display(),
         counted(*cycles, "cycle")
     )]
@@ -142,7 +142,7 @@ pub(crate) fn is_whole_fst(file: &mut (impl Read + Seek)) -> io::Result<bool> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WaveError {
     /// The extension does not say which format.
-    #[error("the waveform file `{}` should end in `.vcd` or `.fst`: that chooses its format", path.display())]
+    #[error("the waveform file `{}` must end in `.vcd` or `.fst`, which chooses its format", path.display())]
     Extension {
         /// The file.
         path: PathBuf,

@@ -105,7 +105,7 @@ fn energy_and_fpgas_can_get_worse_and_better() {
     assert!(compare(&measured(), &measured(), 5.0).unwrap().rows.is_empty());
     for margin in [f64::NAN, -1.0] {
         let error = compare(&measured(), &measured(), margin).unwrap_err().to_string();
-        assert_eq!(error, format!("a margin of {margin} percent; choose 0 or more"));
+        assert_eq!(error, format!("the margin is {margin} percent; choose 0 or more"));
     }
     for (metric, scale) in metrics {
         for (factor, verdict) in [(1.06, Verdict::Worse), (1.04, Verdict::Within), (0.9, Verdict::Better)] {
@@ -254,7 +254,7 @@ fn what_is_missing_is_said() {
 #[test]
 fn hardware_is_told_apart_by_its_module_and_not_by_what_measured_it() {
     let changes = against(|report| report.designs[0].top += "_p1");
-    noted(&changes, "_p1, so that it is another one");
+    noted(&changes, "_p1, so it is a different design");
     let [mut before, mut now] = [report(), report()];
     for (report, tool) in [(&mut before, "Verilator 5.006"), (&mut now, "Verilator 5.032")] {
         report.designs[0].parameters.push(Parameter::new(MEASURED_ON, tool));
@@ -507,7 +507,7 @@ fn nothing_in_common_is_an_error() {
     before.speedups.clear();
     let error = compare(&before, &now, 5.0).unwrap_err().to_string();
     assert!(
-        error.contains("no number in common, so that nothing can be compared")
+        error.contains("no number in common, so nothing can be compared")
             && error.contains("brax on rtx3070: not in the baseline"),
         "{error}"
     );

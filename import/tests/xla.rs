@@ -512,7 +512,7 @@ fn errors_name_file_line_and_remedy() {
             "thunk_sequence.txt",
             "001: kMemzero",
             "001 kMemzero",
-            &["thunk_sequence.txt:1: `001 kMemzero", "was expected"][..],
+            &["thunk_sequence.txt:1: found `001 kMemzero", "instead of"][..],
         ),
         (
             "thunk_sequence.txt",
@@ -521,24 +521,29 @@ fn errors_name_file_line_and_remedy() {
             &[":4: the grid", "`wrapped_add`", "dump again"],
         ),
         ("thunk_sequence.txt", "grid: [2, 1, 1]", "grid: [4294967296, 1, 1]", &[":4: the grid"]),
-        ("thunk_sequence.txt", "  body:\n", "", &[":6: `kWhile` where a loop with its `body:`"]),
-        ("thunk_sequence.txt", SEQUENCE, "", &["not one thunk in the file"]),
-        ("thunk_metadata.txt", "thunk_id: 4", "thunk_id: four", &["thunk_metadata.txt:16: `thunk_id: four`"]),
-        ("sm_9.0_gpu_after_optimizations.txt", HLO, "", &["optimizations.txt: not one instruction"]),
+        ("thunk_sequence.txt", "  body:\n", "", &[":6: found `kWhile` instead of a loop with its `body:`"]),
+        ("thunk_sequence.txt", SEQUENCE, "", &["the file has no thunk"]),
+        (
+            "thunk_metadata.txt",
+            "thunk_id: 4",
+            "thunk_id: four",
+            &["thunk_metadata.txt:16: found `thunk_id: four`"],
+        ),
+        ("sm_9.0_gpu_after_optimizations.txt", HLO, "", &["optimizations.txt: the file has no instruction"]),
         (
             "sm_9.0_gpu_after_optimizations.txt",
             "%while = ",
             "%while.1 = ",
             &[
                 "thunk_sequence.txt:6: `while` is not in ",
-                "gpu_after_optimizations.txt, which is cut or of another module",
+                "gpu_after_optimizations.txt, which is cut short or of another module",
             ],
         ),
         (
             "sm_9.0_gpu_after_optimizations-buffer-assignment.txt",
             "size 512,",
             "size half,",
-            &["assignment.txt:4: `allocation 1"],
+            &["assignment.txt:4: found `allocation 1"],
         ),
         (
             "sm_9.0_gpu_after_optimizations-buffer-assignment.txt",
@@ -556,7 +561,7 @@ fn errors_name_file_line_and_remedy() {
             "sm_9.0_gpu_after_optimizations-buffer-assignment.txt",
             "\n<6 copy",
             "\n<x copy",
-            &[":28: `<x copy"],
+            &[":28: found `<x copy"],
         ),
     ] {
         let dir = small(|ending, text| {

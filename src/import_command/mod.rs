@@ -20,11 +20,11 @@ pub struct ImportArgs {
 
 #[derive(Subcommand)]
 enum From {
-    /// From the dump directory of XLA's GPU compiler
+    /// Import the dump directory of XLA's GPU compiler
     Xla(xla::XlaArgs),
-    /// From PyTorch's execution trace
+    /// Import PyTorch's execution trace
     Pytorch(pytorch::PytorchArgs),
-    /// From an ONNX model
+    /// Import an ONNX model
     Onnx(onnx::OnnxArgs),
 }
 
@@ -40,19 +40,20 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
 /// What there is to say where kernels follow from rules.
 #[derive(Args)]
 struct ByRules {
-    /// Where to write, compressed if it ends in .zst; without it, or with `-`, stdout
+    /// Write to FILE, compressed if it ends in .zst [default: stdout, which `-` also means]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The trace's name [default: that of --out, or else of what is imported]
+    /// Name of the trace [default: the name of --out, else the name of what is imported]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The GPU that it is for, a device profile; its SMs decide the tiles of products [default: that of a recorded profile, or none]
+    /// Device profile of the GPU that the trace is for; its number of SMs decides the tiles of matrix products [default: the GPU of a
+    /// recorded profile, else none]
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
-    /// Give every tensor addresses of its own, instead of those that a profile has or an emulated caching allocator gives
+    /// Give every tensor addresses of its own, instead of those of a profile or of an emulated caching allocator
     #[arg(long)]
     no_reuse: bool,
-    /// Matrix products in single precision use tensor cores, as with torch.backends.cuda.matmul.allow_tf32
+    /// Let matrix products in single precision use tensor cores, as with torch.backends.cuda.matmul.allow_tf32
     #[arg(long)]
     tf32: bool,
 }
@@ -100,7 +101,7 @@ fn deliver(
     }
     if trace.header.kernels == 0 {
         eprintln!(
-            "warning: {from}: the trace has no kernels: nothing in it would run on the GPU; record or export what does"
+            "warning: {from}: the trace has no kernels: nothing in it would run on the GPU; record or export a program that does"
         );
     }
     workload::deliver(trace, out)?;

@@ -9,13 +9,13 @@ use windlass_import::onnx::{OnnxError, Options, import};
 /// Arguments of `windlass import onnx`.
 #[derive(Args)]
 pub struct OnnxArgs {
-    /// A model, plain or compressed with zstd, or `-` for stdin; weights in other files are not needed
+    /// Model, plain or compressed with zstd, or `-` for stdin; weights in other files are not needed
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
-    /// The size of a dimension that the model names, or of an input's that has no name, `INPUT[AXIS]`; may be given several times
+    /// Size of a dimension that the model names, or of an unnamed dimension of an input, `INPUT[AXIS]`; can be given several times
     #[arg(long, value_name = "NAME=SIZE", value_parser = dim)]
     dim: Vec<(String, u64)>,
-    /// An elementwise node writes over an input of the same size that nothing reads later, as ONNX Runtime does it
+    /// Let an elementwise node write over an input of the same size that nothing reads later, as ONNX Runtime does
     #[arg(long)]
     in_place: bool,
     #[command(flatten)]
@@ -27,7 +27,7 @@ fn dim(text: &str) -> Result<(String, u64), String> {
     let (name, size) = text.rsplit_once('=').unwrap_or(("", text));
     match size.parse() {
         Ok(size) if !name.is_empty() => Ok((name.to_owned(), size)),
-        _ => Err("it is NAME=SIZE, as in batch=8".to_owned()),
+        _ => Err("give NAME=SIZE, such as batch=8".to_owned()),
     }
 }
 

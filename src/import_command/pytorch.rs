@@ -9,10 +9,10 @@ use windlass_import::pytorch::{Options, import};
 /// Arguments of `windlass import pytorch`.
 #[derive(Args)]
 pub struct PytorchArgs {
-    /// An execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
+    /// Execution trace (torch.profiler.ExecutionTraceObserver), plain or compressed with zstd or gzip, or `-` for stdin
     #[arg(value_name = "ET.json")]
     trace: PathBuf,
-    /// The profile of the same run (export_chrome_trace), for the kernels that ran on the GPU and the memory that they used; tried on
+    /// Profile of the same run (export_chrome_trace), for the kernels that ran on the GPU and the memory that they used; tried on
     /// profiles of an H100
     #[arg(long, value_name = "PROFILE.json")]
     kineto: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub struct PytorchArgs {
 pub fn run(args: &PytorchArgs) -> Result<Outcome, Failure> {
     let rules = &args.rules;
     if args.kineto.as_ref() == Some(&args.trace) && args.trace == Path::new(workload::STANDARD) {
-        return Err("`-` was given twice, and stdin holds one file: give the other as a file".into());
+        return Err("`-` was given twice, but stdin holds one file: give the other as a file".into());
     }
     let options = Options {
         name: rules.name(&args.trace, "pytorch"),

@@ -8,24 +8,24 @@ use windlass_import::xla::{Options, import};
 /// Arguments of `windlass import xla`.
 #[derive(Args)]
 pub struct XlaArgs {
-    /// The directory that XLA_FLAGS=--xla_dump_to=DIR named
+    /// Directory that XLA_FLAGS=--xla_dump_to=DIR named
     dir: PathBuf,
-    /// Where to write, compressed if it ends in .zst; without it, or with `-`, stdout
+    /// Write to FILE, compressed if it ends in .zst [default: stdout, which `-` also means]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The module, such as jit_step or module_0012 [default: the one with the longest thunk sequence]
+    /// Module, such as jit_step or module_0012 [default: the one with the longest thunk sequence]
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
-    /// The trace's name [default: that of --out, or else the module's]
+    /// Name of the trace [default: the name of --out, else the module's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The GPU that it was compiled for, such as rtx3070 [default: what the dump says]
+    /// GPU that the module was compiled for, such as rtx3070 [default: what the dump says]
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
-    /// Rounds of loops that end when their condition says; without it, such a loop is an error
+    /// Rounds of each loop whose number of rounds is not known; without it, such a loop is an error
     #[arg(long, value_name = "N")]
     trip_count: Option<u64>,
-    /// The most rounds of a loop whose number of rounds is known
+    /// Most rounds of a loop whose number of rounds is known
     #[arg(long, value_name = "N")]
     max_trip_count: Option<u64>,
 }

@@ -37,7 +37,7 @@ impl Rule {
 
 /// A graph that cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{kernels} kernels in one run; a graph holds at most {}, split the run", u32::MAX)]
+#[error("the run has {kernels} kernels, but a graph holds at most {}; split the run", u32::MAX)]
 pub struct TooManyKernels {
     /// How many were given.
     pub kernels: usize,

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum HostError {
     /// A scheduled list of a size that 8-bit ids do not carry.
-    #[error("a scheduled list of {got} kernels; choose {} to {}", SCHEDULED.start(), SCHEDULED.end())]
+    #[error("the scheduled list has {got} kernels; choose {} to {}", SCHEDULED.start(), SCHEDULED.end())]
     ScheduledSize {
         /// What was asked.
         got: usize,

@@ -95,7 +95,9 @@ pub enum MixError {
         max: u32,
     },
     /// CTAs that do not fill their rows.
-    #[error("ctas = {got} is no multiple of {GEMM_COLUMNS}, the CTAs across a GEMM; choose {less} or {more}")]
+    #[error(
+        "ctas = {got} is not a multiple of {GEMM_COLUMNS}, the number of CTAs across a GEMM; choose {less} or {more}"
+    )]
     NotAMultiple {
         /// What was asked.
         got: u32,

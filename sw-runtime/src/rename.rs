@@ -47,7 +47,7 @@ impl Budget {
 /// A text that is no budget.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no budget; give bytes (0, 65536, 512K, 64M, 2G), a factor of the program's own temporary memory (1.5x), or `unlimited`"
+    "`{0}` is not a budget; give bytes (0, 65536, 512K, 64M, 2G), a factor of the program's own temporary memory (1.5x), or `unlimited`"
 )]
 pub struct BudgetError(pub String);
 

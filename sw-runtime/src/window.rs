@@ -18,7 +18,7 @@ pub enum WindowError {
         slots: usize,
     },
     /// Kernels go in by ascending index.
-    #[error("kernel {kernel} after kernel {last}; insert kernels in program order")]
+    #[error("kernel {kernel} comes after kernel {last}; insert kernels in program order")]
     NotInOrder {
         /// The kernel to insert.
         kernel: u32,
@@ -26,7 +26,7 @@ pub enum WindowError {
         last: u32,
     },
     /// A kernel waits for earlier ones only.
-    #[error("kernel {kernel} waits for kernel {upstream}; upstream kernels come before")]
+    #[error("kernel {kernel} waits for kernel {upstream}; upstream kernels must come before it")]
     UpstreamNotEarlier {
         /// The kernel to insert.
         kernel: u32,

@@ -113,7 +113,7 @@ fn a_kernel_count_that_differs_is_a_warning() {
     let trace = read(HEAD).unwrap();
     assert_eq!(
         trace.warnings[0].to_string(),
-        "t:1: field `kernels`: the header says 1, but 0 follow; the trace may be cut short, or correct the number"
+        "t:1: field `kernels`: the header says 1 kernels, but 0 follow; the trace may be cut short; if not, correct the number"
     );
 }
 
@@ -145,7 +145,10 @@ fn not_utf8() {
 
 #[test]
 fn a_blank_line_in_the_middle() {
-    assert_eq!(said(body(&["", KERNEL])), "t:2: a blank line; blank lines may only end the file, remove it");
+    assert_eq!(
+        said(body(&["", KERNEL])),
+        "t:2: the line is blank; remove it (only the end of the file may have blank lines)"
+    );
 }
 
 #[test]
@@ -177,11 +180,13 @@ fn what_a_line_says_is_shown_on_one_line_and_not_at_any_length() {
     let shown = format!("a\\n{}…", "x".repeat(38));
     assert_eq!(
         said(format!(r#"{{"e":"{kind}"}}"#)),
-        format!("t:1: a `{shown}` line where the `trace` line must be; put the `trace` line first")
+        format!("t:1: a `{shown}` line comes where the `trace` line must be; put the `trace` line first")
     );
     assert_eq!(
         bad_kernel(r#""SIMT""#, &format!("\"{kind}\"")),
-        format!("t:2: field `type`: \"{shown}\" is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")
+        format!(
+            "t:2: field `type`: \"{shown}\" is not a kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\""
+        )
     );
 }
 
@@ -189,7 +194,7 @@ fn what_a_line_says_is_shown_on_one_line_and_not_at_any_length() {
 fn a_kernel_before_the_trace_line() {
     assert_eq!(
         said(format!("{KERNEL}\n{HEAD}")),
-        "t:1: a kernel before the `trace` line; put the `trace` line first"
+        "t:1: a kernel comes before the `trace` line; put the `trace` line first"
     );
 }
 
@@ -197,7 +202,7 @@ fn a_kernel_before_the_trace_line() {
 fn a_second_trace_line() {
     assert_eq!(
         said(body(&[HEAD])),
-        "t:2: a second `trace` line; keep one trace per file, and begin another execution with `run`"
+        "t:2: this is a second `trace` line; keep one trace per file, and begin another execution with a `run` line"
     );
 }
 
@@ -294,7 +299,7 @@ fn every_field_of_another_type() {
         (
             r#""SIMT""#,
             r#""simt""#,
-            r#"field `type`: "simt" is no kernel type; write "TENSOR", "SIMT" or "COPY""#.to_owned(),
+            r#"field `type`: "simt" is not a kernel type; write "TENSOR", "SIMT" or "COPY""#.to_owned(),
         ),
         (
             r#""smem":0"#,
@@ -333,13 +338,10 @@ fn every_field_of_another_type() {
 #[test]
 fn a_dimension_of_zero() {
     let message = "write 1 for a dimension that is not used";
-    assert_eq!(
-        bad_kernel("[2,1,1]", "[2,0,1]"),
-        format!("t:2: field `grid`: a dimension of 0 in y; {message}")
-    );
+    assert_eq!(bad_kernel("[2,1,1]", "[2,0,1]"), format!("t:2: field `grid`: dimension y is 0; {message}"));
     assert_eq!(
         bad_kernel("[32,1,1]", "[32,1,0]"),
-        format!("t:2: field `block`: a dimension of 0 in z; {message}")
+        format!("t:2: field `block`: dimension z is 0; {message}")
     );
 }
 
@@ -347,7 +349,7 @@ fn a_dimension_of_zero() {
 fn a_dimension_past_32_bits() {
     assert_eq!(
         bad_kernel("[2,1,1]", "[4294967296,1,1]"),
-        "t:2: field `grid`: a dimension of 4294967296 in x; the greatest is 4294967295, split the kernel"
+        "t:2: field `grid`: dimension x is 4294967296, but can be at most 4294967295; split the kernel"
     );
     let large = KERNEL.replace("[2,1,1]", "[4294967295,4294967295,1]");
     assert_eq!(read(body(&[&large])).unwrap().kernels().next().unwrap().ctas(), u64::from(u32::MAX).pow(2));
@@ -369,8 +371,8 @@ fn a_grid_past_64_bits() {
 fn an_allocation_over_one_that_lives() {
     let (alloc, empty) = (r#"{"e":"alloc","a":8,"n":16}"#, r#"{"e":"alloc","a":8,"n":0}"#);
     let (free, run) = (r#"{"e":"free","a":8}"#, r#"{"e":"run","run":1}"#);
-    let over = "t:3: field `a`: 16 bytes at 8, of line 2, are allocated and not freed yet; \
-                add their `free` before it, or leave one `alloc` out";
+    let over = "t:3: field `a`: the 16 bytes at 8 that line 2 allocates are not freed yet; \
+                add their `free` before this `alloc`, or leave one of the two out";
     assert_eq!(said(body(&[alloc, alloc])), over);
     let (below, within) = (r#"{"e":"alloc","a":4,"n":5}"#, r#"{"e":"alloc","a":12,"n":4}"#);
     let beside = (r#"{"e":"alloc","a":4,"n":4}"#, r#"{"e":"alloc","a":24,"n":4}"#);
@@ -423,7 +425,7 @@ fn a_file_of_another_kind_is_told_in_one_line() {
     let json =
         "a JSON document that is not one object with an `e` per line, as profilers write it (Kineto, Chrome)";
     let binary =
-        "binary, as a protobuf is (ONNX, which `windlass import onnx` reads, a dump of XLA, an xplane)";
+        "binary, like a protobuf (ONNX, which `windlass import onnx` reads, a dump of XLA or an xplane)";
     let hlo = "the text of an HLO or MLIR module, as XLA dumps it";
     let long =
         format!(r#"{{"traceEvents":[{{"ph": "e", "ts":1}}],"x":"{}"}}"#, "x".repeat(MAX_LINE_BYTES as usize));
@@ -437,7 +439,7 @@ fn a_file_of_another_kind_is_told_in_one_line() {
         (b"\n\xf3\x01\x08\x01\x12\n/host:CPU", binary),
         (b"HloModule jit_step, is_scheduled=true\n", hlo),
         (b"module @jit_step attributes {mhlo.num_partitions = 1 : i32} {\n", hlo),
-        (b"\x1f\x8b\x08\x00\x00", "compressed by gzip"),
+        (b"\x1f\x8b\x08\x00\x00", "compressed with gzip"),
         (b"\xff\xfe{\x00\"\x00", "UTF-16 text"),
     ] {
         let error = said(text);
@@ -480,11 +482,11 @@ fn an_address_plus_size_past_2_to_53() {
 #[test]
 fn an_index_that_does_not_count_up() {
     let message = "number the kernels of each run from 0 without gaps";
-    assert_eq!(bad_kernel(r#""i":0"#, r#""i":1"#), format!("t:2: field `i`: 1 where 0 is next; {message}"));
-    assert_eq!(said(body(&[KERNEL, KERNEL])), format!("t:3: field `i`: 0 where 1 is next; {message}"));
+    assert_eq!(bad_kernel(r#""i":0"#, r#""i":1"#), format!("t:2: field `i`: 1, but 0 is next; {message}"));
+    assert_eq!(said(body(&[KERNEL, KERNEL])), format!("t:3: field `i`: 0, but 1 is next; {message}"));
     // A gap is one error, not one for every kernel behind it.
     let [two, three] = [2, 3].map(|i| KERNEL.replace(r#""i":0"#, &format!(r#""i":{i}"#)));
-    assert_eq!(said(body(&[KERNEL, &two, &three])), format!("t:3: field `i`: 2 where 1 is next; {message}"));
+    assert_eq!(said(body(&[KERNEL, &two, &three])), format!("t:3: field `i`: 2, but 1 is next; {message}"));
 }
 
 #[test]
@@ -683,11 +685,11 @@ fn the_writer_refuses_what_the_reader_rejects() {
     for (event, message) in [
         (
             Event::Kernel(Kernel { grid: [0, 1, 1], ..kernel.clone() }),
-            "out:2: field `grid`: a dimension of 0 in x; write 1 for a dimension that is not used",
+            "out:2: field `grid`: dimension x is 0; write 1 for a dimension that is not used",
         ),
         (
             Event::Kernel(Kernel { index: 5, ..kernel.clone() }),
-            "out:2: field `i`: 5 where 0 is next; number the kernels of each run from 0 without gaps",
+            "out:2: field `i`: 5, but 0 is next; number the kernels of each run from 0 without gaps",
         ),
         (
             Event::Kernel(Kernel { regs: Some(256), ..kernel.clone() }),

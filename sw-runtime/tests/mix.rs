@@ -206,7 +206,10 @@ fn parameters_outside_their_ranges() {
             Mix { ctas: 16_388, ..mix },
             "ctas = 16388 is outside 4..=16384 for a reduction; choose a number in that range",
         ),
-        (Mix { ctas: 46, ..mix }, "ctas = 46 is no multiple of 4, the CTAs across a GEMM; choose 44 or 48"),
+        (
+            Mix { ctas: 46, ..mix },
+            "ctas = 46 is not a multiple of 4, the number of CTAs across a GEMM; choose 44 or 48",
+        ),
     ] {
         assert_eq!(mix.trace().unwrap_err().to_string(), message);
     }

@@ -700,7 +700,10 @@ fn budgets_are_read_and_written() {
         "1 ",
     ] {
         let error = text.parse::<Budget>().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("`{text}` is no budget; give bytes (0, 65536, 512K")), "{error}");
+        assert!(
+            error.starts_with(&format!("`{text}` is not a budget; give bytes (0, 65536, 512K")),
+            "{error}"
+        );
     }
     assert_eq!(Budget::Factor(1.5).bytes(1000), Some(1500));
     assert_eq!(Budget::Factor(f64::MAX).bytes(1000), Some(u64::MAX));

@@ -725,7 +725,7 @@ fn declarations_of_another_program_are_refused() {
     let error = Runner::new(&device, &three, &Declarations::new(&one), Options::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "a program of 3 kernels and the declarations of 1; make them of this program"
+        "the program has 3 kernels, but there are the declarations of 1; make them from this program"
     );
 }
 

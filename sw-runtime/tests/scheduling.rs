@@ -48,8 +48,8 @@ fn a_window_refuses_with_a_reason_and_stays_as_it_was() {
     w.insert(4, &[3]).unwrap();
     for (error, text) in [
         (w.insert(5, &[]).unwrap_err(), "kernel 5: all 2 slots are in use; retire a kernel first"),
-        (w.insert(4, &[]).unwrap_err(), "kernel 4 after kernel 4; insert kernels in program order"),
-        (w.insert(5, &[5]).unwrap_err(), "kernel 5 waits for kernel 5; upstream kernels come before"),
+        (w.insert(4, &[]).unwrap_err(), "kernel 4 comes after kernel 4; insert kernels in program order"),
+        (w.insert(5, &[5]).unwrap_err(), "kernel 5 waits for kernel 5; upstream kernels must come before it"),
         (w.dispatch(9).unwrap_err(), "kernel 9 is not in the window; it was never inserted, or has retired"),
         (w.retire(9).unwrap_err(), "kernel 9 is not in the window; it was never inserted, or has retired"),
         (w.retire(3).unwrap_err(), "kernel 3 was not dispatched; only a dispatched kernel retires"),
@@ -111,7 +111,7 @@ fn a_scheduled_list_has_8_to_255_kernels() {
     }
     assert_eq!(
         HostError::ScheduledSize { got: 7 }.to_string(),
-        "a scheduled list of 7 kernels; choose 8 to 255"
+        "the scheduled list has 7 kernels; choose 8 to 255"
     );
 }
 

@@ -26,7 +26,7 @@ pub const RESOURCES: [&str; 5] = ["CTA slots", "warps", "threads", "registers", 
 pub enum DeviceError {
     /// A CTA does not fit on an empty SM.
     #[error(
-        "kernel {kernel} `{name}`: a CTA needs {needed} {resource}, an SM of {profile} has {available}; choose a larger GPU or a smaller block"
+        "kernel {kernel} `{name}`: a CTA needs {needed} {resource}, but an SM of {profile} has {available}; choose a larger GPU or a smaller block"
     )]
     DoesNotFit {
         /// Position in the stream, from 0.
@@ -43,7 +43,9 @@ pub enum DeviceError {
         profile: String,
     },
     /// The grid is beyond what the model simulates.
-    #[error("kernel {kernel} `{name}`: {ctas} CTAs, at most {MAX_CTAS} are simulated; check its `grid`")]
+    #[error(
+        "kernel {kernel} `{name}` has {ctas} CTAs, but at most {MAX_CTAS} can be simulated; check its `grid`"
+    )]
     TooManyCtas {
         /// Position in the stream, from 0.
         kernel: usize,

@@ -233,7 +233,7 @@ pub enum SimError {
         completions: String,
     },
     /// The front end says that no SM can run a kernel that can be run.
-    #[error("cycle {cycle}: {engine} refused kernel {kernel}: as it says, no SM has what a CTA needs")]
+    #[error("cycle {cycle}: {engine} refused kernel {kernel} and says that no SM has what a CTA needs")]
     PacketRefused {
         /// When.
         cycle: u64,
@@ -256,7 +256,7 @@ pub enum SimError {
     },
     /// The front end moved something in a cycle in which, by its pages, nothing could.
     #[error(
-        "cycle {cycle}: {engine} was at rest, and yet something moved without a cause; --step visits every cycle and shows what"
+        "cycle {cycle}: {engine} was at rest, but something moved without a cause; --step simulates every cycle and shows what"
     )]
     Restless {
         /// When.
@@ -315,7 +315,7 @@ pub enum SimError {
     },
     /// Traces that run side by side need more memory than there are addresses.
     #[error(
-        "trace `{trace}` spans {bytes} bytes, which reach past 2^53 from {addr} on, behind the traces before it; \
+        "trace `{trace}` spans {bytes} bytes; behind the traces before it, from {addr} on, they reach past 2^53; \
          subtract a common base from their addresses, or run fewer traces side by side"
     )]
     PastAddressLimit {
@@ -327,7 +327,7 @@ pub enum SimError {
         addr: u64,
     },
     /// The stream is too long to be simulated.
-    #[error("{kernels} kernels in one stream; at most {}, split the trace", u32::MAX)]
+    #[error("the stream has {kernels} kernels, but at most {} are possible; split the trace", u32::MAX)]
     TooManyKernels {
         /// How many.
         kernels: usize,

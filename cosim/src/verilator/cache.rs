@@ -34,7 +34,7 @@ pub struct Cache {
 pub enum CacheError {
     /// No variable says where it is.
     #[error(
-        "nothing says where to keep builds: set WINDLASS_CACHE to a directory (XDG_CACHE_HOME and HOME are not set either)"
+        "there is no directory to keep builds in: set WINDLASS_CACHE to one (XDG_CACHE_HOME and HOME are not set either)"
     )]
     NoPlace,
     /// It cannot be read or written: read-only, full, or not a directory.

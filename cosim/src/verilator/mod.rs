@@ -128,7 +128,7 @@ pub enum BuildError {
     Cache(#[from] CacheError),
     /// The variable [`Optimise::VARIABLE`] is no level.
     #[error(
-        "{} is `{got}`; possible: 0 (built soon), 1, 2 (runs fast); unset it to leave the choice to the program",
+        "{} is `{got}`; possible: 0 (builds fast), 1, 2 (runs fast); unset it to leave the choice to the program",
         Optimise::VARIABLE
     )]
     Optimise {
@@ -153,7 +153,7 @@ pub enum BuildError {
     },
     /// Waveforms in FST format need a library's headers.
     #[error(
-        "FST waveforms need <{header}>, and the C++ compiler does not find it\n  install it: {install}\n  or write a .vcd file, which needs nothing"
+        "FST waveforms need <{header}>, but the C++ compiler does not find it\n  install it: {install}\n  or write a .vcd file, which needs nothing"
     )]
     Header {
         /// The header.

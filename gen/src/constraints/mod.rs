@@ -266,7 +266,7 @@ impl fmt::Display for Problem {
             }
             Self::NoSuchBlock { block, near } => {
                 write!(f, "there is no block `{block}`{}", like(near))?;
-                write!(f, "; `windlass gen --list` names all of them")
+                write!(f, "; `windlass gen --list` prints all names")
             }
             Self::NoSuchClock { clock, possible } => {
                 write!(f, "there is no [[clock]] `{clock}`; ")?;
@@ -276,14 +276,17 @@ impl fmt::Display for Problem {
                 }
             }
             Self::Uncovered { design, ports, what } => {
-                write!(f, "ports of {design} have no {what}: {}; add them to it", ports.join(", "))
+                write!(f, "ports of {design} have no {what}: {}; add the ports to one", ports.join(", "))
             }
             Self::Pins { port, width, sites } => {
                 write!(f, "has {sites} sites, but `{port}` is {width} wide: name one per bit, bit 0 first")
             }
             Self::NoSuchLibrary { library, possible } => {
                 let possible = possible.join(", ");
-                write!(f, "has no library `{library}`; it has: {possible}; add [library.NAME] with a `match`")
+                write!(
+                    f,
+                    "there is no library `{library}`; there are: {possible}; add [library.NAME] with a `match`"
+                )
             }
         }
     }

@@ -10,7 +10,7 @@ pub struct Prefix(String);
 /// A prefix that no identifier of Verilog begins with, or that is none of a file's name on every system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{got}` cannot begin a module's name; use letters, digits and `_`, the first no digit, as in `acme_`"
+    "`{got}` cannot begin a module's name; use letters, digits and `_`, and begin with no digit, as in `acme_`"
 )]
 pub struct PrefixError {
     /// What it was to be.

@@ -20,13 +20,13 @@ pub struct AigerError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AigerProblem {
     /// The first line is not that of the ASCII form.
-    #[error("`{header}` is no header, which is `aag` and five numbers or more")]
+    #[error("`{header}` is not a header, which is `aag` and at least five numbers")]
     Header {
         /// The line.
         header: String,
     },
     /// The header announces what is not there.
-    #[error("there is not as much in the file as `{header}` says")]
+    #[error("there is less in the file than `{header}` says")]
     Counts {
         /// The line.
         header: String,
@@ -46,7 +46,7 @@ pub enum AigerProblem {
         got: u32,
     },
     /// A gate's operand is not before it.
-    #[error("gate {gate} is used before it is there")]
+    #[error("gate {gate} is used before it is defined")]
     Early {
         /// The gate's literal.
         gate: u32,

@@ -25,7 +25,7 @@ pub enum NetlistError {
         what: String,
     },
     /// A cell that the library does not have.
-    #[error("the netlist of `{top}` has cells that the library has not: {}\n  map it to the same Liberty file first", cells.join(", "))]
+    #[error("the netlist of `{top}` has cells that the library does not have: {}\n  map it to the same Liberty file first", cells.join(", "))]
     Unmapped {
         /// Module at the top.
         top: String,
@@ -33,11 +33,11 @@ pub enum NetlistError {
         cells: Vec<String>,
     },
     /// The library has no buffer.
-    #[error("the library has no buffer, and high fan-outs need one\n  name a complete standard-cell library")]
+    #[error("the library has no buffer, but high fan-outs need one\n  name a complete standard-cell library")]
     NoBuffer,
     /// A cell whose function is not known.
     #[error(
-        "what `{cell}` computes is not known: the library does not say, it has more than six inputs, or an asynchronous clear\n  keep the cell out of the mapping"
+        "the function of `{cell}` is not known: the library does not give it, or the cell has more than six inputs or an asynchronous clear\n  keep the cell out of the mapping"
     )]
     NoFunction {
         /// The cell's type.

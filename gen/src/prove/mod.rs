@@ -84,13 +84,13 @@ pub enum ProveError {
     },
     /// Bitwuzla was asked for.
     #[error(
-        "there is no Bitwuzla {}\n  scripts/setup.sh fetches it from PyPI; or leave the choice of a solver open, then Yices answers",
+        "there is no Bitwuzla {}\n  scripts/setup.sh fetches it from PyPI; without --solver, Yices answers",
         BITWUZLA_VERSION
     )]
     NoBitwuzla,
     /// The solver failed.
     #[error(
-        "the solver failed: {what}\n  Yices 2.6.5 and Bitwuzla {} are known to work; YICES names another program",
+        "the solver failed: {what}\n  Yices 2.6.5 and Bitwuzla {} are known to work; set YICES to use another program",
         BITWUZLA_VERSION
     )]
     Solver {

@@ -34,7 +34,7 @@ pub enum BaselineError {
     },
     /// It is one of another time.
     #[error(
-        "{path} has format_version {found}, and this windlass reads {FORMAT_VERSION}: make the report again with `windlass report --json`"
+        "{path} has format_version {found}, but this windlass reads {FORMAT_VERSION}; make the report again with `windlass report --json`"
     )]
     Version {
         /// The file.
@@ -43,13 +43,13 @@ pub enum BaselineError {
         found: u64,
     },
     /// Nothing is better or worse by it.
-    #[error("a margin of {got} percent; choose 0 or more")]
+    #[error("the margin is {got} percent; choose 0 or more")]
     Margin {
         /// What was asked.
         got: f64,
     },
     /// Not one design, or not one number, is in both.
-    #[error("the report and its baseline have no {what} in common, so that nothing can be compared{}", reasons(.notes))]
+    #[error("the report and its baseline have no {what} in common, so nothing can be compared{}", reasons(.notes))]
     Nothing {
         /// Designs or numbers.
         what: &'static str,
@@ -155,7 +155,7 @@ impl Changes {
 
 /// A text that is no margin.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{text}` is not a margin: a number of percent that is not negative is, as `5%`")]
+#[error("`{text}` is not a margin; give a percentage that is not negative, such as `5%`")]
 pub struct MarginError {
     /// The text.
     pub text: String,
@@ -232,7 +232,7 @@ pub fn compare(before: &Report, now: &Report, margin_percent: f64) -> Result<Cha
             }
             (None, Some(old)) => {
                 let why = difference(old, design).unwrap_or_default();
-                found.note(format!("design {name}: {why}, so that it is another one"));
+                found.note(format!("design {name}: {why}, so it is a different design"));
             }
             (None, None) => found.note(format!("design {name}: not in the baseline")),
         }
@@ -450,7 +450,7 @@ impl Found {
         if !differences.is_empty() {
             self.comparable = false;
             self.note(format!(
-                "latencies and speed-ups were measured under other conditions, and are not compared: {}",
+                "latencies and speed-ups were measured under other conditions, so they are not compared: {}",
                 differences.join(", ")
             ));
         }
@@ -676,7 +676,7 @@ impl Found {
             };
             if old.kernels != table.kernels {
                 self.note(format!(
-                    "{subject}: had {} and has {}, so that it is another one",
+                    "{subject}: had {} and has {}, so it is a different workload",
                     counted(old.kernels, "kernel"),
                     table.kernels
                 ));

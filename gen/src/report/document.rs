@@ -390,9 +390,9 @@ fn energy_items(energy: &Energy, items: &mut Vec<Item>) {
         let events = energy.not_told.join(", ");
         let why = match energy.too_few_cycles {
             true => "too few cycles were measured",
-            false => "its error is more than half of it, or it is not told from others",
+            false => "its error is more than half of it, or it cannot be told from other events",
         };
-        items.push(Item::Line(format!("No energy is told for {events}: {why}")));
+        items.push(Item::Line(format!("No energy is given for {events}: {why}")));
     }
     if energy.blocks.is_empty() {
         return;

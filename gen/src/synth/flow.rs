@@ -83,7 +83,7 @@ pub enum SynthesisError {
     },
     /// The library has no clock gate.
     #[error(
-        "the library `{library}` has no clock gate: no cell with `clock_gating_integrated_cell` for a rising edge\n  leave out --clock-gates, or name a library that has one, as nangate45"
+        "the library `{library}` has no clock gate: no cell with `clock_gating_integrated_cell` for a rising edge\n  leave out --clock-gates, or name a library that has one, such as nangate45"
     )]
     NoClockGate {
         /// The library's name.
@@ -99,7 +99,7 @@ pub enum SynthesisError {
     },
     /// A tool's output is not understood.
     #[error(
-        "what {tool} wrote cannot be read: {what}\n  Yosys 0.23 and 0.70, OpenSTA 2.0.17 and nextpnr 0.4 are known to work; `windlass doctor` names the variable that sets each to another one"
+        "the output of {tool} cannot be read: {what}\n  Yosys 0.23 and 0.70, OpenSTA 2.0.17 and nextpnr 0.4 are known to work; `windlass doctor` names the variable that sets each to another one"
     )]
     Output {
         /// The tool's version.
@@ -109,7 +109,7 @@ pub enum SynthesisError {
     },
     /// No variable says where the cache is.
     #[error(
-        "nothing says where to keep results: set WINDLASS_CACHE to a folder (XDG_CACHE_HOME and HOME are not set either)"
+        "there is no folder to keep results in: set WINDLASS_CACHE to one (XDG_CACHE_HOME and HOME are not set either)"
     )]
     NoCache,
     /// The cache, or a file in it, cannot be read or written.

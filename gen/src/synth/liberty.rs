@@ -94,7 +94,7 @@ pub enum LibertyError {
         what: String,
     },
     /// Nothing to count gate equivalents in.
-    #[error("`{}`: the library `{library}` has no two-input NAND with an area, and gate equivalents are counted in it\n  name a complete standard-cell library with --liberty", path.display())]
+    #[error("`{}`: the library `{library}` has no two-input NAND with an area, which gate equivalents are counted in\n  name a complete standard-cell library with --liberty", path.display())]
     NoNand2 {
         /// The file.
         path: PathBuf,

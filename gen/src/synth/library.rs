@@ -33,7 +33,7 @@ pub enum LibraryError {
     #[error(transparent)]
     Liberty(#[from] LibertyError),
     /// Neither a name nor a file.
-    #[error("`{name}` is neither a library that is known ({}) nor a file\n  name a Liberty file with --liberty FILE", NAMES.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", "))]
+    #[error("`{name}` is neither a known library ({}) nor a file\n  name a Liberty file with --liberty FILE", NAMES.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -44,7 +44,7 @@ pub enum LibraryError {
     )]
     NotPublished,
     /// Nothing says where to keep it.
-    #[error("nothing says where to keep a fetched library: set WINDLASS_CACHE to a folder")]
+    #[error("there is no folder to keep a fetched library in: set WINDLASS_CACHE to one")]
     NoCache,
     /// It could not be fetched.
     #[error(
@@ -60,7 +60,7 @@ pub enum LibraryError {
     },
     /// What was fetched is not what is expected.
     #[error(
-        "the {library} that was fetched has the SHA-256 {found} instead of {expected}\n  it may be damaged on the way: try again, or name a Liberty file with --liberty FILE"
+        "the fetched {library} has the SHA-256 {found} instead of {expected}\n  it may have been damaged on the way: try again, or name a Liberty file with --liberty FILE"
     )]
     Damaged {
         /// Which library.

@@ -71,7 +71,7 @@ pub enum Problem {
     #[error(transparent)]
     File(#[from] FileError),
     /// No protobuf, or none of this kind.
-    #[error("it is no ONNX model, or damaged or cut short ({0}); export or copy it again")]
+    #[error("it is not an ONNX model, or it is damaged or cut short ({0}); export or copy it again")]
     NotOnnx(String),
     /// A protobuf without a graph, or with an empty one.
     #[error("it has no graph, or one without nodes; export a model, not its weights or its inputs alone")]
@@ -85,7 +85,7 @@ pub enum Problem {
         name: String,
     },
     /// A size for a dimension that is not there.
-    #[error("no dimension is called that: {}", named(known))]
+    #[error("no dimension has this name; {}", named(known))]
     UnknownDim {
         /// Those that are.
         known: Vec<String>,
@@ -98,19 +98,19 @@ pub enum Problem {
     },
     /// An input that is not a tensor, or of unknown rank.
     #[error(
-        "it is no tensor of a known number of dimensions; export with fixed types, or set them with onnx.tools.update_model_dims"
+        "it is not a tensor with a known number of dimensions; export with fixed types, or set them with onnx.tools.update_model_dims"
     )]
     NotATensor,
     /// An element that a GPU has not.
     #[error(
-        "elements of type {0} are not known on a GPU; cut off what works on text, with onnx.utils.extract_model"
+        "elements of type {0} do not exist on a GPU; cut off what works on text, with onnx.utils.extract_model"
     )]
     ElementType(i32),
     /// A value that nothing before gives.
-    #[error("no node before this gives `{0}`; nodes are in topological order: check with onnx.checker")]
+    #[error("no earlier node produces `{0}`; nodes must be in topological order: check with onnx.checker")]
     NotDefined(String),
     /// A name that is given twice.
-    #[error("an earlier node, input or initializer is called `{0}`, too; check with onnx.checker")]
+    #[error("an earlier node, input or initializer is also called `{0}`; check with onnx.checker")]
     Twice(String),
     /// An input or attribute that is not there.
     #[error("it is missing; {0} belongs here: check with onnx.checker, and export again")]
@@ -120,7 +120,7 @@ pub enum Problem {
     Mismatch(String),
     /// More bytes than addresses, or more dimensions than anything has.
     #[error(
-        "a tensor of shape {shape} is more than 2^53 bytes or 64 dimensions; choose smaller sizes with --dim"
+        "a tensor of shape {shape} has more than 2^53 bytes or 64 dimensions; choose smaller sizes with --dim"
     )]
     TooLarge {
         /// Its shape, or the beginning of it.
@@ -134,12 +134,14 @@ pub enum Problem {
     UnknownShape(String),
     /// Loop, Scan, and an If whose condition is not known before the run.
     #[error(
-        "which kernels run is decided as the model runs; export with fixed shapes, fold constants (onnxsim, onnxruntime's optimized_model_filepath) \
+        "which kernels run is decided only while the model runs; export with fixed shapes, fold constants (onnxsim, onnxruntime's optimized_model_filepath) \
          or unroll it, and import again"
     )]
     ControlFlow,
     /// A function that the model defines.
-    #[error("it is a function of the model; replace it by its body with onnx.inliner.inline_local_functions")]
+    #[error(
+        "it is a function of the model; replace it with its body with onnx.inliner.inline_local_functions"
+    )]
     Function,
     /// More kernels than a stream may have.
     #[error("the stream has more than {limit} kernels; choose a shorter sequence with --dim")]
@@ -154,9 +156,9 @@ pub enum Problem {
 
 fn named(known: &[String]) -> String {
     if known.is_empty() {
-        return "the model's sizes are all fixed, leave --dim out".to_owned();
+        return "the model's sizes are all fixed, so leave --dim out".to_owned();
     }
-    format!("choose of {}", known.join(", "))
+    format!("choose one of {}", known.join(", "))
 }
 
 /// Everything wrong, as far as reading could go on; never empty.
@@ -186,7 +188,7 @@ impl fmt::Display for Warning {
                 ("operators without a rule, taken as one elementwise kernel each", counts)
             }
             Self::OtherShapes(counts) => (
-                "results whose shapes in the model (value_info) are not those that follow from their inputs, which were taken",
+                "results whose shapes in the model (value_info) differ from those that follow from their inputs; the latter were taken",
                 counts,
             ),
         };

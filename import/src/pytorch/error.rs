@@ -54,12 +54,12 @@ pub enum Problem {
     ProfileNotTrace,
     /// JSON of another kind.
     #[error(
-        "not an execution trace, for `nodes` is missing; record with torch.profiler.ExecutionTraceObserver"
+        "this is not an execution trace: `nodes` is missing; record with torch.profiler.ExecutionTraceObserver"
     )]
     NotATrace,
     /// JSON of another kind, or an execution trace, where the profile should be.
     #[error(
-        "not a profile, for `traceEvents` is missing; record with torch.profiler.profile, and its export_chrome_trace"
+        "this is not a profile: `traceEvents` is missing; record with torch.profiler.profile and its export_chrome_trace"
     )]
     NotAProfile,
     /// A version of the schema that this reader does not know.
@@ -83,7 +83,7 @@ pub enum Problem {
         found: String,
     },
     /// Two nodes with one number.
-    #[error("an earlier node has this id; do not join traces, import one process's at a time")]
+    #[error("an earlier node has this id; do not join traces, but import one process's trace at a time")]
     SecondNode,
     /// A node that is called by a later one.
     #[error(
@@ -116,7 +116,7 @@ pub enum Problem {
     },
     /// A profile of something else than the trace.
     #[error(
-        "most operators are others than those of the execution trace (record function {rf_id} is `{profile}` here and `{trace}` there); \
+        "most operators differ from those of the execution trace (record function {rf_id} is `{profile}` here and `{trace}` there); \
          record both in one run, with the observer as execution_trace_observer of torch.profiler.profile"
     )]
     AnotherRun {

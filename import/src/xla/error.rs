@@ -69,7 +69,9 @@ pub enum Problem {
         holds: &'static str,
     },
     /// A line that is not as XLA writes it.
-    #[error("`{found}` where {expected} was expected; the file is cut or of another XLA, dump again")]
+    #[error(
+        "found `{found}` instead of {expected}; the file is cut short or from another version of XLA, so dump again"
+    )]
     Line {
         /// How the line begins.
         found: String,
@@ -77,7 +79,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// A file in which nothing is of what it is read for.
-    #[error("not one {what} in the file; it is cut or of another XLA, dump again")]
+    #[error("the file has no {what}; it is cut short or from another version of XLA, so dump again")]
     Nothing {
         /// What was looked for.
         what: &'static str,
@@ -90,7 +92,7 @@ pub enum Problem {
     },
     /// A thunk that launches a kernel, with a launch that no GPU takes.
     #[error(
-        "the grid, threads or shared memory of `{name}` are no launch: dimensions are 1 to {}, and their product is below 2^64; dump again",
+        "the grid, threads or shared memory of `{name}` are not those of a launch: dimensions must be 1 to {}, and their product below 2^64; dump again",
         u32::MAX
     )]
     Launch {
@@ -104,7 +106,7 @@ pub enum Problem {
         name: String,
     },
     /// A loop whose instruction is not among those of the module.
-    #[error("`{name}` is not in {file}, which is cut or of another module; dump again")]
+    #[error("`{name}` is not in {file}, which is cut short or of another module; dump again")]
     NotInHlo {
         /// What the thunk's metadata calls it.
         name: String,
@@ -113,7 +115,7 @@ pub enum Problem {
     },
     /// More kernels than an import makes.
     #[error(
-        "{kernels} kernels and waits once loops are unrolled, and {limit} is the limit; let loops end sooner with --max-trip-count N"
+        "with its loops unrolled, the module has {kernels} kernels and waits, but {limit} is the limit; let loops end sooner with --max-trip-count N"
     )]
     TooManyKernels {
         /// How many it would be.
@@ -242,20 +244,20 @@ impl fmt::Display for Warning {
                 let more = if others.len() > first.len() { ", .." } else { "" };
                 write!(
                     f,
-                    "{taken} is taken, whose thunk sequence is the longest; --module NAME chooses another: {}{more}",
+                    "{taken} is imported, because its thunk sequence is the longest; --module NAME chooses another: {}{more}",
                     first.join(", ")
                 )
             }
             Self::NoGpu { capability: Some(capability) } => {
                 write!(
                     f,
-                    "the dump names no GPU, only compute capability {capability}; say which with --gpu NAME"
+                    "the dump names no GPU, only compute capability {capability}; name the GPU with --gpu NAME"
                 )
             }
-            Self::NoGpu { capability: None } => write!(f, "the dump names no GPU; say which with --gpu NAME"),
+            Self::NoGpu { capability: None } => write!(f, "the dump names no GPU; name it with --gpu NAME"),
             Self::OtherGpu { name, dump } => write!(
                 f,
-                "it was compiled for {dump}, and the trace says {name}, as --gpu does: grids and tiles are those for {dump}"
+                "the module was compiled for {dump}, but the trace names {name}, as --gpu does; grids and tiles are those for {dump}"
             ),
             Self::UnknownKind { kind, thunks, waits } => {
                 let what = if *waits {
@@ -277,7 +279,7 @@ impl fmt::Display for Warning {
                 write!(f, "`{name}` has no known trip count: {trips} rounds, as --trip-count says")
             }
             Self::CutTrips { name, known, trips } => {
-                write!(f, "`{name}` takes {known} rounds, and {trips} are imported, as --max-trip-count says")
+                write!(f, "`{name}` takes {known} rounds, but {trips} are imported, as --max-trip-count says")
             }
             Self::Branch { name, branches } => write!(
                 f,

@@ -21,7 +21,7 @@ fn errors_say_what_and_where() {
         &transformer(),
         &dims(&[("length", 128), ("lenght", 1)]),
         &[
-            "m.onnx: field `--dim lenght`: no dimension is called that: choose of batch, length",
+            "m.onnx: field `--dim lenght`: no dimension has this name; choose one of batch, length",
             "m.onnx: field `input ids`: dimension 0 has no size; give it one with --dim 'batch=N'",
         ],
     );
@@ -53,17 +53,17 @@ fn errors_say_what_and_where() {
         &several,
         &dims(&[("y[1]", 5)]),
         &[
-            "m.onnx: field `input s`: elements of type 8 are not known on a GPU",
-            "m.onnx: field `input t`: it is no tensor",
+            "m.onnx: field `input s`: elements of type 8 do not exist on a GPU",
+            "m.onnx: field `input t`: it is not a tensor",
             "m.onnx: node 0 (Conv): the input has 3 channels, the weights 4",
-            "m.onnx: node 2 (Loop): which kernels run is decided as the model runs",
-            "m.onnx: node 3 (Relu): field `input[0]`: no node before this gives `nowhere`",
+            "m.onnx: node 2 (Loop): which kernels run is decided only while the model runs",
+            "m.onnx: node 3 (Relu): field `input[0]`: no earlier node produces `nowhere`",
             "m.onnx: node 4 (Transpose): [0, 0] of 2 dimensions",
             "m.onnx: node 5 (mine::Own): it is a function of the model",
             "m.onnx: node 6 (Relu): an earlier node, input or initializer is called `y`",
             "m.onnx: node 7 (MaxPool): field `kernel_shape`: it is missing",
             "m.onnx: node 10 (Cast): elements of type 8",
-            "m.onnx: node 11 (Expand): a tensor of shape [1125899906842624, 4, 5] is more than 2^53 bytes",
+            "m.onnx: node 11 (Expand): a tensor of shape [1125899906842624, 4, 5] has more than 2^53 bytes",
         ],
     );
     let many = (0..50).map(|at| node(&format!("n{at} = Relu nowhere{at}"), &[])).collect();
@@ -72,7 +72,7 @@ fn errors_say_what_and_where() {
     let empty = ModelProto::default();
     says(&empty, &plain, &["m.onnx: it has no graph"]);
     let text = import_bytes("m.onnx", b"{\"nodes\": []}".to_vec(), &plain).expect_err("JSON").to_string();
-    assert!(text.starts_with("m.onnx: it is no ONNX model"), "{text}");
+    assert!(text.starts_with("m.onnx: it is not an ONNX model"), "{text}");
     let nowhere = import(Path::new("nowhere.onnx"), &plain).expect_err("no file");
     assert!(matches!(nowhere.0[0].problem, Problem::File(FileError::Io(_))));
 }

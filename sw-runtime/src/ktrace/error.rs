@@ -67,7 +67,7 @@ pub enum Problem {
         looks: &'static str,
     },
     /// An empty line with more lines after it.
-    #[error("a blank line; blank lines may only end the file, remove it")]
+    #[error("the line is blank; remove it (only the end of the file may have blank lines)")]
     BlankLine,
     /// A line that does not parse.
     #[error("the line is not a JSON object ({detail}); write one complete object per line")]
@@ -106,13 +106,13 @@ pub enum Problem {
         max: u64,
     },
     /// A grid or block dimension of zero.
-    #[error("a dimension of 0 in {axis}; write 1 for a dimension that is not used")]
+    #[error("dimension {axis} is 0; write 1 for a dimension that is not used")]
     ZeroDimension {
         /// `x`, `y` or `z`.
         axis: char,
     },
     /// A grid or block dimension past 32 bits.
-    #[error("a dimension of {value} in {axis}; the greatest is {}, split the kernel", u32::MAX)]
+    #[error("dimension {axis} is {value}, but can be at most {}; split the kernel", u32::MAX)]
     DimensionTooLarge {
         /// `x`, `y` or `z`.
         axis: char,
@@ -129,7 +129,7 @@ pub enum Problem {
     },
     /// An allocation over bytes of one that this run began and that still lives.
     #[error(
-        "{} at {addr}, of line {line}, {} allocated and not freed yet; add their `free` before it, or leave one `alloc` out",
+        "the {} at {addr} that line {line} allocates {} not freed yet; add their `free` before this `alloc`, or leave one of the two out",
         counted(*bytes, "byte"),
         if *bytes == 1 { "is" } else { "are" }
     )]
@@ -155,7 +155,7 @@ pub enum Problem {
         bytes: u64,
     },
     /// Kernels of a run are numbered 0, 1, 2 and so on.
-    #[error("{found} where {expected} is next; number the kernels of each run from 0 without gaps")]
+    #[error("{found}, but {expected} is next; number the kernels of each run from 0 without gaps")]
     IndexNotNext {
         /// The number due.
         expected: u64,
@@ -163,22 +163,24 @@ pub enum Problem {
         found: u64,
     },
     /// A type that is none of the three.
-    #[error("\"{found}\" is no kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")]
+    #[error("\"{found}\" is not a kernel type; write \"TENSOR\", \"SIMT\" or \"COPY\"")]
     UnknownKernelType {
         /// What it says, or its beginning.
         found: String,
     },
     /// A kernel before the header.
-    #[error("a kernel before the `trace` line; put the `trace` line first")]
+    #[error("a kernel comes before the `trace` line; put the `trace` line first")]
     KernelBeforeTrace,
     /// A first line that is no header, or no line at all.
-    #[error("{found} where the `trace` line must be; put the `trace` line first")]
+    #[error("{found} comes where the `trace` line must be; put the `trace` line first")]
     NoTraceLine {
         /// What is there instead.
         found: String,
     },
     /// A second header.
-    #[error("a second `trace` line; keep one trace per file, and begin another execution with `run`")]
+    #[error(
+        "this is a second `trace` line; keep one trace per file, and begin another execution with a `run` line"
+    )]
     SecondTrace,
     /// A version of the format that this reader does not know.
     #[error("version {found} is not known; write version {VERSION}, or use a newer windlass")]
@@ -233,8 +235,8 @@ impl fmt::Display for KtraceWarning {
         match self {
             Self::KernelCount { file, stated, found } => write!(
                 f,
-                "{file}:1: field `kernels`: the header says {stated}, but {found} follow; \
-                 the trace may be cut short, or correct the number"
+                "{file}:1: field `kernels`: the header says {stated} kernels, but {found} follow; \
+                 the trace may be cut short; if not, correct the number"
             ),
         }
     }

@@ -11,7 +11,7 @@ fn has_key(line: &[u8], key: &str) -> bool {
 pub(super) fn looks_like(first_line: &[u8]) -> Option<&'static str> {
     let text = first_line.trim_ascii_start();
     match text {
-        [0x1f, 0x8b, ..] => Some("compressed by gzip"),
+        [0x1f, 0x8b, ..] => Some("compressed with gzip"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text"),
         [b'{' | b'[', ..] if has_key(text, "e") || has_key(text, "ktrace") => None,
         [b'{' | b'[', ..] => Some(
@@ -24,7 +24,7 @@ pub(super) fn looks_like(first_line: &[u8]) -> Option<&'static str> {
             Some("the text of an HLO or MLIR module, as XLA dumps it")
         }
         _ if text.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) => Some(
-            "binary, as a protobuf is (ONNX, which `windlass import onnx` reads, a dump of XLA, an xplane)",
+            "binary, like a protobuf (ONNX, which `windlass import onnx` reads, a dump of XLA or an xplane)",
         ),
         _ => None,
     }

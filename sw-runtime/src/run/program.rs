@@ -18,7 +18,7 @@ const MAX_CTAS: u64 = i32::MAX as u64;
 pub enum ProgramError {
     /// The image is too large.
     #[error(
-        "the stream's memory is {words} words of 4 bytes, at most 2^32 can be had; divide it by a scale of {needed} or more"
+        "the stream's memory is {words} words of 4 bytes, but at most 2^32 are possible; divide it by a scale of {needed} or more"
     )]
     TooLarge {
         /// Words that it would take.
@@ -27,10 +27,10 @@ pub enum ProgramError {
         needed: u64,
     },
     /// A divisor of 0.
-    #[error("a scale of 0: choose 1 (as it is) or more")]
+    #[error("the scale is 0; choose 1 (memory as it is) or more")]
     Scale,
     /// The grid is beyond what is run.
-    #[error("kernel {kernel} `{name}`: {ctas} CTAs, at most {MAX_CTAS} are run; check its `grid`")]
+    #[error("kernel {kernel} `{name}` has {ctas} CTAs, but at most {MAX_CTAS} can run; check its `grid`")]
     TooManyCtas {
         /// Position in the stream, from 0.
         kernel: usize,
@@ -48,7 +48,9 @@ pub enum ProgramError {
         name: String,
     },
     /// The block is beyond what a GPU takes.
-    #[error("kernel {kernel} `{name}`: {threads} threads per CTA, at most 1024 are run; check its `block`")]
+    #[error(
+        "kernel {kernel} `{name}` has {threads} threads per CTA, but at most 1024 can run; check its `block`"
+    )]
     TooManyThreads {
         /// Position in the stream, from 0.
         kernel: usize,
@@ -58,7 +60,7 @@ pub enum ProgramError {
         threads: u64,
     },
     /// One entry of work for each kernel.
-    #[error("{kernels} kernels and the work of {work}; give one for each")]
+    #[error("there are {kernels} kernels, but the work of {work}; give the work of each kernel")]
     Work {
         /// Kernels of the stream.
         kernels: usize,
@@ -66,7 +68,7 @@ pub enum ProgramError {
         work: usize,
     },
     /// More kernels than are counted.
-    #[error("{0} kernels; a program holds at most 2^32 - 1, split the stream")]
+    #[error("the stream has {0} kernels, but a program holds at most 2^32 - 1; split the stream")]
     TooManyKernels(usize),
 }
 

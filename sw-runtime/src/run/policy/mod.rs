@@ -199,7 +199,7 @@ pub enum RunError {
     #[error("the scheduler that decides: {0}")]
     Decider(String),
     /// `window` without anything that decides.
-    #[error("policy window: give what decides")]
+    #[error("the policy `window` needs a decider; give one")]
     NoDecider,
     /// An option out of its range.
     #[error("option {option} = {got}: choose {expected}")]
@@ -212,7 +212,9 @@ pub enum RunError {
         expected: String,
     },
     /// Declarations of another program.
-    #[error("a program of {kernels} kernels and the declarations of {declared}; make them of this program")]
+    #[error(
+        "the program has {kernels} kernels, but there are the declarations of {declared}; make them from this program"
+    )]
     Declarations {
         /// Of the program.
         kernels: usize,
