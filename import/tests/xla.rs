@@ -614,7 +614,7 @@ fn directories_that_are_none_or_hold_several_modules() {
     fs::write(other, "001: kCopy [source | sink] kCopy\n").expect("written");
     let imported = import(dir.path(), &twice()).expect("the longest");
     let warning = imported.warnings[0].to_string();
-    assert!(warning.starts_with("module_0007.jit_small is taken"), "{warning}");
+    assert!(warning.starts_with("module_0007.jit_small is imported"), "{warning}");
     for (module, says) in [
         (
             "jit_small",

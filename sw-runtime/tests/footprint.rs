@@ -181,7 +181,7 @@ fn what_cannot_be_a_program_says_why() {
     let error =
         |scale, work: &[Work]| Program::new("t", &[&kernels], work, scale).expect_err("too much").to_string();
     assert!(error(0, &[Work::default()]).contains("choose 1"));
-    assert!(error(1, &[]).contains("1 kernels and the work of 0"));
+    assert!(error(1, &[]).contains("there are 1 kernels, but the work of 0"));
     let text = error(2, &[Work::default()]);
     assert!(!text.contains("--"), "no command line is here: {text}");
     let needed: u64 =

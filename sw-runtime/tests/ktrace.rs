@@ -168,7 +168,7 @@ fn a_line_past_the_limit() {
 
 #[test]
 fn no_trace_line() {
-    let expected = "where the `trace` line must be; put the `trace` line first";
+    let expected = "comes where the `trace` line must be; put the `trace` line first";
     assert_eq!(said(""), format!("t:1: the end of the file {expected}"));
     assert_eq!(said(r#"{"e":"run","run":0}"#), format!("t:1: a `run` line {expected}"));
     assert_eq!(said(r#"{"e":"new"}"#), format!("t:1: a `new` line {expected}"));
@@ -453,7 +453,7 @@ fn a_file_of_another_kind_is_told_in_one_line() {
     for (text, message) in [
         (&br#"{"e":"trace","ktrace":1,"#[..], "the line is not a JSON object (EOF"),
         (br#"{"ktrace":1}"#, "field `e`: it is missing"),
-        (br#"{"name":"x","e" : "k"}"#, "a kernel before the `trace` line"),
+        (br#"{"name":"x","e" : "k"}"#, "a kernel comes before the `trace` line"),
         (b"kernel,grid,block\n", "the line is not a JSON object (expected value"),
     ] {
         assert!(said(text).starts_with(&format!("t:1: {message}")), "{}", said(text));

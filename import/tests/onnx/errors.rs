@@ -60,7 +60,7 @@ fn errors_say_what_and_where() {
             "m.onnx: node 3 (Relu): field `input[0]`: no earlier node produces `nowhere`",
             "m.onnx: node 4 (Transpose): [0, 0] of 2 dimensions",
             "m.onnx: node 5 (mine::Own): it is a function of the model",
-            "m.onnx: node 6 (Relu): an earlier node, input or initializer is called `y`",
+            "m.onnx: node 6 (Relu): an earlier node, input or initializer is also called `y`",
             "m.onnx: node 7 (MaxPool): field `kernel_shape`: it is missing",
             "m.onnx: node 10 (Cast): elements of type 8",
             "m.onnx: node 11 (Expand): a tensor of shape [1125899906842624, 4, 5] has more than 2^53 bytes",
