@@ -183,7 +183,7 @@ fn what_is_missing_for_clock_gates_is_said() {
     );
     let options = AreaOptions { cache, clock_gates: true, ..AreaOptions::default() };
     let error = area(&design(), "gated", &default, &options).expect_err("has no gate");
-    assert!(error.to_string().contains("name a library that has one, as nangate45"), "{error}");
+    assert!(error.to_string().contains("name a library that has one, such as nangate45"), "{error}");
 
     // Debian's Yosys has no such pass.
     let yosys = Some(Yosys::program().expect("scripts/setup.sh installs it"));
