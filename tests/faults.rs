@@ -221,7 +221,7 @@ fn a_report_that_could_not_be_written_is_refused_before_the_work() {
         // No GPU is called so, which would be told first if anything were looked at before.
         let mut command = windlass(&["report", "--no-area", "--gpu", "nothing", option]);
         let output = command.arg(path).output().unwrap_or_else(|e| panic!("{e}"));
-        fails(&output, &["report.md: ", &format!("see {option}")]);
+        fails(&output, &["report.md: ", &format!("choose another {option}")]);
     }
 }
 
