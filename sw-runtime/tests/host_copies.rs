@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -19,6 +19,24 @@ fn in_time<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, waits) = channel();
     std::thread::spawn(move || done.send(call()));
     waits.recv_timeout(Duration::from_secs(300)).expect("it panicked, or never came back")
+}
+
+/// Memory of the test's own, which keeps it.
+struct Own(Arc<[AtomicI32]>);
+
+impl Own {
+    fn of(values: impl IntoIterator<Item = i32>) -> Self {
+        Self(values.into_iter().map(AtomicI32::new).collect())
+    }
+
+    /// Where an element is.
+    fn at(&self, index: usize) -> *mut i32 {
+        self.0[index..].as_ptr().cast_mut().cast()
+    }
+
+    fn values(&self) -> Vec<i32> {
+        self.0.iter().map(|value| value.load(Ordering::Relaxed)).collect()
+    }
 }
 
 fn eventually(what: impl Fn() -> bool) {
@@ -102,25 +120,21 @@ fn a_started_write_waits_for_readers_unless_it_is_renamed() {
 /// Many, of which nobody waits for one: they are made before the runtime is gone.
 #[test]
 fn dropping_the_runtime_waits_for_copies() {
-    let memory: Vec<Vec<i32>> = vec![vec![0; 1000]; 50];
+    let memory: Vec<Own> = (0..50).map(|_| Own::of(vec![0; 1000])).collect();
     let Bench { mut rt, held, go, .. } = bench(0);
     let x = rt.buffer_from(&[0]).unwrap();
     rt.launch(held, 1, 1, args![x]).unwrap();
-    let mut places = Vec::new();
-    for (value, memory) in (1..).zip(memory) {
-        let memory = memory.leak();
-        places.push(memory.as_ptr());
-        // SAFETY: it stays for good, and is read when the runtime is gone.
-        let buffer: Buffer<i32> = unsafe { rt.import(memory.as_mut_ptr(), memory.len(), ()) }.unwrap();
+    for (value, memory) in (1..).zip(&memory) {
+        // SAFETY: the owner keeps it, and all accesses are atomic.
+        let buffer: Buffer<i32> = unsafe { rt.import(memory.at(0), 1000, memory.0.clone()) }.unwrap();
         rt.start_write(buffer, vec![value; 1000]).unwrap();
         drop(rt.start_read(buffer).unwrap());
     }
     let last = rt.start_read(x).unwrap();
     go.send(()).unwrap();
     in_time(move || drop(rt));
-    for (value, place) in (1..).zip(places) {
-        // SAFETY: as above.
-        assert!(unsafe { std::slice::from_raw_parts(place, 1000) }.iter().all(|found| *found == value));
+    for (value, memory) in (1..).zip(&memory) {
+        assert_eq!(memory.values(), vec![value; 1000]);
     }
     assert!(last.waiter().is_done());
     assert_eq!(last.wait(), Ok(vec![1]));
@@ -329,14 +343,11 @@ impl Drop for Owner {
 fn imported_memory_is_used_where_it_is() {
     for rename in [0, 1 << 20] {
         let Bench { mut rt, held, copy, go } = bench(rename);
-        let memory: &'static mut [i32] = vec![1, 2, 3, 4, 5].leak();
-        let place = memory.as_mut_ptr();
-        // SAFETY: it stays for good, and is read after a wait.
-        let see = || unsafe { std::slice::from_raw_parts(place.cast_const(), 5) }.to_vec();
+        let memory = Own::of([1, 2, 3, 4, 5]);
         let dropped = Arc::new(AtomicUsize::new(0));
-        let owner = || Owner(dropped.clone());
-        // SAFETY: as above. Not all of it, and not from its beginning.
-        let x: Buffer<i32> = unsafe { rt.import(place.wrapping_add(1), 3, owner()) }.unwrap();
+        let owner = || (Owner(dropped.clone()), memory.0.clone());
+        // SAFETY: the owner keeps it, and all accesses are atomic. Not all of it, and not from its beginning.
+        let x: Buffer<i32> = unsafe { rt.import(memory.at(1), 3, owner()) }.unwrap();
         let y = rt.buffer_from(&[9, 9, 9]).unwrap();
         rt.launch(held, 1, 1, args![x]).unwrap();
         // All of it is overwritten while the other still uses it: elsewhere that would be a version of its own.
@@ -345,27 +356,26 @@ fn imported_memory_is_used_where_it_is() {
         go.send(()).unwrap();
         written.wait().unwrap();
         rt.synchronize().unwrap();
-        assert_eq!((see(), rt.renamed().versions), (vec![1, 8, 9, 9, 5], 0));
+        assert_eq!((memory.values(), rt.renamed().versions), (vec![1, 8, 9, 9, 5], 0));
 
         // Whoever has bytes of it has all of them.
         for (start, count) in [(1, 3), (0, 2), (3, 2), (2, 1), (0, 5)] {
             // SAFETY: as above; it is refused.
-            let refused = unsafe { rt.import(place.wrapping_add(start), count, owner()) }.unwrap_err();
+            let refused = unsafe { rt.import(memory.at(start), count, owner()) }.unwrap_err();
             let text = refused.to_string();
             assert!(text.contains("some of them are another buffer's"), "{text}");
         }
         assert_eq!(dropped.load(Ordering::SeqCst), 5);
         // SAFETY: as above; side by side.
-        let sides: [Buffer<i32>; 2] =
-            [0, 4].map(|at| unsafe { rt.import(place.wrapping_add(at), 1, ()) }.unwrap());
+        let sides: [Buffer<i32>; 2] = [0, 4].map(|at| unsafe { rt.import(memory.at(at), 1, ()) }.unwrap());
         rt.release(x).unwrap();
         rt.synchronize().unwrap();
         eventually(|| dropped.load(Ordering::SeqCst) == 6);
         sides.into_iter().for_each(|side| rt.release(side).unwrap());
         rt.synchronize().unwrap();
         // SAFETY: as above.
-        let again: Buffer<i32> = unsafe { rt.import(place, 5, owner()) }.unwrap();
-        assert_eq!(rt.read(again), Ok(see()));
+        let again: Buffer<i32> = unsafe { rt.import(memory.at(0), 5, owner()) }.unwrap();
+        assert_eq!(rt.read(again), Ok(memory.values()));
         drop(rt);
         assert_eq!(dropped.load(Ordering::SeqCst), 7);
     }
@@ -374,9 +384,10 @@ fn imported_memory_is_used_where_it_is() {
 #[test]
 fn a_release_that_waits_keeps_imported_memory() {
     let Bench { mut rt, held, go, .. } = bench(0);
-    let place = vec![1, 2].leak().as_mut_ptr();
+    let memory = Own::of([1, 2]);
+    let place = memory.at(0);
     let dropped = Arc::new(AtomicUsize::new(0));
-    // SAFETY: it stays for good.
+    // SAFETY: it stays until the runtime is gone, and all accesses are atomic.
     let x: Buffer<i32> = unsafe { rt.import(place, 2, Owner(dropped.clone())) }.unwrap();
     rt.launch(held, 1, 1, args![x]).unwrap();
     rt.release(x).unwrap();
@@ -389,6 +400,8 @@ fn a_release_that_waits_keeps_imported_memory() {
     // SAFETY: as above.
     let x: Buffer<i32> = unsafe { rt.import(place, 2, ()) }.unwrap();
     assert_eq!(rt.read(x), Ok(vec![2, 3]));
+    drop(rt);
+    assert_eq!(memory.values(), [2, 3]);
 }
 
 /// Memory that no kernel of this executor can use.
@@ -420,7 +433,8 @@ impl Executor for OwnOnly {
 fn memory_that_cannot_be_a_buffer_is_refused() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let owner = || Owner(dropped.clone());
-    let place = vec![0u64; 4].leak().as_mut_ptr().cast::<u8>();
+    let words: Arc<[AtomicU64]> = (0..4).map(|_| AtomicU64::new(0)).collect();
+    let place = words.as_ptr().cast_mut().cast::<u8>();
     let mut rt = Runtime::builder().executor(Immediate).build().unwrap();
     let odd = place.wrapping_add(2).cast::<f32>();
     let null = std::ptr::null_mut::<u8>();
@@ -447,12 +461,12 @@ fn memory_that_cannot_be_a_buffer_is_refused() {
     }
     assert_eq!(dropped.load(Ordering::SeqCst), 5);
     // Where its elements begin anywhere, so may it.
-    // SAFETY: it stays for good.
-    let bytes: Buffer<u8> = unsafe { rt.import(place.wrapping_add(1), 7, ()) }.unwrap();
+    // SAFETY: the owner keeps it.
+    let bytes: Buffer<u8> = unsafe { rt.import(place.wrapping_add(1), 7, words.clone()) }.unwrap();
     rt.write(bytes.slice(2..), &[5; 5]).unwrap();
     assert_eq!(rt.read(bytes), Ok(vec![0, 0, 5, 5, 5, 5, 5]));
     // SAFETY: as above.
-    let memory = unsafe { HostMemory::import(place, 3, ElementKind::U16, Box::new(())) }.unwrap();
+    let memory = unsafe { HostMemory::import(place, 3, ElementKind::U16, Box::new(words)) }.unwrap();
     assert_eq!((memory.bytes(), memory.as_ptr()), (6, place));
     assert!(memory.read(4, &mut [0; 4]).is_err(), "past its end");
 }
@@ -467,9 +481,9 @@ fn what_a_kernel_does_to_imported_memory_is_checked() {
         Ok(())
     });
     let kernel = rt.register(kernel).unwrap();
-    let place = vec![1, 2, 3].leak().as_mut_ptr();
-    // SAFETY: it stays for good.
-    let x: Buffer<i32> = unsafe { rt.import(place, 3, ()) }.unwrap();
+    let memory = Own::of([1, 2, 3]);
+    // SAFETY: the owner keeps it.
+    let x: Buffer<i32> = unsafe { rt.import(memory.at(0), 3, memory.0.clone()) }.unwrap();
     rt.launch(kernel, 1, 1, args![x.slice(2..)]).unwrap();
     rt.synchronize().unwrap();
     let findings = rt.findings();

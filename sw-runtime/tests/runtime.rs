@@ -63,10 +63,10 @@ fn footprint() -> Kernel {
 const ELEMENTS: usize = 48;
 
 /// A buffer in memory of the test's own.
-fn imported(rt: &mut Runtime) -> Result<(Buffer<u32>, &'static [AtomicU32]), Error> {
-    let memory: &'static [AtomicU32] = (0..ELEMENTS).map(|_| AtomicU32::new(0)).collect::<Vec<_>>().leak();
-    // SAFETY: it stays for good, and all accesses are atomic.
-    let buffer = unsafe { rt.import(memory.as_ptr().cast_mut().cast::<u32>(), ELEMENTS, ()) }?;
+fn imported(rt: &mut Runtime) -> Result<(Buffer<u32>, Arc<[AtomicU32]>), Error> {
+    let memory: Arc<[AtomicU32]> = (0..ELEMENTS).map(|_| AtomicU32::new(0)).collect();
+    // SAFETY: the owner keeps it, and all accesses are atomic.
+    let buffer = unsafe { rt.import(memory.as_ptr().cast_mut().cast::<u32>(), ELEMENTS, memory.clone()) }?;
     Ok((buffer, memory))
 }
 
