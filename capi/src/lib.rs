@@ -1238,7 +1238,8 @@ mod tests {
         // SAFETY: the text stays until the next call that fails on this thread.
         let said = unsafe { CStr::from_ptr(windlass_error_text()) };
         assert!(said.to_string_lossy().contains("panicked"), "{said:?}");
-        assert_eq!(told(|| Some(c"a".as_ptr())), c"a".as_ptr());
+        let text = c"a".as_ptr();
+        assert_eq!(told(|| Some(text)), text);
         assert!(told(|| None).is_null());
     }
 }
