@@ -4,8 +4,9 @@
 //! no `ready`, and stays, with its payload, until the transfer. So the module has no logic. What a stream calls TDATA has a layout: each
 //! field is where a C compiler would put it, so that a packet in memory is a `struct`. `docs/integration.md` has an example.
 
-use crate::emit::{Design, LICENSE};
+use crate::emit::{Design, LICENSE, Module};
 use crate::output::{guard, role};
+use crate::verilog::direction;
 use serde::Serialize;
 use std::fmt::Write as _;
 use thiserror::Error;
@@ -71,9 +72,10 @@ fn place(width: u32) -> (u32, u32) {
     }
 }
 
-/// Puts fields behind each other. Flags of one array share bytes; all other elements have a place each.
-fn pack(ports: &[&Port]) -> (Vec<Field>, u32) {
-    let array = |port: &Port| element(&port.name).map(|(array, _)| array);
+/// Puts fields behind each other, and how many bits they take. Where there are `arrays`, flags of one share bytes; all other elements have
+/// a place each.
+fn pack(ports: &[&Port], arrays: bool) -> (Vec<Field>, u32) {
+    let array = |port: &Port| element(&port.name).map(|(array, _)| array).filter(|_| arrays);
     let (mut fields, mut end, mut most) = (Vec::new(), 0u32, 8);
     let mut rest = ports;
     while let Some(first) = rest.first() {
@@ -104,31 +106,18 @@ fn streams(ports: &[Port]) -> Vec<Stream> {
                 && (number.is_none() || element(&port.name).map(|(_, index)| index) == number)
         };
         let own: Vec<&Port> = ports.iter().filter(is_its).collect();
-        let is_last = |port: &Port| port.name.starts_with(&format!("{}_last_", port.channel));
-        let payload = |last| {
-            let of = move |port: &&&Port| role(port) == "payload" && is_last(port) == last;
-            own.iter().filter(of).copied().collect::<Vec<&Port>>()
-        };
-        // In an array of channels every name has the channel's number, which is none of an array in the payload.
-        let plain: Vec<Port> = payload(false)
-            .into_iter()
-            .map(|port| match (number, element(&port.name)) {
-                (Some(_), Some((name, _))) => Port { name, ..port.clone() },
-                _ => port.clone(),
-            })
-            .collect();
-        let (mut fields, bits) = pack(&plain.iter().collect::<Vec<_>>());
-        for (field, port) in fields.iter_mut().zip(payload(false)) {
-            field.port.clone_from(&port.name);
-        }
+        let is_last = |port: &&Port| port.name.starts_with(&format!("{}_last_", port.channel));
+        let payload = own.iter().copied().filter(|port| role(port) == "payload");
+        let (last, payload): (Vec<&Port>, Vec<&Port>) = payload.partition(is_last);
+        let (fields, bits) = pack(&payload, number.is_none());
         let receives = valid.direction == Direction::Input;
         let side = if receives { 's' } else { 'm' };
         let number = number.map(|n| format!("_{n}")).unwrap_or_default();
         streams.push(Stream {
             name: format!("{side}_axis_{}{number}", valid.channel),
-            bits: if fields.is_empty() { 0 } else { bits },
+            bits,
             fields,
-            last: payload(true).first().map(|port| port.name.clone()),
+            last: last.first().map(|port| port.name.clone()),
             valid: valid.name.clone(),
             ready: own.iter().find(|port| role(port) == "ready").map(|port| port.name.clone()),
             receives,
@@ -154,27 +143,36 @@ impl Stream {
         text
     }
 
-    /// Each port that is one of its signals alone, and that signal.
-    fn handshake(&self) -> impl Iterator<Item = (&str, String)> {
-        let signals =
+    /// What a port is of it.
+    fn signal(&self, port: &Port) -> Option<String> {
+        let alone =
             [(Some(&self.valid), "tvalid"), (self.ready.as_ref(), "tready"), (self.last.as_ref(), "tlast")];
-        signals
-            .into_iter()
-            .filter_map(|(port, signal)| Some((port?.as_str(), format!("{}_{signal}", self.name))))
+        let alone = alone.into_iter().find(|(name, _)| *name == Some(&port.name));
+        let field = self.fields.iter().find(|field| field.port == port.name);
+        alone
+            .map(|(_, signal)| format!("{}_{signal}", self.name))
+            .or_else(|| field.map(|Field { offset, width, .. }| self.bits_at(*offset, *width)))
     }
 
-    /// Bits of TDATA in which no field is, as slices.
-    fn padding(&self) -> Vec<(u32, u32)> {
-        let mut free = Vec::new();
-        let mut end = 0;
-        for field in &self.fields {
-            if field.offset > end {
-                free.push((field.offset - 1, end));
-            }
-            end = field.offset + field.width;
+    /// Some bits of TDATA.
+    fn bits_at(&self, offset: u32, width: u32) -> String {
+        match width {
+            1 => format!("{}_tdata[{offset}]", self.name),
+            width => format!("{}_tdata[{}:{offset}]", self.name, offset + width - 1),
         }
-        if self.bits > end {
-            free.push((self.bits - 1, end));
+    }
+
+    /// Where in TDATA there is no field: first bits and widths.
+    fn padding(&self) -> Vec<(u32, u32)> {
+        let mut end = 0;
+        let mut free = Vec::new();
+        for (offset, next) in
+            self.fields.iter().map(|f| (f.offset, f.offset + f.width)).chain([(self.bits, 0)])
+        {
+            if offset > end {
+                free.push((end, offset - end));
+            }
+            end = next;
         }
         free
     }
@@ -192,65 +190,80 @@ pub fn wrap(design: &Design) -> Result<Axis, NoChannel> {
     }
     let name = format!("{}_axis", top.name);
     let guard = guard(design.prefix(), &format!("{}_axis", design.unprefixed(top)));
-    let mut text = format!(
-        "// SPDX-License-Identifier: {LICENSE}\n// {name}: generated by Windlass {}; do not edit.\n// {} with its channels as AXI4-Streams. TDATA, from bit 0:\n",
+    let (ports, connections) = (header(top, &streams), connections(top, &streams));
+    let text = format!(
+        "// SPDX-License-Identifier: {LICENSE}\n// {name}: generated by Windlass {}; do not edit.\n// {} with its channels as AXI4-Streams. TDATA, from bit 0:\n{}`ifndef {guard}\n`define {guard}\n`default_nettype none\n\nmodule {name} (\n  {}\n);\n{}\n  {} u_top (\n    {}\n  );\nendmodule\n\n`default_nettype wire\n`endif\n",
         env!("CARGO_PKG_VERSION"),
         top.name,
+        layout(&streams),
+        ports.join(",\n  "),
+        padding(&streams),
+        top.name,
+        connections.join(",\n    "),
     );
+    Ok(Axis { file: (format!("{name}.v"), text), streams })
+}
+
+/// What is where, for people.
+fn layout(streams: &[Stream]) -> String {
+    let mut text = String::new();
     for stream in streams.iter().filter(|stream| stream.bits > 0) {
         let _ = writeln!(text, "//   {}: {} bits", stream.name, stream.bits);
         for Field { port, offset, width } in &stream.fields {
-            let _ = writeln!(text, "//     {:>4}: {port} ({width})", offset);
+            let _ = writeln!(text, "//     {offset:>4}: {port} ({width})");
         }
     }
-    let mut header = Vec::new();
-    let mut connections = Vec::new();
-    let outer = |port: &Port| match port.name.as_str() {
-        _ if Some(port.name.as_str()) == top.clock() => "aclk".to_string(),
-        _ if Some(port.name.as_str()) == top.reset() => "aresetn".to_string(),
-        name => name.to_string(),
-    };
+    text
+}
+
+/// What a port that is in no stream is called outside.
+fn outer<'a>(top: &Module, port: &'a Port) -> &'a str {
+    match Some(port.name.as_str()) {
+        name if name == top.clock() => "aclk",
+        name if name == top.reset() => "aresetn",
+        _ => &port.name,
+    }
+}
+
+/// The module's ports: a stream's stand where the first of its channel does.
+fn header(top: &Module, streams: &[Stream]) -> Vec<String> {
     let mut said = vec![false; streams.len()];
+    let mut header = Vec::new();
     for port in &top.ports {
-        let own = streams.iter().position(|stream| {
-            stream.handshake().any(|(name, _)| name == port.name)
-                || stream.fields.iter().any(|field| field.port == port.name)
-        });
-        let Some(own) = own else {
-            let way = crate::verilog::direction(port);
-            header.push(format!("{way} wire {}{}", range(port.width), outer(port)));
-            connections.push(format!(".{}({})", port.name, outer(port)));
-            continue;
-        };
-        let stream = &streams[own];
-        if !std::mem::replace(&mut said[own], true) {
-            header.extend(stream.declarations());
-        }
-        let alone = stream.handshake().find(|(name, _)| *name == port.name).map(|(_, signal)| signal);
-        let signal = alone.unwrap_or_else(|| {
-            let field = stream.fields.iter().find(|field| field.port == port.name);
-            // Found above.
-            let (offset, width) = field.map_or((0, 1), |field| (field.offset, field.width));
-            match width {
-                1 => format!("{}_tdata[{offset}]", stream.name),
-                width => format!("{}_tdata[{}:{offset}]", stream.name, offset + width - 1),
+        match streams.iter().position(|stream| stream.signal(port).is_some()) {
+            None => {
+                let (way, name) = (direction(port), outer(top, port));
+                header.push(format!("{way} wire {}{name}", range(port.width)));
             }
-        });
-        connections.push(format!(".{}({signal})", port.name));
+            Some(own) if !said[own] => {
+                said[own] = true;
+                header.extend(streams[own].declarations());
+            }
+            Some(_) => {}
+        }
     }
-    let slice = |stream: &Stream, (high, low): (u32, u32)| match high == low {
-        true => format!("{}_tdata[{low}]", stream.name),
-        false => format!("{}_tdata[{high}:{low}]", stream.name),
+    header
+}
+
+/// Each of the design's ports, and what it is connected to.
+fn connections(top: &Module, streams: &[Stream]) -> Vec<String> {
+    let connection = |port: &Port| {
+        let signal = streams.iter().find_map(|stream| stream.signal(port));
+        format!(".{}({})", port.name, signal.unwrap_or_else(|| outer(top, port).to_string()))
     };
-    let _ = writeln!(text, "`ifndef {guard}\n`define {guard}\n`default_nettype none\n");
-    let _ = writeln!(text, "module {name} (\n  {}\n);", header.join(",\n  "));
-    let mut unread = Vec::new();
-    for stream in &streams {
-        for bits in stream.padding() {
+    top.ports.iter().map(connection).collect()
+}
+
+/// Bits that no field has: zero in what is sent, and not read in what is received.
+fn padding(streams: &[Stream]) -> String {
+    let (mut text, mut unread) = (String::new(), Vec::new());
+    for stream in streams {
+        for (offset, width) in stream.padding() {
+            let bits = stream.bits_at(offset, width);
             if stream.receives {
-                unread.push(slice(stream, bits));
+                unread.push(bits);
             } else {
-                let _ = writeln!(text, "  assign {} = {}'d0;", slice(stream, bits), bits.0 - bits.1 + 1);
+                let _ = writeln!(text, "  assign {bits} = {width}'d0;");
             }
         }
     }
@@ -258,9 +271,7 @@ pub fn wrap(design: &Design) -> Result<Axis, NoChannel> {
         // Lint tools take a name with `unused` for meant.
         let _ = writeln!(text, "  wire unused = &{{1'b0, {}}};", unread.join(", "));
     }
-    let _ = writeln!(text, "\n  {} u_top (\n    {}\n  );\nendmodule", top.name, connections.join(",\n    "));
-    let _ = writeln!(text, "\n`default_nettype wire\n`endif");
-    Ok(Axis { file: (format!("{name}.v"), text), streams })
+    text
 }
 
 #[cfg(test)]
@@ -297,11 +308,13 @@ mod tests {
             port("x_e_i", 100),
             port("x_f_i", 1),
         ];
-        let (fields, bits) = pack(&ports.iter().collect::<Vec<_>>());
+        let (fields, bits) = pack(&ports.iter().collect::<Vec<_>>(), true);
         let at: Vec<u32> = fields.iter().map(|field| field.offset).collect();
         assert_eq!(at, [0, 8, 9, 16, 24, 32, 64, 96, 128, 192, 320]);
         assert_eq!(bits, 384);
-        assert_eq!(pack(&[]), (vec![], 0));
+        assert_eq!(pack(&[], true), (vec![], 0));
+        // In a channel that is one of several, the numbers are the channel's.
+        assert_eq!(pack(&[&ports[1], &ports[2]], false).1, 16);
     }
 
     #[test]

@@ -503,8 +503,9 @@ impl Runtime {
     ) -> Result<Buffer<T>, Error> {
         let owner: Owner = Box::new(owner);
         let import = |rt: &Self, bytes| {
+            let allocator = rt.pool.allocator();
             // SAFETY: the caller's.
-            let memory = unsafe { rt.pool.import(first.cast(), elements, T::KIND, owner) };
+            let memory = caught(|| unsafe { allocator.import(first.cast(), elements, T::KIND, owner) });
             memory.map_err(|reason| Error::Import { bytes, reason })
         };
         self.declare(elements, Some(first.addr() as u64), import)

@@ -6,7 +6,7 @@
 
 use super::caught;
 use super::guard::discard;
-use super::memory::{Allocator, BufferId, Bytes, ElementKind, Memory, Owner};
+use super::memory::{Allocator, BufferId, Bytes, ElementKind, Memory};
 use super::poison::Poison;
 use super::scheduler::{News, Shared};
 use crate::ktrace::Segment;
@@ -109,19 +109,8 @@ impl Pool {
         allocate().or_else(|reason| if self.trim() { allocate() } else { Err(reason) })
     }
 
-    /// A buffer's memory that is there already.
-    ///
-    /// # Safety
-    /// As of [`super::Runtime::import`].
-    pub(crate) unsafe fn import(
-        &self,
-        first: *mut u8,
-        elements: usize,
-        element: ElementKind,
-        owner: Owner,
-    ) -> Result<Arc<dyn Memory>, String> {
-        // SAFETY: the caller's.
-        caught(|| unsafe { self.allocator.import(first, elements, element, owner) })
+    pub(crate) fn allocator(&self) -> &dyn Allocator {
+        &*self.allocator
     }
 
     /// Gives back all memory that nobody uses; whether there was any.
