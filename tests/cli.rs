@@ -1500,6 +1500,40 @@ fn import_xla_makes_the_recorded_workload() {
     fails(&["import", "xla", dump, "--module", "x"], 2, &["0 modules are `x`", "module_0001.jit_tracedstep"]);
 }
 
+#[test]
+fn import_accel_sim_writes_what_trace_and_cosim_read() {
+    let traces = "import/tests/data/accelsim-by-hand";
+    let directory = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = directory.path().join("vectors.ktrace.jsonl");
+    let out = path.to_str().unwrap_or_else(|| panic!("{path:?}"));
+    let said = windlass(&["import", "accel-sim", traces, "--gpu", "a100", "--out", out]);
+    assert!(String::from_utf8_lossy(&said.stdout).starts_with("vectors (5 kernels)\n"), "{said:?}");
+    assert_eq!(String::from_utf8_lossy(&said.stderr), "");
+    let trace = json(&succeeds(&["trace", out, "--json"]))["traces"][0].clone();
+    assert_eq!((&trace["bytes"], &trace["kernels"]), (&5632.into(), &5.into()));
+    // `scale` and `square` read the same; nothing else may overlap.
+    let table = succeeds(&["cosim", out, "--dispatcher", "behavioural", "--json"]);
+    assert_eq!(json(&table)["trace"], "vectors");
+    let said = windlass(&["import", "accel-sim", traces, "--segments", "1"]);
+    let warnings = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(
+        warnings.contains("only code for compute capability 8.0; name the GPU with --gpu NAME"),
+        "{warnings}"
+    );
+    assert!(
+        warnings.contains("more than 1 range of memory are touched by `demo::axpy<4>`: ranges"),
+        "{warnings}"
+    );
+    fails(
+        &["import", "accel-sim", "docs"],
+        2,
+        &["docs: no kernelslist.g in the folder; post-traces-processing"],
+    );
+    fails(&["import", "accel-sim", "nowhere"], 2, &["nowhere: No such file"]);
+    fails(&["import", "accel-sim", traces, "--segments", "0"], 2, &["--segments", "0 is not in 1.."]);
+    fails(&["import", "accel-sim", traces, "--gpu", "x9"], 2, &["x9"]);
+}
+
 /// Rows of `windlass run`'s table: the policy, and what is said of its memory.
 fn memory_by_policy(table: &str) -> Vec<(String, String)> {
     let row = |line: &str| {

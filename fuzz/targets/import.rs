@@ -1,13 +1,13 @@
 //! The importers: no panic, errors that name their file, and what is imported is a ktrace that can be written and read back.
 //!
 //! The input is files, each behind a line `--- NAME`: a dump directory of XLA, or where the first is `et.json`, an execution trace and,
-//! second, a profile. What does not begin like that is an ONNX model.
+//! second, a profile; where it is `kernelslist.g`, traces of Accel-Sim. What does not begin like that is an ONNX model.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 use std::sync::LazyLock;
-use windlass_import::{onnx, pytorch, xla};
+use windlass_import::{accelsim, onnx, pytorch, xla};
 use windlass_runtime::ktrace::{Compression, Reader, Trace, Writer};
 
 static DIRECTORY: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a directory"));
@@ -27,7 +27,8 @@ fn check(trace: &Trace) {
     assert_eq!(again.runs, trace.runs);
 }
 
-fn from_xla(files: &[(&str, &str)], directory: &Path) {
+/// In a directory, what may have files' names.
+fn in_files(files: &[(&str, &str)], directory: &Path, import: impl FnOnce()) {
     let paths =
         files.iter().filter(|(name, _)| !name.is_empty() && !name.contains(['/', '\0']) && name.len() < 200);
     let paths: Vec<_> = paths.map(|(name, text)| (directory.join(name), text)).collect();
@@ -35,12 +36,27 @@ fn from_xla(files: &[(&str, &str)], directory: &Path) {
         // Names such as `..` are no files.
         let _ = std::fs::write(path, text);
     }
+    import();
+    for (path, _) in &paths {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn from_xla(directory: &Path) {
     match xla::import(directory, &xla::Options { trip_count: Some(2), ..Default::default() }) {
         Ok(imported) => check(&imported.trace),
         Err(errors) => assert!(errors.to_string().contains(&*directory.to_string_lossy()), "{errors}"),
     }
-    for (path, _) in &paths {
-        let _ = std::fs::remove_file(path);
+}
+
+/// With as many segments as there are ranges, and with one, which covers them.
+fn from_accelsim(directory: &Path) {
+    for segments in [usize::MAX, 1] {
+        let options = accelsim::Options { segments, ..Default::default() };
+        match accelsim::import(directory, &options, &|_, _| {}) {
+            Ok(imported) => check(&imported.trace),
+            Err(errors) => assert!(errors.to_string().contains(&*directory.to_string_lossy()), "{errors}"),
+        }
     }
 }
 
@@ -84,6 +100,7 @@ fuzz_target!(|bytes: &[u8]| {
                 }
             }
         }
-        _ => from_xla(&files, DIRECTORY.path()),
+        [("kernelslist.g", _), ..] => in_files(&files, DIRECTORY.path(), || from_accelsim(DIRECTORY.path())),
+        _ => in_files(&files, DIRECTORY.path(), || from_xla(DIRECTORY.path())),
     }
 });

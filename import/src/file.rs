@@ -25,6 +25,9 @@ pub enum FileError {
     /// The same of gzip.
     #[error("the gzip stream is damaged or cut short ({0}); compress or copy it again")]
     Gzip(io::Error),
+    /// The same of xz.
+    #[error("the xz stream is damaged or cut short ({0}); compress or copy it again")]
+    Xz(io::Error),
 }
 
 /// What stands for stdin.

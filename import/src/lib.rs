@@ -2,13 +2,16 @@
 //!
 //! Each module reads one producer's files and gives a [`windlass_runtime::ktrace::Trace`], with its doubts in `est` and `notes`.
 
+pub mod accelsim;
 mod file;
 mod launch;
+mod located;
 pub mod onnx;
 pub mod pytorch;
 pub mod xla;
 
 pub use file::FileError;
+pub use located::{Located, LocatedErrors};
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,6 @@
 //! `windlass import`: what compilers and profilers write, as a ktrace.
 
+mod accelsim;
 mod onnx;
 mod pytorch;
 mod xla;
@@ -26,6 +27,8 @@ enum From {
     Pytorch(pytorch::PytorchArgs),
     /// Import an ONNX model
     Onnx(onnx::OnnxArgs),
+    /// Import the traces of Accel-Sim's NVBit tracer
+    AccelSim(accelsim::AccelsimArgs),
 }
 
 /// Runs it.
@@ -34,6 +37,7 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
         From::Xla(args) => xla::run(args),
         From::Pytorch(args) => pytorch::run(args),
         From::Onnx(args) => onnx::run(args),
+        From::AccelSim(args) => accelsim::run(args),
     }
 }
 
@@ -66,9 +70,14 @@ impl ByRules {
     }
 
     fn gpu(&self) -> Result<Option<Gpu>, Failure> {
-        let profile = self.gpu.as_deref().map(Profile::load).transpose()?;
-        Ok(profile.map(|profile| Gpu { name: profile.name, sms: Some(profile.sms) }))
+        gpu(self.gpu.as_deref())
     }
+}
+
+/// The GPU of a device profile.
+fn gpu(profile: Option<&str>) -> Result<Option<Gpu>, Failure> {
+    let profile = profile.map(Profile::load).transpose()?;
+    Ok(profile.map(|profile| Gpu { name: profile.name, sms: Some(profile.sms) }))
 }
 
 /// The file's name without the endings of traces; stdin and stdout have none.

@@ -1,7 +1,7 @@
 //! Which files of a dump directory belong to which module.
 
 use super::error::{Problem, Warning, XlaError, XlaErrors};
-use crate::file;
+use crate::{LocatedErrors, file};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -170,7 +170,7 @@ pub(super) fn read(
     let meta = directory.names.iter().find(|name| plain(name) == "meta.json");
     let meta = meta.and_then(|name| directory.read(name).map_err(|error| errors.push(error)).ok());
     if !errors.is_empty() {
-        return Err(XlaErrors(errors));
+        return Err(LocatedErrors(errors));
     }
     let capability = directory.name(stem, "gpu_after_optimizations.txt").and_then(|name| {
         let rest = name.split_once(".sm_")?.1;

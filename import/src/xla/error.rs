@@ -1,32 +1,15 @@
 //! What can be wrong with a dump, and what is doubtful about what was read from it.
 
-use crate::{FileError, MAX_ERRORS, fmt_errors};
+use crate::FileError;
+use crate::located::{self, Located, LocatedErrors};
 use std::{fmt, io};
 use thiserror::Error;
 
 /// One thing wrong in a dump, and where.
-///
-/// Displayed as `FILE:LINE: PROBLEM; REMEDY`.
-#[derive(Debug, Error)]
-pub struct XlaError {
-    /// The file, or the directory.
-    pub file: String,
-    /// Line from 1; 0 for the file as a whole.
-    pub line: usize,
-    /// What is wrong.
-    #[source]
-    pub problem: Problem,
-}
+pub type XlaError = Located<Problem>;
 
-impl fmt::Display for XlaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.file)?;
-        if self.line > 0 {
-            write!(f, "{}:", self.line)?;
-        }
-        write!(f, " {}", self.problem)
-    }
-}
+/// Everything wrong in a dump, as far as reading could go on; never empty.
+pub type XlaErrors = LocatedErrors<Problem>;
 
 /// What is wrong, with the values that are.
 #[derive(Debug, Error)]
@@ -128,40 +111,12 @@ pub enum Problem {
     PastAddressLimit,
 }
 
-/// Everything wrong in a dump, as far as reading could go on, at most [`MAX_ERRORS`]; never empty.
-#[derive(Debug, Error)]
-pub struct XlaErrors(pub Vec<XlaError>);
-
-impl fmt::Display for XlaErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt_errors(f, &self.0)
-    }
-}
-
-impl From<XlaError> for XlaErrors {
-    fn from(error: XlaError) -> Self {
-        Self(vec![error])
-    }
-}
-
-/// Errors are collected until there are [`MAX_ERRORS`].
-#[derive(Default)]
-pub(super) struct Collected(Vec<XlaError>);
+pub(super) type Collected = located::Collected<Problem>;
 
 impl Collected {
-    pub(super) fn push(&mut self, file: &str, line: usize, problem: Problem) {
-        if self.0.len() < MAX_ERRORS {
-            self.0.push(XlaError { file: file.to_owned(), line, problem });
-        }
-    }
-
     pub(super) fn line(&mut self, file: &str, line: usize, found: &str, expected: &'static str) {
         let found = found.trim().chars().take(60).collect();
         self.push(file, line, Problem::Line { found, expected });
-    }
-
-    pub(super) fn result(self) -> Result<(), XlaErrors> {
-        if self.0.is_empty() { Ok(()) } else { Err(XlaErrors(self.0)) }
     }
 }
 
