@@ -215,6 +215,7 @@ fn doubts_are_told() {
     let lines = [
         "0000 ffffffff 1 R1 TEX.SCR.LL 1 R2 0 0",
         "0010 ffffffff 1 R1 NEWLD.E 1 R2 4 1 0x7f2a40000000 4 0",
+        "0018 ffffffff 1 R1 LDG.E 1 R2 4 1 0x0 0 0",
         "0020 ffffffff 0 UTCHMMA 0 0 0",
         "0030 ffffffff 0 HMMA.16816.F32 3 R1 R2 R3 0 0",
     ];
@@ -234,6 +235,7 @@ fn doubts_are_told() {
             Warning::MissingCtas { name: name(), kernels: 1 },
             Warning::Registers { name: name(), kernels: 1 },
             Warning::UnknownInstructions(counts("NEWLD.E")),
+            Warning::NoAddresses(counts("LDG.E")),
             Warning::Textures(counts("TEX.SCR.LL")),
             Warning::UnsizedProducts(counts("UTCHMMA")),
             Warning::UnknownCommands(counts("MemcpyDtoH")),
@@ -323,6 +325,8 @@ fn files_that_are_damaged_are_named() {
     let list = "kernel-1.traceg.xz\nkernel-2.traceg\nMemcpyHtoD,here,4\n";
     let errors = read(folder(list, &[]).path()).expect_err("a wrong list");
     assert!(errors.to_string().contains("kernelslist.g:3: found `MemcpyHtoD,here,4`"), "{errors}");
+    let errors = read(folder("MemcpyHtoD,0xffffffffffffffff,4\n", &[]).path()).expect_err("far away");
+    assert!(matches!(errors.0[0].problem, Problem::PastAddressLimit { .. }), "{errors}");
     let list = "kernel-1.traceg.xz\nkernel-2.traceg\nkernel-3.tracez\n";
     let good = header("(1,1,1)", "") + &ctas(&[&["0000 ffffffff 0 EXIT 0 0 0"]]);
     let mut packed = liblzma::write::XzEncoder::new(Vec::new(), 6);

@@ -75,7 +75,7 @@ pub enum Problem {
     #[error("the file is cut short; copy it, or trace the kernel, again")]
     Cut,
     /// A segment that a trace cannot have.
-    #[error("the kernel touches {address:#x}, past 2^53; the file is damaged: trace again")]
+    #[error("it touches {address:#x}, past 2^53; the file is damaged: trace again")]
     PastAddressLimit {
         /// The address.
         address: u64,
@@ -116,6 +116,8 @@ pub enum Warning {
     },
     /// Instructions whose access to memory is not known: they read and write.
     UnknownInstructions(Vec<(String, u64)>),
+    /// Instructions on global memory with addresses that it does not have.
+    NoAddresses(Vec<(String, u64)>),
     /// Instructions on textures and surfaces, whose addresses are not in the trace.
     Textures(Vec<(String, u64)>),
     /// Instructions on tensor cores whose size is not in the trace.
@@ -151,6 +153,12 @@ impl fmt::Display for Warning {
             Self::UnknownInstructions(counts) => fmt_counts(
                 f,
                 "instructions whose access to memory is not known here read and write it",
+                counts,
+            ),
+            Self::NoAddresses(counts) => fmt_counts(
+                f,
+                "instructions on global memory have addresses below 16 MiB, where there is none, so dependences through them are missing; \
+                 other versions of the tracer may record the right ones",
                 counts,
             ),
             Self::Textures(counts) => fmt_counts(

@@ -22,7 +22,7 @@ pub(super) struct Format {
 /// Bytes of such a window.
 const WINDOW: u64 = 16 << 20;
 
-/// Below this there is no global memory: an address is an offset in shared memory.
+/// Below this there is no global memory: an address is an offset in shared memory, or none was recorded.
 const FIRST_GLOBAL: u64 = 16 << 20;
 
 /// What the instructions of a kernel do together.
@@ -38,6 +38,8 @@ pub(super) struct Work {
     pub(super) unsized_tensor: Counts,
     /// Instructions whose access to memory is not known here: they read and write.
     pub(super) unknown: Counts,
+    /// Instructions on global memory with addresses that it does not have.
+    pub(super) nowhere: Counts,
     /// Instructions that touch textures or surfaces, whose addresses are not recorded.
     pub(super) textures: Counts,
     opcodes: HashMap<Vec<u8>, Opcode>,
@@ -235,31 +237,31 @@ impl Work {
         if opcode.memory == Memory::Unknown {
             count(&mut self.unknown, text);
         }
+        let is_global = matches!(opcode.memory, Memory::Global(_));
         let in_window = |address: u64| {
-            let inside = |base: u64| address.checked_sub(base).is_some_and(|offset| offset < WINDOW);
-            !matches!(opcode.memory, Memory::Global(_))
-                && (address < FIRST_GLOBAL || format.windows.iter().any(|base| inside(*base)))
+            format.windows.iter().any(|base| address.checked_sub(*base).is_some_and(|offset| offset < WINDOW))
         };
+        let mut nowhere = false;
+        let mut touch = |address: u64, bytes: u64| match address < FIRST_GLOBAL {
+            true => nowhere |= is_global,
+            false if !is_global && in_window(address) => {}
+            false => self.touch(access, address, bytes),
+        };
+        let bytes = opcode.width;
         addresses(words, lanes, |first, step, lanes| {
-            let bytes = opcode.width;
-            match step.unsigned_abs() <= bytes {
+            let lane = |n: u32| first.wrapping_add_signed(step.wrapping_mul(i64::from(n)));
+            if step.unsigned_abs() <= bytes {
                 // Lanes side by side are one range.
-                true => {
-                    let last = first.wrapping_add_signed(step.wrapping_mul(i64::from(lanes) - 1));
-                    if !in_window(first) {
-                        self.touch(access, first.min(last), first.abs_diff(last).saturating_add(bytes));
-                    }
-                }
-                false => {
-                    for lane in 0..lanes {
-                        let address = first.wrapping_add_signed(step.wrapping_mul(i64::from(lane)));
-                        if !in_window(address) {
-                            self.touch(access, address, bytes);
-                        }
-                    }
-                }
+                let last = lane(lanes - 1);
+                touch(first.min(last), first.abs_diff(last).saturating_add(bytes));
+            } else {
+                (0..lanes).for_each(|n| touch(lane(n), bytes));
             }
-        })
+        })?;
+        if nowhere {
+            count(&mut self.nowhere, text);
+        }
+        Ok(())
     }
 
     /// The addresses of an instruction that one lane issues for all. Later versions name a barrier and how much is moved before them.
@@ -410,11 +412,14 @@ mod tests {
         for line in [
             "0000 00000001 0 NEWOP.E.64 1 R1 8 2 0x502000000 0",
             "0010 00000001 0 TEX.SCR.LL 1 R1 0 0",
+            // As some versions of the tracer have recorded loads.
+            "0018 ffffffff 1 R1 LDG.E 1 R1 4 1 0x0 0 0",
             "0020 00000001 0 FENCE.VIEW 0 0 0",
         ] {
             work.add(line, FORMAT).expect(line);
         }
         assert_eq!(work.unknown.keys().collect::<Vec<_>>(), ["NEWOP.E.64"]);
+        assert_eq!(work.nowhere.keys().collect::<Vec<_>>(), ["LDG.E"]);
         assert_eq!(work.textures.keys().collect::<Vec<_>>(), ["TEX.SCR.LL"]);
         assert_eq!(touched(work), (vec![(0x5_0200_0000, 8)], vec![(0x5_0200_0000, 8)]));
     }

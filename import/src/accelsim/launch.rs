@@ -51,7 +51,10 @@ impl Launch {
         let ctas: u64 = recorded.grid.iter().map(|size| u64::from(*size)).product();
         let cut = recorded.ctas < ctas;
         let mut est: Vec<&str> = Vec::new();
-        if cut || touched.is_some() || !work.unknown.is_empty() || !work.textures.is_empty() {
+        if cut
+            || touched.is_some()
+            || ![&work.unknown, &work.nowhere, &work.textures].iter().all(|counts| counts.is_empty())
+        {
             est.extend(["r", "w"]);
         }
         if cut || !work.unsized_tensor.is_empty() {
@@ -62,6 +65,7 @@ impl Launch {
         doubts.coarse.note(touched.is_some(), &name);
         doubts.registers.note(regs.is_none(), &name);
         add(&mut doubts.unknown, work.unknown);
+        add(&mut doubts.nowhere, work.nowhere);
         add(&mut doubts.textures, work.textures);
         add(&mut doubts.unsized_tensor, work.unsized_tensor);
         Kernel {
@@ -146,6 +150,7 @@ pub(super) struct Doubts {
     coarse: Such,
     registers: Such,
     unknown: Counts,
+    nowhere: Counts,
     textures: Counts,
     unsized_tensor: Counts,
 }
@@ -167,8 +172,9 @@ impl Doubts {
         warnings.extend(self.cut.0.map(|(name, kernels)| Warning::MissingCtas { name, kernels }));
         warnings.extend(self.coarse.0.map(|(name, kernels)| Warning::Coarse { name, kernels, segments }));
         warnings.extend(self.registers.0.map(|(name, kernels)| Warning::Registers { name, kernels }));
-        let counts: [(fn(_) -> _, _); 4] = [
+        let counts: [(fn(_) -> _, _); 5] = [
             (Warning::UnknownInstructions, self.unknown),
+            (Warning::NoAddresses, self.nowhere),
             (Warning::Textures, self.textures),
             (Warning::UnsizedProducts, self.unsized_tensor),
             (Warning::UnknownCommands, self.commands),

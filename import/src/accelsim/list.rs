@@ -4,6 +4,7 @@ use super::error::{AccelsimErrors, Collected, Problem};
 use crate::{Counts, count, file};
 use std::fs;
 use std::path::{Path, PathBuf};
+use windlass_runtime::ktrace::ADDRESS_LIMIT;
 
 /// Bytes of a list.
 const MAX_BYTES: u64 = 1 << 30;
@@ -70,6 +71,13 @@ pub(super) fn read(list: &Path) -> Result<(Vec<Command>, Counts), AccelsimErrors
             let addr = parts.next().and_then(|at| u64::from_str_radix(at.trim_start_matches("0x"), 16).ok());
             let bytes = parts.next().and_then(|bytes| bytes.parse().ok());
             match (addr, bytes) {
+                (Some(addr), Some(bytes)) if addr.saturating_add(bytes) > ADDRESS_LIMIT => {
+                    errors.push(
+                        &name,
+                        number + 1,
+                        Problem::PastAddressLimit { address: addr.saturating_add(bytes) - 1 },
+                    );
+                }
                 (Some(addr), Some(bytes)) => commands.push(Command::Copy { addr, bytes }),
                 _ => {
                     let found = line.chars().take(60).collect();
