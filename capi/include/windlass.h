@@ -268,7 +268,14 @@ int windlass_launch_with_waiter(windlass_runtime *runtime, windlass_kernel kerne
                                 const uint32_t block[3], const windlass_arg *args, size_t count, int32_t priority,
                                 windlass_waiter **waiter, uint64_t *ticket);
 
-/* Waits until the launch has retired or failed (WINDLASS_KERNEL_FAILED), or until the copy is made or cannot be made.
+/* Gives an object that waits, without the runtime, for everything that was launched so far and for copies that were
+ * started. Others may launch meanwhile; what they launch is not waited for. Its outcome is WINDLASS_KERNEL_FAILED if
+ * kernels have failed since the last synchronisation, which the next one reports too. Give it back to
+ * windlass_waiter_free(). */
+int windlass_fence(windlass_runtime *runtime, windlass_waiter **waiter);
+
+/* Waits until the launch has retired or failed (WINDLASS_KERNEL_FAILED), until the copy is made or cannot be made, or
+ * until everything before the fence has ended.
  *
  * It needs no lock of the runtime: others may launch, wait and destroy it meanwhile. Any number of threads may wait,
  * each as often as it likes, and all get the same result. In a body or a windlass_done of that runtime it would wait

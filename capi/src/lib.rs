@@ -780,6 +780,27 @@ pub unsafe extern "C" fn windlass_launch_with_waiter(
 }
 
 /// # Safety
+/// As [`windlass_synchronize`]; `waiter` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_fence(
+    runtime: *mut WindlassRuntime,
+    waiter: *mut *mut WindlassWaiter,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { clear(waiter, std::ptr::null_mut()) };
+    call(|| {
+        if waiter.is_null() {
+            return Err(null("waiter"));
+        }
+        // SAFETY: the caller's, here and below.
+        let fence = unsafe { self::runtime(runtime) }?.fence()?;
+        // SAFETY: as above.
+        unsafe { waiter.write(Box::into_raw(Box::new(WindlassWaiter(fence)))) };
+        Ok(())
+    })
+}
+
+/// # Safety
 /// `waiter` is NULL, or was given by a function of this library and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_waiter_wait(waiter: *const WindlassWaiter) -> c_int {

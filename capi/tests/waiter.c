@@ -80,7 +80,7 @@ int main(void) {
     windlass_options options = {.size = sizeof options, .threads = 3};
     windlass_mode modes[] = {WINDLASS_READ_WRITE, WINDLASS_VALUE};
     windlass_kernel holds, adds, inside;
-    windlass_waiter *waiter, *fails, *refused = (windlass_waiter *)&options;
+    windlass_waiter *waiter, *fence, *fails, *refused = (windlass_waiter *)&options;
     windlass_buffer sum;
     pthread_t threads[THREADS];
     uint64_t bad = 7, ticket = 5;
@@ -97,6 +97,10 @@ int main(void) {
     OK(windlass_launch_with_waiter(rt, holds, one, one, NULL, 0, 0, &waiter, NULL));
     OK(windlass_waiter_wait_for(waiter, 1000000, &done));
     TRUE(done == 0);
+    OK(windlass_fence(rt, &fence));
+    FAILS(WINDLASS_INVALID, "`waiter` is NULL", windlass_fence(rt, NULL));
+    FAILS(WINDLASS_INVALID, "`runtime` is NULL", windlass_fence(NULL, &refused));
+    TRUE(refused == NULL);
     for (int t = 0; t < THREADS; t++) {
         TRUE(pthread_create(&threads[t], NULL, launches, &adds) == 0);
     }
@@ -114,6 +118,8 @@ int main(void) {
     FAILS(WINDLASS_KERNEL_FAILED, "(add): its body gave 7", windlass_waiter_wait_for(fails, 0, &done));
     OK(windlass_waiter_wait_for(waiter, 0, &done));
     TRUE(done == 0);
+    OK(windlass_waiter_wait_for(fence, 0, &done));
+    TRUE(done == 0);
 
     FAILS(WINDLASS_INVALID, "takes 2 arguments, and was given 1",
           windlass_launch_with_waiter(rt, adds, one, one, args, 1, 0, &refused, &ticket));
@@ -127,6 +133,9 @@ int main(void) {
     pthread_mutex_unlock(&gate);
     OK(windlass_waiter_wait(waiter));
     windlass_waiter_free(waiter);
+    /* One has failed since, and everything before the fence has ended. */
+    FAILS(WINDLASS_KERNEL_FAILED, "(add): its body gave 7", windlass_waiter_wait(fence));
+    windlass_waiter_free(fence);
     /* Freed before its end. */
     OK(windlass_launch_with_waiter(rt, holds, one, one, NULL, 0, 0, &waiter, NULL));
     windlass_waiter_free(waiter);

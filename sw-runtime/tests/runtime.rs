@@ -82,6 +82,7 @@ fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, E
     buffers.push(own);
     let mut seen = Vec::new();
     let mut readings = Vec::new();
+    let mut fence = None;
     for number in 0..kernels {
         let mut view = || -> View<u32> {
             let buffer = buffers[rng.below(buffers.len() as u64) as usize];
@@ -96,7 +97,7 @@ fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, E
         let views = [view(), view(), view(), view()];
         let [a, b, c, d] = &views;
         let options = Options::new().priority(rng.below(3) as i32);
-        rt.launch_with(kernel, 1, 32, args![number, a, b, c, d], options)?;
+        let ticket = rt.launch_with(kernel, 1, 32, args![number, a, b, c, d], options)?;
         match rng.below(40) {
             0 => {
                 let n = rng.below(buffers.len() as u64) as usize;
@@ -109,6 +110,13 @@ fn program(rt: &mut Runtime, seed: u64, kernels: u32) -> Result<Vec<Vec<u32>>, E
             4..=6 => readings.push(rt.start_read(b)?),
             7 => _ = rt.start_write(a, vec![number; a.range().len()])?,
             8 => _ = rt.start_write(buffers[rng.below(buffers.len() as u64) as usize], [number; ELEMENTS])?,
+            9 => fence = Some((rt.fence()?, ticket.0)),
+            10..=12 => {
+                if let Some((fence, last)) = fence.take() {
+                    fence.wait()?;
+                    assert!((0..=last).all(|ticket| rt.is_done(Ticket(ticket)) == Ok(true)), "{last}");
+                }
+            }
             _ => {}
         }
         if readings.len() > 5 {
@@ -675,6 +683,61 @@ fn a_waiter_in_a_callback_or_a_body_of_its_runtime_is_told_so() {
         let ends = other.register(Kernel::new("ends").body(move |_| Ok(waits.wait()?))).unwrap();
         other.launch(ends, 1, 1, args![]).unwrap();
         assert_eq!(other.synchronize(), Ok(()));
+    });
+}
+
+#[test]
+fn a_fence_waits_for_what_came_before_and_for_nothing_else() {
+    in_time(|| {
+        for policy in [Policy::Window, Policy::Serial] {
+            let mut rt = Runtime::builder().policy(policy).executor(Cpu::new(3).unwrap()).build().unwrap();
+            let nothing = rt.fence().unwrap();
+            assert_eq!(nothing.wait(), Ok(()), "there was nothing");
+            let (open, gate) = channel();
+            let gate = Mutex::new(gate);
+            let held =
+                rt.register(Kernel::new("held").body(move |_| Ok(gate.lock().unwrap().recv()?))).unwrap();
+            let increment = rt.register(increment()).unwrap();
+            let [good, bad, sum] = [1, -1, 0].map(|v| rt.buffer_from(&[v]).unwrap());
+            rt.launch(increment, 1, 1, args![good, sum]).unwrap();
+            let (options, first) = Options::new().waiter();
+            rt.launch_with(held, 1, 1, args![], options).unwrap();
+            let before = rt.fence().unwrap();
+            let (options, second) = Options::new().waiter();
+            rt.launch_with(held, 1, 1, args![], options).unwrap();
+            let after = rt.fence().unwrap();
+            assert_eq!(before.wait_timeout(Duration::from_millis(5)), Ok(false), "one is held");
+            let others = [(); 2].map(|()| {
+                let before = before.clone();
+                std::thread::spawn(move || before.wait())
+            });
+            // Which of the two goes on is chance, where they run side by side.
+            open.send(()).unwrap();
+            if policy == Policy::Serial {
+                assert_eq!(others.map(|other| other.join().unwrap()), [Ok(()), Ok(())]);
+                assert!(first.is_done() && !after.is_done() && !second.is_done());
+                open.send(()).unwrap();
+            } else {
+                open.send(()).unwrap();
+                assert_eq!(others.map(|other| other.join().unwrap()), [Ok(()), Ok(())]);
+                assert!(first.is_done());
+            }
+            assert_eq!(after.wait(), Ok(()));
+            assert!(second.is_done());
+            // A failure is told, and kept for the synchronisation.
+            rt.launch(increment, 1, 1, args![bad, sum]).unwrap();
+            let fails = rt.fence().unwrap();
+            let told = failures(fails.wait());
+            assert_eq!(told[0].cause, Cause::Returned("minus one".into()));
+            assert_eq!(failures(rt.synchronize()), told);
+            assert_eq!(rt.fence().unwrap().wait(), Ok(()));
+            // Also of a runtime that is dropped meanwhile.
+            rt.launch(held, 1, 1, args![]).unwrap();
+            let last = rt.fence().unwrap();
+            open.send(()).unwrap();
+            drop(rt);
+            assert_eq!(last.wait(), Ok(()));
+        }
     });
 }
 

@@ -744,6 +744,40 @@ impl Runtime {
         }
     }
 
+    /// Something to wait with, without the runtime, until all that was launched so far and all copies that were started have ended: others
+    /// launch meanwhile, and what they launch is not waited for. Callbacks of these launches have returned by then.
+    ///
+    /// Its outcome is [`Error::Failed`] where kernels have failed since the last synchronisation, which the next one tells, too; they may
+    /// be kernels that were launched later, and have failed already.
+    ///
+    /// ```
+    /// # use windlass_runtime::{args, runtime::{Error, Kernel, Runtime}};
+    /// # fn main() -> Result<(), Error> {
+    /// let mut rt = Runtime::builder().build()?;
+    /// let add = rt.register(Kernel::new("add").read_write_of::<i32>("x").body(|cta| {
+    ///     let x = cta.read_write::<i32>(0)?;
+    ///     cta.threads().for_each(|i| x.set(i, x.get(i) + 1));
+    ///     Ok(())
+    /// }))?;
+    /// let (x, y) = (rt.buffer::<i32>(64)?, rt.buffer::<i32>(64)?);
+    /// (0..10).try_for_each(|_| rt.launch(add, 1, 64, args![x]).map(drop))?;
+    /// let all_of_x = rt.fence()?;
+    /// let waits = std::thread::spawn(move || all_of_x.wait());
+    /// rt.launch(add, 1, 64, args![y])?; // meanwhile
+    /// waits.join().unwrap()?;
+    /// # rt.synchronize() }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SchedulerGone`], [`Error::Reentrant`] where the queue is full.
+    pub fn fence(&mut self) -> Result<Waiter, Error> {
+        let teller = Teller::default();
+        let waiter = teller.waiter();
+        teller.launched_on(&self.shared);
+        self.submit(Submission::Fence(teller))?;
+        Ok(waiter)
+    }
+
     /// Waits until one launch has retired or failed; others run on.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -110,6 +110,8 @@ pub(crate) enum Submission {
         access: Access,
         granted: Granted,
     },
+    /// Something is to be told once all that came before has ended.
+    Fence(Teller),
 }
 
 /// On cache lines of its own, for the same reason as [`Signal`].
@@ -304,6 +306,12 @@ enum Work {
     },
 }
 
+/// What a fence waits for: all that was in the window when it was taken in.
+struct Fence {
+    slots: BTreeSet<usize>,
+    teller: Teller,
+}
+
 /// Whether a launch overwrites bytes of buffers that have spoiled ones.
 fn heals(poison: &Poison, kernels: &[Arc<Kernel>], launched: &Launched) -> bool {
     let mut heals = false;
@@ -399,6 +407,7 @@ pub(crate) struct Scheduler {
     ready: Ready,
     /// Releases and host accesses that wait for nothing more; they take no place at the executor.
     own: Vec<Slot>,
+    fences: Vec<Fence>,
     /// Host accesses under way.
     granted: usize,
     running: usize,
@@ -452,6 +461,7 @@ impl Scheduler {
             slots: (0..plan.window).map(|_| None).collect(),
             ready: Ready::new(),
             own: Vec::new(),
+            fences: Vec::new(),
             granted: 0,
             running: 0,
             concurrency,
@@ -570,7 +580,7 @@ impl Scheduler {
             // What is no kernel goes through the window as one.
             Submission::Host { access, .. } => ranges.add(buffers, *access),
             Submission::Release { whole } => ranges.add(buffers, Access { part: *whole, mode: Mode::Write }),
-            Submission::Register(_) | Submission::Declare { .. } => {
+            Submission::Register(_) | Submission::Declare { .. } | Submission::Fence(_) => {
                 if let Ok(submission) = self.submissions.pop() {
                     self.learn(submission);
                 }
@@ -625,7 +635,7 @@ impl Scheduler {
                 self.buffers.resolve(&mut whole.buffer);
                 Some(Work::Release { whole, given })
             }
-            Submission::Register(_) | Submission::Declare { .. } => None,
+            Submission::Register(_) | Submission::Declare { .. } | Submission::Fence(_) => None,
         }
     }
 
@@ -637,6 +647,11 @@ impl Scheduler {
                 let handle = self.engine.declare(bytes);
                 let declared = Declared { unique, handle, bytes, element, memory, imported, replaced: false };
                 self.buffers.declare(index, declared);
+            }
+            Submission::Fence(teller) => {
+                let taken = self.slots.iter().enumerate().filter(|(_, work)| work.is_some());
+                self.fences.push(Fence { slots: taken.map(|(slot, _)| slot).collect(), teller });
+                self.tell_fences();
             }
             _ => {}
         }
@@ -890,6 +905,7 @@ impl Scheduler {
                 Self::give_back(&mut self.used, launched.args, launched.kept);
             }
             self.shared.hold(slot, None);
+            self.pass_fences(slot);
             return;
         }
         let Some(work) = place.take() else { return };
@@ -932,6 +948,25 @@ impl Scheduler {
             }
         }
         self.done += 1;
+        self.pass_fences(slot);
+    }
+
+    /// What was in a slot has ended.
+    #[inline]
+    fn pass_fences(&mut self, slot: Slot) {
+        if !self.fences.is_empty() {
+            self.fences.iter_mut().for_each(|fence| _ = fence.slots.remove(&slot.index()));
+            self.tell_fences();
+        }
+    }
+
+    /// Those that wait for nothing more, in program order.
+    #[cold]
+    fn tell_fences(&mut self) {
+        for Fence { teller, .. } in self.fences.extract_if(.., |fence| fence.slots.is_empty()) {
+            let failures = self.shared.news().failures.clone();
+            teller.tell(if failures.first.is_empty() { Ok(()) } else { Err(Error::Failed(failures)) });
+        }
     }
 
     /// There is room for as many lists as can be on their way.

@@ -1,4 +1,4 @@
-//! Waits for one launch or copy from any thread, without its runtime.
+//! Waits for a launch, a copy or all so far from any thread, without the runtime.
 
 use super::error::Error;
 use super::guard::guarded;
@@ -9,8 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// Waits for one launch, or one copy, without its [`Runtime`](super::Runtime): made by [`Options::waiter`](super::Options::waiter),
-/// [`Runtime::start_write`](super::Runtime::start_write) and [`Runtime::start_read`](super::Runtime::start_read). A handle, to be copied at
+/// Waits for one launch, one copy, or all so far, without the [`Runtime`](super::Runtime): made by [`Options::waiter`](super::Options::waiter),
+/// [`Runtime::start_write`](super::Runtime::start_write), [`Runtime::start_read`](super::Runtime::start_read) and
+/// [`Runtime::fence`](super::Runtime::fence). A handle, to be copied at
 /// will: any number of threads wait, before the launch and after its end, and all are told the same, also where the runtime is gone by then.
 /// It is a future, too, and may be polled again after its end. Where the launch was refused, the outcome is [`Error::Refused`].
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Waiter(Arc<State>);
 
 impl Waiter {
     /// Waits until the launch has retired or failed, and its callback has returned: [`Runtime::is_done`](super::Runtime::is_done) is true
-    /// then. Or until the copy is made, or has failed.
+    /// then. Or until the copy is made, or has failed; or until all that was launched before the fence has ended.
     /// Unlike [`Runtime::wait`](super::Runtime::wait), it does not look whether a schedule that is replayed has diverged.
     ///
     /// # Errors
@@ -113,7 +114,7 @@ impl State {
     }
 }
 
-/// Goes with a launch or a copy, and tells its waiters; dropped without a word, it was refused.
+/// Goes with a launch, a copy or a fence, and tells its waiters; dropped without a word, it was refused.
 #[derive(Debug, Default)]
 pub(crate) struct Teller(Arc<State>);
 
