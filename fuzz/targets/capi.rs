@@ -4,8 +4,9 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_c as _; // linked, and called by the names of the header
 
@@ -59,13 +60,30 @@ struct Options {
     rename: u32,
 }
 
+#[repr(C)]
+struct Launch {
+    grid: [u32; 3],
+    block: [u32; 3],
+    args: usize,
+    values: *const u64,
+}
+
+#[repr(C)]
+struct Accesses([u8; 0]);
+
 type Body = extern "C" fn(*const Cta, *mut c_void) -> c_int;
+type Access = extern "C" fn(*const Launch, *mut Accesses, *mut c_void);
 type Done = extern "C" fn(c_int, *const c_char, *mut c_void);
 type Gone = extern "C" fn(*mut c_void);
 
 #[allow(improper_ctypes, reason = "the types above are those of the header")]
 unsafe extern "C" {
     fn windlass_create(options: *const Options, runtime: *mut *mut Runtime) -> c_int;
+    fn windlass_create_replay(
+        options: *const Options,
+        schedule: *const c_char,
+        runtime: *mut *mut Runtime,
+    ) -> c_int;
     fn windlass_destroy(runtime: *mut Runtime);
     fn windlass_register(
         runtime: *mut Runtime,
@@ -76,6 +94,19 @@ unsafe extern "C" {
         user: *mut c_void,
         kernel: *mut Kernel,
     ) -> c_int;
+    fn windlass_register_with_access(
+        runtime: *mut Runtime,
+        name: *const c_char,
+        parameters: *const c_int,
+        count: usize,
+        access: Option<Access>,
+        body: Option<Body>,
+        user: *mut c_void,
+        kernel: *mut Kernel,
+    ) -> c_int;
+    fn windlass_reads(accesses: *mut Accesses, arg: usize, offset: u64, bytes: u64);
+    fn windlass_writes(accesses: *mut Accesses, arg: usize, offset: u64, bytes: u64);
+    fn windlass_reads_and_writes(accesses: *mut Accesses, arg: usize, offset: u64, bytes: u64);
     fn windlass_allocate(runtime: *mut Runtime, bytes: u64, buffer: *mut Buffer) -> c_int;
     fn windlass_import(
         runtime: *mut Runtime,
@@ -119,6 +150,7 @@ unsafe extern "C" {
         waiter: *mut *mut Waiter,
         ticket: *mut u64,
     ) -> c_int;
+    fn windlass_fence(runtime: *mut Runtime, waiter: *mut *mut Waiter) -> c_int;
     fn windlass_waiter_wait(waiter: *const Waiter) -> c_int;
     fn windlass_waiter_wait_for(waiter: *const Waiter, nanoseconds: u64, done: *mut c_int) -> c_int;
     fn windlass_waiter_free(waiter: *mut Waiter);
@@ -174,11 +206,77 @@ unsafe extern "C" {
     fn windlass_error_text() -> *const c_char;
 }
 
-/// Reads or writes the ends of every argument as its mode lets it; `user` is the modes.
+/// What a kernel is registered with.
+struct User {
+    modes: Vec<c_int>,
+    /// What its launches access, if not all of their arguments.
+    declared: Option<Vec<Part>>,
+}
+
+/// Bytes of an argument, and how they are accessed.
+#[derive(Arbitrary, Debug, Clone)]
+struct Part {
+    argument: u8,
+    offset: u8,
+    bytes: u8,
+    mode: u8,
+}
+
+impl Part {
+    /// As the header has them: read, all overwritten, or both.
+    fn mode(&self) -> u8 {
+        1 + self.mode % 3
+    }
+}
+
+extern "C" fn access(launch: *const Launch, accesses: *mut Accesses, user: *mut c_void) {
+    // SAFETY: the library's promise, and `user` is what was registered.
+    unsafe {
+        let (launch, user) = (&*launch, &*user.cast::<User>());
+        assert_eq!(launch.args, user.modes.len());
+        assert!(launch.grid.iter().chain(&launch.block).all(|size| *size > 0));
+        let sizes = std::slice::from_raw_parts(launch.values, launch.args);
+        for part in user.declared.iter().flatten() {
+            let argument = usize::from(part.argument);
+            let declare = match part.mode() {
+                1 => windlass_reads,
+                2 => windlass_writes,
+                _ => windlass_reads_and_writes,
+            };
+            // Mostly what the argument has.
+            let size = sizes.get(argument).copied().unwrap_or(7);
+            let offset = u64::from(part.offset).min(if part.mode < 250 { size } else { u64::MAX });
+            declare(accesses, argument, offset, u64::from(part.bytes));
+        }
+    }
+}
+
+/// Reads or writes what was declared.
+extern "C" fn parts(cta: *const Cta, user: *mut c_void) -> c_int {
+    // SAFETY: the library's promise; a launch whose declarations are not within its arguments is refused.
+    unsafe {
+        let (cta, user) = (&*cta, &*user.cast::<User>());
+        let mut sum = cta.index;
+        for part in user.declared.iter().flatten().filter(|part| part.bytes > 0) {
+            let argument = usize::from(part.argument);
+            let (pointer, size) = (*cta.pointers.add(argument), *cta.values.add(argument));
+            let offset = u64::from(part.offset).min(if part.mode < 250 { size } else { u64::MAX });
+            let first = pointer.cast::<u8>().add(offset as usize);
+            if part.mode() == 1 {
+                sum = sum.wrapping_add(u64::from(first.read()));
+            } else if cta.index == 0 {
+                first.write_bytes(sum as u8, part.bytes.into());
+            }
+        }
+        c_int::from(sum % 251 == 250)
+    }
+}
+
+/// Reads or writes the ends of every argument as its mode lets it.
 extern "C" fn body(cta: *const Cta, user: *mut c_void) -> c_int {
     // SAFETY: the library's promise, and `user` is what was registered.
     unsafe {
-        let (cta, modes) = (&*cta, &*user.cast::<Vec<c_int>>());
+        let (cta, modes) = (&*cta, &(*user.cast::<User>()).modes);
         assert_eq!(cta.args, modes.len());
         assert!((0..3).all(|i| cta.id[i] < cta.grid[i]));
         let mut sum = cta.index.wrapping_add(u64::from(cta.block[0]));
@@ -209,6 +307,14 @@ static DONE: AtomicU64 = AtomicU64::new(0);
 extern "C" fn done(status: c_int, text: *const c_char, user: *mut c_void) {
     assert_eq!((status == 0, user), (text.is_null(), null_mut()));
     DONE.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Where schedules are kept, and read.
+static DIRECTORY: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a directory"));
+
+fn schedule() -> CString {
+    let path = DIRECTORY.path().join("schedule");
+    CString::new(path.to_string_lossy().into_owned()).expect("no NUL")
 }
 
 /// How often memory was given back.
@@ -252,6 +358,8 @@ enum Call {
     Create {
         options: Option<[u8; 6]>,
         null: bool,
+        /// What another runtime has kept of its schedule.
+        replay: bool,
     },
     Destroy {
         runtime: u8,
@@ -260,6 +368,7 @@ enum Call {
         runtime: u8,
         named: bool,
         modes: Vec<i8>,
+        declared: Option<Vec<Part>>,
         body: bool,
         null: bool,
     },
@@ -301,10 +410,14 @@ enum Call {
         runtime: u8,
         ticket: u8,
     },
-    /// To nowhere, or to what is a folder.
+    /// To nowhere, to what is a folder, or to where it can be read again.
     Recording {
         runtime: u8,
         folder: bool,
+        keep: bool,
+    },
+    Fence {
+        runtime: u8,
     },
     Synchronize {
         runtime: u8,
@@ -320,7 +433,9 @@ struct State {
     kernels: Vec<Kernel>,
     buffers: Vec<Buffer>,
     /// What bodies point to lives as long as the runtimes.
-    modes: Vec<Box<Vec<c_int>>>,
+    users: Vec<Box<User>>,
+    /// Runtimes in which a launch may wait for one that is not made yet, which waiters do not see.
+    replaying: Vec<*mut Runtime>,
     /// Launches with a callback.
     awaited: u64,
     /// Memory of buffers that is not the library's.
@@ -375,7 +490,7 @@ impl State {
         // SAFETY: what the header asks for, see above.
         unsafe {
             match call {
-                Call::Create { options, null } => {
+                Call::Create { options, null, replay } => {
                     if self.runtimes.len() == 3 {
                         return 0;
                     }
@@ -392,31 +507,52 @@ impl State {
                     });
                     let options = options.as_ref().map_or(std::ptr::null(), |options| &raw const *options);
                     let mut runtime = null_mut();
-                    let status = windlass_create(options, if *null { null_mut() } else { &raw mut runtime });
+                    let out = if *null { null_mut() } else { &raw mut runtime };
+                    let status = match replay {
+                        true => windlass_create_replay(options, schedule().as_ptr(), out),
+                        false => windlass_create(options, out),
+                    };
                     assert_eq!(status == 0, !runtime.is_null());
+                    self.replaying.extend((status == 0 && *replay).then_some(runtime));
                     self.runtimes.extend((status == 0).then_some(runtime));
                     status
                 }
                 Call::Destroy { runtime } => {
                     let runtime = self.runtime(*runtime);
                     self.runtimes.retain(|r| *r != runtime);
+                    self.replaying.retain(|r| *r != runtime);
                     windlass_destroy(runtime);
                     0
                 }
-                Call::Register { runtime, named, modes, body: has_body, null } => {
+                Call::Register { runtime, named, modes, declared, body: has_body, null } => {
                     let modes: Vec<c_int> = modes.iter().take(8).map(|mode| c_int::from(*mode)).collect();
-                    self.modes.push(Box::new(modes));
-                    let modes = self.modes.last().expect("just pushed");
+                    let declared = declared.as_ref().map(|parts| parts.iter().take(6).cloned().collect());
+                    self.users.push(Box::new(User { modes, declared }));
+                    let user = self.users.last().expect("just pushed");
                     let mut kernel = Kernel::default();
-                    let status = windlass_register(
-                        self.runtime(*runtime),
-                        if *named { c"k\xff".as_ptr() } else { std::ptr::null() },
-                        modes.as_ptr(),
-                        modes.len(),
-                        has_body.then_some(body),
-                        (&raw const **modes).cast_mut().cast(),
-                        if *null { null_mut() } else { &raw mut kernel },
-                    );
+                    let runtime = self.runtime(*runtime);
+                    let name = if *named { c"k\xff".as_ptr() } else { std::ptr::null() };
+                    let (modes, count) = (user.modes.as_ptr(), user.modes.len());
+                    let own = (&raw const **user).cast_mut().cast();
+                    let out = if *null { null_mut() } else { &raw mut kernel };
+                    let status = match user.declared {
+                        Some(_) => {
+                            let body: Option<Body> = has_body.then_some(parts);
+                            windlass_register_with_access(
+                                runtime,
+                                name,
+                                modes,
+                                count,
+                                Some(access),
+                                body,
+                                own,
+                                out,
+                            )
+                        }
+                        None => {
+                            windlass_register(runtime, name, modes, count, has_body.then_some(body), own, out)
+                        }
+                    };
                     self.kernels.extend((status == 0).then_some(kernel));
                     status
                 }
@@ -458,7 +594,7 @@ impl State {
                     let ticket = if *ticket { &raw mut number } else { null_mut() };
                     let (runtime, grid, block) = (self.runtime(*runtime), first(&grid), first(&block));
                     let (first, count) = (args.as_ptr(), args.len());
-                    if !then && priority % 2 == 0 {
+                    if !then && (priority % 2 == 0 || self.replaying.contains(&runtime)) {
                         windlass_launch(runtime, kernel, grid, block, first, count, *priority, ticket)
                     } else if !then {
                         let (mut waiter, mut ended) = (null_mut(), 7);
@@ -510,7 +646,7 @@ impl State {
                     let to = if *null { null_mut() } else { bytes.as_mut_ptr().cast() };
                     let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
                     let (offset, size) = (place.offset.bytes(), place.bytes.bytes());
-                    if place.buffer < 128 {
+                    if place.buffer < 128 || self.replaying.contains(&runtime) {
                         return windlass_read(runtime, buffer, offset, to, size);
                     }
                     let mut waiter = null_mut();
@@ -521,7 +657,7 @@ impl State {
                     let from = if *null { std::ptr::null() } else { bytes.as_ptr().cast() };
                     let (runtime, buffer) = (self.runtime(*runtime), self.buffer(place));
                     let (offset, size) = (place.offset.bytes(), place.bytes.bytes());
-                    if place.buffer < 128 {
+                    if place.buffer < 128 || self.replaying.contains(&runtime) {
                         return windlass_write(runtime, buffer, offset, from, size);
                     }
                     let mut waiter = null_mut();
@@ -536,7 +672,7 @@ impl State {
                     assert!(done == 0 || done == 1 && waited == 0);
                     windlass_wait(runtime, ticket)
                 }
-                Call::Recording { runtime, folder } => {
+                Call::Recording { runtime, folder, keep } => {
                     let why = windlass_explain(self.runtime(*runtime), u64::from(*folder));
                     assert!(why.is_null() || !CStr::from_ptr(why).is_empty());
                     let mut refused = 7;
@@ -544,7 +680,18 @@ impl State {
                         windlass_renamed(self.runtime(*runtime), null_mut(), &raw mut refused, null_mut());
                     assert_eq!(counts, windlass_trim(self.runtime(*runtime)));
                     let to = if *folder { c"/".as_ptr() } else { null() };
-                    windlass_write_recording(self.runtime(*runtime), to, null())
+                    let schedule = schedule();
+                    let schedule = if *keep { schedule.as_ptr() } else { null() };
+                    windlass_write_recording(self.runtime(*runtime), to, schedule)
+                }
+                Call::Fence { runtime } => {
+                    let runtime = self.runtime(*runtime);
+                    if self.replaying.contains(&runtime) {
+                        return 0;
+                    }
+                    let mut waiter = null_mut();
+                    let status = windlass_fence(runtime, &raw mut waiter);
+                    waited(status, waiter)
                 }
                 Call::Synchronize { runtime } => windlass_synchronize(self.runtime(*runtime)),
                 Call::Finding { runtime } => {
