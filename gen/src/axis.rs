@@ -225,6 +225,22 @@ fn outer<'a>(top: &Module, port: &'a Port) -> &'a str {
     }
 }
 
+/// What Vivado's block designs read of a clock or a reset: which streams go with it (UG994, "HDL Parameters for Interface Inference").
+/// Streams themselves are known by their names. To other tools an attribute means nothing.
+fn attributes(name: &str, streams: &[Stream]) -> String {
+    let (kind, role, parameters) = match name {
+        "aclk" => {
+            let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
+            ("clock", "CLK", format!("ASSOCIATED_BUSIF {}, ASSOCIATED_RESET aresetn", names.join(":")))
+        }
+        "aresetn" => ("reset", "RST", "POLARITY ACTIVE_LOW".to_owned()),
+        _ => return String::new(),
+    };
+    format!(
+        "(* X_INTERFACE_INFO = \"xilinx.com:signal:{kind}:1.0 {name} {role}\" *)\n  (* X_INTERFACE_PARAMETER = \"{parameters}\" *)\n  "
+    )
+}
+
 /// The module's ports: a stream's stand where the first of its channel does.
 fn header(top: &Module, streams: &[Stream]) -> Vec<String> {
     let mut said = vec![false; streams.len()];
@@ -233,7 +249,7 @@ fn header(top: &Module, streams: &[Stream]) -> Vec<String> {
         match streams.iter().position(|stream| stream.signal(port).is_some()) {
             None => {
                 let (way, name) = (direction(port), outer(top, port));
-                header.push(format!("{way} wire {}{name}", range(port.width)));
+                header.push(format!("{}{way} wire {}{name}", attributes(name, streams), range(port.width)));
             }
             Some(own) if !said[own] => {
                 said[own] = true;
@@ -342,6 +358,18 @@ mod tests {
                 assert!(end <= stream.bits && stream.bits % 8 == 0, "{block}: {stream:?}");
             }
         }
+    }
+
+    #[test]
+    fn block_designs_learn_which_streams_have_the_clock() {
+        let Axis { file: (_, text), .. } = axis("window_matrix", Request { slots: 4, ..Request::default() })
+            .unwrap_or_else(|e| panic!("{e}"));
+        let clock = "(* X_INTERFACE_PARAMETER = \"ASSOCIATED_BUSIF s_axis_ins:m_axis_disp:s_axis_ret_0:s_axis_ret_1, ASSOCIATED_RESET aresetn\" *)\n  input wire aclk,";
+        assert!(text.contains(clock), "{text}");
+        assert!(
+            text.contains("(* X_INTERFACE_PARAMETER = \"POLARITY ACTIVE_LOW\" *)\n  input wire aresetn,"),
+            "{text}"
+        );
     }
 
     #[test]
