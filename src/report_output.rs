@@ -90,15 +90,8 @@ pub struct Output<'a> {
     stored: Option<Report>,
 }
 
-/// Options that say where a report goes and how it is shown, and not what is in it; true where a value follows.
-const OUTPUT: [(&str, bool); 6] = [
-    ("--format", true),
-    ("--json", false),
-    ("--html", true),
-    ("--out", true),
-    ("--baseline", true),
-    ("--margin", true),
-];
+/// Options that say where a report goes and how it is shown, and not what is in it.
+const OUTPUT: [&str; 6] = ["--format", "--json", "--html", "--out", "--baseline", "--margin"];
 
 const FIGURES: &str = "figures";
 
@@ -248,8 +241,7 @@ mod tests {
             names(&mut report.get_arg_conflicts_with(from).into_iter()),
             names(&mut report.get_arguments().filter(others))
         );
-        let output: BTreeSet<&str> =
-            OUTPUT.iter().map(|(option, _)| option.trim_start_matches('-')).collect();
+        let output: BTreeSet<&str> = OUTPUT.iter().map(|option| option.trim_start_matches('-')).collect();
         let form = form.into_iter().filter(|option| *option != "from");
         assert_eq!(output, form.collect());
     }
