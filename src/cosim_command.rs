@@ -193,16 +193,8 @@ pub fn scheduler(
     }
 }
 
-/// What a replay sets itself, or does not need; true where a value follows.
-const SET_BY_REPLAY: [(&str, bool); 7] = [
-    ("--wave", true),
-    ("--from", true),
-    ("--to", true),
-    ("--seed", true),
-    ("--timeline", true),
-    ("--arbiter", true),
-    ("--json", false),
-];
+/// What a replay sets itself, or does not need.
+const SET_BY_REPLAY: [&str; 7] = ["--wave", "--from", "--to", "--seed", "--timeline", "--arbiter", "--json"];
 
 /// The arbiters to run with.
 fn arbiters(args: &CosimArgs) -> Result<Vec<ArbiterKind>, Failure> {
@@ -388,7 +380,7 @@ fn run_all(
                 wave: wave.cloned(),
                 replay: Some(format!(
                     "{} --arbiter {} --seed {seed} --wave failure.vcd --from {{from}} --to {{to}}",
-                    command_line::on_files(files, &args.files, &SET_BY_REPLAY),
+                    command_line::on_files(files, &SET_BY_REPLAY),
                     params.dispatch().arbiter().name(),
                 )),
             };

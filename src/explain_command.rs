@@ -39,9 +39,6 @@ pub struct ExplainArgs {
 
 const FORMAT_VERSION: u32 = 1;
 
-/// Entries of a list in the text, without `--all`.
-const MOST: usize = 10;
-
 #[derive(Serialize)]
 struct Report<'a> {
     format_version: u32,
@@ -86,7 +83,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
         for (i, explanation) in explanations.iter().enumerate() {
             let newline = if i > 0 { "\n" } else { "" };
             writeln!(stdout, "{newline}{}, run {}", trace.header.name, explanation.run)?;
-            stdout.write_all(explanation.text((!args.all).then_some(MOST)).as_bytes())?;
+            stdout.write_all(explanation.text((!args.all).then_some(Explanation::MOST)).as_bytes())?;
         }
     }
     Ok(Outcome::Done)

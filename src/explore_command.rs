@@ -108,9 +108,8 @@ pub struct ExploreArgs {
     stop_after: Option<usize>,
 }
 
-/// What changes no result; true where a value follows.
-const OTHER: [(&str, bool); 4] =
-    [("--out", true), ("--jobs", true), ("--stop-after", true), ("--json", false)];
+/// What changes no result.
+const OTHER: [&str; 4] = ["--out", "--jobs", "--stop-after", "--json"];
 
 /// Runs it.
 pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {

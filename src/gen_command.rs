@@ -62,8 +62,8 @@ pub struct GenArgs {
 /// Version of what `--json` prints.
 const FORMAT_VERSION: u32 = 1;
 
-/// What says where to write and what to print: without it, the same design gives the same bytes. True where a value follows.
-const OTHER: [(&str, bool); 2] = [("--out", true), ("--json", false)];
+/// What says where to write and what to print: without it, the same design gives the same bytes.
+const OTHER: [&str; 2] = ["--out", "--json"];
 
 /// Runs it.
 pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {

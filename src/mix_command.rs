@@ -4,7 +4,7 @@ use crate::workload::deliver;
 use crate::{Failure, Outcome};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use windlass_runtime::mix::{Mix, MixError, Shape};
+use windlass_runtime::mix::{Mix, Shape};
 
 /// The data flow within a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,13 +57,6 @@ pub fn run(args: &MixArgs) -> Result<Outcome, Failure> {
         tiles: args.tiles.unwrap_or(default.tiles),
         ctas: args.ctas.unwrap_or(default.ctas),
     };
-    let trace = mix.trace().map_err(|error| match error {
-        MixError::OutOfRange { parameter: "ctas", .. } | MixError::NotAMultiple { .. } => {
-            let (min, max) = Mix::CTAS.into_inner();
-            format!("{error}: a multiple of 4 from {min} to {max}")
-        }
-        error => error.to_string(),
-    })?;
-    deliver(&trace, args.out.as_deref())?;
+    deliver(&mix.trace()?, args.out.as_deref())?;
     Ok(Outcome::Done)
 }

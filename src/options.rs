@@ -2,7 +2,7 @@
 
 use crate::{Failure, workload};
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -106,9 +106,6 @@ pub const SCHEDULED_ALONE: &str = "How many kernels the host looks back, M: 8 to
 #[command(mut_arg("scheduled", |arg| arg.help(
     "How many kernels the host looks back, M: 8 to 255; with --encoding mask 8, 16, 32, 64, 128 or 255, for a front_end 32 or 128 [default: 128]"
 )))]
-#[command(mut_arg("lanes", |arg| arg.help(
-    "Upstream ids per beat, with --encoding ids [default: 4; for `prove` of a front_end 1]"
-)))]
 pub struct BlockArgs {
     /// Name of the block; `windlass gen --list` prints all names
     #[arg(long, default_value = "front_end")]
@@ -117,13 +114,31 @@ pub struct BlockArgs {
     #[arg(help_heading = HARDWARE, long, value_enum)]
     window: Option<WindowArg>,
     /// Slots of the window, or requests of a picker: 4, 8, 16, 24, 32, 48, 64, 96 or 128; for round_robin also 28, 46, 108, 132, 144 or
-    /// 192 [default: 32; for `prove` 8, or 4 for a front_end]
+    /// 192 [default: 32]
     #[arg(help_heading = HARDWARE, long, value_name = "N")]
     slots: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
     #[command(flatten)]
     dispatch: DispatchArgs,
+}
+
+/// An option of [`BlockArgs`] as the help of `prove` has it: with the default of [`BlockArgs::small_spec`].
+pub fn of_small_block(arg: Arg) -> Arg {
+    let small = match arg.get_id().as_str() {
+        "slots" => "8; for a front_end, or with --both-windows, 4",
+        "sms" => "8; for a front_end 4",
+        "lanes" => "4; for a front_end 1",
+        "active" => "2; for a front_end 1",
+        "sm_ctas" => "32; for a front_end 2",
+        "sm_warps" => "64; for a front_end 4",
+        "sm_registers" => "256; for a front_end 4",
+        "sm_smem" => "1824; for a front_end 4",
+        _ => return arg,
+    };
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let says = help.split(" [default: ").next().unwrap_or_default();
+    arg.help(format!("{says} [default: {small}]"))
 }
 
 impl BlockArgs {
@@ -169,14 +184,13 @@ impl BlockArgs {
 /// Parameters of the CTA dispatcher. A block refuses those that it does not have.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DispatchArgs {
-    /// Number of SMs, 1 to 192 [default: 132; for `prove` 8, or 4 for a front_end]
+    /// Number of SMs, 1 to 192 [default: 132]
     #[arg(help_heading = HARDWARE, long, value_name = "S")]
     pub sms: Option<usize>,
     /// How CTAs are distributed to SMs [default: typed]
     #[arg(help_heading = HARDWARE, long, value_enum)]
     pub arbiter: Option<ArbiterArg>,
-    /// Kernels of one type whose CTAs can be placed at the same time, with --arbiter typed: 1, 2 or 4 [default: 2; for `prove` of a
-    /// front_end 1]
+    /// Kernels of one type whose CTAs can be placed at the same time, with --arbiter typed: 1, 2 or 4 [default: 2]
     #[arg(help_heading = HARDWARE, long, value_name = "K")]
     pub active: Option<usize>,
     /// CTAs of one kernel that an arbiter can place in one cycle: 1, 2 or 4 [default: 1]
@@ -188,16 +202,16 @@ pub struct DispatchArgs {
     /// This saves energy where there are clock gates (or flip-flops with enables, as in FPGAs), and costs area where there are none.
     #[arg(help_heading = HARDWARE, long)]
     pub hold_idle: bool,
-    /// CTA slots per SM, 1 to 32 [default: 32; for `prove` of a front_end 2]
+    /// CTA slots per SM, 1 to 32 [default: 32]
     #[arg(help_heading = HARDWARE, long, value_name = "N")]
     pub sm_ctas: Option<usize>,
-    /// Warps per SM, 1 to 64 [default: 64; for `prove` of a front_end 4]
+    /// Warps per SM, 1 to 64 [default: 64]
     #[arg(help_heading = HARDWARE, long, value_name = "N")]
     pub sm_warps: Option<usize>,
-    /// Registers per SM, in allocation units, 1 to 256 [default: 256; for `prove` of a front_end 4]
+    /// Registers per SM, in allocation units, 1 to 256 [default: 256]
     #[arg(help_heading = HARDWARE, long, value_name = "UNITS")]
     pub sm_registers: Option<usize>,
-    /// Shared memory per SM, in allocation units, 1 to 2047 [default: 1824; for `prove` of a front_end 4]
+    /// Shared memory per SM, in allocation units, 1 to 2047 [default: 1824]
     #[arg(help_heading = HARDWARE, long, value_name = "UNITS")]
     pub sm_smem: Option<usize>,
 }

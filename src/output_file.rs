@@ -27,6 +27,7 @@ impl<'a> OutputFile<'a> {
     }
 }
 
-fn unwritable(path: &Path, error: &io::Error, option: &str) -> Failure {
+/// Why a file, or a folder, that an option names cannot be written.
+pub fn unwritable(path: &Path, error: &io::Error, option: &str) -> Failure {
     format!("{}: {error}; choose another {option}", path.display()).into()
 }

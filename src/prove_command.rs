@@ -20,6 +20,7 @@ const BOTH_DEPTH: usize = 17;
 
 /// Arguments of `windlass prove`.
 #[derive(Args)]
+#[command(mut_args(options::of_small_block))]
 pub struct ProveArgs {
     #[command(flatten)]
     block: BlockArgs,

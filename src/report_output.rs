@@ -1,10 +1,11 @@
 //! Where a report goes: stdout, files, and beside an older one.
 
+use crate::output_file::{OutputFile, unwritable};
 use crate::{Failure, Outcome, command_line, options};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use windlass_files::new_file::{self, NewFile};
+use windlass_files::new_file;
 use windlass_gen::report::{Format, Report, baseline, figure, html, markdown_with_figures, render};
 
 /// `--format`.
@@ -90,15 +91,8 @@ pub struct Output<'a> {
     stored: Option<Report>,
 }
 
-/// Options that say where a report goes and how it is shown, and not what is in it; true where a value follows.
-const OUTPUT: [(&str, bool); 6] = [
-    ("--format", true),
-    ("--json", false),
-    ("--html", true),
-    ("--out", true),
-    ("--baseline", true),
-    ("--margin", true),
-];
+/// Options that say where a report goes and how it is shown, and not what is in it.
+const OUTPUT: [&str; 6] = ["--format", "--json", "--html", "--out", "--baseline", "--margin"];
 
 const FIGURES: &str = "figures";
 
@@ -111,20 +105,15 @@ impl OutputArgs {
         let read = |path: &Option<PathBuf>| path.as_deref().map(baseline::read).transpose();
         let output = Output { args: self, baseline: read(&self.baseline)?, stored: read(&self.from)? };
         // Begun and not kept: no file changes, and what cannot be written is known.
-        let file = |path: &Path, option: &str| match NewFile::create(path) {
-            Ok(_) => Ok(()),
-            Err(e) => Err(format!("{}: {e}; choose another {option}", path.display())),
-        };
         if let Some(directory) = &self.out {
             let figures = directory.join(FIGURES);
-            std::fs::create_dir_all(&figures)
-                .map_err(|e| format!("{}: {e}; choose another --out", figures.display()))?;
+            std::fs::create_dir_all(&figures).map_err(|e| unwritable(&figures, &e, "--out"))?;
             for name in FILES {
-                file(&directory.join(name), "--out")?;
+                OutputFile::begin(&directory.join(name), "--out")?;
             }
         }
         if let Some(path) = &self.html {
-            file(path, "--html")?;
+            OutputFile::begin(path, "--html")?;
         }
         Ok(output)
     }
@@ -248,8 +237,7 @@ mod tests {
             names(&mut report.get_arg_conflicts_with(from).into_iter()),
             names(&mut report.get_arguments().filter(others))
         );
-        let output: BTreeSet<&str> =
-            OUTPUT.iter().map(|(option, _)| option.trim_start_matches('-')).collect();
+        let output: BTreeSet<&str> = OUTPUT.iter().map(|option| option.trim_start_matches('-')).collect();
         let form = form.into_iter().filter(|option| *option != "from");
         assert_eq!(output, form.collect());
     }

@@ -173,7 +173,7 @@ impl Measured {
         let then = match self.fell_back_in_run {
             None => String::new(),
             Some(run) => format!(
-                "; one stream{} from run {run} of {} on, for the median of the five before was above its",
+                "; one stream{} from run {run} of {} on, because the five runs before had got slower than that",
                 if self.way_chosen.is_some_and(|way| way.chains) { ", in chains," } else { "" },
                 self.walls.len()
             ),
@@ -409,7 +409,7 @@ mod tests {
         }
         let line = measured.way().expect("it was tried out");
         let then =
-            "tried out; one stream from run 6 of 7 on, for the median of the five before was above its";
+            "tried out; one stream from run 6 of 7 on, because the five runs before had got slower than that";
         assert!(line.ends_with(then), "{line}");
         let json = serde_json::to_value(&measured).expect("JSON");
         assert_eq!(

@@ -1,11 +1,14 @@
 //! The file of `--timeline`: JSON for Perfetto, compressed where its name says so.
 
 use crate::Failure;
+use crate::output_file::unwritable;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use windlass_files::new_file::NewFile;
+
+const OPTION: &str = "--timeline";
 
 /// A timeline that is being written.
 pub struct TimelineFile<'a> {
@@ -28,7 +31,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 impl<'a> TimelineFile<'a> {
     /// Begins it; to be done before the run, for a path that cannot be written must not cost its results.
     pub fn create(path: &'a Path) -> Result<Self, Failure> {
-        Ok(Self { path, file: NewFile::create(path).map_err(|e| unwritable(path, &e))? })
+        Ok(Self { path, file: NewFile::create(path).map_err(|e| unwritable(path, &e, OPTION))? })
     }
 
     /// Writes all of it, and puts it under its name.
@@ -42,10 +45,6 @@ impl<'a> TimelineFile<'a> {
             let mut out = BufWriter::new(file);
             write(&mut out).and_then(|()| Ok(out.into_inner()?))
         };
-        Ok(written.and_then(NewFile::keep).map_err(|e| unwritable(path, &e))?)
+        written.and_then(NewFile::keep).map_err(|e| unwritable(path, &e, OPTION))
     }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}; choose another --timeline", path.display())
 }

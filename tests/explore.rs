@@ -269,7 +269,7 @@ fn what_fails_does_not_lose_the_rest() {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     for words in [
-        "failed: 16 SMs, N = 12 (matrix, typed): slots = 12 is not compiled in",
+        "failed: 16 SMs, N = 12 (matrix, typed): --slots 12 is not compiled in",
         "2 of 6 designs did not run on all",
     ] {
         assert!(stdout.contains(words), "{stdout}");
@@ -417,7 +417,7 @@ fn several_places_are_explored_as_designs_of_their_own() {
     assert!(table.contains("| 4 | matrix | single x4 |") && table.contains("x2, x4: an arbiter"), "{table}");
     let output = small(traces.path(), out.path(), &["--places", "3"]);
     assert!(
-        stderr(&output).contains("places = 3 is not compiled in; possible: 1, 2, 4"),
+        stderr(&output).contains("--places 3 is not compiled in; possible: 1, 2, 4"),
         "{}",
         stderr(&output)
     );

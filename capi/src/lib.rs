@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use windlass_files::new_file::save;
+use windlass_runtime::explain::Explanation;
 use windlass_runtime::runtime::{
     Accesses, Arg, Buffer, Builder, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Launch,
     Mode, Options, Policy, Registered, Runtime, Schedule, Ticket, View, Waiter,
@@ -1156,8 +1157,6 @@ pub unsafe extern "C" fn windlass_write_recording(
 /// Pointers are NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn windlass_explain(runtime: *mut WindlassRuntime, ticket: u64) -> *const c_char {
-    /// As `windlass trace explain` has it.
-    const MOST: usize = 8;
     let mut text = std::ptr::null();
     call(|| {
         // SAFETY: the caller's.
@@ -1166,7 +1165,7 @@ pub unsafe extern "C" fn windlass_explain(runtime: *mut WindlassRuntime, ticket:
         // One that is not there is told by its ticket.
         runtime.runtime.is_done(Ticket(ticket))?;
         let why = recording.explain(Ticket(ticket)).map_err(|e| Refusal(INVALID, e.to_string()))?;
-        runtime.explanation = c_text(why.text(Some(MOST)));
+        runtime.explanation = c_text(why.text(Some(Explanation::MOST)));
         text = runtime.explanation.as_ptr();
         Ok(())
     });

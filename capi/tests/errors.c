@@ -231,6 +231,31 @@ static void tickets(const char *folder) {
     windlass_destroy(rt);
 }
 
+/* As long as `windlass trace explain` has it. */
+static void explained(void) {
+    windlass_runtime *rt;
+    windlass_options options = {.size = sizeof(windlass_options), .record = 1};
+    windlass_mode modes[] = {WINDLASS_READ, WINDLASS_WRITE};
+    windlass_kernel kernel;
+    windlass_buffer a, b;
+    unsigned char bad = 9;
+    uint32_t one[3] = {1, 1, 1};
+    uint64_t last = 0;
+
+    OK(windlass_create(&options, &rt));
+    OK(windlass_register(rt, "copy", modes, 2, copy, &bad, &kernel));
+    OK(windlass_allocate(rt, 16, &a));
+    OK(windlass_allocate(rt, 16, &b));
+    windlass_arg args[] = {{.buffer = a, .bytes = 16}, {.buffer = b, .bytes = 16}};
+    for (int n = 0; n < 12; n++) {
+        OK(windlass_launch(rt, kernel, one, one, args, 2, 0, &last));
+    }
+    OK(windlass_synchronize(rt));
+    const char *why = windlass_explain(rt, last);
+    TRUE(why != NULL && strstr(why, "chain of 12 kernels") != NULL && strstr(why, "... 2 more") != NULL);
+    windlass_destroy(rt);
+}
+
 /* y = by * x + to, and what it is told of the sizes. */
 static int scale(const windlass_cta *cta, void *user) {
     const float *x = cta->pointers[0];
@@ -393,5 +418,6 @@ int main(int argc, char **argv) {
     failures();
     arguments();
     tickets(argv[1]);
+    explained();
     return wrong != 0;
 }

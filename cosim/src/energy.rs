@@ -152,14 +152,14 @@ struct Log {
 
 /// Reads what an [`EnergyMeter`] has seen, also after it has gone.
 #[derive(Clone, Debug)]
-pub struct EnergyReader {
+struct EnergyReader {
     log: Arc<Mutex<Log>>,
     power: Power,
     blocks: Vec<Block>,
 }
 
 /// A front end that is its golden model, with its netlist beside it for so many cycles.
-pub struct EnergyMeter {
+struct EnergyMeter {
     golden: Box<dyn CycleModel>,
     gates: Gates,
     inputs: Layout,
@@ -178,7 +178,7 @@ fn bits(slot: Slot, words: &[u32]) -> impl Iterator<Item = bool> + '_ {
 
 impl EnergyMeter {
     /// `gates` must be the netlist of the block that `golden` models. At most `limit` cycles are measured.
-    pub fn new(golden: Box<dyn CycleModel>, gates: Gates, limit: u64) -> (Self, EnergyReader) {
+    fn new(golden: Box<dyn CycleModel>, gates: Gates, limit: u64) -> (Self, EnergyReader) {
         let ports = golden.ports();
         let (inputs, outputs) =
             (Layout::new(&ports, Direction::Input), Layout::new(&ports, Direction::Output));
@@ -282,7 +282,7 @@ pub fn measure(
 
 impl EnergyReader {
     /// What was measured up to now; none where nothing was.
-    pub fn report(&self) -> Option<EnergyReport> {
+    fn report(&self) -> Option<EnergyReport> {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         (!log.events.is_empty()).then(|| report(&log, &self.blocks, self.power))
     }

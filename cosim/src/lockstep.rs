@@ -11,7 +11,7 @@ use windlass_rtl::model::{CycleError, CycleModel, check_words};
 use windlass_rtl::port::{CLOCK, Direction, Layout, Port, RESET};
 
 /// Cycles of history in a [`Failure`].
-pub const HISTORY: usize = 16;
+const HISTORY: usize = 16;
 
 /// Most cycles that [`Lockstep::finish`] waits for the end of what was begun.
 const FINISH: u64 = 200_000;

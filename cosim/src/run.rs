@@ -172,48 +172,50 @@ impl CoSimulation {
             policies.push(ran.report);
             recordings.push(ran.recording);
         }
+        Ok(Outcome { report: self.report(stream, name, policies), recordings })
+    }
+
+    /// What was run, and what came out.
+    fn report(&self, stream: &Stream, engine: Option<String>, policies: Vec<PolicyReport>) -> RunReport {
         let window = self.scheduler.window();
         let upstream = self.scheduler.upstream();
-        Ok(Outcome {
-            report: RunReport {
-                format_version: FORMAT_VERSION,
-                trace: stream.name().into(),
-                kernels: stream.kernels().len(),
-                ctas: stream.kernels().iter().fold(0, |sum, k| sum.saturating_add(k.ctas())),
-                gpu: self.profile.name.clone(),
-                sms: self.profile.sms,
-                clock_mhz: self.profile.clock_mhz,
-                rule: match self.rule {
-                    HazardRule::Exact => "exact",
-                    HazardRule::StrictAlgorithm1 => "strict-algorithm1",
-                },
-                partitions: self.partitions.ranges(),
-                renaming: stream.renaming().to_vec(),
-                scheduler: SchedulerReport {
-                    engine: name,
-                    window: self.scheduler.kind().name(),
-                    slots: window.slots(),
-                    retire_ports: window.retire_ports(),
-                    pipelined: window.pipelined(),
-                    scheduled: upstream.scheduled(),
-                    encoding: upstream.encoding().name(),
-                    lanes: match upstream.encoding() {
-                        Encoding::Ids { lanes } => Some(lanes),
-                        Encoding::Mask => None,
-                    },
-                    clock_mhz: self.front_end_mhz.unwrap_or(self.profile.clock_mhz),
-                    fifo_depth: self.fifo_depth,
-                    driver_launch: self.driver_launch,
-                    kernel_end_ns: self.kernel_end_ns,
-                },
-                software_slots: self.software_slots,
-                streams: self.streams,
-                poll_events: self.poll_events,
-                graph_window: self.graph_window,
-                policies,
+        RunReport {
+            format_version: FORMAT_VERSION,
+            trace: stream.name().into(),
+            kernels: stream.kernels().len(),
+            ctas: stream.kernels().iter().fold(0, |sum, k| sum.saturating_add(k.ctas())),
+            gpu: self.profile.name.clone(),
+            sms: self.profile.sms,
+            clock_mhz: self.profile.clock_mhz,
+            rule: match self.rule {
+                HazardRule::Exact => "exact",
+                HazardRule::StrictAlgorithm1 => "strict-algorithm1",
             },
-            recordings,
-        })
+            partitions: self.partitions.ranges(),
+            renaming: stream.renaming().to_vec(),
+            scheduler: SchedulerReport {
+                engine,
+                window: self.scheduler.kind().name(),
+                slots: window.slots(),
+                retire_ports: window.retire_ports(),
+                pipelined: window.pipelined(),
+                scheduled: upstream.scheduled(),
+                encoding: upstream.encoding().name(),
+                lanes: match upstream.encoding() {
+                    Encoding::Ids { lanes } => Some(lanes),
+                    Encoding::Mask => None,
+                },
+                clock_mhz: self.front_end_mhz.unwrap_or(self.profile.clock_mhz),
+                fifo_depth: self.fifo_depth,
+                driver_launch: self.driver_launch,
+                kernel_end_ns: self.kernel_end_ns,
+            },
+            software_slots: self.software_slots,
+            streams: self.streams,
+            poll_events: self.poll_events,
+            graph_window: self.graph_window,
+            policies,
+        }
     }
 
     fn machine<'a>(
@@ -248,7 +250,7 @@ impl CoSimulation {
                 };
                 let slots = option("software-slots", self.software_slots)?;
                 let streams = option("streams", self.streams)?;
-                let upstream = stream.upstream_by(self.rule)?;
+                let upstream = stream.upstream_by(self.rule)?.into_owned();
                 Box::new(StreamsHost::new(&self.profile, upstream, slots, streams, self.poll_events))
             }
             Policy::Graph | Policy::GraphCached => {

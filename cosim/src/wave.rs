@@ -148,7 +148,7 @@ pub enum WaveError {
         path: PathBuf,
     },
     /// The window holds no cycle.
-    #[error("the waveform's window of cycles {from}..{to} is empty: its start must be below its end")]
+    #[error("--from {from} --to {to}: the waveform would have no cycle; choose a --to above --from")]
     EmptyWindow {
         /// First cycle.
         from: u64,

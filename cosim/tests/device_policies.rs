@@ -266,7 +266,7 @@ fn options_that_cannot_be_are_errors() {
     assert!(error(&CoSimulation { graph_window: Some(0), ..base.clone() }).contains("--graph-window 0"));
     assert!(error(&CoSimulation { software_slots: 0, ..base.clone() }).contains("--software-slots 0"));
     let arbiters = vec![ArbiterKind::Typed { active: 3 }];
-    assert!(error(&CoSimulation { arbiters, ..base.clone() }).contains("active = 3"));
+    assert!(error(&CoSimulation { arbiters, ..base.clone() }).contains("--active 3"));
     let mut large = base;
     large.profile.sms = 200;
     assert!(error(&large).contains("`sms` is 200"));

@@ -11,9 +11,9 @@ pub fn parallel<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) ->
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, items.len().max(1)) {
             scope.spawn(|| {
-                while let Some((at, item)) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-                {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else { return };
                     let result = work(item);
                     done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
                 }

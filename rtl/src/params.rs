@@ -54,7 +54,7 @@ pub const MAX_PLACES: usize = PLACES[PLACES.len() - 1];
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParamError {
     /// The size is not among those compiled in.
-    #[error("{parameter} = {got} is not compiled in; possible: {possible}")]
+    #[error("--{parameter} {got} is not compiled in; possible: {possible}")]
     NotCompiledIn {
         /// The parameter's name as on the command line.
         parameter: &'static str,
@@ -64,7 +64,7 @@ pub enum ParamError {
         possible: String,
     },
     /// The value is outside its range.
-    #[error("{parameter} = {got} is outside {min}..={max}")]
+    #[error("--{parameter} {got} is outside {min}..={max}; choose a number in that range")]
     OutOfRange {
         /// The parameter's name as on the command line.
         parameter: &'static str,

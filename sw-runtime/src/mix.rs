@@ -81,7 +81,7 @@ impl Shape {
 #[non_exhaustive]
 pub enum MixError {
     /// Too few or too many.
-    #[error("{parameter} = {got} is outside {min}..={max} for a {}; choose a number in that range", shape.name())]
+    #[error("--{parameter} {got} is outside {min}..={max} for a {}; choose a number in that range", shape.name())]
     OutOfRange {
         /// Its name.
         parameter: &'static str,
@@ -96,7 +96,7 @@ pub enum MixError {
     },
     /// CTAs that do not fill their rows.
     #[error(
-        "ctas = {got} is not a multiple of {GEMM_COLUMNS}, the number of CTAs across a GEMM; choose {less} or {more}"
+        "--ctas {got} is not a multiple of {GEMM_COLUMNS}, the number of CTAs across a GEMM; choose {less} or {more}"
     )]
     NotAMultiple {
         /// What was asked.

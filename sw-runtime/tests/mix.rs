@@ -192,23 +192,23 @@ fn parameters_outside_their_ranges() {
     for (mix, message) in [
         (
             Mix { stages: 7, ..mix },
-            "stages = 7 is outside 1..=6 for a reduction; choose a number in that range",
+            "--stages 7 is outside 1..=6 for a reduction; choose a number in that range",
         ),
         (
             Mix { stages: 1, ..Mix::new(Shape::Pipeline) },
-            "stages = 1 is outside 2..=64 for a pipeline; choose a number in that range",
+            "--stages 1 is outside 2..=64 for a pipeline; choose a number in that range",
         ),
         (
             Mix { tiles: 0, ..mix },
-            "tiles = 0 is outside 1..=1024 for a reduction; choose a number in that range",
+            "--tiles 0 is outside 1..=1024 for a reduction; choose a number in that range",
         ),
         (
             Mix { ctas: 16_388, ..mix },
-            "ctas = 16388 is outside 4..=16384 for a reduction; choose a number in that range",
+            "--ctas 16388 is outside 4..=16384 for a reduction; choose a number in that range",
         ),
         (
             Mix { ctas: 46, ..mix },
-            "ctas = 46 is not a multiple of 4, the number of CTAs across a GEMM; choose 44 or 48",
+            "--ctas 46 is not a multiple of 4, the number of CTAs across a GEMM; choose 44 or 48",
         ),
     ] {
         assert_eq!(mix.trace().unwrap_err().to_string(), message);

@@ -160,12 +160,6 @@ impl SmArray {
         self.sms.iter().map(Sm::ctas).collect()
     }
 
-    /// CTAs of a kernel that have not ended: for tests.
-    #[doc(hidden)]
-    pub fn ctas_left(&self, kernel: usize) -> u64 {
-        self.left.get(kernel).copied().unwrap_or(0)
-    }
-
     /// True where the kernel's partition has the SM.
     pub fn allows(&self, kernel: usize, sm: usize) -> bool {
         self.partitions.allows(self.kernels[kernel].partition, sm)

@@ -42,6 +42,22 @@ pub enum DeviceError {
         /// The profile's name.
         profile: String,
     },
+    /// The block is beyond what the GPU takes.
+    #[error(
+        "kernel {kernel} `{name}`: a CTA has {threads} threads, but {profile} takes at most {most}; choose a smaller block"
+    )]
+    TooManyThreads {
+        /// Position in the stream, from 0.
+        kernel: usize,
+        /// Its name.
+        name: String,
+        /// Threads of a CTA.
+        threads: u64,
+        /// The most that a CTA can have.
+        most: u32,
+        /// The profile's name.
+        profile: String,
+    },
     /// The grid is beyond what the model simulates.
     #[error(
         "kernel {kernel} `{name}` has {ctas} CTAs, but at most {MAX_CTAS} can be simulated; check its `grid`"
@@ -187,7 +203,8 @@ fn needs(profile: &Profile, kernel: &Kernel, position: usize) -> Result<Resource
     };
     let threads = kernel.block.iter().fold(1u64, |product, d| product.saturating_mul((*d).into()));
     if threads > u64::from(sm.threads_per_cta) {
-        return Err(error("threads per CTA", threads, sm.threads_per_cta));
+        let (name, profile, most) = (kernel.name.clone(), profile.name.clone(), sm.threads_per_cta);
+        return Err(DeviceError::TooManyThreads { kernel: position, name, threads, most, profile });
     }
     let warps = threads.div_ceil(32);
     let per_warp = u64::from(kernel.regs.unwrap_or(sm.default_registers)) * 32;

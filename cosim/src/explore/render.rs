@@ -107,7 +107,7 @@ fn is_sized(report: &Report) -> bool {
 }
 
 /// One line per design.
-pub fn points_csv(report: &Report) -> String {
+fn points_csv(report: &Report) -> String {
     let library = report.synthesis.as_ref().map(|s| s.library.clone()).unwrap_or_default();
     let rows = report.points.iter().map(|p| {
         let cost = p.cost.as_ref();
@@ -136,7 +136,7 @@ pub fn points_csv(report: &Report) -> String {
 }
 
 /// One line per design and workload.
-pub fn runs_csv(report: &Report) -> String {
+fn runs_csv(report: &Report) -> String {
     let mut titles = String::from(
         "workload,kernels,serial_cycles,queue_cycles,window_cycles,speedup,over_queue,us_per_kernel,",
     );
@@ -171,7 +171,7 @@ fn csv<'a>(titles: &str, rows: impl Iterator<Item = (&'a PointReport, Vec<String
 }
 
 /// Speed-up against area, a panel for each number of SMs.
-pub fn area_figure(report: &Report) -> String {
+fn area_figure(report: &Report) -> String {
     let library = report.synthesis.as_ref().map(|s| s.library.as_str()).unwrap_or_default();
     let title = format!("area, estimate after synthesis, {library} [kGE]");
     let kge = |p: &PointReport| p.cost.as_ref().map(|c| c.gate_equivalents / 1000.0);
@@ -179,7 +179,7 @@ pub fn area_figure(report: &Report) -> String {
 }
 
 /// Speed-up against time per kernel, a panel for each number of SMs.
-pub fn time_figure(report: &Report) -> String {
+fn time_figure(report: &Report) -> String {
     // On a logarithmic axis, nothing at all stands at a tenth of a cycle.
     let cycles = |p: &PointReport| p.cycles_per_kernel.map(|c| c.max(0.1));
     scatter(

@@ -1,6 +1,7 @@
 //! A kernel stream with its exact dependencies, as the simulations need it.
 
 use super::SimError;
+use std::borrow::Cow;
 use std::ops::Range;
 use windlass_runtime::graph::{Reduction, Rule};
 use windlass_runtime::host::HazardRule;
@@ -91,7 +92,7 @@ impl Stream {
             origins: Vec::new(),
             renaming: Vec::new(),
         };
-        stream.upstream = stream.upstream_by(HazardRule::Exact)?;
+        stream.upstream = stream.find_upstream(Rule::All)?;
         Ok(stream)
     }
 
@@ -136,12 +137,16 @@ impl Stream {
         self.upstream.get(k).map_or(&[], Vec::as_slice)
     }
 
-    /// As [`Self::upstream`] of every kernel, as a host finds it that uses `rule`. Linear in memory where pairs with hazards are not.
-    pub fn upstream_by(&self, rule: HazardRule) -> Result<Vec<Vec<u32>>, SimError> {
-        let rule = match rule {
-            HazardRule::Exact => Rule::All,
-            HazardRule::StrictAlgorithm1 => Rule::StrictAlgorithm1,
-        };
+    /// As [`Self::upstream`] of every kernel, as a host finds it that uses `rule`.
+    pub fn upstream_by(&self, rule: HazardRule) -> Result<Cow<'_, [Vec<u32>]>, SimError> {
+        Ok(match rule {
+            HazardRule::Exact => Cow::Borrowed(&self.upstream),
+            HazardRule::StrictAlgorithm1 => Cow::Owned(self.find_upstream(Rule::StrictAlgorithm1)?),
+        })
+    }
+
+    /// Linear in memory where pairs with hazards are not.
+    fn find_upstream(&self, rule: Rule) -> Result<Vec<Vec<u32>>, SimError> {
         if u32::try_from(self.kernels.len()).is_err() {
             return Err(SimError::TooManyKernels { kernels: self.kernels.len() });
         }

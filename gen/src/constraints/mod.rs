@@ -40,7 +40,7 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const EMBEDDED: &str = include_str!("../../../constraints/windlass.toml");
 
 /// What the embedded file is called in messages and in the files made from it.
-pub const EMBEDDED_NAME: &str = "constraints/windlass.toml";
+const EMBEDDED_NAME: &str = "constraints/windlass.toml";
 
 /// A value, and where in the file it stands.
 #[derive(Clone, Debug, PartialEq)]

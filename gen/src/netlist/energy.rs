@@ -482,12 +482,7 @@ impl Gates {
         clock
     }
 
-    /// Energy in femtojoules of what has changed since the last call, without the clock's.
-    pub fn energy_fj(&mut self) -> f64 {
-        self.energy_by_block().iter().sum()
-    }
-
-    /// The same for each of [`Gates::blocks`].
+    /// Energy in femtojoules of what has changed since the last call, without the clock's, for each of [`Gates::blocks`].
     pub fn energy_by_block(&mut self) -> Vec<f64> {
         let mut energy = vec![0.0; self.blocks.len()];
         let prices = self.change_fj.iter().zip(&self.block);

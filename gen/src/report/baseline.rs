@@ -318,6 +318,13 @@ fn differing(path: &str, old: &Value, new: &Value, differences: &mut Vec<String>
     }
 }
 
+/// Which way a number gets better.
+#[derive(Clone, Copy)]
+enum Better {
+    Less,
+    More,
+}
+
 struct Found {
     margin: f64,
     compared: u64,
@@ -340,20 +347,7 @@ impl Found {
         }
     }
 
-    /// Compares a number; `more_is_worse` says which way is which.
-    fn number(
-        &mut self,
-        subject: &str,
-        metric: &str,
-        unit: &str,
-        before: f64,
-        now: f64,
-        more_is_worse: bool,
-    ) {
-        self.estimate(subject, metric, unit, [before, now], None, more_is_worse);
-    }
-
-    /// As [`Self::number`], with the standard errors of both: what changes by no more than two of them has not changed for sure.
+    /// Compares a number. Where the standard errors of both are known, what changes by no more than two of them has not changed for sure.
     fn estimate(
         &mut self,
         subject: &str,
@@ -361,7 +355,7 @@ impl Found {
         unit: &str,
         [before, now]: [f64; 2],
         errors: Option<[f64; 2]>,
-        more_is_worse: bool,
+        better: Better,
     ) {
         self.compared += 1;
         if before == now {
@@ -371,7 +365,10 @@ impl Found {
         let percent = (before != 0.0).then(|| 100.0 * (now - before) / before.abs());
         // From nothing to something is more than any margin.
         let change = percent.unwrap_or(if now > before { f64::INFINITY } else { f64::NEG_INFINITY });
-        let worse = if more_is_worse { change } else { -change };
+        let worse = match better {
+            Better::Less => change,
+            Better::More => -change,
+        };
         let verdict = match worse {
             w if w.abs() > self.margin + 1e-9 && (now - before).abs() <= 2.0 * error => Verdict::Unsure,
             w if w > self.margin + 1e-9 => Verdict::Worse,
@@ -383,17 +380,10 @@ impl Found {
         self.rows.push(Change { subject, metric, unit, before, now, percent, errors, verdict });
     }
 
-    /// As [`Self::number`], for numbers that either side may lack.
-    fn maybe(
-        &mut self,
-        subject: &str,
-        metric: &str,
-        unit: &str,
-        both: [Option<f64>; 2],
-        more_is_worse: bool,
-    ) {
+    /// As [`Self::estimate`], for exact numbers that either side may lack.
+    fn maybe(&mut self, subject: &str, metric: &str, unit: &str, both: [Option<f64>; 2], better: Better) {
         match both {
-            [Some(before), Some(now)] => self.number(subject, metric, unit, before, now, more_is_worse),
+            [Some(before), Some(now)] => self.estimate(subject, metric, unit, [before, now], None, better),
             [Some(_), None] => self.note(format!("{subject}: {metric} is in the baseline only")),
             [None, Some(_)] => self.note(format!("{subject}: {metric} is not in the baseline")),
             [None, None] => {}
@@ -421,7 +411,7 @@ impl Found {
                 continue;
             }
             let median = |l: &Latency| l.cycles.map(|c| c.median);
-            self.maybe(&new.name, &metric, "cycles", [same.and_then(median), median(latency)], true);
+            self.maybe(&new.name, &metric, "cycles", [same.and_then(median), median(latency)], Better::Less);
         }
         for latency in &old.latencies {
             if !new.latencies.iter().any(|l| l.name == latency.name) {
@@ -465,7 +455,7 @@ impl Found {
             self.same_flow("area", [&old.tool, &new.tool], [&old.script, &new.script]);
         }
         let area = |a: Option<&AreaReport>| a.map(|a| a.total().area_um2);
-        self.maybe(name, "area, hierarchy kept", "µm²", [area(old), area(new)], true);
+        self.maybe(name, "area, hierarchy kept", "µm²", [area(old), area(new)], Better::Less);
     }
 
     fn synthesis(&mut self, name: &str, old: Option<&SynthReport>, new: Option<&SynthReport>) {
@@ -499,11 +489,11 @@ impl Found {
             }
         }
         let area = |s: Option<&SynthReport>| Some(s?.smallest()?.total?.area_um2);
-        self.maybe(name, "area, flattened, smallest", "µm²", [area(old), area(new)], true);
+        self.maybe(name, "area, flattened, smallest", "µm²", [area(old), area(new)], Better::Less);
         let area = |s: Option<&SynthReport>| Some(s?.fastest()?.total?.area_um2);
-        self.maybe(name, "area, flattened, fastest", "µm²", [area(old), area(new)], true);
+        self.maybe(name, "area, flattened, fastest", "µm²", [area(old), area(new)], Better::Less);
         let clock = |s: Option<&SynthReport>| s?.fastest()?.fmax_mhz();
-        self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], false);
+        self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], Better::More);
     }
 
     /// The smallest and the fastest of other scripts are other netlists: only what the same script made is compared.
@@ -516,11 +506,11 @@ impl Found {
             let Some(before) = old.results.iter().find(same) else { continue };
             let results = [before, now];
             let area = results.map(|r| r.total.map(|total| total.area_um2));
-            self.maybe(name, &format!("area, flattened, `{}`", now.name), "µm²", area, true);
+            self.maybe(name, &format!("area, flattened, `{}`", now.name), "µm²", area, Better::Less);
             let estimates = results.map(|r| r.timing.as_ref().map(|t| t.estimate));
             if estimates[0] == estimates[1] {
                 let clock = results.map(VariantResult::fmax_mhz);
-                self.maybe(name, &format!("fmax, `{}`", now.name), "MHz", clock, false);
+                self.maybe(name, &format!("fmax, `{}`", now.name), "MHz", clock, Better::More);
             }
         }
     }
@@ -552,7 +542,7 @@ impl Found {
         // Reports of before have clock pins only, and called them waiting.
         let powers = |e: Option<&Energy>| e.cloned().unwrap_or_default().powers();
         for ((what, before), (_, now)) in powers(old).into_iter().zip(powers(new)) {
-            self.maybe(name, &format!("power, {what}"), "mW", [before, now], true);
+            self.maybe(name, &format!("power, {what}"), "mW", [before, now], Better::Less);
         }
         let events = |e: Option<&Energy>| e.map(|e| e.events.clone()).unwrap_or_default();
         let (before, now) = (events(old), events(new));
@@ -563,9 +553,16 @@ impl Found {
             match &both {
                 [Some(old), Some(new)] => {
                     let errors = old.pj_error.zip(new.pj_error).map(|(old, new)| [old, new]);
-                    self.estimate(name, &metric, "pJ", [old.picojoules, new.picojoules], errors, true);
+                    self.estimate(
+                        name,
+                        &metric,
+                        "pJ",
+                        [old.picojoules, new.picojoules],
+                        errors,
+                        Better::Less,
+                    );
                 }
-                _ => self.maybe(name, &metric, "pJ", both.map(|e| e.map(|e| e.picojoules)), true),
+                _ => self.maybe(name, &metric, "pJ", both.map(|e| e.map(|e| e.picojoules)), Better::Less),
             }
         }
     }
@@ -596,10 +593,16 @@ impl Found {
             };
             for (index, what) in ["LUTs", "flip-flops", "block RAMs", "carries"].iter().enumerate() {
                 let both = [counts(&old)[index], counts(&new)[index]];
-                self.maybe(name, &format!("{part}, {what}"), "cells", both, true);
+                self.maybe(name, &format!("{part}, {what}"), "cells", both, Better::Less);
             }
             let cells = |f: &Option<Fpga>| f.as_ref()?.logic_cells.map(|n| n as f64);
-            self.maybe(name, &format!("{part}, logic cells"), "cells", [cells(&old), cells(&new)], true);
+            self.maybe(
+                name,
+                &format!("{part}, logic cells"),
+                "cells",
+                [cells(&old), cells(&new)],
+                Better::Less,
+            );
             // The slowest seed: the fastest is luck.
             let clock = |f: &Option<Fpga>| f.as_ref()?.slowest_mhz;
             self.maybe(
@@ -607,7 +610,7 @@ impl Found {
                 &format!("{part}, fmax of the slowest run"),
                 "MHz",
                 [clock(&old), clock(&new)],
-                false,
+                Better::More,
             );
         }
     }
@@ -697,7 +700,13 @@ impl Found {
                     Some(design) => format!("speed-up of {} ({design})", row.policy),
                     None => format!("speed-up of {}", row.policy),
                 };
-                self.maybe(&subject, &metric, "x", [same.map(|r| r.speedup), Some(row.speedup)], false);
+                self.maybe(
+                    &subject,
+                    &metric,
+                    "x",
+                    [same.map(|r| r.speedup), Some(row.speedup)],
+                    Better::More,
+                );
             }
             let mut gone: Vec<&str> = old.rows.iter().map(|r| r.policy.as_str()).collect();
             gone.retain(|policy| !table.rows.iter().any(|r| r.policy == *policy));

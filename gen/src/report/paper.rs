@@ -17,7 +17,7 @@ pub const SLOTS: u32 = 32;
 const ID_BITS: u64 = 8;
 
 /// Bits of the paper's upstream lists in a window of `slots`; 992 bytes at 32, which the paper rounds to 1 KB.
-pub fn storage_bits(slots: u32) -> u64 {
+fn storage_bits(slots: u32) -> u64 {
     let slots = u64::from(slots);
     slots * slots.saturating_sub(1) * ID_BITS
 }

@@ -12,6 +12,9 @@ const NAME: usize = 40;
 const LINK: usize = 32;
 
 impl Explanation {
+    /// As long as lists are where nobody has asked for all.
+    pub const MOST: usize = 10;
+
     /// A few lines for people, at most 100 columns wide. No list is longer than `most`, the rest is counted, and
     /// implied waits are only counted; with `None` everything is listed.
     pub fn text(&self, most: Option<usize>) -> String {

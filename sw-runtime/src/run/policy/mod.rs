@@ -202,9 +202,9 @@ pub enum RunError {
     #[error("the policy `window` needs a decider; give one")]
     NoDecider,
     /// An option out of its range.
-    #[error("option {option} = {got}: choose {expected}")]
+    #[error("--{option} {got}: choose {expected}")]
     Option {
-        /// Which.
+        /// Its name as on the command line.
         option: &'static str,
         /// What was given.
         got: usize,
@@ -385,7 +385,7 @@ impl<'a> Runner<'a> {
         options: Options,
     ) -> Result<Self, RunError> {
         let sizes = [
-            ("window", options.window, WINDOW),
+            ("slots", options.window, WINDOW),
             ("in-flight", options.in_flight, WINDOW),
             ("graph-window", options.graph_window, WINDOW),
             // No stretch is longer than what may be in flight.
