@@ -1521,7 +1521,7 @@ fn import_accel_sim_writes_what_trace_and_cosim_read() {
     assert_eq!((&trace["bytes"], &trace["kernels"]), (&5632.into(), &5.into()));
     // `scale` and `square` read the same; nothing else may overlap.
     let table = succeeds(&["cosim", out, "--dispatcher", "behavioural", "--json"]);
-    assert_eq!(json(&table)["trace"], "vectors");
+    assert_eq!(json(&table)["runs"][0]["trace"], "vectors");
     let said = windlass(&["import", "accel-sim", traces, "--segments", "1"]);
     let warnings = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(

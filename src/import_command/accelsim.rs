@@ -1,5 +1,6 @@
 //! `windlass import accel-sim`.
 
+use super::Destination;
 use crate::progress::slow_progress;
 use crate::{Failure, Outcome};
 use clap::Args;
@@ -12,12 +13,8 @@ use windlass_import::accelsim::{Options, SEGMENTS, import};
 pub struct AccelsimArgs {
     /// Folder with the tracer's kernelslist.g, or that file
     traces: PathBuf,
-    /// Write to FILE, compressed if it ends in .zst [default: stdout, which `-` also means]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Name of the trace [default: the name of --out, else the name of the folder]
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    #[command(flatten)]
+    to: Destination,
     /// Device profile of the GPU that the trace is for, which the tracer does not record [default: none]
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
@@ -29,11 +26,8 @@ pub struct AccelsimArgs {
 
 /// Runs it.
 pub fn run(args: &AccelsimArgs) -> Result<Outcome, Failure> {
-    let options = Options {
-        name: args.name.clone().or_else(|| super::stem(args.out.as_deref()?)),
-        gpu: super::gpu(args.gpu.as_deref())?,
-        segments: args.segments,
-    };
+    let options =
+        Options { name: args.to.name(), gpu: super::gpu(args.gpu.as_deref())?, segments: args.segments };
     let progress = |done: usize, all: usize| {
         let twentieth = |n: usize| n * 20 / all;
         if twentieth(done) > twentieth(done - 1) {
@@ -42,5 +36,5 @@ pub fn run(args: &AccelsimArgs) -> Result<Outcome, Failure> {
     };
     slow_progress(&format!("{}: reading", args.traces.display()));
     let imported = import(&args.traces, &options, &progress)?;
-    super::deliver(&imported.trace, &imported.warnings, &args.traces, args.out.as_deref())
+    super::deliver(&imported.trace, &imported.warnings, &args.traces, &args.to)
 }

@@ -41,15 +41,29 @@ pub fn run(args: &ImportArgs) -> Result<Outcome, Failure> {
     }
 }
 
-/// What there is to say where kernels follow from rules.
+/// Where the trace goes, and what it is called.
 #[derive(Args)]
-struct ByRules {
+struct Destination {
     /// Write to FILE, compressed if it ends in .zst [default: stdout, which `-` also means]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Name of the trace [default: the name of --out, else the name of what is imported]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+}
+
+impl Destination {
+    /// The trace's name, if it is not that of what is imported.
+    fn name(&self) -> Option<String> {
+        self.name.clone().or_else(|| stem(self.out.as_deref()?))
+    }
+}
+
+/// What there is to say where kernels follow from rules.
+#[derive(Args)]
+struct ByRules {
+    #[command(flatten)]
+    to: Destination,
     /// Device profile of the GPU that the trace is for; its number of SMs decides the tiles of matrix products [default: the GPU of a
     /// recorded profile, else none]
     #[arg(long, value_name = "NAME")]
@@ -65,8 +79,7 @@ struct ByRules {
 impl ByRules {
     /// The name of a trace that comes of `from`, or where neither that nor the output has one, of a kind of file.
     fn name(&self, from: &Path, kind: &str) -> String {
-        let name = self.name.clone().or_else(|| stem(self.out.as_deref()?)).or_else(|| stem(from));
-        name.unwrap_or_else(|| kind.to_owned())
+        self.to.name().or_else(|| stem(from)).unwrap_or_else(|| kind.to_owned())
     }
 
     fn gpu(&self) -> Result<Option<Gpu>, Failure> {
@@ -102,7 +115,7 @@ fn deliver(
     trace: &Trace,
     warnings: &[impl Display],
     from: &Path,
-    out: Option<&Path>,
+    to: &Destination,
 ) -> Result<Outcome, Failure> {
     let from = shown(from);
     for warning in warnings {
@@ -113,6 +126,6 @@ fn deliver(
             "warning: {from}: the trace has no kernels: nothing in it would run on the GPU; record or export a program that does"
         );
     }
-    workload::deliver(trace, out)?;
+    workload::deliver(trace, to.out.as_deref())?;
     Ok(Outcome::Done)
 }

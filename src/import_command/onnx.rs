@@ -51,5 +51,5 @@ pub fn run(args: &OnnxArgs) -> Result<Outcome, Failure> {
         })?;
     }
     let imported = import(&args.model, &options)?;
-    super::deliver(&imported.trace, &imported.warnings, &args.model, rules.out.as_deref())
+    super::deliver(&imported.trace, &imported.warnings, &args.model, &rules.to)
 }

@@ -33,5 +33,5 @@ pub fn run(args: &PytorchArgs) -> Result<Outcome, Failure> {
         tf32: rules.tf32,
     };
     let imported = import(&args.trace, args.kineto.as_deref(), &options)?;
-    super::deliver(&imported.trace, &imported.warnings, &args.trace, rules.out.as_deref())
+    super::deliver(&imported.trace, &imported.warnings, &args.trace, &rules.to)
 }

@@ -1,5 +1,6 @@
 //! `windlass import xla`.
 
+use super::Destination;
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
@@ -10,15 +11,11 @@ use windlass_import::xla::{Options, import};
 pub struct XlaArgs {
     /// Directory that XLA_FLAGS=--xla_dump_to=DIR named
     dir: PathBuf,
-    /// Write to FILE, compressed if it ends in .zst [default: stdout, which `-` also means]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
     /// Module, such as jit_step or module_0012 [default: the one with the longest thunk sequence]
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
-    /// Name of the trace [default: the name of --out, else the module's name]
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
     /// GPU that the module was compiled for, such as rtx3070 [default: what the dump says]
     #[arg(long, value_name = "NAME")]
     gpu: Option<String>,
@@ -34,11 +31,11 @@ pub struct XlaArgs {
 pub fn run(args: &XlaArgs) -> Result<Outcome, Failure> {
     let options = Options {
         module: args.module.clone(),
-        name: args.name.clone().or_else(|| super::stem(args.out.as_deref()?)),
+        name: args.to.name(),
         gpu: args.gpu.clone(),
         trip_count: args.trip_count,
         max_trip_count: args.max_trip_count,
     };
     let imported = import(&args.dir, &options)?;
-    super::deliver(&imported.trace, &imported.warnings, &args.dir, args.out.as_deref())
+    super::deliver(&imported.trace, &imported.warnings, &args.dir, &args.to)
 }
