@@ -194,6 +194,12 @@ fn each_rule_is_named_where_it_is_broken() {
         ("no_false_alarm", &[("done_err_o", "late")]),
         ("no_false_alarm", &[("host_err_o", "late")]),
         ("no_false_alarm", &[("ret_err_o", "late")]),
+        ("alarm_is_raised", &[("host_warps_i", "late ? 7'd5 : host_warps_i")]),
+        ("alarm_is_raised", &[("done_sm_1_i", "late ? 8'd2 : done_sm_1_i")]),
+        (
+            "alarm_is_raised",
+            &[("done_slot_0_i", "late ? 2'd3 : done_slot_0_i"), ("disp_valid_o", "disp_valid_o & ~late")],
+        ),
         (
             "cta_stays",
             &[

@@ -217,7 +217,10 @@ impl Generated {
         let built = build.output().expect("a compiler");
         let warned = String::from_utf8_lossy(&built.stderr);
         assert!(built.status.success() && warned.is_empty(), "{top}: {warned}");
-        output(here("vvp".into()).args(["-n", "tb"]))
+        let ran = here("vvp".into()).args(["-n", "tb"]).output().expect("vvp");
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert_eq!(ran.status.success(), said.starts_with("PASSED: "), "{top}: {}: {said}", ran.status);
+        said
     }
 }
 
