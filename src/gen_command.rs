@@ -44,6 +44,9 @@ pub struct GenArgs {
     /// rule
     #[arg(long)]
     checker: bool,
+    /// Also write the checker's rules as named properties for formal tools, in which those of each side are assumed or asserted
+    #[arg(long)]
+    formal: bool,
     /// Also write a testbench, TOP_tb.v: a host and SMs around a front_end, which send, run and end random kernels and check the
     /// outputs
     #[arg(long)]
@@ -99,6 +102,9 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     };
     if args.checker {
         beside.checker = checker::files(spec, &design).map_err(|e| format!("{e} (option --checker)"))?;
+    }
+    if args.formal {
+        beside.formal = checker::formal_files(spec, &design).map_err(|e| format!("{e} (option --formal)"))?;
     }
     if args.testbench {
         let testbench = checker::testbench(spec, &design);

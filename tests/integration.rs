@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use windlass_gen::tools::{self, Tool};
 
 const DESIGN: &str = "--block front_end --slots 4 --lanes 2 --active 1 --sms 4 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4";
 const TOP: &str = "front_end_matrix_ids_typed_n4_r2_m128_l2_s4_k1_c2_w4_g4_b4";
@@ -217,7 +218,10 @@ impl Generated {
         let built = build.output().expect("a compiler");
         let warned = String::from_utf8_lossy(&built.stderr);
         assert!(built.status.success() && warned.is_empty(), "{top}: {warned}");
-        output(here("vvp".into()).args(["-n", "tb"]))
+        let ran = here("vvp".into()).args(["-n", "tb"]).output().expect("vvp");
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert_eq!(ran.status.success(), said.starts_with("PASSED: "), "{top}: {}: {said}", ran.status);
+        said
     }
 }
 
@@ -493,6 +497,104 @@ fn ready_depends_on_payload_where_the_page_says_so() {
     ] {
         let said = |outputs: &str| unknown(watch(outputs), port, value, valid).contains("UNKNOWN");
         assert!((reached.is_empty() || said(reached)) && !said(rest), "{port}");
+    }
+}
+
+/// What yosys-smtbmc says of the design of the page's commands beside `chip`, with one side cut out and assumed.
+fn formal(folder: &Path, chip: &str, side: &str, assumed: &str, arguments: &[&str]) -> String {
+    std::fs::write(folder.join("formal.sv"), chip).expect("written");
+    let page = read("docs/integration.md");
+    let (_, script) = page.split_once("yosys -q -p \"\n").expect("a script");
+    let (script, _) = script.split_once('"').expect("its end");
+    let list = std::fs::read_to_string(folder.join(format!("{TOP}_formal.f"))).expect("written");
+    let script = script
+        .replace("$(tr '\\n' ' ' < ${top}_formal.f) $chip", &(list.replace('\n', " ") + "formal.sv"))
+        .replace("${top}", TOP)
+        .replace("$top", TOP)
+        .replace("u_front_end", side)
+        .replace("ASSUME_FRONT_END", assumed);
+    assert!(!script.contains('$'), "{script}");
+    let (yosys, _) = tools::locate(Tool::Yosys).unwrap_or_else(|e| panic!("{e}"));
+    output(Command::new(yosys).current_dir(folder).args(["-q", "-p", &script]));
+    let (yices, _) = tools::locate(Tool::Yices).unwrap_or_else(|e| panic!("{e}"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = yices.parent().map_or(path.clone(), |folder| format!("{}:{path}", folder.display()));
+    let solved = Command::new("yosys-smtbmc")
+        .current_dir(folder)
+        .env("PATH", path)
+        .args(["-s", "yices", "--noprogress"])
+        .args(arguments)
+        .arg("chip.smt2")
+        .output()
+        .unwrap_or_else(|e| panic!("yosys-smtbmc, which comes with Yosys: {e}"));
+    format!("{}{}", String::from_utf8_lossy(&solved.stdout), String::from_utf8_lossy(&solved.stderr))
+}
+
+fn with_formal() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
+    output(gen_command.args(["gen", "--formal"]).args(DESIGN.split(' ')).arg("--out").arg(folder.path()));
+    let words = |text: &str| text.replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = words(&read("docs/integration.md"));
+    assert!(page.contains(&format!("windlass gen --formal {DESIGN} --out build/rtl top={TOP}")));
+    folder
+}
+
+/// The command processor of docs/integration/formal.sv keeps its rules beside any front end that keeps its own; faults in it break them.
+#[test]
+fn a_command_processor_is_checked_against_the_rules_of_the_front_end() {
+    let folder = with_formal();
+    let chip = read("docs/integration/formal.sv");
+    let run = |chip: &str, arguments: &[&str]| {
+        formal(folder.path(), chip, "u_front_end", "ASSUME_FRONT_END", arguments)
+    };
+    let said = run(&chip, &["-t", "16"]);
+    assert!(said.contains("Status: PASSED"), "{said}");
+    // What is assumed lets a kernel wait, end, and free another.
+    let said = run(&chip, &["-c", "-t", "12"]);
+    assert!(said.contains("Reached cover statement at a_kernel_is_freed"), "{said}");
+    let page = read("docs/integration.md");
+    for (right, wrong, rule) in [
+        ("if (!host_valid | host_ready)", "if (1)", "host_holds_a_beat"),
+        ("if (taken) host_id", "if (host_valid) host_id", "host_holds_a_beat"),
+        ("host_id + 8'd1;", "host_id + 8'd2;", "host_ids_count_up"),
+        ("{8'd0, host_id - 8'd1}", "{8'd0, host_id}", "host_names_the_last"),
+        ("warps_i > 4 ?", "warps_i > 5 ?", "host_kernel_fits"),
+    ] {
+        assert_eq!(chip.matches(right).count(), 1, "{right}");
+        let said = run(&chip.replace(right, wrong), &["-t", "8"]);
+        let line = format!("Assert failed in chip: u_formal.u_rules.{rule}.asserted");
+        assert!(said.contains(&line), "{wrong}: {said}");
+        assert!(rule != "host_holds_a_beat" || page.contains(&line), "{line}");
+    }
+}
+
+/// The front end keeps its rules beside any host and SMs that keep theirs; faults in it break them.
+#[test]
+fn a_front_end_is_checked_against_the_rules_of_host_and_sms() {
+    let folder = with_formal();
+    let chip = read("docs/integration/formal.sv");
+    let run = |cycles: &str| formal(folder.path(), &chip, "u_host", "ASSUME_HOST", &["-t", cycles]);
+    let said = run("6");
+    assert!(said.contains("Status: PASSED"), "{said}");
+    for (module, right, wrong, rule) in [
+        ("window_matrix", " : ins_up_moves_places_o;", " : 4'h0;", "waits_for_upstream"),
+        ("upstream_load", "ins_id_o = host_id_i;", "ins_id_o = host_id_i + 8'h1;", "kernel_was_sent"),
+        (TOP, ".ins_type_i(host_type_i)", ".ins_type_i(~host_type_i)", "cta_is_of_its_kernel"),
+        (TOP, ".ins_warps_i(host_warps_i)", ".ins_warps_i(7'h1)", "cta_fits"),
+    ] {
+        let is_it = |name: &str| name.starts_with(module) && name.ends_with(".v");
+        let files = std::fs::read_dir(folder.path()).expect("a folder").flatten();
+        let file = files
+            .map(|file| file.path())
+            .find(|path| path.file_name().is_some_and(|name| is_it(&name.to_string_lossy())));
+        let file = file.unwrap_or_else(|| panic!("no {module}"));
+        let text = std::fs::read_to_string(&file).expect("written");
+        assert!(text.contains(right), "`{right}` is not in {module}: this test no longer breaks anything");
+        std::fs::write(&file, text.replace(right, wrong)).expect("written");
+        let said = run("9");
+        std::fs::write(&file, text).expect("written");
+        assert!(said.contains(&format!("Assert failed in chip: u_formal.u_rules.{rule}.asserted")), "{said}");
     }
 }
 

@@ -26,6 +26,8 @@ struct Written {
     constraints: Vec<String>,
     #[serde(default)]
     checker: Vec<String>,
+    #[serde(default)]
+    formal: Vec<String>,
     axis: Option<Axis>,
 }
 
@@ -45,11 +47,13 @@ impl Written {
 
     /// All its files but for the testbench, which is somebody's to change.
     fn names(&self) -> impl Iterator<Item = String> {
-        let lists =
-            ["_sim.f", "_axis.f", ".f", ".core", ".json"].map(|ending| format!("{}{ending}", self.top));
+        let lists = ["_sim.f", "_formal.f", "_axis.f", ".f", ".core", ".json"]
+            .map(|ending| format!("{}{ending}", self.top));
         lists
             .into_iter()
-            .chain([&self.files, &self.constraints, &self.checker].into_iter().flatten().cloned())
+            .chain(
+                [&self.files, &self.constraints, &self.checker, &self.formal].into_iter().flatten().cloned(),
+            )
             .chain(self.axis.iter().map(|axis| axis.file.clone()))
     }
 }
@@ -182,17 +186,22 @@ mod tests {
     #[test]
     fn what_an_older_run_wrote_goes_and_other_designs_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let beside =
-            Beside { checker: vec![by_windlass("c.sv"), by_windlass("kept.sv")], ..Beside::default() };
+        let beside = Beside {
+            checker: vec![by_windlass("c.sv"), by_windlass("kept.sv")],
+            formal: vec![by_windlass("f.sv")],
+            ..Beside::default()
+        };
         put("find_first", beside, folder.path()).unwrap();
         fs::write(folder.path().join("kept.sv"), "mine").unwrap();
         let before = names(folder.path());
         assert!(before.contains("find_first_n4_sim.f") && before.contains("c.sv"), "{before:?}");
+        assert!(before.contains("find_first_n4_formal.f") && before.contains("f.sv"), "{before:?}");
         let placed = put("find_first", Beside::default(), folder.path()).unwrap();
         let mut left = before.clone();
-        left.retain(|name| !["find_first_n4_sim.f", "c.sv"].contains(&name.as_str()));
+        let gone = ["find_first_n4_sim.f", "find_first_n4_formal.f", "c.sv", "f.sv"];
+        left.retain(|name| !gone.contains(&name.as_str()));
         assert_eq!(names(folder.path()), left);
-        assert_eq!(placed.notes.len(), 2, "{:?}", placed.notes);
+        assert_eq!(placed.notes.len(), gone.len(), "{:?}", placed.notes);
 
         let placed = put("round_robin", Beside::default(), folder.path()).unwrap();
         assert!(names(folder.path()).is_superset(&left));

@@ -23,6 +23,8 @@ pub struct Beside {
     pub constraints: Vec<(String, String)>,
     /// A checker in SystemVerilog: names and texts.
     pub checker: Vec<(String, String)>,
+    /// The same rules in SystemVerilog for formal tools: names and texts.
+    pub formal: Vec<(String, String)>,
     /// A testbench, whose module has the file's name: name and text.
     pub testbench: Option<(String, String)>,
     /// The design with AXI4-Streams.
@@ -60,6 +62,8 @@ struct Metadata<'a> {
     files: Vec<&'a str>,
     constraints: Vec<&'a str>,
     checker: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    formal: Vec<&'a str>,
     testbench: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<AxisMetadata<'a>>,
@@ -146,6 +150,9 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     if !simulated.is_empty() {
         files.push((format!("{}_sim.f", top.name), format!("{all}{simulated}")));
     }
+    if !beside.formal.is_empty() {
+        files.push((format!("{}_formal.f", top.name), format!("{all}{}", list(&beside.formal))));
+    }
     if let Some(axis) = &beside.axis {
         files.push((format!("{}_axis.f", top.name), format!("{all}{}\n", axis.file.0)));
     }
@@ -154,6 +161,7 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     files.push((format!("{}.json", top.name), json));
     files.extend(beside.constraints);
     files.extend(beside.checker);
+    files.extend(beside.formal);
     files.extend(beside.testbench);
     files.extend(beside.axis.map(|axis| axis.file));
     files
@@ -305,6 +313,7 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
         files: files.to_vec(),
         constraints: names(&beside.constraints),
         checker: names(&beside.checker),
+        formal: names(&beside.formal),
         testbench: beside.testbench.as_ref().map(|(name, _)| name.as_str()),
         axis: beside.axis.as_ref().map(|Axis { file: (file, _), streams }| AxisMetadata {
             top: file.trim_end_matches(".v"),
@@ -410,7 +419,8 @@ mod tests {
             let form = emit::Form { prefix, ..emit::Form::default() };
             let design = emit::emit_as(&*spec.hardware(), &form).unwrap_or_else(|e| panic!("{e}"));
             let checker = crate::checker::files(spec, &design).unwrap_or_else(|e| panic!("{e}"));
-            files_with(&design, Beside { checker, ..Beside::default() })
+            let formal = crate::checker::formal_files(spec, &design).unwrap_or_else(|e| panic!("{e}"));
+            files_with(&design, Beside { checker, formal, ..Beside::default() })
         };
         let (plain, prefixed) = (texts(""), texts("acme_"));
         assert_eq!(plain.len(), prefixed.len());
@@ -546,6 +556,7 @@ mod tests {
             command: Some("windlass gen --block window_matrix".into()),
             constraints: vec![file("top.sdc"), file("top.xdc")],
             checker: vec![file("top_checker.sv")],
+            formal: vec![file("top_formal.sv")],
             ..Beside::default()
         };
         let data = metadata_of(&design("window_matrix"), &beside);
@@ -554,6 +565,7 @@ mod tests {
         assert_eq!(data["command"], "windlass gen --block window_matrix");
         assert_eq!(data["constraints"], serde_json::json!(["top.sdc", "top.xdc"]));
         assert_eq!(data["checker"], serde_json::json!(["top_checker.sv"]));
+        assert_eq!(data["formal"], serde_json::json!(["top_formal.sv"]));
         let arbiter = metadata_of(&design("cta_arbiter_single"), &Beside::default());
         assert_eq!(arbiter["parameters"]["PLACES"], 1);
     }

@@ -149,6 +149,7 @@ module front_end_checker #(
   integer i, c, p, r, at, quiet;
   reg moved, stuck;
   reg wrong_done; // a completion that is taken breaks a rule
+  reg said_done;  // one that the front end can tell from a right one: it has to say so
   reg again; // what is offered waits unchanged, and is wrong or right as before
   reg [7:0] id, sm, distance;
   reg [31:0] index, ahead;
@@ -210,6 +211,7 @@ module front_end_checker #(
 
       // CTAs that end: first, for what comes in this cycle cannot have known of them, and what goes out cannot have ended.
       wrong_done = 0;
+      said_done = 0;
       for (p = 0; p < 4; p = p + 1) begin
         sm = done_sm_i[p*8 +: 8];
         slot = done_slot_i[p*LN +: LN];
@@ -220,6 +222,7 @@ module front_end_checker #(
         if (done_valid_i[p]) begin
           if (sm >= S | sm % 4 != p | slot >= N || out[at] == 0) begin
             wrong_done = wrong_done | done_ready_o[p];
+            said_done = said_done | done_ready_o[p] & (sm >= S | sm % 4 != p | slot >= N || !dispatched[slot]);
             if (~again) begin
               if (sm >= S | sm % 4 != p)
                 broke("sms_use_their_port", $sformatf("SM %0d on port %0d; there are %0d, and SM s is on port s mod 4", sm, p, S));
@@ -246,6 +249,9 @@ module front_end_checker #(
       if (host_err_o & ~(host_valid_i & host_ready_o & last & unfit)) broke("no_false_alarm", "host_err_o is high");
       if (done_err_o & ~wrong_done) broke("no_false_alarm", "done_err_o is high");
       if (ret_err_o) broke("no_false_alarm", "ret_err_o is high");
+      if (said_done & ~done_err_o) broke("alarm_is_raised", "a wrong completion is taken, and done_err_o is low");
+      if (host_valid_i & host_ready_o & last & unfit & ~host_err_o)
+        broke("alarm_is_raised", $sformatf("kernel %0d fits on no SM, and host_err_o is low", host_id_i));
 
       // CTAs that go out.
       for (c = 0; c < C * P; c = c + 1) begin

@@ -355,6 +355,8 @@ module @TOP@_tb;
 `endif
     $display("%0s: %0d kernels in %0d beats, %0d CTAs taken and ended, %0d writes of partitions; order, room, types, partitions and counters checked; waits: host %0d, CTAs %0d, completions %0d; %0d cycles, %0d errors",
       errors == 0 ? "PASSED" : "FAILED", retired, beats, completions, writes, host_waited, cta_waited, done_waited, cycle, errors);
+    // So that the simulator's exit status says it, too.
+    if (errors != 0) $fatal;
     $finish;
   end
 endmodule
