@@ -30,7 +30,11 @@ fn simulated(testbench: &str) -> String {
             .current_dir(folder.path())
             .args(["-g2005", &define, "-o", "tb", "-f", &files, "tb.v"]),
     );
-    output(Command::new("vvp").arg(path("tb")))
+    let ran = Command::new("vvp").arg("-n").arg(path("tb")).output().expect("vvp");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(ran.status.success(), said.contains("PASSED: "), "{}: {said}", ran.status);
+    // What $fatal adds is the simulator's.
+    said.split("FATAL: ").next().unwrap_or_default().to_owned()
 }
 
 fn read(path: &str) -> String {
@@ -320,6 +324,16 @@ fn the_generated_testbench_notices_what_is_wrong() {
         generated.replace(right, wrong);
         let said = generated.run("-g2005", 100);
         assert!(said.contains(what) && said.contains("FAILED: "), "{wrong}: {said}");
+        // Who reads both finds the same cycle.
+        if what == "dispatched too early" {
+            let said = generated.run("-g2012", 100);
+            let cycle = |before: &str| -> Option<u32> {
+                let (_, rest) = said.split_once(before)?;
+                rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+            };
+            let checker = cycle("waits_for_upstream in cycle ");
+            assert!(checker.is_some() && checker == cycle("ERROR in cycle "), "{said}");
+        }
     }
 }
 

@@ -154,7 +154,7 @@ module tb;
     end
     if (cycle > 2000) begin
       $display("ERROR: not done after 2000 cycles");
-      $finish;
+      $fatal;
     end
   end
 
@@ -172,6 +172,8 @@ module tb;
       errors = errors + 1;
     end
     $display("%0s: 3 kernels, 15 CTAs, %0d cycles", errors == 0 ? "PASSED" : "FAILED", cycle);
+    // So that the simulator's exit status says it, too.
+    if (errors != 0) $fatal;
     $finish;
   end
 endmodule

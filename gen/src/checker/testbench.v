@@ -92,7 +92,8 @@ module @TOP@_tb;
   task wrong(input [8*40-1:0] what, input [31:0] which);
     begin
       errors = errors + 1;
-      if (errors <= 20) $display("ERROR in cycle %0d: %0s %0d", cycle, what, which);
+      // Of the checker's cycles, two are in the reset.
+      if (errors <= 20) $display("ERROR in cycle %0d: %0s %0d", cycle + 2, what, which);
     end
   endtask
 
