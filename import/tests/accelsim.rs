@@ -220,7 +220,7 @@ fn doubts_are_told() {
         "0030 ffffffff 0 HMMA.16816.F32 3 R1 R2 R3 0 0",
     ];
     let mut text = header("(2,1,1)", "") + &ctas(&[&lines]);
-    text = text.replace("-nregs = 32", "-nregs = 21955");
+    text = text.replace("-nregs = 32", "-nregs = -21955").replace("stream id = 0", "stream id = -1738");
     let folder = folder("kernel-1.traceg\nMemcpyDtoH,0x1,4\n", &[("kernel-1.traceg", text.as_bytes())]);
     let imported = read(folder.path()).expect("a trace");
     let kernel = kernels(&imported)[0];

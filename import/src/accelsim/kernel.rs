@@ -96,6 +96,8 @@ impl<'a> Lines<'a> {
             return self.wrong(line, "a field, its name and value on both sides of `=`");
         };
         let hex = || u64::from_str_radix(value.strip_prefix("0x").unwrap_or(value), 16).ok();
+        // Early versions print half of a pointer, with a sign; and numbers of registers that are none.
+        let signed = || value.parse::<u64>().ok().or_else(|| Some(value.parse::<i64>().ok()? as u64));
         let recorded = &mut self.recorded;
         let good = match name {
             "kernel name" => {
@@ -105,9 +107,9 @@ impl<'a> Lines<'a> {
             "grid dim" => put(&mut recorded.grid, dimensions(value)),
             "block dim" => put(&mut recorded.block, dimensions(value)),
             "shmem" => put(&mut recorded.smem, value.parse().ok()),
-            "nregs" => put(&mut recorded.regs, value.parse().ok()),
+            "nregs" => put(&mut recorded.regs, signed()),
             "binary version" => put(&mut recorded.capability, value.parse().ok()),
-            "cuda stream id" => put(&mut recorded.stream, value.parse().ok()),
+            "cuda stream id" => put(&mut recorded.stream, signed()),
             "shmem base_addr" => put(&mut self.format.windows[0], hex()),
             "local mem base_addr" => put(&mut self.format.windows[1], hex()),
             "accelsim tracer version" => put(&mut self.format.version, value.parse().ok()),
