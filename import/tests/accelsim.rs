@@ -310,7 +310,8 @@ fn what_is_wrong_is_named_with_its_line() {
         problem(&(header("(1,1,1)", "") + &ctas(&[&[&past]]))),
         (0, Problem::PastAddressLimit { .. })
     ));
-    let raw = header("(1,1,1)", "") + "0 0 0 0 0000 ffffffff 0 EXIT 0 0 0\n";
+    let raw = header("(1,1,1)", "") + &"0 0 0 0 0000 ffffffff 0 EXIT 0 0 0\n".repeat(3);
+    assert_eq!(one(&raw).expect_err("raw").0.len(), 1, "it is said once");
     assert!(matches!(problem(&raw), (_, Problem::NotGrouped)));
     let long = header("(1,1,1)", "") + &"x".repeat(2 << 20);
     assert!(matches!(problem(&long), (_, Problem::LongLine { .. })));

@@ -52,6 +52,8 @@ enum Place {
     Warp(u64),
     /// Behind a CTA.
     Between,
+    /// In a file of another kind, of which no more is read.
+    Foreign,
 }
 
 /// What a kernel's header must have.
@@ -87,7 +89,7 @@ impl<'a> Lines<'a> {
             None if line.is_empty() || line.starts_with("#traces format") => {}
             None => self.body(line),
         }
-        !self.errors.is_full()
+        !self.errors.is_full() && self.place != Place::Foreign
     }
 
     fn field(&mut self, line: &str, field: &str) {
@@ -148,7 +150,7 @@ impl<'a> Lines<'a> {
             (Place::Warp(left), _) if left > 0 => self.end(),
             (Place::Header, _) if line.starts_with(|c: char| c.is_ascii_digit()) => {
                 self.push(Problem::NotGrouped);
-                self.place = Place::Between;
+                self.place = Place::Foreign;
             }
             (Place::Header, _) if line.starts_with('#') => {}
             _ => self.wrong(line, "a line that belongs here"),
@@ -190,7 +192,7 @@ impl<'a> Lines<'a> {
             match self.place {
                 Place::Header => self.push(Problem::NoCta),
                 Place::Cta | Place::Warp(_) => self.push(Problem::Cut),
-                Place::Between => {}
+                Place::Between | Place::Foreign => {}
             }
         }
         (self.recorded, self.errors)
