@@ -96,7 +96,8 @@ impl Grid for Running {
                 Err(cause) => result = Err(cause),
             }
         }
-        self.completions.send(Completed { token: self.token, result, findings, ran });
+        let (result, findings) = (result.map(|()| ran).map_err(Box::new), findings.into());
+        self.completions.send(Completed { token: self.token, result, findings });
         false
     }
 }

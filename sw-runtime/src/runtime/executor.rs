@@ -96,15 +96,14 @@ impl Task<'_> {
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) token: Token,
-    pub(crate) result: Result<(), Cause>,
-    pub(crate) findings: Vec<Finding>,
     /// How long it ran, where the executor knows.
-    pub(crate) ran: Option<Duration>,
+    pub(crate) result: Result<Option<Duration>, Box<Cause>>,
+    pub(crate) findings: Box<[Finding]>,
 }
 
 impl Completed {
     pub(crate) fn new(token: Token, result: Result<(), Cause>) -> Self {
-        Self { token, result, findings: Vec::new(), ran: None }
+        Self { token, result: result.map(|()| None).map_err(Box::new), findings: Box::default() }
     }
 }
 
@@ -125,7 +124,7 @@ impl Completions {
     /// As [`complete`](Self::complete), of a kernel that did what it should and ran so long: without what it waited for before, such as
     /// being compiled. A recording keeps the time where no other kernel was in flight meanwhile.
     pub fn complete_timed(&self, token: Token, ran: Duration) {
-        self.send(Completed { ran: Some(ran), ..Completed::new(token, Ok(())) });
+        self.send(Completed { result: Ok(Some(ran)), ..Completed::new(token, Ok(())) });
     }
 
     pub(crate) fn send(&self, completed: Completed) {

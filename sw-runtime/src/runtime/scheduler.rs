@@ -19,7 +19,6 @@ use crate::ranges::RangeMap;
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -363,8 +362,23 @@ enum Taken {
     One,
 }
 
-/// Ready kernels: the highest priority first, then the oldest.
-type Ready = BinaryHeap<(i32, Reverse<u64>, Slot)>;
+/// Ready kernels: the highest priority first, then the oldest. One word each, of priority, age and slot: a tuple is written field by field
+/// and moved as a whole, which a processor cannot forward from its store buffer.
+#[derive(Default)]
+struct Ready(BinaryHeap<u128>);
+
+impl Ready {
+    #[inline]
+    fn push(&mut self, priority: i32, ticket: u64, slot: Slot) {
+        let priority = u128::from(priority.cast_unsigned() ^ 1 << 31);
+        self.0.push(priority << 96 | u128::from(!ticket) << 16 | u128::from(slot.0));
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Slot> {
+        self.0.pop().map(|entry| Slot(entry as u16))
+    }
+}
 
 /// A recorded order that this run follows.
 struct Replay {
@@ -459,7 +473,7 @@ impl Scheduler {
             kernels: Vec::new(),
             buffers: Buffers::new(plan.renaming),
             slots: (0..plan.window).map(|_| None).collect(),
-            ready: Ready::new(),
+            ready: Ready::default(),
             own: Vec::new(),
             fences: Vec::new(),
             granted: 0,
@@ -531,6 +545,8 @@ impl Scheduler {
         for n in 0..part {
             match self.take_submission() {
                 Taken::Nothing => return n > 0,
+                // What ends meanwhile makes room.
+                Taken::Blocked if self.take_completions() => self.dispatch(),
                 Taken::Blocked => {
                     self.blocked = true;
                     return n > 0;
@@ -683,7 +699,7 @@ impl Scheduler {
         match (&self.slots[slot.index()], &mut self.replay) {
             (Some(Work::Kernel { ticket, .. }), Some(replay)) => _ = replay.ready.insert(ticket.0, slot),
             (Some(Work::Kernel { ticket, launched }), None) => {
-                self.ready.push((launched.priority, Reverse(ticket.0), slot));
+                self.ready.push(launched.priority, ticket.0, slot);
             }
             _ => self.own.push(slot),
         }
@@ -696,7 +712,7 @@ impl Scheduler {
             if let Some(slot) = self.own.pop() {
                 self.start(slot);
             } else if self.running < self.concurrency
-                && let Some((.., slot)) = self.ready.pop()
+                && let Some(slot) = self.ready.pop()
             {
                 self.start(slot);
             } else {
@@ -737,7 +753,7 @@ impl Scheduler {
                 Some(Work::Kernel { launched, .. }) => launched.priority,
                 _ => 0,
             };
-            self.ready.push((priority, Reverse(ticket), slot));
+            self.ready.push(priority, ticket, slot);
         }
         for (_, completed) in replay.ended {
             self.retire(completed);
@@ -918,10 +934,10 @@ impl Scheduler {
             Work::Host { access, .. } => {
                 self.granted -= 1;
                 match completed.result {
-                    Ok(()) if access.mode == Mode::Write => self.poison.clear(&access.part),
+                    Ok(_) if access.mode == Mode::Write => self.poison.clear(&access.part),
                     // Half a copy, or none into memory that was another value's before.
                     Err(cause) if access.mode == Mode::Write => {
-                        self.poison.spoil(&access.part, &Arc::new(host_failure(self.tickets, cause)));
+                        self.poison.spoil(&access.part, &Arc::new(host_failure(self.tickets, *cause)));
                     }
                     _ => {}
                 }
@@ -933,7 +949,7 @@ impl Scheduler {
                 self.running -= 1;
                 if self.recording {
                     // How long it took to fail is nobody's measure.
-                    let ran = completed.ran.filter(|_| completed.result.is_ok());
+                    let ran = completed.result.as_ref().ok().copied().flatten();
                     self.shared.news().record(|recorder| recorder.ended(ticket, ran));
                 }
                 if !completed.findings.is_empty() {
@@ -942,7 +958,8 @@ impl Scheduler {
                     findings.truncate(MOST_FINDINGS);
                 }
                 self.free(slot);
-                let told = self.conclude(ticket, launched, completed.result);
+                let result = completed.result.map(drop).map_err(|cause| *cause);
+                let told = self.conclude(ticket, launched, result);
                 self.shared.hold(slot, None);
                 tell(told);
             }
