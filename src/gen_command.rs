@@ -10,7 +10,7 @@ use windlass_cosim::profile::Profile;
 use windlass_gen::output::{self, Beside};
 use windlass_gen::table::counted;
 use windlass_gen::{
-    axis, checker,
+    axil, axis, checker,
     emit::{self, Prefix},
     folder,
 };
@@ -54,6 +54,10 @@ pub struct GenArgs {
     /// Also write TOP_axis.v: a module around the design that has its channels as AXI4-Streams
     #[arg(long)]
     axis: bool,
+    /// Also write TOP_axil.v: a module around a front_end that has registers on an AXI4-Lite bus for software and AXI4-Streams for the SMs;
+    /// and a C header for the registers. Includes --axis
+    #[arg(long)]
+    axil: bool,
     /// Print the names of the blocks and write nothing
     #[arg(long)]
     list: bool,
@@ -111,8 +115,12 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         beside.testbench = Some(testbench.map_err(|e| format!("{e} (option --testbench)"))?);
     }
     let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
-    if args.axis {
-        beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e} (option --axis)"))?);
+    if args.axis || args.axil {
+        let option = if args.axis { "--axis" } else { "--axil" };
+        beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e} (option {option})"))?);
+    }
+    if let Some(axis) = beside.axis.as_ref().filter(|_| args.axil) {
+        beside.axil = Some(axil::wrap(spec, &design, axis).map_err(|e| format!("{e} (option --axil)"))?);
     }
     let files = output::files_with(&design, beside);
     let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)

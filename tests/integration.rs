@@ -1,6 +1,9 @@
 //! What the documentation shows runs: the testbench of docs/integration.md, which is generated RTL in a plain Verilog design under Icarus Verilog (no other
 //! test simulates with it), and the trace of docs/ktrace.md.
 
+mod smtbmc;
+
+use smtbmc::smtbmc;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use windlass_gen::tools::{self, Tool};
@@ -548,18 +551,7 @@ fn formal(folder: &Path, chip: &str, side: &str, assumed: &str, arguments: &[&st
     assert!(!script.contains('$'), "{script}");
     let (yosys, _) = tools::locate(Tool::Yosys).unwrap_or_else(|e| panic!("{e}"));
     output(Command::new(yosys).current_dir(folder).args(["-q", "-p", &script]));
-    let (yices, _) = tools::locate(Tool::Yices).unwrap_or_else(|e| panic!("{e}"));
-    let path = std::env::var("PATH").unwrap_or_default();
-    let path = yices.parent().map_or(path.clone(), |folder| format!("{}:{path}", folder.display()));
-    let solved = Command::new("yosys-smtbmc")
-        .current_dir(folder)
-        .env("PATH", path)
-        .args(["-s", "yices", "--noprogress"])
-        .args(arguments)
-        .arg("chip.smt2")
-        .output()
-        .unwrap_or_else(|e| panic!("yosys-smtbmc, which comes with Yosys: {e}"));
-    format!("{}{}", String::from_utf8_lossy(&solved.stdout), String::from_utf8_lossy(&solved.stderr))
+    smtbmc(folder, "chip.smt2", arguments)
 }
 
 fn with_formal() -> tempfile::TempDir {

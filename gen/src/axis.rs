@@ -41,7 +41,7 @@ pub struct Stream {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
     #[serde(skip)]
-    receives: bool,
+    pub(crate) receives: bool,
 }
 
 /// A port's place in TDATA.
@@ -126,13 +126,13 @@ fn streams(ports: &[Port]) -> Vec<Stream> {
     streams
 }
 
-fn range(width: u32) -> String {
+pub(crate) fn range(width: u32) -> String {
     if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
 }
 
 impl Stream {
     /// Its signals in the module's header.
-    fn declarations(&self) -> Vec<String> {
+    pub(crate) fn declarations(&self) -> Vec<String> {
         let (with, against) = if self.receives { ("input", "output") } else { ("output", "input") };
         let mut text = vec![format!("{with} wire {}_tvalid", self.name)];
         text.extend(self.ready.iter().map(|_| format!("{against} wire {}_tready", self.name)));
@@ -144,7 +144,7 @@ impl Stream {
     }
 
     /// What a port is of it.
-    fn signal(&self, port: &Port) -> Option<String> {
+    pub(crate) fn signal(&self, port: &Port) -> Option<String> {
         let alone =
             [(Some(&self.valid), "tvalid"), (self.ready.as_ref(), "tready"), (self.last.as_ref(), "tlast")];
         let alone = alone.into_iter().find(|(name, _)| *name == Some(&port.name));
@@ -217,7 +217,7 @@ fn layout(streams: &[Stream]) -> String {
 }
 
 /// What a port that is in no stream is called outside.
-fn outer<'a>(top: &Module, port: &'a Port) -> &'a str {
+pub(crate) fn outer<'a>(top: &Module, port: &'a Port) -> &'a str {
     match Some(port.name.as_str()) {
         name if name == top.clock() => "aclk",
         name if name == top.reset() => "aresetn",
@@ -225,13 +225,12 @@ fn outer<'a>(top: &Module, port: &'a Port) -> &'a str {
     }
 }
 
-/// What Vivado's block designs read of a clock or a reset: which streams go with it (UG994, "HDL Parameters for Interface Inference").
-/// Streams themselves are known by their names. To other tools an attribute means nothing.
-fn attributes(name: &str, streams: &[Stream]) -> String {
+/// What Vivado's block designs read of a clock or a reset: which busses go with it (UG994, "HDL Parameters for Interface Inference").
+/// These themselves are known by their names. To other tools an attribute means nothing.
+pub(crate) fn attributes(name: &str, busses: &[&str]) -> String {
     let (kind, role, parameters) = match name {
         "aclk" => {
-            let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
-            ("clock", "CLK", format!("ASSOCIATED_BUSIF {}, ASSOCIATED_RESET aresetn", names.join(":")))
+            ("clock", "CLK", format!("ASSOCIATED_BUSIF {}, ASSOCIATED_RESET aresetn", busses.join(":")))
         }
         "aresetn" => ("reset", "RST", "POLARITY ACTIVE_LOW".to_owned()),
         _ => return String::new(),
@@ -244,12 +243,13 @@ fn attributes(name: &str, streams: &[Stream]) -> String {
 /// The module's ports: a stream's stand where the first of its channel does.
 fn header(top: &Module, streams: &[Stream]) -> Vec<String> {
     let mut said = vec![false; streams.len()];
+    let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
     let mut header = Vec::new();
     for port in &top.ports {
         match streams.iter().position(|stream| stream.signal(port).is_some()) {
             None => {
                 let (way, name) = (direction(port), outer(top, port));
-                header.push(format!("{}{way} wire {}{name}", attributes(name, streams), range(port.width)));
+                header.push(format!("{}{way} wire {}{name}", attributes(name, &names), range(port.width)));
             }
             Some(own) if !said[own] => {
                 said[own] = true;

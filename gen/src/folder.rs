@@ -29,11 +29,18 @@ struct Written {
     #[serde(default)]
     formal: Vec<String>,
     axis: Option<Axis>,
+    axil: Option<Axil>,
 }
 
 #[derive(Deserialize)]
 struct Axis {
     file: String,
+}
+
+#[derive(Deserialize)]
+struct Axil {
+    files: Vec<String>,
+    header: String,
 }
 
 impl Written {
@@ -47,7 +54,7 @@ impl Written {
 
     /// All its files but for the testbench, which is somebody's to change.
     fn names(&self) -> impl Iterator<Item = String> {
-        let lists = ["_sim.f", "_formal.f", "_axis.f", ".f", ".core", ".json"]
+        let lists = ["_sim.f", "_formal.f", "_axis.f", "_axil.f", ".f", ".core", ".json"]
             .map(|ending| format!("{}{ending}", self.top));
         lists
             .into_iter()
@@ -55,6 +62,7 @@ impl Written {
                 [&self.files, &self.constraints, &self.checker, &self.formal].into_iter().flatten().cloned(),
             )
             .chain(self.axis.iter().map(|axis| axis.file.clone()))
+            .chain(self.axil.iter().flat_map(|axil| axil.files.iter().chain([&axil.header]).cloned()))
     }
 }
 

@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+pub mod axil;
 pub mod axis;
 pub mod cache;
 pub mod checker;

@@ -1,5 +1,6 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
+use crate::axil::{Axil, REGISTERS, Register};
 use crate::axis::{Axis, Stream};
 use crate::emit::{Design, LICENSE, Module, Prefix};
 use crate::verilog::direction;
@@ -29,6 +30,8 @@ pub struct Beside {
     pub testbench: Option<(String, String)>,
     /// The design with AXI4-Streams.
     pub axis: Option<Axis>,
+    /// A front end with registers, around that.
+    pub axil: Option<Axil>,
 }
 
 fn names(files: &[(String, String)]) -> Vec<&str> {
@@ -67,6 +70,8 @@ struct Metadata<'a> {
     testbench: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     axis: Option<AxisMetadata<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axil: Option<AxilMetadata<'a>>,
     ports: Vec<PortMetadata<'a>>,
     /// Of each output port, the input ports that it depends on in the same cycle.
     combinational: &'a BTreeMap<String, Vec<String>>,
@@ -85,6 +90,15 @@ struct AxisMetadata<'a> {
     top: &'a str,
     file: &'a str,
     streams: &'a [Stream],
+}
+
+#[derive(Serialize)]
+struct AxilMetadata<'a> {
+    top: &'a str,
+    files: [&'a str; 2],
+    header: &'a str,
+    packet_words: u32,
+    registers: &'static [Register],
 }
 
 #[derive(Serialize)]
@@ -155,6 +169,10 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     }
     if let Some(axis) = &beside.axis {
         files.push((format!("{}_axis.f", top.name), format!("{all}{}\n", axis.file.0)));
+        if let Some(Axil { file, registers, .. }) = &beside.axil {
+            let list = format!("{all}{}\n{}\n{}\n", axis.file.0, registers.0, file.0);
+            files.push((format!("{}_axil.f", top.name), list));
+        }
     }
     files.push((format!("{}.f", top.name), all));
     files.push((format!("{}.core", top.name), core));
@@ -164,6 +182,7 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     files.extend(beside.formal);
     files.extend(beside.testbench);
     files.extend(beside.axis.map(|axis| axis.file));
+    files.extend(beside.axil.into_iter().flat_map(|axil| [axil.registers, axil.file, axil.header]));
     files
 }
 
@@ -238,6 +257,13 @@ fn core_file(top: &Module, files: &[&str], beside: &Beside) -> String {
     if let Some(Axis { file: (name, _), .. }) = &beside.axis {
         text.push_str(&format!("  axis:\n    files:\n      - {name}\n    file_type: verilogSource\n"));
         wrapped = ", \"windlass_axis? (axis)\"";
+    }
+    if let Some(Axil { file, registers, .. }) = &beside.axil {
+        text.push_str(&format!(
+            "  axil:\n    files:\n      - {}\n      - {}\n    file_type: verilogSource\n",
+            registers.0, file.0
+        ));
+        wrapped = ", \"windlass_axis? (axis)\", \"windlass_axil? (axis)\", \"windlass_axil? (axil)\"";
     }
     if let Some((name, _)) = &beside.testbench {
         text.push_str(&format!("  testbench:\n    files:\n      - {name}\n    file_type: verilogSource\n"));
@@ -319,6 +345,13 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
             top: file.trim_end_matches(".v"),
             file,
             streams,
+        }),
+        axil: beside.axil.as_ref().map(|Axil { file, registers, header, words }| AxilMetadata {
+            top: file.0.trim_end_matches(".v"),
+            files: [&registers.0, &file.0],
+            header: &header.0,
+            packet_words: *words,
+            registers: &REGISTERS,
         }),
         ports: top
             .ports

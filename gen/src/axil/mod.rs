@@ -1,0 +1,416 @@
+//! A front end as a device on an AXI4-Lite bus: a module around it that has registers for software and AXI4-Streams for the SMs, and a C header
+//! for whoever drives it.
+//!
+//! The registers are one file of Verilog for all sizes. What is the design's are the packet's layout, which is that of its stream
+//! ([`crate::axis`]), and some numbers. `docs/integration.md` has the registers.
+
+use crate::axis::{Axis, Field, Stream, attributes, outer, range};
+use crate::emit::{Design, LICENSE, Prefix, ResetKind};
+use crate::output::guard;
+use crate::prove::bench::Bench;
+use serde::Serialize;
+use std::fmt::Write as _;
+use thiserror::Error;
+use windlass_catalog::BlockSpec;
+use windlass_rtl::front_end::Counter;
+use windlass_rtl::port::{Direction, Port, element};
+
+/// The registers, for all sizes.
+const TEXT: &str = include_str!("registers.v");
+
+/// Their module's name, without the design's prefix.
+const NAME: &str = "front_end_registers";
+
+/// What software of all designs has in common.
+const DRIVER: &str = include_str!("driver.h");
+
+/// log2 of the beats that wait in front of the front end.
+const QUEUE_BITS: u32 = 4;
+
+/// Words of a packet that the map has room for.
+const MOST_WORDS: u32 = 48;
+
+/// There are no registers for this block.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there are no registers for {block}: only front_end has them")]
+pub struct NoRegisters {
+    /// The block.
+    pub block: &'static str,
+}
+
+/// A register, or several that stand behind each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Register {
+    /// Its name.
+    pub name: &'static str,
+    /// Its first byte's address.
+    pub offset: u32,
+    /// `read`, `write` or `read and write`.
+    pub access: &'static str,
+    /// What it is, with its bits.
+    pub description: &'static str,
+}
+
+/// All of them, of 32 bits.
+pub const REGISTERS: [Register; 15] = [
+    Register {
+        name: "ID",
+        offset: 0x000,
+        access: "read",
+        description: "0x574e444c: these are registers of Windlass",
+    },
+    Register { name: "VERSION", offset: 0x004, access: "read", description: "1: of this map" },
+    Register {
+        name: "SHAPE",
+        offset: 0x008,
+        access: "read",
+        description: "15:0 slots of the window; 31:16 SMs",
+    },
+    Register {
+        name: "STATUS",
+        offset: 0x00c,
+        access: "read",
+        description: "7:0 free places of the queue; 15:8 kernels in the window; 23:16 id of the oldest of them; 24 there is one; 25 a write of a partition is under way; 26 idle: no beat in the queue, no kernel in the window",
+    },
+    Register {
+        name: "ERRORS",
+        offset: 0x010,
+        access: "read and write",
+        description: "what happened since it was cleared, by writing 1: 0 host_err_o; 1 done_err_o; 2 ret_err_o; 3 a beat was refused, for the queue was full; 4 a write of a partition was refused, for one was under way",
+    },
+    Register {
+        name: "IRQ_ENABLE",
+        offset: 0x014,
+        access: "read and write",
+        description: "which of the bits of IRQ raise irq",
+    },
+    Register {
+        name: "IRQ",
+        offset: 0x018,
+        access: "read",
+        description: "why irq is high: 4:0 enabled bits of ERRORS; 8 enabled, and DONE has reached WAIT_FOR",
+    },
+    Register {
+        name: "TAKEN",
+        offset: 0x01c,
+        access: "read",
+        description: "kernels that the front end took, modulo 2^32",
+    },
+    Register {
+        name: "DONE",
+        offset: 0x020,
+        access: "read",
+        description: "so many kernels, from the first after the reset on, have retired, modulo 2^32; later ones may have, too",
+    },
+    Register {
+        name: "WAIT_FOR",
+        offset: 0x024,
+        access: "read and write",
+        description: "the value of DONE that raises bit 8 of IRQ, as long as DONE is that or up to 2^31 - 1 more",
+    },
+    Register {
+        name: "PART_MASK",
+        offset: 0x028,
+        access: "read and write",
+        description: "32 SMs of a partition, for PART_WRITE",
+    },
+    Register {
+        name: "PART_WRITE",
+        offset: 0x02c,
+        access: "write",
+        description: "gives SMs 32 * word to 32 * word + 31 of a partition the bits of PART_MASK: 2:0 the partition; 10:8 word",
+    },
+    Register {
+        name: "DOORBELL",
+        offset: 0x030,
+        access: "write",
+        description: "puts PACKET into the queue as a beat: 0 it is the kernel's last",
+    },
+    Register {
+        name: "PACKET",
+        offset: 0x040,
+        access: "read and write",
+        description: "the next beat, as many registers as it has words, laid out as struct windlass_packet",
+    },
+    Register {
+        name: "COUNTERS",
+        offset: 0x200,
+        access: "read",
+        description: "at 8 * n the lower 32 bits of counter n, at 8 * n + 4 the upper 16 of the one that was read last",
+    },
+];
+
+/// A front end with registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axil {
+    /// The module's file: name and text. The module is Verilog-2005, and is called `TOP_axil`.
+    pub file: (String, String),
+    /// The registers' file.
+    pub registers: (String, String),
+    /// The C header's file.
+    pub header: (String, String),
+    /// Words of a packet.
+    pub words: u32,
+}
+
+/// Puts registers around the streams of a front end.
+///
+/// # Errors
+/// Where the block is another one.
+pub fn wrap(spec: BlockSpec, design: &Design, axis: &Axis) -> Result<Axil, NoRegisters> {
+    let refused = || NoRegisters { block: spec.name() };
+    let BlockSpec::FrontEnd(_) = spec else { return Err(refused()) };
+    let host = axis.streams.iter().find(|stream| stream.name == HOST).ok_or_else(refused)?;
+    let words = host.bits / 32;
+    // A packet has a grid, of 32 bits, and the widest is a mask of as many as can be.
+    debug_assert!(host.bits.is_multiple_of(32) && words <= MOST_WORDS && host.fields[0].port == "host_id_i");
+    let top = design.top();
+    let (name, prefix) = (format!("{}_axil", top.name), design.prefix().as_str());
+    let asynchronous = design.reset_kind() == ResetKind::Asynchronous;
+    let named = if asynchronous { format!("{NAME}_arst") } else { NAME.to_owned() };
+    let registers = format!("{prefix}{named}");
+    let mut text = TEXT
+        .replace(&guard(&Prefix::default(), NAME), &guard(design.prefix(), &named))
+        .replace(NAME, &registers);
+    if asynchronous {
+        for indent in ["    ", "        "] {
+            let reset = format!("begin\n{indent}if (!aresetn)");
+            let synchronous = format!("always @(posedge aclk) {reset}");
+            text = text.replace(&synchronous, &format!("always @(posedge aclk or negedge aresetn) {reset}"));
+        }
+    }
+    let size =
+        |of: &str| Bench::of(spec).params.into_iter().find(|(name, _)| *name == of).map_or(0, |(_, n)| n);
+    let (slots, sms) = (size("N"), size("S"));
+    let module = module(
+        design,
+        axis,
+        host,
+        &name,
+        &registers,
+        &format!(
+            ".SLOTS({slots}), .SMS({sms}), .WORDS({words}), .ONE_BEAT({}), .QUEUE_BITS({QUEUE_BITS})",
+            u8::from(host.last.is_none())
+        ),
+    );
+    let header = header(&top.name, host, slots, sms);
+    Ok(Axil {
+        file: (format!("{name}.v"), module),
+        registers: (format!("{registers}.v"), text),
+        header: (format!("{name}.h"), header),
+        words,
+    })
+}
+
+/// The stream of packets.
+const HOST: &str = "s_axis_host";
+
+/// Streams that registers take the place of.
+const INSIDE: [&str; 2] = [HOST, "s_axis_part"];
+
+/// The bus.
+const BUS: &[(&str, u32, &str)] = &[
+    ("input", 1, "awvalid"),
+    ("output", 1, "awready"),
+    ("input", 12, "awaddr"),
+    ("input", 3, "awprot"),
+    ("input", 1, "wvalid"),
+    ("output", 1, "wready"),
+    ("input", 32, "wdata"),
+    ("input", 4, "wstrb"),
+    ("output", 1, "bvalid"),
+    ("input", 1, "bready"),
+    ("output", 2, "bresp"),
+    ("input", 1, "arvalid"),
+    ("output", 1, "arready"),
+    ("input", 12, "araddr"),
+    ("input", 3, "arprot"),
+    ("output", 1, "rvalid"),
+    ("input", 1, "rready"),
+    ("output", 32, "rdata"),
+    ("output", 2, "rresp"),
+];
+
+/// The module with the bus.
+fn module(design: &Design, axis: &Axis, host: &Stream, name: &str, registers: &str, params: &str) -> String {
+    let top = design.top();
+    let streams: Vec<&Stream> = axis.streams.iter().filter(|s| !INSIDE.contains(&s.name.as_str())).collect();
+    let busses: Vec<&str> = ["s_axi"].into_iter().chain(streams.iter().map(|s| s.name.as_str())).collect();
+    let mut ports: Vec<String> =
+        ["aclk", "aresetn"].map(|port| format!("{}input wire {port}", attributes(port, &busses))).into();
+    ports
+        .extend(BUS.iter().map(|(way, width, signal)| format!("{way} wire {}s_axi_{signal}", range(*width))));
+    ports.push("(* X_INTERFACE_INFO = \"xilinx.com:signal:interrupt:1.0 irq INTERRUPT\" *)\n  (* X_INTERFACE_PARAMETER = \"SENSITIVITY LEVEL_HIGH\" *)\n  output wire irq".to_owned());
+    ports.extend(streams.iter().flat_map(|stream| stream.declarations()));
+
+    // What neither streams nor software see of the front end's other ports is unread.
+    let in_a_stream = |port: &Port| axis.streams.iter().any(|stream| stream.signal(port).is_some());
+    let others = || top.ports.iter().filter(|port| !in_a_stream(port) && outer(top, port) == port.name);
+    let mut inner = String::new();
+    for port in others() {
+        let _ = writeln!(inner, "  wire {}{};", range(port.width), port.name);
+    }
+    let mut unread = Vec::new();
+    unread.extend(host.last.is_none().then(|| "host_last".to_owned()));
+    let mut own =
+        BUS.iter().map(|(.., signal)| format!(".s_axi_{signal}(s_axi_{signal})")).collect::<Vec<_>>();
+    own.insert(0, ".aclk(aclk), .aresetn(aresetn)".into());
+    own.push(".irq(irq)".into());
+    let bits = host.bits;
+    let _ = writeln!(
+        inner,
+        "  wire host_valid, host_ready, host_last, part_valid, part_ready;\n  wire [{}:0] host;\n  wire [2:0] part_id, part_word;\n  wire [31:0] part_mask;",
+        bits - 1
+    );
+    own.extend(
+        [
+            "host_valid_o(host_valid)",
+            "host_ready_i(host_ready)",
+            "host_data_o(host)",
+            "host_last_o(host_last)",
+            "part_valid_o(part_valid)",
+            "part_ready_i(part_ready)",
+            "part_id_o(part_id)",
+            "part_word_o(part_word)",
+            "part_mask_o(part_mask)",
+        ]
+        .map(|connection| format!(".{connection}")),
+    );
+    for port in others() {
+        let inside = match port.name.as_str() {
+            "count_sel_i" => "count_sel_o".to_owned(),
+            other => other.strip_suffix("_o").map(|other| format!("{other}_i")).unwrap_or_default(),
+        };
+        if TEXT.contains(&format!(" {inside}")) && !inside.is_empty() {
+            own.push(format!(".{inside}({})", port.name));
+        } else if port.direction == Direction::Output {
+            unread.push(port.name.clone());
+        }
+    }
+
+    let mut inside = vec![".aclk(aclk)".to_owned(), ".aresetn(aresetn)".to_owned()];
+    for stream in &axis.streams {
+        for declaration in stream.declarations() {
+            let signal = declaration.rsplit(' ').next().unwrap_or_default();
+            let to = match signal {
+                "s_axis_host_tvalid" => "host_valid".to_owned(),
+                "s_axis_host_tready" => "host_ready".to_owned(),
+                "s_axis_host_tdata" => "host".to_owned(),
+                "s_axis_host_tlast" => "host_last".to_owned(),
+                "s_axis_part_tvalid" => "part_valid".to_owned(),
+                "s_axis_part_tready" => "part_ready".to_owned(),
+                "s_axis_part_tdata" => partition(stream),
+                signal => signal.to_owned(),
+            };
+            inside.push(format!(".{signal}({to})"));
+        }
+    }
+    inside.extend(others().map(|port| format!(".{0}({0})", port.name)));
+    let unread = match unread.is_empty() {
+        true => String::new(),
+        false => format!("  wire unused = &{{1'b0, {}}};\n", unread.join(", ")),
+    };
+    let guard = guard(design.prefix(), &format!("{}_axil", design.unprefixed(top)));
+    format!(
+        "// SPDX-License-Identifier: {LICENSE}\n// {name}: generated by Windlass {}; do not edit.\n// {} as a device on an AXI4-Lite bus; its registers are in {registers}.v, for software in {name}.h.\n`ifndef {guard}\n`define {guard}\n`default_nettype none\n\nmodule {name} (\n  {}\n);\n{inner}{unread}\n  {registers} #({params}) u_registers (\n    {}\n  );\n\n  {}_axis u_front_end (\n    {}\n  );\nendmodule\n\n`default_nettype wire\n`endif\n",
+        env!("CARGO_PKG_VERSION"),
+        top.name,
+        ports.join(",\n  "),
+        own.join(",\n    "),
+        top.name,
+        inside.join(",\n    "),
+    )
+}
+
+/// TDATA of a partition's write.
+fn partition(stream: &Stream) -> String {
+    let (mut parts, mut end) = (Vec::new(), 0);
+    for Field { port, offset, width } in &stream.fields {
+        if *offset > end {
+            parts.push(format!("{}'d0", offset - end));
+        }
+        let name = port.trim_end_matches("_i");
+        parts.push(name.to_owned());
+        end = offset + width;
+    }
+    if stream.bits > end {
+        parts.push(format!("{}'d0", stream.bits - end));
+    }
+    parts.reverse();
+    format!("{{{}}}", parts.join(", "))
+}
+
+/// A packet as a C struct, which has its fields where the stream has them.
+fn packet(host: &Stream) -> String {
+    let mut text = String::new();
+    let mut fields = host.fields.iter().peekable();
+    while let Some(first) = fields.next() {
+        let array = element(&first.port).map(|(array, _)| array.to_owned());
+        let (mut count, mut step) = (1, 0);
+        while let Some(next) =
+            fields.next_if(|next| array.is_some() && element(&next.port).map(|(a, _)| a.to_owned()) == array)
+        {
+            if count == 1 {
+                step = next.offset - first.offset;
+            }
+            count += 1;
+        }
+        let name = array.as_deref().unwrap_or(&first.port);
+        let name = name.trim_start_matches("host_").trim_end_matches("_i");
+        // Flags share bytes; all else has a place each.
+        let (width, elements) = if step == 1 { (count, 1) } else { (first.width, count) };
+        let (bits, words) = match width.next_power_of_two().max(8) {
+            bits @ 8..=64 => (bits, 1),
+            _ => (64, width.div_ceil(64)),
+        };
+        let elements = elements * words;
+        let array = if elements > 1 || (array.is_some() && step != 1 && count > 1) {
+            format!("[{elements}]")
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "  uint{bits}_t {name}{array};");
+    }
+    text
+}
+
+/// For software in C or C++.
+fn header(top: &str, host: &Stream, slots: usize, sms: usize) -> String {
+    let mut registers = String::new();
+    for Register { name, offset, access, description } in REGISTERS {
+        let _ =
+            writeln!(registers, "/* {access}: {description} */\n#define WINDLASS_REG_{name} 0x{offset:03x}u");
+    }
+    let mut counters = String::new();
+    for (n, counter) in Counter::ALL.iter().enumerate() {
+        let name = format!("{counter:?}");
+        let mut spelt = String::new();
+        for (at, letter) in name.char_indices() {
+            if letter.is_ascii_uppercase() && at > 0 {
+                spelt.push('_');
+            }
+            spelt.push(letter.to_ascii_uppercase());
+        }
+        let _ = writeln!(counters, "#define WINDLASS_COUNTER_{spelt} {n}u");
+    }
+    let lanes = host.fields.iter().filter(|field| field.port.starts_with("host_up_id_")).count();
+    let mask = host.fields.iter().find(|field| field.port == "host_up_i").map_or(0, |field| field.width);
+    let upstream = match mask {
+        0 => format!("#define WINDLASS_LANES {lanes}u /* ids of kernels that it waits for, in a beat */"),
+        bits => format!(
+            "#define WINDLASS_MASK {bits}u /* bit j of up: it waits for the kernel sent j + 1 before */"
+        ),
+    };
+    DRIVER
+        .replace("@TOP@", top)
+        .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
+        .replace("@LICENSE@", LICENSE)
+        .replace("@SLOTS@", &slots.to_string())
+        .replace("@SMS@", &sms.to_string())
+        .replace("@WORDS@", &(host.bits / 32).to_string())
+        .replace("@QUEUE@", &(1 << QUEUE_BITS).to_string())
+        .replace("@REGISTERS@\n", &registers)
+        .replace("@COUNTERS@\n", &counters)
+        .replace("@UPSTREAM@", &upstream)
+        .replace("@PACKET@\n", &packet(host))
+}

@@ -1,0 +1,175 @@
+//! A front end as a memory-mapped device: its driver, in C++ beside generated RTL, and what its registers promise, proved.
+
+mod smtbmc;
+
+use smtbmc::smtbmc;
+use std::path::Path;
+use std::process::Command;
+use windlass_gen::axil::REGISTERS;
+use windlass_gen::tools::{self, Tool};
+
+const PAGE: &str = include_str!("../docs/integration.md");
+const REGISTERS_TEXT: &str = include_str!("../gen/src/axil/registers.v");
+const PROPERTIES: &str = include_str!("../gen/src/axil/properties.sv");
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// A design with registers in a folder, which all tools read without a word; its top module.
+fn generated(folder: &Path, arguments: &str) -> String {
+    let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let said =
+        output(gen_command.args(["gen", "--axil"]).args(arguments.split(' ')).arg("--out").arg(folder));
+    let top = said.split(' ').next().unwrap_or_default().to_string();
+    let (axil, list) = (format!("{top}_axil"), format!("{top}_axil.f"));
+    let here = |program: &str, or: &str| {
+        let mut command = Command::new(std::env::var(program).unwrap_or_else(|_| or.into()));
+        command.current_dir(folder);
+        command
+    };
+    output(here("VERILATOR", "verilator").args(["--lint-only", "-Wall", "--top-module", &axil, "-f", &list]));
+    let iverilog = &mut here("IVERILOG", "iverilog");
+    let read = iverilog.args(["-g2005", "-Wall", "-o", "axil", "-s", &axil, "-f", &list]).output();
+    let read = read.expect("a compiler");
+    let warned = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success() && warned.is_empty(), "{top}: {warned}");
+    let files = std::fs::read_to_string(folder.join(&list)).expect("a list").replace('\n', " ");
+    let (yosys, _) = tools::locate(Tool::Yosys).unwrap_or_else(|e| panic!("{e}"));
+    let script = format!("read_verilog {files}; hierarchy -check -top {axil}; proc; check -assert");
+    output(Command::new(yosys).current_dir(folder).args(["-q", "-p", &script]));
+    let header = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c"];
+    std::fs::write(folder.join("driver.c"), format!("#include \"{axil}.h\"\n")).expect("written");
+    output(here("CC", "cc").args(header).arg("driver.c"));
+    top
+}
+
+/// What docs/integration/axil.cpp says of it.
+fn simulated(folder: &Path, top: &str) -> String {
+    let software = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/integration/axil.cpp");
+    let header = format!("-DHEADER='\"../{top}_axil.h\"'");
+    let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
+    output(
+        Command::new(verilator)
+            .current_dir(folder)
+            .args(["--cc", "--exe", "--build", "-Wno-fatal", "--prefix", "Vtop", "--top-module"])
+            .args([&format!("{top}_axil"), "-CFLAGS", &header, "-f", &format!("{top}_axil.f"), software]),
+    );
+    let ran = Command::new(folder.join("obj_dir/Vtop")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(ran.status.success(), said.starts_with("PASSED: "), "{}: {said}", ran.status);
+    said
+}
+
+#[test]
+fn software_launches_kernels_through_registers() {
+    let (_, rest) = PAGE.split_once("windlass gen --axil ").expect("a command");
+    let (arguments, rest) = rest.split_once(" --out build/rtl\ntop=").expect("a folder");
+    let words = |text: &str| text.replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let folder = tempfile::tempdir().expect("a folder");
+    let top = generated(folder.path(), &words(arguments));
+    assert!(rest.starts_with(&top), "{top}");
+    let said = simulated(folder.path(), &top);
+    assert!(
+        said.starts_with("PASSED") && PAGE.contains(&said),
+        "the page shows something else; now:\n{said}"
+    );
+    // What software would rely on is looked at.
+    let registers = folder.path().join("front_end_registers.v");
+    let right = "done_q <= taken_q - {24'd0, unfinished};";
+    assert!(REGISTERS_TEXT.contains(right));
+    std::fs::write(&registers, REGISTERS_TEXT.replace(right, "done_q <= taken_q;")).expect("written");
+    let said = simulated(folder.path(), &top);
+    assert!(said.contains("DONE counts a kernel that runs"), "{said}");
+}
+
+#[test]
+fn software_launches_kernels_with_masks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let top = generated(folder.path(), "--block front_end --slots 8 --sms 8 --encoding mask --scheduled 32");
+    let said = simulated(folder.path(), &top);
+    assert!(said.starts_with("PASSED"), "{said}");
+}
+
+#[test]
+fn registers_are_put_around_every_kind_of_front_end() {
+    for arguments in [
+        "--slots 8 --window list --sms 12 --sm-ctas 4 --hold-idle --prefix acme_",
+        "--slots 8 --pipelined --sms 5 --reset async --lanes 3",
+        "--slots 4 --sms 8 --arbiter single --places 4 --retire-ports 4 --lanes 1",
+        "--slots 16 --sms 8 --encoding mask --scheduled 128 --arbiter single",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        generated(folder.path(), &format!("--block front_end {arguments}"));
+    }
+    let other = Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["gen", "--axil", "--block", "window_matrix", "--slots", "4", "--out"])
+        .arg(tempfile::tempdir().expect("a folder").path().join("rtl"))
+        .output()
+        .expect("windlass");
+    let said = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(said.contains("no registers for window_matrix") && said.contains("(option --axil)"), "{said}");
+}
+
+#[test]
+fn the_page_has_every_register() {
+    for register in REGISTERS {
+        let (name, offset) = (register.name, register.offset);
+        let row = format!("| `0x{offset:03x}` | `{name}` | {} | {} |", register.access, register.description);
+        assert!(PAGE.contains(&row), "{row}");
+        // The hardware counts words.
+        let word = format!("{name} = 10'h{:03x}", offset / 4);
+        assert!(REGISTERS_TEXT.contains(&word), "{word}");
+    }
+}
+
+/// The registers with their properties, as an SMT problem of so many words per packet and places of the queue.
+fn problem(folder: &Path, text: &str, words: u32, queue_bits: u32) {
+    let (module, _) = text.rsplit_once("endmodule").expect("a module");
+    std::fs::write(folder.join("registers.sv"), format!("{module}\n{PROPERTIES}\nendmodule\n`endif\n"))
+        .expect("written");
+    let (yosys, _) = tools::locate(Tool::Yosys).unwrap_or_else(|e| panic!("{e}"));
+    let script = format!(
+        "read_verilog -formal -sv registers.sv; chparam -set WORDS {words} -set QUEUE_BITS {queue_bits} front_end_registers; hierarchy -top front_end_registers; prep; flatten; memory_map; opt -fast; dffunmap; write_smt2 -wires registers.smt2"
+    );
+    output(Command::new(yosys).current_dir(folder).args(["-q", "-p", &script]));
+}
+
+/// By induction, at the sizes that are shipped; all that must be possible is reached with a short queue.
+#[test]
+fn registers_keep_what_they_promise() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| smtbmc(folder.path(), "registers.smt2", arguments);
+    problem(folder.path(), REGISTERS_TEXT, 5, 4);
+    for arguments in [&["-t", "4"][..], &["-i", "-t", "3"]] {
+        let said = run(arguments);
+        assert!(said.contains("Status: PASSED"), "{said}");
+    }
+    problem(folder.path(), REGISTERS_TEXT, 2, 1);
+    let said = run(&["-c", "-t", "16"]);
+    let all = PROPERTIES.matches("cover (").count();
+    assert_eq!(said.matches("Reached cover statement").count(), all, "{said}");
+    for (right, wrong, rule) in [
+        ("if (s_axi_bready) s_axi_bvalid <= 1'b0;", "s_axi_bvalid <= 1'b0;", "write_answer_stays"),
+        ("if (s_axi_rready) s_axi_rvalid <= 1'b0;", "s_axi_rvalid <= 1'b0;", "read_answer_stays"),
+        ("(!s_axi_bvalid || s_axi_bready);", "1'b1;", "writes_are_few"),
+        ("!reading_q && !s_axi_rvalid;", "!reading_q;", "reads_are_few"),
+        ("if (beat_comes) in_q <=", "if (rings) in_q <=", "beats_are_counted"),
+        ("!host_valid_o || host_ready_i) begin", "1'b1) begin", "beat_stays"),
+        ("out_q[QUEUE_BITS-1:0]];", "in_q[QUEUE_BITS-1:0]];", "beats_come_in_order"),
+        ("if (partitions && !part_valid_o)", "if (partitions)", "partition_stays"),
+        ("if (is_count && !ar_q[0])", "if (is_count)", "halves_are_of_one_moment"),
+        ("(errors_q & ~cleared) | errors", "(errors_q | errors) & ~cleared", "error_is_kept"),
+        ("waited_q == 2'd2", "waited_q == 2'd3", "reads_are_few"),
+        ("wire [7:0] unfinished = oldest_valid_i ?", "wire [7:0] unfinished = 1'b1 ?", "done_is_counted"),
+        ("irq <= pending != 9'd0", "irq <= pending[4:0] != 5'd0", "irq_has_a_reason"),
+    ] {
+        assert_eq!(REGISTERS_TEXT.matches(right).count(), 1, "{right}");
+        problem(folder.path(), &REGISTERS_TEXT.replace(right, wrong), 2, 1);
+        let said = run(&["-t", "12"]);
+        assert!(said.contains("Assert failed") && said.contains(rule), "{wrong}: {said}");
+    }
+}
