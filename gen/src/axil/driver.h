@@ -34,7 +34,7 @@
 /* This design. */
 #define WINDLASS_SLOTS @SLOTS@u
 #define WINDLASS_SMS @SMS@u
-#define WINDLASS_QUEUE @QUEUE@u /* beats that the queue has places for */
+#define WINDLASS_QUEUE @QUEUE@u /* beats that the queue has places for, unless QUEUE_BITS of the module was set */
 #define WINDLASS_PACKET_WORDS @WORDS@u
 
 @UPSTREAM@

@@ -14,7 +14,7 @@ module front_end_registers #(
   parameter SMS = 8,
   parameter WORDS = 5,      // of a packet, of 32 bits; at most 48
   parameter ONE_BEAT = 0,   // 1: every beat is a kernel's last, whatever software says
-  parameter QUEUE_BITS = 4  // log2 of the queue's places
+  parameter QUEUE_BITS = 4  // log2 of the queue's places, 1 to 6
 ) (
   input  wire aclk,
   input  wire aresetn,
