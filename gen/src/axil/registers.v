@@ -142,7 +142,8 @@ module front_end_registers #(
         w_full_q <= 1'b0;
         s_axi_bvalid <= 1'b1;
         s_axi_bresp <= is_writable && !beat_lost && !partition_lost ? OKAY : SLVERR;
-        if (aw_q == IRQ_ENABLE) {reached_enabled_q, enabled_q} <= {data[8], data[4:0]};
+        if (aw_q == IRQ_ENABLE && strobe_q[0]) enabled_q <= w_q[4:0];
+        if (aw_q == IRQ_ENABLE && strobe_q[1]) reached_enabled_q <= w_q[8];
         if (aw_q == WAIT_FOR) wait_for_q <= (wait_for_q & ~strobes) | data;
         if (aw_q == PART_MASK) part_mask_q <= (part_mask_q & ~strobes) | data;
       end
