@@ -40,7 +40,10 @@ pub fn on_files(files: &[String], options: &[&str]) -> String {
 fn replaced(words: impl Iterator<Item = String>, files: &[String], options: &[&str]) -> String {
     let (command, parts) = parsed(words);
     let parts = parts.into_iter().filter(|part| part.option.is_some() && !part.is_of(options));
-    joined([command].into_iter().chain(files.iter().cloned()), parts)
+    // A name that begins with `-` would be taken for an option.
+    let files =
+        files.iter().map(|file| if file.starts_with('-') { format!("./{file}") } else { file.clone() });
+    joined([command].into_iter().chain(files), parts)
 }
 
 /// The subcommand, and what follows it.
@@ -50,6 +53,12 @@ fn parsed(mut words: impl Iterator<Item = String>) -> (String, Vec<Part>) {
     let command = cli.find_subcommand(&name);
     let mut parts = Vec::new();
     while let Some(word) = words.next() {
+        if word == "--" {
+            // From here on there are no options.
+            let rest = [word].into_iter().chain(words);
+            parts.extend(rest.map(|word| Part { option: None, words: vec![word] }));
+            break;
+        }
         let (option, value) =
             word.split_once('=').map_or((word.as_str(), false), |(option, _)| (option, true));
         let option = Some(option).filter(|option| option.starts_with("--")).map(String::from);
@@ -94,5 +103,13 @@ mod tests {
         let line = "cosim h100 mix --gpu h100 --step --engine mix --seed 3";
         let replay = replaced(words(line), &["mix".into()], &["--seed"]);
         assert_eq!(replay, "windlass cosim mix --gpu h100 --step --engine mix");
+    }
+
+    #[test]
+    fn files_whose_names_are_like_options_stay_files() {
+        let line = "cosim --gpu h100 -- --seed a";
+        assert_eq!(left(words(line), &["--seed"]), "windlass cosim --gpu h100 -- --seed a");
+        let replay = replaced(words(line), &["--seed".into()], &["--seed"]);
+        assert_eq!(replay, "windlass cosim ./--seed --gpu h100");
     }
 }
