@@ -119,8 +119,15 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
         let option = if args.axis { "--axis" } else { "--axil" };
         beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e} (option {option})"))?);
     }
-    if let Some(axis) = beside.axis.as_ref().filter(|_| args.axil) {
-        beside.axil = Some(axil::wrap(spec, &design, axis).map_err(|e| format!("{e} (option --axil)"))?);
+    if let Some(axis) = &beside.axis {
+        let around = constraints.outside(axis.outside(&design));
+        beside.constraints.extend(around.files(args.library.as_deref())?);
+        if args.axil {
+            let axil = axil::wrap(spec, &design, axis).map_err(|e| format!("{e} (option --axil)"))?;
+            let around = constraints.outside(axil.outside(&design, axis));
+            beside.constraints.extend(around.files(args.library.as_deref())?);
+            beside.axil = Some(axil);
+        }
     }
     let files = output::files_with(&design, beside);
     let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)

@@ -114,6 +114,76 @@ fn registers_are_put_around_every_kind_of_front_end() {
     assert!(said.contains("no registers for window_matrix") && said.contains("(option --axil)"), "{said}");
 }
 
+/// Every bit of every port of the modules around a design has the budget of one side, once, but for bits of TDATA that are in no field; nothing
+/// else is named.
+#[test]
+fn constraints_are_written_for_the_modules_around_a_design() {
+    for arguments in
+        ["--slots 4 --sms 8 --lanes 3", "--slots 8 --sms 8 --encoding mask --scheduled 32 --hold-idle"]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let top = generated(folder.path(), &format!("--block front_end {arguments} --library osu018"));
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
+        let data: serde_json::Value = serde_json::from_str(&read(&format!("{top}.json"))).expect("JSON");
+        let mut padding = std::collections::BTreeSet::new();
+        for stream in data["axis"]["streams"].as_array().expect("streams") {
+            let name = stream["name"].as_str().expect("a name");
+            let bit = |bit: u64| format!("{name}_tdata[{bit}]");
+            padding.extend((0..stream["bits"].as_u64().expect("bits")).map(bit));
+            for field in stream["fields"].as_array().expect("fields") {
+                let (offset, width) = (field["offset"].as_u64(), field["width"].as_u64());
+                let offset = offset.expect("an offset");
+                (offset..offset + width.expect("a width")).for_each(|b| drop(padding.remove(&bit(b))));
+            }
+        }
+        for around in ["axis", "axil"] {
+            let (module, sdc) = (read(&format!("{top}_{around}.v")), read(&format!("{top}_{around}.sdc")));
+            let (header, _) = module.split_once("\n);\n").expect("a header");
+            // Bits of its ports, by direction.
+            let mut ports = [std::collections::BTreeSet::new(), std::collections::BTreeSet::new()];
+            for line in header.lines() {
+                let words: Vec<&str> = line.trim().trim_end_matches(',').split(' ').collect();
+                let [direction @ ("input" | "output"), "wire", rest @ ..] = &words[..] else { continue };
+                let own = &mut ports[usize::from(*direction == "output")];
+                match rest {
+                    [name] => drop(own.insert((*name).to_owned())),
+                    [range, name] => {
+                        let most: u32 =
+                            range.trim_start_matches('[').trim_end_matches(":0]").parse().expect("a range");
+                        own.extend((0..=most).map(|bit| format!("{name}[{bit}]")));
+                    }
+                    _ => panic!("{line}"),
+                }
+            }
+            for (own, commands) in ports
+                .iter()
+                .zip([["set_input_delay -max", "set_driving_cell"], ["set_output_delay -max", "set_load"]])
+            {
+                for command in commands {
+                    let mut rest = own.clone();
+                    let lines = sdc.lines().filter(|line| line.starts_with(command));
+                    for name in lines.flat_map(|line| {
+                        line[line.find("get_ports {").expect("ports") + 11..]
+                            .trim_end_matches("}]")
+                            .split(' ')
+                    }) {
+                        let before = rest.len();
+                        match name.strip_suffix("[*]") {
+                            Some(vector) => rest.retain(|bit| !bit.starts_with(&format!("{vector}["))),
+                            None => drop(rest.remove(name)),
+                        }
+                        assert!(rest.len() < before, "{top}_{around}: {command}: {name}");
+                    }
+                    rest.retain(|bit| !padding.contains(bit) && bit != "aclk");
+                    assert!(rest.is_empty(), "{top}_{around}: {command}: {rest:?}");
+                }
+            }
+            assert!(sdc.contains("create_clock -name clk_i -period 5.000 [get_ports {aclk}]"), "{sdc}");
+            assert!(read(&format!("{top}_{around}.pcf")).contains("set_frequency aclk "));
+        }
+    }
+}
+
 #[test]
 fn the_page_has_every_register() {
     for register in REGISTERS {

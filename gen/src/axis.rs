@@ -4,10 +4,12 @@
 //! no `ready`, and stays, with its payload, until the transfer. So the module has no logic. What a stream calls TDATA has a layout: each
 //! field is where a C compiler would put it, so that a packet in memory is a `struct`. `docs/integration.md` has an example.
 
+use crate::constraints::Outside;
 use crate::emit::{Design, LICENSE, Module};
 use crate::output::{guard, role};
 use crate::verilog::direction;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thiserror::Error;
 use windlass_rtl::port::{Direction, Port, element};
@@ -154,6 +156,17 @@ impl Stream {
             .or_else(|| field.map(|Field { offset, width, .. }| self.bits_at(*offset, *width)))
     }
 
+    /// What each bit of a port is of it, for constraints.
+    fn bits_of(&self, port: &Port) -> Option<Vec<String>> {
+        let field = self.fields.iter().find(|field| field.port == port.name);
+        match field {
+            Some(Field { offset, width, .. }) => {
+                Some((*offset..offset + width).map(|bit| format!("{}_tdata[{bit}]", self.name)).collect())
+            }
+            None => self.signal(port).map(|signal| vec![signal]),
+        }
+    }
+
     /// Some bits of TDATA.
     fn bits_at(&self, offset: u32, width: u32) -> String {
         match width {
@@ -175,6 +188,22 @@ impl Stream {
             end = next;
         }
         free
+    }
+}
+
+impl Axis {
+    /// What the ports of the design, which was wrapped, are called outside.
+    pub fn outside(&self, design: &Design) -> Outside {
+        let top = design.top();
+        let bits = |port: &Port| {
+            let own = self.streams.iter().find_map(|stream| stream.bits_of(port));
+            own.unwrap_or_else(|| match (outer(top, port), port.width) {
+                (name, 1) => vec![name.to_owned()],
+                (name, width) => (0..width).map(|bit| format!("{name}[{bit}]")).collect(),
+            })
+        };
+        let bits = top.ports.iter().map(|port| (port.name.clone(), bits(port))).collect();
+        Outside { top: format!("{}_axis", top.name), bits, like: BTreeMap::new() }
     }
 }
 

@@ -5,6 +5,7 @@
 //! ([`crate::axis`]), and some numbers. `docs/integration.md` has the registers.
 
 use crate::axis::{Axis, Field, Stream, attributes, outer, range};
+use crate::constraints::Outside;
 use crate::emit::{Design, LICENSE, Prefix, ResetKind};
 use crate::output::guard;
 use crate::prove::bench::Bench;
@@ -153,6 +154,30 @@ pub struct Axil {
     pub words: u32,
 }
 
+impl Axil {
+    /// What the ports of the front end, which was wrapped, are called outside. The bus has the budgets of the channel of packets.
+    pub fn outside(&self, design: &Design, axis: &Axis) -> Outside {
+        let Outside { mut bits, .. } = axis.outside(design);
+        let (top, streams) = (design.top(), outer_streams(axis));
+        bits.retain(|name, _| {
+            let port = top.ports.iter().find(|port| port.name == *name);
+            port.is_some_and(|port| {
+                outer(top, port) != port.name || streams.iter().any(|stream| stream.signal(port).is_some())
+            })
+        });
+        let bus = |side: &str| -> Vec<String> {
+            let whole = |width| if width == 1 { "" } else { "[*]" };
+            let ports = BUS.iter().filter(|(way, ..)| *way == side);
+            ports.map(|(_, width, signal)| format!("s_axi_{signal}{}", whole(*width))).collect()
+        };
+        let mut outputs = bus("output");
+        outputs.push("irq".into());
+        let like = [("host_valid_i", bus("input")), ("host_ready_o", outputs)];
+        let like = like.into_iter().map(|(port, names)| (port.to_owned(), names)).collect();
+        Outside { top: format!("{}_axil", top.name), bits, like }
+    }
+}
+
 /// Puts registers around the streams of a front end.
 ///
 /// # Errors
@@ -231,10 +256,15 @@ const BUS: &[(&str, u32, &str)] = &[
     ("output", 2, "rresp"),
 ];
 
+/// The streams that the module has.
+fn outer_streams(axis: &Axis) -> Vec<&Stream> {
+    axis.streams.iter().filter(|stream| !INSIDE.contains(&stream.name.as_str())).collect()
+}
+
 /// The module with the bus.
 fn module(design: &Design, axis: &Axis, host: &Stream, name: &str, registers: &str, params: &str) -> String {
     let top = design.top();
-    let streams: Vec<&Stream> = axis.streams.iter().filter(|s| !INSIDE.contains(&s.name.as_str())).collect();
+    let streams = outer_streams(axis);
     let busses: Vec<&str> = ["s_axi"].into_iter().chain(streams.iter().map(|s| s.name.as_str())).collect();
     let mut ports: Vec<String> =
         ["aclk", "aresetn"].map(|port| format!("{}input wire {port}", attributes(port, &busses))).into();

@@ -435,6 +435,38 @@ pub struct Resolved<'a> {
     outputs: Vec<Group<'a>>,
     exceptions: Vec<ResolvedException<'a>>,
     pins: BTreeMap<&'static str, Vec<(&'a Port, &'a [String])>>,
+    outside: Option<Outside>,
+}
+
+/// What the ports of a design are called at a module around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// That module.
+    pub top: String,
+    /// Of each port of the design that leads out its bits there, bit 0 first.
+    pub bits: BTreeMap<String, Vec<String>>,
+    /// Ports of that module that lead to none of the design's, by the one that has their budget.
+    pub like: BTreeMap<String, Vec<String>>,
+}
+
+impl Resolved<'_> {
+    /// The constraints of a module around the design. An exception is left out if a side of it does not lead out.
+    #[must_use]
+    pub fn outside(&self, outside: Outside) -> Self {
+        let mut resolved = self.clone();
+        let leads = |port: &&Port| outside.bits.contains_key(&port.name);
+        resolved.exceptions.retain_mut(|exception| {
+            let sides = [&mut exception.from, &mut exception.to];
+            sides.into_iter().all(|side| {
+                let was_named = !side.is_empty();
+                side.retain(leads);
+                !was_named || !side.is_empty()
+            })
+        });
+        resolved.top = outside.top.clone();
+        resolved.outside = Some(outside);
+        resolved
+    }
 }
 
 /// Ports with the same budget.
@@ -484,7 +516,7 @@ impl<'a> Resolver<'a, '_> {
         let used: BTreeSet<&str> = inputs.iter().chain(&outputs).map(|g: &Group| g.clock).collect();
         let clocks = present.into_iter().filter(|(c, here)| *here || used.contains(&*c.port.value)).collect();
         let top = self.top.to_string();
-        Ok(Resolved { constraints, top, clocks, inputs, outputs, exceptions, pins })
+        Ok(Resolved { constraints, top, clocks, inputs, outputs, exceptions, pins, outside: None })
     }
 
     fn is_clock(&self, port: &Port) -> bool {

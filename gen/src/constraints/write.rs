@@ -42,13 +42,18 @@ impl<'a> Resolved<'a> {
         self.tcl(&mut text, periods);
         if let Some((_, LibraryEnvironment { driving_cell, driving_pin, load, .. })) = library {
             text.push('\n');
-            for ports in self.inputs.iter().flat_map(|g| g.ports.chunks(PER_LINE)) {
-                let ports = get_ports(ports);
-                let _ =
-                    writeln!(text, "set_driving_cell -lib_cell {driving_cell} -pin {driving_pin} {ports}");
+            for names in self.inputs.iter().map(|group| self.of_group(group)) {
+                for ports in names.chunks(PER_LINE).map(get_ports) {
+                    let _ = writeln!(
+                        text,
+                        "set_driving_cell -lib_cell {driving_cell} -pin {driving_pin} {ports}"
+                    );
+                }
             }
-            for ports in self.outputs.iter().flat_map(|g| g.ports.chunks(PER_LINE)) {
-                let _ = writeln!(text, "set_load {} {}", decimal(*load), get_ports(ports));
+            for names in self.outputs.iter().map(|group| self.of_group(group)) {
+                for ports in names.chunks(PER_LINE).map(get_ports) {
+                    let _ = writeln!(text, "set_load {} {ports}", decimal(*load));
+                }
             }
         }
         Ok(text)
@@ -102,7 +107,9 @@ impl<'a> Resolved<'a> {
                 format!(" {end} {}", names.join(", "))
             });
             let said = format!("{} path{}", kind(e.exception), named.collect::<String>());
-            let ports = |ports: &[&Port]| if ports.is_empty() { String::new() } else { get_ports(ports) };
+            let ports = |ports: &[&Port]| {
+                if ports.is_empty() { String::new() } else { get_ports(&self.names(ports)) }
+            };
             SdcException { from: ports(&e.from), to: ports(&e.to), said }
         });
         Sdc { text, summary, driver, inputs, outputs, exceptions: exceptions.collect() }
@@ -121,7 +128,7 @@ impl<'a> Resolved<'a> {
                 alike.entry((index, named.collect())).or_default().push(port);
             }
         }
-        alike.values().map(|ports| get_ports(ports)).collect()
+        alike.values().map(|ports| get_ports(&self.names(ports))).collect()
     }
 
     /// Xilinx design constraints, for Vivado.
@@ -142,7 +149,7 @@ impl<'a> Resolved<'a> {
     pub fn pcf(&self) -> String {
         let mut text = self.header("#");
         for (name, _, period) in self.clocks_with_ports("ice40") {
-            let _ = writeln!(text, "set_frequency {name} {:.3}", 1000.0 / period);
+            let _ = writeln!(text, "set_frequency {} {:.3}", self.clock_port(name), 1000.0 / period);
         }
         text += "# As long as a port has no pin, nextpnr-ice40 wants --pcf-allow-unconstrained.\n";
         for (name, site) in self.sites("ice40") {
@@ -156,7 +163,8 @@ impl<'a> Resolved<'a> {
     pub fn lpf(&self) -> String {
         let mut text = self.header("#");
         for (name, _, period) in self.clocks_with_ports("ecp5") {
-            let _ = writeln!(text, "FREQUENCY PORT \"{name}\" {:.3} MHZ;", 1000.0 / period);
+            let _ =
+                writeln!(text, "FREQUENCY PORT \"{}\" {:.3} MHZ;", self.clock_port(name), 1000.0 / period);
         }
         let standard = self.constraints.fpgas.get("ecp5").and_then(|f| f.io_standard.as_deref());
         for (name, site) in self.sites("ecp5") {
@@ -177,6 +185,37 @@ impl<'a> Resolved<'a> {
         )
     }
 
+    /// What tools call ports: those outside, or with all bits of each.
+    fn names(&self, ports: &[&Port]) -> Vec<String> {
+        let whole = |p: &&Port| if p.width == 1 { p.name.clone() } else { format!("{}[*]", p.name) };
+        match &self.outside {
+            None => ports.iter().map(whole).collect(),
+            Some(_) => ports.iter().flat_map(|port| self.bits(port)).collect(),
+        }
+    }
+
+    /// The same of ports with one budget, and of what has that outside.
+    fn of_group(&self, group: &Group) -> Vec<String> {
+        let like = |port: &&&Port| self.outside.as_ref().and_then(|outside| outside.like.get(&port.name));
+        let mut names = self.names(&group.ports);
+        names.extend(group.ports.iter().filter_map(|port| like(&port)).flatten().cloned());
+        names
+    }
+
+    /// A port's bits, bit 0 first; none where there is none outside.
+    fn bits(&self, port: &Port) -> Vec<String> {
+        match &self.outside {
+            Some(outside) => outside.bits.get(&port.name).cloned().unwrap_or_default(),
+            None if port.width == 1 => vec![port.name.clone()],
+            None => (0..port.width).map(|bit| format!("{}[{bit}]", port.name)).collect(),
+        }
+    }
+
+    fn clock_port<'n>(&'n self, name: &'n str) -> &'n str {
+        let outside = self.outside.as_ref().and_then(|outside| outside.bits.get(name)?.first());
+        outside.map_or(name, String::as_str)
+    }
+
     fn periods(&self, family: &str) -> &BTreeMap<String, f64> {
         static NONE: BTreeMap<String, f64> = BTreeMap::new();
         self.constraints.fpgas.get(family).map_or(&NONE, |f| &f.period_ns)
@@ -193,13 +232,8 @@ impl<'a> Resolved<'a> {
     /// Each bit of each port with a pin, and the pin.
     fn sites(&self, family: &str) -> Vec<(String, &str)> {
         let pins = self.pins.get(family).into_iter().flatten();
-        pins.flat_map(|(port, sites)| {
-            sites.iter().enumerate().map(|(bit, site)| {
-                let name = if port.width == 1 { port.name.clone() } else { format!("{}[{bit}]", port.name) };
-                (name, site.as_str())
-            })
-        })
-        .collect()
+        pins.flat_map(|(port, sites)| self.bits(port).into_iter().zip(sites.iter().map(String::as_str)))
+            .collect()
     }
 
     /// What PCF and LPF cannot say, said to the reader.
@@ -223,7 +257,11 @@ impl<'a> Resolved<'a> {
             let name = &clock.port.value;
             let period = decimal(period(name));
             if *here {
-                let _ = writeln!(text, "create_clock -name {name} -period {period} [get_ports {{{name}}}]");
+                let _ = writeln!(
+                    text,
+                    "create_clock -name {name} -period {period} [get_ports {{{}}}]",
+                    self.clock_port(name)
+                );
             } else {
                 let _ = writeln!(text, "# The block has no clock: this one is that of its surroundings.");
                 let _ = writeln!(text, "create_clock -name {name} -period {period}");
@@ -236,10 +274,9 @@ impl<'a> Resolved<'a> {
         }
         text.push('\n');
         for (command, groups) in [("set_input_delay", &self.inputs), ("set_output_delay", &self.outputs)] {
-            for Group { clock, share, ports } in groups {
+            for group @ Group { clock, share, .. } in groups {
                 let max = decimal(share * period(clock));
-                for ports in ports.chunks(PER_LINE) {
-                    let ports = get_ports(ports);
+                for ports in self.of_group(group).chunks(PER_LINE).map(get_ports) {
                     let _ = writeln!(text, "{command} -max {max} -clock [get_clocks {{{clock}}}] {ports}");
                     let _ = writeln!(text, "{command} -min 0.000 -clock [get_clocks {{{clock}}}] {ports}");
                 }
@@ -249,7 +286,7 @@ impl<'a> Resolved<'a> {
             let mut ends = String::new();
             for (end, ports) in [("-from", &exception.from), ("-to", &exception.to)] {
                 if !ports.is_empty() {
-                    let _ = write!(ends, " {end} {}", get_ports(ports));
+                    let _ = write!(ends, " {end} {}", get_ports(&self.names(ports)));
                 }
             }
             let _ = writeln!(text, "\n# Reason: {}", exception.exception.reason);
@@ -273,9 +310,8 @@ fn kind(exception: &Exception) -> &'static str {
     }
 }
 
-fn get_ports(ports: &[&Port]) -> String {
-    let names = ports.iter().map(|p| if p.width == 1 { p.name.clone() } else { format!("{}[*]", p.name) });
-    format!("[get_ports {{{}}}]", names.collect::<Vec<_>>().join(" "))
+fn get_ports(names: &[String]) -> String {
+    format!("[get_ports {{{}}}]", names.join(" "))
 }
 
 /// Three decimals: a picosecond, or a femtofarad where the unit is pF; more where that would be zero.
