@@ -5,7 +5,7 @@ set -eEuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 for script in ./*.sh scripts/*; do
-  [[ -d $script ]] || bash -n "$script"
+  [[ -d $script || $script == *.py ]] || bash -n "$script"
 done
 
 work=$(realpath "$(mktemp -d)")

@@ -117,17 +117,15 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let testbench = beside.testbench.as_ref().map(|(name, _)| name.clone());
     if args.axis || args.axil {
         let option = if args.axis { "--axis" } else { "--axil" };
-        beside.axis = Some(axis::wrap(&design).map_err(|e| format!("{e} (option {option})"))?);
-    }
-    if let Some(axis) = &beside.axis {
-        let around = constraints.outside(axis.outside(&design));
-        beside.constraints.extend(around.files(args.library.as_deref())?);
+        let mut axis = axis::wrap(&design).map_err(|e| format!("{e} (option {option})"))?;
+        let library = args.library.as_deref();
         if args.axil {
-            let axil = axil::wrap(spec, &design, axis).map_err(|e| format!("{e} (option --axil)"))?;
-            let around = constraints.outside(axil.outside(&design, axis));
-            beside.constraints.extend(around.files(args.library.as_deref())?);
+            let mut axil = axil::wrap(spec, &design, &axis).map_err(|e| format!("{e} (option --axil)"))?;
+            axil.constraints = constraints.outside(axil.outside(&design, &axis)).files(library)?;
             beside.axil = Some(axil);
         }
+        axis.constraints = constraints.outside(axis.outside(&design)).files(library)?;
+        beside.axis = Some(axis);
     }
     let files = output::files_with(&design, beside);
     let placed = folder::place(&files, &design.top().name, testbench.as_deref(), &args.out)

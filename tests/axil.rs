@@ -133,7 +133,7 @@ fn constraints_are_written_for_the_modules_around_a_design() {
             for field in stream["fields"].as_array().expect("fields") {
                 let (offset, width) = (field["offset"].as_u64(), field["width"].as_u64());
                 let offset = offset.expect("an offset");
-                (offset..offset + width.expect("a width")).for_each(|b| drop(padding.remove(&bit(b))));
+                (offset..offset + width.expect("a width")).for_each(|b| _ = padding.remove(&bit(b)));
             }
         }
         for around in ["axis", "axil"] {
@@ -146,7 +146,7 @@ fn constraints_are_written_for_the_modules_around_a_design() {
                 let [direction @ ("input" | "output"), "wire", rest @ ..] = &words[..] else { continue };
                 let own = &mut ports[usize::from(*direction == "output")];
                 match rest {
-                    [name] => drop(own.insert((*name).to_owned())),
+                    [name] => _ = own.insert((*name).to_owned()),
                     [range, name] => {
                         let most: u32 =
                             range.trim_start_matches('[').trim_end_matches(":0]").parse().expect("a range");
@@ -170,7 +170,7 @@ fn constraints_are_written_for_the_modules_around_a_design() {
                         let before = rest.len();
                         match name.strip_suffix("[*]") {
                             Some(vector) => rest.retain(|bit| !bit.starts_with(&format!("{vector}["))),
-                            None => drop(rest.remove(name)),
+                            None => _ = rest.remove(name),
                         }
                         assert!(rest.len() < before, "{top}_{around}: {command}: {name}");
                     }

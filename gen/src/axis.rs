@@ -64,6 +64,8 @@ pub struct Axis {
     pub file: (String, String),
     /// In the order of the design's ports.
     pub streams: Vec<Stream>,
+    /// The module's constraints, where somebody made them: names and texts.
+    pub constraints: Vec<(String, String)>,
 }
 
 /// Bits that a value takes in a C struct, and that it is aligned to: an integer's, or of more than 64 bits whole words of 64.
@@ -230,7 +232,7 @@ pub fn wrap(design: &Design) -> Result<Axis, NoChannel> {
         top.name,
         connections.join(",\n    "),
     );
-    Ok(Axis { file: (format!("{name}.v"), text), streams })
+    Ok(Axis { file: (format!("{name}.v"), text), streams, constraints: Vec::new() })
 }
 
 /// What is where, for people.
@@ -368,7 +370,7 @@ mod tests {
             let spec = BlockSpec::new(block, Request { slots: 4, sms: 8, ..Request::default() });
             let design = emit::emit(&*spec.unwrap_or_else(|e| panic!("{e}")).hardware());
             let design = design.unwrap_or_else(|e| panic!("{e}"));
-            let Ok(Axis { file: (_, text), streams }) = wrap(&design) else {
+            let Ok(Axis { file: (_, text), streams, .. }) = wrap(&design) else {
                 assert!(design.top().ports.iter().all(|port| role(port) != "valid"), "{block}");
                 continue;
             };

@@ -35,12 +35,16 @@ struct Written {
 #[derive(Deserialize)]
 struct Axis {
     file: String,
+    #[serde(default)]
+    constraints: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Axil {
     files: Vec<String>,
     header: String,
+    #[serde(default)]
+    constraints: Vec<String>,
 }
 
 impl Written {
@@ -61,8 +65,14 @@ impl Written {
             .chain(
                 [&self.files, &self.constraints, &self.checker, &self.formal].into_iter().flatten().cloned(),
             )
-            .chain(self.axis.iter().map(|axis| axis.file.clone()))
-            .chain(self.axil.iter().flat_map(|axil| axil.files.iter().chain([&axil.header]).cloned()))
+            .chain(
+                self.axis.iter().flat_map(|axis| [&axis.file].into_iter().chain(&axis.constraints).cloned()),
+            )
+            .chain(
+                self.axil.iter().flat_map(|axil| {
+                    axil.files.iter().chain([&axil.header]).chain(&axil.constraints).cloned()
+                }),
+            )
     }
 }
 

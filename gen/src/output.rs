@@ -89,6 +89,7 @@ struct ResetMetadata<'a> {
 struct AxisMetadata<'a> {
     top: &'a str,
     file: &'a str,
+    constraints: Vec<&'a str>,
     streams: &'a [Stream],
 }
 
@@ -97,6 +98,7 @@ struct AxilMetadata<'a> {
     top: &'a str,
     files: [&'a str; 2],
     header: &'a str,
+    constraints: Vec<&'a str>,
     packet_words: u32,
     registers: &'static [Register],
 }
@@ -181,8 +183,14 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
     files.extend(beside.checker);
     files.extend(beside.formal);
     files.extend(beside.testbench);
-    files.extend(beside.axis.map(|axis| axis.file));
-    files.extend(beside.axil.into_iter().flat_map(|axil| [axil.registers, axil.file, axil.header]));
+    if let Some(axis) = beside.axis {
+        files.push(axis.file);
+        files.extend(axis.constraints);
+    }
+    if let Some(axil) = beside.axil {
+        files.extend([axil.registers, axil.file, axil.header]);
+        files.extend(axil.constraints);
+    }
     files
 }
 
@@ -341,15 +349,17 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
         checker: names(&beside.checker),
         formal: names(&beside.formal),
         testbench: beside.testbench.as_ref().map(|(name, _)| name.as_str()),
-        axis: beside.axis.as_ref().map(|Axis { file: (file, _), streams }| AxisMetadata {
+        axis: beside.axis.as_ref().map(|Axis { file: (file, _), streams, constraints }| AxisMetadata {
             top: file.trim_end_matches(".v"),
             file,
+            constraints: names(constraints),
             streams,
         }),
-        axil: beside.axil.as_ref().map(|Axil { file, registers, header, words }| AxilMetadata {
+        axil: beside.axil.as_ref().map(|Axil { file, registers, header, words, constraints }| AxilMetadata {
             top: file.0.trim_end_matches(".v"),
             files: [&registers.0, &file.0],
             header: &header.0,
+            constraints: names(constraints),
             packet_words: *words,
             registers: &REGISTERS,
         }),

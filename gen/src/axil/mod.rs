@@ -152,6 +152,8 @@ pub struct Axil {
     pub header: (String, String),
     /// Words of a packet.
     pub words: u32,
+    /// The module's constraints, where somebody made them: names and texts.
+    pub constraints: Vec<(String, String)>,
 }
 
 impl Axil {
@@ -207,23 +209,18 @@ pub fn wrap(spec: BlockSpec, design: &Design, axis: &Axis) -> Result<Axil, NoReg
     let size =
         |of: &str| Bench::of(spec).params.into_iter().find(|(name, _)| *name == of).map_or(0, |(_, n)| n);
     let (slots, sms) = (size("N"), size("S"));
-    let module = module(
-        design,
-        axis,
-        host,
-        &name,
-        &registers,
-        &format!(
-            ".SLOTS({slots}), .SMS({sms}), .WORDS({words}), .ONE_BEAT({}), .QUEUE_BITS(QUEUE_BITS)",
-            u8::from(host.last.is_none())
-        ),
+    let one_beat = u8::from(host.last.is_none());
+    let params = format!(
+        ".SLOTS({slots}), .SMS({sms}), .WORDS({words}), .ONE_BEAT({one_beat}), .QUEUE_BITS(QUEUE_BITS)"
     );
+    let module = module(design, axis, host, &registers, &params);
     let header = header(&top.name, host, slots, sms);
     Ok(Axil {
         file: (format!("{name}.v"), module),
         registers: (format!("{registers}.v"), text),
         header: (format!("{name}.h"), header),
         words,
+        constraints: Vec::new(),
     })
 }
 
@@ -261,64 +258,41 @@ fn outer_streams(axis: &Axis) -> Vec<&Stream> {
     axis.streams.iter().filter(|stream| !INSIDE.contains(&stream.name.as_str())).collect()
 }
 
-/// The module with the bus.
-fn module(design: &Design, axis: &Axis, host: &Stream, name: &str, registers: &str, params: &str) -> String {
-    let top = design.top();
-    let streams = outer_streams(axis);
+/// The module's ports.
+fn ports(streams: &[&Stream]) -> Vec<String> {
     let busses: Vec<&str> = ["s_axi"].into_iter().chain(streams.iter().map(|s| s.name.as_str())).collect();
-    let mut ports: Vec<String> =
-        ["aclk", "aresetn"].map(|port| format!("{}input wire {port}", attributes(port, &busses))).into();
-    ports
-        .extend(BUS.iter().map(|(way, width, signal)| format!("{way} wire {}s_axi_{signal}", range(*width))));
-    ports.push("(* X_INTERFACE_INFO = \"xilinx.com:signal:interrupt:1.0 irq INTERRUPT\" *)\n  (* X_INTERFACE_PARAMETER = \"SENSITIVITY LEVEL_HIGH\" *)\n  output wire irq".to_owned());
-    ports.extend(streams.iter().flat_map(|stream| stream.declarations()));
+    let clocks = ["aclk", "aresetn"].map(|port| format!("{}input wire {port}", attributes(port, &busses)));
+    let bus = BUS.iter().map(|(way, width, signal)| format!("{way} wire {}s_axi_{signal}", range(*width)));
+    let interrupt = "(* X_INTERFACE_INFO = \"xilinx.com:signal:interrupt:1.0 irq INTERRUPT\" *)\n  (* X_INTERFACE_PARAMETER = \"SENSITIVITY LEVEL_HIGH\" *)\n  output wire irq";
+    let streams = streams.iter().flat_map(|stream| stream.declarations());
+    clocks.into_iter().chain(bus).chain([interrupt.to_owned()]).chain(streams).collect()
+}
 
-    // What neither streams nor software see of the front end's other ports is unread.
-    let in_a_stream = |port: &Port| axis.streams.iter().any(|stream| stream.signal(port).is_some());
-    let others = || top.ports.iter().filter(|port| !in_a_stream(port) && outer(top, port) == port.name);
-    let mut inner = String::new();
-    for port in others() {
-        let _ = writeln!(inner, "  wire {}{};", range(port.width), port.name);
-    }
-    let mut unread = Vec::new();
-    unread.extend(host.last.is_none().then(|| "host_last".to_owned()));
-    let mut own =
-        BUS.iter().map(|(.., signal)| format!(".s_axi_{signal}(s_axi_{signal})")).collect::<Vec<_>>();
-    own.insert(0, ".aclk(aclk), .aresetn(aresetn)".into());
-    own.push(".irq(irq)".into());
-    let bits = host.bits;
-    let _ = writeln!(
-        inner,
-        "  wire host_valid, host_ready, host_last, part_valid, part_ready;\n  wire [{}:0] host;\n  wire [2:0] part_id, part_word;\n  wire [31:0] part_mask;",
-        bits - 1
-    );
-    own.extend(
-        [
-            "host_valid_o(host_valid)",
-            "host_ready_i(host_ready)",
-            "host_data_o(host)",
-            "host_last_o(host_last)",
-            "part_valid_o(part_valid)",
-            "part_ready_i(part_ready)",
-            "part_id_o(part_id)",
-            "part_word_o(part_word)",
-            "part_mask_o(part_mask)",
-        ]
-        .map(|connection| format!(".{connection}")),
-    );
-    for port in others() {
-        let inside = match port.name.as_str() {
-            "count_sel_i" => "count_sel_o".to_owned(),
-            other => other.strip_suffix("_o").map(|other| format!("{other}_i")).unwrap_or_default(),
-        };
-        if TEXT.contains(&format!(" {inside}")) && !inside.is_empty() {
-            own.push(format!(".{inside}({})", port.name));
-        } else if port.direction == Direction::Output {
-            unread.push(port.name.clone());
-        }
-    }
+/// What a port of the front end, which is in no stream, is called at the registers; `None` if they do not have it.
+fn at_the_registers(port: &Port) -> Option<String> {
+    let name = match port.name.as_str() {
+        "count_sel_i" => "count_sel_o".to_owned(),
+        other => format!("{}_i", other.strip_suffix("_o")?),
+    };
+    TEXT.contains(&format!(" {name}")).then_some(name)
+}
 
-    let mut inside = vec![".aclk(aclk)".to_owned(), ".aresetn(aresetn)".to_owned()];
+/// Ports of the registers, and what they are connected to inside the module.
+const BETWEEN: [(&str, &str); 9] = [
+    ("host_valid_o", "host_valid"),
+    ("host_ready_i", "host_ready"),
+    ("host_data_o", "host"),
+    ("host_last_o", "host_last"),
+    ("part_valid_o", "part_valid"),
+    ("part_ready_i", "part_ready"),
+    ("part_id_o", "part_id"),
+    ("part_word_o", "part_word"),
+    ("part_mask_o", "part_mask"),
+];
+
+/// The connections of the module with the streams.
+fn connections(axis: &Axis, others: &[&Port]) -> Vec<String> {
+    let mut connections = vec![".aclk(aclk)".to_owned(), ".aresetn(aresetn)".to_owned()];
     for stream in &axis.streams {
         for declaration in stream.declarations() {
             let signal = declaration.rsplit(' ').next().unwrap_or_default();
@@ -332,23 +306,52 @@ fn module(design: &Design, axis: &Axis, host: &Stream, name: &str, registers: &s
                 "s_axis_part_tdata" => partition(stream),
                 signal => signal.to_owned(),
             };
-            inside.push(format!(".{signal}({to})"));
+            connections.push(format!(".{signal}({to})"));
         }
     }
-    inside.extend(others().map(|port| format!(".{0}({0})", port.name)));
+    connections.extend(others.iter().map(|port| format!(".{0}({0})", port.name)));
+    connections
+}
+
+/// The module with the bus, around `registers`, which have these parameters.
+fn module(design: &Design, axis: &Axis, host: &Stream, registers: &str, params: &str) -> String {
+    let top = design.top();
+    let in_a_stream = |port: &Port| axis.streams.iter().any(|stream| stream.signal(port).is_some());
+    let is_other = |port: &&Port| !in_a_stream(port) && outer(top, port) == port.name;
+    let others: Vec<&Port> = top.ports.iter().filter(is_other).collect();
+    let mut wires: String =
+        others.iter().map(|port| format!("  wire {}{};\n", range(port.width), port.name)).collect();
+    let _ = writeln!(
+        wires,
+        "  wire host_valid, host_ready, host_last, part_valid, part_ready;\n  wire [{}:0] host;\n  wire [2:0] part_id, part_word;\n  wire [31:0] part_mask;",
+        host.bits - 1
+    );
+
+    let bus = BUS.iter().map(|(.., signal)| format!(".s_axi_{signal}(s_axi_{signal})"));
+    let between = BETWEEN.iter().map(|(port, wire)| format!(".{port}({wire})"));
+    let seen = others.iter().filter_map(|port| Some(format!(".{}({})", at_the_registers(port)?, port.name)));
+    let clocked = ".aclk(aclk), .aresetn(aresetn)".to_owned();
+    let own: Vec<String> =
+        [clocked].into_iter().chain(bus).chain([".irq(irq)".to_owned()]).chain(between).chain(seen).collect();
+    // What software does not see of the front end's outputs.
+    let unseen = others.iter().filter(|port| port.direction == Direction::Output);
+    let unseen = unseen.filter(|port| at_the_registers(port).is_none()).map(|port| port.name.as_str());
+    let unread: Vec<&str> = unseen.chain(host.last.is_none().then_some("host_last")).collect();
     let unread = match unread.is_empty() {
         true => String::new(),
         false => format!("  wire unused = &{{1'b0, {}}};\n", unread.join(", ")),
     };
+
+    let name = format!("{}_axil", top.name);
     let guard = guard(design.prefix(), &format!("{}_axil", design.unprefixed(top)));
     format!(
-        "// SPDX-License-Identifier: {LICENSE}\n// {name}: generated by Windlass {}; do not edit.\n// {} as a device on an AXI4-Lite bus; its registers are in {registers}.v, for software in {name}.h.\n`ifndef {guard}\n`define {guard}\n`default_nettype none\n\nmodule {name} #(\n  parameter QUEUE_BITS = {QUEUE_BITS}  // log2 of the places for packets that wait: 1 to 6\n) (\n  {}\n);\n{inner}{unread}\n  {registers} #({params}) u_registers (\n    {}\n  );\n\n  {}_axis u_front_end (\n    {}\n  );\nendmodule\n\n`default_nettype wire\n`endif\n",
+        "// SPDX-License-Identifier: {LICENSE}\n// {name}: generated by Windlass {}; do not edit.\n// {} as a device on an AXI4-Lite bus; its registers are in {registers}.v, for software in {name}.h.\n`ifndef {guard}\n`define {guard}\n`default_nettype none\n\nmodule {name} #(\n  parameter QUEUE_BITS = {QUEUE_BITS}  // log2 of the places for packets that wait: 1 to 6\n) (\n  {}\n);\n{wires}{unread}\n  {registers} #({params}) u_registers (\n    {}\n  );\n\n  {}_axis u_front_end (\n    {}\n  );\nendmodule\n\n`default_nettype wire\n`endif\n",
         env!("CARGO_PKG_VERSION"),
         top.name,
-        ports.join(",\n  "),
+        ports(&outer_streams(axis)).join(",\n  "),
         own.join(",\n    "),
         top.name,
-        inside.join(",\n    "),
+        connections(axis, &others).join(",\n    "),
     )
 }
 

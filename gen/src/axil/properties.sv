@@ -165,6 +165,8 @@
       // A reset leaves something behind.
       nothing_is_left: assert (!s_axi_bvalid && !s_axi_rvalid && !host_valid_o && !part_valid_o && !irq && host_data_o == 0 && !host_last_o);
     end
+    // The bus waits for ever.
+    always_ready: assert (s_axi_awready == (addresses == s_axi_bvalid) && s_axi_wready == (datas == s_axi_bvalid) && s_axi_arready == (reads == 0));
     // An answer to nothing, or none.
     if (s_axi_bvalid) write_was_asked: assert (addresses != 0 && datas != 0);
     if (s_axi_rvalid) read_was_asked: assert (reads != 0);
