@@ -168,13 +168,13 @@ fn benches_break_no_rule() {
         Request { places: 2, sms: 9, ..small() },
     ];
     for request in requests {
-        let replay = Replay::new(request, seed, 5000, &[], false);
+        let replay = Replay::new(request, seed, 4000, &[], false);
         let said = replay.run(None);
         let last = said.lines().last().unwrap_or_default();
         eprintln!("{}, seed {seed}: {last}", replay.top);
         assert!(last.starts_with("broken 0, sent "), "{said}");
         // Icarus Verilog is slow with properties: so they see fewer cycles.
-        let said = Replay::new(request, seed, 1000, &[], true).run(None);
+        let said = Replay::new(request, seed, 600, &[], true).run(None);
         assert!(said.starts_with("broken 0, sent "), "{}: {said}", replay.top);
         let counts: Vec<u64> = last.split([' ', ',']).filter_map(|number| number.parse().ok()).collect();
         assert!(counts.len() == 5 && counts[1..].iter().all(|n| *n >= 50), "{last}");

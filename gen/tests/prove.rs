@@ -192,12 +192,9 @@ fn a_front_end_with_an_asynchronous_reset_from_end_to_end() {
 /// Banks of which some, none and all are short of SMs.
 #[test]
 fn arbiters_of_several_places() {
-    for (name, places, sms, active) in [
-        ("cta_arbiter_single", 2, 8, 1),
-        ("cta_arbiter_single", 4, 12, 1),
-        ("cta_arbiter_typed", 2, 8, 2),
-        ("cta_arbiter_typed", 4, 28, 1),
-    ] {
+    for (name, places, sms, active) in
+        [("cta_arbiter_single", 2, 8, 1), ("cta_arbiter_single", 4, 12, 1), ("cta_arbiter_typed", 2, 8, 2)]
+    {
         let arbiter = ArbiterKind::Typed { active };
         proved(spec(name, |r| (r.places, r.sms, r.arbiter) = (places, sms, arbiter)), &options(2, 10));
     }
@@ -569,6 +566,8 @@ fn larger_sizes() {
     proved(spec("sm_occupancy", |r| (r.sms, r.limits) = (32, SmLimits::H100)), &patient(2, 0));
     let whole = |r: &mut Request| (r.slots, r.sms, r.arbiter) = (32, 132, ArbiterKind::Typed { active: 2 });
     proved(spec("cta_arbiter_typed", whole), &patient(2, 0));
+    let wide = |r: &mut Request| (r.places, r.sms, r.arbiter) = (4, 28, ArbiterKind::Typed { active: 1 });
+    proved(spec("cta_arbiter_typed", wide), &patient(2, 10));
     let two_active = |r: &mut Request| (r.pipelined, r.arbiter) = (true, ArbiterKind::Typed { active: 2 });
     proved_from_end_to_end(front_end(two_active), &patient(2, 0));
     proved_from_end_to_end(front_end(|r| r.window = WindowKind::List), &patient(2, 0));
