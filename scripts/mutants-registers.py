@@ -47,7 +47,6 @@ def is_equal(mutant):
 
 def main():
     how_many = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    os.chdir(tempfile.mkdtemp(prefix="windlass-mutants-"))
     module, end = (ROOT / "registers.v").read_text().rsplit("endmodule", 1)
     properties = (ROOT / "properties.sv").read_text()
     Path("registers.sv").write_text(f"{module}\n{properties}\nendmodule{end}")
@@ -71,4 +70,7 @@ def main():
     print(f"{len(mutants)} mutants, {len(mutants) - len(alive)} caught, {len(alive) - len(unknown)} equal, {len(unknown)} neither")
 
 
-main()
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    main()
+    os.chdir(ROOT)

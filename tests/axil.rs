@@ -42,7 +42,8 @@ fn generated(folder: &Path, arguments: &str) -> String {
     let script = format!("read_verilog {files}; hierarchy -check -top {axil}; proc; check -assert");
     output(Command::new(yosys).current_dir(folder).args(["-q", "-p", &script]));
     let header = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c"];
-    std::fs::write(folder.join("driver.c"), format!("#include \"{axil}.h\"\n")).expect("written");
+    let use_it = "#ifdef WINDLASS_LANES\nvoid use(struct windlass_packet *packet);\nvoid use(struct windlass_packet *packet) { packet->up_id[WINDLASS_LANES - 1] = packet->up_valid; }\n#endif\n";
+    std::fs::write(folder.join("driver.c"), format!("#include \"{axil}.h\"\n{use_it}")).expect("written");
     output(here("CC", "cc").args(header).arg("driver.c"));
     top
 }

@@ -43,7 +43,7 @@ pub struct Stream {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
     #[serde(skip)]
-    pub(crate) receives: bool,
+    receives: bool,
 }
 
 /// A port's place in TDATA.
@@ -69,7 +69,7 @@ pub struct Axis {
 }
 
 /// Bits that a value takes in a C struct, and that it is aligned to: an integer's, or of more than 64 bits whole words of 64.
-fn place(width: u32) -> (u32, u32) {
+pub(crate) fn place(width: u32) -> (u32, u32) {
     match width {
         0..=64 => (width.next_power_of_two().max(8), width.next_power_of_two().max(8)),
         wider => (wider.next_multiple_of(64), 64),

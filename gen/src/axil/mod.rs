@@ -4,7 +4,7 @@
 //! The registers are one file of Verilog for all sizes. What is the design's are the packet's layout, which is that of its stream
 //! ([`crate::axis`]), and some numbers. `docs/integration.md` has the registers.
 
-use crate::axis::{Axis, Field, Stream, attributes, outer, range};
+use crate::axis::{Axis, Field, Stream, attributes, outer, place, range};
 use crate::constraints::Outside;
 use crate::emit::{Design, LICENSE, Prefix, ResetKind};
 use crate::output::guard;
@@ -378,30 +378,20 @@ fn packet(host: &Stream) -> String {
     let mut text = String::new();
     let mut fields = host.fields.iter().peekable();
     while let Some(first) = fields.next() {
-        let array = element(&first.port).map(|(array, _)| array.to_owned());
-        let (mut count, mut step) = (1, 0);
-        while let Some(next) =
-            fields.next_if(|next| array.is_some() && element(&next.port).map(|(a, _)| a.to_owned()) == array)
-        {
-            if count == 1 {
-                step = next.offset - first.offset;
-            }
+        let array = element(&first.port).map(|(array, _)| array);
+        let is_next = |next: &&Field| array.is_some() && element(&next.port).map(|(array, _)| array) == array;
+        let mut count = 1;
+        while fields.next_if(is_next).is_some() {
             count += 1;
         }
         let name = array.as_deref().unwrap_or(&first.port);
         let name = name.trim_start_matches("host_").trim_end_matches("_i");
-        // Flags share bytes; all else has a place each.
-        let (width, elements) = if step == 1 { (count, 1) } else { (first.width, count) };
-        let (bits, words) = match width.next_power_of_two().max(8) {
-            bits @ 8..=64 => (bits, 1),
-            _ => (64, width.div_ceil(64)),
-        };
-        let elements = elements * words;
-        let array = if elements > 1 || (array.is_some() && step != 1 && count > 1) {
-            format!("[{elements}]")
-        } else {
-            String::new()
-        };
+        // Flags share bytes; all else has a place each, of several words if it is wide.
+        let flags = array.is_some() && first.width == 1;
+        let (room, bits) = place(if flags { count } else { first.width });
+        let elements = room / bits * if flags { 1 } else { count };
+        let is_array = (array.is_some() && !flags) || elements > 1;
+        let array = if is_array { format!("[{elements}]") } else { String::new() };
         let _ = writeln!(text, "  uint{bits}_t {name}{array};");
     }
     text
