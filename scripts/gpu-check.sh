@@ -85,7 +85,7 @@ step queues-8 env CUDA_DEVICE_MAX_CONNECTIONS=8 timeout 60 "$dir/windlass" run -
   --policy serial,streams-ace,window --compare --repeats 10 "${long_and_short[@]}"
 # What chains and early edges are worth (docs/measurements/gpu.md).
 step plain timeout 60 "$dir/windlass" run --executor cuda --gpu "$out/profile.toml" --policy serial,streams,pdl,graph,graph-cached --verify \
-  --compare --repeats 10 --no-chains --no-early-edges "${short[@]}"
+  --compare --repeats 10 --launches kernels --no-early-edges "${short[@]}"
 step forget bash -c '"$1" run --executor cuda --policy streams,graph,window --always-overlap --verify --forget 100; (($? == 1))' - "$dir/windlass"
 step algorithm1 bash -c '"$1" run --executor cuda --policy streams,graph,window --always-overlap --verify --strict-algorithm1; (($? == 1))' - "$dir/windlass"
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)

@@ -23,8 +23,8 @@ use windlass_runtime::ktrace::Trace;
 use windlass_runtime::rename::{Budget, Renamed, rename};
 use windlass_runtime::run::{
     Costs, Counts, CpuDevice, CpuOptions, Decider, Declarations, Device, DeviceError, Estimate, KernelTime,
-    MAX_SEGMENTS, MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner, SoftwareDecider,
-    WINDOW, Way, digest_of,
+    Launches, MAX_SEGMENTS, MAX_WORDS, Options, Overlap, Policy, Program, ProgramError, Runner,
+    SoftwareDecider, WINDOW, Way, digest_of,
 };
 
 /// `--executor`.
@@ -47,6 +47,17 @@ enum DeciderArg {
     Both,
     /// A window in plain software
     Software,
+}
+
+/// `--launches`: the most that `streams` and `pdl` launch at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LaunchesArg {
+    /// Kernels, one by one
+    Kernels,
+    /// Chains of kernels that a stream is given with nothing in between, as one graph each
+    Chains,
+    /// All that a stream is given of --graph-window kernels, as one graph with its branches
+    Subgraphs,
 }
 
 /// Runs of each way to overlap before one is chosen.
@@ -104,7 +115,7 @@ pub struct RunArgs {
     /// Slots of the scheduler that decides under `window`, and kernels in the window of `streams-ace` (4 to 512) [default: 32]
     #[arg(help_heading = options::HARDWARE, long, value_name = "N")]
     slots: Option<usize>,
-    /// Kernels per graph of `graph-cached`, 4 to 512 [default: 64]
+    /// Kernels per graph of `graph-cached`, and per stretch that `streams` and `pdl` launch in subgraphs, 4 to 512 [default: 64]
     #[arg(help_heading = "Policies", long, value_name = "N")]
     graph_window: Option<usize>,
     /// Most kernels in flight under `streams` and `pdl`, 4 to 512 [default: 512]
@@ -136,10 +147,10 @@ pub struct RunArgs {
     /// could set it up earlier (sm_90 and newer)
     #[arg(help_heading = "Policies", long)]
     no_early_edges: bool,
-    /// With --executor cuda: under `streams` and `pdl`, launch each kernel by itself, even if a graph of several is known from an
-    /// earlier run (on cpu a launch costs next to nothing)
-    #[arg(help_heading = "Policies", long)]
-    no_chains: bool,
+    /// With --executor cuda: the most that `streams` and `pdl` launch at once, if its graph is known from an earlier run (on cpu a launch
+    /// costs next to nothing) [default: subgraphs where --compare tries out what is fastest, else chains]
+    #[arg(help_heading = "Policies", long, value_enum)]
+    launches: Option<LaunchesArg>,
     /// Find hazards by ACE's Algorithm 1 as printed; --verify then shows what it misses
     #[arg(long)]
     strict_algorithm1: bool,
@@ -180,6 +191,18 @@ impl RunArgs {
         self.graph_window.unwrap_or(64)
     }
 
+    /// Subgraphs that nothing has been compared with are not the default: they do not pay on every GPU, nor in a first run.
+    fn launches(&self) -> Launches {
+        match self.launches {
+            _ if self.executor == ExecutorArg::Cpu => Launches::Kernels,
+            Some(LaunchesArg::Kernels) => Launches::Kernels,
+            Some(LaunchesArg::Chains) => Launches::Chains,
+            Some(LaunchesArg::Subgraphs) => Launches::Subgraphs,
+            None if self.compare && !self.always_overlap => Launches::Subgraphs,
+            None => Launches::Chains,
+        }
+    }
+
     fn gpu_number(&self) -> u32 {
         self.device.unwrap_or(0)
     }
@@ -201,7 +224,7 @@ impl RunArgs {
             ("no-work", self.no_work, ExecutorArg::Cpu, "cpu"),
             ("device", self.device.is_some(), ExecutorArg::Cuda, "cuda"),
             ("always-overlap", self.always_overlap, ExecutorArg::Cuda, "cuda"),
-            ("no-chains", self.no_chains, ExecutorArg::Cuda, "cuda"),
+            ("launches", self.launches.is_some(), ExecutorArg::Cuda, "cuda"),
             ("no-early-edges", self.no_early_edges, ExecutorArg::Cuda, "cuda"),
         ] {
             if given && self.executor != executor {
@@ -215,17 +238,19 @@ impl RunArgs {
         const WINDOWS: &[Policy] = &[Policy::StreamsAce, Policy::Window];
         const DECIDED: &[Policy] = &[Policy::Window];
         const CACHED: &[Policy] = &[Policy::GraphCached];
+        const IN_GRAPHS: &[Policy] = &[Policy::GraphCached, Policy::Streams, Policy::Pdl];
+        let in_graphs = if self.launches() == Launches::Subgraphs { IN_GRAPHS } else { CACHED };
         let scheduler = || {
             let hardware = self.hardware.given().into_iter();
             hardware.chain([("window", self.window.is_some())])
         };
         let options = [
-            ("graph-window", self.graph_window.is_some(), CACHED),
+            ("graph-window", self.graph_window.is_some(), in_graphs),
             ("in-flight", self.in_flight.is_some(), PLANNED),
             ("lookahead", self.lookahead.is_some(), PLANNED),
             ("launchers", self.launchers.is_some(), PLANNED),
             ("always-overlap", self.always_overlap, PLANNED),
-            ("no-chains", self.no_chains, PLANNED),
+            ("launches", self.launches.is_some(), PLANNED),
             ("no-early-edges", self.no_early_edges, CACHED),
             ("slots", self.slots.is_some(), WINDOWS),
             ("dispatcher", self.dispatcher.is_some(), DECIDED),
@@ -602,8 +627,7 @@ impl All<'_> {
             early_edges: !args.no_early_edges,
             way: Way {
                 overlap: if args.always_overlap { Overlap::Everywhere } else { Overlap::WhereItPays },
-                // On threads a launch costs next to nothing.
-                chains: cuda && !args.no_chains,
+                launches: args.launches(),
                 ..Way::default()
             },
             costs: cuda.then(|| costs(self.profile)),
@@ -666,10 +690,11 @@ impl Measurement<'_> {
         if self.args.executor == ExecutorArg::Cuda && !self.args.always_overlap {
             for measured in &mut self.report.policies {
                 let policy = measured.policy;
-                measured.way_tried_out = self
+                measured.ways_tried = self
                     .runner
                     .try_out(policy, TRIALS)
                     .map_err(|e| format!("{}, {policy}: {e}", self.program.name()))?;
+                measured.way_tried_out = self.runner.chosen(policy);
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use windlass_cosim::run::CoSimulation;
 use windlass_gen::table::counted;
 use windlass_rtl::params::SchedulerParams;
 use windlass_runtime::percentile::{median, percentile};
-use windlass_runtime::run::{Counts, Device, KernelTime, Overlap, Policy, Program, Way};
+use windlass_runtime::run::{Counts, Device, KernelTime, Launches, Overlap, Policy, Program, Trial, Way};
 
 /// Version of [`Report`]'s serialised form.
 const FORMAT_VERSION: u32 = 1;
@@ -94,7 +94,9 @@ pub struct Measured {
     overlap: f64,
     /// Processor time of the host in microseconds, all threads; median.
     host_cpu_us: f64,
-    /// How kernels are best launched, where that was tried out before.
+    /// What each way to launch took, where they were tried out before; medians.
+    pub ways_tried: Vec<Trial>,
+    /// The way that was best.
     pub way_tried_out: Option<Way>,
     /// How they were launched in the last run.
     way_chosen: Option<Way>,
@@ -137,6 +139,7 @@ impl Measured {
             launches_per_s: 0.0,
             overlap: 0.0,
             host_cpu_us: 0.0,
+            ways_tried: Vec::new(),
             way_tried_out: None,
             way_chosen: None,
             fell_back_in_run: None,
@@ -164,7 +167,11 @@ impl Measured {
         } else {
             format!(", {}", counted(way.streams, "stream"))
         };
-        let chains = if way.chains { ", in chains" } else { "" };
+        let launches = |way: Way| match way.launches {
+            Launches::Kernels => "",
+            Launches::Chains => ", in chains",
+            Launches::Subgraphs => ", in subgraphs",
+        };
         let best = match way.overlap {
             Overlap::Never => "one stream",
             Overlap::WhereItPays => "overlap where the costs say that it pays",
@@ -174,11 +181,14 @@ impl Measured {
             None => String::new(),
             Some(run) => format!(
                 "; one stream{} from run {run} of {} on, because the five runs before had got slower than that",
-                if self.way_chosen.is_some_and(|way| way.chains) { ", in chains," } else { "" },
+                match self.way_chosen.map_or("", launches) {
+                    "" => String::new(),
+                    launches => format!("{launches},"),
+                },
                 self.walls.len()
             ),
         };
-        Some(format!("{}: {best}{streams}{chains}, the fastest when tried out{then}", self.policy))
+        Some(format!("{}: {best}{streams}{}, the fastest when tried out{then}", self.policy, launches(way)))
     }
 
     /// Another run.
@@ -393,11 +403,14 @@ mod tests {
     #[test]
     fn a_fall_back_in_the_middle_is_told() {
         let mut measured = Measured::new(Policy::Streams);
-        let chains = Way { overlap: Overlap::Everywhere, streams: 3, chains: true };
+        let chains = Way { overlap: Overlap::Everywhere, streams: 3, launches: Launches::Chains };
         measured.way_tried_out = Some(chains);
         for run in 0..7 {
-            let chosen =
-                if run < 5 { chains } else { Way { overlap: Overlap::Never, streams: 1, chains: false } };
+            let chosen = if run < 5 {
+                chains
+            } else {
+                Way { overlap: Overlap::Never, streams: 1, launches: Launches::Kernels }
+            };
             measured.goes_now(Some(chosen));
             if run == 4 {
                 let line = measured.way();
@@ -415,8 +428,8 @@ mod tests {
         assert_eq!(
             (&json["way_tried_out"], &json["way_chosen"]),
             (
-                &serde_json::json!({ "overlap": "everywhere", "streams": 3, "chains": true }),
-                &serde_json::json!({ "overlap": "never", "streams": 1, "chains": false })
+                &serde_json::json!({ "overlap": "everywhere", "streams": 3, "launches": "chains" }),
+                &serde_json::json!({ "overlap": "never", "streams": 1, "launches": "kernels" })
             )
         );
         assert_eq!(json["fell_back_in_run"], 6);

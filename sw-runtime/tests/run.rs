@@ -17,7 +17,7 @@ use windlass_runtime::host::{Encoding, Packet, Upstream};
 use windlass_runtime::ktrace::{Kernel, Segment};
 use windlass_runtime::run::{
     ChanceDevice, Costs, Counts, CpuDevice, CpuOptions, Decider, Decision, Declarations, Device, DeviceError,
-    Estimate, GraphId, GraphShape, KernelTime, Options, Overlap, Policy, Program, RunError, Runner,
+    Estimate, GraphId, GraphShape, KernelTime, Launches, Options, Overlap, Policy, Program, RunError, Runner,
     SoftwareDecider, Way, Work,
 };
 
@@ -31,8 +31,8 @@ fn run(
     decider: Option<&mut dyn Decider>,
 ) -> Result<Counts, RunError> {
     let mut runner = Runner::new(device, program, declared, options.clone())?;
-    if options.way.chains && matches!(policy, Policy::Streams | Policy::Pdl) {
-        // Chains are known from a run before.
+    if options.way.launches != Launches::Kernels && matches!(policy, Policy::Streams | Policy::Pdl) {
+        // Graphs are known from a run before.
         runner.run(policy, None)?;
     }
     runner.run(policy, decider)
@@ -41,6 +41,8 @@ fn run(
 fn decider(slots: usize) -> SoftwareDecider {
     SoftwareDecider::new(NonZeroUsize::new(slots).unwrap_or(NonZeroUsize::MIN))
 }
+
+const LAUNCHES: [Launches; 3] = [Launches::Kernels, Launches::Chains, Launches::Subgraphs];
 
 fn options(random: &mut Random, count: usize) -> Options {
     let some = |random: &mut Random| random.below(3000) as u32;
@@ -54,7 +56,7 @@ fn options(random: &mut Random, count: usize) -> Options {
         way: Way {
             overlap: [Overlap::Never, Overlap::WhereItPays, Overlap::Everywhere][random.below(3) as usize],
             streams: 1 + random.below(9) as usize,
-            chains: random.below(2) == 0,
+            launches: LAUNCHES[random.below(3) as usize],
         },
         costs: (random.below(2) == 0).then(|| Costs {
             launch_ns: some(random),
@@ -464,6 +466,8 @@ struct Slow {
     wait: AtomicU64,
     /// Gives no graph other kernels.
     refuses: bool,
+    /// Kernels launched by themselves.
+    launches: AtomicU64,
     /// Graphs that are there, and how many there is room for.
     graphs: AtomicU64,
     room: u64,
@@ -471,13 +475,15 @@ struct Slow {
 
 impl Slow {
     fn new(device: ChanceDevice) -> Self {
-        let (wait, graphs) = Default::default();
-        Self { device, launch_into_the_first: Duration::ZERO, wait, refuses: false, graphs, room: u64::MAX }
+        let (wait, launches, graphs) = Default::default();
+        let launch_into_the_first = Duration::ZERO;
+        Self { device, launch_into_the_first, wait, refuses: false, launches, graphs, room: u64::MAX }
     }
 }
 
 impl Device for Slow {
     fn launch(&self, stream: u32, kernel: u32, early: bool) -> Result<(), DeviceError> {
+        self.launches.fetch_add(1, Ordering::Relaxed);
         if stream == 0 {
             std::thread::sleep(self.launch_into_the_first);
         }
@@ -590,7 +596,7 @@ fn chains_leave_the_serial_image() {
         let device =
             Slow::new(ChanceDevice::new(program.clone(), 1 + random.below(5) as u32, random.next()).unwrap());
         let mut options = options(&mut random, count);
-        options.way.chains = true;
+        options.way.launches = Launches::Chains;
         let mut runner = Runner::new(&device, &program, &declared, options.clone()).unwrap();
         let policy = [Policy::Streams, Policy::Pdl][round % 2];
         for run in 0..4 {
@@ -598,12 +604,12 @@ fn chains_leave_the_serial_image() {
             let counts =
                 counts.unwrap_or_else(|e| panic!("round {round}, run {run}, {policy}, {options:?}: {e}"));
             assert!(device.image().as_ref() == Ok(&want), "round {round}, run {run}, {policy}, {options:?}");
-            assert!(run > 0 || (counts.chains == 0 && counts.graphs_built > 0), "{policy}: {counts:?}");
+            assert!(run > 0 || (counts.kept_graphs == 0 && counts.graphs_built > 0), "{policy}: {counts:?}");
             assert_eq!(counts.launches, count as u64);
             if run == 3 {
-                assert!(counts.chains > 0, "round {round}, {policy}: {counts:?}");
+                assert!(counts.kept_graphs > 0, "round {round}, {policy}: {counts:?}");
                 kernels += counts.launches;
-                chains += counts.chains;
+                chains += counts.kept_graphs;
             }
         }
         drop(runner);
@@ -611,6 +617,85 @@ fn chains_leave_the_serial_image() {
     }
     println!("{kernels} kernels in {chains} chains");
     assert!(chains * 3 < kernels * 2, "{kernels} kernels in {chains} chains");
+}
+
+/// All of a later run is in graphs: what is launched together does not depend on when kernels end. The order holds inside a graph, between
+/// streams, and from section to section.
+#[test]
+fn subgraphs_leave_the_serial_image() {
+    let mut random = Random(seed());
+    let (mut kernels, mut graphs, mut waits) = (0, 0, 0);
+    for round in 0..200 {
+        let count = 1 + random.below(200) as usize;
+        let program = program(&mut random, count);
+        let want = program.serial_image().unwrap();
+        let declared = Declarations::new(&program);
+        let device =
+            Slow::new(ChanceDevice::new(program.clone(), 1 + random.below(5) as u32, random.next()).unwrap());
+        let mut options = options(&mut random, count);
+        options.way.launches = Launches::Subgraphs;
+        options.way.overlap = [Overlap::WhereItPays, Overlap::Everywhere][random.below(2) as usize];
+        let mut runner = Runner::new(&device, &program, &declared, options.clone()).unwrap();
+        let policy = [Policy::Streams, Policy::Pdl][round % 2];
+        for run in 0..3 {
+            let counts = runner.run(policy, None);
+            let counts =
+                counts.unwrap_or_else(|e| panic!("round {round}, run {run}, {policy}, {options:?}: {e}"));
+            assert!(device.image().as_ref() == Ok(&want), "round {round}, run {run}, {policy}, {options:?}");
+            assert_eq!(counts.launches, count as u64);
+            assert_eq!(
+                (counts.kept_graphs == 0, counts.graphs_built > 0),
+                (run == 0, run == 0),
+                "{counts:?}"
+            );
+            assert_eq!(device.launches.swap(0, Ordering::Relaxed) == 0, run > 0, "kernels by themselves");
+            if run > 0 {
+                kernels += counts.launches;
+                graphs += counts.kept_graphs;
+                waits += counts.waits;
+            }
+        }
+        drop(runner);
+        assert_eq!(device.graphs.load(Ordering::Relaxed), 0, "graphs that nobody destroyed");
+    }
+    println!("{kernels} kernels in {graphs} graphs, {waits} waits");
+    assert!(
+        graphs * 4 < kernels && waits > graphs / 4,
+        "{kernels} kernels in {graphs} graphs, {waits} waits"
+    );
+}
+
+/// Subgraphs have more than one stream where parts of a stretch are independent, and a kernel of the next stretch does not wait for the parts
+/// that it has nothing to do with.
+#[test]
+fn parts_that_are_independent_get_streams_of_their_own() {
+    // Two chains that share nothing, in turn.
+    let kernels: Vec<Kernel> = (0..64)
+        .map(|k| Kernel {
+            index: k,
+            reads: Vec::new(),
+            writes: vec![Segment { addr: 4096 + 65536 * (k as u64 % 2), bytes: 256 }],
+            ..kernels(&mut Random(1), 1).remove(0)
+        })
+        .collect();
+    let program = Arc::new(Program::new("two", &[&kernels], &[Work::default(); 64], 1).unwrap());
+    let declared = Declarations::new(&program);
+    let device = ChanceDevice::new(program.clone(), 4, seed()).unwrap();
+    let options = Options {
+        way: Way { overlap: Overlap::Everywhere, streams: 4, launches: Launches::Subgraphs },
+        // The second chain takes longer: in one stream the first would wait for it.
+        estimates: (0..64).map(|k| Estimate { ns: 1000.0 + 1000.0 * (k % 2) as f32, share: 0.1 }).collect(),
+        costs: Some(Costs { gap_ns: 1000, cross_ns: 2000, ..Costs::FREE }),
+        graph_window: 16,
+        ..Options::default()
+    };
+    let mut runner = Runner::new(&device, &program, &declared, options).unwrap();
+    // Stretches of 8, 16, 16, 16 and 8; the two of each of the last three come after the first stretch, the second and the third.
+    for graphs in [0, 2 * 5] {
+        let counts = runner.run(Policy::Streams, None).unwrap();
+        assert_eq!((counts.kept_graphs, counts.waits), (graphs, 2 * 3), "{counts:?}");
+        assert_eq!(device.image(), program.serial_image());
+    }
 }
 
 /// A run is not lost for a chain that there is no room for.
@@ -624,7 +709,7 @@ fn a_device_without_room_for_chains_goes_on_without_them() {
         let mut device = Slow::new(ChanceDevice::new(program.clone(), 3, random.next()).unwrap());
         device.room = room;
         let mut options = options(&mut random, 100);
-        options.way.chains = true;
+        options.way.launches = Launches::Chains;
         let mut runner = Runner::new(&device, &program, &declared, options).unwrap();
         let counts: Vec<Counts> =
             (0..3).map(|_| runner.run(Policy::Streams, None).unwrap_or_else(|e| panic!("{e}"))).collect();
@@ -650,9 +735,10 @@ fn overlap_is_tried_out() {
         let options = Options { launchers: 0, ..Options::default() };
         let mut runner = Runner::new(&device, &program, &declared, options).unwrap_or_else(|e| panic!("{e}"));
         for policy in Policy::ALL {
-            let chosen = runner.try_out(policy, 3).unwrap_or_else(|e| panic!("{policy}: {e}"));
+            let tried = runner.try_out(policy, 3).unwrap_or_else(|e| panic!("{policy}: {e}"));
+            let chosen = runner.chosen(policy);
             if !matches!(policy, Policy::Streams | Policy::Pdl) {
-                assert_eq!(chosen, None, "{policy} has nothing to choose");
+                assert_eq!((tried, chosen), (Vec::new(), None), "{policy} has nothing to choose");
                 continue;
             }
             let one_stream = chosen.is_some_and(|way| way.overlap == Overlap::Never);
@@ -665,7 +751,7 @@ fn overlap_is_tried_out() {
             for _ in 0..5 {
                 runner.run(policy, None).unwrap_or_else(|e| panic!("{policy}: {e}"));
             }
-            let serial = Way { overlap: Overlap::Never, streams: 1, chains: false };
+            let serial = Way { overlap: Overlap::Never, streams: 1, launches: Launches::Kernels };
             assert_eq!(runner.chosen(policy), Some(serial), "{policy}");
             device.wait.store(slow(waits_are_slow), Ordering::Relaxed);
         }

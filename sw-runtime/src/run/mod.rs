@@ -20,8 +20,8 @@ pub use footprint::Footprint;
 pub use hazards::Declarations;
 pub(crate) use hazards::MOST_SPILLED;
 pub use policy::{
-    Costs, Counts, Decider, Decision, Estimate, Options, Overlap, Policy, RunError, Runner, SoftwareDecider,
-    WINDOW, Way,
+    Costs, Counts, Decider, Decision, Estimate, Launches, Options, Overlap, Policy, RunError, Runner,
+    SoftwareDecider, Trial, WINDOW, Way,
 };
 pub use program::{MAX_WORDS, Program, ProgramError, Work};
 pub use windlass_hazards::MAX_SEGMENTS;

@@ -13,23 +13,23 @@ use windlass_hazards::Slot;
 const MOST: usize = 4096;
 
 /// Kernels of the first window of a section; each window after it has twice as many, up to what was asked for.
-const FIRST: usize = 8;
+pub(super) const FIRST: usize = 8;
 
 /// Waits that follow from others of the same list are left out: node by node, the nodes that each comes after.
-struct Reduction {
+pub(super) struct Reduction {
     words: usize,
     /// Bit u of row k: node k comes after node u.
     after: Vec<u64>,
 }
 
 impl Reduction {
-    fn new(nodes: usize) -> Self {
+    pub(super) fn new(nodes: usize) -> Self {
         let words = nodes.div_ceil(64);
         Self { words, after: vec![0; words * nodes] }
     }
 
     /// The upstream of node `k` that is left; `upstream` ascends.
-    fn reduce(&mut self, k: usize, upstream: impl DoubleEndedIterator<Item = u32>) -> Vec<u32> {
+    pub(super) fn reduce(&mut self, k: usize, upstream: impl DoubleEndedIterator<Item = u32>) -> Vec<u32> {
         let (before, row) = self.after.split_at_mut(k * self.words);
         let row = &mut row[..self.words];
         row.fill(0);

@@ -3,20 +3,22 @@
 mod ace;
 mod chains;
 mod graph;
+mod kept;
 mod plan;
 mod serial;
 mod streams;
+mod subgraphs;
 mod window;
 
 pub use plan::{Costs, Estimate};
 pub use window::{Decider, Decision, SoftwareDecider};
 
-use super::device::{Device, DeviceError, KernelTime};
+use super::device::{Device, DeviceError, GraphId, KernelTime};
 use super::hazards::Declarations;
 use super::program::Program;
 use crate::host::HostError;
 use crate::percentile::median_u64;
-use chains::Chains;
+use kept::Kept;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt;
@@ -83,7 +85,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Of the time that one stream takes, what several may take to be worth it.
+/// Of the time that a simpler way takes, what another may take to be worth it.
 const WORTH_IT: f64 = 0.98;
 
 /// Window sizes that can be asked for.
@@ -102,6 +104,21 @@ pub enum Overlap {
     Everywhere,
 }
 
+/// What `streams` and `pdl` give a stream at once. Graphs are kept from run to run: what a run launches for the first time goes kernel by
+/// kernel, and from the next on as a graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Launches {
+    /// A kernel.
+    #[default]
+    Kernels,
+    /// Kernels that the stream is given with nothing in between, as one graph without branches.
+    Chains,
+    /// All that it is given of a stretch of [`Options::graph_window`] kernels, as one graph with its branches. Kernels then overlap wherever
+    /// they may, in one stream too; where they never do, these are chains.
+    Subgraphs,
+}
+
 /// How `streams` and `pdl` give the device its kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Way {
@@ -109,36 +126,45 @@ pub struct Way {
     pub overlap: Overlap,
     /// Streams, at most those of the device; one where kernels never overlap.
     pub streams: usize,
-    /// Kernels that a stream is given with nothing in between are launched as one graph, once it is known from an earlier run.
-    pub chains: bool,
+    /// What is launched at once.
+    pub launches: Launches,
 }
 
 impl Default for Way {
     /// Kernel by kernel, where it pays, in all streams of the device.
     fn default() -> Self {
-        Self { overlap: Overlap::default(), streams: plan::MAX_STREAMS, chains: false }
+        Self { overlap: Overlap::default(), streams: plan::MAX_STREAMS, launches: Launches::Kernels }
     }
 }
 
 impl Way {
     /// One stream, kernel by kernel.
-    const SERIAL: Self = Self { overlap: Overlap::Never, streams: 1, chains: false };
+    const SERIAL: Self = Self { overlap: Overlap::Never, streams: 1, launches: Launches::Kernels };
 
     /// Fewer streams than there are need fewer events, and fewer changes from one to another, which cost the host most.
     const FEW: [usize; 2] = [2, 3];
 
-    /// All ways on a device of so many streams, that of one stream, kernel by kernel, first.
-    fn all(chains: bool, streams: usize) -> impl Iterator<Item = Self> {
+    /// What is less of it is simpler, and goes wrong less.
+    fn effort(self) -> impl Ord {
+        (self.overlap != Overlap::Never, self.streams, self.launches, self.overlap == Overlap::Everywhere)
+    }
+
+    /// All ways on a device of so many streams, with launches up to these, that of one stream, kernel by kernel, first.
+    fn all(most: Launches, streams: usize) -> impl Iterator<Item = Self> {
         let several = Self::FEW.into_iter().filter(move |few| *few < streams).chain([streams]);
-        let several = several.flat_map(|streams| {
-            [Overlap::WhereItPays, Overlap::Everywhere].map(|overlap| Self {
-                overlap,
-                streams,
-                chains: false,
-            })
+        let overlapping = several.clone().flat_map(|streams| {
+            let ways = [Overlap::WhereItPays, Overlap::Everywhere];
+            ways.map(|overlap| Self { overlap, streams, ..Self::SERIAL })
         });
-        let kernels = iter::once(Self::SERIAL).chain(several);
-        kernels.flat_map(move |way| iter::once(way).chain(chains.then_some(Self { chains, ..way })))
+        let kernels = iter::once(Self::SERIAL).chain(overlapping);
+        let with_chains = kernels
+            .flat_map(|way| [Launches::Kernels, Launches::Chains].map(|launches| Self { launches, ..way }));
+        let subgraphs = iter::once(1).chain(several).map(|streams| Self {
+            overlap: Overlap::Everywhere,
+            streams,
+            launches: Launches::Subgraphs,
+        });
+        with_chains.chain(subgraphs).filter(move |way| way.launches <= most)
     }
 }
 
@@ -147,7 +173,7 @@ impl Way {
 pub struct Options {
     /// Kernels in the window of `streams-ace`; in [`WINDOW`].
     pub window: usize,
-    /// Kernels of one graph of `graph-cached`; in [`WINDOW`].
+    /// Kernels of one graph of `graph-cached`, and of a stretch that `streams` and `pdl` launch in subgraphs; in [`WINDOW`].
     pub graph_window: usize,
     /// Kernels in flight under `streams` and `pdl`, where nobody waits for them on the host; in [`WINDOW`].
     pub in_flight: usize,
@@ -158,7 +184,8 @@ pub struct Options {
     pub launchers: usize,
     /// Whether a node of a graph that waits for one other is set up while that one runs, under `graph-cached`.
     pub early_edges: bool,
-    /// How `streams` and `pdl` launch kernels, where it has not been tried out. Without its chains, they are not tried out, either.
+    /// How `streams` and `pdl` launch kernels, where it has not been tried out. More launched at once than its `launches` say is not tried
+    /// out, either.
     pub way: Way,
     /// What calls and waits cost, for `streams` and `pdl` to know where overlap pays, and to expect an end.
     pub costs: Option<Costs>,
@@ -244,7 +271,7 @@ pub struct Counts {
     pub wall_ns: u64,
     /// Processor time of this process in the same stretch, all threads together; 0 where the system does not tell.
     pub cpu_ns: u64,
-    /// Kernels launched, those of chains among them; none of those of other graphs.
+    /// Kernels launched, those of kept graphs of `streams` and `pdl` among them; none of those of other graphs.
     pub launches: u64,
     /// Events recorded.
     pub records: u64,
@@ -256,8 +283,8 @@ pub struct Counts {
     pub marks: u64,
     /// Times that the host synchronised with a stream.
     pub synchronisations: u64,
-    /// Chains of kernels that were launched as one kept graph each.
-    pub chains: u64,
+    /// Kept graphs that `streams` and `pdl` launched: chains, and subgraphs.
+    pub kept_graphs: u64,
     /// Graphs built.
     pub graphs_built: u64,
     /// Graphs updated instead of built.
@@ -324,12 +351,21 @@ impl Silence {
     }
 }
 
+/// What [`Runner::try_out`] found of a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Trial {
+    /// The way.
+    pub way: Way,
+    /// The median of its runs, in nanoseconds.
+    pub wall_ns: u64,
+}
+
 /// How a policy launches after [`Runner::try_out`].
 struct Tried {
     policy: Policy,
     way: Way,
     /// The fastest way with one stream, and its median time; none while it is being tried out.
-    one: Option<(Way, u64)>,
+    one: Option<Trial>,
     /// The times of the newest runs.
     newest: VecDeque<u64>,
 }
@@ -340,14 +376,36 @@ const NEWEST: usize = 5;
 impl Tried {
     /// Falls back to one stream where the newest runs took longer: what launches cost the host is not the same all the time.
     fn watch(&mut self, wall_ns: u64) {
-        let Some((one, one_ns)) = self.one.filter(|(one, _)| self.way != *one) else { return };
+        let Some(one) = self.one.filter(|one| self.way != one.way) else { return };
         if self.newest.len() == NEWEST {
             self.newest.pop_front();
         }
         self.newest.push_back(wall_ns);
-        if self.newest.len() == NEWEST && median_u64(self.newest.iter().copied().collect()) > one_ns {
-            self.way = one;
+        if self.newest.len() == NEWEST && median_u64(self.newest.iter().copied().collect()) > one.wall_ns {
+            self.way = one.way;
         }
+    }
+}
+
+/// What `streams` or `pdl` keeps from run to run.
+pub(super) struct KeptGraphs {
+    /// Kernels are set up early, in graphs too.
+    early: bool,
+    chains: Kept,
+    subgraphs: subgraphs::Known,
+}
+
+impl KeptGraphs {
+    fn new(early: bool) -> Self {
+        Self { early, chains: Kept::new(early), subgraphs: subgraphs::Known::new(early) }
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = GraphId> {
+        self.chains.drain().chain(self.subgraphs.kept.drain())
+    }
+
+    fn build(&mut self, device: &dyn Device, kernels: usize) -> u64 {
+        self.chains.build(device, kernels) + self.subgraphs.kept.build(device, kernels)
     }
 }
 
@@ -361,14 +419,14 @@ pub struct Runner<'a> {
     /// What was found to be best.
     tried: Vec<Tried>,
     cache: graph::Cache,
-    chains: Chains,
+    kept: KeptGraphs,
     /// Of `pdl`.
-    early_chains: Chains,
+    kept_early: KeptGraphs,
 }
 
 impl Drop for Runner<'_> {
     fn drop(&mut self) {
-        let graphs = self.cache.drain().chain(self.chains.drain()).chain(self.early_chains.drain());
+        let graphs = self.cache.drain().chain(self.kept.drain()).chain(self.kept_early.drain());
         graphs.for_each(|graph| self.device.destroy_graph(graph));
     }
 }
@@ -408,8 +466,8 @@ impl<'a> Runner<'a> {
             options,
             tried: Vec::new(),
             cache: graph::Cache::default(),
-            chains: Chains::new(false),
-            early_chains: Chains::new(true),
+            kept: KeptGraphs::new(false),
+            kept_early: KeptGraphs::new(true),
         })
     }
 
@@ -423,19 +481,20 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the program in each [`Way`] in turn, `rounds` times, and has the policy stay with the one of the least median time from here on:
-    /// an expectation can be wrong, a measurement less so. Chains must take 2 % off one stream, kernel by kernel, and several streams 2 % off
-    /// one; where the median of five later runs is above that of the best way with one stream, that one it is. `None` where there is nothing to choose: policies other than `streams` and
-    /// `pdl`.
+    /// an expectation can be wrong, a measurement less so. Ways that are less than 2 % apart are as good as each other, and the simplest is
+    /// taken: no overlap, else the fewest streams, else the least launched at once. Where the median of five later runs is above that of the
+    /// best way without overlap, that one it is. Returns what each way took, nothing where there is nothing to choose: policies other than
+    /// `streams` and `pdl`.
     ///
     /// # Errors
     /// As [`Runner::run`].
-    pub fn try_out(&mut self, policy: Policy, rounds: usize) -> Result<Option<Way>, RunError> {
+    pub fn try_out(&mut self, policy: Policy, rounds: usize) -> Result<Vec<Trial>, RunError> {
         if !matches!(policy, Policy::Streams | Policy::Pdl) || rounds == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let streams = (self.device.streams() as usize).min(self.options.way.streams);
         let mut ways: Vec<_> =
-            Way::all(self.options.way.chains, streams).map(|way| (way, Vec::new())).collect();
+            Way::all(self.options.way.launches, streams).map(|way| (way, Vec::new())).collect();
         for _ in 0..rounds {
             for (way, walls) in &mut ways {
                 self.choose(policy, *way, None);
@@ -445,20 +504,24 @@ impl<'a> Runner<'a> {
                 walls.push(counts?.wall_ns);
             }
         }
-        let medians: Vec<_> = ways.into_iter().map(|(way, walls)| (way, median_u64(walls))).collect();
-        let serial = medians.first().copied().unwrap_or((Way::SERIAL, 0));
-        let better = |of: &mut dyn Iterator<Item = (Way, u64)>, than: (Way, u64)| {
-            let best = of.min_by_key(|(_, ns)| *ns);
-            best.filter(|(_, ns)| *ns as f64 <= WORTH_IT * than.1 as f64).unwrap_or(than)
+        let trials: Vec<_> =
+            ways.into_iter().map(|(way, walls)| Trial { way, wall_ns: median_u64(walls) }).collect();
+        let best = |of: &mut dyn Iterator<Item = Trial>| {
+            let of: Vec<_> = of.collect();
+            let least = of.iter().map(|trial| trial.wall_ns).min()? as f64;
+            of.into_iter()
+                .filter(|trial| trial.wall_ns as f64 * WORTH_IT <= least)
+                .min_by_key(|trial| trial.way.effort())
         };
-        let all = medians.iter().copied();
-        let one = better(&mut all.clone().filter(|(way, _)| way.overlap == Overlap::Never), serial);
-        let (best, _) = better(&mut all.clone(), one);
-        self.choose(policy, best, Some(one));
-        Ok(Some(best))
+        let all = trials.iter().copied();
+        let one = best(&mut all.clone().filter(|trial| trial.way.overlap == Overlap::Never));
+        if let Some(best) = best(&mut all.clone()) {
+            self.choose(policy, best.way, one);
+        }
+        Ok(trials)
     }
 
-    fn choose(&mut self, policy: Policy, way: Way, one: Option<(Way, u64)>) {
+    fn choose(&mut self, policy: Policy, way: Way, one: Option<Trial>) {
         self.tried.retain(|t| t.policy != policy);
         self.tried.push(Tried { policy, way, one, newest: VecDeque::new() });
     }
@@ -474,7 +537,7 @@ impl<'a> Runner<'a> {
     /// [`RunError`]; kernels in flight have then ended, or the device is lost until it is reset.
     pub fn run(&mut self, policy: Policy, decider: Option<&mut dyn Decider>) -> Result<Counts, RunError> {
         let way = self.chosen(policy).unwrap_or(self.options.way);
-        let Self { device, program, declared, options, tried, cache, chains, early_chains } = self;
+        let Self { device, program, declared, options, tried, cache, kept, kept_early } = self;
         let (device, program, declared) = (*device, *program, *declared);
         device.reset()?;
         let mut meter = Meter { began: None, counts: Counts::default() };
@@ -484,8 +547,8 @@ impl<'a> Runner<'a> {
             Policy::Serial => serial::run(device, program, false, 1, &mut streams::Direct(device), meter_ref),
             Policy::StreamsAce => ace::run(device, program, declared, options, meter_ref),
             Policy::Streams | Policy::Pdl => {
-                let chains = if policy == Policy::Pdl { &mut *early_chains } else { &mut *chains };
-                streams::run(device, program, declared, options, way, chains, meter_ref)
+                let kept = if policy == Policy::Pdl { &mut *kept_early } else { &mut *kept };
+                streams::run(device, program, declared, options, way, kept, meter_ref)
             }
             Policy::Graph | Policy::GraphCached => {
                 let window = (policy == Policy::GraphCached).then_some((options.graph_window, cache));
@@ -507,8 +570,8 @@ impl<'a> Runner<'a> {
         }
         built.into_iter().for_each(|graph| device.destroy_graph(graph));
         result?;
-        for chains in [chains, early_chains] {
-            meter.counts.graphs_built += chains.build(device, program.kernels().len());
+        for kept in [kept, kept_early] {
+            meter.counts.graphs_built += kept.build(device, program.kernels().len());
         }
         tried.iter_mut().filter(|t| t.policy == policy).for_each(|t| t.watch(meter.counts.wall_ns));
         Ok(meter.counts)

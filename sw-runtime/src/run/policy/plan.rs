@@ -49,8 +49,8 @@ impl Costs {
         chain_gap_ns: 0,
     };
 
-    /// What launching in chains costs: launch, and gap.
-    fn chain(&self) -> (u32, u32) {
+    /// What kept graphs cost: launch, and gap from node to node.
+    pub(super) fn chain(&self) -> (u32, u32) {
         let or = |known, else_| if known == 0 { else_ } else { known };
         (or(self.chain_launch_ns, self.launch_ns), or(self.chain_gap_ns, self.gap_ns))
     }
@@ -175,6 +175,27 @@ impl Planner {
     /// Where a kernel in flight is.
     pub(super) fn stream(&self, slot: Slot) -> u32 {
         self.flights[slot.index()].stream
+    }
+
+    /// The number of a kernel in flight.
+    pub(super) fn kernel(&self, slot: Slot) -> u32 {
+        self.flights[slot.index()].kernel
+    }
+
+    /// When a kernel with this upstream could start in a stream, as far as is expected.
+    pub(super) fn start(&self, upstream: &[(u32, Slot)], stream: usize) -> f64 {
+        let gap = f64::from(self.costs.gap_ns);
+        let ready = upstream.iter().filter(|(_, slot)| !self.has_ended(*slot)).map(|(_, slot)| {
+            let flight = &self.flights[slot.index()];
+            let there = flight.stream as usize == stream;
+            flight.end + if there { gap } else { f64::from(self.costs.cross_ns) }
+        });
+        ready.fold(self.ends[stream] + gap, f64::max)
+    }
+
+    /// The event of a kernel, just planned, is recorded whether or not anybody is known to wait for it.
+    pub(super) fn will_be_recorded(&mut self, slot: Slot) {
+        self.flights[slot.index()].recorded = true;
     }
 
     pub(super) fn has_ended(&self, slot: Slot) -> bool {

@@ -1,8 +1,9 @@
 //! Kernels in several streams that wait for each other's events; nothing waits on the host but for room in the window, and at its own syncs.
 
-use super::chains::{Chained, Chains};
+use super::chains::Chained;
+use super::kept::Kept;
 use super::plan::{Costs, MAX_STREAMS, Planned, Planner};
-use super::{Meter, Options, Overlap, RunError, Silence, Way, serial};
+use super::{KeptGraphs, Launches, Meter, Options, Overlap, RunError, Silence, Way, serial, subgraphs};
 use crate::run::device::{Device, DeviceError, GraphId};
 use crate::run::hazards::{Checker, Declarations};
 use crate::run::program::Program;
@@ -28,7 +29,7 @@ const EVENTS: u32 = 1024;
 /// who waits for a kernel's event is itself in flight until then, and so less than `EVENTS` kernels behind.
 const SPAN: u32 = EVENTS / 2;
 
-fn tell(device: &dyn Device, stream: u32, op: Op) -> Result<(), DeviceError> {
+pub(super) fn tell(device: &dyn Device, stream: u32, op: Op) -> Result<(), DeviceError> {
     match op {
         Op::Launch { kernel, early } => device.launch(stream, kernel, early),
         Op::Graph { graph } => device.launch_graph(stream, graph),
@@ -257,11 +258,14 @@ pub(super) fn run(
     declared: &Declarations,
     options: &Options,
     way: Way,
-    chains: &mut Chains,
+    kept: &mut KeptGraphs,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
-    let early = chains.early;
-    let mut chains = way.chains.then_some(chains);
+    let early = kept.early;
+    if way.overlap != Overlap::Never && way.launches == Launches::Subgraphs {
+        return subgraphs::run(device, program, declared, options, way.streams, &mut kept.subgraphs, meter);
+    }
+    let mut chains = (way.launches != Launches::Kernels).then_some(&mut kept.chains);
     if way.overlap == Overlap::Never {
         // Nothing is left to find out: no hazards, no other thread.
         match &mut chains {
@@ -269,7 +273,7 @@ pub(super) fn run(
                 let mut direct = Direct(device);
                 let mut chained = Chained::new(chains, 1, &mut direct);
                 serial::run(device, program, early, options.lookahead, &mut chained, meter)?;
-                meter.counts.chains = chained.told;
+                meter.counts.kept_graphs = chained.told;
             }
             None => serial::run(device, program, early, 1, &mut Direct(device), meter)?,
         }
@@ -321,7 +325,7 @@ pub(super) fn run(
 fn in_turn(
     run: &mut Run<'_>,
     program: &Program,
-    chains: Option<&mut Chains>,
+    chains: Option<&mut Kept>,
     meter: &mut Meter,
     to: &mut dyn Teller,
 ) -> Result<(), RunError> {
@@ -329,7 +333,7 @@ fn in_turn(
         Some(chains) => {
             let mut chained = Chained::new(chains, run.streams, to);
             let result = run.sections(program, meter, &mut chained);
-            meter.counts.chains = chained.told;
+            meter.counts.kept_graphs = chained.told;
             result
         }
         None => run.sections(program, meter, to),
@@ -445,7 +449,7 @@ fn with_launchers(
     launchers: usize,
     run: &mut Run<'_>,
     program: &Program,
-    chains: Option<&mut Chains>,
+    chains: Option<&mut Kept>,
     meter: &mut Meter,
 ) -> Result<(), RunError> {
     let shared = Shared {
