@@ -674,7 +674,7 @@ fn parts_that_are_independent_get_streams_of_their_own() {
         .map(|k| Kernel {
             index: k,
             reads: Vec::new(),
-            writes: vec![Segment { addr: 4096 + 65536 * (k as u64 % 2), bytes: 256 }],
+            writes: vec![Segment { addr: 4096 + 65536 * (k % 2), bytes: 256 }],
             ..kernels(&mut Random(1), 1).remove(0)
         })
         .collect();

@@ -63,7 +63,7 @@ pub(super) struct Checker<'a> {
     declared: &'a Declarations,
     /// The kernel in each slot.
     kernels: Vec<u32>,
-    /// Of the kernel inserted last: the kernels and slots that it waits for, oldest kernel first.
+    /// Of the kernel inserted last: the kernels and slots that it waits for, oldest kernel first unless it was inserted without order.
     pub(super) upstream: Vec<(u32, Slot)>,
 }
 
@@ -86,6 +86,13 @@ impl<'a> Checker<'a> {
 
     /// Puts the next kernel in; `None` where retirements must come first.
     pub(super) fn insert(&mut self, k: u32) -> Result<Option<Slot>, Error> {
+        let inserted = self.insert_without_order(k);
+        self.upstream.sort_unstable();
+        inserted
+    }
+
+    /// The same, and what it waits for is in no order.
+    pub(super) fn insert_without_order(&mut self, k: u32) -> Result<Option<Slot>, Error> {
         let (reads, writes) = &self.declared.kernels[k as usize];
         self.upstream.clear();
         let empty = self.engine.is_empty();
@@ -93,7 +100,6 @@ impl<'a> Checker<'a> {
             Ok(inserted) => {
                 let slot = inserted.slot;
                 self.upstream.extend(inserted.upstream.iter().map(|s| (self.kernels[s.index()], s)));
-                self.upstream.sort_unstable();
                 self.kernels[slot.index()] = k;
                 Ok(Some(slot))
             }

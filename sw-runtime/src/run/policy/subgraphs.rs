@@ -33,7 +33,7 @@ struct Stretch {
     first: usize,
     slots: Vec<Slot>,
     estimates: Vec<Estimate>,
-    /// Node, and a node before it in this stretch that it waits for; ascending.
+    /// Node, and a node before it in this stretch that it waits for; ascending nodes.
     inner: Vec<(usize, usize)>,
     /// Node, and a subgraph of an earlier stretch that it waits for.
     outer: Vec<(usize, Slot)>,
@@ -135,6 +135,7 @@ impl Stretch {
             while let Some((_, u)) = edges.next_if(|(of, _)| of == node) {
                 upstream.push(place[*u]);
             }
+            upstream.sort_unstable();
             shape.push(reduction.reduce(n, upstream.into_iter()));
         }
         shape
@@ -202,7 +203,7 @@ impl Run<'_> {
     fn insert(&mut self, next: &mut usize, end: usize) -> Result<(), RunError> {
         self.stretch.clear(*next);
         while *next < end {
-            let Some(slot) = self.checker.insert(*next as u32)? else {
+            let Some(slot) = self.checker.insert_without_order(*next as u32)? else {
                 if self.told.is_empty() {
                     break;
                 }
@@ -212,10 +213,15 @@ impl Run<'_> {
             let node = self.stretch.slots.len();
             self.stretch.slots.push(slot);
             self.stretch.estimates.push(self.options.estimates.get(*next).copied().unwrap_or_default());
+            let Stretch { first, inner, outer, .. } = &mut self.stretch;
+            let before = outer.len();
             for (kernel, slot) in &self.checker.upstream {
-                match (*kernel as usize).checked_sub(self.stretch.first) {
-                    Some(upstream) => self.stretch.inner.push((node, upstream)),
-                    None => self.stretch.outer.push((node, self.of[slot.index()])),
+                let of = self.of[slot.index()];
+                match (*kernel as usize).checked_sub(*first) {
+                    Some(upstream) => inner.push((node, upstream)),
+                    // Many kernels are of few subgraphs.
+                    None if outer[before..].contains(&(node, of)) => {}
+                    None => outer.push((node, of)),
                 }
             }
             *next += 1;
