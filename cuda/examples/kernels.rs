@@ -10,32 +10,39 @@ use windlass_runtime::runtime::{Policy, Runtime};
 
 const SEEDS: u64 = 4;
 
-fn runtime(policy: Policy) -> Result<Runtime, Box<dyn Error>> {
-    Ok(Runtime::builder().executor(Cuda::new(0, 16)?).policy(policy).window(64).build()?)
+/// Kernels that the GPU is given ahead, where nothing else is said.
+const AHEAD: usize = 256;
+
+fn runtime(policy: Policy, ahead: usize) -> Result<Runtime, Box<dyn Error>> {
+    Ok(Runtime::builder().executor(Cuda::new(0, 16)?.ahead(ahead)).policy(policy).window(64).build()?)
 }
 
-/// The same program one kernel after another and under a window; the bits of both results, and the seconds they took.
+/// The same program one kernel after another and under a window, with kernels ahead and without; the bits of all results, and the seconds they
+/// took.
 fn both<T: PartialEq>(
     name: &str,
     program: impl Fn(&mut Runtime) -> Result<T, Box<dyn Error>>,
 ) -> Result<bool, Box<dyn Error>> {
-    let run = |policy| -> Result<(T, f64), Box<dyn Error>> {
-        let mut rt = runtime(policy)?;
+    let run = |policy, ahead| -> Result<(T, f64), Box<dyn Error>> {
+        let mut rt = runtime(policy, ahead)?;
         // Compiles.
         program(&mut rt)?;
         let began = Instant::now();
         let output = program(&mut rt)?;
         Ok((output, began.elapsed().as_secs_f64()))
     };
-    let (serial, serial_s) = run(Policy::Serial)?;
-    let (window, window_s) = run(Policy::Window)?;
-    let same = serial == window;
+    let (serial, serial_s) = run(Policy::Serial, 0)?;
+    let (window, window_s) = run(Policy::Window, 0)?;
+    let (ahead, ahead_s) = run(Policy::Window, AHEAD)?;
+    let same = serial == window && serial == ahead;
     let verdict = if same { "the same bits" } else { "DIFFERENT" };
     println!(
-        "{name}: serial {:.1} ms, window {:.1} ms, {:.2}x, {verdict}",
+        "{name}: serial {:.1} ms, window {:.1} ms, {:.2}x, ahead {:.1} ms, {:.2}x, {verdict}",
         serial_s * 1e3,
         window_s * 1e3,
-        serial_s / window_s
+        serial_s / window_s,
+        ahead_s * 1e3,
+        serial_s / ahead_s
     );
     Ok(same)
 }
@@ -45,7 +52,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 fn check(quick: bool) -> Result<bool, Box<dyn Error>> {
-    let mut rt = runtime(Policy::Window)?;
+    let mut rt = runtime(Policy::Window, AHEAD)?;
     let mut checks = self_checks(&mut rt)?;
     for seed in 0..if quick { 0 } else { SEEDS } {
         checks.extend(random_checks(&mut rt, seed)?);

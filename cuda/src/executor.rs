@@ -1,7 +1,7 @@
 //! The runtime's kernels on a GPU.
 
 use crate::compile::compile;
-use crate::driver::{Context, DeviceMemory, Function, Marks, Module, NOT_READY, Stream, config};
+use crate::driver::{Context, DeviceMemory, Event, Function, Marks, Module, NOT_READY, Stream, config};
 use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -19,6 +19,10 @@ use windlass_runtime::runtime::{
 /// What marks, on devices whose streams cannot.
 pub(crate) const MARK: &str = include_str!("mark.cu");
 
+/// Kernels of a stream without a mark behind them, at most, while the runtime has more to give. A mark takes the stream as long as a kernel
+/// that does nothing.
+const UNMARKED: u64 = 8;
+
 /// How a stream tells the host how far it is.
 enum Marking {
     /// By itself.
@@ -28,6 +32,9 @@ enum Marking {
 }
 
 /// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
+///
+/// It takes kernels ahead: one that waits for kernels on the GPU is launched at once, behind one of them in its stream, and has its stream wait
+/// for events of the others. The host is not asked in between. Priorities choose among kernels that wait for nothing.
 ///
 /// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. One that did not
 /// compile is not tried again. When a kernel faults,
@@ -41,12 +48,35 @@ pub struct Cuda {
     streams: Arc<Vec<Stream>>,
     marks: Arc<Marks>,
     marking: Marking,
-    /// Of each stream, the last mark it was given.
-    values: Vec<u32>,
+    lanes: Vec<Lane>,
+    /// Streams in which nothing is in flight.
     free: Vec<usize>,
+    /// Of each slot of the runtime's window, where its kernel is, or was.
+    places: Vec<Option<Place>>,
+    ahead: usize,
     /// What became of each source, also where it did not compile: that takes as long.
     compiled: HashMap<usize, (CudaSource, Result<Compiled, Cause>)>,
     connection: Option<Connection>,
+}
+
+/// What a stream was given.
+struct Lane {
+    /// Kernels so far, and how many of them had been given when it was given its last mark, which is their number's low half.
+    kernels: u64,
+    marked: u64,
+    in_flight: usize,
+    event: Event,
+    /// After which kernel it was recorded last; 0 where it was not.
+    recorded: u64,
+}
+
+/// Where a kernel is.
+#[derive(Clone, Copy)]
+struct Place {
+    token: Token,
+    stream: usize,
+    /// Which kernel of the stream it is, from 1.
+    number: u64,
 }
 
 /// What goes to and comes from the thread that notices completions.
@@ -61,7 +91,7 @@ struct Flight {
     stream: usize,
     value: u32,
     token: Token,
-    /// When it was launched; `None` the first time, for then the driver may still have been loading it.
+    /// When it was launched; `None` where it waits on the GPU, and the first time, for then the driver may still have been loading it.
     launched: Option<Instant>,
 }
 
@@ -97,7 +127,10 @@ impl Cuda {
         let streams = (0..count).map(|_| Stream::new(&context)).collect::<Result<Vec<_>, _>>()?;
         let marks = Arc::new(Marks::new(&context, count)?);
         let free = (0..count).rev().collect();
-        let (streams, values) = (Arc::new(streams), vec![0; count]);
+        let lane =
+            |_| Ok(Lane { kernels: 0, marked: 0, in_flight: 0, event: Event::new(&context)?, recorded: 0 });
+        let lanes = (0..count).map(lane).collect::<Result<_, DeviceError>>()?;
+        let streams = Arc::new(streams);
         let watchdog = Duration::from_secs(60);
         let cuda = Self {
             context,
@@ -105,8 +138,10 @@ impl Cuda {
             streams,
             marks,
             marking: Marking::Stream,
-            values,
+            lanes,
             free,
+            places: Vec::new(),
+            ahead: 256,
             compiled: HashMap::new(),
             connection: None,
         };
@@ -158,16 +193,20 @@ impl Cuda {
         }
     }
 
-    /// Waits for a kernel that runs and that nobody will notice: until it ends, the memory that it writes must not serve another. One that
-    /// hangs keeps it for good.
-    fn settle(&self, stream: usize) {
+    /// Waits for kernels that run and that nobody will notice: until they end, the memory that they write must not serve others. One that
+    /// hangs keeps it for good. Whether they have ended as they should.
+    fn settle(&self, stream: usize) -> bool {
         let began = Instant::now();
-        // SAFETY: the stream lives.
-        while unsafe { (self.context.driver.cuStreamQuery)(self.streams[stream].raw) } == NOT_READY {
-            if began.elapsed() > self.watchdog {
-                return self.context.abandon();
+        loop {
+            // SAFETY: the stream lives.
+            match unsafe { (self.context.driver.cuStreamQuery)(self.streams[stream].raw) } {
+                NOT_READY if began.elapsed() > self.watchdog => {
+                    self.context.abandon();
+                    return false;
+                }
+                NOT_READY => std::thread::sleep(Notice::SLEEP),
+                code => return code == 0,
             }
-            std::thread::sleep(Notice::SLEEP);
         }
     }
 
@@ -176,6 +215,65 @@ impl Cuda {
     pub fn watchdog(mut self, time: Duration) -> Self {
         self.watchdog = time;
         self
+    }
+
+    /// How many kernels it takes before what they wait for has ended; 256 where nothing is said. With 0 a kernel is launched when the host has
+    /// seen everything end that it waits for, and priorities choose among all.
+    #[must_use]
+    pub fn ahead(mut self, kernels: usize) -> Self {
+        self.ahead = kernels;
+        self
+    }
+
+    /// The stream for a kernel, and which kernels of other streams it is to wait for there, at most one of each stream.
+    fn lane(&mut self, upstream: &[Token]) -> (usize, Vec<Place>) {
+        if let Some(connection) = &self.connection {
+            for stream in connection.freed.try_iter() {
+                self.lanes[stream].in_flight -= 1;
+                if self.lanes[stream].in_flight == 0 {
+                    self.free.push(stream);
+                }
+            }
+        }
+        let mut waits: Vec<Place> = Vec::new();
+        for token in upstream {
+            let place = self.places.get(token.slot()).copied().flatten();
+            // One that never ran is not waited for.
+            let Some(place) = place.filter(|place| place.token == *token) else { continue };
+            if has_reached(self.marks.at(place.stream).load(Ordering::Acquire), place.number as u32) {
+                continue;
+            }
+            match waits.iter_mut().find(|wait| wait.stream == place.stream) {
+                Some(wait) if wait.number < place.number => *wait = place,
+                Some(_) => {}
+                None => waits.push(place),
+            }
+        }
+        // Behind the last of a stream there is nothing else to wait for on its account.
+        if let Some(at) = waits.iter().position(|wait| wait.number == self.lanes[wait.stream].kernels) {
+            return (waits.swap_remove(at).stream, waits);
+        }
+        let least = || (0..self.lanes.len()).min_by_key(|stream| self.lanes[*stream].in_flight);
+        let stream = self.free.pop().or_else(least).unwrap_or(0);
+        waits.retain(|wait| wait.stream != stream);
+        (stream, waits)
+    }
+
+    /// What the stream is given from here on comes after that kernel.
+    fn wait(&mut self, stream: usize, place: Place) -> Result<(), DeviceError> {
+        let context = &self.context;
+        context.enter()?;
+        let lane = &mut self.lanes[place.stream];
+        if lane.recorded < place.number {
+            // SAFETY: both are this context's, and live.
+            let code =
+                unsafe { (context.driver.cuEventRecord)(lane.event.raw, self.streams[place.stream].raw) };
+            context.ok(code, "cuEventRecord")?;
+            lane.recorded = lane.kernels;
+        }
+        // SAFETY: the same.
+        let code = unsafe { (context.driver.cuStreamWaitEvent)(self.streams[stream].raw, lane.event.raw, 0) };
+        context.ok(code, "cuStreamWaitEvent")
     }
 
     /// The function of a source, compiled at most once by this executor.
@@ -226,17 +324,16 @@ impl Cuda {
         (0..task.arguments()).map(argument).collect()
     }
 
-    fn launch(&mut self, task: &Task<'_>) -> Result<(), Cause> {
-        let Some(connection) = &self.connection else {
+    fn launch(&mut self, task: &Task<'_>, upstream: Option<&[Token]>) -> Result<(), Cause> {
+        if self.connection.is_none() {
             return Err(Cause::Executor("it is not connected".into()));
-        };
+        }
         let source = task.cuda().ok_or_else(|| {
             Cause::Executor(
                 "its definition has no CUDA source; give it one with `Kernel::cuda`, or run it on the cpu"
                     .into(),
             )
         })?;
-        self.free.extend(connection.freed.try_iter());
         let mut values = self.arguments(task)?;
         let context = self.context.clone();
         let compiled = self.compiled(source)?;
@@ -250,21 +347,21 @@ impl Cuda {
             )));
         }
         let (function, shared) = (compiled.function, source.shared_bytes);
-        let warm = std::mem::replace(&mut compiled.warm, true);
-        // The runtime never starts more than there are streams; if it did, the kernel would run after another, which is allowed.
-        let stream = self.free.pop().unwrap_or(0);
+        let warm = std::mem::replace(&mut compiled.warm, true) && upstream.is_none();
+        let (stream, waits) = self.lane(upstream.unwrap_or_default());
         let raw = self.streams[stream].raw;
         let (grid, block) = task.dimensions();
         let mut args: Vec<*mut c_void> = values.iter_mut().map(|v| (&raw mut v.0).cast()).collect();
         let now = warm.then(Instant::now);
-        let launched = context.enter().and_then(|()| {
+        let waited = waits.into_iter().try_for_each(|place| self.wait(stream, place));
+        let launched = waited.and_then(|()| context.enter()).and_then(|()| {
             let config = config(grid, block, shared, raw);
             // SAFETY: there is a value for each parameter, and each of its size.
             let code = unsafe { function.launch(&context, &config, &mut args) };
             context.ok(code, "cuLaunchKernelEx")
         });
         if let Err(error) = launched {
-            self.free.push(stream);
+            self.let_go(stream);
             let hint = match error {
                 DeviceError::Call { .. } => {
                     format!(
@@ -275,22 +372,43 @@ impl Cuda {
             };
             return Err(Cause::Executor(format!("{error}{hint}")));
         }
-        // Whatever becomes of this mark, it is not taken for the next kernel's.
-        let value = self.values[stream].wrapping_add(1);
-        self.values[stream] = value;
-        let flight = Flight { stream, value, token: task.token(), launched: now };
-        let noticed = match self.mark(stream, value) {
-            Err(error) => Err(error.to_string()),
-            Ok(()) => match self.connection.as_ref().map(|c| c.flights.send(flight)) {
-                Some(Ok(())) => Ok(()),
-                _ => Err("the thread that notices completions is gone".into()),
-            },
-        };
-        noticed.map_err(|problem| {
+        self.lanes[stream].kernels += 1;
+        let number = self.lanes[stream].kernels;
+        let flight = Flight { stream, value: number as u32, token: task.token(), launched: now };
+        if self.connection.as_ref().is_none_or(|connection| connection.flights.send(flight).is_err()) {
             self.settle(stream);
+            self.let_go(stream);
+            return Err(Cause::Executor("the thread that notices completions is gone".into()));
+        }
+        self.lanes[stream].in_flight += 1;
+        // Where nothing is given ahead, the next kernel waits for the mark of this one.
+        let most = if self.ahead == 0 { 1 } else { UNMARKED };
+        if number - self.lanes[stream].marked >= most {
+            self.mark_all(stream);
+        }
+        let slot = task.token().slot();
+        if self.places.len() <= slot {
+            self.places.resize(slot + 1, None);
+        }
+        self.places[slot] = Some(Place { token: task.token(), stream, number });
+        Ok(())
+    }
+
+    /// Has a stream mark all that it was given.
+    fn mark_all(&mut self, stream: usize) {
+        let kernels = self.lanes[stream].kernels;
+        self.lanes[stream].marked = kernels;
+        // A fault is found by the thread that notices completions.
+        if self.mark(stream, kernels as u32).is_err() && self.settle(stream) {
+            self.marks.at(stream).store(kernels as u32, Ordering::Release);
+        }
+    }
+
+    /// A stream that was chosen for a kernel does not run it.
+    fn let_go(&mut self, stream: usize) {
+        if self.lanes[stream].in_flight == 0 {
             self.free.push(stream);
-            Cause::Executor(problem)
-        })
+        }
     }
 }
 
@@ -314,14 +432,14 @@ impl Executor for Cuda {
 
     fn connect(&mut self, completions: Completions) {
         let (flights, arrivals) = channel();
-        let (free, freed) = channel();
+        let (ended, freed) = channel();
         let notice = Notice {
             context: self.context.clone(),
             watchdog: self.watchdog,
             streams: self.streams.clone(),
             marks: self.marks.clone(),
             arrivals,
-            free,
+            freed: ended,
             completions,
         };
         let thread = std::thread::Builder::new()
@@ -333,11 +451,36 @@ impl Executor for Cuda {
     }
 
     fn start(&mut self, task: Task<'_>) -> Started {
-        match self.launch(&task) {
-            Ok(()) => Started::Running,
-            Err(cause) => Started::Ended(Err(cause)),
+        started(self.launch(&task, None))
+    }
+
+    fn ahead(&self) -> usize {
+        self.ahead
+    }
+
+    fn start_behind(&mut self, task: Task<'_>, upstream: &[Token]) -> Started {
+        started(self.launch(&task, Some(upstream)))
+    }
+
+    fn flush(&mut self) {
+        for stream in 0..self.lanes.len() {
+            if self.lanes[stream].marked < self.lanes[stream].kernels {
+                self.mark_all(stream);
+            }
         }
     }
+}
+
+fn started(launched: Result<(), Cause>) -> Started {
+    match launched {
+        Ok(()) => Started::Running,
+        Err(cause) => Started::Ended(Err(cause)),
+    }
+}
+
+/// Whether a stream has reached a mark. Marks of a stream only grow, but for the wrap after 2^32 kernels.
+fn has_reached(now: u32, mark: u32) -> bool {
+    now.wrapping_sub(mark) < 1 << 31
 }
 
 impl Drop for Cuda {
@@ -357,7 +500,8 @@ struct Notice {
     streams: Arc<Vec<Stream>>,
     marks: Arc<Marks>,
     arrivals: Receiver<Flight>,
-    free: Sender<usize>,
+    /// The stream of each kernel that has ended.
+    freed: Sender<usize>,
     completions: Completions,
 }
 
@@ -378,12 +522,10 @@ impl Notice {
             flights.extend(self.arrivals.try_iter());
             let before = flights.len();
             flights.retain(|flight| {
-                // Marks of a stream only grow, but for the wrap after 2^32 kernels.
-                let reached = self.marks.at(flight.stream).load(Ordering::Acquire);
-                let ended = reached.wrapping_sub(flight.value) < 1 << 31;
+                let ended = has_reached(self.marks.at(flight.stream).load(Ordering::Acquire), flight.value);
                 if ended {
                     // Free first: the scheduler may start another as soon as it knows.
-                    let _ = self.free.send(flight.stream);
+                    let _ = self.freed.send(flight.stream);
                     match flight.launched {
                         Some(launched) => self.completions.complete_timed(flight.token, launched.elapsed()),
                         None => self.completions.complete(flight.token, Ok(())),
@@ -406,7 +548,7 @@ impl Notice {
                 if let Some(what) = fault.or_else(|| hangs.then(|| self.hanging())) {
                     let cause = Cause::Executor(what);
                     for flight in flights.drain(..) {
-                        let _ = self.free.send(flight.stream);
+                        let _ = self.freed.send(flight.stream);
                         self.completions.complete(flight.token, Err(cause.clone()));
                     }
                 }

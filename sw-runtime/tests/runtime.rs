@@ -6,10 +6,11 @@ mod common;
 mod little_memory;
 
 use common::seed;
+use std::collections::HashSet;
 use std::io::{BufReader, Read as _, repeat};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use windlass_runtime::args;
@@ -933,6 +934,201 @@ fn a_kernel_that_is_completed_twice_is_told_and_ends_nothing_else() {
     assert!(matches!(error, Error::CompletedTwice { kernel } if kernel < 199), "{error}");
     rt.synchronize().unwrap();
     assert_eq!(rt.read(x).unwrap(), [200]);
+}
+
+/// A job of [`Behind`]: the token, what it comes after, its number, and memory, first byte and size of each view of `footprint`.
+struct Job {
+    token: Token,
+    upstream: Vec<Token>,
+    number: u32,
+    views: Vec<(Arc<dyn Memory>, u64, u64)>,
+    fails: bool,
+}
+
+impl Job {
+    fn elements(&self, view: usize) -> Vec<u32> {
+        let (memory, offset, bytes) = &self.views[view];
+        let mut found = vec![0; *bytes as usize];
+        memory.read(*offset, &mut found).unwrap();
+        found.chunks_exact(4).map(|b| u32::from_ne_bytes(b.try_into().unwrap())).collect()
+    }
+
+    fn set(&self, view: usize, element: usize, value: u32) {
+        let (memory, offset, _) = &self.views[view];
+        memory.write(offset + 4 * element as u64, &value.to_ne_bytes()).unwrap();
+    }
+
+    /// What the body of `footprint` does.
+    fn run(&self) {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|view| self.elements(view));
+        let digest = a.iter().chain(&b).chain(&d).fold(self.number, |digest, value| mix(digest, *value));
+        (0..c.len()).for_each(|i| self.set(2, i, mix(digest, i as u32)));
+        (0..d.len()).step_by(2).for_each(|i| self.set(3, i, mix(digest, i as u32 + 1)));
+    }
+}
+
+/// Takes kernels ahead, runs them one after another in any order that is allowed, and tells their ends in any order.
+struct Behind {
+    concurrency: usize,
+    ahead: usize,
+    seed: u64,
+    jobs: Option<Sender<Job>>,
+    given: HashSet<Token>,
+    /// Kernels that were given before what they wait for had ended.
+    taken: Arc<AtomicU64>,
+}
+
+impl Behind {
+    fn give(&mut self, task: &Task<'_>, upstream: &[Token]) -> Started {
+        if task.name() == "refused" {
+            return Started::Ended(Err(Cause::Executor("no".into())));
+        }
+        let unknown = upstream.iter().find(|token| !self.given.contains(token));
+        assert!(unknown.is_none(), "{unknown:?} was not given");
+        self.given.insert(task.token());
+        let views =
+            (0..task.arguments()).filter(|n| task.value(*n).is_none()).map(|n| match task.buffer(n) {
+                Some((memory, offset, bytes)) => (memory.clone(), offset, bytes),
+                None => (Arc::new(HostMemory::new(0, ElementKind::U32).unwrap()) as Arc<dyn Memory>, 0, 0),
+            });
+        let job = Job {
+            token: task.token(),
+            upstream: upstream.to_vec(),
+            number: task.value(0).map_or(0, |(bits, _)| bits as u32),
+            views: views.collect(),
+            fails: task.name() == "fails",
+        };
+        self.jobs.as_ref().unwrap().send(job).unwrap();
+        Started::Running
+    }
+}
+
+impl Executor for Behind {
+    fn name(&self) -> String {
+        "behind".into()
+    }
+    fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+    fn allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(HostAllocator)
+    }
+    fn connect(&mut self, completions: Completions) {
+        let (jobs, arrivals) = channel::<Job>();
+        self.jobs = Some(jobs);
+        let mut rng = Rng(self.seed);
+        std::thread::spawn(move || {
+            let (mut waiting, mut ended, mut done) = (Vec::<Job>::new(), Vec::<Job>::new(), HashSet::new());
+            loop {
+                let idle = waiting.is_empty() && ended.is_empty();
+                match if idle { arrivals.recv().ok() } else { arrivals.try_recv().ok() } {
+                    Some(job) => waiting.push(job),
+                    None if idle => return,
+                    None => {}
+                }
+                let may = |job: &Job| job.upstream.iter().all(|token| done.contains(token));
+                let ready: Vec<usize> = (0..waiting.len()).filter(|n| may(&waiting[*n])).collect();
+                if !ready.is_empty() && rng.below(3) > 0 {
+                    let job = waiting.swap_remove(ready[rng.below(ready.len() as u64) as usize]);
+                    if !job.fails {
+                        job.run();
+                    }
+                    done.insert(job.token);
+                    ended.push(job);
+                }
+                if !ended.is_empty() && rng.below(3) == 0 {
+                    let job = ended.swap_remove(rng.below(ended.len() as u64) as usize);
+                    let result = if job.fails { Err(Cause::Executor("no".into())) } else { Ok(()) };
+                    completions.complete(job.token, result);
+                }
+            }
+        });
+    }
+    fn start(&mut self, task: Task<'_>) -> Started {
+        self.give(&task, &[])
+    }
+    fn ahead(&self) -> usize {
+        self.ahead
+    }
+    fn start_behind(&mut self, task: Task<'_>, upstream: &[Token]) -> Started {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.give(&task, upstream)
+    }
+}
+
+#[test]
+fn kernels_that_are_given_ahead_make_the_memory_that_program_order_makes() {
+    let seed = seed();
+    let taken = Arc::new(AtomicU64::new(0));
+    for round in 0..60 {
+        let seed = seed.wrapping_add(round);
+        let mut serial =
+            Runtime::builder().policy(Policy::Serial).executor(Cpu::new(1).unwrap()).build().unwrap();
+        let expected = program(&mut serial, seed, 120).unwrap();
+        for (window, concurrency, ahead, rename) in
+            [(4, 1, 1, 0), (32, 2, 5, u64::MAX), (32, 4, 256, 0), (1024, 1, 256, 0), (1024, 3, 2, u64::MAX)]
+        {
+            let given = HashSet::new();
+            let executor = Behind { concurrency, ahead, seed, jobs: None, given, taken: taken.clone() };
+            let mut rt = Runtime::builder().window(window).rename(rename).executor(executor).build().unwrap();
+            let found = program(&mut rt, seed, 120);
+            let found =
+                found.unwrap_or_else(|e| panic!("seed {seed}, window {window}: {e}; {:?}", rt.synchronize()));
+            assert_eq!(found, expected, "seed {seed}, window {window}, {ahead} ahead, renaming {rename}");
+        }
+    }
+    let taken = taken.load(Ordering::Relaxed);
+    println!("{taken} of {} kernels ahead", 60 * 5 * 120);
+    assert!(taken > 60 * 5 * 20, "{taken}");
+}
+
+/// What reads what a failed kernel was to write has failed, whether it was given before or after; what overwrites it is sound.
+#[test]
+fn what_comes_after_a_kernel_that_fails_has_failed_though_it_was_given_ahead() {
+    for (seed, name) in (0..40).flat_map(|seed| [(seed, "fails"), (seed, "refused")]) {
+        let (given, taken) = (HashSet::new(), Arc::new(AtomicU64::new(0)));
+        let executor = Behind { concurrency: 2, ahead: 64, seed, jobs: None, given, taken: taken.clone() };
+        let mut rt = Runtime::builder().executor(executor).build().unwrap();
+        let sound = rt.register(footprint()).unwrap();
+        let fails = Kernel::new(name).value("number").write("x").body(|_| Ok(()));
+        let fails = rt.register(fails).unwrap();
+        let [x, y, z] = [0; 3].map(|_| rt.buffer::<u32>(8).unwrap());
+        let none = || x.slice(0..0);
+        rt.launch(sound, 1, 1, args![1u32, none(), none(), x, none()]).unwrap();
+        let failed = rt.launch(fails, 1, 1, args![0u32, x]).unwrap();
+        let reader = rt.launch(sound, 1, 1, args![2u32, x, none(), y, none()]).unwrap();
+        let second = rt.launch(sound, 1, 1, args![3u32, y, none(), none(), z]).unwrap();
+        let healed = rt.launch(sound, 1, 1, args![4u32, none(), none(), x, none()]).unwrap();
+        rt.wait(healed).unwrap();
+        let found = rt.read(x).unwrap();
+        assert_eq!(found, (0..8).map(|i| mix(4, i)).collect::<Vec<_>>());
+        let failures = failures(rt.synchronize());
+        let causes: Vec<_> = failures.iter().map(|f| (f.ticket, f.cause.clone())).collect();
+        let poisoned = |ticket| (ticket, Cause::Poisoned { by: failed, name: name.into() });
+        let wanted = [(failed, Cause::Executor("no".into())), poisoned(reader), poisoned(second)];
+        assert_eq!(causes, wanted, "seed {seed}");
+        assert!(matches!(rt.read(z), Err(Error::Poisoned(failure)) if failure.ticket == failed));
+        assert!(taken.load(Ordering::Relaxed) > 0, "seed {seed}");
+    }
+}
+
+/// A schedule that is to be kept, or looked at, is one in which a kernel begins when what it waits for has ended.
+#[test]
+fn no_kernel_is_given_ahead_where_the_schedule_is_kept() {
+    for (what, policy) in [("recorded", Policy::Window), ("serial", Policy::Serial)] {
+        let (given, taken) = (HashSet::new(), Arc::new(AtomicU64::new(0)));
+        let executor = Behind { concurrency: 4, ahead: 64, seed: 1, jobs: None, given, taken: taken.clone() };
+        let builder = Runtime::builder().policy(policy).record(what == "recorded").executor(executor);
+        let mut rt = builder.build().unwrap();
+        let kernel = rt.register(footprint()).unwrap();
+        let x = rt.buffer::<u32>(8).unwrap();
+        let none = || x.slice(0..0);
+        for number in 0..50u32 {
+            rt.launch(kernel, 1, 1, args![number, none(), none(), none(), x]).unwrap();
+        }
+        rt.synchronize().unwrap();
+        assert_eq!(taken.load(Ordering::Relaxed), 0, "{what}");
+    }
 }
 
 /// Does what `Cpu` does, except where a test asks for something else.

@@ -1,6 +1,6 @@
 //! What is tried on a GPU, step by step: by the test `gpu` and by the example `probe`.
 
-use super::support::{kernel, program};
+use super::support::{Random, kernel, program};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub type Outcome = Result<String, String>;
 pub type Step = (&'static str, fn(Options) -> Outcome);
 
 /// All steps that leave the process well, in an order in which each builds on those before.
-pub const STEPS: [Step; 19] = [
+pub const STEPS: [Step; 20] = [
     ("sources compile", sources),
     ("opens", opens),
     ("random programs, serial", |o| random_programs(o, false)),
@@ -36,6 +36,7 @@ pub const STEPS: [Step; 19] = [
     ("calibrate", calibration),
     ("executor", executor),
     ("executor, marks by a kernel", executor_marks),
+    ("executor, random", executor_random),
     ("executor, errors", executor_errors),
     ("periods", periods),
     ("out of memory", memory_runs_out),
@@ -437,37 +438,99 @@ fn saxpy() -> Kernel {
     saxpy.cuda(cuda(SAXPY, "saxpy"))
 }
 
+/// In chains that share nothing, and in one; each launched when the one before it has ended, and ahead.
 fn executor(options: Options) -> Outcome {
-    chains(Cuda::new(options.ordinal, 16).map_err(text)?)
+    let mut says = Vec::new();
+    for ahead in [0, 256] {
+        for count in [8, 1] {
+            let said = chains(Cuda::new(options.ordinal, 16).map_err(text)?.ahead(ahead), count)?;
+            says.push(format!("{said} with {ahead} ahead"));
+        }
+    }
+    Ok(says.join("; "))
 }
 
 /// As on a device whose streams cannot write marks.
 fn executor_marks(options: Options) -> Outcome {
-    chains(Cuda::new(options.ordinal, 16).and_then(Cuda::mark_by_kernel).map_err(text)?)
+    chains(Cuda::new(options.ordinal, 16).and_then(Cuda::mark_by_kernel).map_err(text)?, 8)
 }
 
-fn chains(cuda: Cuda) -> Outcome {
+fn chains(cuda: Cuda, count: usize) -> Outcome {
     let mut rt = Runtime::builder().window(64).executor(cuda).build().map_err(text)?;
     let saxpy = rt.register(saxpy()).map_err(text)?;
     let x = rt.buffer_from(&vec![1.0f32; 1000]).map_err(text)?;
-    let ys: Vec<_> = (0..8).map(|_| rt.buffer::<f32>(1000)).collect::<Result<_, _>>().map_err(text)?;
+    let ys: Vec<_> = (0..count).map(|_| rt.buffer::<f32>(1000)).collect::<Result<_, _>>().map_err(text)?;
     // Compiles.
     rt.launch(saxpy, 4, 256, args![0.0f32, x, ys[0]]).map_err(text)?;
     rt.synchronize().map_err(text)?;
     let begun = Instant::now();
     for step in 0..4000 {
-        rt.launch(saxpy, 4, 256, args![(step % 7) as f32, x, ys[step % 8]]).map_err(text)?;
+        rt.launch(saxpy, 4, 256, args![(step % 7) as f32, x, ys[step % count]]).map_err(text)?;
     }
     rt.synchronize().map_err(text)?;
     let ns = begun.elapsed().as_secs_f64() * 1e9 / 4000.0;
     for (n, y) in ys.iter().enumerate() {
-        let wanted: f32 = (0..4000).filter(|s| s % 8 == n).map(|s| (s % 7) as f32).sum();
+        let wanted: f32 = (0..4000).filter(|s| s % count == n).map(|s| (s % 7) as f32).sum();
         let read = rt.read(*y).map_err(text)?;
         if read.iter().any(|v| *v != wanted) {
             return Err(format!("buffer {n} has {} for {wanted}", read[0]));
         }
     }
-    Ok(format!("4000 saxpys in 8 chains, {ns:.0} ns each"))
+    Ok(format!("4000 saxpys in {}, {ns:.0} ns each", if count == 1 { "1 chain" } else { "8 chains" }))
+}
+
+const MIX: &str = r#"
+extern "C" __global__ void mix(unsigned seed, const unsigned *a, const unsigned *b, unsigned *y) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= 1000) return;
+    for (unsigned n = 0; n < seed % 64; n++) __nanosleep(500);
+    y[i] = y[i] * 31 + a[i] * 7 + b[(i + 1) % 1000] + seed;
+}
+"#;
+
+/// Kernels of random inputs and outputs, reads by the host between them: what the host works out in program order.
+fn executor_random(options: Options) -> Outcome {
+    let mut took = Vec::new();
+    for ahead in [0, 3, 256] {
+        let begun = Instant::now();
+        for seed in 0..6u64 {
+            let cuda_executor = Cuda::new(options.ordinal, 5).map_err(text)?.ahead(ahead);
+            let builder = Runtime::builder().window([8, 64][seed as usize % 2]).rename(seed % 3 * 20_000);
+            let mut rt = builder.executor(cuda_executor).build().map_err(text)?;
+            let mix = Kernel::new("mix").value_of::<u32>("seed").read_of::<u32>("a").read_of::<u32>("b");
+            let mix = rt.register(mix.read_write_of::<u32>("y").cuda(cuda(MIX, "mix"))).map_err(text)?;
+            let mut wanted: Vec<Vec<u32>> = (0..9).map(|n| vec![n; 1000]).collect();
+            let buffers: Vec<_> =
+                wanted.iter().map(|values| rt.buffer_from(values)).collect::<Result<_, _>>().map_err(text)?;
+            let mut random = Random(seed);
+            for number in 0..2000u32 {
+                let [a, b, y] = [0; 3].map(|_| random.below(9) as usize);
+                if a == y || b == y {
+                    continue;
+                }
+                rt.launch(mix, 8, 128, args![number, buffers[a], buffers[b], buffers[y]]).map_err(text)?;
+                let new = |i: usize| {
+                    let old = wanted[y][i].wrapping_mul(31).wrapping_add(wanted[a][i].wrapping_mul(7));
+                    old.wrapping_add(wanted[b][(i + 1) % 1000]).wrapping_add(number)
+                };
+                wanted[y] = (0..1000).map(new).collect();
+                match random.below(100) {
+                    0 => same(&rt.read(buffers[b]).map_err(text)?, &wanted[b])?,
+                    1 => {
+                        wanted[a] = vec![number; 1000];
+                        rt.write(buffers[a], &wanted[a]).map_err(text)?;
+                    }
+                    _ => {}
+                }
+            }
+            for (buffer, wanted) in buffers.iter().zip(&wanted) {
+                same(&rt.read(*buffer).map_err(text)?, wanted)?;
+            }
+            rt.synchronize().map_err(text)?;
+        }
+        took.push(format!("{:.0} ms with {ahead} ahead", begun.elapsed().as_secs_f64() * 1e3));
+    }
+    Ok(format!("6 programs, {}", took.join(", ")))
 }
 
 /// What kernels that cannot run give.

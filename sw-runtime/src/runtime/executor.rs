@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// Which kernel has ended: given out with a [`Task`], handed back once to [`Completions::complete`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     pub(crate) slot: u16,
     /// The kernel's ticket, so that a token that comes twice is not taken for another kernel's in the same slot.
@@ -21,6 +21,11 @@ pub struct Token {
 impl Token {
     /// Of what is not a kernel.
     pub(crate) const HOST: u64 = u64::MAX;
+
+    /// A number below the size of the runtime's window, which no two kernels in flight share: for tables.
+    pub fn slot(&self) -> usize {
+        usize::from(self.slot)
+    }
 }
 
 /// A kernel that may start now.
@@ -159,6 +164,25 @@ pub trait Executor: Send {
 
     /// Starts a kernel, whose hazards have all been met.
     fn start(&mut self, task: Task<'_>) -> Started;
+
+    /// Kernels that it takes beyond those of [`concurrency`](Self::concurrency) before what they wait for has ended, as a GPU does with its
+    /// streams: a dependence is then no round trip through the host. 0 where it takes none.
+    ///
+    /// None are given to it where a schedule is serial, recorded, replayed or checked.
+    fn ahead(&self) -> usize {
+        0
+    }
+
+    /// The runtime has nothing more to give for now: what was held back, to be told to a device together, is held back no longer.
+    fn flush(&mut self) {}
+
+    /// Takes a kernel that must not begin before the `upstream` kernels have ended: each was given to it before, and it may have said meanwhile
+    /// that it has ended. Called only where [`ahead`](Self::ahead) says so. Ends may be told in any order. What comes after a kernel that
+    /// fails counts as failed, even if it ran.
+    fn start_behind(&mut self, task: Task<'_>, upstream: &[Token]) -> Started {
+        let _ = (task, upstream);
+        Started::Ended(Err(Cause::Executor("it takes no kernel ahead".into())))
+    }
 }
 
 /// One that was chosen at run time.
@@ -177,6 +201,15 @@ impl<E: Executor + ?Sized> Executor for Box<E> {
     }
     fn start(&mut self, task: Task<'_>) -> Started {
         (**self).start(task)
+    }
+    fn ahead(&self) -> usize {
+        (**self).ahead()
+    }
+    fn flush(&mut self) {
+        (**self).flush();
+    }
+    fn start_behind(&mut self, task: Task<'_>, upstream: &[Token]) -> Started {
+        (**self).start_behind(task, upstream)
     }
 }
 

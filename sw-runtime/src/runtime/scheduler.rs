@@ -19,7 +19,7 @@ use crate::ranges::RangeMap;
 use rtrb::{Consumer, Producer};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet, VecDeque};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -276,13 +276,21 @@ impl Ranges {
         }
     }
 
-    /// Where it is, and whether it waits for nothing.
+    /// Where it is, and whether it waits for nothing; what it waits for, where somebody wants to know.
     #[inline]
-    fn insert(&self, engine: &mut Engine) -> Result<(Slot, bool), windlass_hazards::Error> {
+    fn insert(
+        &self,
+        engine: &mut Engine,
+        upstream: Option<&mut Vec<Slot>>,
+    ) -> Result<(Slot, bool), windlass_hazards::Error> {
         if let Some(error) = self.error {
             return Err(error);
         }
         let inserted = engine.insert(&self.reads, &self.writes)?;
+        if let Some(upstream) = upstream {
+            upstream.clear();
+            upstream.extend(inserted.upstream.iter());
+        }
         Ok((inserted.slot, inserted.upstream.is_empty()))
     }
 }
@@ -345,6 +353,14 @@ fn host_failure(tickets: u64, cause: Cause) -> Failure {
     Failure { ticket: Ticket(tickets), kernel: "host access".into(), cause }
 }
 
+/// What it is to a kernel that it wrote what the kernel reads.
+fn poisoned(failure: &Failure) -> Cause {
+    match &failure.cause {
+        Cause::HostWrite(_) => Cause::PoisonedByHost,
+        _ => Cause::Poisoned { by: failure.ticket, name: failure.kernel.clone() },
+    }
+}
+
 /// Who waits for a launch, and how it ended.
 type Told = (Teller, Result<(), Failure>);
 
@@ -375,9 +391,65 @@ impl Ready {
     }
 
     #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    #[inline]
     fn pop(&mut self) -> Option<Slot> {
         self.0.pop().map(|entry| Slot(entry as u16))
     }
+}
+
+/// Kernels that the executor is given before what they wait for has ended.
+struct Ahead {
+    /// How many at once, and how many there are.
+    most: usize,
+    given: usize,
+    /// Of each slot.
+    kernels: Box<[Place]>,
+    /// Kernels that may be given, in program order: their slots and tickets.
+    next: VecDeque<(Slot, u64)>,
+    /// Of the kernel that was inserted last.
+    upstream: Vec<Slot>,
+    /// Ends that were told before those of what the kernel waits for, and those of them that are not early any more.
+    early: Vec<Completed>,
+    late: Vec<Completed>,
+    /// What the kernel waits for that is given now.
+    tokens: Vec<Token>,
+}
+
+/// What became of a kernel that waits for others.
+#[derive(Default)]
+struct Place {
+    state: State,
+    /// It was given before what it waits for had ended.
+    ahead: bool,
+    /// What it waits for, or did when it was inserted.
+    upstream: SmallVec<[Token; 4]>,
+}
+
+/// Whether a kernel is in that slot, and has not retired.
+fn is_in(slots: &[Option<Work>], slot: Slot, serial: u64) -> bool {
+    matches!(&slots[slot.index()], Some(Work::Kernel { ticket, .. }) if ticket.0 == serial)
+}
+
+/// Whether it is there and was not given to the executor.
+fn waits(slots: &[Option<Work>], kernels: &[Place], slot: Slot, serial: u64) -> bool {
+    is_in(slots, slot, serial) && kernels[slot.index()].state == State::Waits
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It waits for nothing more.
+    #[default]
+    Free,
+    /// It waits in the window.
+    Waits,
+    /// It was given to the executor, and waits there, or it has ended.
+    Given,
+    /// The same, and it has failed.
+    Failed,
 }
 
 /// A recorded order that this run follows.
@@ -436,6 +508,8 @@ pub(crate) struct Scheduler {
     replay: Option<Replay>,
     recording: bool,
     ranges: Ranges,
+    /// Where the executor takes kernels ahead, and this schedule lets it.
+    ahead: Option<Box<Ahead>>,
 }
 
 impl Scheduler {
@@ -451,6 +525,20 @@ impl Scheduler {
         executor.connect(ended.clone());
         let concurrency = if plan.serial { 1 } else { executor.concurrency().max(1) };
         let recording = shared.news().recorder.is_some();
+        let most = executor.ahead();
+        let in_order = plan.serial || plan.check || recording || plan.replay.is_some();
+        let ahead = (most > 0 && !in_order).then(|| {
+            Box::new(Ahead {
+                most,
+                given: 0,
+                kernels: (0..plan.window).map(|_| Place::default()).collect(),
+                next: VecDeque::new(),
+                upstream: Vec::new(),
+                early: Vec::new(),
+                late: Vec::new(),
+                tokens: Vec::new(),
+            })
+        });
         let replay = plan.replay.map(|schedule| Replay {
             order: schedule.order().collect(),
             versions: schedule.versions.into_iter().collect(),
@@ -487,6 +575,7 @@ impl Scheduler {
             replay,
             recording,
             ranges: Ranges::default(),
+            ahead,
         }
     }
 
@@ -510,6 +599,8 @@ impl Scheduler {
                 // What ran since is to be published.
                 continue;
             }
+            // Its panic leaves what it holds back, and no kernel is to blame.
+            let _ = guarded(|| self.executor.flush());
             let shared = self.shared.clone();
             shared.stalled(|| shared.to_scheduler.wait(PATIENCE, || self.has_work()));
         }
@@ -521,6 +612,7 @@ impl Scheduler {
             self.stash = self.completions.try_recv().ok();
         }
         self.stash.is_some()
+            || self.ahead.as_ref().is_some_and(|ahead| !ahead.late.is_empty())
             || (!self.blocked && !self.submissions.is_empty())
             || self.has_diverged()
             || (self.submissions.is_abandoned() && self.engine.is_empty())
@@ -532,9 +624,21 @@ impl Scheduler {
             any = true;
             if self.is_awaited(completed.token) {
                 self.complete(completed);
+                self.complete_late();
             } else {
                 self.shared.news().completed_twice.get_or_insert(completed.token.serial);
             }
+        }
+        any | self.complete_late()
+    }
+
+    /// What was told to have ended, and waits for nothing more by now.
+    #[inline]
+    fn complete_late(&mut self) -> bool {
+        let mut any = false;
+        while let Some(completed) = self.ahead.as_mut().and_then(|ahead| ahead.late.pop()) {
+            any = true;
+            self.retire(completed);
         }
         any
     }
@@ -606,7 +710,8 @@ impl Scheduler {
         if self.serial && !self.engine.is_empty() {
             return Taken::Blocked;
         }
-        let inserted = ranges.insert(&mut self.engine);
+        let upstream = self.ahead.as_mut().map(|ahead| &mut ahead.upstream);
+        let inserted = self.ranges.insert(&mut self.engine, upstream);
         if inserted.is_err() && !self.engine.is_empty() {
             return Taken::Blocked;
         }
@@ -622,6 +727,8 @@ impl Scheduler {
                 self.slots[slot.index()] = work;
                 if ready {
                     self.make_ready(slot);
+                } else if self.ahead.is_some() {
+                    self.place(slot);
                 }
             }
             // Not even an empty window holds it.
@@ -693,9 +800,64 @@ impl Scheduler {
         self.done += 1;
     }
 
+    /// Of a kernel that waits for others: it may be given ahead where these are kernels, too.
+    fn place(&mut self, slot: Slot) {
+        let (Some(ahead), Some(work)) = (&mut self.ahead, &self.slots[slot.index()]) else { return };
+        let place = &mut ahead.kernels[slot.index()];
+        place.state = State::Waits;
+        place.upstream.clear();
+        let Work::Kernel { ticket, .. } = work else { return };
+        // The executor may be full for as long as the program runs.
+        while ahead
+            .next
+            .front()
+            .is_some_and(|(slot, serial)| !waits(&self.slots, &ahead.kernels, *slot, *serial))
+        {
+            ahead.next.pop_front();
+        }
+        let place = &mut ahead.kernels[slot.index()];
+        for upstream in &ahead.upstream {
+            let Some(Work::Kernel { ticket, .. }) = &self.slots[upstream.index()] else { return };
+            place.upstream.push(Token { slot: upstream.0, serial: ticket.0 });
+        }
+        ahead.next.push_back((slot, ticket.0));
+    }
+
+    /// The next kernel that may be given ahead: all that it still waits for was given. The oldest first: where it cannot be given, for it
+    /// waits for what is no kernel, or for one that was not given, it waits in the window.
+    fn next_ahead(&mut self) -> Option<Slot> {
+        let Self { ahead, slots, .. } = self;
+        let ahead = ahead.as_mut().filter(|ahead| ahead.given < ahead.most)?;
+        let Ahead { kernels, next, tokens, .. } = &mut **ahead;
+        while let Some((slot, serial)) = next.pop_front() {
+            if !waits(slots, kernels, slot, serial) {
+                continue;
+            }
+            let upstream = kernels[slot.index()].upstream.iter();
+            tokens.clear();
+            tokens.extend(upstream.filter(|token| is_in(slots, Slot(token.slot), token.serial)));
+            let given =
+                |token: &Token| matches!(kernels[usize::from(token.slot)].state, State::Free | State::Given);
+            if tokens.iter().all(given) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
     /// It waits for nothing more.
     #[inline]
     fn make_ready(&mut self, slot: Slot) {
+        if let Some(ahead) = &mut self.ahead {
+            let state = std::mem::take(&mut ahead.kernels[slot.index()].state);
+            if matches!(state, State::Given | State::Failed) {
+                ahead.given -= 1;
+                self.running += 1;
+                let early = ahead.early.iter().position(|completed| completed.token.slot == slot.0);
+                ahead.late.extend(early.map(|at| ahead.early.swap_remove(at)));
+                return;
+            }
+        }
         match (&self.slots[slot.index()], &mut self.replay) {
             (Some(Work::Kernel { ticket, .. }), Some(replay)) => _ = replay.ready.insert(ticket.0, slot),
             (Some(Work::Kernel { ticket, launched }), None) => {
@@ -710,11 +872,15 @@ impl Scheduler {
         self.follow_replay();
         loop {
             if let Some(slot) = self.own.pop() {
-                self.start(slot);
+                self.start(slot, false);
             } else if self.running < self.concurrency
                 && let Some(slot) = self.ready.pop()
             {
-                self.start(slot);
+                self.start(slot, false);
+            } else if self.ready.is_empty()
+                && let Some(slot) = self.next_ahead()
+            {
+                self.start(slot, true);
             } else {
                 return;
             }
@@ -730,7 +896,7 @@ impl Scheduler {
                 Some((EventKind::Start, k)) => {
                     let Some(slot) = replay.ready.remove(k) else { return };
                     replay.next += 1;
-                    self.start(slot);
+                    self.start(slot, false);
                 }
                 Some((EventKind::End, k)) => {
                     let Some(completed) = replay.ended.remove(k) else { return };
@@ -797,7 +963,8 @@ impl Scheduler {
         true
     }
 
-    fn start(&mut self, slot: Slot) {
+    /// Or gives it to the executor ahead.
+    fn start(&mut self, slot: Slot, ahead: bool) {
         let token = |serial| Token { slot: slot.0, serial };
         match &self.slots[slot.index()] {
             None => {}
@@ -815,12 +982,17 @@ impl Scheduler {
                     launched.each_access(kernel, |access| accesses.push(access));
                 }
                 let spoiled = self.spoiled(launched);
-                self.running += 1;
+                let given = self.ahead.as_mut().filter(|_| ahead);
+                match given {
+                    Some(given) => {
+                        let place = &mut given.kernels[slot.index()];
+                        (place.state, place.ahead) = (State::Given, true);
+                        given.given += 1;
+                    }
+                    None => self.running += 1,
+                }
                 let started = match spoiled {
-                    Some(failure) => Started::Ended(Err(match &failure.cause {
-                        Cause::HostWrite(_) => Cause::PoisonedByHost,
-                        _ => Cause::Poisoned { by: failure.ticket, name: failure.kernel.clone() },
-                    })),
+                    Some(failure) => Started::Ended(Err(poisoned(&failure))),
                     None => {
                         let task = Task {
                             token,
@@ -836,8 +1008,12 @@ impl Scheduler {
                             check: self.check,
                         };
                         // What it leaves half done is its own, and the kernel's output, which is poisoned.
-                        guarded(|| self.executor.start(task))
-                            .unwrap_or_else(|panic| Started::Ended(Err(Cause::Panicked(panic))))
+                        let executor = &mut self.executor;
+                        let start = || match self.ahead.as_ref().filter(|_| ahead) {
+                            Some(ahead) => executor.start_behind(task, &ahead.tokens),
+                            None => executor.start(task),
+                        };
+                        guarded(start).unwrap_or_else(|panic| Started::Ended(Err(Cause::Panicked(panic))))
                     }
                 };
                 if let Started::Ended(result) = started {
@@ -879,12 +1055,24 @@ impl Scheduler {
         first
     }
 
+    /// What a kernel that was given ahead has come to: what it waited for may have failed since.
+    fn spoil(&self, completed: Completed) -> Completed {
+        match &self.slots[usize::from(completed.token.slot)] {
+            Some(Work::Kernel { launched, .. }) => match self.spoiled(launched) {
+                Some(failure) => Completed::new(completed.token, Err(poisoned(&failure))),
+                None => completed,
+            },
+            _ => completed,
+        }
+    }
+
     /// Whether what it names has not ended yet.
     fn is_awaited(&self, token: Token) -> bool {
         match self.slots.get(usize::from(token.slot)) {
             Some(Some(Work::Kernel { ticket, .. })) => {
                 let ended = self.replay.as_ref().is_some_and(|replay| replay.ended.contains_key(&ticket.0));
-                ticket.0 == token.serial && !ended
+                let ahead = self.ahead.iter().flat_map(|ahead| ahead.early.iter().chain(&ahead.late));
+                ticket.0 == token.serial && !ended && !ahead.into_iter().any(|early| early.token == token)
             }
             Some(Some(Work::Host { .. })) => token.serial == Token::HOST,
             _ => false,
@@ -902,6 +1090,20 @@ impl Scheduler {
 
     fn retire(&mut self, completed: Completed) {
         let slot = Slot(completed.token.slot);
+        let completed = match &mut self.ahead {
+            Some(ahead) if ahead.kernels[slot.index()].state != State::Free => {
+                // What it waits for has ended too, and that is not known yet.
+                if completed.result.is_err() {
+                    ahead.kernels[slot.index()].state = State::Failed;
+                }
+                return ahead.early.push(completed);
+            }
+            Some(ahead) if ahead.kernels[slot.index()].ahead => {
+                ahead.kernels[slot.index()].ahead = false;
+                self.spoil(completed)
+            }
+            _ => completed,
+        };
         let Some(place) = self.slots.get_mut(slot.index()) else { return };
         if let Some(Work::Kernel { launched, .. }) = place
             && completed.result.is_ok()
