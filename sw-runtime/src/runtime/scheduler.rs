@@ -419,6 +419,12 @@ struct Ahead {
     tokens: Vec<Token>,
 }
 
+impl Ahead {
+    fn has_ended(&self, token: Token) -> bool {
+        self.early.iter().chain(&self.late).any(|completed| completed.token == token)
+    }
+}
+
 /// What became of a kernel that waits for others.
 #[derive(Default)]
 struct Place {
@@ -825,7 +831,13 @@ impl Scheduler {
 
     /// The next kernel that may be given ahead: all that it still waits for was given. The oldest first: where it cannot be given, for it
     /// waits for what is no kernel, or for one that was not given, it waits in the window.
+    #[inline]
     fn next_ahead(&mut self) -> Option<Slot> {
+        if self.ahead.is_some() { self.find_ahead() } else { None }
+    }
+
+    #[cold]
+    fn find_ahead(&mut self) -> Option<Slot> {
         let Self { ahead, slots, .. } = self;
         let ahead = ahead.as_mut().filter(|ahead| ahead.given < ahead.most)?;
         let Ahead { kernels, next, tokens, .. } = &mut **ahead;
@@ -1071,8 +1083,8 @@ impl Scheduler {
         match self.slots.get(usize::from(token.slot)) {
             Some(Some(Work::Kernel { ticket, .. })) => {
                 let ended = self.replay.as_ref().is_some_and(|replay| replay.ended.contains_key(&ticket.0));
-                let ahead = self.ahead.iter().flat_map(|ahead| ahead.early.iter().chain(&ahead.late));
-                ticket.0 == token.serial && !ended && !ahead.into_iter().any(|early| early.token == token)
+                let early = self.ahead.as_ref().is_some_and(|ahead| ahead.has_ended(token));
+                ticket.0 == token.serial && !ended && !early
             }
             Some(Some(Work::Host { .. })) => token.serial == Token::HOST,
             _ => false,
@@ -1088,22 +1100,37 @@ impl Scheduler {
         }
     }
 
+    /// It has ended, and all that it waited for.
+    #[inline]
     fn retire(&mut self, completed: Completed) {
+        match self.ahead {
+            None => self.take_out(completed),
+            Some(_) => self.retire_ahead(completed),
+        }
+    }
+
+    /// The same of one that the executor may have been given ahead: what it waits for has ended too, and that may not be known yet.
+    #[cold]
+    fn retire_ahead(&mut self, completed: Completed) {
+        let slot = usize::from(completed.token.slot);
+        let Some(place) = self.ahead.as_mut().and_then(|ahead| ahead.kernels.get_mut(slot)) else { return };
+        if place.state != State::Free {
+            if completed.result.is_err() {
+                place.state = State::Failed;
+            }
+            if let Some(ahead) = &mut self.ahead {
+                ahead.early.push(completed);
+            }
+        } else if std::mem::take(&mut place.ahead) {
+            let completed = self.spoil(completed);
+            self.take_out(completed);
+        } else {
+            self.take_out(completed);
+        }
+    }
+
+    fn take_out(&mut self, completed: Completed) {
         let slot = Slot(completed.token.slot);
-        let completed = match &mut self.ahead {
-            Some(ahead) if ahead.kernels[slot.index()].state != State::Free => {
-                // What it waits for has ended too, and that is not known yet.
-                if completed.result.is_err() {
-                    ahead.kernels[slot.index()].state = State::Failed;
-                }
-                return ahead.early.push(completed);
-            }
-            Some(ahead) if ahead.kernels[slot.index()].ahead => {
-                ahead.kernels[slot.index()].ahead = false;
-                self.spoil(completed)
-            }
-            _ => completed,
-        };
         let Some(place) = self.slots.get_mut(slot.index()) else { return };
         if let Some(Work::Kernel { launched, .. }) = place
             && completed.result.is_ok()
