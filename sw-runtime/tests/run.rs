@@ -625,8 +625,10 @@ fn chains_leave_the_serial_image() {
 fn subgraphs_leave_the_serial_image() {
     let mut random = Random(seed());
     let (mut kernels, mut graphs, mut waits) = (0, 0, 0);
-    for round in 0..200 {
-        let count = 1 + random.below(200) as usize;
+    for round in 0..203 {
+        // The last windows are so large that the hazard engine leaves out what other waits imply.
+        let large = round >= 200;
+        let count = if large { 1500 } else { 1 + random.below(200) as usize };
         let program = program(&mut random, count);
         let want = program.serial_image().unwrap();
         let declared = Declarations::new(&program);
@@ -634,6 +636,9 @@ fn subgraphs_leave_the_serial_image() {
             Slow::new(ChanceDevice::new(program.clone(), 1 + random.below(5) as u32, random.next()).unwrap());
         let mut options = options(&mut random, count);
         options.way.launches = Launches::Subgraphs;
+        if large {
+            options.graph_window = 300 + random.below(200) as usize;
+        }
         options.way.overlap = [Overlap::WhereItPays, Overlap::Everywhere][random.below(2) as usize];
         let mut runner = Runner::new(&device, &program, &declared, options.clone()).unwrap();
         let policy = [Policy::Streams, Policy::Pdl][round % 2];
