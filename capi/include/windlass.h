@@ -5,6 +5,9 @@
  * without the runtime, use a windlass_waiter; any thread may use that. Kernel bodies run on other threads, several
  * CTAs of a kernel at once.
  *
+ * GPUs: with `cuda_streams` in windlass_options, kernels of windlass_register_cuda() run on an NVIDIA GPU. CUDA is
+ * loaded then, and is not needed otherwise.
+ *
  * Return values: a function that can fail returns 0 (WINDLASS_OK) or another windlass_status. After a failure,
  * windlass_error_text() says what is wrong and what to do. What the call was to give through a pointer is then NULL,
  * all zero, or WINDLASS_NO_TICKET.
@@ -21,8 +24,8 @@
 extern "C" {
 #endif
 
-/* Counts up when programs must be compiled again. New functions, and new fields at the end of windlass_options, do not
- * count. */
+/* Counts up when programs must be compiled again. New functions, and new fields at the end of windlass_options and
+ * windlass_cuda_kernel, do not count. */
 #define WINDLASS_ABI 1
 
 /* Returns the library's WINDLASS_ABI. A program that was compiled with another number must not go on. */
@@ -46,12 +49,17 @@ typedef struct windlass_runtime windlass_runtime;
 /* Waits for one launch or copy, on any thread, while other threads use the runtime. */
 typedef struct windlass_waiter windlass_waiter;
 
-/* What a kernel does with an argument. */
+/* What a kernel does with an argument. The size of a number matters on a GPU: it is that of the CUDA function's
+ * parameter, as 64 bits of `double` and `size_t`, 32 of `int` and `float`. A launch whose number has more bits is
+ * refused. */
 typedef enum windlass_mode {
-    WINDLASS_VALUE = 0,      /* a number, no buffer */
+    WINDLASS_VALUE = 0,      /* a number of 64 bits, no buffer */
     WINDLASS_READ = 1,       /* reads all or some of it */
     WINDLASS_WRITE = 2,      /* writes every byte, and reads nothing of what was there */
-    WINDLASS_READ_WRITE = 3  /* anything else */
+    WINDLASS_READ_WRITE = 3, /* anything else */
+    WINDLASS_VALUE_32 = 4,   /* a number of 32 bits */
+    WINDLASS_VALUE_16 = 5,   /* of 16 */
+    WINDLASS_VALUE_8 = 6     /* of 8 */
 } windlass_mode;
 
 /* Memory of a runtime: a handle. It may be copied freely, but not changed. All zero, it belongs to no runtime. */
@@ -97,7 +105,7 @@ static inline windlass_arg windlass_u64(uint64_t value) {
     return arg;
 }
 
-/* A signed number. In the body it is `(int64_t)cta->values[n]`. */
+/* A signed number. In the body it is `(int64_t)cta->values[n]`; as WINDLASS_VALUE_32, `(int32_t)cta->values[n]`. */
 static inline windlass_arg windlass_i64(int64_t value) {
     return windlass_u64((uint64_t)value);
 }
@@ -173,9 +181,16 @@ typedef struct windlass_options {
     uint32_t record;  /* not 0: keeps what is launched and when it runs: windlass_write_recording() */
     uint32_t rename;  /* MiB beyond the buffers' own; default none. A value that overwrites a whole buffer in use
                        * gets memory of its own there, and need not wait */
+    uint32_t cuda_streams; /* not 0: kernels run on an NVIDIA GPU, so many at once; 16 are plenty for most. Then
+                            * `threads` has no meaning, and `check` is refused */
+    uint32_t cuda_device;  /* with cuda_streams: the GPU's number */
 } windlass_options;
 
-/* Makes a runtime. NULL for `options` takes all defaults. Give the runtime back to windlass_destroy(). */
+/* Makes a runtime. NULL for `options` takes all defaults. Give the runtime back to windlass_destroy().
+ *
+ * With `cuda_streams`, and without a driver (550 or newer) or such a GPU (compute capability 7.0 or newer), it returns
+ * WINDLASS_RESOURCES, and the text begins with "no CUDA device". The runtime is in the GPU's primary context: that of
+ * the CUDA runtime, so that memory of cudaMalloc() can be imported. Its streams are its own. */
 int windlass_create(const windlass_options *options, windlass_runtime **runtime);
 
 /* Makes a runtime as windlass_create() does. Kernels start and retire in the order of `schedule`, a file that
@@ -221,6 +236,27 @@ void windlass_reads_and_writes(windlass_accesses *accesses, size_t arg, uint64_t
 int windlass_register_with_access(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
                                   windlass_access access, windlass_body body, void *user, windlass_kernel *kernel);
 
+/* What a kernel is on an NVIDIA GPU. Exactly one of `source`, `image` and `function` is not NULL. The function takes the
+ * launch's arguments in their order: for a buffer a pointer to its first byte, for a number the number. */
+typedef struct windlass_cuda_kernel {
+    uint32_t size;         /* sizeof(windlass_cuda_kernel) */
+    uint32_t shared_bytes; /* dynamic shared memory of a CTA */
+    const char *source;    /* CUDA C++, which NVRTC compiles when the kernel is first launched; the next process finds
+                            * it in the cache */
+    const void *image;     /* a cubin, a fatbin or PTX */
+    size_t image_bytes;
+    const char *entry;     /* the function's name in `source` or `image`; there it is best `extern "C"` */
+    void *function;        /* a CUfunction, as cudaGetFuncBySymbol() gives it of a kernel that nvcc has compiled into
+                            * the program; it stays loaded until the runtime is destroyed */
+} windlass_cuda_kernel;
+
+/* Registers a kernel as windlass_register_with_access() does, for a runtime with `cuda_streams`. `access` and `body` may
+ * be NULL; without a body, the kernel cannot run on the CPU. What `cuda` points to is copied. A kernel that cannot be
+ * compiled or loaded fails when it is launched. */
+int windlass_register_cuda(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
+                           windlass_access access, windlass_body body, const windlass_cuda_kernel *cuda, void *user,
+                           windlass_kernel *kernel);
+
 /* Allocates memory, all zero. Give it back by windlass_release(). */
 int windlass_allocate(windlass_runtime *runtime, uint64_t bytes, windlass_buffer *buffer);
 
@@ -231,6 +267,10 @@ typedef void (*windlass_gone)(void *user);
 
 /* Makes a buffer of memory of the program, without a copy and with what is in it: `bytes` bytes from `memory`. None of
  * them may belong to another buffer. Pointers in bodies are aligned as `memory` is.
+ *
+ * With `cuda_streams`, `memory` is an address that the GPU's kernels reach: of cudaMalloc(), cudaMallocManaged() or
+ * cudaMallocHost(). No order holds between the program's streams and the runtime: what the program does with the memory
+ * has ended when a kernel that uses it is launched.
  *
  * What kernels write is in the memory once a wait for them has returned, with `rename`, too. While kernels that use it
  * may run, the program uses it as their declarations allow: it writes nothing that a kernel reads, and reads nothing

@@ -16,11 +16,13 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use windlass_cuda::Cuda;
 use windlass_files::new_file::save;
 use windlass_runtime::explain::Explanation;
 use windlass_runtime::runtime::{
-    Accesses, Arg, Buffer, Builder, Cpu, Cta, CtaResult, Error, Failure, Failures, Finding, Kernel, Launch,
-    Mode, Options, Policy, Registered, Runtime, Schedule, Ticket, View, Waiter,
+    Accesses, Arg, Buffer, Builder, Cpu, Cta, CtaResult, CudaKernel, ElementKind, Error, Executor, Failure,
+    Failures, Finding, Kernel, Launch, Mode, Options, Policy, Registered, Runtime, Schedule, Ticket, View,
+    Waiter,
 };
 
 /// `WINDLASS_ABI`.
@@ -107,6 +109,21 @@ pub struct WindlassOptions {
     check: u32,
     record: u32,
     rename: u32,
+    cuda_streams: u32,
+    cuda_device: u32,
+}
+
+/// `windlass_cuda_kernel`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct WindlassCudaKernel {
+    size: u32,
+    shared_bytes: u32,
+    source: *const c_char,
+    image: *const c_void,
+    image_bytes: usize,
+    entry: *const c_char,
+    function: *mut c_void,
 }
 
 /// `windlass_body`.
@@ -130,6 +147,63 @@ pub type WindlassAccess = extern "C" fn(*const WindlassCall, *mut Accesses<'_>, 
 
 /// `windlass_gone`.
 pub type WindlassGone = extern "C" fn(*mut c_void);
+
+/// A parameter: a buffer, or a number of that type.
+#[derive(Clone, Copy)]
+enum Parameter {
+    Buffer(Mode),
+    Number(ElementKind),
+}
+
+impl Parameter {
+    fn new(n: usize, mode: c_int) -> Result<Self, Refusal> {
+        Ok(match mode {
+            0 => Self::Number(ElementKind::U64),
+            1 => Self::Buffer(Mode::Read),
+            2 => Self::Buffer(Mode::Write),
+            3 => Self::Buffer(Mode::ReadWrite),
+            4 => Self::Number(ElementKind::U32),
+            5 => Self::Number(ElementKind::U16),
+            6 => Self::Number(ElementKind::U8),
+            other => {
+                let text = format!("parameter {n} is {other}; choose a windlass_mode, 0 to 6");
+                return Err(Refusal(INVALID, text));
+            }
+        })
+    }
+
+    fn declare(self, kernel: Kernel, name: String) -> Kernel {
+        match self {
+            Self::Buffer(Mode::Read) => kernel.read(name),
+            Self::Buffer(Mode::Write) => kernel.write(name),
+            Self::Buffer(Mode::ReadWrite) => kernel.read_write(name),
+            Self::Number(ElementKind::U32) => kernel.value_of::<u32>(name),
+            Self::Number(ElementKind::U16) => kernel.value_of::<u16>(name),
+            Self::Number(ElementKind::U8) => kernel.value_of::<u8>(name),
+            Self::Number(_) => kernel.value_of::<u64>(name),
+        }
+    }
+}
+
+/// A number as an argument: what is more than its bits, but for a sign, is refused.
+fn number(n: usize, element: ElementKind, value: u64) -> Result<Arg, Refusal> {
+    let bits = 8 * element.bytes() as u32;
+    let above = 64 - bits;
+    let (plain, signed) =
+        (value << above >> above, ((value << above).cast_signed() >> above).cast_unsigned());
+    if value != plain && value != signed {
+        let text = format!(
+            "argument {n} is {value:#x}, which has more than the {bits} bits of its parameter; give a number that fits, or declare the parameter as WINDLASS_VALUE"
+        );
+        return Err(Refusal(INVALID, text));
+    }
+    Ok(match element {
+        ElementKind::U32 => Arg::from(value as u32),
+        ElementKind::U16 => Arg::from(value as u16),
+        ElementKind::U8 => Arg::from(value as u8),
+        _ => Arg::from(value),
+    })
+}
 
 /// What a call refuses.
 struct Refusal(c_int, String);
@@ -286,35 +360,29 @@ unsafe fn clear<T>(out: *mut T, nothing: T) {
     }
 }
 
-/// The options of a program that was compiled with this header, an older or a newer one; all that it does not have is 0.
+/// A structure that says its own size, of a program that was compiled with this header, an older or a newer one; all that it does not have is 0.
 ///
 /// # Safety
-/// `given` is NULL, or points to as many bytes as it says itself.
-unsafe fn options(given: *const WindlassOptions) -> Result<WindlassOptions, Refusal> {
-    const KNOWN: usize = size_of::<WindlassOptions>();
-    let mut options = WindlassOptions::default();
-    if given.is_null() {
-        return Ok(options);
-    }
+/// `given` points to as many bytes as it says itself in its first field, a `u32`. All bytes make a valid `T`.
+unsafe fn sized<T: Copy>(given: *const T, what: &str, name: &str) -> Result<T, Refusal> {
     // SAFETY: the first field is in every version.
     let size = unsafe { given.cast::<u32>().read() } as usize;
     // More than ever will be is a field that nobody has set.
     if !(size_of::<u32>()..=1024).contains(&size) {
-        return Err(Refusal(
-            INVALID,
-            format!("`options.size` is {size}; set it to sizeof(windlass_options)"),
-        ));
+        return Err(Refusal(INVALID, format!("`{what}.size` is {size}; set it to sizeof({name})")));
     }
-    // SAFETY: the caller has so many bytes; all bytes make valid options.
+    // SAFETY: the caller has so many bytes; all bytes are valid.
     let bytes = unsafe { slice::from_raw_parts(given.cast::<u8>(), size) };
-    let (known, newer) = bytes.split_at(size.min(KNOWN));
+    let (known, newer) = bytes.split_at(size.min(size_of::<T>()));
     if newer.iter().any(|byte| *byte != 0) {
-        let text = "`options` sets what this library does not know; use the library of the header";
-        return Err(Refusal(INVALID, text.into()));
+        let text = format!("`{what}` sets what this library does not know; use the library of the header");
+        return Err(Refusal(INVALID, text));
     }
-    // SAFETY: at most as long as the options, and apart from them.
-    unsafe { std::ptr::copy_nonoverlapping(known.as_ptr(), (&raw mut options).cast(), known.len()) };
-    Ok(options)
+    let mut found = MaybeUninit::<T>::zeroed();
+    // SAFETY: at most as long as it is, and apart from it.
+    unsafe { std::ptr::copy_nonoverlapping(known.as_ptr(), found.as_mut_ptr().cast(), known.len()) };
+    // SAFETY: all bytes are initialised, and make a valid one, says the caller.
+    Ok(unsafe { found.assume_init() })
 }
 
 /// The version of the interface.
@@ -364,8 +432,11 @@ unsafe fn create(
         if out.is_null() {
             return Err(null("runtime"));
         }
-        // SAFETY: the caller's.
-        let options = unsafe { self::options(options) }?;
+        let options = match options.is_null() {
+            true => WindlassOptions::default(),
+            // SAFETY: the caller's; integers alone.
+            false => unsafe { sized(options, "options", "windlass_options") }?,
+        };
         let schedule = match schedule {
             Some(file) => {
                 // SAFETY: the caller's.
@@ -374,7 +445,18 @@ unsafe fn create(
             }
             None => None,
         };
-        let mut builder = Runtime::builder().executor(Cpu::new(options.threads as usize)?);
+        if options.check != 0 && options.cuda_streams != 0 {
+            let text = "`check` looks at what bodies do on the CPU; leave it or `cuda_streams` 0";
+            return Err(Refusal(INVALID, text.into()));
+        }
+        let executor: Box<dyn Executor> = match options.cuda_streams {
+            0 => Box::new(Cpu::new(options.threads as usize)?),
+            streams => {
+                let cuda = Cuda::primary(options.cuda_device, streams as usize);
+                Box::new(cuda.map_err(|e| Refusal(RESOURCES, e.to_string()))?)
+            }
+        };
+        let mut builder = Runtime::builder().executor(executor);
         if options.window != 0 {
             builder = builder.window(options.window as usize);
         }
@@ -442,40 +524,51 @@ impl User {
     fn declare(
         self,
         access: WindlassAccess,
-        modes: &[Option<Mode>],
+        parameters: &[Parameter],
         launch: &Launch<'_>,
         accesses: &mut Accesses<'_>,
     ) {
-        let value = |n: usize| match modes[n] {
-            None => launch.value::<u64>(n).unwrap_or(0),
-            Some(_) => launch.bytes(n),
+        let value = |n: usize| match parameters[n] {
+            Parameter::Buffer(_) => launch.bytes(n),
+            Parameter::Number(ElementKind::U32) => launch.value::<u32>(n).map_or(0, u64::from),
+            Parameter::Number(ElementKind::U16) => launch.value::<u16>(n).map_or(0, u64::from),
+            Parameter::Number(ElementKind::U8) => launch.value::<u8>(n).map_or(0, u64::from),
+            Parameter::Number(_) => launch.value::<u64>(n).unwrap_or(0),
         };
-        let values: SmallVec<[u64; 16]> = (0..modes.len()).map(value).collect();
+        let values: SmallVec<[u64; 16]> = (0..parameters.len()).map(value).collect();
         let to_c = WindlassCall {
             grid: launch.grid(),
             block: launch.block(),
-            args: modes.len(),
+            args: parameters.len(),
             values: values.as_ptr(),
         };
         access(&raw const to_c, accesses, self.0);
     }
 
-    fn run(self, body: WindlassBody, modes: &[Option<Mode>], cta: &Cta<'_>) -> CtaResult {
+    fn run(self, body: WindlassBody, parameters: &[Parameter], cta: &Cta<'_>) -> CtaResult {
         // On the stack, but for very many.
         let mut pointers: SmallVec<[*mut c_void; 16]> = SmallVec::new();
         let mut values: SmallVec<[u64; 16]> = SmallVec::new();
-        for (position, mode) in modes.iter().enumerate() {
-            let (pointer, value) = match mode {
-                None => (std::ptr::null_mut(), cta.value::<u64>(position)?),
-                Some(Mode::Read) => {
+        for (position, parameter) in parameters.iter().enumerate() {
+            let (pointer, value) = match parameter {
+                Parameter::Number(element) => {
+                    let value = match element {
+                        ElementKind::U32 => cta.value::<u32>(position)?.into(),
+                        ElementKind::U16 => cta.value::<u16>(position)?.into(),
+                        ElementKind::U8 => cta.value::<u8>(position)?.into(),
+                        _ => cta.value::<u64>(position)?,
+                    };
+                    (std::ptr::null_mut(), value)
+                }
+                Parameter::Buffer(Mode::Read) => {
                     let view = cta.read::<u8>(position)?;
                     (view.as_ptr().cast_mut().cast(), view.len() as u64)
                 }
-                Some(Mode::Write) => {
+                Parameter::Buffer(Mode::Write) => {
                     let view = cta.write::<u8>(position)?;
                     (view.as_mut_ptr().cast(), view.len() as u64)
                 }
-                Some(Mode::ReadWrite) => {
+                Parameter::Buffer(Mode::ReadWrite) => {
                     let view = cta.read_write::<u8>(position)?;
                     (view.as_mut_ptr().cast(), view.len() as u64)
                 }
@@ -488,7 +581,7 @@ impl User {
             grid: cta.grid(),
             block: cta.block(),
             index: cta.index(),
-            args: modes.len(),
+            args: parameters.len(),
             pointers: pointers.as_ptr(),
             values: values.as_ptr(),
         };
@@ -528,48 +621,134 @@ pub unsafe extern "C" fn windlass_register_with_access(
     user: *mut c_void,
     out: *mut WindlassKernel,
 ) -> c_int {
+    let code = Code { body, cuda: None };
+    // SAFETY: the caller's.
+    unsafe { register(runtime, name, (modes, count), access, code, user, out) }
+}
+
+/// # Safety
+/// As [`windlass_register_with_access`]; `cuda` is NULL, or points to as many bytes as it says itself, and what it points to is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn windlass_register_cuda(
+    runtime: *mut WindlassRuntime,
+    name: *const c_char,
+    modes: *const c_int,
+    count: usize,
+    access: Option<WindlassAccess>,
+    body: Option<WindlassBody>,
+    cuda: *const WindlassCudaKernel,
+    user: *mut c_void,
+    out: *mut WindlassKernel,
+) -> c_int {
+    let code = Code { body, cuda: Some(cuda) };
+    // SAFETY: the caller's.
+    unsafe { register(runtime, name, (modes, count), access, code, user, out) }
+}
+
+/// What a kernel does on the CPU and on a GPU; one of the two at least.
+struct Code {
+    body: Option<WindlassBody>,
+    cuda: Option<*const WindlassCudaKernel>,
+}
+
+/// # Safety
+/// As [`windlass_register_cuda`].
+unsafe fn register(
+    runtime: *mut WindlassRuntime,
+    name: *const c_char,
+    (modes, count): (*const c_int, usize),
+    access: Option<WindlassAccess>,
+    code: Code,
+    user: *mut c_void,
+    out: *mut WindlassKernel,
+) -> c_int {
     // SAFETY: the caller's.
     unsafe { clear(out, WindlassKernel { id: 0 }) };
     call(|| {
         // SAFETY: the caller's, here and below.
         let runtime = unsafe { self::runtime(runtime) }?;
-        let body = body.ok_or_else(|| null("body"))?;
-        if name.is_null() || out.is_null() {
-            return Err(null(if name.is_null() { "name" } else { "kernel" }));
-        }
-        // SAFETY: not NULL, and the caller's.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let mut kernel = Kernel::new(name);
-        let mut parameters = Vec::new();
         // SAFETY: the caller's.
-        for (n, mode) in unsafe { list(modes, count, "parameters") }?.iter().enumerate() {
-            let name = format!("argument {n}");
-            let (with, mode) = match mode {
-                0 => (kernel.value(name), None),
-                1 => (kernel.read(name), Some(Mode::Read)),
-                2 => (kernel.write(name), Some(Mode::Write)),
-                3 => (kernel.read_write(name), Some(Mode::ReadWrite)),
-                other => {
-                    return Err(Refusal(
-                        INVALID,
-                        format!("parameter {n} is {other}; choose a windlass_mode, 0 to 3"),
-                    ));
-                }
-            };
-            kernel = with;
-            parameters.push(mode);
+        let name = unsafe { text_at(name, "name") }?;
+        if out.is_null() {
+            return Err(null("kernel"));
         }
+        // SAFETY: the caller's.
+        let modes = unsafe { list(modes, count, "parameters") }?;
+        let parameters: Vec<Parameter> =
+            modes.iter().zip(0..).map(|(mode, n)| Parameter::new(n, *mode)).collect::<Result<_, _>>()?;
+        let named = parameters.iter().zip(0..).map(|(parameter, n)| (parameter, format!("argument {n}")));
+        let mut kernel =
+            named.fold(Kernel::new(name), |kernel, (parameter, name)| parameter.declare(kernel, name));
         let user = User(user);
         if let Some(access) = access {
             let parameters = parameters.clone();
             kernel =
                 kernel.access(move |launch, accesses| user.declare(access, &parameters, launch, accesses));
         }
-        let registered = runtime.register(kernel.body(move |cta| user.run(body, &parameters, cta)))?;
+        match (code.cuda, code.body) {
+            // SAFETY: the caller's.
+            (Some(cuda), _) => kernel = kernel.cuda(unsafe { cuda_kernel(cuda) }?),
+            (None, None) => return Err(null("body")),
+            (None, Some(_)) => {}
+        }
+        if let Some(body) = code.body {
+            kernel = kernel.body(move |cta| user.run(body, &parameters, cta));
+        }
+        let registered = runtime.register(kernel)?;
         // SAFETY: not NULL, and the caller's.
         unsafe { out.write(WindlassKernel { id: registered.to_bits() }) };
         Ok(())
     })
+}
+
+/// # Safety
+/// As of [`windlass_register_cuda`].
+unsafe fn cuda_kernel(given: *const WindlassCudaKernel) -> Result<CudaKernel, Refusal> {
+    if given.is_null() {
+        return Err(null("cuda"));
+    }
+    // SAFETY: the caller's; integers and pointers alone.
+    let given = unsafe { sized(given, "cuda", "windlass_cuda_kernel") }?;
+    let WindlassCudaKernel { shared_bytes, source, image, image_bytes, entry, function, .. } = given;
+    let kernel = match (source.is_null(), image.is_null(), function.is_null()) {
+        (false, true, true) => {
+            // SAFETY: the caller's, here and below.
+            let (text, entry) = unsafe { (text_at(source, "cuda.source")?, text_at(entry, "cuda.entry")?) };
+            CudaKernel::source(text, entry)
+        }
+        (true, false, true) => {
+            if image_bytes == 0 {
+                return Err(Refusal(
+                    INVALID,
+                    "`cuda.image_bytes` is 0; set it to the size of the image".into(),
+                ));
+            }
+            // SAFETY: the caller's, here and below.
+            let image = unsafe { list(image.cast::<u8>(), image_bytes, "cuda.image") }?;
+            // SAFETY: as above.
+            CudaKernel::image(image, unsafe { text_at(entry, "cuda.entry") }?)
+        }
+        // SAFETY: the caller's.
+        (true, true, false) => unsafe { CudaKernel::function(function) },
+        _ => {
+            let text =
+                "`cuda` is to have exactly one of `source`, `image` and `function`; leave the others NULL";
+            return Err(Refusal(INVALID, text.into()));
+        }
+    };
+    Ok(kernel.with_shared_bytes(shared_bytes))
+}
+
+/// A text of C's.
+///
+/// # Safety
+/// `text` is NULL or valid.
+unsafe fn text_at(text: *const c_char, what: &str) -> Result<String, Refusal> {
+    if text.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: not NULL, and the caller's.
+    Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 /// What an access function says, as Rust takes it.
@@ -856,21 +1035,22 @@ unsafe fn launch(
     // SAFETY: the caller's.
     let args = unsafe { list(args, count, "args") }?;
     let kernel = Registered::from_bits(kernel.id);
-    let modes = runtime.modes(kernel)?;
-    let arg = |(arg, n): (&WindlassArg, usize)| match modes.get(n) {
+    let parameters = runtime.parameters(kernel)?;
+    let arg = |(arg, n): (&WindlassArg, usize)| match parameters.get(n) {
         // Nearly always a field that nobody has set. Who means all has `windlass_whole`; that 0 were all would overwrite a buffer where a
         // size came out as 0.
-        Some(Some(_)) if arg.bytes == 0 => {
+        Some((Some(_), _)) if arg.bytes == 0 => {
             let text = format!("argument {n} is 0 bytes of a buffer; set `bytes`, or take windlass_whole()");
             Err(Refusal(INVALID, text))
         }
-        Some(Some(_)) => Ok(Arg::from(part(runtime, arg.buffer, arg.offset, arg.bytes, Some(n))?)),
+        Some((Some(_), _)) => Ok(Arg::from(part(runtime, arg.buffer, arg.offset, arg.bytes, Some(n))?)),
         // A number that was made as such, or left as it was, names no buffer that there is.
-        Some(None) if runtime.bytes(Buffer::<u8>::from_bits(arg.buffer.id, 0)).is_ok() => {
+        Some((None, _)) if runtime.bytes(Buffer::<u8>::from_bits(arg.buffer.id, 0)).is_ok() => {
             let text =
                 format!("argument {n} is a buffer, and is to be a number; take windlass_u64(), or another");
             Err(Refusal(INVALID, text))
         }
+        Some((None, Some(element))) => number(n, *element, arg.value),
         // What is too much is refused by its number.
         _ => Ok(Arg::from(arg.value)),
     };

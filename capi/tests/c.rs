@@ -95,6 +95,14 @@ fn copies_are_started_and_memory_is_imported() {
 }
 
 #[test]
+fn kernels_of_a_gpu_are_registered_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run("tests/cuda.c", folder.path()), "");
+    let said = run("examples/saxpy.c", folder.path());
+    assert_eq!(said.lines().last(), Some("y[999] = 5994"), "{said}");
+}
+
+#[test]
 fn accesses_are_declared_and_a_schedule_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run("tests/declared.c", folder.path()), "");
@@ -161,5 +169,5 @@ fn header_and_library_have_the_same_functions() {
         .collect();
     let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 34);
+    assert_eq!(declared.len(), 35);
 }

@@ -30,7 +30,7 @@ static void sizes(void) {
     union {
         uint32_t words[12];
         windlass_options options;
-    } older = {{12, 16, 1, UINT32_MAX, UINT32_MAX}}, newer = {{40, 16, 1}}, none = {{0, 16}}, wild = {{0}};
+    } older = {{12, 16, 1, UINT32_MAX, UINT32_MAX}}, newer = {{44, 16, 1}}, none = {{0, 16}}, wild = {{0}};
     windlass_runtime *rt = (windlass_runtime *)&older;
 
     TRUE(windlass_abi() == WINDLASS_ABI);
@@ -38,7 +38,7 @@ static void sizes(void) {
     windlass_destroy(rt);
     OK(windlass_create(&newer.options, &rt));
     windlass_destroy(rt);
-    newer.words[9] = 1;
+    newer.words[10] = 1;
     FAILS(WINDLASS_INVALID, "`options` sets what this library does not know", windlass_create(&newer.options, &rt));
     TRUE(rt == NULL);
     FAILS(WINDLASS_INVALID, "`options.size` is 0; set it to sizeof(windlass_options)", windlass_create(&none.options, &rt));

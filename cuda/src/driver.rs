@@ -8,7 +8,7 @@ use crate::compile::nvrtc_version;
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUdeviceptr, CUevent,
     CUfunction, CUgraph, CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResultInfo, CUgraphNode,
-    CUlaunchConfig, CUmodule, CUstream,
+    CUlaunchConfig, CUmodule, CUpointer_attribute as PointerAttribute, CUstream,
 };
 use libloading::Library;
 use std::cell::Cell;
@@ -18,6 +18,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use windlass_runtime::run::DeviceError;
+use windlass_runtime::runtime::Owner;
 
 /// A `CUresult`, as the integer that it is.
 pub(crate) type Code = c_uint;
@@ -69,6 +70,8 @@ driver! {
     cuDeviceTotalMem_v2(*mut usize, CUdevice);
     cuCtxCreate_v2(*mut CUcontext, c_uint, CUdevice);
     cuCtxDestroy_v2(CUcontext);
+    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
+    cuDevicePrimaryCtxRelease_v2(CUdevice);
     cuCtxSetCurrent(CUcontext);
     cuCtxPushCurrent_v2(CUcontext);
     cuCtxPopCurrent_v2(*mut CUcontext);
@@ -82,6 +85,7 @@ driver! {
     cuMemFree_v2(CUdeviceptr);
     cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
     cuMemFreeHost(*mut c_void);
+    cuPointerGetAttribute(*mut c_void, PointerAttribute, CUdeviceptr);
     cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
     cuMemcpyDtoH_v2(*mut c_void, CUdeviceptr, usize);
     cuMemcpyHtoD_v2(CUdeviceptr, *const c_void, usize);
@@ -228,12 +232,14 @@ thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A context on a device. Not the primary one: other users of the process keep theirs, all that is made in it goes with it, and one in which a
-/// kernel hangs can be left behind. A fault it does not contain: CUDA then refuses the process everything, new contexts too (seen on an
-/// H100 with driver 580, for contexts of one's own and for the primary one).
+/// A context on a device: one of its own, or the primary one. With its own, other users of the process keep theirs, all that is made in it goes
+/// with it, and one in which a kernel hangs can be left behind. The primary one is that of the CUDA runtime and of what is built on it:
+/// memory and functions of theirs can be used. A fault neither contains: CUDA then refuses the process everything, new contexts too (seen on
+/// an H100 with driver 580, for both).
 pub(crate) struct Context {
     pub(crate) driver: &'static Driver,
     raw: CUcontext,
+    pub(crate) primary: bool,
     id: u64,
     /// The device, for people.
     pub(crate) name: String,
@@ -258,12 +264,25 @@ impl fmt::Debug for Context {
 impl Context {
     /// A new one on the device of that number.
     pub(crate) fn new(ordinal: u32) -> Result<Arc<Self>, DeviceError> {
+        Self::open(ordinal, false)
+    }
+
+    /// The primary one of the device of that number.
+    pub(crate) fn primary(ordinal: u32) -> Result<Arc<Self>, DeviceError> {
+        Self::open(ordinal, true)
+    }
+
+    fn open(ordinal: u32, primary: bool) -> Result<Arc<Self>, DeviceError> {
         let driver = Driver::get()?;
         let absent = |reason| DeviceError::Absent { reason };
         let (device, model) = driver.device(ordinal)?;
         let mut raw = null_mut();
-        // SAFETY: the out parameter is a local.
-        let code = unsafe { (driver.cuCtxCreate_v2)(&mut raw, 0, device) };
+        let code = match primary {
+            // SAFETY: the out parameter is a local.
+            true => unsafe { (driver.cuDevicePrimaryCtxRetain)(&mut raw, device) },
+            // SAFETY: the same.
+            false => unsafe { (driver.cuCtxCreate_v2)(&mut raw, 0, device) },
+        };
         if code != 0 {
             let remedy = match is_sticky(code) {
                 true => "; a kernel of this process faulted, and CUDA wants a new process",
@@ -271,12 +290,14 @@ impl Context {
             };
             return Err(absent(format!("{model} gives no context: {}{remedy}", driver.reason(code))));
         }
-        // Creating it made it current; the caller's thread keeps what it had.
-        // SAFETY: the out parameter is a local.
-        unsafe { (driver.cuCtxPopCurrent_v2)(&mut null_mut()) };
+        if !primary {
+            // Creating it made it current; the caller's thread keeps what it had.
+            // SAFETY: the out parameter is a local.
+            unsafe { (driver.cuCtxPopCurrent_v2)(&mut null_mut()) };
+        }
         let id = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        let mut context =
-            Self { driver, raw, id, name: model, device, arch: (0, 0), abandoned: AtomicBool::new(false) };
+        let abandoned = AtomicBool::new(false);
+        let mut context = Self { driver, raw, primary, id, name: model, device, arch: (0, 0), abandoned };
         let part = |a| u32::try_from(context.attribute(a)).unwrap_or(0);
         context.arch = (
             part(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -380,8 +401,12 @@ impl Drop for Visit {
 impl Drop for Context {
     fn drop(&mut self) {
         if !self.abandoned.load(Ordering::Relaxed) {
-            // SAFETY: all that lives in it holds an `Arc` to it, and so is gone.
-            unsafe { (self.driver.cuCtxDestroy_v2)(self.raw) };
+            match self.primary {
+                // SAFETY: retained once by this.
+                true => unsafe { (self.driver.cuDevicePrimaryCtxRelease_v2)(self.device) },
+                // SAFETY: all that lives in it holds an `Arc` to it, and so is gone.
+                false => unsafe { (self.driver.cuCtxDestroy_v2)(self.raw) },
+            };
             if CURRENT.get() == self.id {
                 CURRENT.set(0);
             }
@@ -389,12 +414,14 @@ impl Drop for Context {
     }
 }
 
-/// Memory of the device.
+/// Memory that the device's kernels reach.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     pub(crate) context: Arc<Context>,
     pub(crate) address: CUdeviceptr,
     pub(crate) bytes: usize,
+    /// Whose memory it is, where it was not allocated here.
+    owner: Option<Owner>,
 }
 
 impl DeviceMemory {
@@ -406,10 +433,49 @@ impl DeviceMemory {
         let mut address = 0;
         // SAFETY: the out parameter is a local.
         match unsafe { (context.driver.cuMemAlloc_v2)(&mut address, size) } {
-            0 => Ok(Self { context: context.clone(), address, bytes: size }),
+            0 => Ok(Self { context: context.clone(), address, bytes: size, owner: None }),
             code @ (INVALID_VALUE | OUT_OF_MEMORY) => Err(refused(context.driver.reason(code))),
             code => Err(context.error(code, "cuMemAlloc")),
         }
+    }
+
+    /// Memory of somebody else, which `owner` keeps: so many bytes from an address of the device, of managed or of pinned memory. `Err`
+    /// with what is wrong with it.
+    pub(crate) fn import(
+        context: &Arc<Context>,
+        first: CUdeviceptr,
+        bytes: usize,
+        owner: Owner,
+    ) -> Result<Self, String> {
+        use PointerAttribute::{
+            CU_POINTER_ATTRIBUTE_DEVICE_POINTER as DEVICE_POINTER,
+            CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE,
+            CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START_ADDR,
+        };
+        context.enter().map_err(|e| e.to_string())?;
+        let ask = |attribute, at| {
+            let mut value = 0u64;
+            // SAFETY: each of the three is written as 64 bits; the driver looks the address up, and does not follow it.
+            let code =
+                unsafe { (context.driver.cuPointerGetAttribute)((&raw mut value).cast(), attribute, at) };
+            if code == 0 { Ok(value) } else { Err(context.driver.reason(code)) }
+        };
+        let address = ask(DEVICE_POINTER, first).map_err(|reason| {
+            let remedy = match context.primary {
+                true => "give memory of cudaMalloc, cuMemAlloc or the like on this device",
+                false => "memory of the CUDA runtime is the primary context's: make the executor with `Cuda::primary`",
+            };
+            format!("no kernel of {} reaches the address {first:#x}: {reason}; {remedy}", context.name)
+        })?;
+        let past = || format!("{bytes} bytes from the address {first:#x} are not all allocated");
+        let end = first.checked_add(bytes as u64).ok_or_else(past)?;
+        // Memory may be mapped in several pieces.
+        let mut at = first;
+        while at < end {
+            let piece = ask(RANGE_START_ADDR, at).and_then(|start| Ok(start + ask(RANGE_SIZE, at)?));
+            at = piece.ok().filter(|next| *next > at).ok_or_else(past)?;
+        }
+        Ok(Self { context: context.clone(), address, bytes, owner: Some(owner) })
     }
 
     /// Of these values.
@@ -499,7 +565,9 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // The last who holds a buffer may be a thread of the application.
-        if let Ok(_visit) = self.context.visit() {
+        if self.owner.is_none()
+            && let Ok(_visit) = self.context.visit()
+        {
             // SAFETY: allocated by this context, and not freed before. The driver waits for kernels that may use it.
             unsafe { (self.context.driver.cuMemFree_v2)(self.address) };
         }

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use windlass_runtime::run::DeviceError;
 use windlass_runtime::runtime::{
-    Allocator, Cause, Completions, CudaSource, ElementKind, Executor, Memory, Started, Task, Token,
+    Allocator, Cause, Completions, CudaCode, ElementKind, Executor, Memory, Owner, Started, Task, Token,
 };
 
 /// What marks, on devices whose streams cannot.
@@ -31,17 +31,17 @@ enum Marking {
     Kernel { mark: Function, _module: Module },
 }
 
-/// Runs kernels that have a [`CudaSource`] on a GPU, several at once, each on a stream of its own.
+/// Runs kernels that have a [`CudaKernel`](windlass_runtime::runtime::CudaKernel) on a GPU, several at once, each on a stream of its own.
 ///
 /// It takes kernels ahead: one that waits for kernels on the GPU is launched at once, behind one of them in its stream, and has its stream wait
 /// for events of the others. The host is not asked in between. Priorities choose among kernels that wait for nothing.
 ///
-/// A kernel is compiled when it is first launched, and nothing else starts meanwhile; the next process finds it in the cache. One that did not
-/// compile is not tried again. When a kernel faults,
-/// it and all others in flight fail, and so do all after them: CUDA wants a new process then. When no kernel in flight has ended for the
+/// A kernel is compiled, or loaded, when it is first launched, and nothing else starts meanwhile; the next process finds what was compiled in the
+/// cache. One that did not compile is not tried again. When a kernel faults, it and all others in flight fail, and so do all after them: CUDA wants a new process then. When no kernel in flight has ended for the
 /// watchdog's time, all of them fail, and so do all after them; another `Cuda` works, and the memory of this one is not given back.
 ///
-/// It has a CUDA context of its own. Threads of the application that call the runtime have the context that they had before.
+/// It has a CUDA context of its own, or with [`Cuda::primary`] the one of the CUDA runtime. Threads of the application that call the runtime
+/// have the context that they had before.
 pub struct Cuda {
     context: Arc<Context>,
     watchdog: Duration,
@@ -54,8 +54,8 @@ pub struct Cuda {
     /// Of each slot of the runtime's window, where its kernel is, or was.
     places: Vec<Option<Place>>,
     ahead: usize,
-    /// What became of each source, also where it did not compile: that takes as long.
-    compiled: HashMap<usize, (CudaSource, Result<Compiled, Cause>)>,
+    /// What became of each kernel's code, also where it did not compile: that takes as long.
+    loaded: HashMap<usize, (CudaCode, Result<Loaded, Cause>)>,
     connection: Option<Connection>,
 }
 
@@ -96,14 +96,14 @@ struct Flight {
 }
 
 /// A kernel that was launched before.
-struct Compiled {
+struct Loaded {
     function: Function,
     /// Sizes of its parameters in bytes.
     parameters: Vec<usize>,
     /// It was launched before.
     warm: bool,
-    /// The function is its.
-    _module: Module,
+    /// The function is its, but for one that the application has loaded.
+    _module: Option<Module>,
 }
 
 impl fmt::Debug for Cuda {
@@ -121,7 +121,23 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Absent`] where there is no driver, no such GPU, or no context to be had; [`DeviceError::Call`].
     pub fn new(ordinal: u32, streams: usize) -> Result<Self, DeviceError> {
-        let context = Context::new(ordinal)?;
+        Self::within(Context::new(ordinal)?, streams)
+    }
+
+    /// As [`Cuda::new`], in the primary context of the GPU: that of the CUDA runtime (`cudaMalloc`), and of libraries and frameworks that are
+    /// built on it. Its memory can be [imported](windlass_runtime::runtime::Runtime::import), and its functions
+    /// [launched](windlass_runtime::runtime::CudaKernel::function).
+    ///
+    /// The streams are the executor's own: no order holds between them and the application's. What the application does with memory that it
+    /// has imported must have ended when a kernel that uses it is launched, and it waits for kernels before it uses what they wrote.
+    ///
+    /// # Errors
+    /// As [`Cuda::new`].
+    pub fn primary(ordinal: u32, streams: usize) -> Result<Self, DeviceError> {
+        Self::within(Context::primary(ordinal)?, streams)
+    }
+
+    fn within(context: Arc<Context>, streams: usize) -> Result<Self, DeviceError> {
         let _visit = context.visit()?;
         let count = streams.clamp(1, 1024);
         let streams = (0..count).map(|_| Stream::new(&context)).collect::<Result<Vec<_>, _>>()?;
@@ -142,7 +158,7 @@ impl Cuda {
             free,
             places: Vec::new(),
             ahead: 256,
-            compiled: HashMap::new(),
+            loaded: HashMap::new(),
             connection: None,
         };
         if cuda.marks() { Ok(cuda) } else { cuda.mark_by_kernel() }
@@ -276,32 +292,48 @@ impl Cuda {
         context.ok(code, "cuStreamWaitEvent")
     }
 
-    /// The function of a source, compiled at most once by this executor.
-    fn compiled(&mut self, source: &CudaSource) -> Result<&mut Compiled, Cause> {
+    /// The function of a kernel, compiled or loaded at most once by this executor.
+    fn loaded(&mut self, code: &CudaCode) -> Result<&mut Loaded, Cause> {
         // Definitions stay where they are while the runtime lives, so the address finds them without hashing the text. The text is
-        // compared nevertheless, for it costs little beside a launch.
-        let key = std::ptr::from_ref(source).addr();
-        if self.compiled.get(&key).is_none_or(|(tried, _)| tried != source) {
-            let compiled = self.compile(source);
-            self.compiled.insert(key, (source.clone(), compiled));
+        // compared nevertheless, for it costs little beside a launch; images are large, and only the same one is equal.
+        let same = |tried: &CudaCode| match (tried, code) {
+            (CudaCode::Image { bytes: tried, entry }, CudaCode::Image { bytes, entry: wanted }) => {
+                Arc::ptr_eq(tried, bytes) && entry == wanted
+            }
+            (tried, code) => tried == code,
+        };
+        let key = std::ptr::from_ref(code).addr();
+        if self.loaded.get(&key).is_none_or(|(tried, _)| !same(tried)) {
+            let loaded = self.load(code).map_err(Cause::Executor);
+            self.loaded.insert(key, (code.clone(), loaded));
         }
-        match self.compiled.get_mut(&key) {
-            Some((_, compiled)) => compiled.as_mut().map_err(|cause| cause.clone()),
-            None => Err(Cause::Executor("it was not compiled".into())),
+        match self.loaded.get_mut(&key) {
+            Some((_, loaded)) => loaded.as_mut().map_err(|cause| cause.clone()),
+            None => Err(Cause::Executor("it was not loaded".into())),
         }
     }
 
-    fn compile(&self, source: &CudaSource) -> Result<Compiled, Cause> {
-        let failed = |e: &dyn fmt::Display| Cause::Executor(e.to_string());
-        let cubin = compile(&source.source, self.context.arch).map_err(|e| failed(&e))?;
-        let load = || {
-            let module = Module::new(&self.context, &cubin)?;
-            let function = module.function(&source.entry)?;
-            function.allow_shared(&self.context)?;
-            let parameters = function.parameters(&self.context)?;
-            Ok(Compiled { function, parameters, warm: false, _module: module })
+    fn load(&self, code: &CudaCode) -> Result<Loaded, String> {
+        let context = &self.context;
+        let of_image = |image: &[u8], entry: &str| {
+            let module = Module::new(context, image)?;
+            Ok((module.function(entry)?, Some(module)))
         };
-        load().map_err(|e: DeviceError| failed(&e))
+        let found = match code {
+            CudaCode::Source { text, entry } => {
+                of_image(&compile(text, context.arch).map_err(|e| e.to_string())?, entry)
+            }
+            CudaCode::Image { bytes, entry } => of_image(bytes, entry),
+            CudaCode::Function(raw) => Ok((Function(std::ptr::with_exposed_provenance_mut(*raw)), None)),
+            _ => return Err("its code is of a kind that this executor does not know".into()),
+        };
+        let load = || {
+            let (function, module) = found?;
+            function.allow_shared(context)?;
+            let parameters = function.parameters(context)?;
+            Ok(Loaded { function, parameters, warm: false, _module: module })
+        };
+        load().map_err(|e: DeviceError| e.to_string())
     }
 
     /// A value for each parameter: an address, or a number in its low bytes.
@@ -328,26 +360,24 @@ impl Cuda {
         if self.connection.is_none() {
             return Err(Cause::Executor("it is not connected".into()));
         }
-        let source = task.cuda().ok_or_else(|| {
-            Cause::Executor(
-                "its definition has no CUDA source; give it one with `Kernel::cuda`, or run it on the cpu"
-                    .into(),
-            )
+        let kernel = task.cuda().ok_or_else(|| {
+            let none =
+                "its definition has no CUDA kernel; give it one with `Kernel::cuda`, or run it on the cpu";
+            Cause::Executor(none.into())
         })?;
         let mut values = self.arguments(task)?;
         let context = self.context.clone();
-        let compiled = self.compiled(source)?;
+        let loaded = self.loaded(kernel.code())?;
         let given = values.iter().map(|v| v.1);
-        if !given.clone().eq(compiled.parameters.iter().copied()) {
+        if !given.clone().eq(loaded.parameters.iter().copied()) {
             return Err(Cause::Executor(format!(
-                "`{}` takes parameters of {:?} bytes, and the launch gives {:?}; declare the kernel's parameters as its CUDA source does",
-                source.entry,
-                compiled.parameters,
+                "its CUDA function takes parameters of {:?} bytes, and the launch gives {:?}; declare the kernel's parameters as the function does",
+                loaded.parameters,
                 given.collect::<Vec<_>>()
             )));
         }
-        let (function, shared) = (compiled.function, source.shared_bytes);
-        let warm = std::mem::replace(&mut compiled.warm, true) && upstream.is_none();
+        let (function, shared) = (loaded.function, kernel.shared_bytes());
+        let warm = std::mem::replace(&mut loaded.warm, true) && upstream.is_none();
         let (stream, waits) = self.lane(upstream.unwrap_or_default());
         let raw = self.streams[stream].raw;
         let (grid, block) = task.dimensions();
@@ -614,5 +644,18 @@ impl Allocator for CudaAllocator {
         })?;
         memory.fill(0).map_err(|e| e.to_string())?;
         Ok(Arc::new(CudaMemory(memory)))
+    }
+
+    unsafe fn import(
+        &self,
+        first: *mut u8,
+        elements: usize,
+        element: ElementKind,
+        owner: Owner,
+    ) -> Result<Arc<dyn Memory>, String> {
+        let bytes = elements.checked_mul(element.bytes()).ok_or("more bytes than there are addresses")?;
+        element.can_be_at(first)?;
+        let _visit = self.0.visit().map_err(|e| e.to_string())?;
+        Ok(Arc::new(CudaMemory(DeviceMemory::import(&self.0, first.addr() as u64, bytes, owner)?)))
     }
 }

@@ -58,6 +58,19 @@ struct Options {
     check: u32,
     record: u32,
     rename: u32,
+    cuda_streams: u32,
+    cuda_device: u32,
+}
+
+#[repr(C)]
+struct CudaKernel {
+    size: u32,
+    shared_bytes: u32,
+    source: *const c_char,
+    image: *const c_void,
+    image_bytes: usize,
+    entry: *const c_char,
+    function: *mut c_void,
 }
 
 #[repr(C)]
@@ -101,6 +114,17 @@ unsafe extern "C" {
         count: usize,
         access: Option<Access>,
         body: Option<Body>,
+        user: *mut c_void,
+        kernel: *mut Kernel,
+    ) -> c_int;
+    fn windlass_register_cuda(
+        runtime: *mut Runtime,
+        name: *const c_char,
+        parameters: *const c_int,
+        count: usize,
+        access: Option<Access>,
+        body: Option<Body>,
+        cuda: *const CudaKernel,
         user: *mut c_void,
         kernel: *mut Kernel,
     ) -> c_int;
@@ -283,8 +307,10 @@ extern "C" fn body(cta: *const Cta, user: *mut c_void) -> c_int {
         for (n, mode) in modes.iter().enumerate() {
             let (pointer, size) = (*cta.pointers.add(n), *cta.values.add(n));
             match mode {
-                0 => {
-                    assert!(pointer.is_null());
+                0 | 4.. => {
+                    assert!(
+                        pointer.is_null() && (*mode == 0 || size >> [32, 16, 8][*mode as usize - 4] == 0)
+                    );
                     sum = sum.wrapping_add(size);
                 }
                 _ if size == 0 => {}
@@ -370,6 +396,8 @@ enum Call {
         modes: Vec<i8>,
         declared: Option<Vec<Part>>,
         body: bool,
+        /// What it is on a GPU: which fields are set, and the size that is said.
+        cuda: Option<[u8; 2]>,
         null: bool,
     },
     Allocate {
@@ -504,6 +532,8 @@ impl State {
                         check: u32::from(check % 2),
                         record: u32::from(record % 2),
                         rename: u32::from(record / 2 % 3),
+                        cuda_streams: u32::from(serial / 2 % 32 == 3),
+                        cuda_device: u32::from(serial / 64),
                     });
                     let options = options.as_ref().map_or(std::ptr::null(), |options| &raw const *options);
                     let mut runtime = null_mut();
@@ -524,7 +554,7 @@ impl State {
                     windlass_destroy(runtime);
                     0
                 }
-                Call::Register { runtime, named, modes, declared, body: has_body, null } => {
+                Call::Register { runtime, named, modes, declared, body: has_body, cuda, null } => {
                     let modes: Vec<c_int> = modes.iter().take(8).map(|mode| c_int::from(*mode)).collect();
                     let declared = declared.as_ref().map(|parts| parts.iter().take(6).cloned().collect());
                     self.users.push(Box::new(User { modes, declared }));
@@ -535,8 +565,34 @@ impl State {
                     let (modes, count) = (user.modes.as_ptr(), user.modes.len());
                     let own = (&raw const **user).cast_mut().cast();
                     let out = if *null { null_mut() } else { &raw mut kernel };
-                    let status = match user.declared {
-                        Some(_) => {
+                    let cuda = cuda.map(|[fields, size]| {
+                        let set = |bit: u8| fields >> bit & 1 == 1;
+                        let text = |bit| if set(bit) { c"x".as_ptr() } else { null() };
+                        let kernel = CudaKernel {
+                            size: if size < 200 {
+                                size_of::<CudaKernel>() as u32
+                            } else {
+                                (size % 12 * 4).into()
+                            },
+                            shared_bytes: u32::from(size) << 24,
+                            source: text(0),
+                            image: text(1).cast(),
+                            image_bytes: usize::from(set(2)) * 2,
+                            entry: text(3),
+                            // It is never called: nothing here has a GPU.
+                            function: text(4).cast_mut().cast(),
+                        };
+                        (kernel, set(5))
+                    });
+                    let status = match (&cuda, &user.declared) {
+                        (Some((cuda, there)), _) => {
+                            let access = user.declared.is_some().then_some(access as Access);
+                            let body = if user.declared.is_some() { parts as Body } else { body };
+                            let body = has_body.then_some(body);
+                            let cuda = if *there { &raw const *cuda } else { null() };
+                            windlass_register_cuda(runtime, name, modes, count, access, body, cuda, own, out)
+                        }
+                        (None, Some(_)) => {
                             let body: Option<Body> = has_body.then_some(parts);
                             windlass_register_with_access(
                                 runtime,
@@ -549,7 +605,7 @@ impl State {
                                 out,
                             )
                         }
-                        None => {
+                        (None, None) => {
                             windlass_register(runtime, name, modes, count, has_body.then_some(body), own, out)
                         }
                     };
@@ -587,7 +643,7 @@ impl State {
                             buffer: self.buffer(place),
                             offset: place.offset.bytes(),
                             bytes: place.bytes.bytes(),
-                            value: place.buffer.into(),
+                            value: place.offset.bytes(),
                         })
                         .collect();
                     let mut number = 0;

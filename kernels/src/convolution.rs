@@ -1,9 +1,9 @@
 //! Convolutions.
 
 use crate::error::{MAX_ELEMENTS, apart, ctas, elements, shaped, size};
-use crate::{Error, Library, cuda};
+use crate::{Error, Library};
 use windlass_runtime::args;
-use windlass_runtime::runtime::{Cta, CtaResult, Kernel, Runtime, Ticket, View};
+use windlass_runtime::runtime::{Cta, CtaResult, CudaKernel, Kernel, Runtime, Ticket, View};
 
 const NAME: &str = "conv2d";
 const THREADS: usize = 256;
@@ -56,7 +56,7 @@ pub(crate) fn conv2d() -> Kernel {
     let sizes = ["channels", "height", "width", "filters", "rows", "cols", "stride", "padding"];
     let kernel =
         sizes.into_iter().chain(["out_height", "out_width", "n"]).fold(kernel, Kernel::value_of::<u32>);
-    kernel.body(body).cuda(cuda(include_str!("convolution.cu"), NAME))
+    kernel.body(body).cuda(CudaKernel::source(include_str!("convolution.cu"), NAME))
 }
 
 /// A thread per element of the output; the sum goes by channel, row and column, as in the CUDA text.

@@ -1,10 +1,10 @@
 //! A block of one matrix to another: a launch that touches parts of its arguments, and says which.
 
 use crate::error::{MAX_ELEMENTS, apart, ctas, elements, length, size};
-use crate::{Error, Library, cuda};
+use crate::{Error, Library};
 use windlass_runtime::args;
 use windlass_runtime::ktrace::KernelType;
-use windlass_runtime::runtime::{Accesses, Kernel, Launch, Runtime, Ticket, View};
+use windlass_runtime::runtime::{Accesses, CudaKernel, Kernel, Launch, Runtime, Ticket, View};
 
 const NAME: &str = "copy_block";
 const THREADS: usize = 256;
@@ -31,7 +31,7 @@ pub(crate) fn copy_block() -> Kernel {
             }
             Ok(())
         })
-        .cuda(cuda(include_str!("copy.cu"), NAME))
+        .cuda(CudaKernel::source(include_str!("copy.cu"), NAME))
 }
 
 /// Each row of the block, where that many ranges can be named, or where rows leave no gap; else all from the first to the last, of which

@@ -1,10 +1,10 @@
 //! What each element goes through by itself: sums and products of two, activations, activations after a bias.
 
 use crate::error::{MAX_ELEMENTS, apart, ctas, length, shaped, size};
-use crate::{Error, Library, cuda};
+use crate::{Error, Library};
 use windlass_runtime::args;
 use windlass_runtime::ktrace::KernelType;
-use windlass_runtime::runtime::{Kernel, Runtime, Ticket, View};
+use windlass_runtime::runtime::{CudaKernel, Kernel, Runtime, Ticket, View};
 
 const THREADS: usize = 256;
 
@@ -102,7 +102,7 @@ pub(crate) fn binary(op: Binary) -> Kernel {
             cta.threads().take_while(|i| *i < n).for_each(|i| z.set(i, f(x.get(i), y.get(i))));
             Ok(())
         })
-        .cuda(cuda(text(expression, include_str!("binary.cu")), "binary"))
+        .cuda(CudaKernel::source(text(expression, include_str!("binary.cu")), "binary"))
 }
 
 pub(crate) fn unary(op: Activation) -> Kernel {
@@ -119,7 +119,7 @@ pub(crate) fn unary(op: Activation) -> Kernel {
             cta.threads().take_while(|i| *i < n).for_each(|i| y.set(i, f(x.get(i))));
             Ok(())
         })
-        .cuda(cuda(text(expression, include_str!("unary.cu")), "unary"))
+        .cuda(CudaKernel::source(text(expression, include_str!("unary.cu")), "unary"))
 }
 
 pub(crate) fn bias(op: Activation) -> Kernel {
@@ -139,7 +139,7 @@ pub(crate) fn bias(op: Activation) -> Kernel {
             cta.threads().take_while(|i| *i < n).for_each(|i| y.set(i, value(i)));
             Ok(())
         })
-        .cuda(cuda(text(expression, include_str!("bias.cu")), "bias"))
+        .cuda(CudaKernel::source(text(expression, include_str!("bias.cu")), "bias"))
 }
 
 /// Elements in place are as good as elsewhere; some other elements of the same buffer are not, for CTAs run in any order.

@@ -1,10 +1,10 @@
 //! Matrix products.
 
 use crate::error::{MAX_ELEMENTS, apart, ctas, shaped, size};
-use crate::{Error, Library, cuda};
+use crate::{Error, Library};
 use windlass_runtime::args;
 use windlass_runtime::ktrace::KernelType;
-use windlass_runtime::runtime::{Cta, CtaResult, Kernel, Registered, Runtime, Ticket, View};
+use windlass_runtime::runtime::{Cta, CtaResult, CudaKernel, Kernel, Registered, Runtime, Ticket, View};
 
 /// A CTA computes so many rows and columns.
 const TILE: usize = 64;
@@ -20,14 +20,14 @@ fn product(name: &str) -> Kernel {
 }
 
 pub(crate) fn gemm() -> Kernel {
-    product("gemm").body(|cta| tile(cta, |x| x)).cuda(cuda(include_str!("gemm.cu"), "gemm"))
+    product("gemm").body(|cta| tile(cta, |x| x)).cuda(CudaKernel::source(include_str!("gemm.cu"), "gemm"))
 }
 
 pub(crate) fn gemm_tf32() -> Kernel {
     product("gemm_tf32")
         .kind(KernelType::Tensor)
         .body(|cta| tile(cta, round_to_tf32))
-        .cuda(cuda(include_str!("gemm_tf32.cu"), "gemm_tf32"))
+        .cuda(CudaKernel::source(include_str!("gemm_tf32.cu"), "gemm_tf32"))
 }
 
 /// The nearest number with 10 bits after the point, as tensor cores take it: `cvt.rna.tf32.f32`, halves away from zero.

@@ -1,9 +1,9 @@
 //! Rows by their number.
 
 use crate::error::{MAX_ELEMENTS, apart, shaped, size};
-use crate::{Error, Library, cuda};
+use crate::{Error, Library};
 use windlass_runtime::args;
-use windlass_runtime::runtime::{CtaResult, Kernel, Runtime, Ticket, View};
+use windlass_runtime::runtime::{CtaResult, CudaKernel, Kernel, Runtime, Ticket, View};
 
 const THREADS: u32 = 256;
 
@@ -32,7 +32,7 @@ pub(crate) fn gather_rows() -> Kernel {
             (0..cols).for_each(|col| y.set(row * cols + col, x.get(from * cols + col)));
             Ok(())
         })
-        .cuda(cuda(include_str!("index.cu"), "gather_rows"))
+        .cuda(CudaKernel::source(include_str!("index.cu"), "gather_rows"))
 }
 
 pub(crate) fn scatter_rows() -> Kernel {
@@ -56,7 +56,7 @@ pub(crate) fn scatter_rows() -> Kernel {
             }
             Ok(())
         })
-        .cuda(cuda(include_str!("index.cu"), "scatter_rows"))
+        .cuda(CudaKernel::source(include_str!("index.cu"), "scatter_rows"))
 }
 
 impl Library {

@@ -36,8 +36,7 @@ pub use elementwise::{Activation, Binary};
 pub use error::{Error, MAX_ELEMENTS};
 pub use gemm::round_to_tf32;
 
-use std::borrow::Cow;
-use windlass_runtime::runtime::{CudaSource, Kernel, Registered, Runtime};
+use windlass_runtime::runtime::{Kernel, Registered, Runtime};
 
 /// The kernels of this crate, as one runtime knows them; to be copied at will.
 #[derive(Clone, Copy, Debug)]
@@ -110,9 +109,4 @@ pub fn all() -> Vec<Kernel> {
     kernels.extend(Activation::ALL.map(elementwise::bias));
     kernels.extend(rigid_body::kernels());
     kernels
-}
-
-/// A text whose shared memory is all static.
-fn cuda(source: impl Into<Cow<'static, str>>, entry: &'static str) -> CudaSource {
-    CudaSource { source: source.into(), entry: entry.into(), shared_bytes: 0 }
 }

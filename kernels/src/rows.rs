@@ -4,9 +4,9 @@
 //! halves. The order is the same on every executor, and nothing depends on chance.
 
 use crate::error::{MAX_ELEMENTS, apart, number, shaped, size};
-use crate::{Error, Library, cuda};
+use crate::{Error, Library};
 use windlass_runtime::args;
-use windlass_runtime::runtime::{Arg, Kernel, Registered, Runtime, Ticket, View};
+use windlass_runtime::runtime::{Arg, CudaKernel, Kernel, Registered, Runtime, Ticket, View};
 
 pub(crate) const LANES: usize = 256;
 
@@ -44,7 +44,7 @@ pub(crate) fn sum_rows() -> Kernel {
             y.set(row, sum(cols, |col| x.get(row * cols + col)));
             Ok(())
         })
-        .cuda(cuda(include_str!("rows.cu"), "sum_rows"))
+        .cuda(CudaKernel::source(include_str!("rows.cu"), "sum_rows"))
 }
 
 pub(crate) fn max_rows() -> Kernel {
@@ -58,7 +58,7 @@ pub(crate) fn max_rows() -> Kernel {
             y.set(row, max(cols, |col| x.get(row * cols + col)));
             Ok(())
         })
-        .cuda(cuda(include_str!("rows.cu"), "max_rows"))
+        .cuda(CudaKernel::source(include_str!("rows.cu"), "max_rows"))
 }
 
 pub(crate) fn softmax_rows() -> Kernel {
@@ -76,7 +76,7 @@ pub(crate) fn softmax_rows() -> Kernel {
             (0..cols).for_each(|col| y.set(row * cols + col, power(col) / all));
             Ok(())
         })
-        .cuda(cuda(include_str!("rows.cu"), "softmax_rows"))
+        .cuda(CudaKernel::source(include_str!("rows.cu"), "softmax_rows"))
 }
 
 pub(crate) fn layer_norm_rows() -> Kernel {
@@ -102,7 +102,7 @@ pub(crate) fn layer_norm_rows() -> Kernel {
             }
             Ok(())
         })
-        .cuda(cuda(include_str!("rows.cu"), "layer_norm_rows"))
+        .cuda(CudaKernel::source(include_str!("rows.cu"), "layer_norm_rows"))
 }
 
 impl Library {

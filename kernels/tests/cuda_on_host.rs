@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use windlass_kernels::{all, dynamic_network, random_checks, rigid_body, self_checks};
 use windlass_runtime::runtime::{
-    Allocator, Cause, Completions, ElementKind, Executor, Memory, Runtime, Started, Task,
+    Allocator, Cause, Completions, CudaCode, CudaKernel, ElementKind, Executor, Memory, Runtime, Started,
+    Task,
 };
 
 /// Words on both sides of a buffer that nobody may write: NaN, and an index that is nowhere.
@@ -75,10 +76,13 @@ impl Host {
         let mut text = format!("#define __CUDA_ARCH__ {arch}\n{}", include_str!("cuda_on_host/cuda.h"));
         let (mut functions, mut spaces) = (HashMap::new(), HashMap::new());
         for kernel in all() {
-            let source = kernel.cuda_source().expect("each kernel has a text").clone();
+            let Some(CudaCode::Source { text: source, entry }) = kernel.cuda_kernel().map(CudaKernel::code)
+            else {
+                panic!("{} has no CUDA source", kernel.name());
+            };
             let next = spaces.len();
-            let space = *spaces.entry(source.source.clone()).or_insert_with(|| {
-                let mut body = source.source.replace("extern \"C\" ", "");
+            let space = *spaces.entry(source.to_string()).or_insert_with(|| {
+                let mut body = source.replace("extern \"C\" ", "");
                 if let Some(asm) = body.find("__device__ unsigned round_to_tf32") {
                     let end = body.find("#else").expect("older GPUs have no such PTX");
                     body.replace_range(asm..end, "using namespace ptx;\n");
@@ -87,7 +91,7 @@ impl Host {
                     .expect("a string takes all");
                 next
             });
-            let (name, entry) = (format!("launch_{}", kernel.name()), &source.entry);
+            let name = format!("launch_{}", kernel.name());
             writeln!(
                 text,
                 "extern \"C\" void {name}(unsigned ctas, unsigned threads, void **args) {{ launch(text{space}::{entry}, args, ctas, threads); }}"

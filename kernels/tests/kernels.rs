@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use windlass_kernels::{Activation, Binary, Convolution, Error, Library, all, random_checks, self_checks};
-use windlass_runtime::runtime::{Cpu, Mode, Runtime};
+use windlass_runtime::runtime::{Cpu, CudaCode, CudaKernel, Mode, Runtime};
 
 fn runtime() -> Runtime {
     Runtime::builder().executor(Cpu::new(2).unwrap()).build().unwrap()
@@ -50,9 +50,10 @@ proptest! {
 fn cuda_parameters_are_those_of_the_kernel() {
     let mut rt = runtime();
     for kernel in all() {
-        let source = kernel.cuda_source().expect("each kernel has a text");
-        let text = &source.source;
-        let entry = format!(" {}(", source.entry);
+        let Some(CudaCode::Source { text, entry: name }) = kernel.cuda_kernel().map(CudaKernel::code) else {
+            panic!("{} has no CUDA source", kernel.name());
+        };
+        let entry = format!(" {name}(");
         let list = text
             .split("extern \"C\" __global__")
             .skip(1)
@@ -60,7 +61,7 @@ fn cuda_parameters_are_those_of_the_kernel() {
             .find_map(|head| {
                 head.split_once(&entry).map(|(_, list)| list.trim().trim_end_matches(')').to_string())
             })
-            .unwrap_or_else(|| panic!("{} has no entry {}", kernel.name(), source.entry));
+            .unwrap_or_else(|| panic!("{} has no entry {name}", kernel.name()));
         let found: Vec<_> = list
             .split(',')
             .map(|parameter| match (parameter.contains('*'), parameter.contains("const")) {
@@ -70,8 +71,9 @@ fn cuda_parameters_are_those_of_the_kernel() {
             .collect();
         let name = kernel.name().to_string();
         let registered = rt.register(kernel).unwrap();
-        let modes = rt.modes(registered).unwrap();
-        let declared: Vec<_> = modes.iter().map(|mode| mode.map(|mode| mode == Mode::Read)).collect();
+        let parameters = rt.parameters(registered).unwrap();
+        let declared: Vec<_> =
+            parameters.iter().map(|(mode, _)| mode.map(|mode| mode == Mode::Read)).collect();
         assert_eq!(found, declared, "{name}");
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use windlass_runtime::args;
 use windlass_runtime::ktrace::MAX_LINE_BYTES;
 use windlass_runtime::runtime::{
-    Allocator, Buffer, Builder, Cause, Completions, Cpu, Cta, CudaSource, Element, ElementKind, Error, Event,
+    Allocator, Buffer, Builder, Cause, Completions, Cpu, Cta, CudaKernel, Element, ElementKind, Error, Event,
     EventKind, Executor, Failure, Failures, HostAllocator, HostMemory, Immediate, Kernel, Memory, Options,
     Policy, Recording, Registered, Renamed, Runtime, Schedule, Started, Task, Ticket, Token, View, Violation,
     Waiter,
@@ -1889,7 +1889,7 @@ impl Executor for Tells {
 #[test]
 fn a_recorded_duration_is_what_the_executor_says() {
     let mut rt = Runtime::builder().executor(Tells(None)).record(true).build().unwrap();
-    let cuda = CudaSource { source: "".into(), entry: "k".into(), shared_bytes: 96 };
+    let cuda = CudaKernel::source("", "k").with_shared_bytes(96);
     let told = rt.register(Kernel::new("told").cuda(cuda)).unwrap();
     let untold = rt.register(Kernel::new("untold")).unwrap();
     for kernel in [told, untold, told] {

@@ -1,6 +1,7 @@
 //! What is tried on a GPU, step by step: by the test `gpu` and by the example `probe`.
 
 use super::support::{Random, kernel, program};
+use cudarc::driver::{CudaContext, CudaSlice, DevicePtr, result, sys};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use windlass_runtime::run::footprint::{Span, initial_image};
 use windlass_runtime::run::{
     Declarations, Device, DeviceError, Footprint, GraphShape, Policy, Program, Runner, SoftwareDecider, Work,
 };
-use windlass_runtime::runtime::{CudaSource, Kernel, Runtime};
+use windlass_runtime::runtime::{CudaKernel, Kernel, Runtime};
 
 /// What a step says: what it saw, or what is wrong.
 pub type Outcome = Result<String, String>;
@@ -20,7 +21,7 @@ pub type Outcome = Result<String, String>;
 pub type Step = (&'static str, fn(Options) -> Outcome);
 
 /// All steps that leave the process well, in an order in which each builds on those before.
-pub const STEPS: [Step; 20] = [
+pub const STEPS: [Step; 22] = [
     ("sources compile", sources),
     ("opens", opens),
     ("random programs, serial", |o| random_programs(o, false)),
@@ -38,6 +39,8 @@ pub const STEPS: [Step; 20] = [
     ("executor, marks by a kernel", executor_marks),
     ("executor, random", executor_random),
     ("executor, errors", executor_errors),
+    ("executor, primary", executor_primary),
+    ("executor, copies", executor_copies),
     ("periods", periods),
     ("out of memory", memory_runs_out),
     ("large image", large),
@@ -429,13 +432,13 @@ extern "C" __global__ void saxpy(float a, const float *x, float *y) {
 extern "C" __global__ void wild(float *y) { *(volatile float *)((unsigned long long)y + (1ull << 44)) = 1.0f; }
 "#;
 
-fn cuda(source: &'static str, entry: &'static str) -> CudaSource {
-    CudaSource { source: source.into(), entry: entry.into(), shared_bytes: 0 }
+fn saxpy() -> Kernel {
+    saxpy_of(CudaKernel::source(SAXPY, "saxpy"))
 }
 
-fn saxpy() -> Kernel {
+fn saxpy_of(cuda: CudaKernel) -> Kernel {
     let saxpy = Kernel::new("saxpy").value_of::<f32>("a").read_of::<f32>("x").read_write_of::<f32>("y");
-    saxpy.cuda(cuda(SAXPY, "saxpy"))
+    saxpy.cuda(cuda)
 }
 
 /// In chains that share nothing, and in one; each launched when the one before it has ended, and ahead.
@@ -498,7 +501,9 @@ fn executor_random(options: Options) -> Outcome {
             let builder = Runtime::builder().window([8, 64][seed as usize % 2]).rename(seed % 3 * 20_000);
             let mut rt = builder.executor(cuda_executor).build().map_err(text)?;
             let mix = Kernel::new("mix").value_of::<u32>("seed").read_of::<u32>("a").read_of::<u32>("b");
-            let mix = rt.register(mix.read_write_of::<u32>("y").cuda(cuda(MIX, "mix"))).map_err(text)?;
+            let mix = rt
+                .register(mix.read_write_of::<u32>("y").cuda(CudaKernel::source(MIX, "mix")))
+                .map_err(text)?;
             let mut wanted: Vec<Vec<u32>> = (0..9).map(|n| vec![n; 1000]).collect();
             let buffers: Vec<_> =
                 wanted.iter().map(|values| rt.buffer_from(values)).collect::<Result<_, _>>().map_err(text)?;
@@ -533,18 +538,179 @@ fn executor_random(options: Options) -> Outcome {
     Ok(format!("6 programs, {}", took.join(", ")))
 }
 
+/// In the context that another library uses, with its memory and its function.
+fn executor_primary(options: Options) -> Outcome {
+    let theirs = CudaContext::new(options.ordinal as usize).map_err(text)?;
+    let stream = theirs.default_stream();
+    let (major, minor) = theirs.compute_capability().map_err(text)?;
+    let mut image = compile(SAXPY, (major as u32, minor as u32)).map_err(text)?;
+    let values = |by: f32| (0..1000).map(|n| n as f32 * by).collect::<Vec<_>>();
+    let (x, y) =
+        (stream.clone_htod(&values(1.0)).map_err(text)?, stream.clone_htod(&values(10.0)).map_err(text)?);
+    stream.synchronize().map_err(text)?;
+    let (x, y) = (Arc::new(x), Arc::new(y));
+    let address = |slice: &Arc<CudaSlice<f32>>| {
+        std::ptr::with_exposed_provenance_mut::<f32>(slice.device_ptr(&stream).0 as usize)
+    };
+    image.push(0);
+    // SAFETY: an image of this GPU, which says how long it is; the module is never unloaded.
+    let function = unsafe {
+        theirs.bind_to_thread().map_err(text)?;
+        let module = result::module::load_data(image.as_ptr().cast()).map_err(text)?;
+        result::module::get_function(module, c"saxpy".into()).map_err(text)?
+    };
+    let mut says = Vec::new();
+    {
+        let mut rt = Runtime::builder()
+            .executor(Cuda::new(options.ordinal, 4).map_err(text)?)
+            .build()
+            .map_err(text)?;
+        // SAFETY: the memory is there as long as its owner.
+        match unsafe { rt.import(address(&x), 1000, x.clone()) } {
+            Err(error) if error.to_string().contains("Cuda::primary") => {
+                says.push(format!("in its own: {error}"))
+            }
+            other => return Err(format!("in a context of its own: {other:?}")),
+        }
+    }
+    let mut rt = Runtime::builder()
+        .executor(Cuda::primary(options.ordinal, 4).map_err(text)?)
+        .build()
+        .map_err(text)?;
+    // SAFETY: the same; and others use the memory only while nothing runs.
+    let (a, b) =
+        unsafe { (rt.import(address(&x), 1000, x.clone()), rt.import(address(&y), 1000, y.clone())) };
+    let (a, b) = (a.map_err(text)?, b.map_err(text)?);
+    // SAFETY: it is refused.
+    match unsafe { rt.import(address(&x).wrapping_add(1000), usize::MAX >> 20, ()) } {
+        Err(error) => says.push(format!("too many: {error}")),
+        Ok(_) => return Err("more memory is imported than there is".into()),
+    }
+    let kinds = [
+        CudaKernel::source(SAXPY, "saxpy"),
+        CudaKernel::image(image, "saxpy"),
+        // SAFETY: of this context, and never unloaded.
+        unsafe { CudaKernel::function(function.cast()) },
+    ];
+    for (n, kind) in kinds.into_iter().enumerate() {
+        let saxpy = rt.register(saxpy_of(kind)).map_err(text)?;
+        rt.launch(saxpy, 4, 256, args![(n + 1) as f32, a, b]).map_err(text)?;
+        rt.launch(saxpy, 4, 256, args![1.0f32, b, a]).map_err(text)?;
+    }
+    rt.synchronize().map_err(text)?;
+    let wanted = (1..=3).fold((1.0, 10.0), |(a, b), n| (a + b + n as f32 * a, b + n as f32 * a));
+    for (slice, wanted) in [(&x, wanted.0), (&y, wanted.1)] {
+        if stream.clone_dtoh(&**slice).map_err(text)? != values(wanted) {
+            return Err("what the kernels wrote is not in the memory".into());
+        }
+    }
+    rt.release(a).map_err(text)?;
+    rt.synchronize().map_err(text)?;
+    drop(rt);
+    if [&x, &y].map(Arc::strong_count) != [1, 1] {
+        return Err("the memory's owners are not given back".into());
+    }
+    // Pinned memory of the host, and managed memory.
+    let mut rt = Runtime::builder()
+        .executor(Cuda::primary(options.ordinal, 4).map_err(text)?)
+        .build()
+        .map_err(text)?;
+    let saxpy = rt.register(saxpy()).map_err(text)?;
+    // SAFETY: plain calls; the memory is freed after the runtime has ended, and holds values before it is imported.
+    unsafe {
+        theirs.bind_to_thread().map_err(text)?;
+        let pinned = result::malloc_host(4000, 0).map_err(text)?.cast::<f32>();
+        let attach = sys::CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL;
+        let managed = result::malloc_managed(4000, attach).map_err(text)?;
+        let managed = std::ptr::with_exposed_provenance_mut::<f32>(managed as usize);
+        for n in 0..1000 {
+            pinned.add(n).write(n as f32);
+            managed.add(n).write(0.5);
+        }
+        let a = rt.import(pinned, 1000, ()).map_err(text)?;
+        let b = rt.import(managed, 1000, ()).map_err(text)?;
+        rt.launch(saxpy, 4, 256, args![2.0f32, a, b]).map_err(text)?;
+        let read = rt.read(b).map_err(text)?;
+        rt.write(a.slice(..10), &[1.0; 10]).map_err(text)?;
+        rt.synchronize().map_err(text)?;
+        let wrong = |n: &usize| {
+            let wanted = 2.0 * *n as f32 + 0.5;
+            let first = if *n < 10 { 1.0 } else { *n as f32 };
+            read[*n] != wanted || managed.add(*n).read() != wanted || pinned.add(*n).read() != first
+        };
+        if let Some(n) = (0..1000).find(wrong) {
+            return Err(format!("element {n} of pinned or managed memory is wrong"));
+        }
+        drop(rt);
+        result::free_host(pinned.cast()).map_err(text)?;
+        result::free_sync(managed.addr() as u64).map_err(text)?;
+    }
+    says.push("memory of another library, pinned and managed; source, image and function".into());
+    Ok(says.join("\n    "))
+}
+
+/// Copies that are started go on beside kernels; each is what program order makes it.
+fn executor_copies(options: Options) -> Outcome {
+    let mut rt =
+        Runtime::builder().executor(Cuda::new(options.ordinal, 8).map_err(text)?).build().map_err(text)?;
+    let saxpy = rt.register(saxpy()).map_err(text)?;
+    let x = rt.buffer_from(&[1.0f32; 1000]).map_err(text)?;
+    let y = rt.buffer::<f32>(1000).map_err(text)?;
+    let mut readings = Vec::new();
+    for step in 0..100 {
+        if step % 10 == 0 {
+            rt.start_write(y, vec![step as f32; 1000]).map_err(text)?;
+        }
+        rt.launch(saxpy, 4, 256, args![1.0f32, x, y]).map_err(text)?;
+        readings.push(rt.start_read(y).map_err(text)?);
+    }
+    for (step, reading) in readings.into_iter().enumerate() {
+        let wanted = (step / 10 * 10 + step % 10 + 1) as f32;
+        let read = reading.wait().map_err(text)?;
+        if read.len() != 1000 || read.iter().any(|v| *v != wanted) {
+            return Err(format!("reading {step} has {:?} for {wanted}", read.first()));
+        }
+    }
+    const COUNT: usize = 64 << 20;
+    let large = rt.buffer::<u8>(COUNT).map_err(text)?;
+    let mut says = Vec::new();
+    for round in 0..3u8 {
+        let begun = Instant::now();
+        let write = rt.start_write(large, vec![round; COUNT]).map_err(text)?;
+        write.wait().map_err(text)?;
+        let written = begun.elapsed();
+        let read = rt.start_read_into(large, vec![0; COUNT]).map_err(text)?.wait().map_err(text)?;
+        let rate = |time: Duration| COUNT as f64 / time.as_secs_f64() / 1e9;
+        says.push(format!("{:.1} and {:.1}", rate(written), rate(begun.elapsed() - written)));
+        if read.iter().any(|v| *v != round) {
+            return Err("what was written is not read".into());
+        }
+    }
+    Ok(format!("100 beside kernels; 64 MiB to and from the GPU at GB/s: {}", says.join(", ")))
+}
+
 /// What kernels that cannot run give.
 fn executor_errors(options: Options) -> Outcome {
     let cuda_executor = Cuda::new(options.ordinal, 4).map_err(text)?;
     let mut rt = Runtime::builder().executor(cuda_executor).build().map_err(text)?;
     let y = rt.buffer::<f32>(1000).map_err(text)?;
-    let broken = cuda("extern \"C\" __global__ void f() { nonsense; }", "f");
+    let broken = CudaKernel::source("extern \"C\" __global__ void f() { nonsense; }", "f");
     let kernels = [
-        ("no source", Kernel::new("none").read_write("y"), 256, "CUDA source"),
+        ("no source", Kernel::new("none").read_write("y"), 256, "CUDA kernel"),
         ("not C++", Kernel::new("broken").read_write("y").cuda(broken), 256, "nonsense"),
-        ("no entry", Kernel::new("entry").read_write("y").cuda(cuda(SAXPY, "absent")), 256, "absent"),
-        ("parameters", Kernel::new("few").read_write("y").cuda(cuda(SAXPY, "saxpy")), 256, "parameters"),
-        ("block", Kernel::new("large").read_write("y").cuda(cuda(SAXPY, "wild")), 2048, "2048"),
+        (
+            "no entry",
+            Kernel::new("entry").read_write("y").cuda(CudaKernel::source(SAXPY, "absent")),
+            256,
+            "absent",
+        ),
+        (
+            "parameters",
+            Kernel::new("few").read_write("y").cuda(CudaKernel::source(SAXPY, "saxpy")),
+            256,
+            "parameters",
+        ),
+        ("block", Kernel::new("large").read_write("y").cuda(CudaKernel::source(SAXPY, "wild")), 2048, "2048"),
     ];
     let mut says = Vec::new();
     for (what, kernel, block, wanted) in kernels {
@@ -618,7 +784,9 @@ fn afterwards(options: Options) -> Outcome {
 fn executor_fault(options: Options) -> Outcome {
     let cuda_executor = Cuda::new(options.ordinal, 4).map_err(text)?;
     let mut rt = Runtime::builder().executor(cuda_executor).build().map_err(text)?;
-    let wild = rt.register(Kernel::new("wild").read_write("y").cuda(cuda(SAXPY, "wild"))).map_err(text)?;
+    let wild = rt
+        .register(Kernel::new("wild").read_write("y").cuda(CudaKernel::source(SAXPY, "wild")))
+        .map_err(text)?;
     let y = rt.buffer::<f32>(1000).map_err(text)?;
     rt.launch(wild, 1, 1, args![y]).map_err(text)?;
     let error = match rt.synchronize() {
@@ -672,7 +840,9 @@ extern "C" __global__ void spin(float *y) {
 }"#;
     let cuda_executor = Cuda::new(options.ordinal, 4).map_err(text)?.watchdog(Duration::from_millis(300));
     let mut rt = Runtime::builder().executor(cuda_executor).build().map_err(text)?;
-    let spin = rt.register(Kernel::new("spin").read_write("y").cuda(cuda(SPIN, "spin"))).map_err(text)?;
+    let spin = rt
+        .register(Kernel::new("spin").read_write("y").cuda(CudaKernel::source(SPIN, "spin")))
+        .map_err(text)?;
     let y = rt.buffer::<f32>(1000).map_err(text)?;
     rt.launch(spin, 1, 1, args![y]).map_err(text)?;
     rt.launch(spin, 1, 1, args![y]).map_err(text)?;

@@ -4,9 +4,9 @@ use super::{BODY, CONTACT, GROUND};
 use crate::check::largest_error;
 use crate::error::{ctas, length};
 use crate::random::Random;
-use crate::{Error, SelfCheck, cuda};
+use crate::{Error, SelfCheck};
 use windlass_runtime::args;
-use windlass_runtime::runtime::{Arg, CtaResult, Kernel, Registered, Runtime, Ticket, View};
+use windlass_runtime::runtime::{Arg, CtaResult, CudaKernel, Kernel, Registered, Runtime, Ticket, View};
 
 const THREADS: usize = 64;
 
@@ -111,8 +111,8 @@ fn ends(pair: [u32; 2], bodies: usize) -> Result<(usize, Option<usize>), String>
     }
 }
 
-fn text(entry: &'static str) -> windlass_runtime::runtime::CudaSource {
-    cuda(include_str!("rigid_body.cu"), entry)
+fn text(entry: &'static str) -> CudaKernel {
+    CudaKernel::source(include_str!("rigid_body.cu"), entry)
 }
 
 fn accelerate() -> Kernel {

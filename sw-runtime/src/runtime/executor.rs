@@ -61,7 +61,7 @@ impl Task<'_> {
     }
 
     /// What the kernel is on a GPU, where its definition says so.
-    pub fn cuda(&self) -> Option<&super::CudaSource> {
+    pub fn cuda(&self) -> Option<&super::CudaKernel> {
         self.kernel.cuda.as_ref()
     }
 

@@ -6,6 +6,7 @@ use super::view::{ReadView, ReadWriteView, WriteView};
 use crate::ktrace::KernelType;
 use std::borrow::Cow;
 use std::error::Error as StdError;
+use std::ffi::c_void;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,21 +79,88 @@ pub struct Kernel {
     pub(crate) kind: KernelType,
     pub(crate) access: Option<Arc<AccessFn>>,
     pub(crate) body: Option<Arc<Body>>,
-    pub(crate) cuda: Option<CudaSource>,
+    pub(crate) cuda: Option<CudaKernel>,
 }
 
-/// What a kernel is on a GPU: CUDA C++, compiled by NVRTC for the device at hand when it is first launched.
+/// What a kernel is on an NVIDIA GPU.
 ///
-/// The entry takes the launch's arguments in their order: for a buffer a pointer to its first element, for a number the number. It is run
+/// The function takes the launch's arguments in their order: for a buffer a pointer to its first element, for a number the number. It is run
 /// with the launch's grid and block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CudaSource {
-    /// The text. It has no headers but NVRTC's own, and may ask for `__CUDA_ARCH__`.
-    pub source: Cow<'static, str>,
-    /// Name of the `extern "C" __global__` function.
-    pub entry: Cow<'static, str>,
+pub struct CudaKernel {
+    pub(crate) code: CudaCode,
+    pub(crate) shared_bytes: u32,
+}
+
+/// Where a kernel's machine code comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CudaCode {
+    /// CUDA C++, compiled for the device at hand when the kernel is first launched.
+    Source {
+        /// The text.
+        text: Cow<'static, str>,
+        /// Name of the function.
+        entry: Cow<'static, str>,
+    },
+    /// What was compiled before: a cubin, a fatbin, or PTX with a 0 at its end.
+    Image {
+        /// The file.
+        bytes: Arc<[u8]>,
+        /// Name of the function, as the file has it.
+        entry: Cow<'static, str>,
+    },
+    /// A `CUfunction`.
+    Function(usize),
+}
+
+impl CudaKernel {
+    /// From a text of CUDA C++, by NVRTC: it has no headers but NVRTC's own, and may ask for `__CUDA_ARCH__`. `entry` is an
+    /// `extern "C" __global__` function of it.
+    pub fn source(text: impl Into<Cow<'static, str>>, entry: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(CudaCode::Source { text: text.into(), entry: entry.into() })
+    }
+
+    /// From the bytes of a cubin, a fatbin or PTX, as `nvcc`, NVRTC and other compilers make them. `entry` is the name of a function in it,
+    /// mangled where it is not `extern "C"`. It is loaded when it is first launched, by each runtime for itself, and by each `CudaKernel` that is
+    /// made of it; clones share it.
+    pub fn image(bytes: impl Into<Vec<u8>>, entry: impl Into<Cow<'static, str>>) -> Self {
+        let mut bytes = bytes.into();
+        // PTX is a text, which the driver reads up to its 0.
+        if !bytes.contains(&0) {
+            bytes.push(0);
+        }
+        Self::of(CudaCode::Image { bytes: bytes.into(), entry: entry.into() })
+    }
+
+    /// A function that is loaded already, as `cudaGetFuncBySymbol` gives it of a kernel that `nvcc` compiled into the program.
+    ///
+    /// # Safety
+    /// It is a `CUfunction` of the context that the executor is in, and stays loaded as long as a runtime has a kernel of it.
+    pub unsafe fn function(function: *mut c_void) -> Self {
+        Self::of(CudaCode::Function(function.expose_provenance()))
+    }
+
+    fn of(code: CudaCode) -> Self {
+        Self { code, shared_bytes: 0 }
+    }
+
+    /// With so many bytes of dynamic shared memory per CTA; none where nothing is said.
+    #[must_use]
+    pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
+        self.shared_bytes = bytes;
+        self
+    }
+
+    /// Where its machine code comes from.
+    pub fn code(&self) -> &CudaCode {
+        &self.code
+    }
+
     /// Dynamic shared memory per CTA, in bytes.
-    pub shared_bytes: u32,
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared_bytes
+    }
 }
 
 impl fmt::Debug for Kernel {
@@ -123,7 +191,7 @@ impl Kernel {
     }
 
     /// What it is on a GPU, where it says so.
-    pub fn cuda_source(&self) -> Option<&CudaSource> {
+    pub fn cuda_kernel(&self) -> Option<&CudaKernel> {
         self.cuda.as_ref()
     }
 
@@ -225,8 +293,8 @@ impl Kernel {
 
     /// What it is on a GPU.
     #[must_use]
-    pub fn cuda(mut self, source: CudaSource) -> Self {
-        self.cuda = Some(source);
+    pub fn cuda(mut self, kernel: CudaKernel) -> Self {
+        self.cuda = Some(kernel);
         self
     }
 }

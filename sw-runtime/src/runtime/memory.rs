@@ -39,6 +39,18 @@ impl ElementKind {
             Self::U64 | Self::I64 | Self::F64 => 8,
         }
     }
+
+    /// Whether elements can be at an address, which they are at a multiple of their size.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_be_at(self, first: *const u8) -> Result<(), String> {
+        let size = self.bytes();
+        if first.addr().is_multiple_of(size) {
+            return Ok(());
+        }
+        Err(format!("its address {first:p} is not a multiple of {size}, as that of each {self} is"))
+    }
 }
 
 impl fmt::Display for ElementKind {
@@ -436,14 +448,9 @@ impl HostMemory {
         element: ElementKind,
         owner: Owner,
     ) -> Result<Self, String> {
-        let size = element.bytes();
         let first = NonNull::new(first).ok_or("its address is null")?;
-        if !first.addr().get().is_multiple_of(size) {
-            return Err(format!(
-                "its address {first:p} is not a multiple of {size}, as that of each {element} is"
-            ));
-        }
-        let bytes = elements.checked_mul(size).filter(|bytes| *bytes <= isize::MAX as usize);
+        element.can_be_at(first.as_ptr())?;
+        let bytes = elements.checked_mul(element.bytes()).filter(|bytes| *bytes <= isize::MAX as usize);
         let bytes = bytes.ok_or("more bytes than there are addresses")?;
         Ok(Self { place: Place::Imported(Imported { first, bytes, _owner: owner }), element })
     }

@@ -33,7 +33,7 @@ pub(crate) use ctas::{Ctas, Left};
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
 pub use host::Reading;
-pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaSource, Kernel, Launch, Mode};
+pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaCode, CudaKernel, Kernel, Launch, Mode};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, Owner, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
@@ -473,7 +473,8 @@ impl Runtime {
     /// Memory that is there already as a buffer, without a copy: so many elements from `first`, with what is in them. It is never
     /// [renamed](Builder::rename), so that what kernels compute is found in it. `owner` keeps it alive: it is dropped once the buffer is
     /// released, or the runtime is gone, and nothing uses the memory any more, on any of the runtime's threads; also where this fails.
-    /// [`Cpu`] takes memory of this process; an executor whose allocator does not say so takes none, `windlass_cuda::Cuda` among them.
+    /// [`Cpu`] takes memory of this process, and `windlass_cuda::Cuda` what the GPU's kernels reach, by its address there; an executor whose
+    /// allocator does not say so takes none.
     ///
     /// ```
     /// # use windlass_runtime::runtime::{Buffer, Error, Runtime};
@@ -864,12 +865,12 @@ impl Runtime {
         Ok(self.live(buffer.id)?.bytes)
     }
 
-    /// What a kernel does with each of its arguments; `None` for a number.
+    /// Of each argument of a kernel what the kernel does with it, `None` for a number, and its type, where the kernel's author has said it.
     ///
     /// # Errors
     /// [`Error::UnknownKernel`].
-    pub fn modes(&self, kernel: Registered) -> Result<Vec<Option<Mode>>, Error> {
-        Ok(self.known(kernel)?.params.iter().map(|param| param.mode).collect())
+    pub fn parameters(&self, kernel: Registered) -> Result<Vec<(Option<Mode>, Option<ElementKind>)>, Error> {
+        Ok(self.known(kernel)?.params.iter().map(|param| (param.mode, param.element)).collect())
     }
 
     fn known(&self, kernel: Registered) -> Result<&Arc<Kernel>, Error> {
@@ -899,7 +900,7 @@ impl Runtime {
         accesses: Option<&[Access]>,
     ) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let shared = kernel.cuda.as_ref().map(|source| source.shared_bytes);
+        let shared = kernel.cuda.as_ref().map(|cuda| cuda.shared_bytes);
         kernel.each_access(args, accesses, |Access { part, mode }| {
             let Ok(live) = self.live(part.buffer) else { return };
             let segment = Segment { addr: live.address + part.offset, bytes: part.bytes };
