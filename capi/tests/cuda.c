@@ -113,7 +113,7 @@ static void on_the_gpu(windlass_runtime *rt) {
     OK(windlass_launch(rt, kernel, one, one, args, 1, 0, NULL));
     FAILS(WINDLASS_KERNEL_FAILED, "nonsense", windlass_synchronize(rt));
     /* A CPU's memory is no GPU's. */
-    FAILS(WINDLASS_RESOURCES, "reaches the address", windlass_import(rt, &byte, 1, NULL, NULL, &out));
+    FAILS(WINDLASS_INVALID, "reaches the address", windlass_import(rt, &byte, 1, NULL, NULL, &out));
 }
 
 int main(void) {

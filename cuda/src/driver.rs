@@ -448,25 +448,36 @@ impl DeviceMemory {
         owner: Owner,
     ) -> Result<Self, String> {
         use PointerAttribute::{
-            CU_POINTER_ATTRIBUTE_DEVICE_POINTER as DEVICE_POINTER,
-            CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE,
+            CU_POINTER_ATTRIBUTE_CONTEXT as CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_POINTER as DEVICE_POINTER,
+            CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE,
             CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START_ADDR,
         };
+        const DEVICE: u64 = 2;
         context.enter().map_err(|e| e.to_string())?;
         let ask = |attribute, at| {
             let mut value = 0u64;
-            // SAFETY: each of the three is written as 64 bits; the driver looks the address up, and does not follow it.
+            // SAFETY: each is written as 64 bits or less; the driver looks the address up, and does not follow it.
             let code =
                 unsafe { (context.driver.cuPointerGetAttribute)((&raw mut value).cast(), attribute, at) };
             if code == 0 { Ok(value) } else { Err(context.driver.reason(code)) }
         };
-        let address = ask(DEVICE_POINTER, first).map_err(|reason| {
+        let refused = |reason: String| {
             let remedy = match context.primary {
                 true => "give memory of cudaMalloc, cuMemAlloc or the like on this device",
-                false => "memory of the CUDA runtime is the primary context's: make the executor with `Cuda::primary`",
+                false => {
+                    "memory of the CUDA runtime is the primary context's: make the executor with `Cuda::primary`"
+                }
             };
             format!("no kernel of {} reaches the address {first:#x}: {reason}; {remedy}", context.name)
-        })?;
+        };
+        let address = ask(DEVICE_POINTER, first).map_err(refused)?;
+        // The driver gives an address for memory of another context, too (seen with driver 580).
+        if ask(MEMORY_TYPE, first) == Ok(DEVICE)
+            && ask(CONTEXT, first)
+                .is_ok_and(|owner| owner != 0 && owner != context.raw.expose_provenance() as u64)
+        {
+            return Err(refused("it is of another context".into()));
+        }
         let past = || format!("{bytes} bytes from the address {first:#x} are not all allocated");
         let end = first.checked_add(bytes as u64).ok_or_else(past)?;
         // Memory may be mapped in several pieces.

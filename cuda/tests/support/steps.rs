@@ -565,12 +565,24 @@ fn executor_primary(options: Options) -> Outcome {
             .executor(Cuda::new(options.ordinal, 4).map_err(text)?)
             .build()
             .map_err(text)?;
-        // SAFETY: the memory is there as long as its owner.
-        match unsafe { rt.import(address(&x), 1000, x.clone()) } {
+        // SAFETY: a plain call; the memory is never freed.
+        let of_theirs = unsafe { result::malloc_sync(4000) }.map_err(text)?;
+        let of_theirs = std::ptr::with_exposed_provenance_mut::<f32>(of_theirs as usize);
+        // SAFETY: the memory is there for good.
+        match unsafe { rt.import(of_theirs, 1000, ()) } {
             Err(error) if error.to_string().contains("Cuda::primary") => {
-                says.push(format!("in its own: {error}"))
+                says.push(format!("in its own: {error}"));
             }
             other => return Err(format!("in a context of its own: {other:?}")),
+        }
+        // What comes of a pool, as x does, is no context's.
+        let saxpy = rt.register(saxpy()).map_err(text)?;
+        // SAFETY: the memory is there as long as its owner.
+        let a = unsafe { rt.import(address(&x), 1000, x.clone()) }.map_err(text)?;
+        let b = rt.buffer::<f32>(1000).map_err(text)?;
+        rt.launch(saxpy, 4, 256, args![2.0f32, a, b]).map_err(text)?;
+        if rt.read(b).map_err(text)? != values(2.0) {
+            return Err("memory of a pool is not read in a context of its own".into());
         }
     }
     let mut rt = Runtime::builder()
@@ -671,22 +683,64 @@ fn executor_copies(options: Options) -> Outcome {
             return Err(format!("reading {step} has {:?} for {wanted}", read.first()));
         }
     }
-    const COUNT: usize = 64 << 20;
-    let large = rt.buffer::<u8>(COUNT).map_err(text)?;
+    let large = rt.buffer::<u8>(COPIED).map_err(text)?;
+    let rate = |begun: Instant| format!("{:.1}", COPIED as f64 / begun.elapsed().as_secs_f64() / 1e9);
+    let theirs = CudaContext::new(options.ordinal as usize).map_err(text)?;
+    theirs.bind_to_thread().map_err(text)?;
+    // SAFETY: a plain call.
+    let pinned = || unsafe { result::malloc_host(COPIED, 0) }.map(|memory| Lent(memory.cast()));
+    let pageable = || Lent(vec![0u8; COPIED].leak().as_mut_ptr());
     let mut says = Vec::new();
-    for round in 0..3u8 {
-        let begun = Instant::now();
-        let write = rt.start_write(large, vec![round; COUNT]).map_err(text)?;
-        write.wait().map_err(text)?;
-        let written = begun.elapsed();
-        let read = rt.start_read_into(large, vec![0; COUNT]).map_err(text)?.wait().map_err(text)?;
-        let rate = |time: Duration| COUNT as f64 / time.as_secs_f64() / 1e9;
-        says.push(format!("{:.1} and {:.1}", rate(written), rate(begun.elapsed() - written)));
-        if read.iter().any(|v| *v != round) {
-            return Err("what was written is not read".into());
+    for (what, mut from, mut to) in
+        [("pageable", pageable(), pageable()), ("pinned", pinned().map_err(text)?, pinned().map_err(text)?)]
+    {
+        for round in 0..3u8 {
+            from.as_mut().fill(round + 1);
+            to.as_mut().fill(0);
+            let mut rates = Vec::new();
+            let begun = Instant::now();
+            rt.write(large, from.as_ref()).map_err(text)?;
+            rates.push(rate(begun));
+            let begun = Instant::now();
+            rt.read_into(large, to.as_mut()).map_err(text)?;
+            rates.push(rate(begun));
+            from.as_mut().fill(round + 2);
+            let begun = Instant::now();
+            rt.start_write(large, from).map_err(text)?.wait().map_err(text)?;
+            rates.push(rate(begun));
+            let begun = Instant::now();
+            rt.start_read_into(large, to).map_err(text)?.wait().map_err(text)?;
+            rates.push(rate(begun));
+            if from.as_ref() != to.as_ref() {
+                return Err("what was written is not read".into());
+            }
+            says.push(format!("{what} {}", rates.join(" ")));
         }
     }
-    Ok(format!("100 beside kernels; 64 MiB to and from the GPU at GB/s: {}", says.join(", ")))
+    Ok(format!(
+        "100 beside kernels; 64 MiB to and from the GPU, waited for and started, in GB/s:\n    {}",
+        says.join("\n    ")
+    ))
+}
+
+const COPIED: usize = 64 << 20;
+
+/// Memory for [`COPIED`] bytes, never given back.
+#[derive(Clone, Copy)]
+struct Lent(*mut u8);
+// SAFETY: used by one thread at a time.
+unsafe impl Send for Lent {}
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: so many bytes, initialised, for good.
+        unsafe { std::slice::from_raw_parts(self.0, COPIED) }
+    }
+}
+impl AsMut<[u8]> for Lent {
+    fn as_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the same, and used by one at a time.
+        unsafe { std::slice::from_raw_parts_mut(self.0, COPIED) }
+    }
 }
 
 /// What kernels that cannot run give.
