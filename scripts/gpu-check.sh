@@ -25,6 +25,10 @@ if [[ ${1:-} == --pack ]]; then
     cp "$program" "$dir"
     strip "$dir/$(basename "$program")"
   done
+  # The C interface's test of GPUs.
+  cargo build --release --locked --quiet -p windlass-c
+  strip -o "$dir/libwindlass_c.so" "$target/release/libwindlass_c.so"
+  cc -std=c11 -O1 -I capi/include capi/tests/cuda.c -o "$dir/c" -L "$dir" -lwindlass_c '-Wl,-rpath,$ORIGIN'
   cp scripts/gpu-check.sh "$dir"
   # The scheduler's Verilog, built here: the cache serves it where there is no Verilator.
   WINDLASS_CACHE=$dir/cache "$dir/windlass" run --no-work --policy window >/dev/null
@@ -100,6 +104,7 @@ if [[ -n $sanitizer ]]; then
 else
   echo "SKIPPED: there is no compute-sanitizer here"
 fi
+step c timeout 60 "$dir/c"
 step probe timeout 120 "$dir/probe"
 echo "$((SECONDS - began)) s in all"
 exit $wrong

@@ -23,7 +23,7 @@ program() { # file: what it does
 }
 echo 'echo "cargo: $*"' | program "$work/bin/cargo"
 echo 'echo "host: here"' | program "$work/bin/rustc"
-for stub in rustup strip; do echo : | program "$work/bin/$stub"; done
+for stub in rustup strip cc; do echo : | program "$work/bin/$stub"; done
 export PATH=$work/bin:$PATH CARGO_TARGET_DIR=$work/target
 
 run() { # status that is expected, command...: what it prints is in the log
