@@ -32,7 +32,7 @@ tier "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-d
 # The runtime's crates run with their lines counted; all others as they are, for counting takes long.
 counted=(hazards runtime kernels)
 # A model that is built here runs for some thousand cycles.
-tier "tests" env WINDLASS_OPTIMISE=0 scripts/run-tests.sh --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
+tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
 tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
 # A minute on the clock each, all at once.
 tier "fuzzing" env JOBS=8 scripts/fuzz.sh 60

@@ -33,29 +33,6 @@ run() { # status that is expected, command...: what it prints is in the log
 }
 said() { grep -qF -- "$1" "$work/log"; }
 
-# Test programs: all run, each in its crate's folder, with the options; one that fails fails the whole.
-mkdir -p "$work/tests/bin" "$work/crate"
-for name in good bad; do
-  printf '{"manifest_path":"%s/crate/Cargo.toml","profile":{"opt-level":"0","test":true},"executable":"%s/tests/%s"}\n' "$work" "$work" "$name"
-done >"$work/tests/json"
-printf '{"manifest_path":"%s/crate/Cargo.toml","profile":{"test":false},"executable":"%s/tests/no_test"}\n' "$work" "$work" >>"$work/tests/json"
-# shellcheck disable=SC2016
-echo 'case $* in *--no-run*) cat "$TESTS_JSON" ;; esac; echo "cargo $*" >&2' | program "$work/tests/bin/cargo"
-for name in good bad no_test; do
-  echo "echo $name \$* in \$PWD; [[ $name == good || -n \${ALL_GOOD:-} ]]" | program "$work/tests/$name"
-done
-tests() { # status, options...
-  TESTS_JSON=$work/tests/json PATH=$work/tests/bin:$PATH run "$1" "$scripts/run-tests.sh" "${@:2}"
-}
-tests 1 --workspace --quiet -- --exact x
-said "good --quiet --exact x in $work/crate"
-said "bad --quiet --exact x in $work/crate"
-said "$work/tests/bad FAILED"
-said 'cargo test --doc --workspace --quiet -- --exact x'
-ALL_GOOD=1 tests 0 --workspace --test a
-said "bad in $work/crate"
-if grep -q 'no_test\|--doc' "$work/log"; then false; fi
-
 # A fuzz target that ends before the fuzzer has begun, with and without a word.
 mkdir -p "$work/repo/fuzz/targets"
 for last_words in 'echo no library >&2' :; do

@@ -68,6 +68,8 @@ struct Lane {
     event: Event,
     /// After which kernel it was recorded last; 0 where it was not.
     recorded: u64,
+    /// The last kernel that one of another stream came after: whose mark that is tells of this one, too.
+    told: u64,
 }
 
 /// Where a kernel is.
@@ -91,6 +93,8 @@ struct Flight {
     stream: usize,
     value: u32,
     token: Token,
+    /// Kernels of other streams that it came after, by stream and mark: they have ended when it has.
+    after: Vec<(usize, u32)>,
     /// When it was launched; `None` where it waits on the GPU, and the first time, for then the driver may still have been loading it.
     launched: Option<Instant>,
 }
@@ -143,8 +147,16 @@ impl Cuda {
         let streams = (0..count).map(|_| Stream::new(&context)).collect::<Result<Vec<_>, _>>()?;
         let marks = Arc::new(Marks::new(&context, count)?);
         let free = (0..count).rev().collect();
-        let lane =
-            |_| Ok(Lane { kernels: 0, marked: 0, in_flight: 0, event: Event::new(&context)?, recorded: 0 });
+        let lane = |_| {
+            Ok(Lane {
+                kernels: 0,
+                marked: 0,
+                in_flight: 0,
+                event: Event::new(&context)?,
+                recorded: 0,
+                told: 0,
+            })
+        };
         let lanes = (0..count).map(lane).collect::<Result<_, DeviceError>>()?;
         let streams = Arc::new(streams);
         let watchdog = Duration::from_secs(60);
@@ -275,8 +287,8 @@ impl Cuda {
         (stream, waits)
     }
 
-    /// What the stream is given from here on comes after that kernel.
-    fn wait(&mut self, stream: usize, place: Place) -> Result<(), DeviceError> {
+    /// What the stream is given from here on comes after that kernel. Says after which of its stream that is: the same or a later one.
+    fn wait(&mut self, stream: usize, place: Place) -> Result<(usize, u64), DeviceError> {
         let context = &self.context;
         context.enter()?;
         let lane = &mut self.lanes[place.stream];
@@ -289,7 +301,8 @@ impl Cuda {
         }
         // SAFETY: the same.
         let code = unsafe { (context.driver.cuStreamWaitEvent)(self.streams[stream].raw, lane.event.raw, 0) };
-        context.ok(code, "cuStreamWaitEvent")
+        context.ok(code, "cuStreamWaitEvent")?;
+        Ok((place.stream, lane.recorded))
     }
 
     /// The function of a kernel, compiled or loaded at most once by this executor.
@@ -383,28 +396,36 @@ impl Cuda {
         let (grid, block) = task.dimensions();
         let mut args: Vec<*mut c_void> = values.iter_mut().map(|v| (&raw mut v.0).cast()).collect();
         let now = warm.then(Instant::now);
-        let waited = waits.into_iter().try_for_each(|place| self.wait(stream, place));
-        let launched = waited.and_then(|()| context.enter()).and_then(|()| {
+        let waited: Result<Vec<_>, _> = waits.into_iter().map(|place| self.wait(stream, place)).collect();
+        let launched = waited.and_then(|after| {
+            context.enter()?;
             let config = config(grid, block, shared, raw);
             // SAFETY: there is a value for each parameter, and each of its size.
             let code = unsafe { function.launch(&context, &config, &mut args) };
-            context.ok(code, "cuLaunchKernelEx")
+            context.ok(code, "cuLaunchKernelEx").map(|()| after)
         });
-        if let Err(error) = launched {
-            self.let_go(stream);
-            let hint = match error {
-                DeviceError::Call { .. } => {
-                    format!(
-                        ", with a grid of {grid:?} CTAs of {block:?} threads and {shared} bytes of shared memory"
-                    )
-                }
-                _ => String::new(),
-            };
-            return Err(Cause::Executor(format!("{error}{hint}")));
-        }
+        let after = match launched {
+            Ok(after) => after,
+            Err(error) => {
+                self.let_go(stream);
+                let hint = match error {
+                    DeviceError::Call { .. } => {
+                        format!(
+                            ", with a grid of {grid:?} CTAs of {block:?} threads and {shared} bytes of shared memory"
+                        )
+                    }
+                    _ => String::new(),
+                };
+                return Err(Cause::Executor(format!("{error}{hint}")));
+            }
+        };
         self.lanes[stream].kernels += 1;
         let number = self.lanes[stream].kernels;
-        let flight = Flight { stream, value: number as u32, token: task.token(), launched: now };
+        for (of, upstream) in &after {
+            self.lanes[*of].told = *upstream;
+        }
+        let after = after.into_iter().map(|(of, upstream)| (of, upstream as u32)).collect();
+        let flight = Flight { stream, value: number as u32, token: task.token(), after, launched: now };
         if self.connection.as_ref().is_none_or(|connection| connection.flights.send(flight).is_err()) {
             self.settle(stream);
             self.let_go(stream);
@@ -494,7 +515,8 @@ impl Executor for Cuda {
 
     fn flush(&mut self) {
         for stream in 0..self.lanes.len() {
-            if self.lanes[stream].marked < self.lanes[stream].kernels {
+            let lane = &self.lanes[stream];
+            if lane.marked < lane.kernels && lane.told < lane.kernels {
                 self.mark_all(stream);
             }
         }
@@ -511,6 +533,13 @@ fn started(launched: Result<(), Cause>) -> Started {
 /// Whether a stream has reached a mark. Marks of a stream only grow, but for the wrap after 2^32 kernels.
 fn has_reached(now: u32, mark: u32) -> bool {
     now.wrapping_sub(mark) < 1 << 31
+}
+
+/// A stream is known to be as far as that mark, or was known to be further.
+fn advance(reached: &mut u32, mark: u32) {
+    if has_reached(mark, *reached) {
+        *reached = mark;
+    }
 }
 
 impl Drop for Cuda {
@@ -540,6 +569,8 @@ impl Notice {
     /// then sleeping in between. Where nothing is in flight it sleeps until something is.
     fn run(self) {
         let mut flights: Vec<Flight> = Vec::new();
+        // How far each stream is known to be.
+        let mut reached = vec![0; self.streams.len()];
         let (mut news, mut asked) = (Instant::now(), Instant::now());
         loop {
             if flights.is_empty() {
@@ -550,9 +581,18 @@ impl Notice {
                 (news, asked) = (Instant::now(), Instant::now());
             }
             flights.extend(self.arrivals.try_iter());
+            for (stream, reached) in reached.iter_mut().enumerate() {
+                advance(reached, self.marks.at(stream).load(Ordering::Acquire));
+            }
+            // The newest first: what one came after is older.
+            for flight in flights.iter().rev().filter(|flight| !flight.after.is_empty()) {
+                if has_reached(reached[flight.stream], flight.value) {
+                    flight.after.iter().for_each(|(stream, mark)| advance(&mut reached[*stream], *mark));
+                }
+            }
             let before = flights.len();
             flights.retain(|flight| {
-                let ended = has_reached(self.marks.at(flight.stream).load(Ordering::Acquire), flight.value);
+                let ended = has_reached(reached[flight.stream], flight.value);
                 if ended {
                     // Free first: the scheduler may start another as soon as it knows.
                     let _ = self.freed.send(flight.stream);
