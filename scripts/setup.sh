@@ -104,10 +104,10 @@ if ! command -v rustup >/dev/null; then
   fi
 fi
 
-# What PyPI has: scripts/requirements says which version, and the hash of each of its files. pip takes no other. None of them needs others.
+# What PyPI has: scripts/requirements says which version, and the hash of each of its files. pip takes no other. What one needs is in its file, after it.
 requirements=$(dirname "${BASH_SOURCE[0]}")/requirements
 version_of() { # name there
-  sed -n 's/^[a-z0-9-]*==\([^ ]*\).*/\1/p' "$requirements/$1.txt"
+  sed -n '/^[a-z0-9-]*==/{s/^[a-z0-9-]*==\([^ ]*\).*/\1/p;q;}' "$requirements/$1.txt"
 }
 wheel_of() { # name there, folder to put it into
   command -v python3 >/dev/null && mkdir -p "$2" &&
@@ -181,4 +181,13 @@ if [[ -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $bitwuzla/bin/p
   say "missing: Bitwuzla $bitwuzla_version (proves properties, recommended); installing it from PyPI into $bitwuzla"
   environment_of bitwuzla "$bitwuzla" ||
     say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with Yices; the test that asks both fails."
+fi
+
+# The compiler of SystemRDL reads, in the tests, what `gen --axil` writes for tools.
+systemrdl_version=$(version_of systemrdl)
+systemrdl=$cache/systemrdl-$systemrdl_version
+if [[ -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $systemrdl/bin/python ]]; then
+  say "missing: systemrdl-compiler $systemrdl_version (checks descriptions of registers); installing it from PyPI into $systemrdl"
+  environment_of systemrdl "$systemrdl" ||
+    say "That did not work (it needs python3 with pip and venv, and PyPI). Going on; the tests that read SystemRDL fail."
 fi

@@ -55,7 +55,7 @@ pub struct GenArgs {
     #[arg(long)]
     axis: bool,
     /// Also write TOP_axil.v: a module around a front_end that has registers on an AXI4-Lite bus for software and AXI4-Streams for the SMs;
-    /// and a C header for the registers. Includes --axis
+    /// a C header for the registers, and TOP_axil.rdl, their description in SystemRDL. Includes --axis
     #[arg(long)]
     axil: bool,
     /// Print the names of the blocks and write nothing

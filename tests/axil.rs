@@ -1,5 +1,6 @@
 //! A front end as a memory-mapped device: its driver, in C++ beside generated RTL, and what its registers promise, proved.
 
+mod rdl;
 mod smtbmc;
 
 use smtbmc::smtbmc;
@@ -19,8 +20,9 @@ fn output(command: &mut Command) -> String {
     text
 }
 
-/// A design with registers in a folder, which all tools read without a word; its top module.
-fn generated(folder: &Path, arguments: &str) -> String {
+/// A design with registers in a folder, which all tools read without a word; its top module. With so many places in its queue, its registers in
+/// SystemRDL are those of its header.
+fn generated(folder: &Path, arguments: &str, queue_bits: u32) -> String {
     let gen_command = &mut Command::new(env!("CARGO_BIN_EXE_windlass"));
     let said =
         output(gen_command.args(["gen", "--axil"]).args(arguments.split(' ')).arg("--out").arg(folder));
@@ -45,24 +47,28 @@ fn generated(folder: &Path, arguments: &str) -> String {
     let use_it = "#ifdef WINDLASS_LANES\nvoid use(struct windlass_packet *packet);\nvoid use(struct windlass_packet *packet) { packet->up_id[WINDLASS_LANES - 1] = packet->up_valid; }\n#endif\n";
     std::fs::write(folder.join("driver.c"), format!("#include \"{axil}.h\"\n{use_it}")).expect("written");
     output(here("CC", "cc").args(header).arg("driver.c"));
+    let registers = rdl::elaborated(queue_bits, &[folder.join(format!("{axil}.rdl"))]).remove(0);
+    rdl::is_the_headers(&registers, folder, &top, queue_bits).unwrap_or_else(|e| panic!("{top}: {e}"));
     top
 }
 
-/// What docs/integration/axil.cpp says of it.
-fn simulated(folder: &Path, top: &str) -> String {
+/// What docs/integration/axil.cpp says of it, and what it prints of the registers.
+fn simulated(folder: &Path, top: &str, queue_bits: u32) -> (String, String) {
     let software = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/integration/axil.cpp");
-    let header = format!("-DHEADER='\"../{top}_axil.h\"'");
+    let header = format!("-DHEADER='\"../{top}_axil.h\"' -DWINDLASS_QUEUE={}u", 1 << queue_bits);
     let verilator = std::env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
     output(
         Command::new(verilator)
             .current_dir(folder)
             .args(["--cc", "--exe", "--build", "-Wno-fatal", "--prefix", "Vtop", "--top-module"])
-            .args([&format!("{top}_axil"), "-CFLAGS", &header, "-f", &format!("{top}_axil.f"), software]),
+            .args([&format!("{top}_axil"), &format!("-GQUEUE_BITS={queue_bits}"), "-CFLAGS", &header])
+            .args(["-f", &format!("{top}_axil.f"), software]),
     );
-    let ran = Command::new(folder.join("obj_dir/Vtop")).output().expect("it runs");
+    let program = folder.join("obj_dir/Vtop");
+    let ran = Command::new(&program).output().expect("it runs");
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert_eq!(ran.status.success(), said.starts_with("PASSED: "), "{}: {said}", ran.status);
-    said
+    (said, output(Command::new(program).arg("map")))
 }
 
 #[test]
@@ -71,33 +77,73 @@ fn software_launches_kernels_through_registers() {
     let (arguments, rest) = rest.split_once(" --out build/rtl\ntop=").expect("a folder");
     let words = |text: &str| text.replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ");
     let folder = tempfile::tempdir().expect("a folder");
-    let top = generated(folder.path(), &words(arguments));
+    let folder = folder.path();
+    let top = generated(folder, &words(arguments), 4);
     assert!(rest.starts_with(&top), "{top}");
-    let said = simulated(folder.path(), &top);
+    let (said, answers) = simulated(folder, &top, 4);
     assert!(
         said.starts_with("PASSED") && PAGE.contains(&said),
         "the page shows something else; now:\n{said}"
     );
+
+    // The registers in SystemRDL are those of the hardware, and what is wrong in them is found.
+    let text = std::fs::read_to_string(folder.join(format!("{top}_axil.rdl"))).expect("a description");
+    let wrong = [
+        ("} WAIT_FOR @ 0x024", "} WAIT_FOR @ 0x034"),
+        ("} PACKET[4] @ 0x040", "} PACKET[4] @ 0x060"),
+        ("} PACKET[4] @ 0x040", "} PACKET[3] @ 0x040"),
+        ("} COUNTERS[13]", "} COUNTERS[12]"),
+        ("} COUNTERS[13] @ 0x200 += 8", "} COUNTERS[13] @ 0x200 += 16"),
+        ("OLDEST[23:16]", "OLDEST[22:16]"),
+        ("HOST[0:0] = 0", "HOST[5:5] = 0"),
+        ("74:72 part;", "82:80 part;"),
+        ("VALUE[31:0] = 0x574e444c", "VALUE[31:0] = 0x574e444d"),
+        ("SMS[31:16] = 4", "SMS[31:16] = 5"),
+        ("1 << QUEUE_BITS", "8"),
+        ("IDLE[26:26] = 1", "IDLE[26:26] = 0"),
+        ("sw = rw; hw = r; } ERRORS", "sw = r; hw = r; } ERRORS"),
+        ("sw = w; hw = r; onwrite = wuser; } LAST[0:0]", "sw = rw; hw = r; } LAST[0:0]"),
+        ("sw = r; hw = w; } KERNELS[31:0]", "sw = r; hw = w; onread = rclr; } KERNELS[31:0]"),
+        ("hw = w; onwrite = woclr; hwset; } DONE", "hw = w; } DONE"),
+        ("hw = w; onwrite = woclr; hwset; } BEAT_LOST", "hw = w; onwrite = wzc; hwset; } BEAT_LOST"),
+        ("desc = \"kernels in the window\"", "desc = \"kernels\""),
+    ];
+    let mut files = vec![folder.join(format!("{top}_axil.rdl"))];
+    for (n, (right, wrong)) in wrong.iter().enumerate() {
+        assert!(text.contains(right), "{right}: {text}");
+        files.push(folder.join(format!("wrong_{n}.rdl")));
+        std::fs::write(&files[n + 1], text.replacen(right, wrong, 1)).expect("written");
+    }
+    let mut read = rdl::elaborated(4, &files).into_iter();
+    let right = read.next().expect("registers");
+    rdl::is_the_hardwares(&right, &answers).unwrap_or_else(|e| panic!("{e}"));
+    for ((_, wrong), registers) in wrong.iter().zip(read) {
+        let header = rdl::is_the_headers(&registers, folder, &top, 4);
+        assert!(header.is_err() || rdl::is_the_hardwares(&registers, &answers).is_err(), "{wrong}");
+    }
 }
 
 #[test]
 fn software_launches_kernels_with_masks() {
     let folder = tempfile::tempdir().expect("a folder");
-    let top = generated(folder.path(), "--block front_end --slots 8 --sms 8 --encoding mask --scheduled 32");
-    let said = simulated(folder.path(), &top);
+    let arguments = "--block front_end --slots 8 --sms 8 --encoding mask --scheduled 32";
+    let top = generated(folder.path(), arguments, 3);
+    let (said, answers) = simulated(folder.path(), &top, 3);
     assert!(said.starts_with("PASSED"), "{said}");
+    let registers = rdl::elaborated(3, &[folder.path().join(format!("{top}_axil.rdl"))]).remove(0);
+    rdl::is_the_hardwares(&registers, &answers).unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]
 fn registers_are_put_around_every_kind_of_front_end() {
-    for arguments in [
-        "--slots 8 --window list --sms 12 --sm-ctas 4 --hold-idle --prefix acme_",
-        "--slots 8 --pipelined --sms 5 --reset async --lanes 3",
-        "--slots 4 --sms 8 --arbiter single --places 4 --retire-ports 4 --lanes 1",
-        "--slots 16 --sms 8 --encoding mask --scheduled 128 --arbiter single",
+    for (arguments, queue_bits) in [
+        ("--slots 8 --window list --sms 12 --sm-ctas 4 --hold-idle --prefix acme_", 1),
+        ("--slots 8 --pipelined --sms 5 --reset async --lanes 3", 6),
+        ("--slots 4 --sms 8 --arbiter single --places 4 --retire-ports 4 --lanes 1", 4),
+        ("--slots 16 --sms 8 --encoding mask --scheduled 128 --arbiter single", 4),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        generated(folder.path(), &format!("--block front_end {arguments}"));
+        generated(folder.path(), &format!("--block front_end {arguments}"), queue_bits);
     }
     let other = Command::new(env!("CARGO_BIN_EXE_windlass"))
         .args(["gen", "--axil", "--block", "window_matrix", "--slots", "4", "--out"])
@@ -116,7 +162,7 @@ fn constraints_are_written_for_the_modules_around_a_design() {
         ["--slots 4 --sms 8 --lanes 3", "--slots 8 --sms 8 --encoding mask --scheduled 32 --hold-idle"]
     {
         let folder = tempfile::tempdir().expect("a folder");
-        let top = generated(folder.path(), &format!("--block front_end {arguments} --library osu018"));
+        let top = generated(folder.path(), &format!("--block front_end {arguments} --library osu018"), 4);
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
         let data: serde_json::Value = serde_json::from_str(&read(&format!("{top}.json"))).expect("JSON");
         let mut padding = std::collections::BTreeSet::new();
@@ -182,7 +228,8 @@ fn constraints_are_written_for_the_modules_around_a_design() {
 fn the_page_has_every_register() {
     for register in REGISTERS {
         let (name, offset) = (register.name, register.offset);
-        let row = format!("| `0x{offset:03x}` | `{name}` | {} | {} |", register.access, register.description);
+        let (access, described) = (register.access.name(), register.described());
+        let row = format!("| `0x{offset:03x}` | `{name}` | {access} | {described} |");
         assert!(PAGE.contains(&row), "{row}");
         // The hardware counts words.
         let word = format!("{name} = 10'h{:03x}", offset / 4);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Software, a bus and SMs around a front end with registers (`windlass gen --axil`), in Verilator: the driver of TOP_axil.h sends random kernels,
 // rewrites partitions, waits by polling and by the interrupt, provokes errors and reads counters. The SMs run what comes, and check that each CTA
-// comes after all that its kernel waits for, once, and to an SM of its partition. Give it the header as HEADER.
+// comes after all that its kernel waits for, once, and to an SM of its partition. Give it the header as HEADER. With an argument it
+// prints what the registers answer instead.
 #include "Vtop.h"
 #include "verilated.h"
 #include <cstdio>
@@ -234,6 +235,33 @@ static void expect_error(uint32_t error, const char *what) {
   check(WINDLASS_READ(BASE, WINDLASS_REG_ERRORS) == 0 && !top->irq, "an error stays");
 }
 
+// What each address of the map answers, in hexadecimal: 0 or 2 (SLVERR) and what it reads; after it was written with ones the same; and ERRORS
+// after an error, after zeros and after ones were written.
+static void print_map() {
+  std::vector<uint32_t> read(1024), said(1024);
+  for (uint32_t n = 0; n < 1024; n++) {
+    read[n] = bus_read(4 * n);
+    said[n] = refused;
+  }
+  kernels.push_back({0, 0, 0, 0, {}}); // by the doorbell, a marker
+  for (uint32_t n = 0; n < 1024; n++) {
+    bus_write(4 * n, ~0u);
+    const unsigned written = refused;
+    printf("%x %x %x %x %x\n", 4 * n, said[n], read[n], written, bus_read(4 * n));
+  }
+  windlass_packet wrong = next(1);
+  wrong.warps = 127;
+  kernels.push_back({0, 0, 0, 0, {}});
+  beat(wrong, 1);
+  finish(false);
+  printf("%x", bus_read(WINDLASS_REG_ERRORS));
+  for (uint32_t value : {0u, ~0u}) {
+    bus_write(WINDLASS_REG_ERRORS, value);
+    printf(" %x", bus_read(WINDLASS_REG_ERRORS));
+  }
+  printf("\n");
+}
+
 int main(int argc, char **argv) {
   Verilated::commandArgs(argc, argv);
   const unsigned rounds = 20, of_each = 30;
@@ -243,6 +271,10 @@ int main(int argc, char **argv) {
   for (unsigned n = 0; n < 3; n++)
     tick();
   top->aresetn = 1;
+  if (argc > 1) {
+    print_map();
+    return 0;
+  }
   check(windlass_probe(BASE) == 0, "another design");
   check(WINDLASS_READ(BASE, WINDLASS_REG_STATUS) == (WINDLASS_STATUS_IDLE | WINDLASS_QUEUE), "not idle after the reset");
 

@@ -43,6 +43,7 @@ struct Axis {
 struct Axil {
     files: Vec<String>,
     header: String,
+    rdl: Option<String>,
     #[serde(default)]
     constraints: Vec<String>,
 }
@@ -68,11 +69,9 @@ impl Written {
             .chain(
                 self.axis.iter().flat_map(|axis| [&axis.file].into_iter().chain(&axis.constraints).cloned()),
             )
-            .chain(
-                self.axil.iter().flat_map(|axil| {
-                    axil.files.iter().chain([&axil.header]).chain(&axil.constraints).cloned()
-                }),
-            )
+            .chain(self.axil.iter().flat_map(|axil| {
+                axil.files.iter().chain([&axil.header]).chain(&axil.rdl).chain(&axil.constraints).cloned()
+            }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A design on disk: one file per module, a file list, a FuseSoC core, and JSON metadata.
 
-use crate::axil::{Axil, REGISTERS, Register};
+use crate::axil::{Axil, REGISTERS};
 use crate::axis::{Axis, Stream};
 use crate::emit::{Design, LICENSE, Module, Prefix};
 use crate::verilog::direction;
@@ -98,9 +98,18 @@ struct AxilMetadata<'a> {
     top: &'a str,
     files: [&'a str; 2],
     header: &'a str,
+    rdl: &'a str,
     constraints: Vec<&'a str>,
     packet_words: u32,
-    registers: &'static [Register],
+    registers: Vec<RegisterMetadata>,
+}
+
+#[derive(Serialize)]
+struct RegisterMetadata {
+    name: &'static str,
+    offset: u32,
+    access: &'static str,
+    description: String,
 }
 
 #[derive(Serialize)]
@@ -188,7 +197,7 @@ pub fn files_with(design: &Design, beside: Beside) -> Vec<(String, String)> {
         files.extend(axis.constraints);
     }
     if let Some(axil) = beside.axil {
-        files.extend([axil.registers, axil.file, axil.header]);
+        files.extend([axil.registers, axil.file, axil.header, axil.rdl]);
         files.extend(axil.constraints);
     }
     files
@@ -355,13 +364,22 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
             constraints: names(constraints),
             streams,
         }),
-        axil: beside.axil.as_ref().map(|Axil { file, registers, header, words, constraints }| AxilMetadata {
-            top: file.0.trim_end_matches(".v"),
-            files: [&registers.0, &file.0],
-            header: &header.0,
-            constraints: names(constraints),
-            packet_words: *words,
-            registers: &REGISTERS,
+        axil: beside.axil.as_ref().map(|axil| AxilMetadata {
+            top: axil.file.0.trim_end_matches(".v"),
+            files: [&axil.registers.0, &axil.file.0],
+            header: &axil.header.0,
+            rdl: &axil.rdl.0,
+            constraints: names(&axil.constraints),
+            packet_words: axil.words,
+            registers: REGISTERS
+                .iter()
+                .map(|register| RegisterMetadata {
+                    name: register.name,
+                    offset: register.offset,
+                    access: register.access.name(),
+                    description: register.described(),
+                })
+                .collect(),
         }),
         ports: top
             .ports

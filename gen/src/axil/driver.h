@@ -16,17 +16,13 @@
 @REGISTERS@
 
 /* Bits of STATUS. */
-#define WINDLASS_STATUS_FREE(status) ((status) & 0xffu)
-#define WINDLASS_STATUS_PART_BUSY 0x02000000u
-#define WINDLASS_STATUS_IDLE 0x04000000u
+@STATUS@
 
-/* Bits of ERRORS, IRQ_ENABLE and IRQ; the last is not one of ERRORS. */
-#define WINDLASS_ERROR_HOST 0x01u
-#define WINDLASS_ERROR_DONE 0x02u
-#define WINDLASS_ERROR_RETIRE 0x04u
-#define WINDLASS_ERROR_BEAT_LOST 0x08u
-#define WINDLASS_ERROR_PART_LOST 0x10u
-#define WINDLASS_IRQ_DONE 0x100u
+/* Bits of ERRORS. */
+@ERRORS@
+
+/* Bits of IRQ and IRQ_ENABLE. */
+@IRQ@
 
 /* Counters, for windlass_counter. */
 @COUNTERS@
@@ -34,7 +30,9 @@
 /* This design. */
 #define WINDLASS_SLOTS @SLOTS@u
 #define WINDLASS_SMS @SMS@u
-#define WINDLASS_QUEUE @QUEUE@u /* beats that the queue has places for, unless QUEUE_BITS of the module was set */
+#ifndef WINDLASS_QUEUE
+#define WINDLASS_QUEUE @QUEUE@u /* beats that the queue has places for; define it where QUEUE_BITS of the module is set */
+#endif
 #define WINDLASS_PACKET_WORDS @WORDS@u
 
 @UPSTREAM@

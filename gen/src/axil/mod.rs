@@ -1,5 +1,5 @@
 //! A front end as a device on an AXI4-Lite bus: a module around it that has registers for software and AXI4-Streams for the SMs, and a C header
-//! for whoever drives it.
+//! for whoever drives it; and a description of the registers in SystemRDL, for the tools of whoever integrates it.
 //!
 //! The registers are one file of Verilog for all sizes. What is the design's are the packet's layout, which is that of its stream
 //! ([`crate::axis`]), and some numbers. `docs/integration.md` has the registers.
@@ -9,12 +9,16 @@ use crate::constraints::Outside;
 use crate::emit::{Design, LICENSE, Prefix, ResetKind};
 use crate::output::guard;
 use crate::prove::bench::Bench;
-use serde::Serialize;
 use std::fmt::Write as _;
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
 use windlass_rtl::front_end::Counter;
 use windlass_rtl::port::{Direction, Port, element};
+
+mod map;
+
+use map::Sizes;
+pub use map::{Access, Bits, Count, REGISTERS, Register, Reset};
 
 /// The registers, for all sizes.
 const TEXT: &str = include_str!("registers.v");
@@ -39,108 +43,6 @@ pub struct NoRegisters {
     pub block: &'static str,
 }
 
-/// A register, or several that stand behind each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Register {
-    /// Its name.
-    pub name: &'static str,
-    /// Its first byte's address.
-    pub offset: u32,
-    /// `read`, `write` or `read and write`.
-    pub access: &'static str,
-    /// What it is, with its bits.
-    pub description: &'static str,
-}
-
-/// All of them, of 32 bits.
-pub const REGISTERS: [Register; 15] = [
-    Register {
-        name: "ID",
-        offset: 0x000,
-        access: "read",
-        description: "0x574e444c: these are registers of Windlass",
-    },
-    Register { name: "VERSION", offset: 0x004, access: "read", description: "1: of this map" },
-    Register {
-        name: "SHAPE",
-        offset: 0x008,
-        access: "read",
-        description: "15:0 slots of the window; 31:16 SMs",
-    },
-    Register {
-        name: "STATUS",
-        offset: 0x00c,
-        access: "read",
-        description: "7:0 free places of the queue; 15:8 kernels in the window; 23:16 id of the oldest of them; 24 there is one; 25 a write of a partition is under way; 26 idle: no beat in the queue, no kernel in the window",
-    },
-    Register {
-        name: "ERRORS",
-        offset: 0x010,
-        access: "read and write",
-        description: "what happened since it was cleared, by writing 1: 0 host_err_o; 1 done_err_o; 2 ret_err_o; 3 a beat was refused, for the queue was full; 4 a write of a partition was refused, for one was under way",
-    },
-    Register {
-        name: "IRQ_ENABLE",
-        offset: 0x014,
-        access: "read and write",
-        description: "which of the bits of IRQ raise irq",
-    },
-    Register {
-        name: "IRQ",
-        offset: 0x018,
-        access: "read",
-        description: "why irq is high: 4:0 enabled bits of ERRORS; 8 enabled, and DONE has reached WAIT_FOR",
-    },
-    Register {
-        name: "TAKEN",
-        offset: 0x01c,
-        access: "read",
-        description: "kernels that the front end took, modulo 2^32",
-    },
-    Register {
-        name: "DONE",
-        offset: 0x020,
-        access: "read",
-        description: "so many kernels, from the first after the reset on, have retired, modulo 2^32; later ones may have, too",
-    },
-    Register {
-        name: "WAIT_FOR",
-        offset: 0x024,
-        access: "read and write",
-        description: "the value of DONE that raises bit 8 of IRQ, as long as DONE is that or up to 2^31 - 1 more",
-    },
-    Register {
-        name: "PART_MASK",
-        offset: 0x028,
-        access: "read and write",
-        description: "32 SMs of a partition, for PART_WRITE",
-    },
-    Register {
-        name: "PART_WRITE",
-        offset: 0x02c,
-        access: "write",
-        description: "gives SMs 32 * word to 32 * word + 31 of a partition the bits of PART_MASK: 2:0 the partition; 10:8 word",
-    },
-    Register {
-        name: "DOORBELL",
-        offset: 0x030,
-        access: "write",
-        description: "puts PACKET into the queue as a beat: 0 it is the kernel's last",
-    },
-    Register {
-        name: "PACKET",
-        offset: 0x040,
-        access: "read and write",
-        description: "the next beat, as many registers as it has words, laid out as struct windlass_packet",
-    },
-    Register {
-        name: "COUNTERS",
-        offset: 0x200,
-        access: "read",
-        description: "at 8 * n the lower 32 bits of counter n, at 8 * n + 4 the upper 16 of the one that was read last",
-    },
-];
-
 /// A front end with registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axil {
@@ -150,6 +52,8 @@ pub struct Axil {
     pub registers: (String, String),
     /// The C header's file.
     pub header: (String, String),
+    /// The registers in SystemRDL 2.0: name and text of the file.
+    pub rdl: (String, String),
     /// Words of a packet.
     pub words: u32,
     /// The module's constraints, where somebody made them: names and texts.
@@ -214,11 +118,19 @@ pub fn wrap(spec: BlockSpec, design: &Design, axis: &Axis) -> Result<Axil, NoReg
         ".SLOTS({slots}), .SMS({sms}), .WORDS({words}), .ONE_BEAT({one_beat}), .QUEUE_BITS(QUEUE_BITS)"
     );
     let module = module(design, axis, host, &registers, &params);
-    let header = header(&top.name, host, slots, sms);
+    let counters = counters();
+    let header = header(&top.name, host, slots, sms, &counters);
+    let sizes = Sizes { slots, sms, words, counters: &counters, packet: layout(host) };
+    let rdl = format!(
+        "// SPDX-License-Identifier: {LICENSE}\n// The registers of {name} in SystemRDL 2.0: generated by Windlass {}; do not edit.\n{}",
+        env!("CARGO_PKG_VERSION"),
+        sizes.address_map(&name)
+    );
     Ok(Axil {
         file: (format!("{name}.v"), module),
         registers: (format!("{registers}.v"), text),
         header: (format!("{name}.h"), header),
+        rdl: (format!("{name}.rdl"), rdl),
         words,
         constraints: Vec::new(),
     })
@@ -397,25 +309,38 @@ fn packet(host: &Stream) -> String {
     text
 }
 
-/// For software in C or C++.
-fn header(top: &str, host: &Stream, slots: usize, sms: usize) -> String {
-    let mut registers = String::new();
-    for Register { name, offset, access, description } in REGISTERS {
-        let _ =
-            writeln!(registers, "/* {access}: {description} */\n#define WINDLASS_REG_{name} 0x{offset:03x}u");
-    }
-    let mut counters = String::new();
-    for (n, counter) in Counter::ALL.iter().enumerate() {
-        let name = format!("{counter:?}");
+/// A packet's fields and their bits, for people.
+fn layout(host: &Stream) -> String {
+    let place = |Field { port, offset, width }: &Field| {
+        let name = port.trim_start_matches("host_").trim_end_matches("_i");
+        match width {
+            1 => format!("{offset} {name}"),
+            _ => format!("{}:{offset} {name}", offset + width - 1),
+        }
+    };
+    host.fields.iter().map(place).collect::<Vec<_>>().join("; ")
+}
+
+/// The counters' names, in the order of their numbers.
+fn counters() -> Vec<String> {
+    let spelt = |counter: &Counter| {
         let mut spelt = String::new();
-        for (at, letter) in name.char_indices() {
+        for (at, letter) in format!("{counter:?}").char_indices() {
             if letter.is_ascii_uppercase() && at > 0 {
                 spelt.push('_');
             }
             spelt.push(letter.to_ascii_uppercase());
         }
-        let _ = writeln!(counters, "#define WINDLASS_COUNTER_{spelt} {n}u");
-    }
+        spelt
+    };
+    Counter::ALL.iter().map(spelt).collect()
+}
+
+/// For software in C or C++.
+fn header(top: &str, host: &Stream, slots: usize, sms: usize, counters: &[String]) -> String {
+    let counters: String = (counters.iter().enumerate())
+        .map(|(n, name)| format!("#define WINDLASS_COUNTER_{name} {n}u\n"))
+        .collect();
     let lanes = host.fields.iter().filter(|field| field.port.starts_with("host_up_id_")).count();
     let mask = host.fields.iter().find(|field| field.port == "host_up_i").map_or(0, |field| field.width);
     let upstream = match mask {
@@ -432,7 +357,10 @@ fn header(top: &str, host: &Stream, slots: usize, sms: usize) -> String {
         .replace("@SMS@", &sms.to_string())
         .replace("@WORDS@", &(host.bits / 32).to_string())
         .replace("@QUEUE@", &(1 << QUEUE_BITS).to_string())
-        .replace("@REGISTERS@\n", &registers)
+        .replace("@REGISTERS@\n", &map::offsets())
+        .replace("@STATUS@\n", &map::fields("STATUS", "STATUS"))
+        .replace("@ERRORS@\n", &map::fields("ERRORS", "ERROR"))
+        .replace("@IRQ@\n", &map::fields("IRQ", "IRQ"))
         .replace("@COUNTERS@\n", &counters)
         .replace("@UPSTREAM@", &upstream)
         .replace("@PACKET@\n", &packet(host))
