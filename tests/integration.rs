@@ -235,12 +235,12 @@ impl Generated {
 #[test]
 fn a_testbench_is_written_for_every_design() {
     for (arguments, kernels) in [
-        ("--arbiter single --slots 8 --sms 46", 30),
+        ("--arbiter single --slots 8 --sms 22", 30),
         ("--arbiter typed --slots 32 --sms 28", 30),
-        ("--slots 4 --lanes 2 --sms 5 --places 2 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4", 200),
-        ("--slots 8 --sms 13 --window list --places 4 --arbiter single", 200),
-        ("--slots 8 --sms 14 --hold-idle --sm-ctas 4 --sm-warps 8", 200),
-        ("--slots 8 --sms 8 --encoding mask --scheduled 32 --retire-ports 4", 200),
+        ("--slots 4 --lanes 2 --sms 5 --places 2 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4", 80),
+        ("--slots 8 --sms 13 --window list --places 4 --arbiter single", 80),
+        ("--slots 8 --sms 14 --hold-idle --sm-ctas 4 --sm-warps 8", 80),
+        ("--slots 8 --sms 8 --encoding mask --scheduled 32 --retire-ports 4", 80),
         ("--slots 4 --sms 1 --lanes 1 --scheduled 8 --retire-ports 1 --pipelined --sm-smem 2047", 50),
         ("--slots 8 --sms 8 --reset async", 100),
     ] {
