@@ -18,7 +18,9 @@ use windlass_runtime::runtime::{Buffer, CudaKernel, Error, Kernel, Runtime};
 /// Which test a process is for.
 const STEP: &str = "WINDLASS_TEST_FAKE_STEP";
 const SEED: &str = "WINDLASS_SEED";
-const STEPS: [(&str, fn(u64)); 6] = [
+/// A test and its name; it takes a seed.
+type Step = (&'static str, fn(u64));
+const STEPS: [Step; 6] = [
     ("programs", programs),
     ("marks", marks),
     ("memory", memory),

@@ -42,6 +42,9 @@ impl fmt::Display for Mode {
     }
 }
 
+/// What a kernel does with an argument, `None` for a number, and its type, `None` where any will do.
+pub type Parameter = (Option<Mode>, Option<ElementKind>);
+
 /// A parameter: a buffer, with what happens to it, or a number.
 #[derive(Clone, Debug)]
 pub(crate) struct Param {

@@ -33,7 +33,7 @@ pub(crate) use ctas::{Ctas, Left};
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
 pub use host::Reading;
-pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaCode, CudaKernel, Kernel, Launch, Mode};
+pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaCode, CudaKernel, Kernel, Launch, Mode, Parameter};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, Owner, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
@@ -865,11 +865,11 @@ impl Runtime {
         Ok(self.live(buffer.id)?.bytes)
     }
 
-    /// Of each argument of a kernel what the kernel does with it, `None` for a number, and its type, where the kernel's author has said it.
+    /// What a kernel's author has said of each of its arguments.
     ///
     /// # Errors
     /// [`Error::UnknownKernel`].
-    pub fn parameters(&self, kernel: Registered) -> Result<Vec<(Option<Mode>, Option<ElementKind>)>, Error> {
+    pub fn parameters(&self, kernel: Registered) -> Result<Vec<Parameter>, Error> {
         Ok(self.known(kernel)?.params.iter().map(|param| (param.mode, param.element)).collect())
     }
 
