@@ -567,7 +567,7 @@ impl State {
                     let out = if *null { null_mut() } else { &raw mut kernel };
                     let cuda = cuda.map(|[fields, size]| {
                         let set = |bit: u8| fields >> bit & 1 == 1;
-                        let text = |bit| if set(bit) { c"x".as_ptr() } else { null() };
+                        let text = |bit| if set(bit) { c"x".as_ptr() } else { std::ptr::null() };
                         let kernel = CudaKernel {
                             size: if size < 200 {
                                 size_of::<CudaKernel>() as u32
@@ -589,7 +589,7 @@ impl State {
                             let access = user.declared.is_some().then_some(access as Access);
                             let body = if user.declared.is_some() { parts as Body } else { body };
                             let body = has_body.then_some(body);
-                            let cuda = if *there { &raw const *cuda } else { null() };
+                            let cuda = if *there { &raw const *cuda } else { std::ptr::null() };
                             windlass_register_cuda(runtime, name, modes, count, access, body, cuda, own, out)
                         }
                         (None, Some(_)) => {
