@@ -243,7 +243,7 @@ typedef struct windlass_cuda_kernel {
     uint32_t shared_bytes; /* dynamic shared memory of a CTA */
     const char *source;    /* CUDA C++, which NVRTC compiles when the kernel is first launched; the next process finds
                             * it in the cache */
-    const void *image;     /* a cubin, a fatbin or PTX */
+    const void *image;     /* a cubin, a fatbin or PTX, the whole file */
     size_t image_bytes;
     const char *entry;     /* the function's name in `source` or `image`; there it is best `extern "C"` */
     void *function;        /* a CUfunction, as cudaGetFuncBySymbol() gives it of a kernel that nvcc has compiled into

@@ -725,8 +725,8 @@ unsafe fn cuda_kernel(given: *const WindlassCudaKernel) -> Result<CudaKernel, Re
             }
             // SAFETY: the caller's, here and below.
             let image = unsafe { list(image.cast::<u8>(), image_bytes, "cuda.image") }?;
-            // SAFETY: as above.
-            CudaKernel::image(image, unsafe { text_at(entry, "cuda.entry") }?)
+            // SAFETY: as above; the image is whole.
+            unsafe { CudaKernel::image(image, text_at(entry, "cuda.entry")?) }
         }
         // SAFETY: the caller's.
         (true, true, false) => unsafe { CudaKernel::function(function) },

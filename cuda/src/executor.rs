@@ -37,8 +37,8 @@ enum Marking {
 /// for events of the others. The host is not asked in between. Priorities choose among kernels that wait for nothing.
 ///
 /// A kernel is compiled, or loaded, when it is first launched, and nothing else starts meanwhile; the next process finds what was compiled in the
-/// cache. One that did not compile is not tried again. When a kernel faults, it and all others in flight fail, and so do all after them: CUDA wants a new process then. When no kernel in flight has ended for the
-/// watchdog's time, all of them fail, and so do all after them; another `Cuda` works, and the memory of this one is not given back.
+/// cache. One that did not compile is not tried again. When a kernel faults, it and all others in flight fail, and so do all after them: CUDA
+/// wants a new process then. When no kernel in flight has ended for the watchdog's time, all of them fail, and so do all after them; another `Cuda` works, and the memory of this one is not given back.
 ///
 /// It has a CUDA context of its own, or with [`Cuda::primary`] the one of the CUDA runtime. Threads of the application that call the runtime
 /// have the context that they had before.

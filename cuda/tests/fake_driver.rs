@@ -298,7 +298,8 @@ fn refused(_: u64) {
     let z = rt.buffer::<u32>(WORDS).unwrap();
     let few = rt.register(Kernel::new("few").read_write("y").cuda(MIX.kernel())).unwrap();
     let none = rt.register(Kernel::new("none").read_write("y")).unwrap();
-    let image = CudaKernel::image([1u8, 0], "f");
+    // SAFETY: this driver does not look at it.
+    let image = unsafe { CudaKernel::image([1u8, 0], "f") };
     let image = rt.register(Kernel::new("image").read_write("y").cuda(image)).unwrap();
     let mix = rt.register(mix_kernel()).unwrap();
     for (kernel, wanted) in [

@@ -600,7 +600,8 @@ fn executor_primary(options: Options) -> Outcome {
     }
     let kinds = [
         CudaKernel::source(SAXPY, "saxpy"),
-        CudaKernel::image(image, "saxpy"),
+        // SAFETY: NVRTC's.
+        unsafe { CudaKernel::image(image, "saxpy") },
         // SAFETY: of this context, and never unloaded.
         unsafe { CudaKernel::function(function.cast()) },
     ];

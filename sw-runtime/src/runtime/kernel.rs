@@ -127,7 +127,10 @@ impl CudaKernel {
     /// From the bytes of a cubin, a fatbin or PTX, as `nvcc`, NVRTC and other compilers make them. `entry` is the name of a function in it,
     /// mangled where it is not `extern "C"`. It is loaded when it is first launched, by each runtime for itself, and by each `CudaKernel` that is
     /// made of it; clones share it.
-    pub fn image(bytes: impl Into<Vec<u8>>, entry: impl Into<Cow<'static, str>>) -> Self {
+    ///
+    /// # Safety
+    /// They are a whole file of its kind: the driver reads as much as the file's header says that there is.
+    pub unsafe fn image(bytes: impl Into<Vec<u8>>, entry: impl Into<Cow<'static, str>>) -> Self {
         let mut bytes = bytes.into();
         // PTX is a text, which the driver reads up to its 0.
         if !bytes.contains(&0) {
