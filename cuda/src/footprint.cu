@@ -1,5 +1,5 @@
 // What a footprint kernel computes, for GPUs; footprint.rs defines it, and the two agree in every bit. Compiled by NVRTC, which has no
-// headers, and in a test by the host's compiler, which has no __CUDA_ARCH__.
+// headers, and in tests by the host's compiler, which has no __CUDA_ARCH__ (tests/fake_driver/on_host.h).
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -61,8 +61,8 @@ static __device__ __forceinline__ void wait_for_upstream() {
 #endif
 }
 #else
-static u64 nanoseconds() { return 0; }
-static void wait_for_upstream() {}
+static u64 nanoseconds() { return host_nanoseconds(); }
+static void wait_for_upstream() { host_wait_for_upstream(); }
 #endif
 
 static __device__ __forceinline__ u32 step(u32 digest, u32 value) {

@@ -3,61 +3,11 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use crate::device::{Arguments, SMALL, SOURCE, pieces, sharing, sums};
+use crate::device::{Arguments, SMALL, pieces, sharing, sums};
 use libloading::Library;
-use std::process::Command;
-use support::program;
+use support::{compiled, program};
 use windlass_runtime::run::footprint::initial_image;
 use windlass_runtime::run::{Program, digest_of};
-
-/// What CUDA C++ has and C++ does not, and a loop over all threads.
-const BEFORE: &str = r#"
-#define __device__
-#define __global__
-#define __forceinline__ inline
-#define __launch_bounds__(...)
-#define __grid_constant__
-struct Dim { unsigned x, y, z; };
-static Dim threadIdx, blockIdx, blockDim, gridDim;
-static float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-static void __syncthreads() {}
-static void __threadfence_system() {}
-static unsigned long long atomicAdd(unsigned long long *at, unsigned long long value) {
-    unsigned long long before = *at;
-    *at += value;
-    return before;
-}
-static void atomicMax(unsigned long long *at, unsigned long long value) { if (value > *at) *at = value; }
-"#;
-const AFTER: &str = r#"
-extern "C" void launch(const Footprint *f, const Dim *grid, const Dim *block, int large) {
-    gridDim = *grid;
-    blockDim = *block;
-    for (blockIdx.z = 0; blockIdx.z < grid->z; blockIdx.z++)
-    for (blockIdx.y = 0; blockIdx.y < grid->y; blockIdx.y++)
-    for (blockIdx.x = 0; blockIdx.x < grid->x; blockIdx.x++)
-    for (threadIdx.z = 0; threadIdx.z < block->z; threadIdx.z++)
-    for (threadIdx.y = 0; threadIdx.y < block->y; threadIdx.y++)
-    for (threadIdx.x = 0; threadIdx.x < block->x; threadIdx.x++)
-        if (large) footprint_large(*f); else footprint(*f);
-}
-extern "C" void fill(u32 *image, u64 words) {
-    gridDim = Dim{3, 1, 1};
-    blockDim = Dim{64, 1, 1};
-    for (blockIdx.x = 0; blockIdx.x < 3; blockIdx.x++)
-    for (threadIdx.x = 0; threadIdx.x < 64; threadIdx.x++)
-        initial(image, words);
-}
-extern "C" u64 digest_of(const u32 *image, u64 words) {
-    u64 sum = 0;
-    gridDim = Dim{3, 1, 1};
-    blockDim = Dim{64, 1, 1};
-    for (blockIdx.x = 0; blockIdx.x < 3; blockIdx.x++)
-    for (threadIdx.x = 0; threadIdx.x < 64; threadIdx.x++)
-        digest(image, words, &sum);
-    return sum;
-}
-"#;
 
 type Run = unsafe extern "C" fn(*const Arguments, *const [u32; 3], *const [u32; 3], i32);
 type Fill = unsafe extern "C" fn(*mut u32, u64);
@@ -65,15 +15,8 @@ type Digest = unsafe extern "C" fn(*const u32, u64) -> u64;
 
 fn library() -> Library {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (text, library) = (folder.path().join("footprint.cpp"), folder.path().join("footprint.so"));
-    std::fs::write(&text, [BEFORE, SOURCE, AFTER].concat()).expect("the folder can be written");
-    let compiler = std::env::var("CXX").unwrap_or("g++".into());
-    let done = Command::new(&compiler)
-        .args(["-std=c++17", "-O1", "-shared", "-fPIC", "-fno-strict-aliasing", "-Wall", "-Werror", "-o"])
-        .args([&library, &text])
-        .output();
-    let done = done.unwrap_or_else(|e| panic!("{compiler}: {e}; run scripts/setup.sh"));
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let library = folder.path().join("footprint.so");
+    compiled("footprint.cpp", &library);
     // SAFETY: compiled just now from plain functions. Its file may go once it is loaded.
     unsafe { Library::new(&library) }.expect("it can be loaded")
 }

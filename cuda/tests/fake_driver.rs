@@ -1,17 +1,17 @@
-//! `Cuda` on a driver without a GPU (`fake_driver/cuda.cpp`), which does what CUDA promises and no more, in an order of chance. The driver is loaded by
-//! its name, so each test is a process of its own that finds it first.
+//! `Cuda` and `CudaDevice` on a driver without a GPU (`fake_driver/cuda.cpp`), which does what CUDA promises and no more, in an order of chance. The
+//! driver is loaded by its name, so each test is a process of its own that finds it first.
 
-#[expect(dead_code, reason = "programs are for other tests")]
+#[path = "support/steps.rs"]
+mod steps;
 mod support;
 
 use libloading::{Library, Symbol};
 use std::env::{current_exe, var};
 use std::ffi::{c_int, c_void};
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use support::Random;
-use windlass_cuda::Cuda;
+use support::{Random, compiled};
+use windlass_cuda::{Cuda, Options};
 use windlass_runtime::args;
 use windlass_runtime::runtime::{Buffer, CudaKernel, Error, Kernel, Runtime};
 
@@ -20,8 +20,14 @@ const STEP: &str = "WINDLASS_TEST_FAKE_STEP";
 const SEED: &str = "WINDLASS_SEED";
 /// A test and its name; it takes a seed.
 type Step = (&'static str, fn(u64));
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 12] = [
     ("programs", programs),
+    ("programs, marks by a kernel", programs),
+    ("policies", policies),
+    ("policies, marks by a kernel", policies),
+    ("device", device),
+    ("device, fault", device_fault),
+    ("device, hang", device_hang),
     ("marks", marks),
     ("memory", memory),
     ("refused", refused),
@@ -90,15 +96,7 @@ static HANGS: Function = Function { parameters: 1, bytes: [8; 8], run: hangs };
 #[test]
 fn kernels_keep_their_order_whatever_the_streams_do() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let library = folder.path().join("libcuda.so.1");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/cuda.cpp");
-    let compiler = var("CXX").unwrap_or("g++".into());
-    let done = Command::new(&compiler)
-        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o"])
-        .args([&library, &source])
-        .output();
-    let done = done.unwrap_or_else(|e| panic!("{compiler}: {e}; run scripts/setup.sh"));
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    compiled("cuda.cpp", &folder.path().join("libcuda.so.1"));
     let seed = var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(1, |now| now.as_nanos() as u64 % 1_000_000)
@@ -111,6 +109,7 @@ fn kernels_keep_their_order_whatever_the_streams_do() {
             .env(STEP, name)
             .env(SEED, seed.to_string())
             .env("FAKE_CUDA_SEED", seed.to_string())
+            .env("FAKE_CUDA_MARKS", if name.ends_with("by a kernel") { "no" } else { "yes" })
             .env("LD_LIBRARY_PATH", folder.path())
             .output()
             .expect("a test can be started");
@@ -121,7 +120,8 @@ fn kernels_keep_their_order_whatever_the_streams_do() {
             said(&child.stdout),
             said(&child.stderr)
         );
-        said(&child.stdout).lines().filter(|line| line.starts_with(name)).for_each(|line| println!("{line}"));
+        let told = name.split(',').next().unwrap_or(name);
+        said(&child.stdout).lines().filter(|line| line.starts_with(told)).for_each(|line| println!("{line}"));
     }
 }
 
@@ -188,9 +188,59 @@ fn programs(seed: u64) {
     println!("programs: {kernels} kernels in 24 programs");
 }
 
-/// Calls of the driver since the last time: launches, marks, waits for events, events recorded.
-fn calls() -> [u64; 4] {
-    let mut counts = [0; 4];
+fn options() -> Options {
+    Options { streams: 8, timeout: Duration::from_secs(20), ..Options::default() }
+}
+
+/// `windlass run`'s policies on the device.
+fn policies(seed: u64) {
+    let sizes = [10, 12, 14, 16];
+    let programs = sizes.iter().enumerate().map(|(n, size)| (seed.wrapping_add(n as u64), 1 << size));
+    calls();
+    let said = steps::every_policy(options(), programs, 2).expect("every policy leaves the serial image");
+    let [launches, _, waits, _, graphs, early] = calls();
+    println!("policies: {said}");
+    println!(
+        "policies: {launches} launches, {waits} waits for events, {graphs} graphs; {early} kernels began early"
+    );
+    assert!(waits > 0 && graphs > 0 && early > 0);
+}
+
+/// What else a device does.
+fn device(_: u64) {
+    const SOME: [&str; 8] = [
+        "opens",
+        "random programs, early",
+        "events",
+        "marks",
+        "graphs",
+        "threads",
+        "a dropped hazard",
+        "out of memory",
+    ];
+    SOME.into_iter().for_each(step_of_a_gpu);
+}
+
+fn step_of_a_gpu(name: &str) {
+    let (_, step) = steps::STEPS.into_iter().chain(steps::FAULTS).find(|(step, _)| *step == name).expect(name);
+    match step(options()) {
+        Ok(said) => println!("device: {name}: {said}"),
+        Err(what) => panic!("{name}: {what}"),
+    }
+}
+
+fn device_fault(_: u64) {
+    step_of_a_gpu("fault");
+}
+
+fn device_hang(_: u64) {
+    step_of_a_gpu("hang");
+}
+
+/// Calls of the driver since the last time: launches, marks, waits for events, events recorded, graphs launched, and kernels that began
+/// before the ones before them had ended.
+fn calls() -> [u64; 6] {
+    let mut counts = [0; 6];
     // SAFETY: the driver of this test, which is loaded already, has such a function.
     unsafe {
         let library = Library::new("libcuda.so.1").unwrap();
@@ -224,7 +274,7 @@ fn marks(_: u64) {
         rt.launch(mix, 1, 32, args![layer, sums[4], sums[5], sums[6]]).unwrap();
         rt.read(sums[6]).unwrap();
     }
-    let [launches, marks, waits, events] = calls();
+    let [launches, marks, waits, events, ..] = calls();
     println!("marks: {launches} launches, {marks} marks, {waits} waits for {events} events");
     assert_eq!(launches, LAYERS * 15);
     // Where the scheduler is slow, it has nothing to do in between.

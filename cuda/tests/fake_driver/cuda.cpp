@@ -1,21 +1,41 @@
-// A CUDA driver without a GPU, as far as `Cuda` asks for one: streams, events, marks, memory and contexts by CUDA's rules, and nothing that these
-// do not promise. Among the streams that may go on it chooses by chance, and kernels take a chance's time: an order that was only likely on a GPU
-// does not hold here. A kernel is a `Kernel`, whose function runs on a thread. Graphs and modules it has not.
+// A CUDA driver without a GPU, as far as `Cuda` and `CudaDevice` ask for one: streams, events, marks, graphs, memory and contexts by CUDA's rules,
+// and nothing that these do not promise. Among the kernels and streams that may go on it chooses by chance, and kernels take a chance's time:
+// an order that was only likely on a GPU does not hold here. A kernel is a `Kernel`, whose function runs on a thread. A module, whatever its
+// machine code, has the kernels of footprint.cu.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
-enum { OK = 0, INVALID_VALUE = 1, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
+#include "on_host.h"
+
+enum {
+  OK = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  INVALID_IMAGE = 200,
+  INVALID_CONTEXT = 201,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  ILLEGAL_ADDRESS = 700,
+  NOT_SUPPORTED = 801,
+  GRAPH_EXEC_UPDATE_FAILURE = 910
+};
+static const size_t MEMORY = 1 << 30;
 
 struct Context {
   int device;
@@ -24,21 +44,80 @@ struct Event {
   Context *context;
   uint64_t recorded = 0, reached = 0;
 };
-// What `CudaKernel::function` is given.
+// What `CudaKernel::function` is given. `run` says whether it faulted.
 struct Kernel {
   uint64_t parameters;
   uint64_t bytes[8];
   int (*run)(void **args, const unsigned *grid_and_block);
 };
+struct Attribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int programmatic_stream_serialization;
+  };
+};
 struct Config {
   unsigned grid_and_block[6], shared;
   struct Stream *stream;
+  const Attribute *attributes;
+  unsigned count;
 };
-struct Op {
-  enum { LAUNCH, WAIT, RECORD, WRITE } kind;
+struct NodeConfig {
+  const Kernel *kernel;
+  unsigned grid_and_block[6], shared;
+  void **args, **extra;
+  void *kern, *context;
+};
+struct Edge {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+
+// A launch holds its arguments as they were.
+struct Launch {
   const Kernel *kernel = nullptr;
   unsigned grid_and_block[6] = {};
-  std::vector<uint64_t> args;
+  std::vector<std::vector<char>> args;
+};
+// A kernel that has begun. One that was launched early waits for the one before it by itself (`griddepcontrol.wait`), and then lets the next begin.
+struct Run {
+  std::shared_ptr<Run> before;
+  bool triggered = false, ended = false;
+};
+struct Node {
+  Launch launch;
+  std::vector<size_t> upstream; // by number
+  std::vector<size_t> early;
+  bool operator==(const Node &other) const { return upstream == other.upstream && early == other.early; }
+};
+struct Graph;
+struct NodeHandle {
+  Graph *graph;
+  size_t number;
+};
+struct Graph {
+  std::vector<Node> nodes;
+  std::deque<NodeHandle> handles; // which stay where they are
+};
+struct Exec {
+  std::vector<Node> nodes;
+  bool runs = false;
+};
+// An executable graph that was launched, as it was then.
+struct GraphRun {
+  std::vector<Node> nodes;
+  std::shared_ptr<Exec> exec;
+  Stream *stream;
+  std::vector<std::shared_ptr<Run>> runs;
+  size_t ended = 0;
+};
+struct Op {
+  enum { LAUNCH, WAIT, RECORD, WRITE, GRAPH } kind;
+  Launch launch = {};
+  bool early = false;
+  std::shared_ptr<Exec> exec = nullptr;
+  std::vector<Node> nodes = {};
   Event *event = nullptr;
   uint64_t version = 0; // of an event
   std::atomic<uint32_t> *to = nullptr;
@@ -47,58 +126,137 @@ struct Op {
 struct Stream {
   Context *context;
   std::deque<Op> ops;
-  bool runs = false;
+  int running = 0;
+  std::shared_ptr<Run> last; // where the last that it did was a kernel
+  bool idle() const { return running == 0 && ops.empty(); }
 };
 
 // Never destroyed: threads use them until the process ends.
 static std::mutex &mutex = *new std::mutex;
 static std::condition_variable &changed = *new std::condition_variable;
 static std::set<Stream *> &streams = *new std::set<Stream *>;
+static auto &graph_runs = *new std::list<GraphRun>;
+static auto &execs = *new std::map<Exec *, std::shared_ptr<Exec>>;
 static auto &memory = *new std::map<uint64_t, std::pair<uint64_t, Context *>>; // by address: bytes, whose; of nobody: the host's
+static size_t used = 0;
 static std::mt19937_64 &chance = *new std::mt19937_64;
 static Context primary{0};
 static int faulted = OK;
-// Launches, marks, waits for events, events recorded.
-static std::atomic<uint64_t> counts[4];
+static bool writes_marks = true;
+// Launches, marks, waits for events, events recorded, graphs launched, kernels that began before the one before them had ended.
+static std::atomic<uint64_t> counts[6];
 static thread_local std::vector<Context *> current;
+// The kernel that this thread runs.
+static thread_local Run *mine;
 
 static Context *here() { return current.empty() ? nullptr : current.back(); }
 
+static u64 host_nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+static void host_wait_for_upstream() {
+  if (mine->triggered) return; // another thread of the kernel was here
+  std::unique_lock<std::mutex> lock(mutex);
+  while (mine->before && !mine->before->ended) changed.wait(lock);
+  mine->triggered = true;
+  changed.notify_all();
+}
+
 static bool may_go_on(const Stream *stream) {
-  if (stream->runs || stream->ops.empty()) return false;
+  if (stream->ops.empty()) return false;
   const Op &op = stream->ops.front();
+  if (op.kind == Op::LAUNCH && op.early && stream->last) return stream->last->triggered;
+  if (stream->running) return false;
+  if (op.kind == Op::GRAPH) return !op.exec->runs;
   return op.kind != Op::WAIT || op.event->reached >= op.version;
+}
+static bool may_begin(const GraphRun &graph, size_t n) {
+  if (graph.runs[n]) return false;
+  for (size_t u : graph.nodes[n].upstream)
+    if (!graph.runs[u] || !graph.runs[u]->ended) return false;
+  for (size_t u : graph.nodes[n].early)
+    if (!graph.runs[u] || !graph.runs[u]->triggered) return false;
+  return true;
+}
+
+// Runs a kernel without the lock.
+static void run(std::unique_lock<std::mutex> &lock, const std::shared_ptr<Run> &run, Launch &launch) {
+  uint64_t pause = chance() % 4 ? 0 : chance() % 60;
+  if (run->before && !run->before->ended) counts[5]++;
+  lock.unlock();
+  if (pause) std::this_thread::sleep_for(std::chrono::microseconds(pause));
+  std::vector<void *> args;
+  for (auto &arg : launch.args) args.push_back(arg.data());
+  mine = run.get();
+  int failed = launch.kernel->run(args.data(), launch.grid_and_block);
+  mine = nullptr;
+  lock.lock();
+  run->triggered = run->ended = true;
+  run->before = nullptr;
+  if (failed) faulted = ILLEGAL_ADDRESS;
+}
+
+static void end_if_done(std::list<GraphRun>::iterator graph) {
+  if (graph->ended < graph->nodes.size()) return;
+  graph->exec->runs = false;
+  graph->stream->running--;
+  graph_runs.erase(graph);
+}
+
+static void go_on(std::unique_lock<std::mutex> &lock, Stream *stream) {
+  Op op = std::move(stream->ops.front());
+  stream->ops.pop_front();
+  auto before = std::move(stream->last);
+  stream->last = nullptr;
+  switch (op.kind) {
+  case Op::LAUNCH: {
+    auto begun = std::make_shared<Run>();
+    if (op.early) begun->before = before;
+    stream->last = begun;
+    stream->running++;
+    run(lock, begun, op.launch);
+    stream->running--;
+    break;
+  }
+  case Op::RECORD: op.event->reached = op.version > op.event->reached ? op.version : op.event->reached; break;
+  case Op::WRITE: op.to->store(op.value, std::memory_order_release); break;
+  case Op::GRAPH: {
+    size_t count = op.nodes.size();
+    stream->running++;
+    op.exec->runs = true;
+    graph_runs.push_front({std::move(op.nodes), op.exec, stream, std::vector<std::shared_ptr<Run>>(count)});
+    end_if_done(graph_runs.begin());
+    break;
+  }
+  case Op::WAIT: break;
+  }
 }
 
 static void engine() {
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
     std::vector<Stream *> able;
-    if (faulted == OK)
+    std::vector<std::pair<std::list<GraphRun>::iterator, size_t>> nodes;
+    if (faulted == OK) {
       for (Stream *stream : streams)
         if (may_go_on(stream)) able.push_back(stream);
-    if (able.empty()) {
+      for (auto graph = graph_runs.begin(); graph != graph_runs.end(); ++graph)
+        for (size_t n = 0; n < graph->nodes.size(); n++)
+          if (may_begin(*graph, n)) nodes.push_back({graph, n});
+    }
+    if (able.empty() && nodes.empty()) {
       changed.wait(lock);
       continue;
     }
-    Stream *stream = able[chance() % able.size()];
-    Op op = std::move(stream->ops.front());
-    stream->ops.pop_front();
-    if (op.kind == Op::LAUNCH) {
-      uint64_t pause = chance() % 4 ? 0 : chance() % 60;
-      stream->runs = true;
-      lock.unlock();
-      if (pause) std::this_thread::sleep_for(std::chrono::microseconds(pause));
-      void *args[8];
-      for (size_t n = 0; n < op.args.size(); n++) args[n] = &op.args[n];
-      int failed = op.kernel->run(args, op.grid_and_block);
-      lock.lock();
-      stream->runs = false;
-      if (failed) faulted = ILLEGAL_ADDRESS;
-    } else if (op.kind == Op::RECORD) {
-      op.event->reached = op.version > op.event->reached ? op.version : op.event->reached;
-    } else if (op.kind == Op::WRITE) {
-      op.to->store(op.value, std::memory_order_release);
+    size_t choice = chance() % (able.size() + nodes.size());
+    if (choice < able.size()) {
+      go_on(lock, able[choice]);
+    } else {
+      auto [graph, n] = nodes[choice - able.size()];
+      auto begun = std::make_shared<Run>();
+      if (!graph->nodes[n].early.empty()) begun->before = graph->runs[graph->nodes[n].early[0]];
+      graph->runs[n] = begun;
+      run(lock, begun, graph->nodes[n].launch);
+      graph->ended++;
+      end_if_done(graph);
     }
     changed.notify_all();
   }
@@ -119,6 +277,20 @@ static int in_context() {
   return faulted ? faulted : here() ? OK : INVALID_CONTEXT;
 }
 
+static int launch_of(Launch &launch, const Kernel *kernel, const unsigned *grid_and_block, void **args) {
+  const unsigned *d = grid_and_block;
+  for (int n = 0; n < 6; n++)
+    if (d[n] == 0) return INVALID_VALUE;
+  if (d[1] > 65535 || d[2] > 65535 || d[3] > 1024 || d[4] > 1024 || d[5] > 64 || (uint64_t)d[3] * d[4] * d[5] > 1024) return INVALID_VALUE;
+  launch.kernel = kernel;
+  memcpy(launch.grid_and_block, d, sizeof launch.grid_and_block);
+  for (uint64_t n = 0; n < kernel->parameters; n++) {
+    const char *arg = static_cast<const char *>(args[n]);
+    launch.args.push_back({arg, arg + kernel->bytes[n]});
+  }
+  return OK;
+}
+
 // The allocation that an address is in.
 static bool find(uint64_t at, uint64_t &first, uint64_t &bytes, Context *&context) {
   auto next = memory.upper_bound(at);
@@ -135,25 +307,77 @@ static int reachable(uint64_t at, uint64_t size) {
   return find(at, first, bytes, context) && at + size <= first + bytes ? OK : INVALID_VALUE;
 }
 
+static bool allocated(uint64_t at) {
+  std::lock_guard<std::mutex> lock(mutex);
+  uint64_t first, bytes;
+  Context *context;
+  return find(at, first, bytes, context);
+}
+
+// The kernels of footprint.cu. How long they work is the driver's to say.
+template <typename Kernel> static int run_footprint(void **args, const unsigned *d, Kernel kernel) {
+  Footprint f = *static_cast<Footprint *>(args[0]);
+  if (!allocated(reinterpret_cast<uint64_t>(f.image))) return 1;
+  f.fma = 0;
+  each_thread({d[0], d[1], d[2]}, {d[3], d[4], d[5]}, [&] { kernel(f); });
+  return 0;
+}
+template <typename T> static T argument(void **args, int n) {
+  T value;
+  memcpy(&value, args[n], sizeof value);
+  return value;
+}
+static const std::map<std::string, Kernel> &kernels = *new std::map<std::string, Kernel>{
+    {"footprint", {1, {sizeof(Footprint)}, [](void **args, const unsigned *d) { return run_footprint(args, d, footprint); }}},
+    {"footprint_large", {1, {sizeof(Footprint)}, [](void **args, const unsigned *d) { return run_footprint(args, d, footprint_large); }}},
+    {"initial",
+     {2,
+      {8, 8},
+      [](void **args, const unsigned *d) {
+        each_thread({d[0], 1, 1}, {d[3], 1, 1}, [=] { initial(argument<u32 *>(args, 0), argument<u64>(args, 1)); });
+        return 0;
+      }}},
+    {"digest",
+     {3,
+      {8, 8, 8},
+      [](void **args, const unsigned *d) {
+        each_thread({d[0], 1, 1}, {d[3], 1, 1}, [=] { digest(argument<u32 *>(args, 0), argument<u64>(args, 1), argument<u64 *>(args, 2)); });
+        return 0;
+      }}},
+    {"mark", {2, {8, 4}, [](void **args, const unsigned *) {
+                mark(argument<volatile u32 *>(args, 0), argument<u32>(args, 1));
+                return 0;
+              }}},
+};
+
 extern "C" {
 void fake_counts(uint64_t *to) {
-  for (int n = 0; n < 4; n++) to[n] = counts[n].exchange(0);
+  for (auto &count : counts) *to++ = count.exchange(0);
 }
 int cuInit(unsigned) {
   const char *seed = getenv("FAKE_CUDA_SEED");
   chance.seed(seed ? strtoull(seed, nullptr, 10) : 1);
+  const char *marks = getenv("FAKE_CUDA_MARKS");
+  writes_marks = !marks || strcmp(marks, "no");
   for (int n = 0; n < 3; n++) std::thread(engine).detach();
   return OK;
 }
+// NVRTC asks for it, and crashes where there is none.
+int cuGetExportTable(const void **, const void *) { return NOT_SUPPORTED; }
 int cuDriverGetVersion(int *version) { return *version = 13000, OK; }
 int cuGetErrorName(int code, const char **text) { return *text = code == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR", OK; }
 int cuGetErrorString(int code, const char **text) {
-  return *text = code == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : code == INVALID_CONTEXT ? "invalid device context" : "an error of the fake driver", OK;
+  switch (code) {
+  case OUT_OF_MEMORY: return *text = "out of memory", OK;
+  case INVALID_CONTEXT: return *text = "invalid device context", OK;
+  case ILLEGAL_ADDRESS: return *text = "an illegal memory access was encountered", OK;
+  default: return *text = "an error of the fake driver", OK;
+  }
 }
 int cuDeviceGetCount(int *count) { return *count = 1, OK; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, OK; }
 int cuDeviceGetName(char *name, int bytes, int) { return strncpy(name, "no GPU at all", bytes), OK; }
-int cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = 1 << 30, OK; }
+int cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = MEMORY, OK; }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   switch (attribute) {
   case 16: return *value = 4, OK;        // SMs
@@ -180,9 +404,15 @@ int cuCtxPopCurrent_v2(Context **context) {
   *context = current.back();
   return current.pop_back(), OK;
 }
-int cuModuleLoadData(void **, const void *) { return NOT_SUPPORTED; }
+int cuModuleLoadData(const void **module, const void *image) {
+  if (memcmp(image, "\177ELF", 4)) return INVALID_IMAGE;
+  return *module = &kernels, in_context();
+}
 int cuModuleUnload(void *) { return OK; }
-int cuModuleGetFunction(void **, void *, const char *) { return NOT_SUPPORTED; }
+int cuModuleGetFunction(const Kernel **kernel, const void *, const char *name) {
+  auto found = kernels.find(name);
+  return found == kernels.end() ? NOT_FOUND : (*kernel = &found->second, OK);
+}
 int cuFuncSetAttribute(const Kernel *, int, int) { return in_context(); }
 int cuFuncGetAttribute(int *value, int, const Kernel *) { return *value = 0, in_context(); }
 int cuFuncGetParamInfo(const Kernel *kernel, size_t n, size_t *offset, size_t *bytes) {
@@ -191,8 +421,11 @@ int cuFuncGetParamInfo(const Kernel *kernel, size_t n, size_t *offset, size_t *b
 }
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
   if (int code = in_context()) return code;
-  *address = reinterpret_cast<uint64_t>(malloc(bytes));
   std::lock_guard<std::mutex> lock(mutex);
+  if (bytes == 0) return INVALID_VALUE;
+  if (bytes > MEMORY - used) return OUT_OF_MEMORY;
+  used += bytes;
+  *address = reinterpret_cast<uint64_t>(malloc(bytes));
   memory[*address] = {bytes, here()};
   return OK;
 }
@@ -201,8 +434,11 @@ int cuMemFree_v2(uint64_t address) {
   std::unique_lock<std::mutex> lock(mutex);
   // CUDA's waits for all that runs; what is left there must not use it.
   for (Stream *stream : streams)
-    while (faulted == OK && stream->context == here() && (stream->runs || !stream->ops.empty())) changed.wait(lock);
-  memory.erase(address);
+    while (faulted == OK && stream->context == here() && !stream->idle()) changed.wait(lock);
+  auto found = memory.find(address);
+  if (found == memory.end()) return INVALID_VALUE;
+  used -= found->second.first;
+  memory.erase(found);
   return free(reinterpret_cast<void *>(address)), OK;
 }
 int cuMemHostAlloc(void **address, size_t bytes, unsigned) {
@@ -249,36 +485,37 @@ int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t bytes) {
 int cuStreamCreate(Stream **stream, unsigned) {
   if (int code = in_context()) return code;
   std::lock_guard<std::mutex> lock(mutex);
-  return streams.insert(*stream = new Stream{here(), {}, false}), OK;
+  return streams.insert(*stream = new Stream{here(), {}, 0, nullptr}), OK;
 }
 int cuStreamDestroy_v2(Stream *stream) {
   std::unique_lock<std::mutex> lock(mutex);
-  while (faulted == OK && (stream->runs || !stream->ops.empty())) changed.wait(lock);
+  while (faulted == OK && !stream->idle()) changed.wait(lock);
   return streams.erase(stream), OK;
 }
 int cuStreamQuery(Stream *stream) {
   std::lock_guard<std::mutex> lock(mutex);
-  return faulted ? faulted : stream && (stream->runs || !stream->ops.empty()) ? NOT_READY : OK;
+  return faulted ? faulted : stream && !stream->idle() ? NOT_READY : OK;
 }
 int cuStreamSynchronize(Stream *stream) {
   std::unique_lock<std::mutex> lock(mutex);
-  while (stream && faulted == OK && (stream->runs || !stream->ops.empty())) changed.wait(lock);
+  while (stream && faulted == OK && !stream->idle()) changed.wait(lock);
   return faulted;
 }
 int cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
   counts[2]++;
-  Op op;
+  Op op{Op::WAIT};
   {
     std::lock_guard<std::mutex> lock(mutex);
     op.version = event->recorded;
   }
-  op.kind = Op::WAIT, op.event = event;
+  op.event = event;
   return put(stream, std::move(op));
 }
 int cuStreamWriteValue32_v2(Stream *stream, uint64_t to, uint32_t value, unsigned) {
+  if (!writes_marks) return NOT_SUPPORTED;
   counts[1]++;
-  Op op;
-  op.kind = Op::WRITE, op.to = reinterpret_cast<std::atomic<uint32_t> *>(to), op.value = value;
+  Op op{Op::WRITE};
+  op.to = reinterpret_cast<std::atomic<uint32_t> *>(to), op.value = value;
   return put(stream, std::move(op));
 }
 int cuEventCreate(Event **event, unsigned) {
@@ -288,12 +525,12 @@ int cuEventCreate(Event **event, unsigned) {
 int cuEventDestroy_v2(Event *) { return OK; }
 int cuEventRecord(Event *event, Stream *stream) {
   counts[3]++;
-  Op op;
+  Op op{Op::RECORD};
   {
     std::lock_guard<std::mutex> lock(mutex);
     op.version = ++event->recorded;
   }
-  op.kind = Op::RECORD, op.event = event;
+  op.event = event;
   return put(stream, std::move(op));
 }
 int cuEventQuery(Event *event) {
@@ -302,23 +539,61 @@ int cuEventQuery(Event *event) {
 }
 int cuLaunchKernelEx(const Config *config, const Kernel *kernel, void **args, void **) {
   counts[0]++;
-  if (config->grid_and_block[3] > 1024) return INVALID_VALUE;
-  Op op;
-  op.kind = Op::LAUNCH, op.kernel = kernel;
-  memcpy(op.grid_and_block, config->grid_and_block, sizeof op.grid_and_block);
-  for (uint64_t n = 0; n < kernel->parameters; n++) {
-    uint64_t value = 0;
-    memcpy(&value, args[n], kernel->bytes[n]);
-    op.args.push_back(value);
-  }
+  Op op{Op::LAUNCH};
+  if (int code = launch_of(op.launch, kernel, config->grid_and_block, args)) return code;
+  for (unsigned n = 0; n < config->count; n++) op.early |= config->attributes[n].id == 6 && config->attributes[n].programmatic_stream_serialization;
   return put(config->stream, std::move(op));
 }
-int cuGraphCreate(void **, unsigned) { return NOT_SUPPORTED; }
-int cuGraphDestroy(void *) { return NOT_SUPPORTED; }
-int cuGraphAddKernelNode_v2(void *, void *, const void *, size_t, const void *) { return NOT_SUPPORTED; }
-int cuGraphAddDependencies_v2(void *, const void *, const void *, const void *, size_t) { return NOT_SUPPORTED; }
-int cuGraphInstantiateWithFlags(void *, void *, unsigned long long) { return NOT_SUPPORTED; }
-int cuGraphExecUpdate_v2(void *, void *, void *) { return NOT_SUPPORTED; }
-int cuGraphExecDestroy(void *) { return NOT_SUPPORTED; }
-int cuGraphLaunch(void *, void *) { return NOT_SUPPORTED; }
+int cuGraphCreate(Graph **graph, unsigned) { return *graph = new Graph, in_context(); }
+int cuGraphDestroy(Graph *graph) { return delete graph, OK; }
+int cuGraphAddKernelNode_v2(NodeHandle **node, Graph *graph, NodeHandle *const *upstream, size_t count, const NodeConfig *config) {
+  if (int code = in_context()) return code;
+  Node added;
+  if (int code = launch_of(added.launch, config->kernel, config->grid_and_block, config->args)) return code;
+  for (size_t n = 0; n < count; n++) {
+    if (upstream[n]->graph != graph) return INVALID_VALUE;
+    added.upstream.push_back(upstream[n]->number);
+  }
+  graph->nodes.push_back(std::move(added));
+  graph->handles.push_back({graph, graph->nodes.size() - 1});
+  return *node = &graph->handles.back(), OK;
+}
+int cuGraphAddDependencies_v2(Graph *graph, NodeHandle *const *from, NodeHandle *const *to, const Edge *edges, size_t count) {
+  if (int code = in_context()) return code;
+  for (size_t n = 0; n < count; n++) {
+    if (from[n]->graph != graph || to[n]->graph != graph || from[n]->number >= to[n]->number) return INVALID_VALUE;
+    // Programmatic, from a kernel that says itself when.
+    bool early = edges && edges[n].type == 1 && edges[n].from_port == 1;
+    Node &node = graph->nodes[to[n]->number];
+    (early ? node.early : node.upstream).push_back(from[n]->number);
+  }
+  return OK;
+}
+int cuGraphInstantiateWithFlags(Exec **exec, const Graph *graph, unsigned long long) {
+  if (int code = in_context()) return code;
+  auto made = std::make_shared<Exec>();
+  made->nodes = graph->nodes;
+  std::lock_guard<std::mutex> lock(mutex);
+  return *exec = made.get(), execs[*exec] = made, OK;
+}
+int cuGraphExecUpdate_v2(Exec *exec, const Graph *graph, void *) {
+  if (int code = in_context()) return code;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!(exec->nodes == graph->nodes)) return GRAPH_EXEC_UPDATE_FAILURE;
+  return exec->nodes = graph->nodes, OK;
+}
+// One that runs goes on.
+int cuGraphExecDestroy(Exec *exec) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return execs.erase(exec) ? OK : INVALID_VALUE;
+}
+int cuGraphLaunch(Exec *exec, Stream *stream) {
+  counts[4]++;
+  Op op{Op::GRAPH};
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    op.exec = execs.at(exec), op.nodes = exec->nodes;
+  }
+  return put(stream, std::move(op));
+}
 }

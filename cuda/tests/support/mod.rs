@@ -1,5 +1,7 @@
-//! Random programs, for the tests and for the probe.
+//! Random programs, for the tests and for the probe; and the host's compiler, for tests without a GPU.
 
+use std::path::Path;
+use std::process::Command;
 use windlass_runtime::ktrace::{Kernel, KernelType, Segment};
 use windlass_runtime::run::{Program, Work};
 
@@ -83,4 +85,18 @@ pub fn program(seed: u64, kernels: u64, bytes: u64) -> Program {
         Ok(program) => program,
         Err(error) => panic!("seed {seed}: {error}"),
     }
+}
+
+/// Makes a library of a file of `fake_driver`.
+#[allow(dead_code, reason = "not all tests do")]
+pub fn compiled(source: &str, library: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver").join(source);
+    let compiler = std::env::var("CXX").unwrap_or("g++".into());
+    let done = Command::new(&compiler)
+        .args(["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing", "-ffp-contract=off"])
+        .args(["-shared", "-fPIC", "-pthread", "-o"])
+        .args([library, &source])
+        .output();
+    let done = done.unwrap_or_else(|e| panic!("{compiler}: {e}; run scripts/setup.sh"));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }

@@ -276,17 +276,26 @@ fn conflict(a: &Footprint, b: &Footprint) -> bool {
 
 /// Every policy leaves the serial image, and by the device's clock no kernel began before one that it had to wait for had ended.
 fn policies(options: Options) -> Outcome {
+    every_policy(options, (100..110).map(|seed| (seed, 1 << (10 + (seed - 100)))), 3)
+}
+
+/// For programs of these seeds and sizes in bytes, each so many times.
+pub fn every_policy(
+    options: Options,
+    programs: impl Iterator<Item = (u64, u64)> + Clone,
+    rounds: u32,
+) -> Outcome {
     let mut overlaps = Vec::new();
     for policy in Policy::ALL {
         let mut overlap = 0;
-        for seed in 100..110 {
-            let program = Arc::new(program(seed, 120, 1 << (10 + (seed - 100))));
+        for (seed, bytes) in programs.clone() {
+            let program = Arc::new(program(seed, 120, bytes));
             let declared = Declarations::new(&program);
             let wanted = program.serial_image().map_err(text)?;
             let device = CudaDevice::new(program.clone(), options).map_err(text)?;
             let options = windlass_runtime::run::Options::default();
             let mut runner = Runner::new(&device, &program, &declared, options).map_err(text)?;
-            for round in 0..3 {
+            for round in 0..rounds {
                 let wrong = |what: String| format!("{policy}, seed {seed}, round {round}: {what}");
                 let mut decider = SoftwareDecider::new(NonZeroUsize::MIN.saturating_add(31));
                 let result = runner.run(policy, Some(&mut decider));
