@@ -1577,6 +1577,41 @@ fn run_leaves_the_serial_memory_under_every_policy() {
     }
 }
 
+/// The same on CUDA's executor, whose driver has no GPU.
+#[test]
+fn run_leaves_the_serial_memory_under_every_policy_of_cuda() {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let compiler = std::env::var("CXX").unwrap_or("g++".into());
+    let done = Command::new(&compiler)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/cuda/tests/fake_driver"))
+        .args(["-std=c++17", "-O2", "-fno-strict-aliasing", "-ffp-contract=off", "-shared", "-fPIC", "-pthread"])
+        .arg("cuda.cpp")
+        .arg("-o")
+        .arg(folder.path().join("libcuda.so.1"))
+        .output();
+    let done = done.unwrap_or_else(|e| panic!("{compiler}: {e}; run scripts/setup.sh"));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let env = [("LD_LIBRARY_PATH", folder.path().to_str().expect("a path of text"))];
+    for dispatcher in ["hardware", "software"] {
+        let args = ["run", "--executor", "cuda", "--scale", "64", "--policy", "all", "--verify"];
+        let output = run(&[&args[..], &["--slots", "8", "--dispatcher", dispatcher]].concat(), &env);
+        let text = stdout(&output);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(text.contains("on cuda:0 (no GPU at all, sm_90): 433 kernels"), "{text}");
+        assert!(text.contains("memory after serial: as the kernels are defined"), "{text}");
+        let want = ALL_POLICIES.map(|policy| (policy.to_string(), "as serial".to_string()));
+        assert_eq!(memory_by_policy(&text), want, "{text}");
+    }
+    // Kernels that declare nothing: of ten, one comes too early.
+    let seen = (0..10).any(|kernel| {
+        let args = ["run", "--executor", "cuda", "--scale", "64", "--policy", "streams", "--verify", "--forget"];
+        let kernel = (40 * kernel + 7).to_string();
+        let output = run(&[&args[..], &[&kernel]].concat(), &env);
+        output.status.code() == Some(1) && stdout(&output).contains("  WRONG: ")
+    });
+    assert!(seen, "no dropped hazard shows");
+}
+
 #[test]
 fn run_is_decided_by_each_kind_of_dispatcher() {
     let small =
