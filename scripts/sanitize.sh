@@ -11,6 +11,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 nightly=nightly-2026-02-25
 host=$(rustc -vV | sed -n 's/^host: //p')
 place=$(realpath -m "${CARGO_TARGET_DIR:-target}")/sanitize
+# The cache is another one; what set-up has put into the usual one is taken from there.
+cache=${WINDLASS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/windlass}
+for nvrtc in "$cache"/nvrtc-*/libnvrtc.so.12; do export WINDLASS_NVRTC=${WINDLASS_NVRTC:-$nvrtc}; done
 
 fetch_nightly() {
   rustc "+$nightly" --version >/dev/null 2>&1 && [[ -x $(rustc "+$nightly" --print sysroot)/bin/cargo-miri ]] ||
@@ -37,7 +40,7 @@ address() {
   stable=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
   # Tests ask for memory that no machine has; the sanitizer would end them.
   export RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allocator_may_return_null=1
-  sanitized address "$stable" -p windlass-hazards -p windlass-runtime -p windlass-kernels -p windlass-c --lib --tests -- "${unfit[@]}"
+  sanitized address "$stable" -p windlass-hazards -p windlass-runtime -p windlass-kernels -p windlass-c -p windlass-cuda --lib --tests -- "${unfit[@]}"
   sanitized address "$stable" -p windlass-cosim --test verilator_models
 }
 
@@ -45,8 +48,8 @@ thread() {
   fetch_nightly
   # Those with threads; memory as above.
   export TSAN_OPTIONS=allocator_may_return_null=1
-  sanitized thread "$nightly" -Zbuild-std -p windlass-runtime -p windlass-kernels -p windlass-c --lib --test runtime --test host_copies --test scheduling \
-    --test run --test kernels --test rigid_body --test dynamic_network --test c -- "${unfit[@]}"
+  sanitized thread "$nightly" -Zbuild-std -p windlass-runtime -p windlass-kernels -p windlass-c -p windlass-cuda --lib --test runtime --test host_copies \
+    --test scheduling --test run --test kernels --test rigid_body --test dynamic_network --test c --test fake_driver -- "${unfit[@]}"
   sanitized thread "$nightly" -Zbuild-std -p windlass-cosim --test verilator_models
 }
 

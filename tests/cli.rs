@@ -1584,7 +1584,15 @@ fn run_leaves_the_serial_memory_under_every_policy_of_cuda() {
     let compiler = std::env::var("CXX").unwrap_or("g++".into());
     let done = Command::new(&compiler)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/cuda/tests/fake_driver"))
-        .args(["-std=c++17", "-O2", "-fno-strict-aliasing", "-ffp-contract=off", "-shared", "-fPIC", "-pthread"])
+        .args([
+            "-std=c++17",
+            "-O2",
+            "-fno-strict-aliasing",
+            "-ffp-contract=off",
+            "-shared",
+            "-fPIC",
+            "-pthread",
+        ])
         .arg("cuda.cpp")
         .arg("-o")
         .arg(folder.path().join("libcuda.so.1"))
@@ -1604,7 +1612,8 @@ fn run_leaves_the_serial_memory_under_every_policy_of_cuda() {
     }
     // Kernels that declare nothing: of ten, one comes too early.
     let seen = (0..10).any(|kernel| {
-        let args = ["run", "--executor", "cuda", "--scale", "64", "--policy", "streams", "--verify", "--forget"];
+        let args =
+            ["run", "--executor", "cuda", "--scale", "64", "--policy", "streams", "--verify", "--forget"];
         let kernel = (40 * kernel + 7).to_string();
         let output = run(&[&args[..], &[&kernel]].concat(), &env);
         output.status.code() == Some(1) && stdout(&output).contains("  WRONG: ")

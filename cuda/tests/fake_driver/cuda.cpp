@@ -118,7 +118,7 @@ struct Op {
   bool early = false;
   std::shared_ptr<Exec> exec = nullptr;
   std::vector<Node> nodes = {};
-  Event *event = nullptr;
+  std::shared_ptr<Event> event = nullptr;
   uint64_t version = 0; // of an event
   std::atomic<uint32_t> *to = nullptr;
   uint32_t value = 0;
@@ -136,6 +136,7 @@ static std::mutex &mutex = *new std::mutex;
 static std::condition_variable &changed = *new std::condition_variable;
 static std::set<Stream *> &streams = *new std::set<Stream *>;
 static auto &graph_runs = *new std::list<GraphRun>;
+static auto &events = *new std::map<Event *, std::shared_ptr<Event>>;
 static auto &execs = *new std::map<Exec *, std::shared_ptr<Exec>>;
 static auto &memory = *new std::map<uint64_t, std::pair<uint64_t, Context *>>; // by address: bytes, whose; of nobody: the host's
 static size_t used = 0;
@@ -391,7 +392,7 @@ int cuCtxCreate_v2(Context **context, unsigned, int device) {
   current.push_back(*context = new Context{device});
   return OK;
 }
-int cuCtxDestroy_v2(Context *) { return OK; }
+int cuCtxDestroy_v2(Context *context) { return delete context, OK; }
 int cuDevicePrimaryCtxRetain(Context **context, int) { return *context = &primary, faulted; }
 int cuDevicePrimaryCtxRelease_v2(int) { return OK; }
 int cuCtxSetCurrent(Context *context) {
@@ -490,7 +491,9 @@ int cuStreamCreate(Stream **stream, unsigned) {
 int cuStreamDestroy_v2(Stream *stream) {
   std::unique_lock<std::mutex> lock(mutex);
   while (faulted == OK && !stream->idle()) changed.wait(lock);
-  return streams.erase(stream), OK;
+  streams.erase(stream);
+  if (stream->idle()) delete stream;
+  return OK;
 }
 int cuStreamQuery(Stream *stream) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -506,9 +509,8 @@ int cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
   Op op{Op::WAIT};
   {
     std::lock_guard<std::mutex> lock(mutex);
-    op.version = event->recorded;
+    op.event = events.at(event), op.version = event->recorded;
   }
-  op.event = event;
   return put(stream, std::move(op));
 }
 int cuStreamWriteValue32_v2(Stream *stream, uint64_t to, uint32_t value, unsigned) {
@@ -520,17 +522,21 @@ int cuStreamWriteValue32_v2(Stream *stream, uint64_t to, uint32_t value, unsigne
 }
 int cuEventCreate(Event **event, unsigned) {
   if (int code = in_context()) return code;
-  return *event = new Event{here()}, OK;
+  auto made = std::make_shared<Event>(Event{here()});
+  std::lock_guard<std::mutex> lock(mutex);
+  return *event = made.get(), events[*event] = made, OK;
 }
-int cuEventDestroy_v2(Event *) { return OK; }
+int cuEventDestroy_v2(Event *event) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return events.erase(event) ? OK : INVALID_HANDLE;
+}
 int cuEventRecord(Event *event, Stream *stream) {
   counts[3]++;
   Op op{Op::RECORD};
   {
     std::lock_guard<std::mutex> lock(mutex);
-    op.version = ++event->recorded;
+    op.event = events.at(event), op.version = ++event->recorded;
   }
-  op.event = event;
   return put(stream, std::move(op));
 }
 int cuEventQuery(Event *event) {

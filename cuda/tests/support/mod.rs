@@ -93,7 +93,15 @@ pub fn compiled(source: &str, library: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver").join(source);
     let compiler = std::env::var("CXX").unwrap_or("g++".into());
     let done = Command::new(&compiler)
-        .args(["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing", "-ffp-contract=off"])
+        .args([
+            "-std=c++17",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fno-strict-aliasing",
+            "-ffp-contract=off",
+        ])
         .args(["-shared", "-fPIC", "-pthread", "-o"])
         .args([library, &source])
         .output();
