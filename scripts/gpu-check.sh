@@ -25,10 +25,12 @@ if [[ ${1:-} == --pack ]]; then
     cp "$program" "$dir"
     strip "$dir/$(basename "$program")"
   done
-  # The C interface's test of GPUs.
+  # The C interface's tests of GPUs.
   cargo build --release --locked --quiet -p windlass-c
   strip -o "$dir/libwindlass_c.so" "$target/release/libwindlass_c.so"
-  cc -std=c11 -O1 -I capi/include capi/tests/cuda.c -o "$dir/c" -L "$dir" -lwindlass_c '-Wl,-rpath,$ORIGIN'
+  for test in cuda enqueue; do
+    cc -std=c11 -O1 -I capi/include "capi/tests/$test.c" -o "$dir/c-$test" -L "$dir" -lwindlass_c '-Wl,-rpath,$ORIGIN'
+  done
   cp scripts/gpu-check.sh "$dir"
   # The scheduler's Verilog, built here: the cache serves it where there is no Verilator.
   WINDLASS_CACHE=$dir/cache "$dir/windlass" run --no-work --policy window >/dev/null
@@ -104,7 +106,8 @@ if [[ -n $sanitizer ]]; then
 else
   echo "SKIPPED: there is no compute-sanitizer here"
 fi
-step c timeout 60 "$dir/c"
+step c-cuda timeout 60 "$dir/c-cuda"
+step c-enqueue timeout 60 "$dir/c-enqueue"
 step probe timeout 120 "$dir/probe"
 echo "$((SECONDS - began)) s in all"
 exit $wrong

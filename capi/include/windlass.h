@@ -137,19 +137,29 @@ typedef struct windlass_cta {
     const uint64_t *values;  /* of each argument */
 } windlass_cta;
 
-/* Returns argument n, which windlass_f32() made. */
-static inline float windlass_value_f32(const windlass_cta *cta, size_t n) {
-    uint32_t bits = (uint32_t)cta->values[n];
+/* Returns the number that windlass_f32() made, of its bits: `call->values[n]`. */
+static inline float windlass_f32_of(uint64_t bits) {
+    uint32_t low = (uint32_t)bits;
     float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+/* The same for windlass_f64(). */
+static inline double windlass_f64_of(uint64_t bits) {
+    double value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
+/* Returns argument n, which windlass_f32() made. */
+static inline float windlass_value_f32(const windlass_cta *cta, size_t n) {
+    return windlass_f32_of(cta->values[n]);
+}
+
 /* Returns argument n, which windlass_f64() made. */
 static inline double windlass_value_f64(const windlass_cta *cta, size_t n) {
-    double value;
-    memcpy(&value, &cta->values[n], sizeof value);
-    return value;
+    return windlass_f64_of(cta->values[n]);
 }
 
 /* Does the work of one CTA. Returns 0 for success, anything else for failure: the kernel has then failed, and kernels
@@ -236,8 +246,31 @@ void windlass_reads_and_writes(windlass_accesses *accesses, size_t arg, uint64_t
 int windlass_register_with_access(windlass_runtime *runtime, const char *name, const windlass_mode *parameters, size_t count,
                                   windlass_access access, windlass_body body, void *user, windlass_kernel *kernel);
 
-/* What a kernel is on an NVIDIA GPU. Exactly one of `source`, `image` and `function` is not NULL. The function takes the
- * launch's arguments in their order: for a buffer a pointer to its first byte, for a number the number. */
+/* A launch on an NVIDIA GPU whose work a windlass_enqueue gives to a stream. It is valid during the call; the stream is the
+ * library's. */
+typedef struct windlass_cuda_call {
+    void *stream;      /* a cudaStream_t, which is a CUstream */
+    uint32_t grid[3];  /* as windlass_launch() was given them; what they mean is the function's */
+    uint32_t block[3];
+    size_t args;
+    void *const *pointers;  /* of each argument, on the GPU; NULL for a number, and where there are no bytes */
+    const uint64_t *values; /* of each argument the size in bytes, or the number */
+} windlass_cuda_call;
+
+/* Gives a launch's work to its stream: calls of cuBLAS, cuDNN and other libraries, copies, kernels that nvcc launches
+ * with <<<...>>>, a wait for an event of the program's. Returns 0 for success, anything else for failure: the kernel
+ * fails then, once the stream has done what it was given.
+ *
+ * It runs on a thread of the runtime, with the GPU's primary context current, once per launch. The stream has been told
+ * to wait for all that the launch waits for, and the launch has ended when the stream has done what it was given. The
+ * work touches what the launch's arguments declare, and nothing else. The function does not wait, for nothing else
+ * starts meanwhile; it gives nothing to other streams, unless it has this one wait for that; it does not capture the
+ * stream. It calls no function of this header for its runtime. Neither a C++ exception nor a longjmp may leave it. */
+typedef int (*windlass_enqueue)(const windlass_cuda_call *call, void *user);
+
+/* What a kernel is on an NVIDIA GPU. Exactly one of `source`, `image`, `function` and `enqueue` is not NULL. A function on
+ * the GPU takes the launch's arguments in their order: for a buffer a pointer to its first byte, for a number the
+ * number. */
 typedef struct windlass_cuda_kernel {
     uint32_t size;         /* sizeof(windlass_cuda_kernel) */
     uint32_t shared_bytes; /* dynamic shared memory of a CTA */
@@ -248,6 +281,7 @@ typedef struct windlass_cuda_kernel {
     const char *entry;     /* the function's name in `source` or `image`; there it is best `extern "C"` */
     void *function;        /* a CUfunction, as cudaGetFuncBySymbol() gives it of a kernel that nvcc has compiled into
                             * the program; it stays loaded until the runtime is destroyed */
+    windlass_enqueue enqueue; /* gives work to a stream, with the kernel's `user`; `shared_bytes` has no meaning then */
 } windlass_cuda_kernel;
 
 /* Registers a kernel as windlass_register_with_access() does, for a runtime with `cuda_streams`. `access` and `body` may

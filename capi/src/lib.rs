@@ -20,9 +20,9 @@ use windlass_cuda::Cuda;
 use windlass_files::new_file::save;
 use windlass_runtime::explain::Explanation;
 use windlass_runtime::runtime::{
-    Accesses, Arg, Buffer, Builder, Cpu, Cta, CtaResult, CudaKernel, ElementKind, Error, Executor, Failure,
-    Failures, Finding, Kernel, Launch, Mode, Options, Policy, Registered, Runtime, Schedule, Ticket, View,
-    Waiter,
+    Accesses, Arg, Buffer, Builder, Cpu, Cta, CtaResult, CudaArg, CudaCall, CudaKernel, ElementKind,
+    EnqueueResult, Error, Executor, Failure, Failures, Finding, Kernel, Launch, Mode, Options, Policy,
+    Registered, Runtime, Schedule, Ticket, View, Waiter,
 };
 
 /// `WINDLASS_ABI`.
@@ -124,7 +124,23 @@ pub struct WindlassCudaKernel {
     image_bytes: usize,
     entry: *const c_char,
     function: *mut c_void,
+    enqueue: Option<WindlassEnqueue>,
 }
+
+/// `windlass_cuda_call`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct WindlassCudaCall {
+    stream: *mut c_void,
+    grid: [u32; 3],
+    block: [u32; 3],
+    args: usize,
+    pointers: *const *mut c_void,
+    values: *const u64,
+}
+
+/// `windlass_enqueue`.
+pub type WindlassEnqueue = extern "C" fn(*const WindlassCudaCall, *mut c_void) -> c_int;
 
 /// `windlass_body`.
 pub type WindlassBody = extern "C" fn(*const WindlassCta, *mut c_void) -> c_int;
@@ -367,8 +383,8 @@ unsafe fn clear<T>(out: *mut T, nothing: T) {
 unsafe fn sized<T: Copy>(given: *const T, what: &str, name: &str) -> Result<T, Refusal> {
     // SAFETY: the first field is in every version.
     let size = unsafe { given.cast::<u32>().read() } as usize;
-    // More than ever will be is a field that nobody has set.
-    if !(size_of::<u32>()..=1024).contains(&size) {
+    // More than ever will be is a field that nobody has set; no version ends within a field.
+    if !(size_of::<u32>()..=1024).contains(&size) || !size.is_multiple_of(align_of::<T>()) {
         return Err(Refusal(INVALID, format!("`{what}.size` is {size}; set it to sizeof({name})")));
     }
     // SAFETY: the caller has so many bytes; all bytes are valid.
@@ -530,10 +546,7 @@ impl User {
     ) {
         let value = |n: usize| match parameters[n] {
             Parameter::Buffer(_) => launch.bytes(n),
-            Parameter::Number(ElementKind::U32) => launch.value::<u32>(n).map_or(0, u64::from),
-            Parameter::Number(ElementKind::U16) => launch.value::<u16>(n).map_or(0, u64::from),
-            Parameter::Number(ElementKind::U8) => launch.value::<u8>(n).map_or(0, u64::from),
-            Parameter::Number(_) => launch.value::<u64>(n).unwrap_or(0),
+            Parameter::Number(_) => launch.bits(n).map_or(0, |(bits, _)| bits),
         };
         let values: SmallVec<[u64; 16]> = (0..parameters.len()).map(value).collect();
         let to_c = WindlassCall {
@@ -551,15 +564,7 @@ impl User {
         let mut values: SmallVec<[u64; 16]> = SmallVec::new();
         for (position, parameter) in parameters.iter().enumerate() {
             let (pointer, value) = match parameter {
-                Parameter::Number(element) => {
-                    let value = match element {
-                        ElementKind::U32 => cta.value::<u32>(position)?.into(),
-                        ElementKind::U16 => cta.value::<u16>(position)?.into(),
-                        ElementKind::U8 => cta.value::<u8>(position)?.into(),
-                        _ => cta.value::<u64>(position)?,
-                    };
-                    (std::ptr::null_mut(), value)
-                }
+                Parameter::Number(_) => (std::ptr::null_mut(), cta.bits(position)?.0),
                 Parameter::Buffer(Mode::Read) => {
                     let view = cta.read::<u8>(position)?;
                     (view.as_ptr().cast_mut().cast(), view.len() as u64)
@@ -588,6 +593,29 @@ impl User {
         match body(&raw const to_c, self.0) {
             0 => Ok(()),
             code => Err(format!("its body gave {code} for CTA {}", cta.index()).into()),
+        }
+    }
+
+    fn enqueue(self, enqueue: WindlassEnqueue, call: &CudaCall<'_>) -> EnqueueResult {
+        let each = |arg: &CudaArg| match *arg {
+            CudaArg::Buffer { address, bytes } => {
+                (std::ptr::with_exposed_provenance_mut(address as usize), bytes)
+            }
+            CudaArg::Value { bits, .. } => (std::ptr::null_mut(), bits),
+        };
+        let (pointers, values): (SmallVec<[*mut c_void; 16]>, SmallVec<[u64; 16]>) =
+            call.args().iter().map(each).unzip();
+        let to_c = WindlassCudaCall {
+            stream: call.stream(),
+            grid: call.grid(),
+            block: call.block(),
+            args: call.args().len(),
+            pointers: pointers.as_ptr(),
+            values: values.as_ptr(),
+        };
+        match enqueue(&raw const to_c, self.0) {
+            0 => Ok(()),
+            code => Err(format!("its enqueue function gave {code}").into()),
         }
     }
 }
@@ -687,7 +715,7 @@ unsafe fn register(
         }
         match (code.cuda, code.body) {
             // SAFETY: the caller's.
-            (Some(cuda), _) => kernel = kernel.cuda(unsafe { cuda_kernel(cuda) }?),
+            (Some(cuda), _) => kernel = kernel.cuda(unsafe { cuda_kernel(cuda, user) }?),
             (None, None) => return Err(null("body")),
             (None, Some(_)) => {}
         }
@@ -703,20 +731,20 @@ unsafe fn register(
 
 /// # Safety
 /// As of [`windlass_register_cuda`].
-unsafe fn cuda_kernel(given: *const WindlassCudaKernel) -> Result<CudaKernel, Refusal> {
+unsafe fn cuda_kernel(given: *const WindlassCudaKernel, user: User) -> Result<CudaKernel, Refusal> {
     if given.is_null() {
         return Err(null("cuda"));
     }
     // SAFETY: the caller's; integers and pointers alone.
     let given = unsafe { sized(given, "cuda", "windlass_cuda_kernel") }?;
-    let WindlassCudaKernel { shared_bytes, source, image, image_bytes, entry, function, .. } = given;
-    let kernel = match (source.is_null(), image.is_null(), function.is_null()) {
-        (false, true, true) => {
+    let WindlassCudaKernel { shared_bytes, source, image, image_bytes, entry, function, enqueue, .. } = given;
+    let kernel = match (source.is_null(), image.is_null(), function.is_null(), enqueue) {
+        (false, true, true, None) => {
             // SAFETY: the caller's, here and below.
             let (text, entry) = unsafe { (text_at(source, "cuda.source")?, text_at(entry, "cuda.entry")?) };
             CudaKernel::source(text, entry)
         }
-        (true, false, true) => {
+        (true, false, true, None) => {
             if image_bytes == 0 {
                 return Err(Refusal(
                     INVALID,
@@ -729,10 +757,10 @@ unsafe fn cuda_kernel(given: *const WindlassCudaKernel) -> Result<CudaKernel, Re
             unsafe { CudaKernel::image(image, text_at(entry, "cuda.entry")?) }
         }
         // SAFETY: the caller's.
-        (true, true, false) => unsafe { CudaKernel::function(function) },
+        (true, true, false, None) => unsafe { CudaKernel::function(function) },
+        (true, true, true, Some(enqueue)) => CudaKernel::enqueue(move |call| user.enqueue(enqueue, call)),
         _ => {
-            let text =
-                "`cuda` is to have exactly one of `source`, `image` and `function`; leave the others NULL";
+            let text = "`cuda` is to have exactly one of `source`, `image`, `function` and `enqueue`; leave the others NULL";
             return Err(Refusal(INVALID, text.into()));
         }
     };

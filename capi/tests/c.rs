@@ -29,15 +29,15 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles it with a library, and runs it with a folder of its own as its argument.
+/// Compiles it with a library, and runs it with a folder of its own as its argument, which is also where it looks for others.
 fn run_with(source: &str, folder: &Path, library: &[&OsStr]) -> String {
     let program = folder.join("program");
     let mut compiler = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-pthread", "-I"]);
     compiler.arg(here().join("include")).arg(here().join(source)).arg("-o").arg(&program).args(library);
     succeed(&mut compiler);
-    // There cargo has folders where an older library may be.
-    let output = succeed(Command::new(&program).arg(folder).env_remove("LD_LIBRARY_PATH"));
+    // Cargo has folders there where an older library may be.
+    let output = succeed(Command::new(&program).arg(folder).env("LD_LIBRARY_PATH", folder));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -100,6 +100,17 @@ fn kernels_of_a_gpu_are_registered_and_run() {
     assert_eq!(run("tests/cuda.c", folder.path()), "");
     let said = run("examples/saxpy.c", folder.path());
     assert_eq!(said.lines().last(), Some("y[999] = 5994"), "{said}");
+}
+
+/// On the driver without a GPU; `scripts/gpu-check.sh` runs it on one.
+#[test]
+fn functions_give_work_to_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let driver = here().join("../cuda/tests/fake_driver/cuda.cpp");
+    let mut compiler = Command::new(std::env::var_os("CXX").unwrap_or("c++".into()));
+    compiler.args(["-std=c++17", "-O1", "-fno-strict-aliasing", "-shared", "-fPIC", "-pthread", "-o"]);
+    succeed(compiler.arg(folder.path().join("libcuda.so.1")).arg(driver));
+    assert_eq!(run("tests/enqueue.c", folder.path()), "");
 }
 
 #[test]

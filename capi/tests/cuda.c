@@ -55,6 +55,12 @@ static void numbers(windlass_runtime *rt, windlass_kernel kernel, const uint64_t
     OK(windlass_synchronize(rt));
 }
 
+static int never(const windlass_cuda_call *call, void *user) {
+    (void)call;
+    (void)user;
+    return 1;
+}
+
 static void refused(windlass_runtime *rt) {
     windlass_cuda_kernel cuda = {.size = sizeof cuda, .source = text, .entry = "mix"};
     struct {
@@ -71,7 +77,16 @@ static void refused(windlass_runtime *rt) {
     cuda.size = 0;
     FAILS(WINDLASS_INVALID, "`cuda.size` is 0; set it to sizeof(windlass_cuda_kernel)",
           windlass_register_cuda(rt, "mix", modes, 5, NULL, mix, &cuda, NULL, &kernel));
+    cuda.size = sizeof cuda - 4;
+    FAILS(WINDLASS_INVALID, "; set it to sizeof(windlass_cuda_kernel)",
+          windlass_register_cuda(rt, "mix", modes, 5, NULL, mix, &cuda, NULL, &kernel));
+    /* An older header has no `enqueue`; what is there is not read. */
+    cuda.size = offsetof(windlass_cuda_kernel, enqueue);
+    cuda.enqueue = never;
+    OK(windlass_register_cuda(rt, "mix", modes, 5, NULL, mix, &cuda, NULL, &kernel));
     cuda.size = sizeof cuda;
+    FAILS(WINDLASS_INVALID, "exactly one of", windlass_register_cuda(rt, "mix", modes, 5, NULL, mix, &cuda, NULL, &kernel));
+    cuda.enqueue = NULL;
     cuda.entry = NULL;
     FAILS(WINDLASS_INVALID, "`cuda.entry` is NULL", windlass_register_cuda(rt, "mix", modes, 5, NULL, mix, &cuda, NULL, &kernel));
     cuda.entry = "mix";

@@ -341,6 +341,11 @@ impl Context {
         if CURRENT.get() == self.id { Ok(()) } else { self.set_current() }
     }
 
+    /// After others' code has run on the calling thread: which context it has is not known.
+    pub(crate) fn leave(&self) {
+        CURRENT.set(0);
+    }
+
     #[cold]
     fn set_current(&self) -> Result<(), DeviceError> {
         // SAFETY: the context lives while `self` does.

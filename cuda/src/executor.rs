@@ -13,7 +13,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use windlass_runtime::run::DeviceError;
 use windlass_runtime::runtime::{
-    Allocator, Cause, Completions, CudaCode, ElementKind, Executor, Memory, Owner, Started, Task, Token,
+    Allocator, Cause, Completions, CudaArg, CudaCall, CudaCode, ElementKind, Enqueue, Executor, Memory,
+    Owner, Started, Task, Token,
 };
 
 /// What marks, on devices whose streams cannot.
@@ -101,13 +102,20 @@ struct Flight {
 
 /// A kernel that was launched before.
 struct Loaded {
-    function: Function,
-    /// Sizes of its parameters in bytes.
-    parameters: Vec<usize>,
+    work: Work,
     /// It was launched before.
     warm: bool,
     /// The function is its, but for one that the application has loaded.
     _module: Option<Module>,
+}
+
+/// What a launch gives to a stream.
+#[derive(Clone)]
+enum Work {
+    /// A kernel, and sizes of its parameters in bytes.
+    Kernel(Function, Arc<[usize]>),
+    /// What a function of the application's gives.
+    Enqueue(Enqueue),
 }
 
 impl fmt::Debug for Cuda {
@@ -133,7 +141,8 @@ impl Cuda {
     /// [launched](windlass_runtime::runtime::CudaKernel::function).
     ///
     /// The streams are the executor's own: no order holds between them and the application's. What the application does with memory that it
-    /// has imported must have ended when a kernel that uses it is launched, and it waits for kernels before it uses what they wrote.
+    /// has imported must have ended when a kernel that uses it is launched, and it waits for kernels before it uses what they wrote. Or a kernel
+    /// that has its stream wait for an event ([`CudaKernel::enqueue`](windlass_runtime::runtime::CudaKernel::enqueue)) comes before.
     ///
     /// # Errors
     /// As [`Cuda::new`].
@@ -333,6 +342,9 @@ impl Cuda {
             Ok((module.function(entry)?, Some(module)))
         };
         let found = match code {
+            CudaCode::Enqueue(enqueue) => {
+                return Ok(Loaded { work: Work::Enqueue(enqueue.clone()), warm: false, _module: None });
+            }
             CudaCode::Source { text, entry } => {
                 of_image(&compile(text, context.arch).map_err(|e| e.to_string())?, entry)
             }
@@ -343,28 +355,27 @@ impl Cuda {
         let load = || {
             let (function, module) = found?;
             function.allow_shared(context)?;
-            let parameters = function.parameters(context)?;
-            Ok(Loaded { function, parameters, warm: false, _module: module })
+            let parameters = function.parameters(context)?.into();
+            Ok(Loaded { work: Work::Kernel(function, parameters), warm: false, _module: module })
         };
         load().map_err(|e: DeviceError| e.to_string())
     }
 
-    /// A value for each parameter: an address, or a number in its low bytes.
-    fn arguments(&self, task: &Task<'_>) -> Result<Vec<(u64, usize)>, Cause> {
+    fn arguments(&self, task: &Task<'_>) -> Result<Vec<CudaArg>, Cause> {
         let argument = |n| {
             if let Some((bits, element)) = task.value(n) {
-                return Ok((bits, element.bytes()));
+                return Ok(CudaArg::Value { bits, element });
             }
             if task.bytes(n) == Some(0) {
                 // An empty view needs no memory, and its buffer may be gone.
-                return Ok((0, 8));
+                return Ok(CudaArg::Buffer { address: 0, bytes: 0 });
             }
             let other = || Cause::Executor(format!("the memory of argument {n} is not of this executor"));
-            let (memory, offset, _) = task.buffer(n).ok_or_else(other)?;
+            let (memory, offset, bytes) = task.buffer(n).ok_or_else(other)?;
             let memory: &dyn Any = memory.as_ref();
             let memory =
                 memory.downcast_ref::<CudaMemory>().filter(|m| Arc::ptr_eq(&m.0.context, &self.context));
-            Ok((memory.ok_or_else(other)?.0.address + offset, 8))
+            Ok(CudaArg::Buffer { address: memory.ok_or_else(other)?.0.address + offset, bytes })
         };
         (0..task.arguments()).map(argument).collect()
     }
@@ -378,45 +389,31 @@ impl Cuda {
                 "its definition has no CUDA kernel; give it one with `Kernel::cuda`, or run it on the cpu";
             Cause::Executor(none.into())
         })?;
-        let mut values = self.arguments(task)?;
-        let context = self.context.clone();
+        let mut args = self.arguments(task)?;
         let loaded = self.loaded(kernel.code())?;
-        let given = values.iter().map(|v| v.1);
-        if !given.clone().eq(loaded.parameters.iter().copied()) {
-            return Err(Cause::Executor(format!(
-                "its CUDA function takes parameters of {:?} bytes, and the launch gives {:?}; declare the kernel's parameters as the function does",
-                loaded.parameters,
-                given.collect::<Vec<_>>()
-            )));
+        if let Work::Kernel(_, parameters) = &loaded.work {
+            let given = args.iter().map(size);
+            if !given.clone().eq(parameters.iter().copied()) {
+                return Err(Cause::Executor(format!(
+                    "its CUDA function takes parameters of {parameters:?} bytes, and the launch gives {:?}; declare the kernel's parameters as the function does",
+                    given.collect::<Vec<_>>()
+                )));
+            }
         }
-        let (function, shared) = (loaded.function, kernel.shared_bytes());
+        let work = loaded.work.clone();
         let warm = std::mem::replace(&mut loaded.warm, true) && upstream.is_none();
         let (stream, waits) = self.lane(upstream.unwrap_or_default());
-        let raw = self.streams[stream].raw;
-        let (grid, block) = task.dimensions();
-        let mut args: Vec<*mut c_void> = values.iter_mut().map(|v| (&raw mut v.0).cast()).collect();
         let now = warm.then(Instant::now);
         let waited: Result<Vec<_>, _> = waits.into_iter().map(|place| self.wait(stream, place)).collect();
-        let launched = waited.and_then(|after| {
-            context.enter()?;
-            let config = config(grid, block, shared, raw);
-            // SAFETY: there is a value for each parameter, and each of its size.
-            let code = unsafe { function.launch(&context, &config, &mut args) };
-            context.ok(code, "cuLaunchKernelEx").map(|()| after)
+        let given = waited.map_err(|e| Cause::Executor(e.to_string())).and_then(|after| {
+            self.give(stream, &work, task.dimensions(), kernel.shared_bytes(), &mut args)?;
+            Ok(after)
         });
-        let after = match launched {
+        let after = match given {
             Ok(after) => after,
-            Err(error) => {
+            Err(cause) => {
                 self.let_go(stream);
-                let hint = match error {
-                    DeviceError::Call { .. } => {
-                        format!(
-                            ", with a grid of {grid:?} CTAs of {block:?} threads and {shared} bytes of shared memory"
-                        )
-                    }
-                    _ => String::new(),
-                };
-                return Err(Cause::Executor(format!("{error}{hint}")));
+                return Err(cause);
             }
         };
         self.lanes[stream].kernels += 1;
@@ -443,6 +440,45 @@ impl Cuda {
         }
         self.places[slot] = Some(Place { token: task.token(), stream, number });
         Ok(())
+    }
+
+    /// Gives a stream what a launch is.
+    fn give(
+        &self,
+        stream: usize,
+        work: &Work,
+        (grid, block): ([u32; 3], [u32; 3]),
+        shared: u32,
+        args: &mut [CudaArg],
+    ) -> Result<(), Cause> {
+        let (context, raw) = (&self.context, self.streams[stream].raw);
+        let failed = |error: DeviceError| Cause::Executor(error.to_string());
+        context.enter().map_err(failed)?;
+        match work {
+            Work::Kernel(function, _) => {
+                let mut values: Vec<*mut c_void> = args.iter_mut().map(value).collect();
+                let config = config(grid, block, shared, raw);
+                // SAFETY: there is a value for each parameter, and each of its size.
+                let code = unsafe { function.launch(context, &config, &mut values) };
+                context.ok(code, "cuLaunchKernelEx").map_err(|error| match error {
+                    DeviceError::Call { .. } => Cause::Executor(format!(
+                        "{error}, with a grid of {grid:?} CTAs of {block:?} threads and {shared} bytes of shared memory"
+                    )),
+                    error => failed(error),
+                })
+            }
+            Work::Enqueue(enqueue) => {
+                let result = enqueue.call(&CudaCall::new(raw.cast(), grid, block, args));
+                // It may have made another context this thread's.
+                context.leave();
+                if result.is_err() {
+                    // What it has given before may touch memory that is used again once the launch has failed.
+                    context.enter().map_err(failed)?;
+                    self.settle(stream);
+                }
+                result
+            }
+        }
     }
 
     /// Has a stream mark all that it was given.
@@ -527,6 +563,22 @@ fn started(launched: Result<(), Cause>) -> Started {
     match launched {
         Ok(()) => Started::Running,
         Err(cause) => Started::Ended(Err(cause)),
+    }
+}
+
+/// Bytes of the parameter that an argument is for.
+fn size(arg: &CudaArg) -> usize {
+    match arg {
+        CudaArg::Buffer { .. } => 8,
+        CudaArg::Value { element, .. } => element.bytes(),
+    }
+}
+
+/// Where the value is: an address, or a number in its low bytes.
+fn value(arg: &mut CudaArg) -> *mut c_void {
+    match arg {
+        CudaArg::Buffer { address, .. } => std::ptr::from_mut(address).cast(),
+        CudaArg::Value { bits, .. } => std::ptr::from_mut(bits).cast(),
     }
 }
 

@@ -14,24 +14,26 @@ use std::time::Duration;
 use support::{Random, compiled};
 use windlass_cuda::{Cuda, Options};
 use windlass_runtime::args;
-use windlass_runtime::runtime::{Buffer, CudaKernel, Error, Kernel, Runtime};
+use windlass_runtime::runtime::{Buffer, CudaCall, CudaKernel, EnqueueResult, Error, Kernel, Runtime};
 
 /// Which test a process is for.
 const STEP: &str = "WINDLASS_TEST_FAKE_STEP";
 const SEED: &str = "WINDLASS_SEED";
 /// A test and its name; it takes a seed.
 type Step = (&'static str, fn(u64));
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 14] = [
     ("programs", programs),
     ("programs, marks by a kernel", programs),
     ("policies", policies),
     ("policies, marks by a kernel", policies),
     ("device", device),
+    ("device, without an order", device_without_order),
     ("device, fault", device_fault),
     ("device, hang", device_hang),
     ("marks", marks),
     ("memory", memory),
     ("refused", refused),
+    ("enqueue", enqueue),
     ("fault", fault),
     ("hang", hang),
 ];
@@ -112,11 +114,7 @@ fn kernels_keep_their_order_whatever_the_streams_do() {
             .env("FAKE_CUDA_SEED", seed.to_string())
             .env("FAKE_CUDA_MARKS", if name.ends_with("by a kernel") { "no" } else { "yes" })
             .env("LD_LIBRARY_PATH", folder.path())
-            // What hangs or has faulted keeps its memory.
-            .env(
-                "LSAN_OPTIONS",
-                if name.contains("hang") || name.contains("fault") { "detect_leaks=0" } else { "" },
-            )
+            .envs(sanitizers(name))
             .output()
             .expect("a test can be started");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -128,6 +126,16 @@ fn kernels_keep_their_order_whatever_the_streams_do() {
         );
         let told = name.split(',').next().unwrap_or(name);
         said(&child.stdout).lines().filter(|line| line.starts_with(told)).for_each(|line| println!("{line}"));
+    }
+}
+
+/// What a sanitizer is not to say of a step, where there is one.
+fn sanitizers(step: &str) -> Option<(&'static str, &'static str)> {
+    match step {
+        // Keeps its memory.
+        _ if step.ends_with("hang") || step.ends_with("fault") => Some(("LSAN_OPTIONS", "detect_leaks=0")),
+        "device, without an order" => Some(("TSAN_OPTIONS", "report_bugs=0")),
+        _ => None,
     }
 }
 
@@ -214,17 +222,13 @@ fn policies(seed: u64) {
 
 /// What else a device does.
 fn device(_: u64) {
-    const SOME: [&str; 8] = [
-        "opens",
-        "random programs, early",
-        "events",
-        "marks",
-        "graphs",
-        "threads",
-        "a dropped hazard",
-        "out of memory",
-    ];
+    const SOME: [&str; 6] = ["opens", "random programs, early", "events", "marks", "graphs", "out of memory"];
     SOME.into_iter().for_each(step_of_a_gpu);
+}
+
+/// Kernels that race: by themselves, for ThreadSanitizer sees that they do.
+fn device_without_order(_: u64) {
+    ["threads", "a dropped hazard"].into_iter().for_each(step_of_a_gpu);
 }
 
 fn step_of_a_gpu(name: &str) {
@@ -386,6 +390,117 @@ fn refused(_: u64) {
         rt.launch(mix, 1, 1, args![0u32, z, z, y]).unwrap();
         rt.synchronize().unwrap();
     }
+}
+
+/// What gives work to a stream by itself, in between kernels: order, arguments, failures, and an event of the application's.
+fn enqueue(seed: u64) {
+    type Launch =
+        unsafe extern "C" fn(*const Config, *const Function, *mut *mut c_void, *mut *mut c_void) -> c_int;
+    #[repr(C)]
+    struct Config {
+        grid_and_block: [u32; 6],
+        shared: u32,
+        stream: *mut c_void,
+        attributes: *const c_void,
+        count: u32,
+    }
+    /// Launches `mix` itself.
+    fn launch(call: &CudaCall<'_>, times: usize) -> EnqueueResult {
+        let mut number = call.value::<u32>(0)?;
+        let mut pointers = [call.pointer(1)?, call.pointer(2)?, call.pointer(3)?];
+        let [a, b, y] = &mut pointers;
+        let mut args: [*mut c_void; 4] = [
+            (&raw mut number).cast(),
+            std::ptr::from_mut(a).cast(),
+            std::ptr::from_mut(b).cast(),
+            std::ptr::from_mut(y).cast(),
+        ];
+        let grid_and_block = [call.grid(), call.block()].concat().try_into().expect("six numbers");
+        let config = Config {
+            grid_and_block,
+            shared: 0,
+            stream: call.stream(),
+            attributes: std::ptr::null(),
+            count: 0,
+        };
+        for _ in 0..times {
+            // SAFETY: the function of this name has this type, and `mix` takes these.
+            let code = unsafe {
+                let launch: Symbol<'_, Launch> = driver().get(b"cuLaunchKernelEx\0").unwrap();
+                launch(&config, &MIX, args.as_mut_ptr(), std::ptr::null_mut())
+            };
+            if code != 0 {
+                return Err(format!("error {code}").into());
+            }
+        }
+        Ok(())
+    }
+    let with = |enqueue: fn(&CudaCall<'_>) -> EnqueueResult| {
+        let twice = Kernel::new("twice").value_of::<u32>("seed").read_of::<u32>("a").read_of::<u32>("b");
+        twice.read_write_of::<u32>("y").cuda(CudaKernel::enqueue(enqueue))
+    };
+    let twice_mixed = |old: &[u32], a: &[u32], b: &[u32], number| -> Vec<u32> {
+        let once = |old: &[u32]| {
+            (0..WORDS).map(|i| mixed(old[i], a[i], b[(i + 1) % WORDS], number)).collect::<Vec<_>>()
+        };
+        once(&once(old))
+    };
+    for ahead in [0, 256] {
+        let mut random = Random(seed);
+        let mut rt = runtime(cuda(5).ahead(ahead), 32, 0);
+        let mix = rt.register(mix_kernel()).unwrap();
+        let twice = rt.register(with(|call| launch(call, 2))).unwrap();
+        let mut wanted: Vec<Vec<u32>> = (0..8).map(|n| vec![n; WORDS]).collect();
+        let buffers: Vec<Buffer<u32>> = wanted.iter().map(|values| rt.buffer_from(values).unwrap()).collect();
+        for number in 0..600u32 {
+            let [a, b, y] = [0; 3].map(|_| random.below(8) as usize);
+            if a == y || b == y {
+                continue;
+            }
+            let args = args![number, buffers[a], buffers[b], buffers[y]];
+            if random.below(2) == 0 {
+                rt.launch(twice, 1, 32, args).unwrap();
+                wanted[y] = twice_mixed(&wanted[y], &wanted[a], &wanted[b], number);
+            } else {
+                rt.launch(mix, 1, 32, args).unwrap();
+                wanted[y] = (0..WORDS)
+                    .map(|i| mixed(wanted[y][i], wanted[a][i], wanted[b][(i + 1) % WORDS], number))
+                    .collect();
+            }
+        }
+        for (buffer, wanted) in buffers.iter().zip(&wanted) {
+            assert_eq!(rt.read(*buffer).unwrap(), *wanted, "{ahead} ahead");
+        }
+        // Failures fail their launch alone, once what was given before has ended.
+        let x = rt.buffer_from(&[1u32; WORDS]).unwrap();
+        let y = rt.buffer_from(&[1u32; WORDS]).unwrap();
+        for (enqueue, wanted) in [
+            (
+                (|call| launch(call, 20).and(Err("no more".into()))) as fn(&CudaCall<'_>) -> EnqueueResult,
+                "no more",
+            ),
+            (|call| launch(call, 20).map(|()| panic!("at the end")), "panicked: at the end"),
+            (|call| call.value::<f32>(0).map(|_| ()).map_err(Into::into), "argument 0 is of u32, not of f32"),
+            (|call| call.pointer(0).map(|_| ()).map_err(Into::into), "argument 0 is no buffer"),
+            (|call| call.bytes(9).map(|_| ()).map_err(Into::into), "argument 9 is no buffer"),
+        ] {
+            let fails = rt.register(with(enqueue)).unwrap();
+            rt.launch(fails, 1, 32, args![3u32, x, x, y]).unwrap();
+            rt.launch(mix, 1, 32, args![3u32, y, y, x]).unwrap();
+            let error = rt.synchronize().unwrap_err().to_string();
+            assert!(error.starts_with("2 kernels failed") && error.contains(wanted), "{error}");
+            rt.write(x, &[1; WORDS]).unwrap();
+            rt.write(y, &[1; WORDS]).unwrap();
+            rt.launch(twice, 1, 32, args![1u32, x, x, y]).unwrap();
+            assert_eq!(
+                rt.read(y).unwrap(),
+                twice_mixed(&[1; WORDS], &[1; WORDS], &[1; WORDS], 1),
+                "{wanted}"
+            );
+            rt.write(y, &[1; WORDS]).unwrap();
+        }
+    }
+    println!("enqueue: 1200 launches with and without kernels ahead, 10 failures");
 }
 
 fn fault(_: u64) {

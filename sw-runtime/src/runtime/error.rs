@@ -303,10 +303,10 @@ fn remedy(buffer: bool, wanted: ElementKind) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Its body returned an error.
+    /// Its body returned an error; on a GPU what gives work to the stream did ([`CudaKernel::enqueue`](super::CudaKernel::enqueue)).
     #[error("{0}")]
     Returned(String),
-    /// Its body panicked.
+    /// It panicked.
     #[error("panicked: {0}")]
     Panicked(String),
     /// It did not run, for it reads what a failed kernel should have written.

@@ -1,12 +1,11 @@
 //! What a kernel is: its parameters, what it reads and writes, and what each CTA does.
 
+use super::cuda_kernel::CudaKernel;
 use super::error::Error;
 use super::memory::{Arg, ArgKind, Bytes, Element, ElementKind, HostMemory};
 use super::view::{ReadView, ReadWriteView, WriteView};
 use crate::ktrace::KernelType;
-use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::ffi::c_void;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -83,90 +82,6 @@ pub struct Kernel {
     pub(crate) access: Option<Arc<AccessFn>>,
     pub(crate) body: Option<Arc<Body>>,
     pub(crate) cuda: Option<CudaKernel>,
-}
-
-/// What a kernel is on an NVIDIA GPU.
-///
-/// The function takes the launch's arguments in their order: for a buffer a pointer to its first element, for a number the number. It is run
-/// with the launch's grid and block.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CudaKernel {
-    pub(crate) code: CudaCode,
-    pub(crate) shared_bytes: u32,
-}
-
-/// Where a kernel's machine code comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CudaCode {
-    /// CUDA C++, compiled for the device at hand when the kernel is first launched.
-    Source {
-        /// The text.
-        text: Cow<'static, str>,
-        /// Name of the function.
-        entry: Cow<'static, str>,
-    },
-    /// What was compiled before: a cubin, a fatbin, or PTX with a 0 at its end.
-    Image {
-        /// The file.
-        bytes: Arc<[u8]>,
-        /// Name of the function, as the file has it.
-        entry: Cow<'static, str>,
-    },
-    /// A `CUfunction`.
-    Function(usize),
-}
-
-impl CudaKernel {
-    /// From a text of CUDA C++, by NVRTC: it has no headers but NVRTC's own, and may ask for `__CUDA_ARCH__`. `entry` is an
-    /// `extern "C" __global__` function of it.
-    pub fn source(text: impl Into<Cow<'static, str>>, entry: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(CudaCode::Source { text: text.into(), entry: entry.into() })
-    }
-
-    /// From the bytes of a cubin, a fatbin or PTX, as `nvcc`, NVRTC and other compilers make them. `entry` is the name of a function in it,
-    /// mangled where it is not `extern "C"`. It is loaded when it is first launched, by each runtime for itself, and by each `CudaKernel` that is
-    /// made of it; clones share it.
-    ///
-    /// # Safety
-    /// They are a whole file of its kind: the driver reads as much as the file's header says that there is.
-    pub unsafe fn image(bytes: impl Into<Vec<u8>>, entry: impl Into<Cow<'static, str>>) -> Self {
-        let mut bytes = bytes.into();
-        // PTX is a text, which the driver reads up to its 0.
-        if !bytes.contains(&0) {
-            bytes.push(0);
-        }
-        Self::of(CudaCode::Image { bytes: bytes.into(), entry: entry.into() })
-    }
-
-    /// A function that is loaded already, as `cudaGetFuncBySymbol` gives it of a kernel that `nvcc` compiled into the program.
-    ///
-    /// # Safety
-    /// It is a `CUfunction` of the context that the executor is in, and stays loaded as long as a runtime has a kernel of it.
-    pub unsafe fn function(function: *mut c_void) -> Self {
-        Self::of(CudaCode::Function(function.expose_provenance()))
-    }
-
-    fn of(code: CudaCode) -> Self {
-        Self { code, shared_bytes: 0 }
-    }
-
-    /// With so many bytes of dynamic shared memory per CTA; none where nothing is said.
-    #[must_use]
-    pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
-        self.shared_bytes = bytes;
-        self
-    }
-
-    /// Where its machine code comes from.
-    pub fn code(&self) -> &CudaCode {
-        &self.code
-    }
-
-    /// Dynamic shared memory per CTA, in bytes.
-    pub fn shared_bytes(&self) -> u32 {
-        self.shared_bytes
-    }
 }
 
 impl fmt::Debug for Kernel {
@@ -334,9 +249,14 @@ impl Launch<'_> {
 
     /// A number; `None` where it is none of that type.
     pub fn value<T: Element>(&self, arg: usize) -> Option<T> {
+        self.bits(arg).filter(|(_, element)| *element == T::KIND).map(|(bits, _)| T::from_bits64(bits))
+    }
+
+    /// The bits of a number of any type, in the low ones of these 64, and its type; `None` where it is none.
+    pub fn bits(&self, arg: usize) -> Option<(u64, ElementKind)> {
         match self.args.get(arg)?.0 {
-            ArgKind::Value { bits, element } if element == T::KIND => Some(T::from_bits64(bits)),
-            _ => None,
+            ArgKind::Value { bits, element } => Some((bits, element)),
+            ArgKind::Buffer(_) => None,
         }
     }
 }
@@ -472,6 +392,15 @@ pub enum ArgError {
     },
 }
 
+impl ArgError {
+    pub(crate) fn unless_of<T: Element>(position: usize, found: ElementKind) -> Result<(), Self> {
+        match found == T::KIND {
+            true => Ok(()),
+            false => Err(Self::Element { position, found, wanted: T::KIND }),
+        }
+    }
+}
+
 /// One CTA of a running kernel.
 #[derive(Debug)]
 pub struct Cta<'a> {
@@ -514,11 +443,17 @@ impl<'a> Cta<'a> {
     /// # Errors
     /// [`ArgError`]: there is no such argument, or it is of another type.
     pub fn value<T: Element>(&self, position: usize) -> Result<T, ArgError> {
+        let (bits, found) = self.bits(position)?;
+        ArgError::unless_of::<T>(position, found).map(|()| T::from_bits64(bits))
+    }
+
+    /// The bits of a number of any type, in the low ones of these 64, and its type.
+    ///
+    /// # Errors
+    /// [`ArgError::Kind`]: there is no such argument.
+    pub fn bits(&self, position: usize) -> Result<(u64, ElementKind), ArgError> {
         match self.job.args.get(position) {
-            Some(JobArg::Value { bits, element }) if *element == T::KIND => Ok(T::from_bits64(*bits)),
-            Some(JobArg::Value { element, .. }) => {
-                Err(ArgError::Element { position, found: *element, wanted: T::KIND })
-            }
+            Some(JobArg::Value { bits, element }) => Ok((*bits, *element)),
             _ => Err(ArgError::Kind { position, wanted: "value" }),
         }
     }
@@ -551,9 +486,7 @@ impl<'a> Cta<'a> {
         let Some(JobArg::Buffer { memory, part, mode, touched }) = self.job.args.get(position) else {
             return Err(ArgError::Kind { position, wanted: "buffer" });
         };
-        if part.element != T::KIND {
-            return Err(ArgError::Element { position, found: part.element, wanted: T::KIND });
-        }
+        ArgError::unless_of::<T>(position, part.element)?;
         if *mode != Mode::ReadWrite && *mode != wanted {
             let name = self.job.kernel.params.get(position).map(|p| p.name.clone()).unwrap_or_default();
             return Err(ArgError::Mode { position, name, declared: *mode, wanted });

@@ -9,6 +9,7 @@
 mod check;
 mod cpu;
 mod ctas;
+mod cuda_kernel;
 mod error;
 mod executor;
 mod guard;
@@ -30,10 +31,11 @@ pub use check::{Finding, Violation};
 pub use cpu::Cpu;
 pub(crate) use cpu::MAX_THREADS;
 pub(crate) use ctas::{Ctas, Left};
+pub use cuda_kernel::{CudaArg, CudaCall, CudaCode, CudaKernel, Enqueue, EnqueueResult};
 pub use error::{Cause, Error, Failure, Failures};
 pub use executor::{Completions, Executor, HostAllocator, Immediate, Started, Task, Token};
 pub use host::Reading;
-pub use kernel::{Accesses, ArgError, Cta, CtaResult, CudaCode, CudaKernel, Kernel, Launch, Mode, Parameter};
+pub use kernel::{Accesses, ArgError, Cta, CtaResult, Kernel, Launch, Mode, Parameter};
 pub use memory::{Allocator, Arg, Buffer, Element, ElementKind, HostMemory, Memory, Owner, View};
 pub use record::Recording;
 pub use schedule::{Event, EventKind, Schedule};
@@ -900,7 +902,7 @@ impl Runtime {
         accesses: Option<&[Access]>,
     ) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let shared = kernel.cuda.as_ref().map(|cuda| cuda.shared_bytes);
+        let shared = kernel.cuda.as_ref().and_then(CudaKernel::known_shared_bytes);
         kernel.each_access(args, accesses, |Access { part, mode }| {
             let Ok(live) = self.live(part.buffer) else { return };
             let segment = Segment { addr: live.address + part.offset, bytes: part.bytes };
