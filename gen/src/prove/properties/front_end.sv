@@ -52,6 +52,8 @@ module front_end_properties #(
   input [R-1:0] ret_valid_o,
   input [R*LN-1:0] ret_slot_o,
   input ret_err_o,
+  input oldest_valid_o,
+  input [7:0] oldest_id_o,
   input busy_o
 );
   reg reset_seen = 0;
@@ -168,6 +170,8 @@ module front_end_properties #(
   reg [LN-1:0] slot;
   reg has_slot;
   wire [7:0] distance = host_id_i - a_id - 8'd1;
+  // How many kernels were sent after it, and after the oldest one that has a place.
+  wire [7:0] newer_than_a = next_id - a_id - 8'd1, newer = next_id - oldest_id_o - 8'd1;
   reg names_a;
   reg [C*P-1:0] goes;
   reg [P-1:0] takes;
@@ -270,6 +274,8 @@ module front_end_properties #(
     retires_when_all_have_ended: assert (!(|retires) | ended == grid);
     // A kernel that has ended would hold up those that wait for it.
     retires_as_soon_as_it_may: assert (!(a & ~a_done & has_slot & ended == grid) | |retires | &ret_valid_o | LIST & (busy_o | |ret_valid_o));
+    // A host that counts kernels up to the oldest one would take A for finished.
+    oldest_is_no_later: assert (!(a & ~a_done) | oldest_valid_o & newer_than_a <= newer);
     // A kernel would retire twice.
     retires_once: assert (~|(retires & (retires - 1'b1)));
     // A kernel that no SM can run would go unnoticed, or a right one be called wrong.

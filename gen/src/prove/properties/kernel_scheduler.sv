@@ -65,6 +65,7 @@ module kernel_scheduler_properties #(
 
   // How many kernels were sent after the oldest one that has a place.
   wire [7:0] newer = next_id - oldest_id_o - 8'd1;
+  wire [7:0] newer_than_a = next_id - a_id - 8'd1;
 
   // Cycles in a row in which no port that retires a kernel was served, and in which the host was stopped though none did.
   wire refuses = |ret_valid_i & ~|(ret_valid_i & ret_ready_o);
@@ -80,6 +81,8 @@ module kernel_scheduler_properties #(
     never_beyond_the_limit: assert (!oldest_valid_o | newer <= M);
     // An id would name two unfinished kernels.
     id_is_not_sent_again: assert (!(a & ~a_done & sends & host_id_i == a_id));
+    // A host that counts kernels up to the oldest one would take A for finished.
+    oldest_is_no_later: assert (!(a & ~a_done) | oldest_valid_o & newer_than_a <= newer);
     // The host would be stopped without reason, or let go on without one.
     stopped_exactly_at_the_limit: assert (stall_limit_o == (host_valid_i & oldest_valid_o & newer >= M));
     // A counter of stalls would count two reasons, or none.
