@@ -1,4 +1,7 @@
-//! The runtime for C: `include/windlass.h` says what each function does. No panic crosses into C.
+//! The runtime for C, and the front end's model: `include/windlass.h` and `include/windlass_front_end.h` say what each function does. No panic
+//! crosses into C.
+
+mod front_end;
 
 use smallvec::SmallVec;
 use std::cell::RefCell;

@@ -7,6 +7,8 @@ use std::ptr::null_mut;
 use windlass_runtime::ktrace::Trace;
 use windlass_runtime::runtime::{EventKind, Schedule};
 
+const HEADERS: [&str; 2] = ["windlass.h", "windlass_front_end.h"];
+
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -102,6 +104,20 @@ fn kernels_of_a_gpu_are_registered_and_run() {
     assert_eq!(said.lines().last(), Some("y[999] = 5994"), "{said}");
 }
 
+/// Its clock is the hardware's, so the same everywhere.
+#[test]
+fn a_simulator_has_the_front_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = "\
+window of  4: 10346 cycles, 26.4 CTAs at a time
+window of  8:  7795 cycles, 35.1 CTAs at a time
+window of 16:  6573 cycles, 41.6 CTAs at a time
+window of 32:  5861 cycles, 46.7 CTAs at a time
+";
+    assert_eq!(run("examples/simulator.c", folder.path()), said);
+    assert_eq!(run("tests/front_end.c", folder.path()), "");
+}
+
 /// On the driver without a GPU; `scripts/gpu-check.sh` runs it on one.
 #[test]
 fn functions_give_work_to_streams() {
@@ -145,16 +161,17 @@ fn a_call_may_fail_while_its_thread_ends() {
 }
 
 #[test]
-fn the_header_is_cpp_too() {
-    let header = here().join("include/windlass.h");
-    succeed(
-        Command::new("c++")
-            .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++"])
-            .arg(header),
-    );
+fn the_headers_are_cpp_too() {
+    for header in HEADERS {
+        succeed(
+            Command::new("c++")
+                .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++"])
+                .arg(here().join("include").join(header)),
+        );
+    }
 }
 
-/// Each function that the header declares is in the library, and the other way round.
+/// Each function that a header declares is in the library, and the other way round.
 #[test]
 fn header_and_library_have_the_same_functions() {
     let names = |text: &str, before: &str| {
@@ -168,7 +185,10 @@ fn header_and_library_have_the_same_functions() {
         names.dedup();
         names
     };
-    let header = std::fs::read_to_string(here().join("include/windlass.h")).unwrap();
+    let all = |folder: &str, files: &[&str]| -> String {
+        files.iter().map(|file| std::fs::read_to_string(here().join(folder).join(file)).unwrap()).collect()
+    };
+    let header = all("include", &HEADERS);
     // Helpers are in the header as a whole.
     let helper = |name: &String| {
         let helpers = header.lines().filter(|line| line.starts_with("static inline "));
@@ -178,7 +198,7 @@ fn header_and_library_have_the_same_functions() {
         .into_iter()
         .filter(|name| header.contains(&format!("windlass_{name}(")) && !helper(name))
         .collect();
-    let source = std::fs::read_to_string(here().join("src/lib.rs")).unwrap();
+    let source = all("src", &["lib.rs", "front_end.rs"]);
     assert_eq!(declared, names(&source, "extern \"C\" fn windlass_"));
-    assert_eq!(declared.len(), 35);
+    assert_eq!(declared.len(), 42);
 }

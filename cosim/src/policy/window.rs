@@ -683,15 +683,7 @@ pub(crate) fn beats(id: u8, upstream: &Upstream, encoding: Encoding) -> VecDeque
                 Encoding::Ids { lanes } => lanes,
                 Encoding::Mask => 1,
             };
-            let count = ids.len().div_ceil(lanes).max(1);
-            let beat = |i: usize| {
-                let mut upstream = [None; 8];
-                for (to, from) in upstream.iter_mut().zip(ids.iter().skip(i * lanes).take(lanes)) {
-                    *to = Some(*from);
-                }
-                HostBeat::Ids { id, upstream, last: i + 1 == count }
-            };
-            (0..count).map(beat).collect()
+            HostBeat::of_ids(id, ids, lanes).collect()
         }
     }
 }

@@ -28,6 +28,21 @@ pub enum HostBeat {
     },
 }
 
+impl HostBeat {
+    /// The beats of a kernel of that id, which waits for these, over so many lanes; one where it waits for none.
+    pub fn of_ids(id: u8, upstream: &[u8], lanes: usize) -> impl Iterator<Item = Self> {
+        let lanes = lanes.clamp(1, 8);
+        let count = upstream.len().div_ceil(lanes).max(1);
+        (0..count).map(move |i| {
+            let mut of_beat = [None; 8];
+            for (to, from) in of_beat.iter_mut().zip(upstream.iter().skip(i * lanes).take(lanes)) {
+                *to = Some(*from);
+            }
+            Self::Ids { id, upstream: of_beat, last: i + 1 == count }
+        })
+    }
+}
+
 /// Inputs of one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerIn {
