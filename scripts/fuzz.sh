@@ -66,7 +66,7 @@ run() { # target: its log is kept, and its last numbers are printed
   local target=$1 log=$place/$1.log length=4096
   case $target in
     # Few calls and small blocks are as good as many and large ones, and more are tried.
-    capi | emitter | options) length=512 ;;
+    capi | emitter | front_end | options) length=512 ;;
     # A dump or a trace with all that may be in it.
     import) length=16384 ;;
   esac

@@ -293,6 +293,7 @@ pub unsafe extern "C" fn windlass_front_end_partition(
     call(|| {
         // SAFETY: the caller's, here and below.
         let front_end = &mut unsafe { there(front_end) }?.front_end;
+        // SAFETY: the caller's.
         let masks = unsafe { list(masks, count, "masks") }?;
         let sms = front_end.params().dispatch().sms().sms();
         if count != sms.div_ceil(32) {

@@ -2,7 +2,7 @@
 //!
 //! What decides is the golden model of the block `front_end`, which the project holds in lockstep with its Verilog: in every cycle it does what
 //! the hardware does. Around it are the two sides that a simulator would have to write first: the host's list, which compares the memory of a new
-//! kernel with that of the last M kernels (ACE, section 5), and a queue for each completion port. It knows no SM: how long a CTA runs is the
+//! kernel with that of the last M kernels (ACE, section 4.3), and a queue for each completion port. It knows no SM: how long a CTA runs is the
 //! simulator's.
 //!
 //! ```
