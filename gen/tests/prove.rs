@@ -497,6 +497,14 @@ fn a_host_that_is_let_too_far_ahead_is_noticed() {
     assert!(matches!(again.verdict, Verdict::NotInductive { .. }), "{again:#?}");
 }
 
+/// It names the second oldest where there is one.
+#[test]
+fn a_window_that_passes_over_the_oldest_is_noticed() {
+    let named =
+        ["window_matrix", "used_q[0] ? ids_0_q : 8'h0;", "used_q[0] ? used_q[1] ? ids_1_q : ids_0_q : 8'h0;"];
+    noticed(spec("kernel_scheduler", |_| {}), 6, &[named], "oldest_is_no_later");
+}
+
 #[test]
 fn a_window_that_offers_the_newest_is_noticed() {
     let fault =
