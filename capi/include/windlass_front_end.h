@@ -120,7 +120,10 @@ typedef struct windlass_front_end_cycle {
 } windlass_front_end_cycle;
 
 /* Goes on by one clock. Bit p of `ready`: the SMs take what is on CTA port p; a CTA that is not taken stays there. With
- * UINT32_MAX, they take whatever comes; the front end knows what is free on each SM. Returns NULL if `front_end` is. */
+ * UINT32_MAX, they take whatever comes; the front end knows what is free on each SM. Returns NULL if `front_end` is.
+ *
+ * Ports: of SIMT CTAs the first `places`, of TENSOR CTAs the next; with `single`, both come on the first. Of the `places`
+ * ports, the one of number q has the SMs with `sm % places == q`. */
 const windlass_front_end_cycle *windlass_front_end_step(windlass_front_end *front_end, uint32_t ready);
 
 /* Forgets the memory of all kernels, for the host has waited for them. Until everything has retired it returns

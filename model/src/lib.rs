@@ -332,6 +332,9 @@ impl FrontEnd {
     }
 
     /// One clock. Bit p of `ready`: the SMs take what is on CTA port p; a CTA that is not taken stays. What has ended is to be said before.
+    ///
+    /// Ports: of SIMT CTAs the first [`places`](params::DispatchParams::places), of TENSOR CTAs the next; with a single arbiter both come on the
+    /// first. Of these, the port of number q has the SMs with `sm % places == q`.
     pub fn cycle(&mut self, ready: u8) -> &Cycle {
         let mut input = FrontEndIn {
             cta_ready: std::array::from_fn(|port| ready >> port & 1 == 1),
