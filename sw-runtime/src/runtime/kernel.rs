@@ -253,6 +253,7 @@ impl Launch<'_> {
     }
 
     /// The bits of a number of any type, in the low ones of these 64, and its type; `None` where it is none.
+    #[inline]
     pub fn bits(&self, arg: usize) -> Option<(u64, ElementKind)> {
         match self.args.get(arg)?.0 {
             ArgKind::Value { bits, element } => Some((bits, element)),
@@ -451,6 +452,7 @@ impl<'a> Cta<'a> {
     ///
     /// # Errors
     /// [`ArgError::Kind`]: there is no such argument.
+    #[inline]
     pub fn bits(&self, position: usize) -> Result<(u64, ElementKind), ArgError> {
         match self.job.args.get(position) {
             Some(JobArg::Value { bits, element }) => Ok((*bits, *element)),
