@@ -80,8 +80,9 @@ impl CudaKernel {
     /// has been told to wait for all that the launch waits for. The launch has ended when the stream has done what it was given.
     ///
     /// It gives work to that stream and to no other, unless it has the stream wait for that; the work touches what the launch's arguments
-    /// declare, and nothing else. It does not wait: nothing else starts meanwhile. It does not capture the stream. Where it returns an error or
-    /// panics, the launch fails, once the stream has done what it was given.
+    /// declare, and nothing else. It does not wait: nothing else starts meanwhile, and what would wait for its runtime is
+    /// [`Error::Reentrant`](super::Error::Reentrant), as in a callback. It does not capture the stream. Where it returns an error or panics, the
+    /// launch fails, once the stream has done what it was given.
     ///
     /// ```no_run
     /// # use windlass_runtime::runtime::{CudaKernel, Kernel};
