@@ -45,8 +45,8 @@ thread() {
   fetch_nightly
   # Those with threads; memory as above.
   export TSAN_OPTIONS=allocator_may_return_null=1
-  sanitized thread "$nightly" -Zbuild-std -p windlass-runtime -p windlass-kernels -p windlass-c --lib --test runtime --test host_copies --test scheduling \
-    --test run --test kernels --test rigid_body --test dynamic_network --test c -- "${unfit[@]}"
+  sanitized thread "$nightly" -Zbuild-std -p windlass-runtime -p windlass-kernels -p windlass-c -p windlass-cuda --lib --test runtime --test host_copies \
+    --test scheduling --test run --test kernels --test rigid_body --test dynamic_network --test c --test fake_driver -- "${unfit[@]}"
   sanitized thread "$nightly" -Zbuild-std -p windlass-cosim --test verilator_models
 }
 
