@@ -276,6 +276,11 @@ fn an_empty_sm_that_does_not_know_it_is_noticed() {
 }
 
 #[test]
+fn a_carry_that_is_lost_where_both_ctas_are_compared_is_noticed() {
+    noticed("sm_occupancy", dispatch(), "sm_field_w8", "have[5] & sum_0_i[5]", "1'b0");
+}
+
+#[test]
 fn a_pointer_that_stands_still_is_noticed() {
     let [from, to] = ["after_u_d = after;", "after_u_d = after_p_q;"];
     noticed("cta_arbiter_typed", dispatch(), "lane_picker", from, to);

@@ -298,8 +298,9 @@ pub fn mutate(
         }
     }
     if let Some(limit) = options.prove
-        && outcomes.iter().any(Option::is_none)
-        && let Some(reachable) = failures.unknown(Reachable::find(block, &design, &made, limit), None)
+        && let left = left(&outcomes).map(|i| made.list[i].id).collect::<Vec<_>>()
+        && !left.is_empty()
+        && let Some(reachable) = failures.unknown(Reachable::find(block, &design, &made, &left, limit), None)
     {
         let mut questions = vec![(false, Outcome::Unreachable)];
         if made.rules.as_ref().is_some_and(Rules::has_near) {
@@ -350,13 +351,18 @@ impl Failures {
     }
 }
 
+/// Mutants, by their place in the list, that nothing is known of yet.
+fn left(outcomes: &[Option<Outcome>]) -> impl Iterator<Item = usize> {
+    (0..outcomes.len()).filter(|i| outcomes[*i].is_none())
+}
+
 /// Asks something of each mutant, by its place in the list, that nothing is known of yet.
 fn each_left<T: Send>(
     outcomes: &[Option<Outcome>],
     jobs: usize,
     ask: impl Fn(usize) -> Result<T, MutateError> + Sync,
 ) -> Result<Vec<(usize, T)>, MutateError> {
-    let left: Vec<usize> = (0..outcomes.len()).filter(|i| outcomes[*i].is_none()).collect();
+    let left: Vec<usize> = left(outcomes).collect();
     let answers = parallel(&left, jobs, |i| Ok((*i, ask(*i)?)));
     answers.into_iter().collect()
 }

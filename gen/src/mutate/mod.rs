@@ -63,6 +63,14 @@ pub struct Mutant {
     pub sources: Vec<String>,
 }
 
+impl Mutant {
+    /// Whether it is inside this instance, instances above it included, `u_above.u_it`: by its cell's name, or where that says nothing by its wire's.
+    pub fn is_in(&self, instance: &str) -> bool {
+        let within = |name: &str| name.strip_prefix(instance).is_some_and(|rest| rest.starts_with('.'));
+        within(&self.cell) || self.wire.as_deref().is_some_and(within)
+    }
+}
+
 impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, mode, cell, port, bit, control, wire, sources } = self;

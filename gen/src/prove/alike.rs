@@ -2,15 +2,18 @@
 //!
 //! Lemmas that are proved hold in every state that the design can reach. So an induction over design and mutant, side by side, may
 //! take them for granted of the design; what its page asks of its neighbours is an assumption, as in their proof.
+//!
+//! Of a block that is made of others, a mutant is compared by the lemmas of the part that it is in. They are proved of the part alone; that the block keeps
+//! what the part's page asks is taken from the block's own proof, which may be of a smaller size.
 
 use super::bench::Bench;
 use super::relation::{Comparer, Setting};
 use super::smt::Installed;
 use super::{ProveError, ProveOptions, Tools, netlist, prove_bench};
-use crate::emit::Design;
+use crate::emit::{Design, emit};
 use crate::mutate::aiger::Aiger;
 use crate::mutate::rules::NEAR;
-use crate::mutate::{Mutants, SELECT};
+use crate::mutate::{Mutant, Mutants, SELECT};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use windlass_catalog::BlockSpec;
@@ -20,10 +23,16 @@ use windlass_rtl::port::RESET;
 pub struct Reachable {
     solver: Installed,
     limit: Duration,
-    netlist: Aiger,
     has_reset: bool,
-    /// Mutants of clock pins, which are not in the netlist.
-    clocks: Vec<u32>,
+    /// Of the block itself, or of those of its parts that have mutants.
+    known: Vec<Known>,
+}
+
+/// What is known of a design by some lemmas.
+struct Known {
+    netlist: Aiger,
+    /// Mutants that are asked about with them; none of a clock pin, which is not in the netlist.
+    mutants: Vec<u32>,
     /// Solvers that wait for the next mutant.
     idle: Mutex<Vec<Comparer>>,
 }
@@ -32,65 +41,103 @@ impl Reachable {
     /// Refuses where a tool is missing that [`Self::find`] needs for this block.
     pub fn check_tools(spec: BlockSpec, design: &Design) -> Result<(), ProveError> {
         let bench = Bench::of(spec).complete(design);
-        if Self::has_lemmas(&bench) { Tools::find(None, &bench).map(drop) } else { Ok(()) }
+        if has_lemmas(&bench) { Tools::find(None, &bench).map(drop) } else { Ok(()) }
     }
 
-    fn has_lemmas(bench: &Bench) -> bool {
-        bench.lemmas.is_some() && bench.induction.is_some() && bench.parts.is_empty()
-    }
-
-    /// Proves the block's lemmas for `design`, and prepares its `mutants`; each question about one may take `limit`, and all of them ten times that. `None` where a block has no lemmas, or
-    /// they were not shown, or where it is made of other blocks that have theirs, which takes too long.
+    /// Proves the lemmas that say something of the mutants `left` of `design`, and prepares these; each question about one may take `limit`, and all of them ten times that. `None` where there are no such
+    /// lemmas, or they were not shown.
     pub fn find(
         spec: BlockSpec,
         design: &Design,
         mutants: &Mutants,
+        left: &[u32],
         limit: Duration,
     ) -> Result<Option<Self>, ProveError> {
         let bench = Bench::of(spec).complete(design);
-        if !Self::has_lemmas(&bench) {
+        if !has_lemmas(&bench) {
             return Ok(None);
         }
         let tools = Tools::find(None, &bench)?;
-        let options = ProveOptions { covers: 0, ..ProveOptions::default() };
-        if !prove_bench(&tools, design, &bench, &options)?.is_good() {
-            return Ok(None);
-        }
-        let netlist = netlist(design, &bench, &tools.yosys, mutants)?;
-        let clocks = mutants.list.iter().filter(|m| m.port == "CLK").map(|m| m.id).collect();
+        let solver = Installed::bitwuzla().unwrap_or_else(|| tools.solver.clone());
         let has_reset = design.top().ports.iter().any(|port| port.name == RESET);
-        let solver = Installed::bitwuzla().unwrap_or(tools.solver);
-        let found = Self { solver, limit, netlist, has_reset, clocks, idle: Mutex::default() };
+        let mut found = Self { solver, limit, has_reset, known: Vec::new() };
+        let left = mutants.list.iter().filter(|mutant| left.contains(&mutant.id) && mutant.port != "CLK");
+        if bench.parts.is_empty() {
+            let left = left.map(|mutant| mutant.id).collect();
+            found.learn(&tools, [design, design], [&bench, &bench], mutants, left)?;
+        } else {
+            let places: Vec<&str> = bench.parts.iter().map(|part| part.within).collect();
+            let place = |mutant: &Mutant| {
+                let around = |place: &&&str| mutant.is_in(place);
+                places.iter().filter(around).max_by_key(|place| place.len()).copied()
+            };
+            let left: Vec<(Option<&str>, u32)> = left.map(|mutant| (place(mutant), mutant.id)).collect();
+            for part in bench.parts {
+                let of_part = left.iter().filter(|(place, _)| *place == Some(part.within));
+                let left: Vec<u32> = of_part.map(|(_, id)| *id).collect();
+                if !left.is_empty() && has_lemmas(&part.bench) {
+                    let alone = emit(&*part.spec.hardware())?;
+                    let bench = Bench::of(part.spec).complete(&alone);
+                    let tools = Tools::find(None, &bench)?;
+                    found.learn(&tools, [&alone, design], [&bench, &Bench::of_part(part)], mutants, left)?;
+                }
+            }
+        }
+        Ok((!found.known.is_empty()).then_some(found))
+    }
+
+    /// Proves what is asked of a design, and prepares the `mutants` of the second beside what is asked of that one.
+    fn learn(
+        &mut self,
+        tools: &Tools,
+        [alone, design]: [&Design; 2],
+        [proved, bench]: [&Bench; 2],
+        mutants: &Mutants,
+        left: Vec<u32>,
+    ) -> Result<(), ProveError> {
+        let options = ProveOptions { covers: 0, ..ProveOptions::default() };
+        if !prove_bench(tools, alone, proved, &options)?.is_good() {
+            return Ok(());
+        }
+        let netlist = netlist(design, bench, &tools.yosys, mutants)?;
+        let known = Known { netlist, mutants: left, idle: Mutex::default() };
         // Where there is no such state at all, every mutant would seem to be none.
-        let mut comparer = Comparer::start(&found.setting(), &found.solver, options.limit)?;
-        Ok(comparer.is_possible()?.then_some(found))
+        let mut comparer = Comparer::start(&self.setting(&known), &self.solver, options.limit)?;
+        if comparer.is_possible()? {
+            self.known.push(known);
+        }
+        Ok(())
     }
 
     /// Whether mutant `id` never differs from the design; if `near`, before a counter has come far. False says nothing.
     pub fn never_shows(&self, id: u32, near: bool) -> Result<bool, ProveError> {
-        if self.clocks.contains(&id) {
+        let Some(known) = self.known.iter().find(|known| known.mutants.contains(&id)) else {
             return Ok(false);
-        }
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        };
+        let idle = || known.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // What is known of the design is told to a solver once, not for each mutant.
         let waiting = idle().pop();
         let mut comparer = match waiting {
             Some(comparer) => comparer,
-            None => Comparer::start(&self.setting(), &self.solver, self.limit)?,
+            None => Comparer::start(&self.setting(known), &self.solver, self.limit)?,
         };
-        let never = comparer.never_parts(&self.setting(), id, near, self.limit.saturating_mul(10))?;
+        let never = comparer.never_parts(&self.setting(known), id, near, self.limit.saturating_mul(10))?;
         idle().push(comparer);
         Ok(never)
     }
 
-    fn setting(&self) -> Setting<'_> {
+    fn setting<'a>(&self, known: &'a Known) -> Setting<'a> {
         Setting {
-            netlist: &self.netlist,
+            netlist: &known.netlist,
             select: SELECT,
             reset: self.has_reset.then_some(RESET),
             // The harness' own, and that of each module of properties.
-            begun: |name| name == "began" || name.starts_with("properties.") && name.ends_with("reset_seen"),
+            begun: |name| name == "began" || name.contains("properties.") && name.ends_with("reset_seen"),
             near: NEAR,
         }
     }
+}
+
+fn has_lemmas(bench: &Bench) -> bool {
+    bench.lemmas.is_some() && bench.induction.is_some()
 }

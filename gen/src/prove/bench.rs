@@ -51,6 +51,8 @@ pub(crate) struct Part {
     pub within: &'static str,
     /// What is asked of it.
     pub bench: Bench,
+    /// The block.
+    pub spec: BlockSpec,
     /// Its ports.
     pub ports: Vec<Port>,
 }
@@ -103,6 +105,12 @@ impl Bench {
             BlockSpec::CtaArbiter(params) => cta_arbiter(params),
             BlockSpec::FrontEnd(params) => front_end(params),
         }
+    }
+
+    /// Nothing but this part of a design.
+    pub fn of_part(part: Part) -> Self {
+        let text = "module nothing_properties (input clk_i);\nendmodule\n";
+        Self { parts: vec![part], ..Self::new("nothing", text, Vec::new()) }
     }
 
     /// Its properties without what an induction needs.
@@ -336,7 +344,7 @@ fn front_end(params: FrontEndParams) -> Bench {
 fn front_end_parts(params: FrontEndParams) -> Vec<Part> {
     let (scheduler, dispatch) = (params.scheduler(), params.dispatch());
     let (sms, requesters) = (dispatch.sms(), dispatch.arbiter().requesters());
-    let part = |within, spec: BlockSpec| Part { within, bench: Bench::of(spec), ports: spec.ports() };
+    let part = |within, spec: BlockSpec| Part { within, bench: Bench::of(spec), spec, ports: spec.ports() };
     vec![
         part("u_scheduler", BlockSpec::KernelScheduler(scheduler)),
         part(

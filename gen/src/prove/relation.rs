@@ -5,6 +5,9 @@
 //! Where there is such a step the relation is made weaker by what broke: a register that may differ now is known to be the same only while
 //! other registers have a value that they had not after the step: "the payload is the same while the entry is used". Where no step breaks
 //! it any more, it holds for ever; and as long as it holds, no output differs.
+//!
+//! Of each wide word the relation says, beside its bits, whether both copies have the same answer to "is it zero?". So a count whose upper bits are
+//! wrong is still known to be no less far from its end.
 
 use super::ProveError;
 use super::smt::{Answer, Installed, Solver};
@@ -37,9 +40,12 @@ pub(super) struct Setting<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Same {
     Always,
-    /// While one of these is true in the first copy: literals of its registers. While none: they may hold anything.
-    While(Vec<u32>),
+    /// While one of these is true in the first copy, by their place in the list of conditions. While none: they may hold anything.
+    While(Vec<usize>),
 }
+
+/// What may be true of the first copy before a step, and after it: literals of the builder.
+type Condition = [u32; 2];
 
 /// A solver that was told what is known of the first copy. It answers for one second copy after the other.
 pub(super) struct Comparer {
@@ -59,8 +65,10 @@ pub(super) struct Comparer {
 struct Breaks {
     /// An output that differs.
     outputs: u32,
-    /// By group.
+    /// By group, those of wide words after those of registers.
     groups: BTreeMap<usize, u32>,
+    /// What the relation says of wide words before the step.
+    words: u32,
 }
 
 impl Comparer {
@@ -135,14 +143,16 @@ impl Comparer {
         groups: &[Option<usize>],
         end: Instant,
     ) -> Result<bool, ProveError> {
-        let (inputs, latches) = (setting.netlist.inputs.len(), &setting.netlist.latches);
-        let mut relation = vec![Same::Always; groups.iter().flatten().max().map_or(0, |most| most + 1)];
+        let wide = setting.wide(groups);
+        let of_registers = groups.iter().flatten().max().map_or(0, |most| most + 1);
+        let mut relation = vec![Same::Always; of_registers + wide.len()];
         let mut patience = vec![PATIENCE; relation.len()];
-        let conditions = setting.narrow();
+        let conditions = self.conditions(setting, &wide);
         let known = if near { self.builder.and(self.known, self.near) } else { self.known };
         while Instant::now() < end {
-            let breaks = self.step(setting, id, groups, &relation);
+            let breaks = self.step(setting, id, groups, &wide, &conditions, &relation);
             let wrong: Vec<u32> = breaks.groups.values().copied().chain([breaks.outputs]).collect();
+            let known = self.builder.and(known, breaks.words);
             let values = match self.ask(&wrong, known)? {
                 (Answer::Unsat, _) => return Ok(true),
                 (Answer::Sat, Some(values)) => values,
@@ -152,15 +162,12 @@ impl Comparer {
                 return Ok(false);
             }
             for (group, _) in breaks.groups.iter().filter(|(_, breaks)| holds(&values, **breaks)) {
-                let false_then = |l: &u32| {
-                    let (next, _) = latches[*l as usize / 2 - 1 - inputs];
-                    !holds(&values, literal(&self.now, next) ^ (l & 1))
-                };
+                let false_then = |i: &usize| !holds(&values, conditions[*i][1]);
                 patience[*group] = patience[*group].saturating_sub(1);
                 match &mut relation[*group] {
                     same if patience[*group] == 0 => *same = Same::While(Vec::new()),
-                    Same::While(conditions) => conditions.retain(false_then),
-                    always => *always = Same::While(conditions.iter().copied().filter(false_then).collect()),
+                    Same::While(some) => some.retain(false_then),
+                    always => *always = Same::While((0..conditions.len()).filter(false_then).collect()),
                 }
             }
         }
@@ -173,6 +180,8 @@ impl Comparer {
         setting: &Setting<'_>,
         id: u32,
         groups: &[Option<usize>],
+        wide: &[Vec<usize>],
+        conditions: &[Condition],
         relation: &[Same],
     ) -> Breaks {
         let netlist = setting.netlist;
@@ -183,13 +192,8 @@ impl Comparer {
         for group in relation {
             same.push(match group {
                 Same::Always => [1, 1],
-                Same::While(conditions) => {
-                    let next =
-                        |l: &u32| literal(now, netlist.latches[*l as usize / 2 - 1 - inputs].0) ^ (l & 1);
-                    [
-                        conditions.iter().fold(0, |any, l| builder.or(any, literal(now, *l))),
-                        conditions.iter().fold(0, |any, l| builder.or(any, next(l))),
-                    ]
+                Same::While(some) => {
+                    [0, 1].map(|at| some.iter().fold(0, |any, i| builder.or(any, conditions[*i][at])))
                 }
             });
         }
@@ -214,8 +218,28 @@ impl Comparer {
             let any = differ.get(group).copied().unwrap_or(0);
             differ.insert(*group, builder.or(any, differs));
         }
+        let mut words = 1;
+        for (word, group) in wide.iter().zip(relation.len() - wide.len()..) {
+            let [before, after] = [now as &[u32], &other].map(|copy| setting.any_of(builder, word, copy));
+            let [differs, will_differ] = [0, 1].map(|at| builder.xor(before[at], after[at]));
+            let breaks = builder.and(same[group][0], differs);
+            words = builder.and(words, breaks ^ 1);
+            differ.insert(group, will_differ);
+        }
         let groups = differ.into_iter().map(|(group, differs)| (group, builder.and(same[group][1], differs)));
-        Breaks { outputs, groups: groups.collect() }
+        Breaks { outputs, groups: groups.collect(), words }
+    }
+
+    /// What may be a condition: values of the registers of narrow words, and whether wide words are zero.
+    fn conditions(&mut self, setting: &Setting<'_>, wide: &[Vec<usize>]) -> Vec<Condition> {
+        let Self { builder, now, .. } = self;
+        let narrow = setting.narrow().into_iter().map(|latch| setting.register(latch, now));
+        let mut conditions: Vec<Condition> = narrow.collect();
+        conditions.extend(wide.iter().map(|word| setting.any_of(builder, word, now)));
+        conditions
+            .into_iter()
+            .flat_map(|[before, after]| [[before, after], [before ^ 1, after ^ 1]])
+            .collect()
     }
 
     /// Whether one of these can be while `known` is; if so, the value of each variable and gate.
@@ -315,15 +339,38 @@ impl Setting<'_> {
         netlist.latch_names.iter().enumerate().map(group).collect()
     }
 
-    /// Both values of the registers of narrow words.
-    fn narrow(&self) -> Vec<u32> {
-        let names = &self.netlist.latch_names;
-        let words: Vec<String> = names.iter().enumerate().map(|(latch, name)| word(latch, name)).collect();
-        let mut bits: BTreeMap<&String, usize> = BTreeMap::new();
-        words.iter().for_each(|word| *bits.entry(word).or_default() += 1);
-        let narrow = words.iter().enumerate().filter(|(_, word)| bits[word] <= NARROW);
-        let literal = |(latch, _)| variable(self.netlist.inputs.len() + latch);
-        narrow.map(literal).flat_map(|l| [l, l ^ 1]).collect()
+    /// The registers of narrow words.
+    fn narrow(&self) -> Vec<usize> {
+        self.words().into_values().filter(|word| word.len() <= NARROW).flatten().collect()
+    }
+
+    /// The registers of each wide word, without those that have no group.
+    fn wide(&self, groups: &[Option<usize>]) -> Vec<Vec<usize>> {
+        let wide = self.words().into_values().filter(|word| word.len() > NARROW);
+        let seen = |word: Vec<usize>| word.into_iter().filter(|latch| groups[*latch].is_some()).collect();
+        wide.map(seen).collect()
+    }
+
+    /// The registers of each word.
+    fn words(&self) -> BTreeMap<String, Vec<usize>> {
+        let mut words: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (latch, name) in self.netlist.latch_names.iter().enumerate() {
+            words.entry(word(latch, name)).or_default().push(latch);
+        }
+        words
+    }
+
+    /// A register before a step and after it, in the copy whose literals these are.
+    fn register(&self, latch: usize, literals: &[u32]) -> [u32; 2] {
+        let next = self.netlist.latches[latch].0;
+        [literals[1 + self.netlist.inputs.len() + latch], literal(literals, next)]
+    }
+
+    /// Whether one of these registers is high, before a step and after it.
+    fn any_of(&self, builder: &mut Builder, word: &[usize], literals: &[u32]) -> [u32; 2] {
+        word.iter().map(|latch| self.register(*latch, literals)).fold([0, 0], |[before, after], register| {
+            [builder.or(before, register[0]), builder.or(after, register[1])]
+        })
     }
 }
 
@@ -398,6 +445,45 @@ mod tests {
         assert_eq!(compared(&netlist(20, 1)), [true, true]);
         // p itself.
         assert_eq!(compared(&netlist(8, 1)), [true, false]);
+    }
+
+    /// A word of so many bits that takes an input; where `s` is one, the lowest bit is wrong if the bit `control` is taken.
+    /// Its output is whether the word is zero, or its lowest bit.
+    fn word(bits: u32, control: u32, of_lowest: bool) -> Aiger {
+        // Inputs: the word's bits, then `s`. Then the latches.
+        let select = 2 * (bits + 1);
+        let latch = |i: u32| select + 2 * (1 + i);
+        let first = latch(bits);
+        // The lowest bit, changed: not (g1 or g2).
+        let mut gates = vec![[select, 2 * (1 + control)], [first, 3], [first ^ 1, 2], [first + 3, first + 5]];
+        let next = first + 7;
+        let mut zero = 1;
+        for i in 0..bits {
+            gates.push([zero, latch(i) ^ 1]);
+            zero = first + 2 * (gates.len() as u32 - 1);
+        }
+        let count = gates.len() as u32;
+        let mut text = format!("aag {} {} {bits} 1 {count} 0 1\n", 1 + 2 * bits + count, bits + 1);
+        (1..=bits + 1).for_each(|i| text += &format!("{}\n", 2 * i));
+        for i in 0..bits {
+            text += &format!("{} {} {}\n", latch(i), if i == 0 { next } else { 2 * (1 + i) }, latch(i));
+        }
+        text += &format!("{}\n1\n", if of_lowest { latch(0) } else { zero });
+        for (i, [a, b]) in gates.iter().enumerate() {
+            text += &format!("{} {} {}\n", first + 2 * i as u32, a.max(b), a.min(b));
+        }
+        text += &format!("i{bits} s\no0 o\n");
+        (0..bits).for_each(|i| text += &format!("l{i} w[{i}]\n"));
+        Aiger::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    }
+
+    #[test]
+    fn a_wide_word_is_known_to_be_zero_in_both_or_in_none() {
+        // Where the lowest bit is wrong, another one is high.
+        assert_eq!(compared(&word(12, 1, false)), [true, true]);
+        assert_eq!(compared(&word(12, 1, true)), [true, false]);
+        // Its own value decides: it is low where it was high.
+        assert_eq!(compared(&word(12, 0, false)), [true, false]);
     }
 
     #[test]

@@ -32,6 +32,10 @@ const LONG: Range<u64> = 12_000..20_000;
 /// Cycles of [`Spell::Long`] with so many CTAs that the upper half of a count is used up more than once.
 const COUNTED_OUT: Range<u64> = FAR..2_900_000;
 
+/// From this cycle of it on, each entry of a channel has kernels that use up more bits of the upper half: these, highest bit first.
+const FURTHER: u64 = 700_000;
+const HIGHEST: [u32; 2] = [19, 18];
+
 /// A channel's outputs that the books are kept by.
 struct Watched {
     kern_ready: Slot,
@@ -70,6 +74,8 @@ pub(in super::super) struct ArbiterStimulus {
     counted_out: Range<u64>,
     /// In it.
     far: bool,
+    /// How many kernels of [`FURTHER`] each channel has had.
+    further: [usize; MAX_CTA_CHANNELS],
     kernels: Kernels,
     ending: Option<Ending>,
 }
@@ -97,12 +103,13 @@ impl ArbiterStimulus {
             kernels,
             counted_out: if kernels == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
             far: false,
+            further: [0; MAX_CTA_CHANNELS],
             ending: None,
         }
     }
 
     /// A new kernel, where one is due and a slot is free.
-    fn kernel(&mut self, channel: usize, rate: u64) -> Option<Kernel> {
+    fn kernel(&mut self, cycle: u64, channel: usize, rate: u64) -> Option<Kernel> {
         let rng = &mut self.rng;
         let rate = match self.ending {
             None => rate,
@@ -112,11 +119,17 @@ impl ArbiterStimulus {
         if !chance(rng, rate, 16) {
             return None;
         }
+        let further = self.far
+            && cycle >= FURTHER
+            && self.further[channel] < HIGHEST.len() * self.params.arbiter().active();
         let grid = match self.spell {
             _ if self.ending.is_some() => 1,
             Spell::Usual => grid(rng, 100),
             Spell::Endless => grid(rng, 2),
             Spell::Hurried => carrying_grid(rng),
+            Spell::Long if further => {
+                1 << HIGHEST[self.further[channel] % HIGHEST.len()] | rng.below(8) as u32
+            }
             Spell::Long if self.far => [1, 1, 2, 3][rng.below(4) as usize] << 16 | rng.below(2048) as u32,
             Spell::Long => 1 + rng.below(2048) as u32,
         };
@@ -127,6 +140,7 @@ impl ArbiterStimulus {
         if self.models.len() > 1 {
             launch.kind = CtaType::of_bit(channel == 1);
         }
+        self.further[channel] += usize::from(further);
         Some(Kernel { slot, id: rng.next_u64() as u8, launch })
     }
 
@@ -238,7 +252,7 @@ impl Stimulus for ArbiterStimulus {
                 phase = Phase { consumer: phase.consumer.max(8), finisher, ..phase };
             }
             let kernel = match self.given[c].kernel {
-                None => self.kernel(c, phase.producer),
+                None => self.kernel(cycle, c, phase.producer),
                 waiting => waiting,
             };
             let rng = &mut self.rng;

@@ -101,6 +101,9 @@ pub struct FrontEndStimulus {
     probed: usize,
     /// Most kernels without end at the same time, in a spell that has them.
     endless: usize,
+    /// So many kernels are small before those of [`Spell::Hurried`] come, and until this cycle no CTA is taken: then those without end wait in the
+    /// table before an arbiter has them.
+    pile: (usize, u64),
     cycle: u64,
     /// It sends packets that no SM can run, and completions of nothing.
     errs: bool,
@@ -145,6 +148,7 @@ impl FrontEndStimulus {
             read: [None; 2],
             probed: 0,
             endless: 0,
+            pile: (0, 0),
             cycle: 0,
             errs: sends != Kernels::Lawful,
             counted_out: if sends == Kernels::Far { COUNTED_OUT } else { u64::MAX..u64::MAX },
@@ -281,6 +285,10 @@ impl FrontEndStimulus {
         let sms = self.params.dispatch().sms().sms() as u64;
         // Where few have no end, the others overtake them as far as the host's list goes.
         self.endless = if chance(rng, 1, 8) { 1 } else { usize::MAX };
+        self.pile = match chance(rng, 1, 2) {
+            true => (2 + rng.below(6) as usize, self.cycle + rng.below(32)),
+            false => (0, 0),
+        };
         let hurry = if self.endless == 1 { 800 } else { 40 + rng.below(80) };
         let (left, spell) = match rng.below(8) {
             0 | 1 => (rng.below(1500), Spell::Usual),
@@ -364,6 +372,10 @@ impl FrontEndStimulus {
                 (1 + rng.below(2) as u32) << 16 | rng.below(2048) as u32
             }
             Mode::Work { spell: Spell::Long, .. } if endless == 0 => 1 << 31,
+            Mode::Work { spell: Spell::Hurried, .. } if self.pile.0 > 0 => {
+                self.pile.0 -= 1;
+                1 + rng.below(2) as u32
+            }
             // Others come and go beside them, so that kernels without end are in each slot.
             Mode::Work { spell: Spell::Hurried, .. } if endless < self.endless && chance(rng, 1, 2) => {
                 carrying_grid(rng)
@@ -423,6 +435,7 @@ impl Stimulus for FrontEndStimulus {
             Mode::Work { spell, .. } => {
                 if spell == Spell::Hurried {
                     phase = spell.phase(phase);
+                    phase.consumer = if cycle < self.pile.1 { 0 } else { phase.consumer };
                 }
                 if self.counted_out.contains(&cycle) {
                     phase = Phase { producer: 15, consumer: 15, finisher: 15, ..phase };

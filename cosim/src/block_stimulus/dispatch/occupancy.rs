@@ -5,7 +5,7 @@ use super::{LEAST, SETTLED, everything, most_ctas, needs, partition_write};
 use crate::stimulus::{Rng, Stimulus};
 use windlass_rtl::front_end::CtaNeeds;
 use windlass_rtl::model::ones;
-use windlass_rtl::params::{DONE_PORTS, PARTITIONS, Requesters, SmLimits, SmParams};
+use windlass_rtl::params::{DONE_PORTS, PARTITIONS, Requesters, SLICES, SmLimits, SmParams};
 use windlass_rtl::port::Layout;
 use windlass_rtl::sm_occupancy::model::{Free, MAX_REQUESTERS, OccupancyIn, OccupancyModel, OccupancyPorts};
 use windlass_rtl::sm_partitions::model::{PartitionsIn, PartitionsModel};
@@ -51,6 +51,44 @@ fn rest(rng: &mut Rng, sm: SmLimits, of: CtaNeeds) -> CtaNeeds {
     }
 }
 
+/// So little that an SM has room for as many CTAs as it has slots, or nearly.
+fn crumb(rng: &mut Rng, sm: SmLimits) -> CtaNeeds {
+    let mut part = |least: u16, all: u16| least.max(rng.below(1 + u64::from(all / sm.ctas().max(1))) as u16);
+    CtaNeeds { warps: part(1, sm.warps()), registers: part(1, sm.registers()), smem: part(0, sm.smem()) }
+}
+
+/// What an SM has left beside these CTAs.
+fn left<'a>(sm: SmLimits, on_it: impl Iterator<Item = &'a Free>) -> CtaNeeds {
+    let less = |left: CtaNeeds, of: CtaNeeds| CtaNeeds {
+        warps: left.warps.saturating_sub(of.warps),
+        registers: left.registers.saturating_sub(of.registers),
+        smem: left.smem.saturating_sub(of.smem),
+    };
+    on_it.fold(everything(sm), |left, cta| less(left, cta.needs))
+}
+
+/// One resource is just enough where an SM has so much of it left, or just not, or any bit and those below it decide. There is enough of the others.
+fn just(rng: &mut Rng, sm: SmLimits, left: CtaNeeds, beside: CtaNeeds) -> CtaNeeds {
+    let exact = rng.below(3);
+    let mut part = |number: u64, least: u16, all: u16, left: u16, beside: u16| {
+        let rest = i32::from(left.saturating_sub(beside));
+        let least = i32::from(least);
+        let needs = if number == exact {
+            let bit = 1 << rng.below(11);
+            rest + [0, 0, 1, -1, rng.below(bit) as i32 - bit as i32][rng.below(5) as usize]
+        } else {
+            let part = [1, 4, 16][rng.below(3) as usize];
+            least + rng.below(1 + (rest - least).max(0) as u64 / part) as i32
+        };
+        needs.clamp(least, i32::from(all)) as u16
+    };
+    CtaNeeds {
+        warps: part(0, 1, sm.warps(), left.warps, beside.warps),
+        registers: part(1, 1, sm.registers(), left.registers, beside.registers),
+        smem: part(2, 0, sm.smem(), left.smem, beside.smem),
+    }
+}
+
 /// The end of a run: SMs become empty, are filled to the brim, become empty again, and so on.
 #[derive(Clone, Copy)]
 enum Ending {
@@ -73,6 +111,8 @@ pub(in super::super) struct OccupancyStimulus {
     phase: Phase,
     /// Cycles in which CTAs still come and none ends, until nothing has room.
     filling: u64,
+    /// Until then they need so little that it is CTA slots that an SM has no more of.
+    crumbs: bool,
     given: OccupancyIn,
     to_partitions: PartitionsIn,
     /// What was needed one and two cycles before.
@@ -106,6 +146,7 @@ impl OccupancyStimulus {
             kernels,
             phase: Phase::default(),
             filling: 0,
+            crumbs: false,
             given: OccupancyIn::default(),
             to_partitions: PartitionsIn::default(),
             needs: Default::default(),
@@ -192,6 +233,11 @@ impl Stimulus for OccupancyStimulus {
         let rst_ni = self.ending.is_some() || !reset(rng, cycle);
         if rng.below(3000) == 0 {
             self.filling = 5 * self.params.sms() as u64;
+            // A slice gets one of each type in a turn.
+            self.crumbs = chance(rng, 1, 2);
+            if self.crumbs {
+                self.filling += (SLICES * most_ctas(self.params.limits())) as u64;
+            }
         }
         if self.filling > 0 {
             self.filling -= 1;
@@ -230,9 +276,20 @@ impl Stimulus for OccupancyStimulus {
                 given.need[r] = ending.need(r, self.requesters, self.params);
             } else if chance(rng, 1, 6) {
                 let before = given.need[r].filter(|_| chance(rng, 1, 3));
+                let limits = self.params.limits();
                 given.need[r] = chance(rng, phase.consumer, 16).then(|| match before {
-                    Some(before) => rest(rng, self.params.limits(), before),
-                    None => needs(rng, self.params.limits(), self.kernels),
+                    _ if self.filling > 0 && self.crumbs => crumb(rng, limits),
+                    Some(before) => rest(rng, limits, before),
+                    None if chance(rng, 1, 3) => {
+                        let sm = rng.below(self.params.sms() as u64) as u8;
+                        let port = usize::from(sm) % DONE_PORTS;
+                        let on_it =
+                            self.running[port].iter().chain(&self.done[port]).filter(|cta| cta.sm == sm);
+                        // Both fit, or just not both.
+                        let other = given.need[MAX_REQUESTERS - 1 - r].filter(|_| chance(rng, 1, 2));
+                        just(rng, limits, left(limits, on_it), other.unwrap_or_default())
+                    }
+                    None => needs(rng, limits, self.kernels),
                 });
             }
             let bits = random_bits(rng, 64) as u64;
@@ -249,11 +306,16 @@ impl Stimulus for OccupancyStimulus {
                 let pick = if chance(rng, 1, 3) { last } else { rng.below(running.len() as u64) as usize };
                 self.done[p] = Some(running.swap_remove(pick));
             }
-            // Without an offer, what the port's SMs are and what they need says nothing.
+            // Without an offer, what they need says nothing, and the SM only what is ready for it: it may be one that is not there.
             given.free[p] = self.done[p].unwrap_or_else(|| {
-                let sm =
+                let any = rng.next_u64() as u8;
+                let of_port =
                     p as u64 + DONE_PORTS as u64 * rng.below(self.params.sms().div_ceil(DONE_PORTS) as u64);
-                let sm = if sm < self.params.sms() as u64 { sm as u8 } else { p as u8 };
+                let sm = match chance(rng, 1, 2) {
+                    true => any,
+                    false if of_port < self.params.sms() as u64 => of_port as u8,
+                    false => p as u8,
+                };
                 Free { valid: false, sm, needs: needs(rng, self.params.limits(), self.kernels) }
             });
         }

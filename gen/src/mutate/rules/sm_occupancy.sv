@@ -1,5 +1,5 @@
 // What sm_occupancy's neighbours keep: lanes that fit are placed on; a CTA needs a warp and a register unit, and no more than an SM has;
-// a completion's SM is there, and is one of its port's.
+// a completion's SM is there, and is one of its port's. Where there is no completion, the number is anyone's.
 module sm_occupancy_rules #(
   parameter S = 8, parameter Q = 2, parameter G = 1,
   parameter CTAS = 32, parameter WARPS = 64, parameter REGS = 256, parameter SMEM = 1824
@@ -31,7 +31,7 @@ module sm_occupancy_rules #(
     end
     for (p = 0; p < 4; p = p + 1) begin : port
       wire [7:0] sm = {free_sm_i[p*8+2 +: 6], 2'd0} + p;
-      assign legal_free_sm_i[p*8 +: 8] = sm < S ? sm : p;
+      assign legal_free_sm_i[p*8 +: 8] = !free_valid_i[p] ? free_sm_i[p*8 +: 8] : sm < S ? sm : p;
       needs_rules #(WARPS, REGS, SMEM) legal (
         free_valid_i[p], free_warps_i[p*7 +: 7], free_regs_i[p*9 +: 9], free_smem_i[p*11 +: 11],
         legal_free_warps_i[p*7 +: 7], legal_free_regs_i[p*9 +: 9], legal_free_smem_i[p*11 +: 11]
