@@ -300,7 +300,7 @@ fn each_rule_is_named_where_it_is_broken() {
     ];
     let cases = &[cases, &[("goes_on", after_a_reset)]].concat();
     let faults: Vec<&[Fault]> = cases.iter().map(|(_, faults)| *faults).collect();
-    let replay = Replay::new(small(), 20_261_125, 1500, &faults, true);
+    let replay = Replay::new(small(), 20_261_125, 2500, &faults, true);
     let missed = |i: usize| {
         let (rule, faults) = cases[i];
         let said = replay.run(Some(i));
