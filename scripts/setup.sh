@@ -183,6 +183,15 @@ if [[ -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $bitwuzla/bin/p
     say "That did not work (it needs python3 with pip and venv, and PyPI). Going on with Yices; the test that asks both fails."
 fi
 
+# Coloquinte places cells, for the wires between them. Its version is also in gen/src/synth/wires.rs.
+coloquinte_version=$(version_of coloquinte)
+coloquinte=$cache/coloquinte-$coloquinte_version
+if [[ -n ${HOME:-}${WINDLASS_CACHE:-}${XDG_CACHE_HOME:-} && ! -x $coloquinte/bin/python ]]; then
+  say "missing: Coloquinte $coloquinte_version (places cells, recommended); installing it from PyPI into $coloquinte"
+  environment_of coloquinte "$coloquinte" ||
+    say "That did not work (it needs Linux on x86-64, python3 of 3.8 to 3.12 with pip and venv, and PyPI). Going on; report --wires is refused then, and its tests fail."
+fi
+
 # The compiler of SystemRDL reads, in the tests, what `gen --axil` writes for tools.
 systemrdl_version=$(version_of systemrdl)
 systemrdl=$cache/systemrdl-$systemrdl_version

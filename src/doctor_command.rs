@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use windlass_cuda::CompileError;
 use windlass_gen::prove;
 use windlass_gen::synth::liberty::{self, LibertyError};
+use windlass_gen::synth::wires::{COLOQUINTE_VERSION, Coloquinte};
 use windlass_gen::synth::{PYOSYS_VERSION, Yosys};
 use windlass_gen::tools::{Found, TABLE, ToolError, ToolInfo, find};
 use windlass_runtime::run::DeviceError;
@@ -88,6 +89,7 @@ fn print_tool(out: &mut dyn Write, info: &ToolInfo, found: &Result<Found, ToolEr
 struct Others {
     pyosys: Option<Yosys>,
     bitwuzla: Option<String>,
+    coloquinte: Option<Coloquinte>,
     library: Result<PathBuf, LibertyError>,
     driver: Result<String, DeviceError>,
     nvrtc: Result<(String, PathBuf), CompileError>,
@@ -98,6 +100,7 @@ impl Others {
         Self {
             pyosys: Yosys::pyosys(),
             bitwuzla: prove::bitwuzla_version(),
+            coloquinte: Coloquinte::find(),
             library: liberty::default_path(),
             driver: windlass_cuda::driver_version(),
             nvrtc: windlass_cuda::nvrtc_version(),
@@ -106,12 +109,13 @@ impl Others {
 
     /// The whole object.
     fn json(&self, tools: &[Value]) -> Value {
-        let Self { pyosys, bitwuzla, library, driver, nvrtc } = self;
+        let Self { pyosys, bitwuzla, coloquinte, library, driver, nvrtc } = self;
         json!({
             "format_version": FORMAT_VERSION,
             "tools": tools,
             "pyosys": pyosys.as_ref().map(|y| y.version.clone()),
             "bitwuzla": bitwuzla,
+            "coloquinte": coloquinte.as_ref().map(|c| c.version.clone()),
             "cell_library": library.as_ref().ok().map(|p| p.display().to_string()),
             "cuda_driver": driver.as_ref().ok(),
             "cuda_driver_error": driver.as_ref().err().map(ToString::to_string),
@@ -144,6 +148,17 @@ impl Others {
                 format_args!(
                     "needed to prove windows several times as fast; needs {}\n{FROM_PYPI}",
                     prove::BITWUZLA_VERSION
+                ),
+            )?,
+        }
+        match &self.coloquinte {
+            Some(Coloquinte { version, .. }) => line(out, "ok", "Coloquinte", format_args!("{version}"))?,
+            None => line(
+                out,
+                "optional",
+                "Coloquinte",
+                format_args!(
+                    "needed to place cells, for `report --wires`; needs {COLOQUINTE_VERSION}\n{FROM_PYPI}"
                 ),
             )?,
         }

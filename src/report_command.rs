@@ -102,6 +102,9 @@ pub struct ReportArgs {
     /// Put clock gates before flip-flops that share an enable, if the library has them: nangate45, sg13g2
     #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
     clock_gates: bool,
+    /// Also place the fastest netlist of each design, size it for the wires that this makes, and time it with them
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
+    wires: bool,
     /// How registers take the reset, `rst_ni`
     #[arg(help_heading = options::HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND")]
     reset: ResetArg,
@@ -133,6 +136,9 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
     }
     if args.energy && args.flow == FlowArg::Area {
         return Err("--energy needs a netlist: use --flow quick or full".into());
+    }
+    if args.wires && args.flow == FlowArg::Area {
+        return Err("--wires needs a netlist: use --flow quick or full".into());
     }
     let costs = Costs::new(args)?;
     let report = if args.block.is_empty() { schedulers(&costs)? } else { Some(blocks(&costs)?) };
@@ -440,10 +446,11 @@ impl<'a> Costs<'a> {
             (Some(library), flow) => {
                 let ports = &emitted.top().ports;
                 let constraints = self.constraints.resolve(block.name(), &top, ports)?;
-                let sdc = constraints.timing(&Library::load(library)?.name);
-                let period_ns = self.args.period;
+                let cells = Library::load(library)?.name;
+                let (sdc, period_ns) = (Some(constraints.timing(&cells)), self.args.period);
+                let wires = self.args.wires.then(|| self.constraints.wires(&cells)).transpose()?;
                 let mut options =
-                    SynthOptions { period_ns, sdc: Some(sdc), clock_gates, ..SynthOptions::default() };
+                    SynthOptions { period_ns, sdc, clock_gates, wires, ..SynthOptions::default() };
                 if flow == FlowArg::Quick {
                     options.variants = Variant::quick();
                 }

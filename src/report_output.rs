@@ -20,7 +20,7 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 32] = [
+const MEASURING: [&str; 33] = [
     "block",
     "window",
     "slots",
@@ -37,6 +37,7 @@ const MEASURING: [&str; 32] = [
     "gpu",
     "dispatcher",
     "clock_gates",
+    "wires",
     "reset",
     "front_end_mhz",
     "driver_launch",

@@ -572,6 +572,35 @@ fn report_has_area_latency_and_speed_up_in_three_forms() {
 const STORED: &str = "gen/tests/data/report.json";
 
 #[test]
+fn report_times_a_netlist_with_its_wires() {
+    let round_robin = ["report", "--block", "round_robin", "--slots", "8"];
+    let wired = [&round_robin[..], &["--flow", "quick", "--wires"]].concat();
+    let report = json(&succeeds(&[&wired[..], &["--json"]].concat()));
+    let synthesis = &report["designs"][0]["synthesis"];
+    let mhz = |netlist: &serde_json::Value| netlist["timing"]["classes"][0]["fmax_mhz"].as_f64();
+    let ideal = mhz(&synthesis["results"][0]);
+    for (netlist, sized) in synthesis["wired"]["netlists"].as_array().unwrap().iter().zip([false, true]) {
+        assert_eq!(netlist["sized"], sized);
+        assert!(netlist["wires_mm"].as_f64() > Some(1.0) && mhz(netlist) < ideal, "{netlist} and {ideal:?}");
+    }
+    fails(&[&round_robin[..], &["--flow", "area", "--wires"]].concat(), 2, &["--wires needs a netlist"]);
+    fails(&[&round_robin[..], &["--no-area", "--wires"]].concat(), 2, &["--wires", "--no-area"]);
+    // A library of which nobody knows the wires.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let known = include_str!("../constraints/windlass.toml");
+    let without = known.lines().filter(|line| !line.starts_with("wires")).collect::<Vec<_>>().join("\n");
+    std::fs::write(file.path(), without).unwrap();
+    let other = [&wired[..], &["--constraints", file.path().to_str().unwrap()]].concat();
+    fails(&other, 2, &["library.osu018.wires: is missing", "ff_per_um"]);
+    // Nothing that places: before anything is synthesized.
+    let empty = tempfile::tempdir().unwrap();
+    let output = run(&wired, &[("WINDLASS_CACHE", empty.path().to_str().unwrap())]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("need Coloquinte") && stderr.contains("scripts/setup.sh"), "{stderr}");
+}
+
+#[test]
 fn designs_with_an_asynchronous_reset_are_measured_and_proved() {
     let block = ["--block", "round_robin", "--slots", "8", "--json", "--reset"];
     let report = |reset| json(&succeeds(&[&["report", "--flow", "quick"], &block[..], &[reset]].concat()));

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use windlass_gen::netlist::{Gates, NetlistError, ResizeOptions, Resized, SHARED, resize};
+use windlass_gen::constraints::WireModel;
+use windlass_gen::netlist::{
+    Gates, NetlistError, ResizeOptions, Resized, SHARED, Unplaced, WireHints, Wires, resize,
+};
 
 /// Inverter, buffer, some gates and a flip-flop in two or three sizes; delay = intrinsic + slope x load, equal for all slews.
 fn library() -> String {
@@ -96,6 +99,32 @@ fn run(netlist: &str, period_ps: f64) -> Resized {
     resize(netlist, "top", &library(), "mini.lib".as_ref(), &options).unwrap()
 }
 
+const WIRES: WireModel = WireModel { row_um: 2.0, ohm_per_um: 10.0, ff_per_um: 0.5 };
+
+fn unplaced(netlist: &str) -> Unplaced {
+    Unplaced::new(netlist, "top", &library(), "mini.lib".as_ref(), WIRES).unwrap()
+}
+
+/// The cells' names in the order of the placer's files.
+fn instances(netlist: &str) -> Vec<String> {
+    let document: Value = serde_json::from_str(netlist).unwrap();
+    document["modules"]["top"]["cells"].as_object().unwrap().keys().cloned().collect()
+}
+
+/// The wires where each cell's lower left corner is where `at` says, in hundredths of a micrometre.
+fn wires(netlist: &str, mut at: impl FnMut(&str) -> (u64, u64)) -> Wires {
+    let places = instances(netlist).into_iter().enumerate().map(|(cell, name)| {
+        let (x, y) = at(&name);
+        format!("c{cell} {x} {y} : N\n")
+    });
+    unplaced(netlist).wires(&format!("UCLA pl 1.0\n{}", places.collect::<String>())).unwrap()
+}
+
+fn run_with(netlist: &str, period_ps: f64, wires: WireHints) -> Resized {
+    let options = ResizeOptions { period_ps, wires: Some(wires), ..ResizeOptions::default() };
+    resize(netlist, "top", &library(), "mini.lib".as_ref(), &options).unwrap()
+}
+
 /// Numbers that look random, the same ones each time.
 struct Numbers(u64);
 
@@ -170,6 +199,97 @@ fn the_netlist_computes_what_it_did() {
         let after = run(&before, 0.0).netlist;
         assert_eq!(behaviour(&before, "d", 1, "q"), behaviour(&after, "d", 1, "q"), "{sinks} sinks");
     }
+}
+
+#[test]
+fn sized_for_wires_it_computes_what_it_did_too() {
+    for seed in 0..8 {
+        let before = random(seed, 40 + 30 * seed as usize);
+        let mut numbers = Numbers(seed);
+        let hints = wires(&before, |_| (numbers.below(4000) as u64, numbers.below(4000) as u64)).hints;
+        for period_ps in [0.0, 5000.0] {
+            let ideal = run(&before, period_ps);
+            let after = run_with(&before, period_ps, hints.clone());
+            assert!(
+                behaviour(&before, "in", 8, "out") == behaviour(&after.netlist, "in", 8, "out"),
+                "seed {seed}"
+            );
+            // Every wire weighs as much as several pins.
+            assert!(after.delay_ps > 1.2 * ideal.delay_ps || after.delay_ps <= period_ps, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_net_has_the_wires_of_its_tree() {
+    // source drives the inverter, the port `q` and nothing else; the inverter drives the NAND, and that the end.
+    let netlist = fan_out(1).replace("\"inv_0_0\"", "\"first\"");
+    let unplaced = unplaced(&netlist);
+    let order = instances(&netlist);
+    // Widths by area: a flip-flop of 5 in rows of 2 is 2.5 wide, an inverter of 1 is 0.5.
+    let [width, height] = unplaced.core_um();
+    let area: f64 = order
+        .iter()
+        .map(|name| {
+            if name.starts_with("inv") || name == "first" {
+                1.0
+            } else if name.starts_with("nand") {
+                2.0
+            } else {
+                5.0
+            }
+        })
+        .sum();
+    assert!((width * height * 0.7 - area).abs() < 0.2 * area, "{width} x {height} for {area}");
+    let files: BTreeMap<String, String> = unplaced.bookshelf("b").into_iter().collect();
+    let source = order.iter().position(|name| name == "source").unwrap();
+    assert!(files["b.nodes"].contains(&format!("c{source} 250 200\n")), "{}", files["b.nodes"]);
+    // 10 inverters, NAND and end each have a net that reaches them; the clock and ports alone have none.
+    assert!(files["b.nets"].contains("NumNets : 12\nNumPins : 24\n"), "{}", files["b.nets"]);
+
+    // 30 um to the right and 7 um up from corner to corner; from middle to middle 1 um less, for the inverter is 2 um narrower.
+    let placed = wires(&netlist, |name| if name == "source" { (0, 0) } else { (3000, 700) });
+    assert!(placed.spef.contains("*D_NET q 18.0000\n*CONN\n*P q O\n"), "{}", placed.spef);
+    for line in
+        ["1 source:Q 9.0000", "2 first:A 9.0000", "1 source:Q first:A 360.0000", "2 q source:Q 0.0010"]
+    {
+        assert!(placed.spef.lines().any(|l| l == line), "`{line}` in {}", placed.spef);
+    }
+    assert!((placed.longest_um - 36.0).abs() < 1e-6 && placed.nets == 12);
+
+    for (text, says) in [
+        ("c0 0 0 : N\n", "cells have no place"),
+        ("c0 0 : N\n", "`c0 0 : N`"),
+        ("c99 0 0 : N\n", "`c99 0 0 : N`"),
+    ] {
+        let error = unplaced.wires(text).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn neighbours_share_buffers() {
+    // Sinks of one net lie in two corners, by turns.
+    let netlist = fan_out(200);
+    let corner = |name: &str| {
+        let digits = |c: char| !c.is_ascii_digit();
+        name.split(digits).find_map(|n| n.parse::<u64>().ok()).unwrap_or(0) % 2
+    };
+    let hints = wires(&netlist, |name| (corner(name) * 3000, corner(name) * 3000)).hints;
+    let mixed = |after: &Resized| {
+        let document: Value = serde_json::from_str(&after.netlist).unwrap();
+        let cells = document["modules"]["top"]["cells"].as_object().unwrap();
+        let buffers = cells.iter().filter(|(name, _)| name.starts_with("fanout"));
+        let corners = buffers.map(|(_, buffer)| {
+            let out = &buffer["connections"]["Z"][0];
+            let reads = |cell: &Value| ["A", "B"].iter().any(|pin| cell["connections"][pin][0] == *out);
+            let sinks = cells.iter().filter(|(name, cell)| !name.starts_with("fanout") && reads(cell));
+            sinks.map(|(name, _)| corner(name)).collect::<std::collections::BTreeSet<u64>>()
+        });
+        corners.filter(|corners| corners.len() > 1).count()
+    };
+    let (with, without) = (run_with(&netlist, 0.0, hints), run(&netlist, 0.0));
+    assert!(3 * mixed(&with) < mixed(&without), "{} and {}", mixed(&with), mixed(&without));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! A report against an older one: what counts as worse, and what cannot be compared.
 
 use std::path::Path;
+use windlass_gen::constraints::WireModel;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
 use windlass_gen::report::render::{
     Conditions, Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
 };
+use windlass_gen::synth::wires::{Wired, WiredNetlist};
 
 fn report() -> Report {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json"))
@@ -40,6 +42,47 @@ fn scale_latency(report: &mut Report, factor: f64) {
 /// More is slower.
 fn scale_time(report: &mut Report, factor: f64) {
     report.speedups[0].rows[5].speedup /= factor;
+}
+
+/// With a netlist that has wires.
+fn wired() -> Report {
+    let mut report = report();
+    let synthesis = report.designs[1].synthesis.as_mut().unwrap();
+    let netlist = |sized| WiredNetlist {
+        sized,
+        total: synthesis.results[0].total.unwrap(),
+        timing: synthesis.results[0].timing.clone().unwrap(),
+        core_um: [150.0, 150.0],
+        wires_mm: 12.0,
+        nets: 180,
+        longest_um: 300.0,
+    };
+    let netlists = vec![netlist(false), netlist(true)];
+    let model = WireModel { row_um: 10.0, ohm_per_um: 0.267, ff_per_um: 0.112 };
+    let (tool, variant) = ("Coloquinte 0.4.1".into(), "area".into());
+    synthesis.wired = Some(Wired { tool, variant, model, density: 0.7, netlists });
+    report
+}
+
+#[test]
+fn clocks_with_wires_are_compared_where_the_wires_are_the_same() {
+    let compared = |change: fn(&mut Wired)| {
+        let mut now = wired();
+        change(now.designs[1].synthesis.as_mut().unwrap().wired.as_mut().unwrap());
+        compare(&wired(), &now, 5.0).unwrap()
+    };
+    assert!(!compared(|_| ()).is_worse());
+    let slower = compared(|wired| {
+        for netlist in &mut wired.netlists {
+            netlist.timing.classes.iter_mut().for_each(|class| class.fmax_mhz /= 1.1);
+        }
+    });
+    let worse: Vec<&str> = slower.rows.iter().map(|row| row.metric.as_str()).collect();
+    assert_eq!((slower.is_worse(), &worse[..]), (true, &["fmax, with wires"][..]));
+    // One of two netlists is enough.
+    assert!(!compared(|wired| wired.netlists[0].timing.classes[0].fmax_mhz /= 1.1).is_worse());
+    let other = compared(|wired| wired.model.ff_per_um *= 2.0);
+    assert!(other.notes.iter().any(|note| note.contains("not the same wires")), "{:?}", other.notes);
 }
 
 fn measured() -> Report {

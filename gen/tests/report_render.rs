@@ -1,6 +1,7 @@
 //! The report's three forms.
 
 use std::collections::BTreeMap;
+use windlass_gen::constraints::WireModel;
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     Design, Format, Latency, Parameter, Report, Speedup, Speedups, Spread, render,
@@ -8,6 +9,7 @@ use windlass_gen::report::render::{
 use windlass_gen::synth::area::{Amount, AreaReport, ModuleArea};
 use windlass_gen::synth::timing::{ClassTiming, PathClass, PathEnd, TimingPath, TimingReport};
 use windlass_gen::synth::variants::{Sizing, SynthReport, VariantResult};
+use windlass_gen::synth::wires::{Wired, WiredNetlist};
 
 fn amount(cells: u64, flip_flops: u64, area_um2: f64) -> Amount {
     let sequential_um2 = flip_flops as f64 * 96.0;
@@ -85,6 +87,15 @@ fn synthesis() -> SynthReport {
         timing: None,
         failure: Some("Yosys failed (exit status: 1):\nABC crashed".into()),
     };
+    let wired = |sized, flat_um2, ns, side| WiredNetlist {
+        sized,
+        total: amount(150, 64, flat_um2),
+        timing: timing(ns),
+        core_um: [side, side - 5.0],
+        wires_mm: 12.25,
+        nets: 180,
+        longest_um: 321.0,
+    };
     SynthReport {
         gated: None,
         top: "window".into(),
@@ -106,6 +117,13 @@ fn synthesis() -> SynthReport {
         ],
         fastest: "speed+abc".into(),
         smallest: "area".into(),
+        wired: Some(Wired {
+            tool: "Coloquinte 0.4.1".into(),
+            variant: "speed+abc".into(),
+            model: WireModel { row_um: 10.0, ohm_per_um: 0.267, ff_per_um: 0.112 },
+            density: 0.7,
+            netlists: vec![wired(false, 15000.0, 2.8, 147.0), wired(true, 16000.0, 2.5, 152.0)],
+        }),
         key: "0".repeat(64),
     }
 }
@@ -164,6 +182,30 @@ fn json_is_one_object_that_reads_back() {
     assert_eq!(value["area_label"], "estimate after synthesis, before layout");
     assert_eq!(value["designs"][0]["area"]["modules"][1]["own"]["flip_flops"], 32);
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
+}
+
+#[test]
+fn clocks_with_wires_stand_beside_ideal_ones() {
+    let text = render(&report(), Format::Text).unwrap();
+    let row = |starts: &str| -> Vec<String> {
+        let line =
+            text.lines().find(|line| line.starts_with(starts)).unwrap_or_else(|| panic!("{starts}: {text}"));
+        line.split("  ").map(|cell| cell.trim().to_string()).filter(|cell| !cell.is_empty()).collect()
+    };
+    assert_eq!(row("ideal wires"), ["ideal wires", "625.0", "500.0", "-", "-", "-", "-"]);
+    assert_eq!(
+        row("the same, with wires"),
+        ["the same, with wires", "625.0", "357.1", "147 x 142", "180", "12.2", "321"]
+    );
+    assert_eq!(
+        row("sized for wires"),
+        ["sized for wires", "666.7", "400.0", "152 x 147", "180", "12.2", "321"]
+    );
+    assert!(text.contains("Coloquinte 0.4.1; 70 % of the core are cells, in rows of 10 µm; wires of 0.267 Ω and 0.112 fF per µm"), "{text}");
+    assert!(text.contains("Paths of the faster one, which is sized for wires:"), "{text}");
+    // Of all designs, the one that has wires.
+    let summary = text.split("All designs").nth(1).unwrap();
+    assert!(summary.contains("GE, with wires  MHz, with wires") && summary.contains("400.0"), "{summary}");
 }
 
 #[test]

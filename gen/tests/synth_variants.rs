@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use windlass_catalog::{BlockSpec, Request};
-use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc};
+use windlass_gen::constraints::{Constraints, EMBEDDED, Sdc, WireModel};
 use windlass_gen::netlist::{ResizeOptions, resize};
 use windlass_gen::synth::timing::PathClass;
 use windlass_gen::synth::variants::{
     Sizing, SynthOptions, SynthReport, Variant, VariantResult, netlist, synth,
 };
+use windlass_gen::synth::wires::{Wired, WiredNetlist};
 use windlass_gen::synth::{SynthesisError, Yosys, liberty};
 use windlass_gen::tools::{self, Tool};
 use windlass_gen::{emit, output};
@@ -377,6 +378,60 @@ fn sizes_and_buffers_are_timed_as_opensta_times_them() {
     assert!(mapped as usize >= 301 * 2, "{mapped} cells");
     let all = resized.timing.as_ref().unwrap().classes.iter().map(|c| c.min_period_ns).fold(0.0, f64::max);
     assert!((again.delay_ps / 1e3 / all - 1.0).abs() < 0.25, "{} ps here, {all} ns there", again.delay_ps);
+}
+
+/// The clock with ideal wires, and what it is with wires of that kind.
+fn with_wires(design: &[(String, String)], top: &str, model: WireModel) -> (f64, Wired) {
+    let cache = tempfile::tempdir().unwrap();
+    let variants = Variant::all(&[Sizing::Resize]).into_iter().filter(|v| v.name.starts_with("area"));
+    let options = SynthOptions { variants: variants.collect(), wires: Some(model), ..options(cache.path()) };
+    let report = synth(design, top, &osu018(), &options).unwrap();
+    assert_eq!(synth(design, top, &osu018(), &options).unwrap(), report, "what the cache has");
+    (report.fastest().unwrap().fmax_mhz().unwrap(), report.wired.unwrap())
+}
+
+#[test]
+fn wires_slow_the_clock_and_sizes_for_them_help() {
+    let model = Constraints::embedded().wires("osu018").unwrap();
+    let request = Request { slots: 8, ..Request::default() };
+    let design = emit::emit(&*BlockSpec::new("window_matrix", request).unwrap().hardware()).unwrap();
+    let (files, top) = (output::verilog_files(&design), design.top().name.clone());
+    let (ideal, wired) = with_wires(&files, &top, model);
+    let [as_it_was, sized] = &wired.netlists[..] else { panic!("{wired:?}") };
+    let mhz = |netlist: &WiredNetlist| netlist.fmax_mhz().unwrap();
+    assert!(mhz(as_it_was) < 0.95 * ideal, "{} of {ideal} MHz", mhz(as_it_was));
+    assert!(
+        mhz(sized) > mhz(as_it_was) && mhz(sized) < ideal,
+        "{} and {} of {ideal}",
+        mhz(as_it_was),
+        mhz(sized)
+    );
+    assert_eq!(wired.fastest(), Some(sized));
+    for netlist in [as_it_was, sized] {
+        let cells = netlist.total.area_um2 / (netlist.core_um[0] * netlist.core_um[1]);
+        assert!((cells - wired.density).abs() < 0.03, "{cells} of the core are cells");
+        assert!(netlist.wires_mm > 1.0 && netlist.longest_um > 100.0, "{netlist:?}");
+        // Paths have the names of the RTL.
+        assert!(
+            netlist.timing.paths.iter().any(|p| p.from.name.contains("_q[")),
+            "{:?}",
+            netlist.timing.paths
+        );
+    }
+    // The same again, and wires that weigh nothing cost nothing.
+    assert_eq!(with_wires(&files, &top, model).1, wired);
+    let none = WireModel { ohm_per_um: 1e-6, ff_per_um: 1e-6, ..model };
+    let free = mhz(&with_wires(&files, &top, none).1.netlists[0]);
+    assert!((free / ideal - 1.0).abs() < 0.01, "{free} of {ideal} MHz");
+}
+
+#[test]
+fn where_sizes_for_wires_do_not_help_the_netlist_stays() {
+    let model = Constraints::embedded().wires("osu018").unwrap();
+    let (_, wired) = with_wires(&wide(), "wide", model);
+    let mhz: Vec<f64> = wired.netlists.iter().filter_map(WiredNetlist::fmax_mhz).collect();
+    let best = mhz.iter().copied().fold(0.0, f64::max);
+    assert_eq!((mhz.len(), wired.fastest().unwrap().fmax_mhz()), (2, Some(best)), "{mhz:?}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod write;
 use crate::emit;
 use names::{matches, near};
 pub use read::{PeriodError, period};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -125,6 +126,19 @@ pub struct LibraryEnvironment {
     pub load: f64,
     /// Periods that replace those of the clocks, in nanoseconds.
     pub period_ns: BTreeMap<String, f64>,
+    /// Rows and wires of its technology, if the file has them.
+    pub wires: Option<WireModel>,
+}
+
+/// Rows of cells in a technology, and what its wires are like: those of a layer in the middle of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WireModel {
+    /// Height of a row of cells in micrometres.
+    pub row_um: f64,
+    /// Resistance of a wire in ohms per micrometre.
+    pub ohm_per_um: f64,
+    /// Its capacitance in femtofarads per micrometre.
+    pub ff_per_um: f64,
 }
 
 /// What an FPGA family needs.
@@ -167,6 +181,10 @@ pub struct Constraints {
     /// FPGA families, by short name.
     pub fpgas: BTreeMap<String, FpgaEnvironment>,
 }
+
+/// How [`WireModel`] is written in the file.
+pub(super) const WIRES_ARE: &str =
+    "a table: { row_um = MICROMETRES, ohm_per_um = OHMS, ff_per_um = FEMTOFARADS }";
 
 /// FPGA families that the file can have.
 pub const FPGAS: [&str; 3] = ["ice40", "ecp5", "xc7"];
@@ -378,6 +396,22 @@ impl Constraints {
                     },
                 }])
             })
+    }
+
+    /// Rows and wires of the library, by either of its names.
+    ///
+    /// # Errors
+    /// A library that the file does not have, or has without wires.
+    pub fn wires(&self, name: &str) -> Result<WireModel, ConstraintErrors> {
+        let (name, library) = self.library(name)?;
+        library.wires.ok_or_else(|| {
+            ConstraintErrors(vec![ConstraintError {
+                file: self.path.clone(),
+                line: 0,
+                field: format!(" library.{name}.wires"),
+                problem: Problem::Missing { expected: WIRES_ARE.into() },
+            }])
+        })
     }
 
     /// Holds the file against the ports of the design `top`, which is the block called `block` (`window_matrix`).

@@ -3,7 +3,7 @@
 use super::names::near;
 use super::{
     Budget, Clock, ConstraintError, ConstraintErrors, Constraints, Exception, FORMAT_VERSION, FPGAS,
-    FpgaEnvironment, LibraryEnvironment, Located, Pin, Problem, Relaxation,
+    FpgaEnvironment, LibraryEnvironment, Located, Pin, Problem, Relaxation, WIRES_ARE, WireModel,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -412,13 +412,30 @@ impl<'a> Reader<'a> {
         let driving_pin = self.text(fields, "driving_pin", true);
         let load = self.number(fields, "load", true, 0.0..1e6);
         let period_ns = self.periods(fields);
+        let wires = self.wires(fields);
         Some(LibraryEnvironment {
             pattern: pattern?.value,
             driving_cell: driving_cell?.value,
             driving_pin: driving_pin?.value,
             load: load?,
             period_ns,
+            wires,
         })
+    }
+
+    /// `wires = { row_um = 1.4, ... }`, which may be missing, but not in part.
+    fn wires(&mut self, fields: &mut Fields<'a>) -> Option<WireModel> {
+        let value = fields.get("wires")?;
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong(value, fields.field("wires"), WIRES_ARE);
+            return None;
+        };
+        let path = fields.field("wires");
+        let mut inner = Fields { table, span: value.span(), path, asked: Vec::new() };
+        let [row_um, ohm_per_um, ff_per_um] = ["row_um", "ohm_per_um", "ff_per_um"]
+            .map(|name| self.number(&mut inner, name, true, LEAST_WIRE..1e6));
+        self.finish(&inner);
+        Some(WireModel { row_um: row_um?, ohm_per_um: ohm_per_um?, ff_per_um: ff_per_um? })
     }
 
     fn fpga(&mut self, fields: &mut Fields<'a>) -> FpgaEnvironment {
@@ -514,3 +531,5 @@ pub(super) fn check_period(got: f64) -> Result<f64, PeriodError> {
 
 const PERIOD: Range<f64> = 0.001..1e6;
 const SHARE: Range<f64> = 0.0..1.0;
+/// Nothing about a wire is 0.
+const LEAST_WIRE: f64 = 1e-6;

@@ -1,6 +1,7 @@
 //! A flat netlist of library cells, from Yosys's JSON and back.
 
 use super::library::TimingLibrary;
+use super::place::WireHints;
 use crate::synth::liberty::LibertyError;
 use crate::synth::variants::REGISTER;
 use serde_json::{Map, Value, json};
@@ -43,6 +44,14 @@ pub enum NetlistError {
         /// The cell's type.
         cell: String,
     },
+    /// A placer's answer that is none.
+    #[error("the placement of `{top}` cannot be read: {what}")]
+    Placement {
+        /// Module at the top.
+        top: String,
+        /// What is wrong.
+        what: String,
+    },
     /// Logic goes in a circle.
     #[error("the netlist of `{top}` has a combinational loop through `{cell}`")]
     Loop {
@@ -83,6 +92,10 @@ pub(crate) struct Instance {
     pub(crate) cell: usize,
     /// The net at each pin.
     pub(crate) nets: Vec<Option<usize>>,
+    /// What the wire to each pin weighs, in the library's unit; empty where wires are ideal.
+    pub(crate) wires: Vec<f32>,
+    /// Where it lies on a curve that fills the plane; 0 where nobody knows.
+    pub(crate) along: u32,
 }
 
 /// The design.
@@ -94,6 +107,8 @@ pub(crate) struct Netlist {
     bits: Vec<Value>,
     /// Each port, whether it is an output, and its nets from bit 0.
     pub(crate) ports: Vec<(String, bool, Vec<usize>)>,
+    /// What the wire to a new pin weighs, in the library's unit.
+    pub(crate) wire: f32,
 }
 
 impl Netlist {
@@ -102,7 +117,7 @@ impl Netlist {
         let module = &document["modules"][top];
         let cells = module["cells"].as_object().ok_or_else(|| format("it has no such module with cells"))?;
         let mut netlist =
-            Self { instances: Vec::new(), nets: Vec::new(), bits: Vec::new(), ports: Vec::new() };
+            Self { instances: Vec::new(), nets: Vec::new(), bits: Vec::new(), ports: Vec::new(), wire: 0.0 };
         let mut index: HashMap<Value, usize> = HashMap::new();
         let mut unmapped = Vec::new();
         for (name, cell) in cells {
@@ -131,7 +146,8 @@ impl Netlist {
                     netlist.nets[net].clock |= timed.clock[p];
                 }
             }
-            netlist.instances.push(Instance { name: name.clone(), cell: cell_index, nets });
+            let (name, wires) = (name.clone(), Vec::new());
+            netlist.instances.push(Instance { name, cell: cell_index, nets, wires, along: 0 });
         }
         if !unmapped.is_empty() {
             return Err(NetlistError::Unmapped { top: top.into(), cells: unmapped });
@@ -194,6 +210,30 @@ impl Netlist {
         self.nets.len() - 1
     }
 
+    /// Gives every pin the wire of its namesake, and every instance its place; the mean where there is no namesake.
+    pub(crate) fn set_wires(&mut self, library: &TimingLibrary, hints: &WireHints) {
+        let load = |ff: f32| ff / library.ff as f32;
+        let mean = load(hints.mean_ff);
+        self.wire = mean;
+        for instance in &mut self.instances {
+            let known = hints.instances.get(&instance.name);
+            let wire = |pin: &String| known.and_then(|(pins, _)| pins.get(pin)).map_or(mean, |ff| load(*ff));
+            instance.wires = library.cells[instance.cell].pins.iter().map(wire).collect();
+            instance.along = known.map_or(0, |(_, along)| *along);
+        }
+    }
+
+    /// What a pin weighs on its net: itself and its wire.
+    pub(crate) fn load(&self, library: &TimingLibrary, Pin { instance, pin }: Pin) -> f32 {
+        let instance = &self.instances[instance];
+        library.cells[instance.cell].load[pin] + instance.wires.get(pin).copied().unwrap_or(0.0)
+    }
+
+    /// Wires of the pins of a new instance of that many pins.
+    fn new_wires(&self, pins: usize) -> Vec<f32> {
+        if self.wire == 0.0 { Vec::new() } else { vec![self.wire; pins] }
+    }
+
     /// Puts `pin` on `net` instead of where it is.
     pub(crate) fn move_sink(&mut self, pin: Pin, net: usize) {
         let slot = &mut self.instances[pin.instance].nets[pin.pin];
@@ -214,6 +254,9 @@ impl Netlist {
             }
         }
         self.instances[instance].nets.swap(pins[0], pins[1]);
+        if !self.instances[instance].wires.is_empty() {
+            self.instances[instance].wires.swap(pins[0], pins[1]);
+        }
     }
 
     /// A buffer of that cell behind `net`, driving a new net, which is returned.
@@ -232,7 +275,8 @@ impl Netlist {
                 self.nets[net].sinks.push(here);
             }
         }
-        self.instances.push(Instance { name: String::new(), cell, nets });
+        let wires = self.new_wires(nets.len());
+        self.instances.push(Instance { name: String::new(), cell, nets, wires, along: 0 });
         out
     }
 
@@ -284,7 +328,8 @@ impl Netlist {
                 false => self.nets[net].sinks.push(here),
             }
         }
-        self.instances.push(Instance { name, cell, nets });
+        let wires = self.new_wires(nets.len());
+        self.instances.push(Instance { name, cell, nets, wires, along: 0 });
     }
 
     /// Takes instances out; what they drove has no driver, unless another instance has been given the net.
@@ -361,46 +406,62 @@ impl Netlist {
         cells
     }
 
+    /// The ports, inputs first.
+    fn inputs_first(&self) -> impl Iterator<Item = &(String, bool, Vec<usize>)> {
+        [false, true].into_iter().flat_map(|output| self.ports.iter().filter(move |port| port.1 == output))
+    }
+
+    /// Each bit of the ports as Verilog calls it, whether it is an output, and its net; inputs first.
+    pub(crate) fn port_bits(&self) -> impl Iterator<Item = (String, bool, usize)> {
+        self.inputs_first().flat_map(|(port, output, nets)| {
+            let wide = nets.len() > 1;
+            let name = move |at| if wide { format!("{}[{at}]", escaped(port)) } else { escaped(port) };
+            nets.iter().enumerate().map(move |(at, net)| (name(at), *output, *net))
+        })
+    }
+
+    /// What each net is called in [`Netlist::verilog`]: a constant, the first port bit on it, or by its number.
+    pub(crate) fn names_in_verilog(&self) -> Vec<String> {
+        let constant = |net: &Net| net.constant.map(|c| format!("1'b{}", u8::from(c)));
+        let mut names: Vec<Option<String>> = self.nets.iter().map(constant).collect();
+        for (bit, _, net) in self.port_bits() {
+            names[net].get_or_insert(bit);
+        }
+        names.into_iter().enumerate().map(|(net, name)| name.unwrap_or_else(|| format!("n{net}"))).collect()
+    }
+
     /// Structural Verilog: ports as in the design, one assignment per bit where a port's bit is a constant or another port's.
     pub(crate) fn verilog(&self, top: &str, library: &TimingLibrary) -> String {
-        // A net's name is the first port bit on it, else its number.
-        let mut names: Vec<Option<String>> =
-            self.nets.iter().map(|n| n.constant.map(|c| format!("1'b{}", u8::from(c)))).collect();
+        let names = self.names_in_verilog();
         let mut assigns = String::new();
         let mut declarations = String::new();
-        for inputs_first in [false, true] {
-            for (port, output, nets) in self.ports.iter().filter(|p| p.1 == inputs_first) {
-                let direction = if *output { "output" } else { "input" };
-                let range = if nets.len() > 1 { format!("[{}:0] ", nets.len() - 1) } else { String::new() };
-                let _ = writeln!(declarations, "  {direction} {range}{};", escaped(port));
-                for (at, net) in nets.iter().enumerate() {
-                    let bit = if nets.len() > 1 { format!("{}[{at}]", escaped(port)) } else { escaped(port) };
-                    match &names[*net] {
-                        Some(name) => {
-                            let _ = writeln!(assigns, "  assign {bit} = {name};");
-                        }
-                        None => names[*net] = Some(bit),
-                    }
-                }
+        for (port, output, nets) in self.inputs_first() {
+            let direction = if *output { "output" } else { "input" };
+            let range = if nets.len() > 1 { format!("[{}:0] ", nets.len() - 1) } else { String::new() };
+            let _ = writeln!(declarations, "  {direction} {range}{};", escaped(port));
+        }
+        let mut on_ports = vec![false; self.nets.len()];
+        for (bit, _, net) in self.port_bits() {
+            on_ports[net] = true;
+            if bit != names[net] {
+                let _ = writeln!(assigns, "  assign {bit} = {};", names[net]);
             }
         }
         let mut text = String::new();
         let ports: Vec<String> = self.ports.iter().map(|(port, ..)| escaped(port)).collect();
         let _ = writeln!(text, "module {} ({});\n{declarations}", escaped(top), ports.join(", "));
-        for (net, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_none()) {
-            let _ = writeln!(text, "  wire n{net};");
-            *name = Some(format!("n{net}"));
+        for (net, name) in names.iter().enumerate() {
+            if !on_ports[net] && self.nets[net].constant.is_none() {
+                let _ = writeln!(text, "  wire {name};");
+            }
         }
         text += &assigns;
         for instance in &self.instances {
             let cell = &library.cells[instance.cell];
             let name = escaped(&instance.name);
             let pins = cell.pins.iter().zip(&instance.nets);
-            let pins: Vec<String> = pins
-                .filter_map(|(pin, net)| {
-                    Some(format!(".{pin}({})", names[(*net)?].as_deref().unwrap_or_default()))
-                })
-                .collect();
+            let pins: Vec<String> =
+                pins.filter_map(|(pin, net)| Some(format!(".{pin}({})", names[(*net)?]))).collect();
             let _ = writeln!(text, "  {} {name} ({});", cell.name, pins.join(", "));
         }
         text + "endmodule\n"

@@ -2,14 +2,16 @@
 //!
 //! Yosys and ABC map a design to cells, and ABC can size gates and insert buffers, but it does so for the logic between two flip-flops
 //! only and in chains: a flip-flop that drives hundreds of gates keeps them. [`resize`] works on the whole netlist, as the
-//! tools after synthesis do, with the library's own delay tables and ideal wires: it builds buffer trees, enlarges what is on the
+//! tools after synthesis do, with the library's own delay tables: it builds buffer trees, enlarges what is on the
 //! slowest paths, and makes the rest as small as it may be, by sizes and by other gates that compute the same. OpenSTA has the last word on the result.
+//! Wires are ideal, unless [`Unplaced`] has got them from a placer.
 //!
 //! [`Gates`] runs such a netlist, cycle by cycle, and adds up the energy of what changes, by block of the RTL.
 
 mod energy;
 mod graph;
 mod library;
+mod place;
 mod remake;
 mod resize;
 mod shapes;
@@ -17,4 +19,5 @@ mod timing;
 
 pub use energy::{Block, ENERGY_LABEL, GatedClock, Gates, Power, SHARED};
 pub use graph::NetlistError;
+pub use place::{DENSITY, Unplaced, WireHints, Wires};
 pub use resize::{ResizeOptions, Resized, resize};

@@ -1,7 +1,7 @@
 //! Gates that are replaced by others of the same function: complements from flip-flops, small cones by smaller or faster circuits, and
 //! buffers that need not be.
 
-use super::graph::{Netlist, NetlistError};
+use super::graph::{Netlist, NetlistError, Pin};
 use super::library::{EDGES, Kind, TimingLibrary};
 use super::resize::Work;
 use super::shapes::{Gate, Known, LEAVES, Shape, Shapes, Source, depends};
@@ -214,7 +214,7 @@ impl<'a> Work<'a> {
         for (g, (_, sources)) in shape.gates.iter().enumerate() {
             let new = self.shapes.gates[cells[g]].as_ref()?;
             for (pin, source) in new.inputs.iter().zip(sources) {
-                let load = self.library.cells[cells[g]].load[*pin];
+                let load = self.library.cells[cells[g]].load[*pin] + self.netlist.wire;
                 match source {
                     Source::Leaf(leaf) => more[*leaf] += load,
                     Source::Gate(gate) => loads[*gate] = load,
@@ -229,9 +229,7 @@ impl<'a> Work<'a> {
             let mut others = false;
             for sink in sinks {
                 match cone.gone.contains(&sink.instance) {
-                    true => {
-                        less += self.library.cells[self.netlist.instances[sink.instance].cell].load[sink.pin]
-                    }
+                    true => less += self.netlist.load(self.library, *sink),
                     false => others = true,
                 }
             }
@@ -341,7 +339,8 @@ impl<'a> Work<'a> {
         }
         let pin = |out: bool| cell.output.iter().position(|o| *o == out).and_then(|p| instance.nets[p]);
         let (from, to) = (pin(false)?, pin(true)?);
-        let own = cell.load.iter().copied().fold(0.0, f32::max);
+        let input = cell.output.iter().position(|o| !o)?;
+        let own = self.netlist.load(self.library, Pin { instance: i, pin: input });
         let more = timing.load[to] - own;
         let later = timing.later(&self.netlist, self.library, from, more);
         let gained = EDGES.map(|e| timing.arrival[to][e] - timing.arrival[from][e]);

@@ -2,6 +2,7 @@
 
 use super::graph::{Netlist, NetlistError, Pin};
 use super::library::{EDGES, Kind, TimingLibrary};
+use super::place::WireHints;
 use super::remake::complements;
 use super::shapes::Shapes;
 use super::timing::{Boundary, Timing};
@@ -19,11 +20,13 @@ pub struct ResizeOptions {
     pub period_ps: f64,
     /// Rounds of sizing at most, each one a look at the whole netlist; `None`: 2000, which few designs need.
     pub rounds: Option<usize>,
+    /// The wires of an earlier netlist of the design, for the pins that both have; ideal wires without.
+    pub wires: Option<WireHints>,
 }
 
 impl Default for ResizeOptions {
     fn default() -> Self {
-        Self { period_ps: 0.0, rounds: None }
+        Self { period_ps: 0.0, rounds: None, wires: None }
     }
 }
 
@@ -46,7 +49,7 @@ pub struct Resized {
 
 /// Sizes and buffers the module `top` of `netlist` (flat, mapped to the library in `liberty`, as Yosys' `write_json` writes it).
 ///
-/// Wires are ideal. Inputs come from a flip-flop's worth of drive at time 0, outputs may use the whole period.
+/// Wires are ideal unless the options have some. Inputs come from a flip-flop's worth of drive at time 0, outputs may use the whole period.
 pub fn resize(
     netlist: &str,
     top: &str,
@@ -61,6 +64,9 @@ pub fn resize(
     let mut document: Value = serde_json::from_str(netlist)
         .map_err(|e| NetlistError::Format { top: top.into(), what: e.to_string() })?;
     let mut read = Netlist::read(&document, top, &library)?;
+    if let Some(hints) = &options.wires {
+        read.set_wires(&library, hints);
+    }
     let shapes = Shapes::new(&library);
     complements(&mut read, &library, &shapes);
     let middle = library.buffers[library.buffers.len() / 3];
@@ -194,7 +200,7 @@ impl Work<'_> {
     }
 
     fn tree(&mut self, timing: &Timing, net: usize, most: f32) {
-        let load = |n: &Netlist, s: Pin| self.library.cells[n.instances[s.instance].cell].load[s.pin];
+        let load = |n: &Netlist, s: Pin| n.load(self.library, s);
         let mut sinks: Vec<(f32, f32, Pin)> = self.netlist.nets[net]
             .sinks
             .iter()
@@ -206,8 +212,9 @@ impl Work<'_> {
         let urgent = sinks.iter().map(|s| s.0).fold(f32::INFINITY, f32::min);
         let spread = 2.5 * self.buffer_delay(self.buffer_for(2.0 * most), 2.0 * most);
         sinks.iter_mut().for_each(|s| s.0 = s.0.min(urgent + spread));
-        // Most urgent first.
-        sinks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Most urgent first; of those that are equally urgent, neighbours together.
+        let along = |s: Pin| self.netlist.instances[s.instance].along;
+        sinks.sort_by(|a, b| a.0.total_cmp(&b.0).then(along(a.2).cmp(&along(b.2))));
         while total > most && sinks.len() > 2 {
             let per_buffer = 2.0 * most;
             let (mut taken, mut group) = (0.0, Vec::new());
@@ -216,8 +223,8 @@ impl Work<'_> {
                     break;
                 }
                 // Enough is enough: what remains fits the driver.
-                if group.len() > 1 && total - taken + input_load(self.library, self.buffer_for(taken)) < most
-                {
+                let buffer = input_load(self.library, self.buffer_for(taken)) + self.netlist.wire;
+                if group.len() > 1 && total - taken + buffer < most {
                     break;
                 }
                 sinks.pop();
@@ -225,15 +232,20 @@ impl Work<'_> {
                 group.push((slack, pin));
             }
             let cell = self.buffer_for(taken);
+            // The wire to the buffer may weigh more than what it takes over.
+            if input_load(self.library, cell) + self.netlist.wire >= taken {
+                break;
+            }
             let out = self.netlist.add_buffer(self.library, cell, net);
             for (_, pin) in &group {
                 self.netlist.move_sink(*pin, out);
             }
             let input = self.netlist.instances.len() - 1;
+            self.netlist.instances[input].along = self.netlist.instances[group[0].1.instance].along;
             let pin = self.library.cells[cell].output.iter().position(|o| !o).unwrap_or(0);
             let own = self.buffer_delay(cell, taken);
             let slack = group.iter().map(|g| g.0).fold(f32::INFINITY, f32::min) - own;
-            let size = input_load(self.library, cell);
+            let size = self.netlist.load(self.library, Pin { instance: input, pin });
             total += size - taken;
             let at = sinks.partition_point(|s| s.0 <= slack);
             sinks.insert(at, (slack, size, Pin { instance: input, pin }));
@@ -398,7 +410,7 @@ impl Work<'_> {
             let slacks =
                 saved.nets[to].sinks.iter().map(|s| (timing.sink_slack(&saved, self.library, to, *s), *s));
             let Some((_, sink)) = slacks.min_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
-            let load = self.library.cells[saved.instances[sink.instance].cell].load[sink.pin];
+            let load = saved.load(self.library, sink);
             let own = EDGES
                 .map(|e| timing.arrival[to][e] - timing.arrival[from][e])
                 .into_iter()
@@ -453,12 +465,12 @@ impl Work<'_> {
             for sink in self.netlist.nets[net].sinks.clone() {
                 let slack = timing.sink_slack(&self.netlist, self.library, net, sink);
                 if slack > timing.worst + 0.12 * longest {
-                    taken += self.library.cells[self.netlist.instances[sink.instance].cell].load[sink.pin];
+                    taken += self.netlist.load(self.library, sink);
                     moved.push(sink);
                 }
             }
             let cell = self.buffer_for(taken);
-            let less = input_load(self.library, cell) - taken;
+            let less = input_load(self.library, cell) + self.netlist.wire - taken;
             if moved.is_empty() || less >= 0.0 {
                 continue;
             }

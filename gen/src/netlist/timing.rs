@@ -18,7 +18,7 @@ pub(crate) struct Boundary {
 impl Boundary {
     fn load_of(&self, netlist: &Netlist, library: &TimingLibrary, net: usize) -> f32 {
         let net = &netlist.nets[net];
-        let pins = net.sinks.iter().map(|s| library.cells[netlist.instances[s.instance].cell].load[s.pin]);
+        let pins = net.sinks.iter().map(|pin| netlist.load(library, *pin));
         pins.sum::<f32>() + if net.output { self.load } else { 0.0 }
     }
 }

@@ -494,6 +494,17 @@ impl Found {
         self.maybe(name, "area, flattened, fastest", "µm²", [area(old), area(new)], Better::Less);
         let clock = |s: Option<&SynthReport>| s?.fastest()?.fmax_mhz();
         self.maybe(name, "fmax, fastest", "MHz", [clock(old), clock(new)], Better::More);
+        let wired = [old, new].map(|s| s.and_then(|s| s.wired.as_ref()));
+        if let [Some(old), Some(new)] = wired
+            && (&old.tool, old.model, old.density) != (&new.tool, new.model, new.density)
+        {
+            self.note(format!("{name}: not the same wires; clocks and areas with wires are not compared"));
+            return;
+        }
+        let area = wired.map(|w| Some(w?.fastest()?.total.area_um2));
+        self.maybe(name, "area, with wires", "µm²", area, Better::Less);
+        let clock = wired.map(|w| w?.fastest()?.fmax_mhz());
+        self.maybe(name, "fmax, with wires", "MHz", clock, Better::More);
     }
 
     /// The smallest and the fastest of other scripts are other netlists: only what the same script made is compared.

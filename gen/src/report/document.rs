@@ -4,9 +4,11 @@ use super::baseline::{self, Changes};
 use super::figure::{self, Figure, Place};
 use super::paper::Comparison;
 use super::render::{Design, Energy, Fpga, Gating, Latency, Report, Speedups, Spread};
+use crate::constraints::WireModel;
 use crate::synth::area::{Amount, AreaReport};
 use crate::synth::timing::{TIMING_LABEL, TimingReport};
 use crate::synth::variants::{SynthReport, VariantResult};
+use crate::synth::wires::{WIRES_LABEL, Wired, WiredNetlist};
 use crate::table::counted;
 use std::fmt::Write as _;
 
@@ -272,6 +274,48 @@ fn synthesis_items(synthesis: &SynthReport, items: &mut Vec<Item>) {
     if !timing.paths.is_empty() {
         items.push(Item::Table(path_table(timing)));
     }
+    if let Some(wired) = &synthesis.wired {
+        wired_items(wired, fastest, items);
+    }
+}
+
+fn wired_items(wired: &Wired, ideal: &VariantResult, items: &mut Vec<Item>) {
+    let WireModel { row_um, ohm_per_um, ff_per_um } = wired.model;
+    items.push(Item::Heading(4, format!("{} with wires ({WIRES_LABEL})", wired.variant)));
+    items.push(Item::Line(format!(
+        "{}; {:.0} % of the core are cells, in rows of {row_um} µm; wires of {ohm_per_um} Ω and {ff_per_um} fF per µm",
+        wired.tool,
+        100.0 * wired.density
+    )));
+    let header = ["netlist", "GE", "MHz", "core µm", "nets", "wires mm", "longest µm"];
+    let mut table = Table::new(&header, true);
+    let mhz = |mhz: Option<f64>| mhz.map_or(NONE.into(), one);
+    let ge = ideal.total.map_or(NONE.into(), |t| one(t.gate_equivalents));
+    let mut row = vec!["ideal wires".into(), ge, mhz(ideal.fmax_mhz())];
+    row.resize(header.len(), NONE.into());
+    table.rows.push(row);
+    for netlist in &wired.netlists {
+        let [width, height] = netlist.core_um;
+        table.rows.push(vec![
+            if netlist.sized { "sized for wires" } else { "the same, with wires" }.into(),
+            one(netlist.total.gate_equivalents),
+            mhz(netlist.fmax_mhz()),
+            format!("{width:.0} x {height:.0}"),
+            netlist.nets.to_string(),
+            one(netlist.wires_mm),
+            format!("{:.0}", netlist.longest_um),
+        ]);
+    }
+    items.push(Item::Table(table));
+    let Some(fastest) = wired.fastest() else { return };
+    items.push(Item::Line(format!(
+        "Paths of the faster one, {}:",
+        if fastest.sized { "which is sized for wires" } else { "which is not sized for wires" }
+    )));
+    items.push(Item::Table(class_table(&fastest.timing)));
+    if !fastest.timing.paths.is_empty() {
+        items.push(Item::Table(path_table(&fastest.timing)));
+    }
 }
 
 fn variant_table(synthesis: &SynthReport) -> Table {
@@ -516,6 +560,10 @@ fn summary_table(report: &Report) -> Table {
     if timed {
         table.header.extend(["flat GE, smallest", "flat GE, fastest", "MHz, fastest"].map(String::from));
     }
+    let wired = report.designs.iter().any(|d| d.synthesis.as_ref().is_some_and(|s| s.wired.is_some()));
+    if wired {
+        table.header.extend(["GE, with wires", "MHz, with wires"].map(String::from));
+    }
     table.header.extend(latencies.iter().map(|name| format!("{name} (median cycles)")));
     let workloads = report.speedups.len();
     if workloads > SUMMARY_WORKLOADS {
@@ -538,6 +586,11 @@ fn summary_table(report: &Report) -> Table {
             row.push(ge(synthesis.and_then(SynthReport::fastest)));
             let fmax = synthesis.and_then(SynthReport::fastest).and_then(VariantResult::fmax_mhz);
             row.push(fmax.map_or(NONE.into(), one));
+        }
+        if wired {
+            let wired = design.synthesis.as_ref().and_then(SynthReport::wired);
+            row.push(wired.map_or(NONE.into(), |w| one(w.total.gate_equivalents)));
+            row.push(wired.and_then(WiredNetlist::fmax_mhz).map_or(NONE.into(), one));
         }
         row.extend(latencies.iter().map(|name| {
             let latency = design.latencies.iter().find(|l| l.name == *name);

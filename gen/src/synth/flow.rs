@@ -2,6 +2,7 @@
 //! in the cache under the SHA-256 of all that it depends on, and errors.
 
 use super::liberty::LibertyError;
+use super::wires::COLOQUINTE_VERSION;
 use crate::cache;
 use crate::tools::{self, Tool, ToolError, quoted};
 use sha2::{Digest, Sha256};
@@ -97,6 +98,11 @@ pub enum SynthesisError {
         /// The tool's version.
         version: String,
     },
+    /// Nothing places cells.
+    #[error(
+        "wires need Coloquinte {COLOQUINTE_VERSION}, which places cells, and it is not in the cache\n  scripts/setup.sh fetches it from PyPI (Linux on x86-64, Python 3.8 to 3.12); or leave out --wires"
+    )]
+    NoPlacer,
     /// A tool's output is not understood.
     #[error(
         "the output of {tool} cannot be read: {what}\n  Yosys 0.23 and 0.70, OpenSTA 2.0.17 and nextpnr 0.4 are known to work; `windlass doctor` names the variable that sets each to another one"

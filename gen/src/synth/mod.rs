@@ -10,6 +10,7 @@ pub mod liberty;
 pub mod library;
 pub mod timing;
 pub mod variants;
+pub mod wires;
 
 pub use area::{AreaOptions, AreaReport, area};
 pub use flow::{PYOSYS_VERSION, SynthesisError, TIME_LIMIT, Yosys};

@@ -198,19 +198,29 @@ pub(super) fn default_sdc(clock: Option<&str>) -> Sdc {
     Sdc { text, ..Sdc::default() }
 }
 
-/// OpenSTA's script; the text of `sdc` is in the file `constraints`, and `gates` are the enable pins of clock gates.
+/// The files that OpenSTA reads.
+pub(super) struct Files<'a> {
+    /// Structural Verilog.
+    pub netlist: &'a str,
+    /// Its wires; ideal ones without.
+    pub spef: Option<&'a str>,
+    /// The text of the SDC.
+    pub constraints: &'a str,
+}
+
+/// OpenSTA's script; the text of `sdc` is in the file for constraints, and `gates` are the enable pins of clock gates.
 /// `driver` is (cell, load); both are left alone where the constraints
 /// have them. Capacitance is in the library's own unit throughout: reading a library sets the units, whatever was set before.
 pub(super) fn script(
     top: &str,
-    netlist: &str,
+    files: &Files,
     sdc: &Sdc,
-    constraints: &str,
     clock: Option<&str>,
     gates: &[String],
     driver: Option<(&str, f64)>,
 ) -> String {
     let clock = clock.unwrap_or_default();
+    let Files { netlist, spef, constraints } = files;
     let mut script = format!(
         "read_liberty timing.lib\n\
          set_cmd_units -time ns\n\
@@ -223,6 +233,9 @@ pub(super) fn script(
          }}\n\
          source {constraints}\n"
     );
+    if let Some(spef) = spef {
+        let _ = writeln!(script, "read_spef {spef}");
+    }
     if let Some((cell, load)) = driver {
         if !sdc.text.contains("set_driving_cell") && !sdc.text.contains("set_input_transition") {
             let _ = writeln!(script, "set_driving_cell -lib_cell {cell} [data_inputs]");
@@ -561,7 +574,14 @@ Path Type: max
     fn constraints_of_their_own_keep_their_driver_and_load() {
         let with = |text: &str| {
             let sdc = Sdc { text: text.into(), ..Sdc::default() };
-            script("t", "n.v", &sdc, "t.sdc", Some("clk_i"), &[], Some(("BUF_X2", 0.007)))
+            script(
+                "t",
+                &Files { netlist: "n.v", spef: None, constraints: "t.sdc" },
+                &sdc,
+                Some("clk_i"),
+                &[],
+                Some(("BUF_X2", 0.007)),
+            )
         };
         assert!(
             with("").contains("set_driving_cell -lib_cell BUF_X2") && with("").contains("set_load 0.007")

@@ -9,9 +9,10 @@ use super::clock_gates;
 use super::flow::{self, Failure, Stop, SynthesisError, TIME_LIMIT, Workplace, Yosys, io_error};
 use super::liberty::{self, Library};
 use super::timing::{self, Names, TimingReport};
+use super::wires::{self, Coloquinte, Wired, WiredNetlist};
 use crate::cache;
-use crate::constraints::Sdc;
-use crate::netlist::{ResizeOptions, resize};
+use crate::constraints::{Sdc, WireModel};
+use crate::netlist::{DENSITY, ResizeOptions, Resized, Unplaced, WireHints, resize};
 use crate::parallel::parallel;
 use crate::tools::{self, Found, Tool, ToolError};
 use serde::{Deserialize, Serialize};
@@ -21,13 +22,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache's key: our own share of the result.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 14] = [
     include_str!("variants.rs"),
     include_str!("timing.rs"),
     include_str!("area.rs"),
     include_str!("liberty.rs"),
+    include_str!("wires.rs"),
     clock_gates::RESETS,
     include_str!("../netlist/mod.rs"),
+    include_str!("../netlist/place.rs"),
     include_str!("../netlist/remake.rs"),
     include_str!("../netlist/resize.rs"),
     include_str!("../netlist/shapes.rs"),
@@ -127,6 +130,9 @@ pub struct SynthOptions {
     pub period_ns: Option<f64>,
     /// Flip-flops with a common enable get their clock through a clock gate.
     pub clock_gates: bool,
+    /// Rows and wires of the technology: the fastest netlist is also placed, sized for its wires and timed with them. Needs OpenSTA and
+    /// [`Coloquinte`].
+    pub wires: Option<WireModel>,
     /// Tools at the same time.
     pub jobs: usize,
     /// How long each tool may run.
@@ -144,6 +150,7 @@ impl Default for SynthOptions {
             sdc: None,
             period_ns: None,
             clock_gates: false,
+            wires: None,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             limit: TIME_LIMIT,
         }
@@ -188,6 +195,9 @@ pub struct SynthReport {
     pub fastest: String,
     /// Name of the one with the least area, then the shortest period.
     pub smallest: String,
+    /// The fastest with wires, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wired: Option<Wired>,
     /// Key in the cache; [`netlist`] finds netlists by it.
     pub key: String,
 }
@@ -232,6 +242,11 @@ impl SynthReport {
         self.result(&self.fastest)
     }
 
+    /// The faster of the netlists with wires.
+    pub fn wired(&self) -> Option<&WiredNetlist> {
+        self.wired.as_ref()?.fastest()
+    }
+
     /// The smallest variant.
     pub fn smallest(&self) -> Option<&VariantResult> {
         self.result(&self.smallest)
@@ -274,7 +289,13 @@ pub fn synth(
     let job = Job { plan: &plan, cells: &cells, work: &work };
     let done = parallel(&options.variants, options.jobs, |variant| job.variant(variant));
     let (outcome, failure) = Outcome::collect(&options.variants, done)?;
-    let report = plan.report(cells, outcome);
+    let mut report = plan.report(&cells, outcome);
+    if let (Some(wires), false) = (&plan.wires, report.fastest.is_empty()) {
+        match job.wired(wires, &report.fastest) {
+            Ok(wired) => report.wired = Some(wired),
+            Err(stop) => return Err(work.stopped(stop)),
+        }
+    }
     match failure {
         // Nothing came out at all.
         Some(failure) if report.fastest.is_empty() => return Err(work.failed(failure)),
@@ -294,6 +315,8 @@ struct Plan<'a> {
     liberty_text: String,
     yosys: Yosys,
     sta: Option<Found>,
+    /// What places, and the wires between.
+    wires: Option<(Coloquinte, WireModel)>,
     /// What times, with its version.
     timer: String,
     /// What Yosys is told before ABC.
@@ -318,6 +341,11 @@ impl<'a> Plan<'a> {
         let sta = sta(options)?;
         let timer =
             sta.as_ref().map_or("ABC's stime".to_string(), |sta| format!("OpenSTA {}", sta.version_text()));
+        let wires = match options.wires {
+            None => None,
+            Some(model) => Some((Coloquinte::find().ok_or(SynthesisError::NoPlacer)?, model)),
+        };
+        let placed = wires.as_ref().map(|wires| format!("{wires:?}")).unwrap_or_default();
         let gates = clock_gates::commands(options.clock_gates, &liberty_text, liberty)?;
         let script = script(design, top, &yosys, &gates);
         let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
@@ -325,9 +353,10 @@ impl<'a> Plan<'a> {
         let variants: Vec<String> =
             options.variants.iter().map(|v| format!("{} {:?} {}", v.name, v.sizing, v.abc)).collect();
         let variants = variants.join("\n");
-        let given: [&str; 7] = [&yosys.version, &timer, &period, &liberty_text, &script, &sdc, &variants];
+        let given: [&str; 8] =
+            [&yosys.version, &timer, &period, &liberty_text, &script, &sdc, &variants, &placed];
         let key = flow::key(design, &[&given[..], &SOURCES].concat());
-        Ok(Self { design, top, options, liberty, liberty_text, yosys, sta, timer, script, root, key })
+        Ok(Self { design, top, options, liberty, liberty_text, yosys, sta, wires, timer, script, root, key })
     }
 
     /// The name in the cache of its report.
@@ -378,18 +407,18 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn report(&self, cells: Cells, outcome: Outcome) -> SynthReport {
+    fn report(&self, cells: &Cells, outcome: Outcome) -> SynthReport {
         let load_ff = cells.load_ff();
         let sdc = self.options.sdc.as_ref();
         let said = |index: usize| Some(sdc?.exceptions.get(index)?.said.clone());
         SynthReport {
             top: self.top.into(),
             tool: self.yosys.version.clone(),
-            library: cells.library.name,
-            corner: cells.library.corner,
-            gate: cells.gate,
+            library: cells.library.name.clone(),
+            corner: cells.library.corner.clone(),
+            gate: cells.gate.clone(),
             gate_um2: cells.gate_um2,
-            driving_cell: cells.driver,
+            driving_cell: cells.driver.clone(),
             load_ff,
             sdc: outcome.sdc,
             constraints: sdc.map(|sdc| sdc.summary.clone()).unwrap_or_default(),
@@ -399,17 +428,19 @@ impl<'a> Plan<'a> {
             fastest: best(&outcome.results, |r| [period(r), area_um2(r)]),
             smallest: best(&outcome.results, |r| [area_um2(r), period(r)]),
             results: outcome.results,
+            wired: None,
             key: self.key.clone(),
         }
     }
 }
 
-/// The OpenSTA to use; none where it is not wanted or not there.
+/// The OpenSTA to use; none where it is not wanted or not there, which is an error with wires.
 fn sta(options: &SynthOptions) -> Result<Option<Found>, ToolError> {
     match (&options.sta, options.estimate) {
-        (_, true) => Ok(None),
-        (Some(sta), false) => Ok(Some(sta.clone())),
-        (None, false) => match tools::find(Tool::OpenSta) {
+        (None, _) if options.wires.is_some() => tools::find(Tool::OpenSta).map(Some),
+        (_, true) if options.wires.is_none() => Ok(None),
+        (Some(sta), _) => Ok(Some(sta.clone())),
+        (None, _) => match tools::find(Tool::OpenSta) {
             Ok(sta) => Ok(Some(sta)),
             Err(ToolError::Missing { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -513,6 +544,11 @@ fn best(results: &[VariantResult], key: impl Fn(&VariantResult) -> [f64; 2]) -> 
     least.map(|r| r.name.clone()).unwrap_or_default()
 }
 
+/// The file with a mapped netlist before it was sized.
+fn mapped(name: &str) -> String {
+    format!("{name}.mapped.json")
+}
+
 /// The library without its default wire load, which OpenSTA would add to each net.
 fn without_wires(liberty: &str) -> String {
     let keeps = |line: &&str| !line.trim_start().starts_with("default_wire_load");
@@ -580,7 +616,7 @@ impl Job<'_> {
         let total = area::flat_amount(plan.top, &cells, &self.cells.library, self.cells.gate_um2)?;
         let sdc = plan.options.sdc.clone().unwrap_or_else(|| timing::default_sdc(module.clock()));
         let (timing, unused) = match &plan.sta {
-            Some(sta) => self.time(sta, name, module, &sdc)?,
+            Some(sta) => self.time(sta, name, module, &sdc, None)?,
             None => (self.estimate(&log)?, BTreeSet::new()),
         };
         let gated = module.gated(&self.cells.library);
@@ -612,21 +648,72 @@ impl Job<'_> {
 
     /// Puts the netlist with other sizes and buffers in the place of the mapped one, which is `json`. Its cells by type.
     fn resize(&self, name: &str, json: &str) -> Result<BTreeMap<String, u64>, Stop> {
-        let (plan, work) = (self.plan, self.work);
-        let period_ps = plan.options.period_ns.map_or(0.0, |ns| ns * 1e3);
-        let options = ResizeOptions { period_ps, ..ResizeOptions::default() };
-        let liberty = work.path().join("cells.lib");
-        let resized = resize(json, plan.top, &plan.liberty_text, &liberty, &options);
-        let resized = resized.map_err(|error| Failure {
-            tool: "resize",
-            status: "on the mapped netlist".into(),
-            message: error.to_string(),
-            command: format!("(the netlist is {name}.json of the folder of the other failures)"),
-            late: false,
-        })?;
-        work.write(&format!("{name}.v"), &resized.verilog)?;
-        work.write(&format!("{name}.json"), &resized.netlist)?;
+        let resized = self.sized(name, json, None)?;
+        self.work.write(&mapped(name), json)?;
+        self.work.write(&format!("{name}.v"), &resized.verilog)?;
+        self.work.write(&format!("{name}.json"), &resized.netlist)?;
         Ok(resized.cells)
+    }
+
+    /// The mapped netlist of that name with other sizes and buffers, for wires where there are any.
+    fn sized(&self, name: &str, json: &str, wires: Option<WireHints>) -> Result<Resized, Stop> {
+        let plan = self.plan;
+        let period_ps = plan.options.period_ns.map_or(0.0, |ns| ns * 1e3);
+        let options = ResizeOptions { period_ps, wires, ..ResizeOptions::default() };
+        let liberty = self.work.path().join("cells.lib");
+        let resized = resize(json, plan.top, &plan.liberty_text, &liberty, &options);
+        Ok(resized.map_err(|error| wires::failed("resize", error, name))?)
+    }
+
+    /// The netlist of that name, placed, sized for the wires that this makes, and placed again.
+    fn wired(&self, (placer, model): &(Coloquinte, WireModel), name: &str) -> Result<Wired, Stop> {
+        let (plan, work) = (self.plan, self.work);
+        let read = |file: &str| {
+            let path = work.path().join(file);
+            fs::read_to_string(&path).map_err(io_error("read", &path))
+        };
+        let first = read(&format!("{name}.json"))?;
+        // Before it was sized; ABC's sizes are in the mapping.
+        let mapped = read(&mapped(name)).unwrap_or_else(|_| first.clone());
+        let netlist: Netlist = serde_json::from_str(&mapped).map_err(|e| self.unreadable(e.to_string()))?;
+        let module = netlist.modules.get(plan.top);
+        let module = module.ok_or_else(|| self.unreadable(format!("no `{}`", plan.top)))?;
+        let sta = plan.sta.as_ref().map_or_else(|| tools::find(Tool::OpenSta), |sta| Ok(sta.clone()));
+        let sta = sta.map_err(SynthesisError::from)?;
+        let sdc = plan.options.sdc.clone().unwrap_or_else(|| timing::default_sdc(module.clock()));
+        let liberty = work.path().join("cells.lib");
+        let place = |json: &str, cells: &BTreeMap<String, u64>, sized: bool| -> Result<_, Stop> {
+            let name = format!("{name}.{}", if sized { "wired" } else { "placed" });
+            let unplaced = Unplaced::new(json, plan.top, &plan.liberty_text, &liberty, *model)
+                .map_err(|error| wires::failed("placing", error, &name))?;
+            let wires = placer.place(work, &unplaced, &name)?;
+            let spef = format!("{name}.spef");
+            work.write(&spef, &wires.spef)?;
+            work.write(&format!("{name}.v"), &unplaced.verilog())?;
+            let (timing, _) = self.time(&sta, &name, module, &sdc, Some(&spef))?;
+            let netlist = WiredNetlist {
+                sized,
+                total: area::flat_amount(plan.top, cells, &self.cells.library, self.cells.gate_um2)?,
+                timing,
+                core_um: unplaced.core_um(),
+                wires_mm: area::round4(wires.length_um / 1e3),
+                nets: wires.nets,
+                longest_um: area::round4(wires.longest_um),
+            };
+            Ok((netlist, wires.hints))
+        };
+        let parsed: Netlist = serde_json::from_str(&first).map_err(|e| self.unreadable(e.to_string()))?;
+        let cells = parsed.modules.get(plan.top).map(Module::cells_by_type).unwrap_or_default();
+        let (as_it_was, hints) = place(&first, &cells, false)?;
+        let resized = self.sized(name, &mapped, Some(hints))?;
+        let (sized, _) = place(&resized.netlist, &resized.cells, true)?;
+        Ok(Wired {
+            tool: placer.version.clone(),
+            variant: name.into(),
+            model: *model,
+            density: DENSITY,
+            netlists: vec![as_it_was, sized],
+        })
     }
 
     /// Times the netlist with OpenSTA. Also exceptions that relax nothing.
@@ -636,14 +723,16 @@ impl Job<'_> {
         name: &str,
         module: &Module,
         sdc: &Sdc,
+        spef: Option<&str>,
     ) -> Result<(TimingReport, BTreeSet<usize>), Stop> {
         let (plan, work) = (self.plan, self.work);
         let (tcl, constraints) = (format!("{name}.tcl"), format!("{name}.sdc"));
         let driver = self.cells.driver.as_deref().zip(self.cells.load);
         let gates = module.enables(&self.cells.library);
         let netlist = format!("{name}.v");
+        let files = timing::Files { netlist: &netlist, spef, constraints: &constraints };
         let clock = module.clock();
-        let script = timing::script(plan.top, &netlist, sdc, &constraints, clock, &gates, driver);
+        let script = timing::script(plan.top, &files, sdc, clock, &gates, driver);
         work.write(&constraints, &sdc.text)?;
         work.write(&tcl, &script)?;
         let text = work.sta(&sta.path, &tcl, &format!("{name}.sta"))?;
