@@ -16,7 +16,7 @@ use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
 use windlass_gen::constraints::{Constraints, period};
-use windlass_gen::netlist::{ENERGY_LABEL, Gates};
+use windlass_gen::netlist::{ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, Gates};
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
@@ -346,11 +346,17 @@ fn energy(
         );
         return Ok(Ok(None));
     }
-    let path = netlist(synthesis, &synthesis.fastest, "json", &SynthOptions::default())
-        .ok_or("the netlist is not in the cache any more; run the report again")?;
-    let json = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let wired = synthesis.wired.as_ref().and_then(|wired| Some(wired.name(wired.fastest()?)));
+    let name = wired.as_ref().unwrap_or(&synthesis.fastest);
+    let kept = |form| -> Result<String, Failure> {
+        let path = netlist(synthesis, name, form, &SynthOptions::default())
+            .ok_or("the netlist is not in the cache any more; run the report again")?;
+        Ok(std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?)
+    };
+    let json = kept("json")?;
     let liberty = std::fs::read_to_string(library).map_err(|e| format!("{}: {e}", library.display()))?;
-    let gates = Gates::new(&json, &synthesis.top, &liberty, library)?;
+    let spef = if wired.is_some() { kept("spef")? } else { String::new() };
+    let gates = Gates::with_wires(&json, &synthesis.top, &liberty, library, &spef)?;
     let measured = match measure(simulation, stream, &gates, args.energy_cycles) {
         Ok(Some(measured)) => measured,
         Ok(None) => return Ok(Ok(None)),
@@ -377,11 +383,11 @@ fn energy(
         flip_flops: b.flip_flops,
     });
     Ok(Ok(Some(Energy {
-        label: ENERGY_LABEL.into(),
+        label: if wired.is_some() { ENERGY_WITH_WIRES_LABEL } else { ENERGY_LABEL }.into(),
         tool: format!("windlass {}", env!("CARGO_PKG_VERSION")),
         activity: format!(
             "netlist `{}` ({}), {} cycles of {}; these events explain {:.0} % of the variation of its energy",
-            synthesis.fastest,
+            name,
             synthesis.library,
             measured.cycles,
             stream.name(),

@@ -406,6 +406,25 @@ fn energy_is_that_of_the_pins_that_change() {
 }
 
 #[test]
+fn wires_that_change_are_paid_for() {
+    let netlist = fan_out(1);
+    // The flip-flop alone lies apart: its net is as long as from its middle to the inverter's, 36 um of 0.5 fF.
+    let spef = wires(&netlist, |name| if name == "source" { (0, 0) } else { (3000, 700) }).spef;
+    let load = |spef: &str| Gates::with_wires(&netlist, "top", &library(), "mini.lib".as_ref(), spef);
+    let mut gates = load(&spef).unwrap();
+    gates.set("d", [true]);
+    gates.settle();
+    gates.energy_by_block();
+    gates.clock();
+    gates.settle();
+    // Besides the pins: the inverters all have their middles in one place, but the NAND is 0.5 um wider, which is 0.25 um to its middle.
+    let fj: f64 = gates.energy_by_block().iter().sum();
+    assert!((fj - 0.5 * (11.0 + 18.0 + 0.125)).abs() < 1e-6, "{fj} fJ");
+    let error = load("*D_NET other 1.0\n").err().unwrap().to_string();
+    assert!(error.contains("wires are of another netlist") && error.contains("`other`"), "{error}");
+}
+
+#[test]
 fn energy_belongs_to_the_block_of_the_flip_flops() {
     let mut document: Value = serde_json::from_str(&fan_out(1)).unwrap();
     let name = |bit: u64, register: bool| {

@@ -1,7 +1,7 @@
 //! A netlist that runs: what its outputs are, and what each cycle costs in energy.
 //!
-//! Logic has no delay here: a net changes once per cycle at most, so that glitches are not in the energy. Wires are ideal. Each change of a net
-//! costs half of C V² for the pins on it, and the internal energy that the library gives for its driver; each flip-flop costs what
+//! Logic has no delay here: a net changes once per cycle at most, so that glitches are not in the energy. Each change of a net
+//! costs half of C V² for the pins on it, and for its wires where they are given, and the internal energy that the library gives for its driver; each flip-flop costs what
 //! the library gives for the two edges of its clock, whether it stores something new or not; but where a clock gate is before it, only in
 //! cycles in which the gate is open.
 //!
@@ -19,6 +19,10 @@ use std::path::Path;
 /// What stands beside every energy.
 pub const ENERGY_LABEL: &str =
     "estimate after synthesis, before layout: no wires, no clock tree, no glitches";
+
+/// The same with wires of a placement.
+pub const ENERGY_WITH_WIRES_LABEL: &str =
+    "estimate from a placement: with its wires, no clock tree, no glitches";
 
 /// Most inputs of a cell: its function is a table of 2^6 bits.
 const MOST_INPUTS: usize = 6;
@@ -204,6 +208,20 @@ impl Gates {
     /// # Errors
     /// Also where a flip-flop has an asynchronous clear or preset that is not tied to its inactive value.
     pub fn new(netlist: &str, top: &str, liberty: &str, liberty_path: &Path) -> Result<Self, NetlistError> {
+        Self::with_wires(netlist, top, liberty, liberty_path, "")
+    }
+
+    /// The same with wires: each net weighs what `spef` says, as [`super::Wires`] has it, besides its pins.
+    ///
+    /// # Errors
+    /// Also where the wires are of another netlist.
+    pub fn with_wires(
+        netlist: &str,
+        top: &str,
+        liberty: &str,
+        liberty_path: &Path,
+        spef: &str,
+    ) -> Result<Self, NetlistError> {
         let library = TimingLibrary::parse(liberty, liberty_path)?;
         let document: Value = serde_json::from_str(netlist)
             .map_err(|e| NetlistError::Format { top: top.into(), what: e.to_string() })?;
@@ -276,6 +294,10 @@ impl Gates {
             }
         }
         gates.prices(&netlist, &library, &timing, &owner);
+        gates.charge_wires(&netlist, &library, spef).map_err(|net| NetlistError::Format {
+            top: top.into(),
+            what: format!("its wires are of another netlist, with a net `{net}`"),
+        })?;
         gates.drop_empty();
         gates.settle();
         gates.before.clone_from(&gates.value);
@@ -338,6 +360,23 @@ impl Gates {
         self.blocks =
             tree.names.into_iter().map(|name| Block { name, clock_fj: 0.0, flip_flops: 0 }).collect();
         owner.into_iter().map(|owner| owner.unwrap_or(0)).collect()
+    }
+
+    /// Adds what the wires of each net cost; the name of a net that is not there is an error.
+    fn charge_wires<'s>(
+        &mut self,
+        netlist: &Netlist,
+        library: &TimingLibrary,
+        spef: &'s str,
+    ) -> Result<(), &'s str> {
+        let names = netlist.names_in_verilog();
+        let nets: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(net, name)| (name.as_str(), net)).collect();
+        for (name, ff) in super::place::loads(spef) {
+            let net = *nets.get(name).ok_or(name)?;
+            self.change_fj[net] += 0.5 * ff * library.volts * library.volts;
+        }
+        Ok(())
     }
 
     /// What a change of each net costs, and what all cells cost in each cycle.

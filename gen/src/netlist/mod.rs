@@ -17,7 +17,7 @@ mod resize;
 mod shapes;
 mod timing;
 
-pub use energy::{Block, ENERGY_LABEL, GatedClock, Gates, Power, SHARED};
+pub use energy::{Block, ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, GatedClock, Gates, Power, SHARED};
 pub use graph::NetlistError;
 pub use place::{DENSITY, Unplaced, WireHints, Wires};
 pub use resize::{ResizeOptions, Resized, resize};

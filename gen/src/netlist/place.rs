@@ -282,6 +282,14 @@ impl Unplaced {
     }
 }
 
+/// The nets of a SPEF that [`Unplaced::wires`] wrote, with their capacitances in fF.
+pub(crate) fn loads(spef: &str) -> impl Iterator<Item = (&str, f64)> {
+    spef.lines().filter_map(|line| {
+        let (net, ff) = line.strip_prefix("*D_NET ")?.split_once(' ')?;
+        Some((net, ff.parse().ok()?))
+    })
+}
+
 /// A wire from pin to pin.
 struct Edge {
     from: usize,

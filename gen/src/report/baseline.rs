@@ -539,6 +539,13 @@ impl Found {
             if !self.same_library(name, &cells[0], &cells[1]) {
                 return;
             }
+            if old.label != new.label {
+                self.note(format!(
+                    "{name}: energy was an {}, and is an {}; not compared",
+                    old.label, new.label
+                ));
+                return;
+            }
             // Power at another clock, or of another run, is another number.
             if old.clock_mhz != new.clock_mhz || old.activity != new.activity {
                 self.note(format!(

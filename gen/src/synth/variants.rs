@@ -254,7 +254,7 @@ impl SynthReport {
 }
 
 /// Netlist of a variant that is the fastest or the smallest of a report, if it is still in the cache: `v` for Verilog, `json` for Yosys'
-/// JSON. Cells have numbers for names.
+/// JSON. Cells have numbers for names. With wires ([`Wired::name`] of the fastest) there is also `spef`.
 pub fn netlist(report: &SynthReport, variant: &str, form: &str, options: &SynthOptions) -> Option<PathBuf> {
     let root = options.cache.clone().or_else(cache::root)?.join("synth");
     let path = netlist_path(&root, report, variant, form);
@@ -266,9 +266,11 @@ fn netlist_path(root: &Path, report: &SynthReport, variant: &str, form: &str) ->
 }
 
 /// The netlists that are in the cache with a report: variant and form.
-fn kept(report: &SynthReport) -> impl Iterator<Item = (&str, &'static str)> {
-    let names = BTreeSet::from([report.fastest.as_str(), report.smallest.as_str()]);
-    names.into_iter().flat_map(|name| ["v", "json"].map(|form| (name, form)))
+fn kept(report: &SynthReport) -> impl Iterator<Item = (String, &'static str)> {
+    let names = BTreeSet::from([report.fastest.clone(), report.smallest.clone()]);
+    let wired = report.wired.as_ref().and_then(|wired| Some(wired.name(wired.fastest()?)));
+    let spef = wired.clone().map(|name| (name, "spef"));
+    names.into_iter().chain(wired).flat_map(|name| ["v", "json"].map(|form| (name.clone(), form))).chain(spef)
 }
 
 /// Synthesizes and times the module `top` of `design`, a list of Verilog files (name, text), in the cells of the Liberty file.
@@ -368,7 +370,7 @@ impl<'a> Plan<'a> {
     fn stored(&self) -> Option<SynthReport> {
         let report: SynthReport = flow::stored(&self.root, &self.entry())?;
         let whole =
-            kept(&report).all(|(variant, form)| netlist_path(&self.root, &report, variant, form).is_file());
+            kept(&report).all(|(variant, form)| netlist_path(&self.root, &report, &variant, form).is_file());
         whole.then_some(report)
     }
 
@@ -683,12 +685,13 @@ impl Job<'_> {
         let sdc = plan.options.sdc.clone().unwrap_or_else(|| timing::default_sdc(module.clock()));
         let liberty = work.path().join("cells.lib");
         let place = |json: &str, cells: &BTreeMap<String, u64>, sized: bool| -> Result<_, Stop> {
-            let name = format!("{name}.{}", if sized { "wired" } else { "placed" });
+            let name = wires::name(name, sized);
             let unplaced = Unplaced::new(json, plan.top, &plan.liberty_text, &liberty, *model)
                 .map_err(|error| wires::failed("placing", error, &name))?;
             let wires = placer.place(work, &unplaced, &name)?;
             let spef = format!("{name}.spef");
             work.write(&spef, &wires.spef)?;
+            work.write(&format!("{name}.json"), json)?;
             work.write(&format!("{name}.v"), &unplaced.verilog())?;
             let (timing, _) = self.time(&sta, &name, module, &sdc, Some(&spef))?;
             let netlist = WiredNetlist {

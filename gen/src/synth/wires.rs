@@ -63,6 +63,11 @@ pub(super) fn failed(step: &'static str, error: NetlistError, name: &str) -> Fai
     }
 }
 
+/// What a variant's netlist with wires is called.
+pub(super) fn name(variant: &str, sized: bool) -> String {
+    format!("{variant}.{}", if sized { "wired" } else { "placed" })
+}
+
 /// The fastest netlist of a design with wires.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wired {
@@ -79,6 +84,11 @@ pub struct Wired {
 }
 
 impl Wired {
+    /// What [`super::variants::netlist`] calls the netlist: `v`, `json` and `spef` of the fastest are in the cache.
+    pub fn name(&self, netlist: &WiredNetlist) -> String {
+        name(&self.variant, netlist.sized)
+    }
+
     /// The netlist with the highest clock.
     pub fn fastest(&self) -> Option<&WiredNetlist> {
         let mhz = |netlist: &&WiredNetlist| netlist.fmax_mhz().unwrap_or(0.0);
