@@ -226,6 +226,12 @@ pub unsafe extern "C" fn windlass_front_end_destroy(front_end: *mut WindlassFron
     }
 }
 
+/// A number as the front end has it. What is too much for its type is too much for any front end.
+fn small<T: TryFrom<u32>>(what: &str, value: u32) -> Result<T, Refusal> {
+    T::try_from(value)
+        .map_err(|_| Refusal(INVALID, format!("`{what}` is {value}, more than there is in any front end")))
+}
+
 /// # Safety
 /// Pointers are NULL or valid, and so are those in `kernel`, for as many values as it says.
 #[unsafe(no_mangle)]
@@ -244,17 +250,15 @@ pub unsafe extern "C" fn windlass_front_end_launch(
         }
         // SAFETY: integers and pointers alone.
         let given = unsafe { sized(kernel, "kernel", "windlass_front_end_kernel") }?;
-        // What is too much for these types is too much for the hardware, too.
-        let most = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
         let kernel = Kernel {
             tag: given.tag,
             grid: given.grid,
             kind: CtaType::of_bit(given.tensor != 0),
-            partition: u8::try_from(given.partition).unwrap_or(u8::MAX),
+            partition: small("kernel.partition", given.partition)?,
             needs: CtaNeeds {
-                warps: most(given.warps),
-                registers: most(given.registers),
-                smem: most(given.smem),
+                warps: small("kernel.warps", given.warps)?,
+                registers: small("kernel.registers", given.registers)?,
+                smem: small("kernel.smem", given.smem)?,
             },
         };
         let segments = |first, count, what| {
@@ -300,7 +304,7 @@ pub unsafe extern "C" fn windlass_front_end_partition(
             let text = format!("`masks` has {count} words, and {sms} SMs take {}", sms.div_ceil(32));
             return Err(Refusal(INVALID, text));
         }
-        let partition = u8::try_from(partition).unwrap_or(u8::MAX);
+        let partition = small("partition", partition)?;
         front_end.partition(partition, |sm| masks[usize::from(sm / 32)] >> (sm % 32) & 1 == 1)?;
         Ok(())
     })
@@ -317,8 +321,7 @@ pub unsafe extern "C" fn windlass_front_end_ended(
     call(|| {
         // SAFETY: the caller's.
         let front_end = &mut unsafe { there(front_end) }?.front_end;
-        let byte = |value: u32| u8::try_from(value).unwrap_or(u8::MAX);
-        front_end.ended(byte(sm), byte(slot))?;
+        front_end.ended(small("sm", sm)?, small("slot", slot)?)?;
         Ok(())
     })
 }

@@ -24,10 +24,14 @@ static void refused(windlass_front_end *front_end) {
     FAILS(WINDLASS_INVALID, "`front_end` is NULL", windlass_front_end_launch(NULL, &kernel, &number));
     FAILS(WINDLASS_INVALID, "`kernel` is NULL", windlass_front_end_launch(front_end, NULL, &number));
     kernel.warps = 65536;
+    FAILS(WINDLASS_INVALID, "`kernel.warps` is 65536", windlass_front_end_launch(front_end, &kernel, &number));
+    kernel.warps = 65;
     FAILS(WINDLASS_INVALID, "an SM has 64", windlass_front_end_launch(front_end, &kernel, &number));
     TRUE(number == UINT64_MAX);
     kernel.warps = 4;
     kernel.partition = 264;
+    FAILS(WINDLASS_INVALID, "`kernel.partition` is 264", windlass_front_end_launch(front_end, &kernel, &number));
+    kernel.partition = 8;
     FAILS(WINDLASS_INVALID, "they are 0 to 7", windlass_front_end_launch(front_end, &kernel, &number));
     kernel.partition = 0;
     kernel.read_count = 1;
@@ -41,7 +45,7 @@ static void refused(windlass_front_end *front_end) {
     FAILS(WINDLASS_INVALID, "`masks` has 2 words, and 8 SMs take 1", windlass_front_end_partition(front_end, 1, masks, 2));
     FAILS(WINDLASS_INVALID, "they are 0 to 7", windlass_front_end_partition(front_end, 8, masks, 1));
     FAILS(WINDLASS_INVALID, "no CTA of slot 0 runs on SM 7", windlass_front_end_ended(front_end, 7, 0));
-    FAILS(WINDLASS_INVALID, "no CTA of slot", windlass_front_end_ended(front_end, 256, 256));
+    FAILS(WINDLASS_INVALID, "`sm` is 256", windlass_front_end_ended(front_end, 256, 256));
     TRUE(windlass_front_end_step(NULL, 0) == NULL);
     windlass_front_end_destroy(NULL);
 }
