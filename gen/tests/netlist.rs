@@ -406,6 +406,27 @@ fn energy_is_that_of_the_pins_that_change() {
 }
 
 #[test]
+fn a_floor_plan_has_the_blocks_where_they_are() {
+    let mut document: Value = serde_json::from_str(&fan_out(1)).unwrap();
+    let name =
+        |bit: u64| json!({ "hide_name": 0, "bits": [bit], "attributes": { "windlass_register": "1" } });
+    document["modules"]["top"]["netnames"] = json!({ "u_a.q": name(4), "u_b.end_q": name(21) });
+    let netlist = document.to_string();
+    // The flip-flop of `a` in the corner above on the left, everything else in the one below on the right.
+    let plan = wires(&netlist, |name| if name == "source" { (0, 200) } else { (400, 0) }).plan;
+    assert_eq!((plan.rows.len(), plan.blocks.len()), (48, 2), "{plan:?}");
+    let at = |block: &str| {
+        let letter = ['A', 'B'][plan.blocks.iter().position(|b| b == block).unwrap()];
+        let tiles =
+            plan.rows.iter().enumerate().filter_map(move |(down, row)| Some((row.find(letter)?, down)));
+        tiles.collect::<Vec<_>>()
+    };
+    let [above, below] = [at("a"), at("b")];
+    assert!(above.len() == 1 && !below.is_empty(), "{plan:?}");
+    assert!(below.iter().all(|(along, down)| *along > above[0].0 && *down > above[0].1), "{plan:?}");
+}
+
+#[test]
 fn wires_that_change_are_paid_for() {
     let netlist = fan_out(1);
     // The flip-flop alone lies apart: its net is as long as from its middle to the inverter's, 36 um of 0.5 fF.

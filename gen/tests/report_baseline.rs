@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use windlass_gen::constraints::WireModel;
+use windlass_gen::netlist::FloorPlan;
 use windlass_gen::report::baseline::{Changes, Verdict, compare, margin, parse, read};
 use windlass_gen::report::render::{
     Conditions, Energy, EventEnergy, Format, Fpga, FpgaOutcome, MEASURED_ON, Parameter, Report, render,
@@ -56,6 +57,7 @@ fn wired() -> Report {
         wires_mm: 12.0,
         nets: 180,
         longest_um: 300.0,
+        plan: FloorPlan::default(),
     };
     let netlists = vec![netlist(false), netlist(true)];
     let model = WireModel { row_um: 10.0, ohm_per_um: 0.267, ff_per_um: 0.112 };

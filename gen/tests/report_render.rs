@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use windlass_gen::constraints::WireModel;
+use windlass_gen::netlist::FloorPlan;
+use windlass_gen::report::figure::figures;
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     Design, Format, Latency, Parameter, Report, Speedup, Speedups, Spread, render,
@@ -95,6 +97,10 @@ fn synthesis() -> SynthReport {
         wires_mm: 12.25,
         nets: 180,
         longest_um: 321.0,
+        plan: FloorPlan {
+            blocks: vec!["window".into(), "shared".into()],
+            rows: vec!["AAB".into(), "A B".into(), "BBB".into()],
+        },
     };
     SynthReport {
         gated: None,
@@ -203,6 +209,21 @@ fn clocks_with_wires_stand_beside_ideal_ones() {
     );
     assert!(text.contains("Coloquinte 0.4.1; 70 % of the core are cells, in rows of 10 µm; wires of 0.267 Ω and 0.112 fF per µm"), "{text}");
     assert!(text.contains("Paths of the faster one, which is sized for wires:"), "{text}");
+    // The floor plan: runs of tiles, from the top, with their block.
+    let all = figures(&report());
+    let (_, plan) = all.iter().find(|(_, figure)| figure.id == "plan-1").unwrap();
+    assert_eq!(
+        plan.csv,
+        "x,y,block\n0,0,shared\n1,0,shared\n2,0,shared\n0,1,window\n2,1,shared\n0,2,window\n1,2,window\n2,2,shared\n"
+    );
+    assert!(
+        plan.caption.starts_with("Netlist `speed+abc.wired`, placed by Coloquinte 0.4.1."),
+        "{}",
+        plan.caption
+    );
+    let tiles = plan.svg.matches("height=\"93\"").count();
+    assert_eq!(tiles, 5, "three tiles along 280: {}", plan.svg);
+    assert!(plan.svg.contains(">152 x 147 µm<") && plan.svg.contains(">window<"), "{}", plan.svg);
     // Of all designs, the one that has wires.
     let summary = text.split("All designs").nth(1).unwrap();
     assert!(summary.contains("GE, with wires  MHz, with wires") && summary.contains("400.0"), "{summary}");

@@ -5,9 +5,9 @@
 //! the library gives for the two edges of its clock, whether it stores something new or not; but where a clock gate is before it, only in
 //! cycles in which the gate is open.
 //!
-//! Energy is kept by block of the RTL. Flip-flops keep their names in a flat netlist, so that each belongs to a block, with its clock pin and its
-//! outputs. Logic belongs to the block whose flip-flops it feeds; where it feeds several, to the block around them, up to [`SHARED`].
+//! Energy is kept by block of the RTL ([`super::blocks`]).
 
+use super::blocks::Owners;
 use super::graph::{Instance, Netlist, NetlistError};
 use super::library::{EDGES, Energy, Kind, TimedCell, TimingLibrary, table};
 use super::timing::{Boundary, Timing, levelize};
@@ -27,12 +27,6 @@ pub const ENERGY_WITH_WIRES_LABEL: &str =
 /// Most inputs of a cell: its function is a table of 2^6 bits.
 const MOST_INPUTS: usize = 6;
 
-/// The block of what feeds several blocks, or has no name.
-pub const SHARED: &str = "shared";
-
-/// Blocks within blocks are told apart this deep.
-const DEPTH: usize = 2;
-
 /// A part of the design to which energy is attributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
@@ -42,49 +36,6 @@ pub struct Block {
     pub clock_fj: f64,
     /// Its flip-flops.
     pub flip_flops: usize,
-}
-
-/// Blocks as a tree; 0 is all of the design.
-struct Tree {
-    names: Vec<String>,
-    parent: Vec<usize>,
-    depth: Vec<usize>,
-}
-
-impl Tree {
-    fn new() -> Self {
-        Self { names: vec![SHARED.into()], parent: vec![0], depth: vec![0] }
-    }
-
-    /// The block in which a net of that name is. What repeats, as `entry_3`, is one block with its likes.
-    fn block(&mut self, net: &str) -> usize {
-        let path: Vec<&str> = net.split('.').collect();
-        let mut at = 0;
-        for part in path[..path.len() - 1].iter().take(DEPTH) {
-            let part = part.strip_prefix("u_").unwrap_or(part);
-            let part = part.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
-            let name = if at == 0 { part.to_string() } else { format!("{}.{part}", self.names[at]) };
-            let known = (0..self.names.len()).find(|i| self.names[*i] == name && self.depth[*i] > 0);
-            at = known.unwrap_or_else(|| {
-                self.names.push(name);
-                self.parent.push(at);
-                self.depth.push(self.depth[at] + 1);
-                self.names.len() - 1
-            });
-        }
-        at
-    }
-
-    /// The smallest block with both in it.
-    fn around(&self, mut a: usize, mut b: usize) -> usize {
-        while a != b {
-            if self.depth[a] < self.depth[b] {
-                std::mem::swap(&mut a, &mut b);
-            }
-            a = self.parent[a];
-        }
-        a
-    }
 }
 
 /// What does not depend on what the design does.
@@ -248,7 +199,11 @@ impl Gates {
         }
         let no_function = |name: &str| NetlistError::NoFunction { cell: name.into() };
         let order = levelize(&netlist, &library, top)?;
-        let owner = gates.attribute(&netlist, &library, &order, &netlist.names(&document, top));
+        let owners = Owners::new(&netlist, &library, &order, &netlist.names(&document, top));
+        gates.block = owners.nets;
+        let block = |name| Block { name, clock_fj: 0.0, flip_flops: 0 };
+        gates.blocks = owners.blocks.into_iter().map(block).collect();
+        let owner = owners.instances;
         for i in order {
             let instance = &netlist.instances[i];
             let cell = &library.cells[instance.cell];
@@ -309,57 +264,6 @@ impl Gates {
         let clocks = (0..cell.pins.len()).filter(|p| cell.clock[*p]).filter_map(|p| instance.nets[p]);
         let mut gates = clocks.filter_map(|net| self.clock_gates.iter().position(|g| g.output == net));
         gates.next()
-    }
-
-    /// Whose each net is, and each instance, which is returned. `names` are those of nets.
-    fn attribute(
-        &mut self,
-        netlist: &Netlist,
-        library: &TimingLibrary,
-        order: &[usize],
-        names: &[Vec<String>],
-    ) -> Vec<usize> {
-        let mut tree = Tree::new();
-        let cell = |i: usize| &library.cells[netlist.instances[i].cell];
-        let logic = |i: usize| cell(i).kind == Kind::Logic;
-        let outputs = |i: usize| {
-            let nets = netlist.instances[i].nets.iter().enumerate();
-            nets.filter_map(move |(pin, net)| net.filter(|_| cell(i).output[pin]))
-        };
-        let named: Vec<Option<usize>> = names
-            .iter()
-            .map(|names| {
-                let blocks: Vec<usize> = names.iter().map(|name| tree.block(name)).collect();
-                blocks.into_iter().reduce(|a, b| tree.around(a, b))
-            })
-            .collect();
-        let around = |blocks: &mut dyn Iterator<Item = usize>| blocks.reduce(|a, b| tree.around(a, b));
-        // Flip-flops first: where their outputs are. Then logic, from the flip-flops' inputs back.
-        let mut owner: Vec<Option<usize>> = (0..netlist.instances.len())
-            .map(|i| (!logic(i)).then(|| around(&mut outputs(i).filter_map(|net| named[net])).unwrap_or(0)))
-            .collect();
-        // A clock gate is where the flip-flops behind it are.
-        for i in (0..owner.len()).filter(|i| cell(*i).kind == Kind::ClockGate) {
-            let behind = outputs(i).flat_map(|net| &netlist.nets[net].sinks);
-            owner[i] = around(&mut behind.filter_map(|s| owner[s.instance]));
-        }
-        // What only leaves the design is where it is called so.
-        let fed = |owner: &[Option<usize>], net: usize| {
-            let sinks = &netlist.nets[net].sinks;
-            around(&mut sinks.iter().filter_map(|s| owner[s.instance])).or(named[net])
-        };
-        for i in order.iter().rev().copied().filter(|i| logic(*i)) {
-            owner[i] = around(&mut outputs(i).filter_map(|net| fed(&owner, net)));
-        }
-        self.block = (0..netlist.nets.len())
-            .map(|net| match netlist.nets[net].driver {
-                Some(driver) => owner[driver.instance].unwrap_or(0),
-                None => fed(&owner, net).unwrap_or(0),
-            })
-            .collect();
-        self.blocks =
-            tree.names.into_iter().map(|name| Block { name, clock_fj: 0.0, flip_flops: 0 }).collect();
-        owner.into_iter().map(|owner| owner.unwrap_or(0)).collect()
     }
 
     /// Adds what the wires of each net cost; the name of a net that is not there is an error.

@@ -8,6 +8,7 @@
 //!
 //! [`Gates`] runs such a netlist, cycle by cycle, and adds up the energy of what changes, by block of the RTL.
 
+mod blocks;
 mod energy;
 mod graph;
 mod library;
@@ -17,7 +18,9 @@ mod resize;
 mod shapes;
 mod timing;
 
-pub use energy::{Block, ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, GatedClock, Gates, Power, SHARED};
+pub use blocks::SHARED;
+pub use energy::{Block, ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, GatedClock, Gates, Power};
 pub use graph::NetlistError;
-pub use place::{DENSITY, Unplaced, WireHints, Wires};
+pub(crate) use place::FLOOR_PLAN_LETTERS;
+pub use place::{DENSITY, FloorPlan, Unplaced, WireHints, Wires};
 pub use resize::{ResizeOptions, Resized, resize};

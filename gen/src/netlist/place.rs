@@ -3,9 +3,12 @@
 //! The files are the Bookshelf format of the ISPD placement contests. Cells lie in rows, [`DENSITY`] of which they fill. Nets of the
 //! clock are left out, for a clock tree is made of other things; ports lie at the cell that they are connected to.
 
+use super::blocks::Owners;
 use super::graph::{Net, Netlist, NetlistError, Pin};
 use super::library::TimingLibrary;
+use super::timing::levelize;
 use crate::constraints::WireModel;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,6 +16,12 @@ use std::path::Path;
 
 /// Share of the rows that cells fill; the rest is for wires, buffers to come and the clock tree.
 pub const DENSITY: f64 = 0.7;
+
+/// Tiles of a floor plan, along each side.
+const TILES: usize = 48;
+
+/// Their blocks; there are fewer in every design, and more would be `?`.
+pub(crate) const FLOOR_PLAN_LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Units of the placer's files in a micrometre.
 const UNITS: f64 = 100.0;
@@ -23,6 +32,7 @@ pub struct Unplaced {
     netlist: Netlist,
     library: TimingLibrary,
     model: WireModel,
+    owners: Owners,
     /// Rows, and how long each is in the files' units.
     rows: u64,
     row_length: u64,
@@ -39,8 +49,20 @@ pub struct Wires {
     pub nets: u64,
     /// The longest net, in micrometres.
     pub longest_um: f64,
+    /// Where the blocks of the RTL lie.
+    pub plan: FloorPlan,
     /// For another round of sizing.
     pub hints: WireHints,
+}
+
+/// Where the blocks of the RTL lie, in square tiles or nearly so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FloorPlan {
+    /// The blocks, the one with most tiles first: names of instances from the top, without numbers; [`super::SHARED`].
+    pub blocks: Vec<String>,
+    /// The tiles row by row, from the top; a tile is the letter of the block that most of it belongs to, `A` for the first one, and blank
+    /// where no cell is.
+    pub rows: Vec<String>,
 }
 
 /// What sizing knows of wires before there are any: those of an earlier netlist of the same design.
@@ -69,7 +91,9 @@ impl Unplaced {
         let document: Value = serde_json::from_str(netlist)
             .map_err(|e| NetlistError::Format { top: top.into(), what: e.to_string() })?;
         let netlist = Netlist::read(&document, top, &library)?;
-        let mut unplaced = Self { top: top.into(), netlist, library, model, rows: 1, row_length: 1 };
+        let order = levelize(&netlist, &library, top)?;
+        let owners = Owners::new(&netlist, &library, &order, &netlist.names(&document, top));
+        let mut unplaced = Self { top: top.into(), netlist, library, model, owners, rows: 1, row_length: 1 };
         let widths = || (0..unplaced.netlist.instances.len()).map(|i| unplaced.width(i));
         let (all, widest) = (widths().sum::<u64>(), widths().max().unwrap_or(1));
         let length = all as f64 / DENSITY;
@@ -175,6 +199,7 @@ impl Unplaced {
             length_um: 0.0,
             nets: 0,
             longest_um: 0.0,
+            plan: self.plan(&centres),
             hints: self.hints_without_wires(&centres),
         };
         let mut shares = 0u64;
@@ -237,6 +262,37 @@ impl Unplaced {
         let instances = self.netlist.instances.iter().zip(centres);
         let instances = instances.map(|(i, centre)| (i.name.clone(), (HashMap::new(), along(*centre))));
         WireHints { instances: instances.collect(), mean_ff: 0.0 }
+    }
+
+    fn plan(&self, centres: &[[f64; 2]]) -> FloorPlan {
+        let core = self.core_um();
+        let tile = |at: [f64; 2]| {
+            [0, 1].map(|axis| ((at[axis] / core[axis] * TILES as f64) as usize).min(TILES - 1))
+        };
+        // Of each tile, the area of each block there.
+        let mut areas = vec![vec![0.0f32; self.owners.blocks.len()]; TILES * TILES];
+        for ((instance, owner), centre) in
+            self.netlist.instances.iter().zip(&self.owners.instances).zip(centres)
+        {
+            let [x, y] = tile(*centre);
+            areas[y * TILES + x][*owner] += self.library.cells[instance.cell].area;
+        }
+        let most = |areas: &Vec<f32>| {
+            let blocks = areas.iter().enumerate().filter(|(_, area)| **area > 0.0);
+            blocks.max_by(|a, b| a.1.total_cmp(b.1)).map(|(block, _)| block)
+        };
+        let tiles: Vec<Option<usize>> = areas.iter().map(most).collect();
+        let count = |block: usize| tiles.iter().filter(|tile| **tile == Some(block)).count();
+        let mut order: Vec<usize> = (0..self.owners.blocks.len()).filter(|block| count(*block) > 0).collect();
+        order.sort_by_key(|block| std::cmp::Reverse(count(*block)));
+        let letter = |tile: &Option<usize>| {
+            let at = tile.and_then(|block| order.iter().position(|other| *other == block));
+            at.map_or(' ', |at| FLOOR_PLAN_LETTERS.get(at).map_or('?', |letter| char::from(*letter)))
+        };
+        FloorPlan {
+            rows: tiles.chunks(TILES).rev().map(|row| row.iter().map(letter).collect()).collect(),
+            blocks: order.iter().map(|block| self.owners.blocks[*block].clone()).collect(),
+        }
     }
 
     /// A net of the SPEF: half of each edge's capacitance at either end. A port is where the first pin is.

@@ -2,6 +2,7 @@
 
 use crate::synth::area::round4;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Width of every figure in its own units.
 pub const WIDTH: f64 = 340.0;
@@ -423,6 +424,44 @@ pub(super) fn bars(chart: Bars<'_>) -> String {
     }
     svg.text(gutter + plot / 2.0, bottom + 24.0, Anchor::Middle, 10.0, &chart.axis);
     svg.finish(bottom + 30.0, chart.title)
+}
+
+pub(super) struct Tiles<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    /// Tiles along each side.
+    pub(super) side: usize,
+    /// Row from below, columns from the left, fill.
+    pub(super) runs: Vec<(usize, Range<usize>, Fill)>,
+    pub(super) legend: Vec<(Fill, String)>,
+    /// How large it is.
+    pub(super) ruler: String,
+}
+
+pub(super) fn tiled(chart: Tiles<'_>) -> String {
+    let mut svg = Svg::new(chart.id);
+    let top = legend(&mut svg, &chart.legend, 4.0);
+    let side = chart.side as f64;
+    // Whole units, so that neighbours touch without seams.
+    let unit = ((WIDTH - 60.0) / side).floor().max(1.0);
+    let (left, high) = ((WIDTH - unit * side) / 2.0, unit * side);
+    for (up, run, fill) in &chart.runs {
+        let (x, y) = (left + unit * run.start as f64, top + high - unit * (*up as f64 + 1.0));
+        let paint = fill.paint(chart.id);
+        svg.push(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{paint}\"/>",
+            n(x),
+            n(y),
+            n(unit * run.len() as f64),
+            n(unit)
+        ));
+    }
+    let corners = [(left, top), (left + high, top), (left + high, top + high), (left, top + high)];
+    for (at, corner) in corners.iter().enumerate() {
+        svg.line(*corner, corners[(at + 1) % 4], INK, 0.9, "");
+    }
+    svg.text(WIDTH / 2.0, top + high + 14.0, Anchor::Middle, 10.0, &chart.ruler);
+    svg.finish(top + high + 20.0, chart.title)
 }
 
 /// A point with a name.

@@ -6,13 +6,15 @@
 pub use super::chart::escape;
 use super::chart::{
     Anchor, BOLD, Bar, Bars, DASHES, FAINT, Fill, Group, INK, MARKS, Mark, Point, STROKES, Scatter, Svg,
-    WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text,
+    Tiles, WIDTH, bars, mark_legend, n, plain, scatter, short, step, text_width, tick_text, tiled,
 };
 use super::render::{Design, Report, Speedup, Speedups, Spread};
+use crate::netlist::{FLOOR_PLAN_LETTERS, SHARED};
 use crate::synth::area::{AreaReport, ModuleArea, round4};
 use crate::table::counted;
 use crate::table::csv_line;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Workloads in one figure of bars; more of them make more figures.
 const WORKLOADS: usize = 6;
@@ -68,6 +70,7 @@ pub fn figures(report: &Report) -> Vec<(Place, Figure)> {
         add(Place::Area(index), area_by_block(design, index));
         add(Place::Timing(index), clock_by_class(design, index));
         add(Place::Timing(index), scripts(design, index));
+        add(Place::Timing(index), floor_plan(design, index));
         add(Place::Energy(index), energy(design, index));
         add(Place::Fpga(index), fpga(design, index));
     }
@@ -313,6 +316,49 @@ fn clock_by_class(design: &Design, index: usize) -> Option<Figure> {
         fastest.name,
         synthesis.results.len(),
         synthesis.library
+    );
+    Some(Figure { id, title, caption, csv: csv.0, svg })
+}
+
+/// Where a placement puts the blocks of a design.
+fn floor_plan(design: &Design, index: usize) -> Option<Figure> {
+    // Of the last fill are those that have none of their own.
+    const FILLS: [Fill; 8] =
+        [Fill::Dark, Fill::Light, Fill::Accent, Fill::Dots, Fill::Mid, Fill::Cross, Fill::Lines, Fill::Hatch];
+    let wired = design.synthesis.as_ref()?.wired.as_ref()?;
+    let netlist = wired.fastest()?;
+    let (blocks, rows) = (&netlist.plan.blocks, &netlist.plan.rows);
+    let mut csv = Csv::new(&["x", "y", "block"]);
+    let mut runs: Vec<(usize, Range<usize>, Fill)> = Vec::new();
+    for (up, row) in rows.iter().rev().enumerate() {
+        for (along, letter) in row.chars().enumerate().filter(|(_, letter)| *letter != ' ') {
+            let block = FLOOR_PLAN_LETTERS.iter().position(|known| char::from(*known) == letter);
+            let name = block.and_then(|block| blocks.get(block)).map_or("?", String::as_str);
+            csv.row(&[along.to_string(), up.to_string(), name.into()]);
+            let fill = block.and_then(|block| FILLS.get(block)).map_or(Fill::White, |fill| *fill);
+            match runs.last_mut() {
+                Some(run) if (run.0, run.1.end, run.2) == (up, along, fill) => run.1.end += 1,
+                _ => runs.push((up, along..along + 1, fill)),
+            }
+        }
+    }
+    let side = rows.len();
+    if runs.is_empty() {
+        return None;
+    }
+    let mut legend: Vec<(Fill, String)> = FILLS.into_iter().zip(blocks.iter().cloned()).collect();
+    if blocks.len() > FILLS.len() {
+        legend.push((Fill::White, "others".into()));
+    }
+    let (id, title) = (id("plan", index), format!("Floor plan: {}", design.name));
+    let [width, height] = netlist.core_um;
+    let ruler = format!("{width:.0} x {height:.0} µm");
+    let svg = tiled(Tiles { id: &id, title: &title, side, runs, legend, ruler });
+    let caption = format!(
+        "Netlist `{}`, placed by {}. Each tile has the fill of the block that most of its cells belong to; logic belongs to the block that it feeds, \
+         and what feeds several to the block around them, at last to `{SHARED}`.",
+        wired.name(netlist),
+        wired.tool
     );
     Some(Figure { id, title, caption, csv: csv.0, svg })
 }

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache's key: our own share of the result.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     include_str!("variants.rs"),
     include_str!("timing.rs"),
     include_str!("area.rs"),
@@ -31,6 +31,7 @@ const SOURCES: [&str; 14] = [
     clock_gates::RESETS,
     include_str!("../netlist/mod.rs"),
     include_str!("../netlist/place.rs"),
+    include_str!("../netlist/blocks.rs"),
     include_str!("../netlist/remake.rs"),
     include_str!("../netlist/resize.rs"),
     include_str!("../netlist/shapes.rs"),
@@ -702,6 +703,7 @@ impl Job<'_> {
                 wires_mm: area::round4(wires.length_um / 1e3),
                 nets: wires.nets,
                 longest_um: area::round4(wires.longest_um),
+                plan: wires.plan,
             };
             Ok((netlist, wires.hints))
         };

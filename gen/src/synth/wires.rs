@@ -8,7 +8,7 @@ use super::flow::{Failure, Stop, Workplace};
 use super::timing::TimingReport;
 use crate::cache;
 use crate::constraints::WireModel;
-use crate::netlist::{NetlistError, Unplaced, Wires};
+use crate::netlist::{FloorPlan, NetlistError, Unplaced, Wires};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -113,6 +113,8 @@ pub struct WiredNetlist {
     pub nets: u64,
     /// The longest net in micrometres.
     pub longest_um: f64,
+    /// Where the blocks of the RTL lie.
+    pub plan: FloorPlan,
 }
 
 impl WiredNetlist {
