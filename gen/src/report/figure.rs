@@ -322,9 +322,10 @@ fn clock_by_class(design: &Design, index: usize) -> Option<Figure> {
 
 /// Where a placement puts the blocks of a design.
 fn floor_plan(design: &Design, index: usize) -> Option<Figure> {
-    // Of the last fill are those that have none of their own.
-    const FILLS: [Fill; 8] =
-        [Fill::Dark, Fill::Light, Fill::Accent, Fill::Dots, Fill::Mid, Fill::Cross, Fill::Lines, Fill::Hatch];
+    // All others share one. Where no cell is, it is white.
+    const FILLS: [Fill; 7] =
+        [Fill::Dark, Fill::Light, Fill::Accent, Fill::Dots, Fill::Mid, Fill::Cross, Fill::Lines];
+    const OTHERS: Fill = Fill::Hatch;
     let wired = design.synthesis.as_ref()?.wired.as_ref()?;
     let netlist = wired.fastest()?;
     let (blocks, rows) = (&netlist.plan.blocks, &netlist.plan.rows);
@@ -335,7 +336,7 @@ fn floor_plan(design: &Design, index: usize) -> Option<Figure> {
             let block = FLOOR_PLAN_LETTERS.iter().position(|known| char::from(*known) == letter);
             let name = block.and_then(|block| blocks.get(block)).map_or("?", String::as_str);
             csv.row(&[along.to_string(), up.to_string(), name.into()]);
-            let fill = block.and_then(|block| FILLS.get(block)).map_or(Fill::White, |fill| *fill);
+            let fill = block.and_then(|block| FILLS.get(block)).map_or(OTHERS, |fill| *fill);
             match runs.last_mut() {
                 Some(run) if (run.0, run.1.end, run.2) == (up, along, fill) => run.1.end += 1,
                 _ => runs.push((up, along..along + 1, fill)),
@@ -348,7 +349,7 @@ fn floor_plan(design: &Design, index: usize) -> Option<Figure> {
     }
     let mut legend: Vec<(Fill, String)> = FILLS.into_iter().zip(blocks.iter().cloned()).collect();
     if blocks.len() > FILLS.len() {
-        legend.push((Fill::White, "others".into()));
+        legend.push((OTHERS, "others".into()));
     }
     let (id, title) = (id("plan", index), format!("Floor plan: {}", design.name));
     let [width, height] = netlist.core_um;
