@@ -17,6 +17,7 @@ use windlass_cosim::policy::Stream;
 use windlass_cosim::profile::Profile;
 use windlass_files::new_file::save;
 use windlass_gen::constraints::period;
+use windlass_gen::synth::liberty::Library;
 use windlass_rtl::params::WindowKind;
 
 /// `--flow`.
@@ -88,6 +89,9 @@ pub struct ExploreArgs {
     /// Put clock gates before flip-flops that share an enable, if the library has them: nangate45, sg13g2
     #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
     clock_gates: bool,
+    /// Place each netlist, size it for the wires that this makes, and take its area and clock with them; with --flow quick
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with = "no_area")]
+    wires: bool,
     /// Leave out area and timing, and with them Yosys and OpenSTA
     #[arg(help_heading = options::SYNTHESIS, long)]
     no_area: bool,
@@ -134,8 +138,20 @@ pub fn run(args: &ExploreArgs) -> Result<Outcome, Failure> {
     };
     options::timed(args.flow == FlowArg::Area, args.constraints.as_deref(), args.period)?;
     let constraints = options::constraints(args.constraints.as_deref(), args.period)?;
+    if args.wires && args.flow != FlowArg::Quick {
+        return Err("--wires takes one netlist of each design: use --flow quick".into());
+    }
     let (period_ns, clock_gates) = (args.period, args.clock_gates);
-    let synthesis = liberty.map(|liberty| Synthesis { liberty, effort, constraints, period_ns, clock_gates });
+    let synthesis = match liberty {
+        Some(liberty) => {
+            let wires = match args.wires {
+                true => Some(constraints.wires(&Library::load(&liberty)?.name)?),
+                false => None,
+            };
+            Some(Synthesis { liberty, effort, constraints, period_ns, clock_gates, wires })
+        }
+        None => None,
+    };
     let window_arg = |kind| match kind {
         WindowKind::Matrix => WindowArg::Matrix,
         WindowKind::List => WindowArg::List,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use thiserror::Error;
-use windlass_gen::constraints::{Constraints, Sdc};
+use windlass_gen::constraints::{Constraints, Sdc, WireModel};
 use windlass_gen::synth::{AreaOptions, SynthOptions, SynthesisError, Variant, Yosys, area, synth};
 use windlass_gen::tools::{self, Tool, ToolError};
 
@@ -49,6 +49,9 @@ pub struct Synthesis {
     pub period_ns: Option<f64>,
     /// Clock gates before flip-flops that share an enable.
     pub clock_gates: bool,
+    /// Rows and wires of the technology: areas and clocks are those of the fastest netlist with its wires ([`windlass_gen::synth::wires`]). With
+    /// [`Effort::Quick`], which has one netlist.
+    pub wires: Option<WireModel>,
 }
 
 /// What a design costs in a library. All areas are those of one netlist with its frequency: the smallest, and the fastest.
@@ -139,6 +142,7 @@ pub(super) fn cost(
         sdc: Some(sdc),
         period_ns: synthesis.period_ns,
         clock_gates: synthesis.clock_gates,
+        wires: synthesis.wires,
         // Pieces run side by side already.
         jobs: 1,
         ..SynthOptions::default()
@@ -159,10 +163,24 @@ pub(super) fn cost(
             fmax_mhz: result.fmax_mhz(),
         })
     };
+    let wired = report.wired.as_ref().and_then(|wired| {
+        let netlist = wired.fastest()?;
+        Some(Netlist {
+            variant: wired.name(netlist),
+            area_um2: netlist.total.area_um2,
+            gate_equivalents: netlist.total.gate_equivalents,
+            flip_flops: netlist.total.flip_flops,
+            fmax_mhz: netlist.fmax_mhz(),
+        })
+    });
+    let (smallest, fastest) = match wired {
+        Some(wired) => (Some(wired.clone()), Some(wired)),
+        None => (netlist(&report.smallest), netlist(&report.fastest)),
+    };
     Ok(Cost {
         timer: report.smallest().and_then(|r| r.timing.as_ref()).map(|t| t.tool.clone()),
-        smallest: netlist(&report.smallest).ok_or(CostError::Nothing)?,
-        fastest: netlist(&report.fastest).filter(|n| n.fmax_mhz.is_some()),
+        smallest: smallest.ok_or(CostError::Nothing)?,
+        fastest: fastest.filter(|n| n.fmax_mhz.is_some()),
         tool: report.tool,
         library: report.library,
         corner: report.corner,

@@ -5,6 +5,7 @@ use super::figure::{Mark, Panel, scatter};
 use super::report::{PointReport, Report, WorkloadReport};
 use crate::run::arbiter_name;
 use std::fmt::Write;
+use windlass_gen::synth::wires::WIRES_LABEL;
 use windlass_gen::table::{self, csv_line, sentence};
 
 /// What CSV, Markdown and the files call an unknown number.
@@ -95,8 +96,9 @@ fn areas(report: &Report) -> Option<String> {
     let timer = s.timer.as_ref().map(|t| format!(", timed by {t}")).unwrap_or_default();
     let sized = if is_sized(report) { " (one netlist, sized for speed and not the smallest)" } else { "" };
     let gates = if s.clock_gates { " with clock gates" } else { "" };
+    let wires = if s.wires.is_some() { format!(", with wires ({WIRES_LABEL})") } else { String::new() };
     Some(format!(
-        "Areas: {}: {} in {} ({}), flow `{}`{gates}{sized}{timer}; gate equivalents are {}.",
+        "Areas: {}: {} in {} ({}), flow `{}`{gates}{sized}{timer}{wires}; gate equivalents are {}.",
         s.area_label, s.tool, s.library, s.corner, s.effort, s.gate
     ))
 }

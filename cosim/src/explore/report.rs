@@ -5,6 +5,7 @@ use super::cost::{Cost, Netlist};
 use super::{Design, Exploration, round};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use windlass_gen::constraints::WireModel;
 use windlass_gen::report::render::AREA_LABEL;
 use windlass_gen::table::counted;
 
@@ -110,7 +111,7 @@ pub struct Report {
 }
 
 /// What all synthesis had in common.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SynthesisReport {
     /// What every area is.
     pub area_label: &'static str,
@@ -118,6 +119,9 @@ pub struct SynthesisReport {
     pub effort: &'static str,
     /// Clock gates were put in.
     pub clock_gates: bool,
+    /// The wires that areas and clocks are with; none: ideal ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wires: Option<WireModel>,
     /// Tool and version.
     pub tool: String,
     /// What timed it.
@@ -272,6 +276,7 @@ impl Report {
                 area_label: AREA_LABEL,
                 effort: synthesis.effort.name(),
                 clock_gates: synthesis.clock_gates,
+                wires: synthesis.wires,
                 tool: cost.tool.clone(),
                 timer: cost.timer.clone(),
                 library: cost.library.clone(),

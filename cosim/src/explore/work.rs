@@ -22,6 +22,7 @@ use windlass_catalog::BlockSpec;
 use windlass_gen::cache::hex;
 use windlass_gen::constraints::Sdc;
 use windlass_gen::synth::liberty::Library;
+use windlass_gen::synth::wires::COLOQUINTE_VERSION;
 use windlass_gen::{emit, output};
 use windlass_rtl::params::FrontEndParams;
 
@@ -290,11 +291,14 @@ impl<'a> Work<'a> {
                 else {
                     return Ok(true);
                 };
-                let inputs = json!({
+                let mut inputs = json!({
                     "top": ready.top, "verilog": ready.sha256, "library": library,
                     "effort": synthesis.effort.name(), "sdc": sdc.text, "period": synthesis.period_ns,
                     "clock_gates": synthesis.clock_gates, "tools": tools.versions,
                 });
+                if let Some(wires) = synthesis.wires {
+                    inputs["wires"] = json!([wires, COLOQUINTE_VERSION]);
+                }
                 let (result, kept) = self.keep("cost", inputs, || {
                     cost(&ready.files, &ready.top, synthesis, sdc.clone(), tools).map_err(Trouble::new)
                 })?;
