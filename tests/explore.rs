@@ -439,16 +439,10 @@ fn each_front_end_has_the_clock_of_its_netlist() {
     let area = windlass(&[&["explore", "--wires", "--flow", "area"], &design[..], &rest].concat());
     assert_eq!(area.status.code(), Some(2));
     assert!(stderr(&area).contains("--wires takes one netlist of each design"), "{}", stderr(&area));
-    // With wires, which the clock is of then.
-    let output = windlass(&[&["explore", "--wires"], &design[..], &own, &rest].concat());
+    let output = windlass(&[&["explore"], &design[..], &own, &rest].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(report["synthesis"]["wires"]["row_um"], 10.0, "{report}");
-    let page = std::fs::read_to_string(out.path().join("explore.md")).unwrap_or_else(|e| panic!("{e}"));
-    assert!(page.contains("with wires (estimate from a placement, not routed, ideal clock)"), "{page}");
     let point = &report["points"][0];
-    let variant = point["cost"]["variant"].as_str().unwrap_or("");
-    assert!(["speed+resize.placed", "speed+resize.wired"].contains(&variant), "{point}");
     let reached = point["cost"]["fmax_mhz"].as_f64().expect("a clock");
     assert_eq!(point["front_end_mhz"].as_f64(), Some(reached.floor()));
     assert!(report["front_end_mhz"].is_null() && reached < 1000.0, "{report}");

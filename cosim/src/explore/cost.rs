@@ -214,3 +214,38 @@ fn hierarchical(
         gate: report.gate,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_catalog::{BlockSpec, Request};
+    use windlass_gen::synth::liberty;
+    use windlass_gen::{emit, output};
+
+    #[test]
+    fn with_wires_area_and_clock_are_those_of_the_netlist_that_has_them() {
+        let request = Request { slots: 8, ..Request::default() };
+        let block = BlockSpec::new("round_robin", request).unwrap();
+        let design = emit::emit(&*block.hardware()).unwrap();
+        let (files, top) = (output::verilog_files(&design), design.top().name.clone());
+        let constraints = Constraints::embedded();
+        let tools = Tools::find(Effort::Quick).unwrap();
+        let of = |wires: Option<WireModel>| {
+            let sdc = constraints.resolve("round_robin", &top, &design.top().ports).unwrap();
+            let synthesis = Synthesis {
+                liberty: liberty::default_path().unwrap(),
+                effort: Effort::Quick,
+                constraints: constraints.clone(),
+                period_ns: None,
+                clock_gates: false,
+                wires,
+            };
+            cost(&files, &top, &synthesis, sdc.timing("osu018"), &tools).unwrap()
+        };
+        let (ideal, wired) = (of(None), of(Some(constraints.wires("osu018").unwrap())));
+        assert_eq!(ideal.smallest.variant, "speed+resize");
+        assert!(["speed+resize.placed", "speed+resize.wired"].contains(&wired.smallest.variant.as_str()));
+        assert!(wired.smallest.fmax_mhz < ideal.smallest.fmax_mhz, "{wired:?} and {ideal:?}");
+        assert_eq!(wired.fastest, Some(wired.smallest));
+    }
+}
