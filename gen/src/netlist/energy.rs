@@ -30,7 +30,7 @@ const MOST_INPUTS: usize = 6;
 /// A part of the design to which energy is attributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// Names of instances from the top, without numbers, e.g. `scheduler.window`; [`SHARED`].
+    /// Names of instances from the top, without numbers, e.g. `scheduler.window`; [`super::SHARED`].
     pub name: String,
     /// Energy of each cycle for its clock pins before any clock gate, in femtojoules.
     pub clock_fj: f64,
