@@ -8,6 +8,7 @@ pub(crate) mod flow;
 pub mod fpga;
 pub mod liberty;
 pub mod library;
+mod module;
 pub mod timing;
 pub mod variants;
 pub mod wires;
