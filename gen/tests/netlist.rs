@@ -223,7 +223,10 @@ fn sized_for_wires_it_computes_what_it_did_too() {
 #[test]
 fn a_net_has_the_wires_of_its_tree() {
     // source drives the inverter, the port `q` and nothing else; the inverter drives the NAND, and that the end.
-    let netlist = fan_out(1).replace("\"inv_0_0\"", "\"first\"");
+    let mut document: Value = serde_json::from_str(&fan_out(1).replace("\"inv_0_0\"", "\"first\"")).unwrap();
+    // A second port on the net has a load as well.
+    document["modules"]["top"]["ports"]["twin"] = json!({ "direction": "output", "bits": [4] });
+    let netlist = document.to_string();
     let unplaced = unplaced(&netlist);
     let order = instances(&netlist);
     // Widths by area: a flip-flop of 5 in rows of 2 is 2.5 wide, an inverter of 1 is 0.5.
@@ -249,10 +252,14 @@ fn a_net_has_the_wires_of_its_tree() {
 
     // 30 um to the right and 7 um up from corner to corner; from middle to middle 1 um less, for the inverter is 2 um narrower.
     let placed = wires(&netlist, |name| if name == "source" { (0, 0) } else { (3000, 700) });
-    assert!(placed.spef.contains("*D_NET q 18.0000\n*CONN\n*P q O\n"), "{}", placed.spef);
-    for line in
-        ["1 source:Q 9.0000", "2 first:A 9.0000", "1 source:Q first:A 360.0000", "2 q source:Q 0.0010"]
-    {
+    assert!(placed.spef.contains("*D_NET q 18.0000\n*CONN\n*P q O\n*P twin O\n"), "{}", placed.spef);
+    for line in [
+        "1 source:Q 9.0000",
+        "2 first:A 9.0000",
+        "1 source:Q first:A 360.0000",
+        "2 q source:Q 0.0010",
+        "3 twin source:Q 0.0010",
+    ] {
         assert!(placed.spef.lines().any(|l| l == line), "`{line}` in {}", placed.spef);
     }
     assert!((placed.longest_um - 36.0).abs() < 1e-6 && placed.nets == 12);

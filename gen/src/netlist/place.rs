@@ -181,12 +181,9 @@ impl Unplaced {
     pub fn wires(&self, placement: &str) -> Result<Wires, NetlistError> {
         let centres = self.centres(placement)?;
         let names = self.netlist.names_in_verilog();
-        let mut ports: HashMap<usize, (String, bool)> = HashMap::new();
+        let mut ports: HashMap<usize, Vec<(String, bool)>> = HashMap::new();
         for (bit, output, net) in self.netlist.port_bits() {
-            // Another port on the same net is an assignment.
-            if bit == names[net] {
-                ports.insert(net, (bit, output));
-            }
+            ports.entry(net).or_default().push((bit, output));
         }
         let mut spef = format!(
             "*SPEF \"IEEE 1481-1998\"\n*DESIGN \"{}\"\n*DATE \"\"\n*VENDOR \"\"\n*PROGRAM \"\"\n*VERSION \"\"\n\
@@ -224,7 +221,8 @@ impl Unplaced {
                 }
                 shares += 1;
             }
-            self.write_net(&mut spef, &names[index], &pins, ports.get(&index), &tree);
+            let ports = ports.get(&index).map_or(&[][..], Vec::as_slice);
+            self.write_net(&mut spef, &names[index], &pins, ports, &tree);
         }
         wires.hints.mean_ff = (wires.length_um * self.model.ff_per_um / shares.max(1) as f64) as f32;
         wires.spef = spef;
@@ -301,7 +299,7 @@ impl Unplaced {
         spef: &mut String,
         name: &str,
         pins: &[Pin],
-        port: Option<&(String, bool)>,
+        ports: &[(String, bool)],
         tree: &[Edge],
     ) {
         let WireModel { ohm_per_um, ff_per_um, .. } = self.model;
@@ -315,7 +313,7 @@ impl Unplaced {
             halves[edge.to] += edge.length * ff_per_um / 2.0;
         }
         let _ = writeln!(spef, "\n*D_NET {name} {:.4}\n*CONN", halves.iter().sum::<f64>());
-        if let Some((port, output)) = port {
+        for (port, output) in ports {
             let _ = writeln!(spef, "*P {port} {}", if *output { "O" } else { "I" });
         }
         for (at, pin) in pins.iter().enumerate() {
@@ -328,8 +326,8 @@ impl Unplaced {
         }
         spef.push_str("*RES\n");
         let edges = tree.iter().map(|edge| (node(edge.from), node(edge.to), edge.length));
-        let port = port.map(|(port, _)| (port.clone(), node(0), 0.0));
-        for (number, (from, to, length)) in edges.chain(port).enumerate() {
+        let ports = ports.iter().map(|(port, _)| (port.clone(), node(0), 0.0));
+        for (number, (from, to, length)) in edges.chain(ports).enumerate() {
             // Two cells on one place have a wire too, and a resistance of 0 is none.
             let ohm = (length * ohm_per_um).max(0.001);
             let _ = writeln!(spef, "{} {from} {to} {ohm:.4}", number + 1);
