@@ -350,7 +350,8 @@ impl<'a> Plan<'a> {
             None => None,
             Some(model) => Some((Coloquinte::find().ok_or(SynthesisError::NoPlacer)?, model)),
         };
-        let placed = wires.as_ref().map(|wires| format!("{wires:?}")).unwrap_or_default();
+        let placed = wires.as_ref().map(|(placer, model)| format!("{} {model:?}", placer.version));
+        let placed = placed.unwrap_or_default();
         let gates = clock_gates::commands(options.clock_gates, &liberty_text, liberty)?;
         let script = script(design, top, &yosys, &gates);
         let period = options.period_ns.map(|ns| ns.to_string()).unwrap_or_default();
