@@ -1,9 +1,9 @@
 //! A netlist that runs: what its outputs are, and what each cycle costs in energy.
 //!
 //! Logic has no delay here: a net changes once per cycle at most, so that glitches are not in the energy. Each change of a net
-//! costs half of C V² for the pins on it, and for its wires where they are given, and the internal energy that the library gives for its driver; each flip-flop costs what
-//! the library gives for the two edges of its clock, whether it stores something new or not; but where a clock gate is before it, only in
-//! cycles in which the gate is open.
+//! costs half of C V² for the pins on it, and for its wires where they are given, and the internal energy that the library gives
+//! for its driver; each flip-flop costs what the library gives for the two edges of its clock, whether it stores something new or
+//! not; but where a clock gate is before it, only in cycles in which the gate is open.
 //!
 //! Energy is kept by block of the RTL ([`super::blocks`]).
 

@@ -295,8 +295,8 @@ pub fn synth(
     let done = parallel(&options.variants, options.jobs, |variant| job.variant(variant));
     let (outcome, failure) = Outcome::collect(&options.variants, done)?;
     let mut report = plan.report(&cells, outcome);
-    if let (Some(wires), false) = (&plan.wires, report.fastest.is_empty()) {
-        match job.wired(wires, &report.fastest) {
+    if let (Some(wires), Some(sta), Some(fastest)) = (&plan.wires, &plan.sta, report.fastest()) {
+        match job.wired(wires, sta, fastest) {
             Ok(wired) => report.wired = Some(wired),
             Err(stop) => return Err(work.stopped(stop)),
         }
@@ -671,24 +671,31 @@ impl Job<'_> {
         Ok(resized.map_err(|error| wires::failed("resize", error, name))?)
     }
 
-    /// The netlist of that name, placed, sized for the wires that this makes, and placed again.
-    fn wired(&self, (placer, model): &(Coloquinte, WireModel), name: &str) -> Result<Wired, Stop> {
-        let (plan, work) = (self.plan, self.work);
+    /// That netlist, placed, sized for the wires that this makes, and placed again.
+    fn wired(
+        &self,
+        (placer, model): &(Coloquinte, WireModel),
+        sta: &Found,
+        fastest: &VariantResult,
+    ) -> Result<Wired, Stop> {
+        let (plan, work, name) = (self.plan, self.work, fastest.name.as_str());
         let read = |file: &str| {
             let path = work.path().join(file);
             fs::read_to_string(&path).map_err(io_error("read", &path))
         };
         let first = read(&format!("{name}.json"))?;
-        // Before it was sized; ABC's sizes are in the mapping.
-        let mapped = read(&mapped(name)).unwrap_or_else(|_| first.clone());
+        // ABC's sizes are in the mapping.
+        let mapped = match fastest.sizing {
+            Sizing::Resize => read(&mapped(name))?,
+            Sizing::None | Sizing::Abc => first.clone(),
+        };
         let netlist: Netlist = serde_json::from_str(&mapped).map_err(|e| self.unreadable(e.to_string()))?;
         let module = netlist.modules.get(plan.top);
         let module = module.ok_or_else(|| self.unreadable(format!("no `{}`", plan.top)))?;
-        let sta = plan.sta.as_ref().map_or_else(|| tools::find(Tool::OpenSta), |sta| Ok(sta.clone()));
-        let sta = sta.map_err(SynthesisError::from)?;
         let sdc = plan.options.sdc.clone().unwrap_or_else(|| timing::default_sdc(module.clock()));
         let liberty = work.path().join("cells.lib");
-        let place = |json: &str, cells: &BTreeMap<String, u64>, sized: bool| -> Result<_, Stop> {
+        let amount = |cells| area::flat_amount(plan.top, cells, &self.cells.library, self.cells.gate_um2);
+        let place = |json: &str, total: Amount, sized: bool| -> Result<_, Stop> {
             let name = wires::name(name, sized);
             let unplaced = Unplaced::new(json, plan.top, &plan.liberty_text, &liberty, *model)
                 .map_err(|error| wires::failed("placing", error, &name))?;
@@ -697,10 +704,10 @@ impl Job<'_> {
             work.write(&spef, &wires.spef)?;
             work.write(&format!("{name}.json"), json)?;
             work.write(&format!("{name}.v"), &unplaced.verilog())?;
-            let (timing, _) = self.time(&sta, &name, module, &sdc, Some(&spef))?;
+            let (timing, _) = self.time(sta, &name, module, &sdc, Some(&spef))?;
             let netlist = WiredNetlist {
                 sized,
-                total: area::flat_amount(plan.top, cells, &self.cells.library, self.cells.gate_um2)?,
+                total,
                 timing,
                 core_um: unplaced.core_um(),
                 wires_mm: area::round4(wires.length_um / 1e3),
@@ -710,11 +717,10 @@ impl Job<'_> {
             };
             Ok((netlist, wires.hints))
         };
-        let parsed: Netlist = serde_json::from_str(&first).map_err(|e| self.unreadable(e.to_string()))?;
-        let cells = parsed.modules.get(plan.top).map(Module::cells_by_type).unwrap_or_default();
-        let (as_it_was, hints) = place(&first, &cells, false)?;
+        let total = fastest.total.ok_or_else(|| self.unreadable(format!("no area of `{name}`")))?;
+        let (as_it_was, hints) = place(&first, total, false)?;
         let resized = self.sized(name, &mapped, Some(hints))?;
-        let (sized, _) = place(&resized.netlist, &resized.cells, true)?;
+        let (sized, _) = place(&resized.netlist, amount(&resized.cells)?, true)?;
         Ok(Wired {
             tool: placer.version.clone(),
             variant: name.into(),
