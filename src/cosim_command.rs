@@ -1,21 +1,23 @@
 //! `windlass cosim`: the generated front end against the host runtime and a model of the SMs, on real kernel streams.
 
-use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, WindowArg};
+use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, RtlArgs, WindowArg};
 use crate::progress::{progress, slow_progress};
 use crate::timeline_file::{self, TimelineFile};
 use crate::{Failure, Outcome, command_line, gpu, options, workload};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
-use windlass_catalog::BlockSpec;
+use std::path::{Path, PathBuf};
+use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::engine::{DispatcherKind, EngineOptions, engine};
 use windlass_cosim::partition::Partitions;
 use windlass_cosim::policy::{Policy, SimError, Stream};
 use windlass_cosim::run::{CoSimulation, FORMAT_VERSION, RunError, RunReport};
 use windlass_cosim::timeline;
 use windlass_cosim::wave::Wave;
-use windlass_rtl::params::{ArbiterKind, SchedulerParams};
+use windlass_gen::rtl::{Rtl, Source};
+use windlass_gen::table::counted;
+use windlass_rtl::params::{ArbiterKind, FrontEndParams, SchedulerParams};
 use windlass_runtime::host::HazardRule;
 use windlass_runtime::ktrace::{Kernel, Trace};
 
@@ -58,6 +60,8 @@ pub struct CosimArgs {
     slots: Option<usize>,
     #[command(flatten)]
     hardware: HardwareArgs,
+    #[command(flatten)]
+    rtl: RtlArgs,
     /// Policies to compare, separated by commas; `serial` always runs, because the others are measured against it
     ///
     /// - serial:       one stream, with a driver launch for each kernel
@@ -209,6 +213,98 @@ fn arbiters(args: &CosimArgs) -> Result<Vec<ArbiterKind>, Failure> {
     Ok(options::arbiters(&options::distinct(chosen), args.active)?)
 }
 
+/// The front end of the policy `window`, but for its SMs.
+struct FrontEnd {
+    scheduler: SchedulerParams,
+    arbiters: Vec<ArbiterKind>,
+    places: usize,
+    hold_idle: bool,
+    /// What a folder of `--rtl` says that it is.
+    block: Option<FrontEndParams>,
+}
+
+impl FrontEnd {
+    /// That of the options, or of the folder.
+    fn chosen(args: &CosimArgs, source: Option<&Source>) -> Result<Self, Failure> {
+        let default = Request::default();
+        let (Some(path), Some(words)) = (&args.rtl.rtl, source.and_then(|source| source.arguments.as_ref()))
+        else {
+            let arbiters = arbiters(args)?;
+            if args.rtl.rtl.is_some() && arbiters.len() != 1 {
+                return Err("--rtl has one arbiter: choose --arbiter single or --arbiter typed".into());
+            }
+            let slots = args.slots.unwrap_or(default.slots);
+            return Ok(Self {
+                scheduler: scheduler(args.hardware, args.window.unwrap_or(WindowArg::Matrix), slots)?,
+                arbiters,
+                places: args.places.unwrap_or(default.places),
+                hold_idle: args.hold_idle,
+                block: None,
+            });
+        };
+        let own = [
+            ("window", args.window.is_some()),
+            ("slots", args.slots.is_some()),
+            ("arbiter", !args.arbiter.is_empty()),
+            ("active", args.active.is_some()),
+            ("places", args.places.is_some()),
+            ("hold-idle", args.hold_idle),
+        ];
+        let given = own.into_iter().chain(args.hardware.given()).filter(|(_, given)| *given);
+        let given: Vec<&str> = given.map(|(option, _)| option).collect();
+        match options::block_of(path, words, &given)? {
+            BlockSpec::FrontEnd(params) => Ok(Self {
+                scheduler: params.scheduler(),
+                arbiters: vec![params.dispatch().arbiter()],
+                places: params.dispatch().places(),
+                hold_idle: params.dispatch().sms().holds(),
+                block: Some(params),
+            }),
+            other => Err(format!(
+                "--rtl {}: it is a {}, and co-simulation needs a front_end",
+                path.display(),
+                other.name()
+            )
+            .into()),
+        }
+    }
+}
+
+/// The front end that `simulation` has, as a block; `says` is what the folder at `path` says that it is.
+pub fn front_end_of(
+    path: &Path,
+    says: Option<FrontEndParams>,
+    simulation: &CoSimulation,
+) -> Result<BlockSpec, Failure> {
+    let arbiter = simulation.arbiters.first().copied().unwrap_or(Request::default().arbiter);
+    let params = simulation.front_end(arbiter)?;
+    if let Some(says) = says.filter(|says| *says != params) {
+        let name = |params: FrontEndParams| {
+            let (sms, of_each) = (params.dispatch().sms(), params.dispatch().sms().limits());
+            let [ctas, warps, registers, smem] =
+                [of_each.ctas(), of_each.warps(), of_each.registers(), of_each.smem()];
+            format!(
+                "{} of {ctas} CTAs, {warps} warps, {registers} units of registers and {smem} of shared memory",
+                counted(sms.sms(), "SM")
+            )
+        };
+        let gpu = &simulation.profile.name;
+        return Err(format!(
+            "--rtl {}: it has {}, and {gpu} has {}\n  choose another --gpu, or begin with `windlass gen --gpu {gpu}`",
+            path.display(),
+            name(says),
+            name(params)
+        )
+        .into());
+    }
+    Ok(BlockSpec::FrontEnd(params))
+}
+
+/// Whether a replay has to name the arbiter.
+fn says_arbiter(rtl: Option<&Rtl>, args: &CosimArgs) -> bool {
+    rtl.is_none() || !args.arbiter.is_empty()
+}
+
 /// The stream of one run: a trace, or several side by side, each in the partition of its place.
 fn stream(traces: &[Trace], partitions: &Partitions) -> Result<Stream, Failure> {
     let stream = match traces {
@@ -247,6 +343,7 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         ("kernel-end", conditions.kernel_end > 0, QUEUES),
         ("slots", args.slots.is_some(), WINDOWS),
         ("window", args.window.is_some(), WINDOW),
+        ("rtl", args.rtl.rtl.is_some(), WINDOW),
         ("dispatcher", args.dispatcher.is_some(), WINDOW),
         ("front-end-mhz", conditions.front_end_mhz.is_some(), WINDOW),
         ("fifo", args.fifo.is_some(), QUEUES),
@@ -257,6 +354,9 @@ fn check(args: &CosimArgs, policies: &[Policy]) -> Result<(), String> {
         ("seed", args.seed.is_some(), WINDOW),
     ];
     options::used(policies, options.into_iter().chain(hardware))?;
+    if args.rtl.rtl.is_some() && args.dispatcher == Some(DispatcherArg::Behavioural) {
+        return Err("--rtl: the golden model has no Verilog; use --dispatcher hardware or both".into());
+    }
     match args.seed {
         Some(seed) if args.dispatcher == Some(DispatcherArg::Behavioural) => Err(format!(
             "--seed {seed}: the golden model has no uninitialised state; use --dispatcher hardware or both"
@@ -295,21 +395,25 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
             .into());
         }
     };
-    let slots = args.slots.unwrap_or(32);
-    let params = scheduler(args.hardware, args.window.unwrap_or(WindowArg::Matrix), slots)?;
-    let mut simulation = CoSimulation::new(profile, params);
+    let source = args.rtl.read()?;
+    let front_end = FrontEnd::chosen(args, source.as_ref())?;
+    let mut simulation = CoSimulation::new(profile, front_end.scheduler);
     simulation.policies = options::distinct(&policies(&args.policy)?);
     // Speed-ups are over it: without its row nobody could check them.
     if !simulation.policies.contains(&Policy::Serial) {
         simulation.policies.insert(0, Policy::Serial);
     }
-    simulation.arbiters = arbiters(args)?;
-    simulation.places = args.places.unwrap_or(simulation.places);
-    simulation.hold_idle = args.hold_idle;
+    simulation.arbiters = front_end.arbiters;
+    simulation.places = front_end.places;
+    simulation.hold_idle = front_end.hold_idle;
+    let rtl = match (&args.rtl.rtl, source) {
+        (Some(path), Some(source)) => Some(source.of(front_end_of(path, front_end.block, &simulation)?)),
+        _ => None,
+    };
     simulation.partitions = partitions;
     simulation.fifo_depth = args.fifo.unwrap_or(simulation.fifo_depth);
     args.conditions.set(&mut simulation)?;
-    simulation.software_slots = args.software_slots.unwrap_or(slots);
+    simulation.software_slots = args.software_slots.unwrap_or(front_end.scheduler.window().slots());
     simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;
     simulation.graph_window = args.graph_window;
@@ -329,7 +433,7 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     };
 
     let mut report = Report { format_version: FORMAT_VERSION, runs: Vec::new(), wrong: Vec::new() };
-    let outcome = run_all(args, &simulation, &runs, first, wave.as_ref(), &mut report);
+    let outcome = run_all(args, &simulation, &runs, first, (rtl.as_ref(), wave.as_ref()), &mut report);
     // What is finished was costly, also where a later run could not.
     if args.json && (outcome.is_ok() || !report.runs.is_empty() || !report.wrong.is_empty()) {
         let mut stdout = std::io::stdout().lock();
@@ -345,7 +449,7 @@ fn run_all(
     simulation: &CoSimulation,
     runs: &[&[String]],
     mut first: Option<Trace>,
-    wave: Option<&Wave>,
+    (rtl, wave): (Option<&Rtl>, Option<&Wave>),
     report: &mut Report,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Done;
@@ -375,13 +479,17 @@ fn run_all(
         let timeline = args.timeline.as_deref().map(TimelineFile::create).transpose()?;
         let result = simulation.run(&stream, |params| {
             let seed = args.seed.unwrap_or(0);
+            let arbiter = params.dispatch().arbiter().name();
+            // A folder says itself which one it has.
+            let arbiter =
+                if says_arbiter(rtl, args) { format!(" --arbiter {arbiter}") } else { String::new() };
             let options = EngineOptions {
+                rtl: rtl.cloned(),
                 seed,
                 wave: wave.cloned(),
                 replay: Some(format!(
-                    "{} --arbiter {} --seed {seed} --wave failure.vcd --from {{from}} --to {{to}}",
+                    "{}{arbiter} --seed {seed} --wave failure.vcd --from {{from}} --to {{to}}",
                     command_line::on_files(files, &SET_BY_REPLAY),
-                    params.dispatch().arbiter().name(),
                 )),
             };
             engine(args.dispatcher.unwrap_or(DispatcherArg::Hardware).kind(), params, &options)

@@ -1,6 +1,6 @@
 //! `windlass cover`: what of a block's Verilog does its bench reach?
 
-use crate::options::BlockArgs;
+use crate::options::{BlockArgs, RtlArgs};
 use crate::{Failure, Outcome};
 use clap::Args;
 use std::io::Write;
@@ -16,6 +16,8 @@ const FORMAT_VERSION: u32 = 1;
 pub struct CoverArgs {
     #[command(flatten)]
     block: BlockArgs,
+    #[command(flatten)]
+    rtl: RtlArgs,
     /// Seed of the stimulus
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u32,
@@ -29,8 +31,8 @@ pub struct CoverArgs {
 
 /// Runs it.
 pub fn run(args: &CoverArgs) -> Result<Outcome, Failure> {
-    let spec = args.block.spec()?;
-    let report = cover(spec, &mut *stimulus(spec, args.seed.into()), args.cycles)?;
+    let (spec, rtl) = args.block.with_rtl(&args.rtl, BlockArgs::spec)?;
+    let report = cover(spec, &rtl, &mut *stimulus(spec, args.seed.into()), args.cycles)?;
     let mut stdout = std::io::stdout().lock();
     if args.json {
         let mut object = serde_json::to_value(&report)?;

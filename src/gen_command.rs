@@ -101,6 +101,7 @@ pub fn run(args: &GenArgs) -> Result<Outcome, Failure> {
     let constraints = constraints.resolve(spec.name(), &top.name, &top.ports)?;
     let mut beside = Beside {
         command: Some(command_line::without(&OTHER)),
+        arguments: spec.arguments(),
         constraints: constraints.files(args.library.as_deref())?,
         ..Beside::default()
     };

@@ -15,6 +15,7 @@ mod fpga_options;
 mod gen_command;
 mod gpu;
 mod import_command;
+mod lockstep_command;
 mod mix_command;
 mod mutate_command;
 mod options;
@@ -62,6 +63,8 @@ enum Command {
     Mix(mix_command::MixArgs),
     /// Convert what a compiler or a profiler has written into a ktrace
     Import(import_command::ImportArgs),
+    /// Hold a block's Verilog, generated or your own, against its golden model: every output, every cycle
+    Lockstep(lockstep_command::LockstepArgs),
     /// Prove the properties of a block, for all time or for a number of cycles
     Prove(prove_command::ProveArgs),
     /// Report which lines of a block's Verilog its bench runs, and which bits it toggles
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Command::Cosim(args) => cosim_command::run(&args),
         Command::Calibrate(args) => calibrate_command::run(&args),
         Command::Run(args) => run_command::run(&args),
+        Command::Lockstep(args) => lockstep_command::run(&args),
         Command::Prove(args) => prove_command::run(&args),
         Command::Report(args) => report_command::run(&args),
         Command::Explore(args) => explore_command::run(&args),

@@ -2,7 +2,7 @@
 
 use crate::{Failure, workload};
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, Args, Parser, ValueEnum};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use windlass_cosim::run::{CoSimulation, MAX_MHZ};
 use windlass_gen::constraints::Constraints;
 use windlass_gen::emit::ResetKind;
 use windlass_gen::report::render::Conditions;
+use windlass_gen::rtl::{Rtl, RtlError, Source};
 use windlass_gen::synth::library;
 use windlass_gen::table::counted;
 use windlass_rtl::params::{ArbiterKind, Encoding, ParamError, SmLimits, SmParams, WindowKind};
@@ -107,9 +108,9 @@ pub const SCHEDULED_ALONE: &str = "How many kernels the host looks back, M: 8 to
     "How many kernels the host looks back, M: 8 to 255; with --encoding mask 8, 16, 32, 64, 128 or 255, for a front_end 32 or 128 [default: 128]"
 )))]
 pub struct BlockArgs {
-    /// Name of the block; `windlass gen --list` prints all names
-    #[arg(long, default_value = "front_end")]
-    block: String,
+    /// Name of the block; `windlass gen --list` prints all names [default: front_end]
+    #[arg(long, value_name = "BLOCK")]
+    block: Option<String>,
     /// Kind of window of a kernel_scheduler or a front_end [default: matrix]
     #[arg(help_heading = HARDWARE, long, value_enum)]
     window: Option<WindowArg>,
@@ -141,27 +142,115 @@ pub fn of_small_block(arg: Arg) -> Arg {
     arg.help(format!("{says} [default: {small}]"))
 }
 
+/// Verilog in place of what is generated.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RtlArgs {
+    /// Take Verilog of your own in place of what is generated: a folder that `windlass gen` has written and you have changed; or a list
+    /// of files, FILE.f, or one file, .v or .sv, with the options that say which block it is
+    #[arg(help_heading = HARDWARE, long, value_name = "FOLDER|FILE", value_parser = PathBufValueParser::new())]
+    pub rtl: Option<PathBuf>,
+    /// Top module of --rtl [default: the folder's; the name of the list or the file]
+    #[arg(help_heading = HARDWARE, long, value_name = "MODULE", requires = "rtl")]
+    pub top: Option<String>,
+}
+
+impl RtlArgs {
+    /// What was read, where there is any.
+    pub fn read(&self) -> Result<Option<Source>, RtlError> {
+        let Some(path) = &self.rtl else { return Ok(None) };
+        let source = Source::read(path)?;
+        Ok(Some(match &self.top {
+            Some(top) => source.with_top(top),
+            None => source,
+        }))
+    }
+}
+
+/// The block that a folder of `windlass gen` says it is, by the words of a command line; `given` are those options that the user gave and
+/// that say it too.
+pub fn block_of(path: &Path, words: &[String], given: &[&str]) -> Result<BlockSpec, Failure> {
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Words {
+        #[command(flatten)]
+        block: BlockArgs,
+    }
+    let path = path.display();
+    if !given.is_empty() {
+        let options = given.iter().map(|option| format!("--{option}")).collect::<Vec<_>>().join(", ");
+        return Err(format!(
+            "{path} says itself which block it is ({}): leave out {options}",
+            words.join(" ")
+        )
+        .into());
+    }
+    let parsed = Words::try_parse_from(words).map_err(|e| e.kind().to_string());
+    let spec = parsed.and_then(|words| words.block.spec().map_err(|e| e.to_string()));
+    Ok(spec.map_err(|e| {
+        format!("{path}: its metadata names no block of this Windlass ({e}): {}", words.join(" "))
+    })?)
+}
+
 impl BlockArgs {
     /// The block.
     pub fn spec(&self) -> Result<BlockSpec, ParamError> {
-        self.hardware.block(&self.block, self.window, self.slots, self.dispatch)
+        self.hardware.block(self.name(), self.window, self.slots, self.dispatch)
+    }
+
+    fn name(&self) -> &str {
+        self.block.as_deref().unwrap_or("front_end")
+    }
+
+    /// The options that the user gave.
+    fn given(&self) -> Vec<&'static str> {
+        let own = [
+            ("block", self.block.is_some()),
+            ("window", self.window.is_some()),
+            ("slots", self.slots.is_some()),
+        ];
+        let all = own.into_iter().chain(self.hardware.given()).chain(self.dispatch.given());
+        all.filter(|(_, given)| *given).map(|(option, _)| option).collect()
+    }
+
+    /// The block and its Verilog: that of `rtl`, else what is emitted. Where nothing else says which block it is, `spec` does.
+    pub fn with_rtl(
+        &self,
+        rtl: &RtlArgs,
+        spec: impl FnOnce(&Self) -> Result<BlockSpec, ParamError>,
+    ) -> Result<(BlockSpec, Rtl), Failure> {
+        let (Some(path), Some(source)) = (&rtl.rtl, rtl.read()?) else {
+            let spec = spec(self)?;
+            return Ok((spec, Rtl::emitted(spec)?));
+        };
+        let spec = match &source.arguments {
+            Some(words) => block_of(path, words, &self.given())?,
+            None if self.block.is_some() => spec(self)?,
+            None => {
+                return Err(format!(
+                    "--rtl {}: say which block it is, with --block and the options of its parameters",
+                    path.display()
+                )
+                .into());
+            }
+        };
+        Ok((spec, source.of(spec)))
     }
 
     /// Whether a device profile says anything of the block.
     pub fn has_sms(&self) -> Result<bool, ParamError> {
-        Ok(parameters(&self.block, Encoding::Mask)?.contains(&"sms"))
+        Ok(parameters(self.name(), Encoding::Mask)?.contains(&"sms"))
     }
 
     /// The block, with `sms`, if it has SMs, where the user named no others.
     pub fn spec_for(&self, sms: SmParams) -> Result<BlockSpec, ParamError> {
-        let dispatch = self.dispatch.or_sms(&self.block, sms)?;
-        self.hardware.block(&self.block, self.window, self.slots, dispatch)
+        let dispatch = self.dispatch.or_sms(self.name(), sms)?;
+        self.hardware.block(self.name(), self.window, self.slots, dispatch)
     }
 
     /// The block, where the user named no number as small as a proof wants it: `size` slots and SMs; of a front end, which holds all
     /// other blocks, 4, one upstream id per beat, one active kernel per type, and SMs of 2 CTAs.
     pub fn small_spec(&self, size: usize) -> Result<BlockSpec, ParamError> {
-        let has = parameters(&self.block, Encoding::Mask)?;
+        let has = parameters(self.name(), Encoding::Mask)?;
         let whole = has.contains(&"sms") && has.contains(&"window");
         let size = if whole { 4 } else { size };
         let sized = |name: &str, given: Option<usize>| given.or(has.contains(&name).then_some(size));
@@ -177,7 +266,7 @@ impl BlockArgs {
                 *limit = limit.or(Some(4));
             }
         }
-        hardware.block(&self.block, self.window, sized("slots", self.slots), dispatch)
+        hardware.block(self.name(), self.window, sized("slots", self.slots), dispatch)
     }
 }
 
@@ -217,6 +306,21 @@ pub struct DispatchArgs {
 }
 
 impl DispatchArgs {
+    /// Its options, and whether the user gave them.
+    pub fn given(self) -> [(&'static str, bool); 9] {
+        [
+            ("sms", self.sms.is_some()),
+            ("arbiter", self.arbiter.is_some()),
+            ("active", self.active.is_some()),
+            ("places", self.places.is_some()),
+            ("hold-idle", self.hold_idle),
+            ("sm-ctas", self.sm_ctas.is_some()),
+            ("sm-warps", self.sm_warps.is_some()),
+            ("sm-registers", self.sm_registers.is_some()),
+            ("sm-smem", self.sm_smem.is_some()),
+        ]
+    }
+
     /// The same with `sms` where the user named no others, as far as the block called `name` has limits.
     pub fn or_sms(mut self, name: &str, sms: SmParams) -> Result<Self, ParamError> {
         let limits = sms.limits();
@@ -479,20 +583,8 @@ impl HardwareArgs {
         let mut possible = parameters(name, encoding)?;
         let single = matches!(dispatch.arbiter, Some(ArbiterArg::Single));
         possible.retain(|parameter| !(single && *parameter == "active"));
-        let hardware = self.given();
-        for (parameter, given) in hardware.into_iter().chain([
-            ("slots", slots.is_some()),
-            ("window", window.is_some()),
-            ("sms", dispatch.sms.is_some()),
-            ("arbiter", dispatch.arbiter.is_some()),
-            ("active", dispatch.active.is_some()),
-            ("places", dispatch.places.is_some()),
-            ("hold-idle", dispatch.hold_idle),
-            ("sm-ctas", dispatch.sm_ctas.is_some()),
-            ("sm-warps", dispatch.sm_warps.is_some()),
-            ("sm-registers", dispatch.sm_registers.is_some()),
-            ("sm-smem", dispatch.sm_smem.is_some()),
-        ]) {
+        let own = [("slots", slots.is_some()), ("window", window.is_some())];
+        for (parameter, given) in self.given().into_iter().chain(own).chain(dispatch.given()) {
             if given && !possible.contains(&parameter) {
                 let with = match parameter {
                     "lanes" if encoding == Encoding::Mask => " with --encoding mask",
@@ -546,4 +638,40 @@ pub fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
         }
     }
     distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So what `windlass gen` writes beside a design is enough to know the block.
+    #[test]
+    fn a_blocks_arguments_give_the_block_again() {
+        let pipelined = Request { pipelined: true, ..Request::default() };
+        let pipelined =
+            ["window_matrix", "kernel_scheduler", "front_end"].map(|name| BlockSpec::new(name, pipelined));
+        let pipelined = pipelined.into_iter().map(|spec| spec.unwrap_or_else(|e| panic!("{e}")));
+        for spec in BlockSpec::all().into_iter().chain(pipelined) {
+            let again = block_of(Path::new("folder"), &spec.arguments(), &[]);
+            assert_eq!(again.unwrap_or_else(|e| panic!("{spec:?}: {e}")), spec);
+        }
+    }
+
+    #[test]
+    fn what_says_twice_which_block_it_is_or_not_at_all_is_refused() {
+        let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+        let said = |text: &str, given: &[&str]| {
+            let block = block_of(Path::new("folder"), &words(text), given);
+            block.expect_err("no block").to_string()
+        };
+        let twice = said("--block find_first --slots 8", &["slots", "block"]);
+        assert!(twice.contains("(--block find_first --slots 8): leave out --slots, --block"), "{twice}");
+        for text in ["--block nonsense", "--block find_first --slots 5", "--block find_first --colour red"] {
+            let unknown = said(text, &[]);
+            assert!(
+                unknown.starts_with("folder: its metadata names no block") && unknown.ends_with(text),
+                "{unknown}"
+            );
+        }
+    }
 }

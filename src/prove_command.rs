@@ -1,6 +1,6 @@
 //! `windlass prove`: what a block promises, shown to hold.
 
-use crate::options::{BlockArgs, HARDWARE, ResetArg};
+use crate::options::{BlockArgs, HARDWARE, ResetArg, RtlArgs};
 use crate::output_file::OutputFile;
 use crate::{Failure, Outcome, options};
 use clap::builder::RangedU64ValueParser;
@@ -24,11 +24,13 @@ const BOTH_DEPTH: usize = 17;
 pub struct ProveArgs {
     #[command(flatten)]
     block: BlockArgs,
+    #[command(flatten)]
+    rtl: RtlArgs,
     /// Put a kernel_scheduler beside the same one with the other window, and ask whether both run the same kernels apart from latency
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rtl")]
     both_windows: bool,
     /// How registers take the reset, `rst_ni`
-    #[arg(help_heading = HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with = "both_windows")]
+    #[arg(help_heading = HARDWARE, long, value_enum, default_value_t = ResetArg::Sync, value_name = "KIND", conflicts_with_all = ["both_windows", "rtl"])]
     reset: ResetArg,
     /// Cycles after a reset that are checked if no induction shows that nothing ever fails, 1 to 10000 [default: 8; with --both-windows: 17]
     #[arg(long, value_name = "CYCLES", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
@@ -52,7 +54,7 @@ pub struct ProveArgs {
     #[arg(long, value_name = "FILE.vcd", value_parser = options::output())]
     vcd: Option<PathBuf>,
     /// Prove nothing, but write design, properties, lemmas and harness for other tools, with a prove.sby for SymbiYosys
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["both_windows", "vcd", "solver", "limit", "jobs"], value_parser = options::output())]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["both_windows", "rtl", "vcd", "solver", "limit", "jobs"], value_parser = options::output())]
     write: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -85,7 +87,8 @@ fn processors() -> usize {
 /// Runs it: status 1 where something does not hold, or was not shown.
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
-    let spec = args.block.small_spec(if args.both_windows { 4 } else { 8 })?;
+    let small = |block: &BlockArgs| block.small_spec(if args.both_windows { 4 } else { 8 });
+    let (spec, rtl) = args.block.with_rtl(&args.rtl, small)?;
     let options = ProveOptions {
         depth: args.depth.unwrap_or(if args.both_windows {
             BOTH_DEPTH
@@ -114,6 +117,7 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let vcd = args.vcd.as_deref().map(|path| OutputFile::begin(path, "--vcd")).transpose()?;
     let started = Instant::now();
     let report = match (args.both_windows, spec) {
+        (false, _) if args.rtl.rtl.is_some() => prove::prove_rtl(spec, &rtl, &options)?,
         (false, _) => prove::prove(spec, &options)?,
         (true, BlockSpec::KernelScheduler(params)) => BothWindows::new(params)?.prove(&options)?,
         (true, _) => {
@@ -156,6 +160,15 @@ fn print(stdout: &mut impl Write, report: &ProofReport) -> std::io::Result<()> {
     };
     writeln!(stdout, "{}: {how}; {reached}", report.top)?;
     let shown: Vec<&PropertyResult> = report.properties.iter().chain(&report.failed_lemmas).collect();
+    if !report.missing.is_empty() {
+        let (some, more) = report.missing.split_at(report.missing.len().min(3));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let some = some.join(", ");
+        writeln!(
+            stdout,
+            "  no induction: its lemmas are about registers that this Verilog does not have: {some}{more}"
+        )?;
+    }
     let name = shown.iter().map(|p| p.name.len()).max().unwrap_or(0);
     let verdict = shown.iter().map(|p| words(&p.verdict).len()).max().unwrap_or(0);
     for property in shown {

@@ -1,10 +1,11 @@
 //! `windlass report`: what schedulers cost and gain, in one document.
 
-use crate::cosim_command::{DispatcherArg, policies, scheduler};
+use crate::cosim_command::{DispatcherArg, front_end_of, policies, scheduler};
 use crate::fpga_options::FpgaArgs;
 use crate::options::{ArbiterArg, ConditionArgs, DispatchArgs, HardwareArgs, ResetArg, WindowArg};
 use crate::report_output::{OutputArgs, command};
 use crate::{Failure, Outcome, gpu, options, workload};
+use clap::builder::PathBufValueParser;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use windlass_catalog::{BlockSpec, Request, parameters};
@@ -16,20 +17,20 @@ use windlass_cosim::policy::{Policy, Stream};
 use windlass_cosim::profile::Profile;
 use windlass_cosim::run::{CoSimulation, PolicyReport, RunError};
 use windlass_gen::constraints::{Constraints, period};
+use windlass_gen::emit::{self, Form};
 use windlass_gen::netlist::{ENERGY_LABEL, ENERGY_WITH_WIRES_LABEL, Gates};
 use windlass_gen::report::paper;
 use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
     Speedups, Spread,
 };
+use windlass_gen::rtl::{Rtl, Source};
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
 use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
-use windlass_gen::{
-    emit::{self, Form},
-    output,
+use windlass_rtl::params::{
+    ArbiterKind, DispatchParams, Encoding, FrontEndParams, SchedulerParams, WindowKind,
 };
-use windlass_rtl::params::{ArbiterKind, Encoding, FrontEndParams, SchedulerParams, WindowKind};
 use windlass_runtime::ktrace::Trace;
 
 /// `--flow`.
@@ -50,6 +51,12 @@ pub struct ReportArgs {
     /// names)
     #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with_all = ["energy", "trace", "dispatcher", "driver_launch", "kernel_end", "rename", "front_end_mhz"])]
     block: Vec<String>,
+    /// Report folders that `windlass gen` has written and you may have changed, instead of what is generated; separated by commas
+    ///
+    /// A front end also runs the traces.
+    #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', value_name = "FOLDER", value_parser = PathBufValueParser::new(),
+        conflicts_with_all = ["block", "window", "slots", "retire_ports", "pipelined", "scheduled", "encoding", "lanes", "arbiter", "active", "places", "hold_idle", "reset"])]
+    rtl: Vec<PathBuf>,
     /// Kinds of window to compare, separated by commas
     #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
     window: Vec<WindowArg>,
@@ -111,8 +118,8 @@ pub struct ReportArgs {
     /// Leave out area and timing, and with them Yosys and OpenSTA
     #[arg(help_heading = options::SYNTHESIS, long)]
     no_area: bool,
-    /// Also estimate energy: run the fastest netlist of each front end on the first trace; needs --arbiter
-    #[arg(help_heading = options::SYNTHESIS, long, requires = "arbiter", conflicts_with_all = ["no_area", "front_end_mhz"])]
+    /// Also estimate energy: run the fastest netlist of each front end on the first trace; needs --arbiter or --rtl
+    #[arg(help_heading = options::SYNTHESIS, long, conflicts_with_all = ["no_area", "front_end_mhz"])]
     energy: bool,
     /// Cycles of the trace that --energy measures, 1 or more
     #[arg(help_heading = options::SYNTHESIS, long, value_name = "N", default_value_t = 20_000, requires = "energy", value_parser = clap::value_parser!(u64).range(1..))]
@@ -134,6 +141,9 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
             "--energy measures designs with --reset sync only: leave out --energy or --reset async".into()
         );
     }
+    if args.energy && args.arbiter.is_empty() && args.rtl.is_empty() {
+        return Err("--energy measures whole front ends: add --arbiter, or --rtl with one".into());
+    }
     if args.energy && args.flow == FlowArg::Area {
         return Err("--energy needs a netlist: use --flow quick or full".into());
     }
@@ -141,7 +151,11 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         return Err("--wires needs a netlist: use --flow quick or full".into());
     }
     let costs = Costs::new(args)?;
-    let report = if args.block.is_empty() { schedulers(&costs)? } else { Some(blocks(&costs)?) };
+    let report = match (args.block.is_empty(), args.rtl.is_empty()) {
+        (_, false) => own(&costs)?,
+        (true, _) => schedulers(&costs)?,
+        (false, _) => Some(blocks(&costs)?),
+    };
     let Some(mut report) = report else { return Ok(Outcome::Wrong) };
     report.command = command();
     output.write(report)
@@ -150,7 +164,7 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
 /// The designs of `--window`, `--slots` and `--arbiter`, on all workloads; `None` where one did what is wrong, which is told.
 fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
     let args = costs.args;
-    let mut workloads = Workloads::load(args)?;
+    let mut workloads = Workloads::load(args, args.slots.iter().copied().max().unwrap_or(1))?;
     let mut arbiters: Vec<Option<ArbiterKind>> =
         options::arbiters(&options::distinct(&args.arbiter), args.active)?.into_iter().map(Some).collect();
     if arbiters.is_empty() {
@@ -175,16 +189,119 @@ fn schedulers(costs: &Costs) -> Result<Option<Report>, Failure> {
                 if let Some(arbiter) = arbiter {
                     name = format!("{name} {}", arbiter.name());
                 }
-                match workloads.design(costs, name, params, arbiter)? {
+                let block = match arbiter {
+                    Some(arbiter) => {
+                        let sms = workloads.profile.sm_params()?.with_hold(args.hold_idle);
+                        let params = FrontEndParams::new(params, arbiter, sms)?;
+                        BlockSpec::FrontEnd(params.with_places(args.places.unwrap_or(1))?)
+                    }
+                    None => BlockSpec::KernelScheduler(params),
+                };
+                match workloads.design(costs, name, block, None)? {
                     Some(design) => designs.push(design),
                     None => return Ok(None),
                 }
             }
         }
     }
-    let mut report = Report::new(env!("CARGO_PKG_VERSION"), designs, workloads.speedups);
-    report.conditions = Some(args.conditions.of_report(&workloads.profile, workloads.software_slots)?);
-    Ok(Some(report))
+    Ok(Some(workloads.report(args, designs)?))
+}
+
+/// A folder of `--rtl`.
+struct Own {
+    /// What its design is called in the report.
+    name: String,
+    path: PathBuf,
+    rtl: Rtl,
+    block: BlockSpec,
+}
+
+impl Own {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let source = Source::read(path)?;
+        let shown = path.display();
+        let Some(words) = &source.arguments else {
+            return Err(format!(
+                "--rtl {shown}: nothing says which block it is\n  begin with a folder of `windlass gen`, and put your files in the place of its own"
+            )
+            .into());
+        };
+        let block = options::block_of(path, words, &[])?;
+        let whole = path.canonicalize().map_err(|e| format!("{shown}: {e}"))?;
+        let called = if whole.is_dir() { whole.file_name() } else { whole.file_stem() };
+        let name = called.unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, path: path.to_path_buf(), rtl: source.of(block), block })
+    }
+}
+
+/// The designs of `--rtl`; `None` where one did what is wrong, which is told.
+fn own(costs: &Costs) -> Result<Option<Report>, Failure> {
+    let args = costs.args;
+    let mut all: Vec<Own> = Vec::new();
+    for path in options::distinct(&args.rtl) {
+        let own = Own::read(&path)?;
+        if let Some(other) = all.iter().find(|other| other.name == own.name) {
+            return Err(format!(
+                "--rtl: {} and {} would both be called `{}` in the report; rename one",
+                other.path.display(),
+                path.display(),
+                own.name
+            )
+            .into());
+        }
+        all.push(own);
+    }
+    let front_ends = all.iter().filter(|own| matches!(own.block, BlockSpec::FrontEnd(_)));
+    let slots = front_ends.filter_map(|own| Some(scheduler_of(own.block).ok()?.window().slots())).max();
+    let mut workloads = slots.map(|slots| Workloads::load(args, slots)).transpose()?;
+    if let (None, Some(gpu)) = (&workloads, &args.gpu) {
+        return Err(format!("--gpu {gpu}: none of these designs is a front_end; leave --gpu out").into());
+    }
+    let mut designs = Vec::new();
+    for Own { name, path, rtl, block } in all {
+        if let (Some(workloads), BlockSpec::FrontEnd(says)) = (&mut workloads, block) {
+            front_end_of(&path, Some(says), &simulation(args, &workloads.profile, block)?)?;
+            match workloads.design(costs, name, block, Some(rtl))? {
+                Some(design) => designs.push(design),
+                None => return Ok(None),
+            }
+        } else {
+            let parameters = vec![Parameter::new("block", block.name()), of_folder(&path)];
+            designs.push(costs.design(name, block, Some(&rtl), parameters)?);
+        }
+    }
+    Ok(Some(match workloads {
+        Some(workloads) => workloads.report(args, designs)?,
+        None => Report::new(env!("CARGO_PKG_VERSION"), designs, Vec::new()),
+    }))
+}
+
+fn of_folder(path: &Path) -> Parameter {
+    Parameter::new("RTL of", path.display())
+}
+
+/// The scheduler that a front end has, or is.
+fn scheduler_of(block: BlockSpec) -> Result<SchedulerParams, Failure> {
+    match block {
+        BlockSpec::FrontEnd(params) => Ok(params.scheduler()),
+        BlockSpec::KernelScheduler(params) => Ok(params),
+        other => Err(format!("a {} has no window", other.name()).into()),
+    }
+}
+
+/// The co-simulation of a front end or a scheduler, without policies.
+fn simulation(args: &ReportArgs, profile: &Profile, block: BlockSpec) -> Result<CoSimulation, Failure> {
+    let mut simulation = CoSimulation::new(profile.clone(), scheduler_of(block)?);
+    let dispatch = if let BlockSpec::FrontEnd(params) = block { Some(params.dispatch()) } else { None };
+    args.conditions.set(&mut simulation)?;
+    simulation.policies.clear();
+    // Where the windows are compared, one arbiter is enough.
+    simulation.arbiters = vec![dispatch.map_or(Request::default().arbiter, DispatchParams::arbiter)];
+    if let Some(dispatch) = dispatch {
+        simulation.places = dispatch.places();
+        simulation.hold_idle = dispatch.sms().holds();
+    }
+    Ok(simulation)
 }
 
 /// What every scheduler runs, and how fast it was.
@@ -200,7 +317,8 @@ struct Workloads {
 }
 
 impl Workloads {
-    fn load(args: &ReportArgs) -> Result<Self, Failure> {
+    /// For windows of at most `software_slots`.
+    fn load(args: &ReportArgs, software_slots: usize) -> Result<Self, Failure> {
         let files = workload::files(&args.trace)?;
         let load = |file: &String| -> Result<Trace, Failure> {
             let trace = workload::load(file)?;
@@ -232,40 +350,36 @@ impl Workloads {
         let others = policies(
             &["serial", "queue", "streams-ace", "graph", "graph-cached", "ideal"].map(String::from),
         )?;
-        let software_slots = args.slots.iter().copied().max().unwrap_or(1);
         Ok(Self { profile, streams, speedups, others, software_slots })
     }
 
-    /// Runs all workloads on a scheduler and measures it; `None` where it did what is wrong, which is told.
+    /// The report of `designs`.
+    fn report(self, args: &ReportArgs, designs: Vec<Design>) -> Result<Report, Failure> {
+        let mut report = Report::new(env!("CARGO_PKG_VERSION"), designs, self.speedups);
+        report.conditions = Some(args.conditions.of_report(&self.profile, self.software_slots)?);
+        Ok(report)
+    }
+
+    /// Runs all workloads on a front end, or a scheduler in one, and measures it; `rtl` is its Verilog, where it is not what is emitted.
+    /// `None` where it did what is wrong, which is told.
     fn design(
         &mut self,
         costs: &Costs,
         name: String,
-        params: SchedulerParams,
-        arbiter: Option<ArbiterKind>,
+        block: BlockSpec,
+        rtl: Option<Rtl>,
     ) -> Result<Option<Design>, Failure> {
         let args = costs.args;
-        let block = match arbiter {
-            Some(arbiter) => {
-                let sms = self.profile.sm_params()?.with_hold(args.hold_idle);
-                let params = FrontEndParams::new(params, arbiter, sms)?;
-                BlockSpec::FrontEnd(params.with_places(args.places.unwrap_or(1))?)
-            }
-            None => BlockSpec::KernelScheduler(params),
-        };
-        let mut simulation = CoSimulation::new(self.profile.clone(), params);
+        let mut simulation = simulation(args, &self.profile, block)?;
+        let params = simulation.scheduler;
         simulation.policies = std::mem::take(&mut self.others);
         simulation.software_slots = self.software_slots;
-        args.conditions.set(&mut simulation)?;
         simulation.policies.push(Policy::Window);
-        // Where the windows are compared, one arbiter is enough.
-        simulation.arbiters = vec![arbiter.unwrap_or(Request::default().arbiter)];
-        simulation.places = args.places.unwrap_or(simulation.places);
-        simulation.hold_idle = args.hold_idle;
+        let options = EngineOptions { rtl, ..EngineOptions::default() };
         let mut measured = Vec::new();
         let mut on = None;
         for (stream, speedups) in self.streams.iter().zip(&mut self.speedups) {
-            let engine = |params| engine(args.dispatcher.kind(), params, &EngineOptions::default());
+            let engine = |params| engine(args.dispatcher.kind(), params, &options);
             let ran = match simulation.run(stream, engine) {
                 Ok(ran) => ran.report,
                 Err(error) if error.is_wrong() => {
@@ -287,7 +401,8 @@ impl Workloads {
             });
         }
         let latencies = first_measured(params, &self.profile.name, &measured);
-        let mut design = scheduler_design(costs, name, block, params, latencies, on.as_deref())?;
+        let mut design =
+            scheduler_design(costs, name, block, options.rtl.as_ref(), latencies, on.as_deref())?;
         if let (true, Some(library), Some(stream)) = (args.energy, &costs.library, self.streams.first()) {
             match energy(args, &simulation, stream, &design, library)? {
                 Ok(energy) => design.energy = energy,
@@ -431,14 +546,21 @@ impl<'a> Costs<'a> {
         Ok(Self { args, constraints, library })
     }
 
-    /// The block's area, timing and place on FPGAs.
-    fn design(&self, name: String, block: BlockSpec, parameters: Vec<Parameter>) -> Result<Design, Failure> {
+    /// Area, timing and place on FPGAs of `rtl`, or of what is emitted for the block.
+    fn design(
+        &self,
+        name: String,
+        block: BlockSpec,
+        rtl: Option<&Rtl>,
+        parameters: Vec<Parameter>,
+    ) -> Result<Design, Failure> {
         let reset = self.args.reset.into();
-        let emitted = emit::emit_as(&*block.hardware(), &Form { reset, ..Form::default() })?;
+        let Rtl { top, files, ports, .. } = match rtl {
+            Some(rtl) => rtl.clone(),
+            None => Rtl::from(&emit::emit_as(&*block.hardware(), &Form { reset, ..Form::default() })?),
+        };
         // Two reports are compared by names.
         let name = if self.args.reset == ResetArg::Async { format!("{name} async") } else { name };
-        let files = output::verilog_files(&emitted);
-        let top = emitted.top().name.clone();
         let library = self.library.as_deref();
         let clock_gates = self.args.clock_gates;
         let area: Option<AreaReport> = match library {
@@ -450,8 +572,7 @@ impl<'a> Costs<'a> {
         let synthesis: Option<SynthReport> = match (library, self.args.flow) {
             (None, _) | (_, FlowArg::Area) => None,
             (Some(library), flow) => {
-                let ports = &emitted.top().ports;
-                let constraints = self.constraints.resolve(block.name(), &top, ports)?;
+                let constraints = self.constraints.resolve(block.name(), &top, &ports)?;
                 let cells = Library::load(library)?.name;
                 let (sdc, period_ns) = (Some(constraints.timing(&cells)), self.args.period);
                 let wires = self.args.wires.then(|| self.constraints.wires(&cells)).transpose()?;
@@ -463,7 +584,7 @@ impl<'a> Costs<'a> {
                 Some(synth(&files, &top, library, &options)?)
             }
         };
-        let fpga = self.args.fpga.measure(&files, &top, &emitted.top().ports)?;
+        let fpga = self.args.fpga.measure(&files, &top, &ports)?;
         let fpga = fpga.iter().map(Fpga::from).collect();
         Ok(Design { name, top, parameters, area, synthesis, fpga, ..Design::default() })
     }
@@ -521,7 +642,7 @@ fn blocks(costs: &Costs) -> Result<Report, Failure> {
                 let mut parameters = vec![Parameter::new("block", name)];
                 parameters.extend(kind.map(|kind| Parameter::new("window", kind)));
                 parameters.extend(slots.map(|slots| Parameter::new("slots", slots)));
-                designs.push(costs.design(called, block, parameters)?);
+                designs.push(costs.design(called, block, None, parameters)?);
             }
         }
     }
@@ -532,10 +653,11 @@ fn scheduler_design(
     costs: &Costs,
     name: String,
     block: BlockSpec,
-    params: SchedulerParams,
+    rtl: Option<&Rtl>,
     latencies: Vec<Latency>,
     engine: Option<&str>,
 ) -> Result<Design, Failure> {
+    let params = scheduler_of(block)?;
     let slots = params.window().slots();
     let upstream = params.upstream();
     let mut parameters = vec![
@@ -561,7 +683,8 @@ fn scheduler_design(
         }
         parameters.push(Parameter::new("SMs", dispatch.sms().sms()));
     }
-    let mut design = costs.design(name, block, parameters)?;
+    parameters.extend(rtl.and_then(|rtl| rtl.path.as_deref()).map(of_folder));
+    let mut design = costs.design(name, block, rtl, parameters)?;
     let window = format!("window_{}_n{slots}_r", params.kind().name());
     design.paper = design
         .area

@@ -4,6 +4,7 @@ use windlass_catalog::{BlockSpec, Request};
 use windlass_cosim::block_stimulus::stimulus;
 use windlass_cosim::cover::cover;
 use windlass_cosim::stimulus::Stimulus;
+use windlass_gen::rtl::Rtl;
 use windlass_rtl::port::{Direction, Layout, RESET};
 
 /// Resets, and then gives nothing.
@@ -19,9 +20,10 @@ impl Stimulus for Idle {
 fn a_bench_that_stands_still_reaches_little() {
     let spec = BlockSpec::new("window_matrix", Request { slots: 4, ..Request::default() })
         .unwrap_or_else(|e| panic!("{e}"));
+    let rtl = Rtl::emitted(spec).unwrap_or_else(|e| panic!("{e}"));
     let mut idle = Idle(Layout::new(&spec.ports(), Direction::Input));
-    let idle = cover(spec, &mut idle, 1_000).unwrap_or_else(|e| panic!("{e}"));
-    let bench = cover(spec, &mut *stimulus(spec, 1), 20_000).unwrap_or_else(|e| panic!("{e}"));
+    let idle = cover(spec, &rtl, &mut idle, 1_000).unwrap_or_else(|e| panic!("{e}"));
+    let bench = cover(spec, &rtl, &mut *stimulus(spec, 1), 20_000).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(bench.lines.reached, bench.lines.total, "{:?}", bench.line_holes);
     // No kernel waits for a younger one: the bits above the diagonal stand still by design, and others.
     assert!(bench.toggles.percent() > 75.0, "{:?} {:?}", bench.toggles, bench.toggle_holes);

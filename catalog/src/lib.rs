@@ -3,6 +3,7 @@
 //! Sizes are const generics in rust-hdl; this is the one place that turns a size known at run time into a type.
 
 use rust_hdl::prelude::Block;
+use std::fmt::Display;
 use windlass_rtl::cta_arbiter_typed::CtaArbiter;
 use windlass_rtl::cta_arbiter_typed::model::FlatArbiter;
 use windlass_rtl::flat::{FlatPorts, RustHdlSim};
@@ -451,6 +452,67 @@ impl BlockSpec {
         }
     }
 
+    /// What commands take to name this block: `--block`, and every parameter that it has.
+    pub fn arguments(self) -> Vec<String> {
+        let mut all = vec!["--block".to_string(), self.name().to_string()];
+        let mut add =
+            |option: &str, value: &dyn Display| all.extend([format!("--{option}"), value.to_string()]);
+        match self {
+            Self::FindFirst(p) | Self::OldestFirst(p) => add("slots", &p.requests()),
+            Self::RoundRobin(p) => add("slots", &p.requests()),
+            Self::Window { params, .. } => window_arguments(params, &mut add),
+            Self::UpstreamLoad(params) => {
+                add("slots", &params.slots());
+                upstream_arguments(params, &mut add);
+            }
+            Self::KernelScheduler(params) => scheduler_arguments(params, &mut add),
+            Self::KernelTable(params) => {
+                add("slots", &params.slots());
+                add("retire-ports", &params.retire_ports());
+                add("arbiter", &asks(params.queues()));
+            }
+            Self::SmOccupancy { params, requesters } => {
+                sm_arguments(params, true, &mut add);
+                add("arbiter", &asks(requesters.count()));
+            }
+            Self::SmPartitions { params, requesters } => {
+                sm_arguments(params, false, &mut add);
+                add("arbiter", &asks(requesters.count()));
+            }
+            Self::CtaArbiter(params) => {
+                add("slots", &params.slots());
+                sm_arguments(params.sms(), false, &mut add);
+                if let ArbiterKind::Typed { active } = params.arbiter() {
+                    add("active", &active);
+                }
+                add("places", &params.places());
+            }
+            Self::FrontEnd(params) => {
+                let dispatch = params.dispatch();
+                scheduler_arguments(params.scheduler(), &mut add);
+                sm_arguments(dispatch.sms(), true, &mut add);
+                add("arbiter", &dispatch.arbiter().name());
+                if let ArbiterKind::Typed { active } = dispatch.arbiter() {
+                    add("active", &active);
+                }
+                add("places", &dispatch.places());
+            }
+        }
+        let (pipelined, holds) = match self {
+            Self::Window { kind, params } => (kind == WindowKind::Matrix && params.pipelined(), false),
+            Self::KernelScheduler(params) => (params.window().pipelined(), false),
+            Self::SmOccupancy { params, .. } | Self::SmPartitions { params, .. } => (false, params.holds()),
+            Self::CtaArbiter(params) => (false, params.sms().holds()),
+            Self::FrontEnd(params) => {
+                (params.scheduler().window().pipelined(), params.dispatch().sms().holds())
+            }
+            _ => (false, false),
+        };
+        all.extend(pipelined.then(|| "--pipelined".to_string()));
+        all.extend(holds.then(|| "--hold-idle".to_string()));
+        all
+    }
+
     /// Window slots, or requests of a picker, or SMs where there are more of them: how large a simulation is.
     pub fn size(self) -> usize {
         match self {
@@ -502,6 +564,44 @@ impl BlockSpec {
             Self::FrontEnd(params) => FlatFrontEnd::new(params, ports).map(boxed),
         };
         model.unwrap_or_else(|message| unreachable!("the hardware's own ports: {message}"))
+    }
+}
+
+/// Takes an option and its value.
+type Add<'a> = dyn FnMut(&str, &dyn Display) + 'a;
+
+/// The arbiter that looks at so many kinds of CTA in one cycle.
+fn asks(kinds: usize) -> &'static str {
+    if kinds == 1 { "single" } else { "typed" }
+}
+
+fn window_arguments(params: WindowParams, add: &mut Add) {
+    add("slots", &params.slots());
+    add("retire-ports", &params.retire_ports());
+}
+
+fn upstream_arguments(params: UpstreamParams, add: &mut Add) {
+    add("scheduled", &params.scheduled());
+    add("encoding", &params.encoding().name());
+    if let Encoding::Ids { lanes } = params.encoding() {
+        add("lanes", &lanes);
+    }
+}
+
+fn scheduler_arguments(params: SchedulerParams, add: &mut Add) {
+    window_arguments(params.window(), add);
+    add("window", &params.kind().name());
+    upstream_arguments(params.upstream(), add);
+}
+
+fn sm_arguments(params: SmParams, limits: bool, add: &mut Add) {
+    add("sms", &params.sms());
+    if limits {
+        let of_each = params.limits();
+        add("sm-ctas", &of_each.ctas());
+        add("sm-warps", &of_each.warps());
+        add("sm-registers", &of_each.registers());
+        add("sm-smem", &of_each.smem());
     }
 }
 

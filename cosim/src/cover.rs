@@ -3,13 +3,14 @@
 use crate::engine::{self, EngineError};
 use crate::lockstep::{Lockstep, LockstepError};
 use crate::stimulus::Stimulus;
-use crate::verilator::{InstanceError, InstanceOptions, Verilated};
+use crate::verilator::{BuildSpec, InstanceError, InstanceOptions, Verilated};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
+use windlass_gen::rtl::Rtl;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::Port;
 
@@ -101,13 +102,15 @@ pub enum CoverError {
     },
 }
 
-/// Runs `block` for `cycles` cycles under the bench whose stimulus is `stimulus`, and lets everything end.
-pub fn cover(block: BlockSpec, stimulus: &mut dyn Stimulus, cycles: u64) -> Result<CoverReport, CoverError> {
-    let mut top = String::new();
-    let library = engine::library(block, |build| {
-        top.clone_from(&build.top);
-        build.coverage()
-    })?;
+/// Runs `rtl`, which is `block`'s, for `cycles` cycles under the bench whose stimulus is `stimulus`, and lets everything end.
+pub fn cover(
+    block: BlockSpec,
+    rtl: &Rtl,
+    stimulus: &mut dyn Stimulus,
+    cycles: u64,
+) -> Result<CoverReport, CoverError> {
+    let top = rtl.top.clone();
+    let library = engine::library_of(rtl, BuildSpec::coverage)?;
     let seed = stimulus.seed().unwrap_or(0);
     let verilated = Arc::new(Mutex::new(library.instance(InstanceOptions { seed, wave: None })?));
     let mut lockstep = Lockstep::new(vec![

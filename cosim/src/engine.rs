@@ -8,15 +8,15 @@ use crate::verilator::{
 use crate::wave::Wave;
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
-use windlass_gen::emit::{self, EmitErrors};
-use windlass_gen::output;
+use windlass_gen::emit::EmitErrors;
+use windlass_gen::rtl::Rtl;
 use windlass_rtl::params::FrontEndParams;
 use windlass_rtl::port::MissingPort;
 
 /// What carries out the front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatcherKind {
-    /// The generated Verilog, under Verilator.
+    /// Verilog, under Verilator.
     Hardware,
     /// The golden model; needs no tool.
     Behavioural,
@@ -27,6 +27,8 @@ pub enum DispatcherKind {
 /// How the front end of a co-simulation is built: the state that it starts from, its waveform, and what repeats the run.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
+    /// Verilog of the front end in place of what is emitted.
+    pub rtl: Option<Rtl>,
     /// Seed of the state that the design does not initialise.
     pub seed: u64,
     /// Write a waveform of the Verilog.
@@ -73,9 +75,12 @@ pub fn library(
     block: BlockSpec,
     adjust: impl FnOnce(BuildSpec) -> BuildSpec,
 ) -> Result<Library, EngineError> {
-    let design = emit::emit(&*block.hardware())?;
-    let top = design.top();
-    let build = BuildSpec::new(&top.name, output::verilog_files(&design), top.ports.clone());
+    library_of(&Rtl::emitted(block)?, adjust)
+}
+
+/// Builds `rtl` as `adjust` says, and loads it.
+pub fn library_of(rtl: &Rtl, adjust: impl FnOnce(BuildSpec) -> BuildSpec) -> Result<Library, EngineError> {
+    let build = BuildSpec::new(&rtl.top, rtl.files.clone(), rtl.ports.clone());
     Ok(Verilated::build(&adjust(build), &Cache::from_env()?)?)
 }
 
@@ -93,18 +98,24 @@ pub fn engine(
     }
     let spec = BlockSpec::FrontEnd(params);
     let trace = options.wave.as_ref().map(Wave::format);
-    let library = library(spec, |build| build.optimise(Optimise::Long).trace(trace))?;
+    let build = |build: BuildSpec| build.optimise(Optimise::Long).trace(trace);
+    let library = match &options.rtl {
+        Some(rtl) => library_of(rtl, build)?,
+        None => library(spec, build)?,
+    };
     let verilated = library.instance(InstanceOptions { seed: options.seed, wave: options.wave.clone() })?;
     let version = library.verilator_version();
+    let path = options.rtl.as_ref().and_then(|rtl| rtl.path.as_ref());
+    let hardware = path.map_or("hardware".into(), |path| format!("RTL of {}", path.display()));
     let flat = if kind == DispatcherKind::Hardware {
-        FlatEngine::new(format!("hardware ({version})"), params, Box::new(verilated))
+        FlatEngine::new(format!("{hardware} ({version})"), params, Box::new(verilated))
     } else {
         let mut lockstep =
             Lockstep::new(vec![("model".into(), spec.model()), ("verilog".into(), Box::new(verilated))])?;
         if let Some(replay) = &options.replay {
             lockstep = lockstep.replay(replay);
         }
-        let name = format!("hardware and behavioural in lockstep ({version})");
+        let name = format!("{hardware} and behavioural in lockstep ({version})");
         FlatEngine::new(name, params, Box::new(lockstep))
     };
     flat.map(|engine| Box::new(engine) as Box<dyn FrontEndEngine>).map_err(EngineError::Ports)

@@ -18,9 +18,11 @@ pub struct Placed {
 
 /// What of `TOP.json` says which files a design has.
 #[derive(Deserialize)]
-struct Written {
+pub(crate) struct Written {
     generator: String,
-    top: String,
+    pub(crate) top: String,
+    #[serde(default)]
+    pub(crate) arguments: Vec<String>,
     files: Vec<String>,
     #[serde(default)]
     constraints: Vec<String>,
@@ -50,7 +52,7 @@ struct Axil {
 
 impl Written {
     /// That of `path`, where it is such a file.
-    fn read(path: &Path) -> Option<Self> {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
         let written: Self = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
         let is_name = |name: &String| Path::new(name).file_name() == Some(name.as_ref());
         let is_ours = written.generator.starts_with("windlass ") && written.names().all(|n| is_name(&n));
@@ -153,7 +155,7 @@ pub fn place(
 }
 
 /// The designs that are in a folder, by name.
-fn designs(directory: &Path) -> Vec<Written> {
+pub(crate) fn designs(directory: &Path) -> Vec<Written> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut designs: Vec<Written> = paths

@@ -29,6 +29,7 @@ pub mod output;
 pub mod parallel;
 pub mod prove;
 pub mod report;
+pub mod rtl;
 pub mod synth;
 pub mod table;
 pub mod tools;

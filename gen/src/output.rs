@@ -20,6 +20,8 @@ pub const METADATA_VERSION: u32 = 2;
 pub struct Beside {
     /// The command line that writes it all, for the metadata.
     pub command: Option<String>,
+    /// The block and its parameters, as on the command line ([`BlockSpec::arguments`](windlass_catalog::BlockSpec::arguments)), for the metadata.
+    pub arguments: Vec<String>,
     /// Constraints: names and texts.
     pub constraints: Vec<(String, String)>,
     /// A checker in SystemVerilog: names and texts.
@@ -55,6 +57,8 @@ struct Metadata<'a> {
     license: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    arguments: &'a [String],
     top: &'a str,
     source: &'a str,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -343,6 +347,7 @@ fn metadata(design: &Design, files: &[&str], beside: &Beside) -> String {
         generator: format!("windlass {}", env!("CARGO_PKG_VERSION")),
         license: LICENSE,
         command: beside.command.as_deref(),
+        arguments: &beside.arguments,
         top: &top.name,
         source: &top.source,
         variant: variant(design.unprefixed(top)),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use windlass_catalog::{BlockSpec, Request};
 use windlass_gen::emit::{self, Design, Form, ResetKind};
 use windlass_gen::prove::{self, BothWindows, ProofReport, ProveOptions, SolverKind, Verdict};
+use windlass_gen::rtl::Rtl;
 use windlass_rtl::params::{ArbiterKind, Encoding, PickerParams, SmLimits, WindowKind, WindowParams};
 
 fn long() -> bool {
@@ -172,7 +173,8 @@ fn designs_with_an_asynchronous_reset() {
     let form = Form { reset: ResetKind::Asynchronous, ..Form::default() };
     let design = emit::emit_as(&*table.hardware(), &form).unwrap_or_else(|e| panic!("{e}"));
     let broken = broken_in(design, "kernel_table", "waiting_q <= 4'h0;", "waiting_q <= 4'h1;");
-    let report = prove::prove_design(table, &broken, &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let report =
+        prove::prove_rtl(table, &Rtl::from(&broken), &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
     let fails = |p: &prove::PropertyResult| matches!(p.verdict, Verdict::Fails { .. });
     // A lemma about what waits is the first to see it.
     let failed: Vec<&str> =
@@ -250,7 +252,8 @@ fn places(places: usize) -> impl FnOnce(&mut Request) {
 fn a_front_end_that_counts_a_waiting_completion_is_noticed() {
     let spec = front_end(|r| r.sms = 1);
     let design = broken(spec, "front_end_m", ".done_valid_0_i(done_0)", ".done_valid_0_i(done_valid_0_i)");
-    let report = prove::prove_design(spec, &design, &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let report =
+        prove::prove_rtl(spec, &Rtl::from(&design), &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
     let left = |p: &prove::PropertyResult| p.name.contains("left_is_to_come_or_out");
     assert!(report.failed_lemmas.iter().any(left), "{report:#?}");
 }
@@ -259,7 +262,8 @@ fn a_front_end_that_counts_a_waiting_completion_is_noticed() {
 fn a_kernel_that_no_sm_can_run_and_nobody_calls_wrong_is_noticed() {
     let spec = front_end(|r| r.sms = 1);
     let design = broken(spec, "front_end_m", "(host_warps_i > 7'h4)", "1'b0");
-    let report = prove::prove_design(spec, &design, &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
+    let report =
+        prove::prove_rtl(spec, &Rtl::from(&design), &options(2, 0)).unwrap_or_else(|e| panic!("{e}"));
     let unnoticed = |p: &prove::PropertyResult| {
         p.name == "wrong_needs_are_said" && matches!(p.verdict, Verdict::Fails { .. })
     };
@@ -297,7 +301,7 @@ fn both_solvers_notice_a_lost_dependency() {
     let broken = broken(spec, "window_matrix", "rows_3 = ins_up_moves_places_o;", "rows_3 = 4'h0;");
     for solver in [SolverKind::Yices, SolverKind::Bitwuzla] {
         let options = ProveOptions { unbounded: false, solver: Some(solver), ..options(8, 0) };
-        let report = prove::prove_design(spec, &broken, &options).unwrap_or_else(|e| panic!("{e}"));
+        let report = prove::prove_rtl(spec, &Rtl::from(&broken), &options).unwrap_or_else(|e| panic!("{e}"));
         let trace = report.properties.iter().find_map(|p| match &p.verdict {
             Verdict::Fails { trace } => Some(trace),
             _ => None,
@@ -363,7 +367,7 @@ fn broken_in(mut design: Design, module: &str, from: &str, to: &str) -> Design {
 fn fails(spec: BlockSpec, depth: usize, [module, from, to]: [&str; 3], name: &str) {
     let broken = broken(spec, module, from, to);
     let options = options(depth, 0);
-    let report = prove::prove_design(spec, &broken, &options).unwrap_or_else(|e| panic!("{e}"));
+    let report = prove::prove_rtl(spec, &Rtl::from(&broken), &options).unwrap_or_else(|e| panic!("{e}"));
     assert!(!report.is_good(), "the fault is not noticed");
     let failed: Vec<&str> = report
         .properties
@@ -380,7 +384,7 @@ fn noticed(spec: BlockSpec, depth: usize, faults: &[[&str; 3]], name: &str) {
     let design =
         faults.iter().fold(design(spec), |design, [module, from, to]| broken_in(design, module, from, to));
     let options = ProveOptions { unbounded: false, ..options(depth, 0) };
-    let report = prove::prove_design(spec, &design, &options).unwrap_or_else(|e| panic!("{e}"));
+    let report = prove::prove_rtl(spec, &Rtl::from(&design), &options).unwrap_or_else(|e| panic!("{e}"));
     let fails = |p: &prove::PropertyResult| p.name == name && matches!(p.verdict, Verdict::Fails { .. });
     assert!(report.properties.iter().any(fails), "{name} does not fail: {report:#?}");
 }
@@ -427,7 +431,8 @@ fn an_arbiter_that_asks_for_less_than_a_comer_needs_is_noticed() {
 fn an_arbiter_without_second_turns_is_noticed() {
     let spec = spec("cta_arbiter_typed", |r| r.arbiter = ArbiterKind::Typed { active: 2 });
     let broken = broken(spec, "active_kernels", "& ~second_0_q;", "& 1'b0;");
-    let report = prove::prove_design(spec, &broken, &options(1, 10)).unwrap_or_else(|e| panic!("{e}"));
+    let report =
+        prove::prove_rtl(spec, &Rtl::from(&broken), &options(1, 10)).unwrap_or_else(|e| panic!("{e}"));
     assert!(!report.is_good(), "{report:#?}");
     let turn = report.properties.iter().find(|p| p.name == "reaches_a_second_turn").expect("the cover");
     assert!(!matches!(turn.verdict, Verdict::Reached { .. }), "{turn:#?}");
@@ -491,7 +496,7 @@ fn a_list_that_is_not_cleared_is_noticed() {
 fn a_host_that_is_let_too_far_ahead_is_noticed() {
     let spec = spec("kernel_scheduler", |r| (r.encoding, r.scheduled) = (Encoding::Mask, 255));
     let broken = broken(spec, "upstream_load", "oldest_valid_i & (newer >= 8'hff)", "1'b0");
-    let report = prove::prove_design(spec, &broken, &ProveOptions { jobs: 2, ..options(4, 0) })
+    let report = prove::prove_rtl(spec, &Rtl::from(&broken), &ProveOptions { jobs: 2, ..options(4, 0) })
         .unwrap_or_else(|e| panic!("{e}"));
     let again = report.properties.iter().find(|p| p.name == "id_is_not_sent_again").expect("the property");
     assert!(matches!(again.verdict, Verdict::NotInductive { .. }), "{again:#?}");

@@ -144,7 +144,7 @@ pub enum BuildError {
         problem: String,
     },
     /// The list of ports is not that of the Verilog.
-    #[error("the ports of `{top}` are not those of its Verilog:\n  {}", problems.join("\n  "))]
+    #[error("the ports of `{top}` are not those of its Verilog:\n  {}", first(problems))]
     Ports {
         /// The top module.
         top: String,
@@ -181,6 +181,16 @@ pub enum BuildError {
         /// What the system said.
         reason: String,
     },
+}
+
+/// So many that one sees what is wrong.
+fn first(problems: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let more = match problems.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    problems.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n  ") + &more
 }
 
 /// An instance that cannot be made.

@@ -14,6 +14,7 @@ use crate::emit::{Design, emit};
 use crate::mutate::aiger::Aiger;
 use crate::mutate::rules::NEAR;
 use crate::mutate::{Mutant, Mutants, SELECT};
+use crate::rtl::Rtl;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use windlass_catalog::BlockSpec;
@@ -96,10 +97,10 @@ impl Reachable {
         left: Vec<u32>,
     ) -> Result<(), ProveError> {
         let options = ProveOptions { covers: 0, ..ProveOptions::default() };
-        if !prove_bench(tools, alone, proved, &options)?.is_good() {
+        if !prove_bench(tools, &Rtl::from(alone), proved, &options)?.is_good() {
             return Ok(());
         }
-        let netlist = netlist(design, bench, &tools.yosys, mutants)?;
+        let netlist = netlist(&Rtl::from(design), bench, &tools.yosys, mutants)?;
         let known = Known { netlist, mutants: left, idle: Mutex::default() };
         // Where there is no such state at all, every mutant would seem to be none.
         let mut comparer = Comparer::start(&self.setting(&known), &self.solver, options.limit)?;

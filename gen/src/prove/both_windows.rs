@@ -3,6 +3,7 @@
 use super::bench::Bench;
 use super::{ProofReport, ProveError, ProveOptions, SolverKind, Tools, prove_bench};
 use crate::emit::{self, Design, Form, Module};
+use crate::rtl::Rtl;
 use crate::verilog::{self, Instance};
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_catalog::BlockSpec;
@@ -57,7 +58,12 @@ impl BothWindows {
         options: &ProveOptions,
     ) -> Result<ProofReport, ProveError> {
         let bench = self.bench();
-        prove_bench(&Tools::find(options.solver, &bench)?, &self.side_by_side(designs), &bench, options)
+        prove_bench(
+            &Tools::find(options.solver, &bench)?,
+            &Rtl::from(&self.side_by_side(designs)),
+            &bench,
+            options,
+        )
     }
 
     fn bench(self) -> Bench {

@@ -1,9 +1,9 @@
 //! The Verilog around a design that is to be proved: free inputs, its properties beside it, its registers for the lemmas.
 
 use super::bench::{Bench, Part};
-use crate::emit::Design;
 use crate::mutate::rules::{NEAR, Rules, header};
 use crate::mutate::{Mutants, SELECT};
+use crate::rtl::Rtl;
 use crate::verilog::direction;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,10 +16,9 @@ pub(super) const TOP: &str = "harness";
 const GROUP: usize = 8;
 
 /// A module that instantiates the design, its properties and their lemmas. With `mutants` it has the design's ports, and theirs.
-pub(super) fn harness(design: &Design, bench: &Bench, mutants: Option<&Mutants>) -> String {
-    let top = design.top();
-    let ports = vectors(&top.ports);
-    let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK}", top.name);
+pub(super) fn harness(rtl: &Rtl, bench: &Bench, mutants: Option<&Mutants>) -> String {
+    let ports = vectors(&rtl.ports);
+    let mut text = format!("// {} and what is asked of it.\nmodule {TOP} (input {CLOCK}", rtl.top);
     if let Some(mutants) = mutants {
         for (name, first, count) in ports.iter().filter(|(name, _, _)| name != CLOCK) {
             let _ = write!(text, ",\n  {} [{}:0] {name}", direction(first), first.width * count - 1);
@@ -35,7 +34,7 @@ pub(super) fn harness(design: &Design, bench: &Bench, mutants: Option<&Mutants>)
         let free = if first.direction == Direction::Input { "(* anyseq *) " } else { "" };
         let _ = writeln!(text, "  {free}wire [{}:0] {name};", first.width * count - 1);
     }
-    let mut connections: Vec<String> = top
+    let mut connections: Vec<String> = rtl
         .ports
         .iter()
         .map(|port| match element(&port.name) {
@@ -48,9 +47,9 @@ pub(super) fn harness(design: &Design, bench: &Bench, mutants: Option<&Mutants>)
     if mutants.is_some() {
         connections.push(format!(".{SELECT}({SELECT})"));
     }
-    let _ = writeln!(text, "  {} dut (\n    {}\n  );", top.name, connections.join(",\n    "));
+    let _ = writeln!(text, "  {} dut (\n    {}\n  );", rtl.top, connections.join(",\n    "));
     let mut seen = BTreeSet::new();
-    text.push_str(&beside(bench, &top.ports, None, &mut seen));
+    text.push_str(&beside(bench, &rtl.ports, None, &mut seen));
     for part in &bench.parts {
         for (name, value) in part.bench.params.iter().chain(&part.bench.lemma_params) {
             let _ = writeln!(text, "  localparam {}_{name} = {value};", part.name());
@@ -60,7 +59,7 @@ pub(super) fn harness(design: &Design, bench: &Bench, mutants: Option<&Mutants>)
     if let Some(mutants) = mutants {
         text.push_str(&near(mutants.rules.as_ref(), &ports, &mut seen));
     }
-    if top.ports.iter().any(|port| port.name == RESET) {
+    if rtl.ports.iter().any(|port| port.name == RESET) {
         let _ = writeln!(
             text,
             "  reg began = 0;\n  always @(posedge {CLOCK}) began <= 1;\n  always @* if (!began) assume (!{RESET});"

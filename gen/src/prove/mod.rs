@@ -26,14 +26,14 @@ pub use trace::Trace;
 use crate::emit::{self, Design, EmitErrors, Form, ResetKind};
 use crate::mutate::Mutants;
 use crate::mutate::aiger::{Aiger, AigerError};
-use crate::output;
+use crate::rtl::Rtl;
 use crate::synth::flow::{self, Workplace};
 use crate::synth::{SynthesisError, Yosys};
 use crate::tools::{self, ToolError};
 use bench::Bench;
 use serde::Serialize;
 use smt::{Answer, Installed, Model, Solver};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
@@ -221,6 +221,9 @@ pub struct ProofReport {
     pub induction: Option<usize>,
     /// Lemmas that hold, of all.
     pub lemmas: (usize, usize),
+    /// Registers that the lemmas of an induction are about and the Verilog does not have, so that there was no induction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Properties, then covers, each in the order of the text.
     pub properties: Vec<PropertyResult>,
     /// Lemmas that do not hold.
@@ -255,26 +258,32 @@ pub fn properties(spec: BlockSpec) -> Vec<(&'static str, &'static str)> {
 
 /// Proves what the block promises.
 pub fn prove(spec: BlockSpec, options: &ProveOptions) -> Result<ProofReport, ProveError> {
-    let design = options.emit(spec)?;
-    prove_design(spec, &design, options)
+    prove_rtl(spec, &Rtl::from(&options.emit(spec)?), options)
 }
 
-/// The same for a design that somebody has changed, which has the block's ports and registers.
-pub fn prove_design(
-    spec: BlockSpec,
-    design: &Design,
-    options: &ProveOptions,
-) -> Result<ProofReport, ProveError> {
-    let bench = Bench::of(spec).complete(design);
+/// The same for Verilog with the block's ports that somebody has changed or written. Where it does not have the registers that lemmas are
+/// about, nothing is proved for all time.
+pub fn prove_rtl(spec: BlockSpec, rtl: &Rtl, options: &ProveOptions) -> Result<ProofReport, ProveError> {
+    let emitted = options.emit(spec)?;
+    let bench = Bench::of(spec).complete(&emitted);
     let tools = Tools::find(options.solver, &bench)?;
     if !options.unbounded || bench.induction.is_none() {
-        return prove_bench(&tools, design, &bench.alone(), options);
+        return prove_bench(&tools, rtl, &bench.alone(), options);
     }
-    let mut report = prove_bench(&tools, design, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
+    if rtl.path.is_some() {
+        // Not all blocks of a kind have all registers that its lemmas name.
+        let [there, own] = [&Rtl::from(&emitted), rtl].map(|rtl| not_found(rtl, &bench, &tools.yosys));
+        let (there, own) = (there?, own?);
+        let missing: Vec<String> = own.difference(&there).cloned().collect();
+        if !missing.is_empty() {
+            return Ok(ProofReport { missing, ..prove_bench(&tools, rtl, &bench.alone(), options)? });
+        }
+    }
+    let mut report = prove_bench(&tools, rtl, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
     if options.covers > 0 {
         // The states that matter are found sooner where no lemma is looked at.
         let options = ProveOptions { depth: 0, unbounded: false, ..options.clone() };
-        let reached = prove_bench(&tools, design, &bench.alone(), &options)?;
+        let reached = prove_bench(&tools, rtl, &bench.alone(), &options)?;
         for result in reached.properties {
             if report.properties.iter().all(|p| p.name != result.name) {
                 report.properties.push(result);
@@ -313,21 +322,21 @@ impl Tools {
 /// Shows what the bench asks.
 fn prove_bench(
     tools: &Tools,
-    design: &Design,
+    rtl: &Rtl,
     bench: &Bench,
     options: &ProveOptions,
 ) -> Result<ProofReport, ProveError> {
     let Tools { solver, yosys } = tools;
-    let model = model(design, bench, yosys)?;
+    let model = model(rtl, bench, yosys)?;
     if model.assertions.is_empty() {
-        let (top, yosys) = (design.top().name.clone(), yosys.version.clone());
+        let (top, yosys) = (rtl.top.clone(), yosys.version.clone());
         return Err(ProveError::NoProperties { top, yosys });
     }
     let start = || Solver::start(solver, options.limit);
     let proof = Proof {
         solver: start()?,
         order: model.order(),
-        signals: harness::vectors(&design.top().ports)
+        signals: harness::vectors(&rtl.ports)
             .into_iter()
             .map(|(name, _, _)| name)
             // Ports that no property looks at may be gone.
@@ -339,28 +348,28 @@ fn prove_bench(
         found: BTreeMap::new(),
         reached: BTreeMap::new(),
     };
-    proof.run(&design.top().name, &yosys.version, &solver.version, start)
+    proof.run(&rtl.top, &yosys.version, &solver.version, start)
 }
 
 /// The design between free inputs with its properties, as SMT-LIB.
-fn model(design: &Design, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
-    let text = formal(design, bench, yosys, None, "write_smt2 -wires", "model.smt2")?;
+fn model(rtl: &Rtl, bench: &Bench, yosys: &Yosys) -> Result<Model, ProveError> {
+    let text = formal(rtl, bench, yosys, None, "write_smt2 -wires", "model.smt2")?;
     let what = |line| format!("a property named by `{line}`");
     Model::new(text)
         .map_err(|line| SynthesisError::Output { tool: yosys.version.clone(), what: what(line) }.into())
 }
 
 /// The same with all its `mutants`, as latches and AND gates: what is asserted is true where it fails, what is assumed is a constraint.
-fn netlist(design: &Design, bench: &Bench, yosys: &Yosys, mutants: &Mutants) -> Result<Aiger, ProveError> {
+fn netlist(rtl: &Rtl, bench: &Bench, yosys: &Yosys, mutants: &Mutants) -> Result<Aiger, ProveError> {
     let write = "chformal -cover -remove\ntechmap\nopt -fast\ndffunmap\nsimplemap\nopt -fast\nsetundef -zero\naigmap\nopt_clean\nwrite_aiger -ascii -symbols";
-    let text = formal(design, bench, yosys, Some(mutants), write, "model.aag")?;
+    let text = formal(rtl, bench, yosys, Some(mutants), write, "model.aag")?;
     let wrong =
         |error: AigerError| SynthesisError::Output { tool: yosys.version.clone(), what: error.to_string() };
     Ok(Aiger::parse(&text).map_err(wrong)?)
 }
 
 /// What is asked of a design, beside it: name and text of each file, in the order in which they are read.
-fn asked(design: &Design, bench: &Bench, mutants: Option<&Mutants>) -> Vec<(&'static str, String)> {
+fn asked(rtl: &Rtl, bench: &Bench, mutants: Option<&Mutants>) -> Vec<(&'static str, String)> {
     let mut files = vec![("properties.sv", bench.text.to_string())];
     if !bench.parts.is_empty() {
         let lemmas = |part: &bench::Part| part.bench.lemmas.as_ref().map_or("", |lemmas| lemmas.text);
@@ -369,7 +378,7 @@ fn asked(design: &Design, bench: &Bench, mutants: Option<&Mutants>) -> Vec<(&'st
     if let Some(lemmas) = &bench.lemmas {
         files.push(("lemmas.sv", lemmas.text.to_string()));
     }
-    files.push(("harness.sv", harness::harness(design, bench, mutants)));
+    files.push(("harness.sv", harness::harness(rtl, bench, mutants)));
     if let Some(rules) = mutants.and_then(|mutants| mutants.rules.as_ref()) {
         files.push(("rules.sv", rules.text.to_string()));
     }
@@ -386,7 +395,7 @@ pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, Str
         bench = bench.alone();
     }
     let mut files = vec![("design.v", design.verilog())];
-    files.extend(asked(&design, &bench, None));
+    files.extend(asked(&Rtl::from(&design), &bench, None));
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     let induction = bench.induction.map(|cycles| ("prove", "prove", cycles + 1));
     let covers = (options.covers > 0).then_some(("cover", "cover", options.covers));
@@ -406,31 +415,50 @@ pub fn files(spec: BlockSpec, options: &ProveOptions) -> Result<Vec<(String, Str
     Ok(files.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
 }
 
+/// What lemmas are about and the Verilog does not have: to the solver it would be free.
+fn not_found(rtl: &Rtl, bench: &Bench, yosys: &Yosys) -> Result<BTreeSet<String>, ProveError> {
+    let found =
+        flattened(rtl, bench, yosys, None, "tee -q -o found.txt select -list a:hierconn", "found.txt")?;
+    Ok(found.lines().filter_map(|line| Some(line.split_once("/dut.")?.1.to_string())).collect())
+}
+
 /// What Yosys makes of the design, and all its `mutants` where there are any, between free inputs with its properties; `write` says in which form.
 fn formal(
-    design: &Design,
+    rtl: &Rtl,
     bench: &Bench,
     yosys: &Yosys,
     mutants: Option<&Mutants>,
     write: &str,
     file: &str,
 ) -> Result<String, ProveError> {
-    let top = &design.top().name;
+    let commands = format!(
+        "async2sync\nchformal -lower\nopt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\n\
+         opt -fast\ndffunmap\nopt_clean\n{write} {file}"
+    );
+    flattened(rtl, bench, yosys, mutants, &commands, file)
+}
+
+/// The file that `commands` write once the design, with all its `mutants` and what is asked of it, is one module.
+fn flattened(
+    rtl: &Rtl,
+    bench: &Bench,
+    yosys: &Yosys,
+    mutants: Option<&Mutants>,
+    commands: &str,
+    file: &str,
+) -> Result<String, ProveError> {
     let shelf = flow::shelf(None, "prove")?;
-    let asked = asked(design, bench, mutants);
+    let asked = asked(rtl, bench, mutants);
     let asked_text: String = asked.iter().map(|(_, text)| text.as_str()).collect();
-    let commands = mutants.map_or("", |mutants| mutants.commands.as_str());
-    let key = flow::key(&[(top.clone(), design.verilog())], &[&asked_text, commands, write]);
-    let work = Workplace::new(&shelf, top, &key, flow::TIME_LIMIT)?;
+    let mutate = mutants.map_or("", |mutants| mutants.commands.as_str());
+    let key = flow::key(&rtl.files, &[&asked_text, mutate, commands]);
+    let work = Workplace::new(&shelf, &rtl.top, &key, flow::TIME_LIMIT)?;
+    for (name, text) in &rtl.files {
+        work.write(name, text)?;
+    }
     let read = match mutants {
-        None => {
-            work.write("design.v", &design.verilog())?;
-            "read_verilog -sv design.v\n".to_string()
-        }
+        None => flow::read_commands(&rtl.files, &rtl.top, yosys),
         Some(mutants) => {
-            for (name, text) in output::verilog_files(design) {
-                work.write(&name, &text)?;
-            }
             // A clock that is a function of signals is none to a solver.
             let commands = mutants.commands.lines().filter(|line| !line.contains(" -port CLK "));
             work.write("mutants.ys", &commands.map(|line| format!("{line}\n")).collect::<String>())?;
@@ -442,9 +470,7 @@ fn formal(
     }
     let names: Vec<&str> = asked.iter().map(|(name, _)| *name).collect();
     let script = format!(
-        "{read}read_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\nasync2sync\nchformal -lower\n\
-         opt -full\nformalff -setundef -clk2ff -ff2anyinit -hierarchy\nsetundef -undriven -anyseq\nopt -fast\ndffunmap\nopt_clean\n\
-         {write} {file}\n",
+        "{read}read_verilog -formal -sv {}\nhierarchy -check -top {}\nproc\nmemory_map\nflatten\n{commands}\n",
         names.join(" "),
         harness::TOP
     );
@@ -509,6 +535,7 @@ impl Proof<'_> {
             solver: name.into(),
             induction: induction.filter(|_| !failed),
             lemmas: (0, 0),
+            missing: Vec::new(),
             properties: Vec::new(),
             failed_lemmas: Vec::new(),
         };

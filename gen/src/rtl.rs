@@ -1,0 +1,295 @@
+//! The Verilog of a block: as it is emitted, or as somebody has changed or written it.
+//!
+//! docs/own-rtl.md shows what can be done with it.
+
+use crate::emit::{Design, EmitErrors, emit};
+use crate::folder::Written;
+use crate::output;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+use thiserror::Error;
+use windlass_catalog::BlockSpec;
+use windlass_rtl::port::Port;
+
+/// Verilog that has the ports of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rtl {
+    /// Its top module.
+    pub top: String,
+    /// Its files, names without directory and texts, in the order in which tools read them.
+    pub files: Vec<(String, String)>,
+    /// The ports of its top module, the clock included.
+    pub ports: Vec<Port>,
+    /// Where it was read; none where it was emitted.
+    pub path: Option<PathBuf>,
+}
+
+impl Rtl {
+    /// What is emitted for `block`.
+    pub fn emitted(block: BlockSpec) -> Result<Self, EmitErrors> {
+        Ok(Self::from(&emit(&*block.hardware())?))
+    }
+}
+
+impl From<&Design> for Rtl {
+    fn from(design: &Design) -> Self {
+        let top = design.top();
+        Self {
+            top: top.name.clone(),
+            files: output::verilog_files(design),
+            ports: top.ports.clone(),
+            path: None,
+        }
+    }
+}
+
+/// Verilog that cannot be read.
+#[derive(Debug, Error)]
+pub enum RtlError {
+    /// The system does not give it.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A folder without a design.
+    #[error(
+        "{}: no design of `windlass gen` is in this folder (TOP.json says what it is)\n  for other Verilog give a file, or a list of files, FILE.f", path.display()
+    )]
+    NoDesign {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder with several.
+    #[error("{}: this folder has several designs; give the list of one: {}", path.display(), lists.join(", "))]
+    Several {
+        /// The folder.
+        path: PathBuf,
+        /// Their lists.
+        lists: Vec<String>,
+    },
+    /// Neither a list nor Verilog.
+    #[error("{}: it is no folder, and its name ends with none of .f, .v, .sv", path.display())]
+    Kind {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A list that names no file.
+    #[error("{}: the list names no file", path.display())]
+    Empty {
+        /// The list.
+        path: PathBuf,
+    },
+    /// Lines of a list that are no names of files.
+    #[error("{}: a list has a name of a file in each line, and comments that begin with // or #; instead of one:\n  {}", path.display(), lines.join("\n  "))]
+    Lines {
+        /// The list.
+        path: PathBuf,
+        /// Number and text of each.
+        lines: Vec<String>,
+    },
+    /// Files whose names tools would not take: all stand in one folder there.
+    #[error("{}: these names of files are taken twice, or have other signs than letters, digits, `.`, `_` and `-`: {}; rename the files", path.display(), names.join(", "))]
+    Names {
+        /// The list.
+        path: PathBuf,
+        /// The names.
+        names: Vec<String>,
+    },
+}
+
+/// Verilog as it was read, before it is known which block it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    path: PathBuf,
+    top: String,
+    files: Vec<(String, String)>,
+    /// Which block it is: words of a command line, where `windlass gen` has written them beside it.
+    pub arguments: Option<Vec<String>>,
+}
+
+impl Source {
+    /// Reads a folder of `windlass gen`, a list of files (`.f`), or one file (`.v`, `.sv`).
+    ///
+    /// The files of a list are relative to it. The top module is the one that the metadata beside it names, else it is called as the file is.
+    pub fn read(path: &Path) -> Result<Self, RtlError> {
+        let found = fs::metadata(path).map_err(failed(path))?;
+        let list = if found.is_dir() { list_of(path)? } else { path.to_path_buf() };
+        let stem = list.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match list.extension().and_then(|ending| ending.to_str()) {
+            Some("f") => {
+                // Whatever else is in it, a file of that name is ours only if it says that it is.
+                let written = Written::read(&list.with_extension("json")).filter(|w| w.top == stem);
+                let files = listed(&list)?;
+                let arguments = written.map(|w| w.arguments).filter(|words| !words.is_empty());
+                Ok(Self { path: path.to_path_buf(), top: stem, files, arguments })
+            }
+            Some("v" | "sv") => {
+                let name = name(path);
+                check_names(path, std::slice::from_ref(&name))?;
+                let files = vec![(name, fs::read_to_string(path).map_err(failed(path))?)];
+                Ok(Self { path: path.to_path_buf(), top: stem, files, arguments: None })
+            }
+            _ => Err(RtlError::Kind { path: path.to_path_buf() }),
+        }
+    }
+
+    /// The same with another module at the top.
+    pub fn with_top(self, top: impl Into<String>) -> Self {
+        Self { top: top.into(), ..self }
+    }
+
+    /// The same as Verilog of `block`, whose ports it has to have. Whether it has them is for those to say who build it.
+    pub fn of(self, block: BlockSpec) -> Rtl {
+        Rtl { top: self.top, files: self.files, ports: block.ports(), path: Some(self.path) }
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> RtlError {
+    let path = path.to_path_buf();
+    move |source| RtlError::Read { path, source }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The list of the only design in a folder.
+fn list_of(folder: &Path) -> Result<PathBuf, RtlError> {
+    let mut lists: Vec<String> =
+        crate::folder::designs(folder).iter().map(|design| format!("{}.f", design.top)).collect();
+    let path = folder.to_path_buf();
+    match (lists.pop(), lists.is_empty()) {
+        (Some(list), true) => Ok(folder.join(list)),
+        (Some(last), false) => {
+            lists.push(last);
+            Err(RtlError::Several { path, lists })
+        }
+        (None, _) => Err(RtlError::NoDesign { path }),
+    }
+}
+
+/// The files that a list names.
+fn listed(list: &Path) -> Result<Vec<(String, String)>, RtlError> {
+    let text = fs::read_to_string(list).map_err(failed(list))?;
+    let here = list.parent().unwrap_or(Path::new(""));
+    let (mut paths, mut lines) = (Vec::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split_once("//").map_or(line, |(before, _)| before).trim();
+        match line {
+            "" => {}
+            _ if line.starts_with('#') => {}
+            // An option of some simulator, or several names.
+            _ if line.starts_with(['+', '-']) || line.contains(char::is_whitespace) => {
+                lines.push(format!("line {}: {line}", number + 1));
+            }
+            _ => paths.push(here.join(line)),
+        }
+    }
+    let path = list.to_path_buf();
+    if !lines.is_empty() {
+        return Err(RtlError::Lines { path, lines });
+    }
+    if paths.is_empty() {
+        return Err(RtlError::Empty { path });
+    }
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+    check_names(list, &names)?;
+    let texts = paths.iter().map(|path| fs::read_to_string(path).map_err(failed(path)));
+    names.into_iter().zip(texts).map(|(name, text)| Ok((name, text?))).collect()
+}
+
+fn check_names(path: &Path, files: &[String]) -> Result<(), RtlError> {
+    let mut seen = BTreeSet::new();
+    let is_plain = |name: &str| {
+        !name.starts_with(['-', '.']) && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    };
+    let names: Vec<String> =
+        files.iter().filter(|name| !seen.insert(*name) || !is_plain(name)).cloned().collect();
+    if names.is_empty() { Ok(()) } else { Err(RtlError::Names { path: path.to_path_buf(), names }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Beside, files_with, write_files};
+    use windlass_catalog::Request;
+
+    fn block(name: &str) -> BlockSpec {
+        let request = Request { slots: 4, sms: 3, ..Request::default() };
+        BlockSpec::new(name, request).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn generate(block: BlockSpec, folder: &Path) {
+        let design = emit(&*block.hardware()).unwrap_or_else(|e| panic!("{e}"));
+        let beside = Beside { arguments: block.arguments(), ..Beside::default() };
+        write_files(&files_with(&design, beside), folder).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    #[test]
+    fn a_folder_says_which_block_it_is_and_lists_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let block = block("cta_arbiter_single");
+        generate(block, folder.path());
+        let source = Source::read(folder.path()).unwrap();
+        assert_eq!(source.arguments, Some(block.arguments()));
+        let [own, emitted] = [source.of(block), Rtl::emitted(block).unwrap()];
+        assert_eq!((&own.top, own.files.len()), (&emitted.top, emitted.files.len()));
+        for ((name, text), (other, without_guard)) in own.files.iter().zip(&emitted.files) {
+            assert_eq!(name, other);
+            assert!(text.contains(without_guard.lines().last().unwrap()), "{name}");
+        }
+        // The ports of the hardware are those of its Verilog.
+        let plain = |ports: &[Port]| -> Vec<(String, String, u32)> {
+            ports.iter().map(|p| (p.name.clone(), format!("{:?}", p.direction), p.width)).collect()
+        };
+        assert_eq!(plain(&own.ports), plain(&emitted.ports));
+    }
+
+    #[test]
+    fn of_several_designs_one_list_must_be_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(Source::read(folder.path()), Err(RtlError::NoDesign { .. })));
+        generate(block("find_first"), folder.path());
+        generate(block("round_robin"), folder.path());
+        let Err(RtlError::Several { lists, .. }) = Source::read(folder.path()) else { panic!("one of two") };
+        assert_eq!(lists, ["find_first_n4.f", "round_robin_n4.f"]);
+        let source = Source::read(&folder.path().join("round_robin_n4.f")).unwrap();
+        assert_eq!(source.arguments, Some(block("round_robin").arguments()));
+    }
+
+    #[test]
+    fn other_peoples_lists_and_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        };
+        file("rtl/part.sv", "module part; endmodule\n");
+        let one = file("mine.v", "module mine; endmodule\n");
+        let list = file("mine.f", "// mine\n\nrtl/part.sv // below\n# all\nmine.v\n");
+        let source = Source::read(&list).unwrap();
+        assert_eq!((source.top.as_str(), &source.arguments), ("mine", &None));
+        let names: Vec<&str> = source.files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["part.sv", "mine.v"]);
+        let rtl = Source::read(&one).unwrap().with_top("other").of(block("find_first"));
+        assert_eq!((rtl.top.as_str(), rtl.files.len(), rtl.path), ("other", 1, Some(one)));
+
+        let wrong = |name: &str, text: &str| {
+            Source::read(&file(name, text)).expect_err(name).to_string().replace('\\', "/")
+        };
+        assert!(
+            wrong("a.f", "mine.v\n+incdir+x\na.v b.v\n").ends_with("line 2: +incdir+x\n  line 3: a.v b.v")
+        );
+        assert!(wrong("b.f", "mine.v\nrtl/../mine.v\n").contains("twice, or have other signs"));
+        assert!(wrong("c.f", "# nothing\n").contains("names no file"));
+        assert!(wrong("d.f", "not/there.v\n").contains("not/there.v"));
+        assert!(wrong("e.txt", "").contains("none of .f, .v, .sv"));
+        assert!(wrong("a space.v", "").contains("rename"));
+    }
+}

@@ -1,0 +1,229 @@
+//! RTL of one's own in place of what is generated, from the command line: it is held against the golden model, proved, covered,
+//! co-simulated and reported; what is wrong with it is noticed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn windlass(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(args).output().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What it prints, where it ends with this status: stdout and stderr.
+fn ends(status: i32, args: &[&str]) -> (String, String) {
+    let Output { status: ended, stdout, stderr } = windlass(args);
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(ended.code(), Some(status), "{args:?}: {stdout}{stderr}");
+    (stdout, stderr)
+}
+
+/// A folder of `windlass gen`, and what its files are called after.
+fn generated(args: &[&str]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let out = ["--out", path(folder.path())];
+    let (stdout, _) = ends(0, &[&["gen"], args, &out].concat());
+    let top = stdout.split(' ').next().unwrap_or_default().to_string();
+    (folder, top)
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// Replaces `old` in the file, where it must stand once.
+fn edit(file: &Path, old: &str, new: &str) {
+    let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    assert_eq!(text.matches(old).count(), 1, "`{old}` in {}", file.display());
+    fs::write(file, text.replace(old, new)).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// A round robin of four that somebody has written, in the words of his own.
+const ROUND_ROBIN: &str = "
+module turns (
+  input  logic       clk_i, rst_ni,
+  input  logic [3:0] req_i,
+  input  logic       ack_i,
+  output logic [3:0] gnt_o
+);
+  logic [3:0] behind_q;
+  wire  [3:0] behind = req_i & behind_q;
+  assign gnt_o = |behind ? behind & -behind : req_i & -req_i;
+  always_ff @(posedge clk_i)
+    if (!rst_ni) behind_q <= 4'hf;
+    else if (ack_i && |req_i) behind_q <= ~(gnt_o | (gnt_o - 4'd1));
+endmodule
+";
+
+const OF_FOUR: [&str; 4] = ["--block", "round_robin", "--slots", "4"];
+
+fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let file = folder.path().join("turns.sv");
+    fs::write(&file, text).unwrap_or_else(|e| panic!("{e}"));
+    (folder, file)
+}
+
+#[test]
+fn a_round_robin_from_elsewhere_is_held_against_the_golden_model_and_proved() {
+    let (_folder, file) = written(ROUND_ROBIN);
+    let rtl = [&["--rtl", path(&file)][..], &OF_FOUR].concat();
+    let (same, _) = ends(0, &[&["lockstep", "--cycles", "5000"][..], &rtl].concat());
+    assert!(same.starts_with("turns: no difference from the golden model of round_robin in 5"), "{same}");
+    // The lemmas are about registers of the generated one.
+    let (proved, _) = ends(0, &[&["prove", "--depth", "6"][..], &rtl].concat());
+    let missing = "no induction: its lemmas are about registers that this Verilog does not have: last_q";
+    assert!(proved.contains("4 properties hold for some cycles") && proved.contains(missing), "{proved}");
+    assert!(proved.contains("holds for 6 cycles"), "{proved}");
+    let (covered, _) = ends(0, &[&["cover", "--cycles", "1000"][..], &rtl].concat());
+    assert!(covered.starts_with("turns: ") && covered.contains("(4 of 4)"), "{covered}");
+
+    // One that begins at the first request again, whenever nothing is left behind the last: and one that never moves on.
+    let (_folder, file) = written(&ROUND_ROBIN.replace("ack_i && |req_i", "1'b0"));
+    let rtl = [&["--rtl", path(&file)][..], &OF_FOUR].concat();
+    let (_, wrong) = ends(1, &[&["lockstep"][..], &rtl].concat());
+    assert!(wrong.contains("wrong: turns: cycle ") && wrong.contains("`gnt_o` differs"), "{wrong}");
+    // The command that it names shows the same cycle, and writes the waveform.
+    let replay = wrong.lines().find_map(|line| line.strip_prefix("replay: windlass ")).expect("a replay");
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let wave = folder.path().join("failure.vcd");
+    let replay = replay.replace("failure.vcd", path(&wave));
+    let (_, again) = ends(1, &replay.split(' ').collect::<Vec<_>>());
+    assert_eq!(again.lines().next(), wrong.lines().next());
+    assert!(fs::read_to_string(&wave).is_ok_and(|text| text.contains("behind_q")));
+    let (fails, _) = ends(1, &[&["prove", "--covers", "0"][..], &rtl].concat());
+    assert!(fails.contains("nobody_twice") && fails.contains("FAILS"), "{fails}");
+}
+
+#[test]
+fn a_folder_that_was_changed_says_itself_which_block_it_is() {
+    let (folder, top) = generated(&["--block", "window_matrix", "--slots", "4", "--retire-ports", "1"]);
+    let rtl = ["--rtl", path(folder.path())];
+    let (same, _) = ends(0, &[&["lockstep", "--cycles", "2000"][..], &rtl].concat());
+    assert!(same.starts_with(&format!("{top}: no difference")), "{same}");
+    // Its registers are those that the lemmas are about: it is proved for all time.
+    let (proved, _) = ends(0, &[&["prove", "--covers", "0"][..], &rtl].concat());
+    assert!(proved.contains("hold for all time (induction over 1 cycle"), "{proved}");
+
+    // What could be a mistake: of the kernels that may go, the newest goes first.
+    let file = folder.path().join(format!("{top}.v"));
+    edit(&file, "  assign first = may & ~((from << 1) & 4'he);", "  assign first = may & (~may + 4'h1);");
+    let (_, text) = ends(0, &[&["lockstep", "--cycles", "3000"][..], &rtl].concat());
+    assert_eq!(text, "", "the same in other words");
+    edit(&file, "may & (~may + 4'h1)", "may & ~(may >> 1) & ~(may >> 2) & ~(may >> 3)");
+    let (stdout, wrong) = ends(1, &[&["lockstep", "--json"][..], &rtl].concat());
+    assert!(wrong.contains("`disp_id_o` differs") || wrong.contains("`disp_slot_o` differs"), "{wrong}");
+    let object: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((&object["format_version"], &object["top"]), (&1.into(), &top.as_str().into()));
+    assert!(
+        object["wrong"].as_str().is_some_and(|text| text.contains("differs")) && object["cycles"].is_null()
+    );
+    let (fails, _) = ends(1, &[&["prove", "--covers", "0"][..], &rtl].concat());
+    assert!(fails.contains("oldest_first") && fails.contains("FAILS"), "{fails}");
+}
+
+#[test]
+fn a_front_end_that_was_changed_is_co_simulated() {
+    let profile = include_str!("../cosim/profiles/rtx3070.toml").replace("\nsms = 46 ", "\nsms = 8 ");
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let gpu = folder.path().join("small.toml");
+    fs::write(&gpu, profile).unwrap_or_else(|e| panic!("{e}"));
+    let gpu = ["--gpu", path(&gpu)];
+    let front_end = ["--slots", "4", "--arbiter", "single"];
+    let (own, top) = generated(&[&front_end[..], &gpu].concat());
+    let rtl = ["--rtl", path(own.path())];
+    let cosim = ["cosim", "mix-fork", "--policy", "window", "--json"];
+    let runs = |args: &[&str]| -> serde_json::Value {
+        let (stdout, _) = ends(0, &[&cosim[..], &gpu, args].concat());
+        serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (same, generated) = (runs(&rtl), runs(&front_end));
+    assert_eq!(same["runs"][0]["policies"], generated["runs"][0]["policies"]);
+    let engine = same["runs"][0]["scheduler"]["engine"].as_str().unwrap_or_default().to_string();
+    assert!(engine.starts_with(&format!("RTL of {}", own.path().display())), "{engine}");
+
+    // The table of kernels gives the lowest slot its CTAs first, instead of the oldest kernel: another design, and no wrong one.
+    let order = own.path().join("oldest_first_n4.v");
+    let text = fs::read_to_string(&order).unwrap_or_else(|e| panic!("{e}"));
+    let (before, rest) = text.split_once("  assign gnt = {").expect("the grant");
+    let (_, after) = rest.split_once(';').expect("its end");
+    fs::write(&order, format!("{before}  assign gnt = req_i & (~req_i + 4'h1);{after}"))
+        .unwrap_or_else(|e| panic!("{e}"));
+    runs(&rtl);
+    let (_, both) = ends(1, &[&cosim[..], &gpu, &rtl, &["--dispatcher", "both"]].concat());
+    assert!(both.contains("wrong: mix-fork") && both.contains("differs"), "{both}");
+    assert!(both.contains("--seed 0 --wave failure.vcd") && !both.contains("--arbiter"), "{both}");
+
+    // One that dispatches nothing more after some kernels is noticed by the run itself.
+    fs::write(&order, format!("{before}  assign gnt = 4'h0;{after}")).unwrap_or_else(|e| panic!("{e}"));
+    let (_, wrong) = ends(1, &[&cosim[..], &gpu, &rtl].concat());
+    assert!(wrong.contains("wrong: mix-fork"), "{wrong}");
+
+    // Another GPU's SMs.
+    let (_, sms) = ends(2, &[&cosim[..], &rtl, &["--gpu", "rtx3070"]].concat());
+    assert!(sms.contains("it has 8 SMs of 16 CTAs") && sms.contains("and rtx3070 has 46 SMs"), "{sms}");
+    let (_, twice) = ends(2, &[&cosim[..], &gpu, &rtl, &["--slots", "8", "--pipelined"]].concat());
+    assert!(
+        twice.contains("says itself which block it is") && twice.contains("leave out --slots, --pipelined"),
+        "{twice}"
+    );
+    let (_, model) = ends(2, &[&cosim[..], &gpu, &rtl, &["--dispatcher", "behavioural"]].concat());
+    assert!(model.contains("the golden model has no Verilog"), "{model}");
+    // Files that do not say what they are: the options do.
+    let list = own.path().join(format!("{top}.f"));
+    fs::remove_file(list.with_extension("json")).unwrap_or_else(|e| panic!("{e}"));
+    fs::write(&order, text).unwrap_or_else(|e| panic!("{e}"));
+    let again = runs(&[&["--rtl", path(&list)][..], &front_end].concat());
+    assert_eq!(again["runs"][0]["policies"], generated["runs"][0]["policies"]);
+    let (_, arbiters) = ends(2, &[&cosim[..], &gpu, &["--rtl", path(&list), "--slots", "4"]].concat());
+    assert!(arbiters.contains("choose --arbiter single or --arbiter typed"), "{arbiters}");
+}
+
+#[test]
+fn folders_are_reported_side_by_side() {
+    let (first, _) = generated(&["--block", "round_robin", "--slots", "4"]);
+    let (second, top) = generated(&["--block", "round_robin", "--slots", "4"]);
+    // Without its registers it takes less.
+    let file = second.path().join(format!("{top}.v"));
+    edit(
+        &file,
+        "  output wire [3:0] gnt_o  // one-hot grant, or zero\n);",
+        "  output wire [3:0] gnt_o  // one-hot grant, or zero\n);\n  assign gnt_o = req_i & (~req_i + 4'h1);\nendmodule\nmodule other (\n  input clk_i,\n  input rst_ni,\n  input [3:0] req_i,\n  input ack_i,\n  output [3:0] gnt_o\n);",
+    );
+    let both = format!("{},{}", path(first.path()), path(second.path()));
+    let (stdout, _) = ends(0, &["report", "--rtl", &both, "--flow", "area", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}"));
+    let names =
+        [&first, &second].map(|f| f.path().file_name().expect("a name").to_string_lossy().into_owned());
+    let design = |i: usize| &report["designs"][i];
+    assert_eq!([0, 1].map(|i| design(i)["name"].as_str().expect("a name").to_string()), names);
+    let area = |i: usize| design(i)["area"]["total"]["area_um2"].as_f64().expect("an area");
+    assert!(area(1) < 0.5 * area(0), "{} {}", area(1), area(0));
+    assert!(design(1)["parameters"].to_string().contains("RTL of"), "{}", design(1)["parameters"]);
+
+    let (_, gpu) = ends(2, &["report", "--rtl", path(first.path()), "--flow", "area", "--gpu", "rtx3070"]);
+    assert!(gpu.contains("none of these designs is a front_end"), "{gpu}");
+    let (_file, file) = written(ROUND_ROBIN);
+    let (_, nothing) = ends(2, &["report", "--rtl", path(&file), "--flow", "area"]);
+    assert!(nothing.contains("nothing says which block it is"), "{nothing}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_to_do() {
+    let (_folder, file) = written(ROUND_ROBIN);
+    let (_, which) = ends(2, &["lockstep", "--rtl", path(&file)]);
+    assert!(which.contains("say which block it is, with --block"), "{which}");
+    let (_, top) = ends(2, &[&["lockstep", "--rtl", path(&file), "--top", "nothing"][..], &OF_FOUR].concat());
+    assert!(top.contains("nothing"), "{top}");
+    let (_, ports) = ends(2, &["lockstep", "--rtl", path(&file), "--block", "oldest_first", "--slots", "16"]);
+    for problem in
+        ["`push_i` is not a port of the Verilog module", "has a port `ack_i` that is not in the list"]
+    {
+        assert!(ports.contains(problem), "{ports}");
+    }
+    let (_, text) = ends(2, &["lockstep", "--rtl", "README.md", "--block", "find_first"]);
+    assert!(text.contains("none of .f, .v, .sv"), "{text}");
+    let (_folder, file) = written("module turns (input clk_i;\n");
+    let (_, broken) = ends(2, &[&["lockstep", "--rtl", path(&file)][..], &OF_FOUR].concat());
+    assert!(broken.contains("Verilator failed") && broken.contains("turns.sv:1"), "{broken}");
+}
