@@ -20,8 +20,9 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 33] = [
+const MEASURING: [&str; 34] = [
     "block",
+    "rtl",
     "window",
     "slots",
     "retire_ports",

@@ -17,6 +17,7 @@ use windlass_cosim::wave::Wave;
 use windlass_gen::constraints::{ConstraintErrors, Constraints};
 use windlass_gen::emit::Prefix;
 use windlass_gen::report::baseline;
+use windlass_gen::rtl::Source;
 use windlass_gen::synth::liberty::{LibertyError, Library};
 use windlass_gen::synth::library;
 use windlass_rtl::params::{Encoding, ParamError};
@@ -79,6 +80,7 @@ fn read(folder: &str, file: &str) -> Vec<Typed> {
             Ok(_) => Vec::new(),
             Err(error) => vec![typed(&error)],
         },
+        "rtl" => failed(Source::read(path)),
         other => panic!("{other}: no reader for {file}"),
     }
 }
@@ -101,6 +103,7 @@ fn command(folder: &str, file: &str) -> String {
         "constraints" => format!("gen --block round_robin --slots 4 --out OUT --constraints {file}"),
         "report" => format!("report --from {GOOD_REPORT} --baseline {file}"),
         "liberty" => format!("report --block find_first --slots 4 --flow area --liberty {file}"),
+        "rtl" => format!("lockstep --block find_first --slots 4 --rtl {file}"),
         other => panic!("{other}: no command for {file}"),
     }
 }
@@ -170,6 +173,7 @@ fn said_by_the_library(name: &str) -> Option<Vec<Typed>> {
         "liberty/no_such_file" => read("liberty", "liberty/no_such_file.lib"),
         "liberty/no_such_name" => failed(library::find("osu81")),
         "liberty/not_published" => failed(library::find("sg13g2")),
+        "rtl/no_design" => read("rtl", "ktrace"),
         "options/slots_not_compiled_in" => block("kernel_scheduler", Request { slots: 12, ..default }),
         "options/retire_ports_out_of_range" => {
             block("kernel_scheduler", Request { retire_ports: 5, ..default })
@@ -214,7 +218,7 @@ struct Errors {
 
 const WRAPS: &str = "another error, which has examples itself";
 
-const ERRORS: [Errors; 14] = [
+const ERRORS: [Errors; 15] = [
     Errors {
         path: "windlass_runtime::ktrace::error::Problem",
         source: include_str!("../sw-runtime/src/ktrace/error.rs"),
@@ -254,6 +258,11 @@ const ERRORS: [Errors; 14] = [
             ("Fetch", "the network; tested beside it"),
             ("Damaged", "the network; tested beside it"),
         ],
+    },
+    Errors {
+        path: "windlass_gen::rtl::RtlError",
+        source: include_str!("../gen/src/rtl.rs"),
+        without: &[("Several", "a folder; tested beside it")],
     },
     Errors {
         path: "windlass_rtl::params::ParamError",
@@ -316,7 +325,7 @@ fn variants(source: &str, name: &str) -> Vec<String> {
 /// A case: its name with the folder, and the arguments.
 fn cases() -> BTreeMap<String, String> {
     let mut cases = BTreeMap::new();
-    for folder in ["constraints", "ktrace", "liberty", "options", "profile", "report"] {
+    for folder in ["constraints", "ktrace", "liberty", "options", "profile", "report", "rtl"] {
         let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{folder}: {e}"));
         let files: BTreeSet<String> =
             entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();

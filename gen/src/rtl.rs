@@ -55,6 +55,16 @@ pub enum RtlError {
         /// What the system said.
         source: io::Error,
     },
+    /// The system does not give a file that a list names.
+    #[error("{} names {}: {source}", list.display(), path.display())]
+    Listed {
+        /// The list.
+        list: PathBuf,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A folder without a design.
     #[error(
         "{}: no design of `windlass gen` is in this folder (TOP.json says what it is)\n  for other Verilog give a file, or a list of files, FILE.f", path.display()
@@ -72,7 +82,7 @@ pub enum RtlError {
         lists: Vec<String>,
     },
     /// Neither a list nor Verilog.
-    #[error("{}: it is no folder, and its name ends with none of .f, .v, .sv", path.display())]
+    #[error("{}: it is no folder, and its name ends with none of .f, .v, .sv; give a folder of `windlass gen`, a list of files, or a file", path.display())]
     Kind {
         /// The file.
         path: PathBuf,
@@ -198,8 +208,14 @@ fn listed(list: &Path) -> Result<Vec<(String, String)>, RtlError> {
     }
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     check_names(list, &names)?;
-    let texts = paths.iter().map(|path| fs::read_to_string(path).map_err(failed(path)));
-    names.into_iter().zip(texts).map(|(name, text)| Ok((name, text?))).collect()
+    let read = |path: PathBuf| {
+        fs::read_to_string(&path).map_err(|source| RtlError::Listed {
+            list: list.to_path_buf(),
+            path,
+            source,
+        })
+    };
+    names.into_iter().zip(paths).map(|(name, path)| Ok((name, read(path)?))).collect()
 }
 
 fn check_names(path: &Path, files: &[String]) -> Result<(), RtlError> {

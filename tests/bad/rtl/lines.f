@@ -1,0 +1,4 @@
+// what a simulator would take
++incdir+include
+rtl/top.v
+-y lib
