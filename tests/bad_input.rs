@@ -173,6 +173,7 @@ fn said_by_the_library(name: &str) -> Option<Vec<Typed>> {
         "liberty/no_such_file" => read("liberty", "liberty/no_such_file.lib"),
         "liberty/no_such_name" => failed(library::find("osu81")),
         "liberty/not_published" => failed(library::find("sg13g2")),
+        "rtl/no_such_file" => read("rtl", "rtl/no_such_file.f"),
         "rtl/no_design" => read("rtl", "ktrace"),
         "options/slots_not_compiled_in" => block("kernel_scheduler", Request { slots: 12, ..default }),
         "options/retire_ports_out_of_range" => {
