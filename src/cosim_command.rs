@@ -128,9 +128,13 @@ pub struct CosimArgs {
     /// early, the exit status is 1
     #[arg(long)]
     strict_algorithm1: bool,
-    /// Simulate every cycle instead of jumping over idle stretches; the results are the same
+    /// Simulate every cycle instead of jumping over idle stretches; the results are the same. With --rtl it is always so without --jump
     #[arg(long)]
     step: bool,
+    /// Jump over idle stretches with --rtl, too: for a design that, while nothing moves at its ports, is again in the same state after as many
+    /// cycles as the generated one
+    #[arg(help_heading = options::HARDWARE, long, requires = "rtl", conflicts_with = "step")]
+    jump: bool,
     /// Seed of the state that the design does not initialise; the golden model has no such state [default: 0]
     #[arg(help_heading = options::HARDWARE, long)]
     seed: Option<u64>,
@@ -417,7 +421,8 @@ pub fn run(args: &CosimArgs) -> Result<Outcome, Failure> {
     simulation.streams = args.streams.unwrap_or(simulation.streams);
     simulation.poll_events = args.poll_events;
     simulation.graph_window = args.graph_window;
-    simulation.step = args.step;
+    // A jump relies on what the generated front end does while nothing moves.
+    simulation.step = args.step || (rtl.is_some() && !args.jump);
     simulation.record = args.timeline.is_some();
     simulation.progress = slow_progress;
     if args.strict_algorithm1 {

@@ -57,6 +57,10 @@ pub struct ReportArgs {
     #[arg(help_heading = options::HARDWARE, long, value_delimiter = ',', value_name = "FOLDER", value_parser = PathBufValueParser::new(),
         conflicts_with_all = ["block", "window", "slots", "retire_ports", "pipelined", "scheduled", "encoding", "lanes", "arbiter", "active", "places", "hold_idle", "reset"])]
     rtl: Vec<PathBuf>,
+    /// Jump over idle stretches with --rtl, too: for a design that, while nothing moves at its ports, is again in the same state after as many
+    /// cycles as the generated one
+    #[arg(help_heading = options::HARDWARE, long, requires = "rtl")]
+    jump: bool,
     /// Kinds of window to compare, separated by commas
     #[arg(help_heading = options::HARDWARE, long, value_enum, value_delimiter = ',', default_value = "matrix,list")]
     window: Vec<WindowArg>,
@@ -375,6 +379,8 @@ impl Workloads {
         simulation.policies = std::mem::take(&mut self.others);
         simulation.software_slots = self.software_slots;
         simulation.policies.push(Policy::Window);
+        // A jump relies on what the generated front end does while nothing moves.
+        simulation.step = rtl.is_some() && !args.jump;
         let options = EngineOptions { rtl, ..EngineOptions::default() };
         let mut measured = Vec::new();
         let mut on = None;

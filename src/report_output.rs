@@ -20,9 +20,10 @@ enum FormatArg {
 }
 
 /// The options that say what is measured, which a report that is there already does not do: all of `report` but those below.
-const MEASURING: [&str; 34] = [
+const MEASURING: [&str; 35] = [
     "block",
     "rtl",
+    "jump",
     "window",
     "slots",
     "retire_ports",
