@@ -258,21 +258,30 @@ pub fn properties(spec: BlockSpec) -> Vec<(&'static str, &'static str)> {
 
 /// Proves what the block promises.
 pub fn prove(spec: BlockSpec, options: &ProveOptions) -> Result<ProofReport, ProveError> {
-    prove_rtl(spec, &Rtl::from(&options.emit(spec)?), options)
+    let emitted = options.emit(spec)?;
+    prove_beside(spec, &emitted, &Rtl::from(&emitted), options)
 }
 
 /// The same for Verilog with the block's ports that somebody has changed or written. Where it does not have the registers that lemmas are
 /// about, nothing is proved for all time.
 pub fn prove_rtl(spec: BlockSpec, rtl: &Rtl, options: &ProveOptions) -> Result<ProofReport, ProveError> {
-    let emitted = options.emit(spec)?;
-    let bench = Bench::of(spec).complete(&emitted);
+    prove_beside(spec, &options.emit(spec)?, rtl, options)
+}
+
+fn prove_beside(
+    spec: BlockSpec,
+    emitted: &Design,
+    rtl: &Rtl,
+    options: &ProveOptions,
+) -> Result<ProofReport, ProveError> {
+    let bench = Bench::of(spec).complete(emitted);
     let tools = Tools::find(options.solver, &bench)?;
     if !options.unbounded || bench.induction.is_none() {
         return prove_bench(&tools, rtl, &bench.alone(), options);
     }
     if rtl.path.is_some() {
         // Not all blocks of a kind have all registers that its lemmas name.
-        let [there, own] = [&Rtl::from(&emitted), rtl].map(|rtl| not_found(rtl, &bench, &tools.yosys));
+        let [there, own] = [&Rtl::from(emitted), rtl].map(|rtl| not_found(rtl, &bench, &tools.yosys));
         let (there, own) = (there?, own?);
         let missing: Vec<String> = own.difference(&there).cloned().collect();
         if !missing.is_empty() {
