@@ -3,11 +3,12 @@
 use crate::options::{BlockArgs, RtlArgs};
 use crate::{Failure, Outcome, command_line, options};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use windlass_cosim::block_stimulus::stimulus;
-use windlass_cosim::engine::library_of;
-use windlass_cosim::lockstep::{Lockstep, LockstepError, Summary};
+use windlass_cosim::engine::{comparable, library_of};
+use windlass_cosim::lockstep::{Difference, Lockstep, LockstepError, Summary};
 use windlass_cosim::stimulus::Stimulus;
 use windlass_cosim::verilator::{InstanceOptions, Optimise};
 use windlass_cosim::wave::Wave;
@@ -52,6 +53,7 @@ const SET_BY_REPLAY: [&str; 6] = ["--seed", "--cycles", "--wave", "--from", "--t
 /// Runs it: status 1 where they differ.
 pub fn run(args: &LockstepArgs) -> Result<Outcome, Failure> {
     let (spec, rtl) = args.block.with_rtl(&args.rtl, BlockArgs::spec)?;
+    comparable(&rtl)?;
     let wave = match &args.wave {
         Some(path) => Some(Wave::new(path)?.window(args.from, args.to)?),
         None => None,
@@ -89,6 +91,7 @@ pub fn run(args: &LockstepArgs) -> Result<Outcome, Failure> {
             "cycles": ran.as_ref().ok().map(|summary| summary.cycles),
             "compared": ran.as_ref().ok().map(|summary| summary.compared),
             "wrong": wrong,
+            "difference": ran.as_ref().err().and_then(difference),
         });
         writeln!(stdout, "{object}")?;
     } else if let Ok(Summary { cycles, compared }) = ran {
@@ -111,6 +114,17 @@ pub fn run(args: &LockstepArgs) -> Result<Outcome, Failure> {
         (None, None) => return Ok(Outcome::Done),
     }
     Ok(Outcome::Wrong)
+}
+
+/// Where the models differ, for scripts.
+fn difference(error: &LockstepError) -> Option<serde_json::Value> {
+    let LockstepError::Difference(difference) = error else { return None };
+    let Difference { cycle, port, values, also, failure } = &**difference;
+    let values: BTreeMap<&str, &str> =
+        values.iter().map(|(who, value)| (who.as_str(), value.as_str())).collect();
+    Some(serde_json::json!({
+        "cycle": cycle, "port": port, "values": values, "also": also, "replay": failure.replay,
+    }))
 }
 
 fn compare(

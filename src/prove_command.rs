@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use windlass_catalog::BlockSpec;
 use windlass_gen::output;
 use windlass_gen::prove::{
-    self, BothWindows, ProofReport, PropertyResult, ProveOptions, SolverKind, Trace, Verdict,
+    self, BothWindows, NoInduction, ProofReport, PropertyResult, ProveOptions, SolverKind, Trace, Verdict,
 };
 use windlass_gen::table::counted;
 
@@ -160,14 +160,14 @@ fn print(stdout: &mut impl Write, report: &ProofReport) -> std::io::Result<()> {
     };
     writeln!(stdout, "{}: {how}; {reached}", report.top)?;
     let shown: Vec<&PropertyResult> = report.properties.iter().chain(&report.failed_lemmas).collect();
-    if !report.missing.is_empty() {
-        let (some, more) = report.missing.split_at(report.missing.len().min(3));
+    if let Some(why) = &report.no_induction {
+        let (why, names) = match why {
+            NoInduction::Missing(names) => ("are about registers that this Verilog does not have", names),
+            NoInduction::Lemmas(names) => ("do not hold of this Verilog", names),
+        };
+        let (some, more) = names.split_at(names.len().min(3));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let some = some.join(", ");
-        writeln!(
-            stdout,
-            "  no induction: its lemmas are about registers that this Verilog does not have: {some}{more}"
-        )?;
+        writeln!(stdout, "  no induction, because its lemmas {why}: {}{more}", some.join(", "))?;
     }
     let name = shown.iter().map(|p| p.name.len()).max().unwrap_or(0);
     let verdict = shown.iter().map(|p| words(&p.verdict).len()).max().unwrap_or(0);

@@ -24,7 +24,8 @@ use windlass_gen::report::render::{
     BlockEnergy, Design, Energy, EventEnergy, Fpga, Gating, Latency, MEASURED_ON, Parameter, Report, Speedup,
     Speedups, Spread,
 };
-use windlass_gen::rtl::{Rtl, Source};
+use windlass_gen::rtl::{self, Rtl, Source};
+use windlass_gen::synth::Yosys;
 use windlass_gen::synth::area::{AreaOptions, AreaReport, area};
 use windlass_gen::synth::liberty::Library;
 use windlass_gen::synth::variants::{SynthOptions, SynthReport, Variant, netlist, synth};
@@ -144,6 +145,9 @@ pub fn run(args: &ReportArgs) -> Result<Outcome, Failure> {
         return Err(
             "--energy measures designs with --reset sync only: leave out --energy or --reset async".into()
         );
+    }
+    if !args.rtl.is_empty() && args.dispatcher == DispatcherArg::Behavioural {
+        return Err("--rtl: the golden model has no Verilog; use --dispatcher hardware or both".into());
     }
     if args.energy && args.arbiter.is_empty() && args.rtl.is_empty() {
         return Err("--energy measures whole front ends: add --arbiter, or --rtl with one".into());
@@ -560,6 +564,9 @@ impl<'a> Costs<'a> {
         rtl: Option<&Rtl>,
         parameters: Vec<Parameter>,
     ) -> Result<Design, Failure> {
+        if let (Some(rtl), false) = (rtl, self.args.no_area) {
+            rtl::check(rtl, &Yosys::find()?)?;
+        }
         let reset = self.args.reset.into();
         let Rtl { top, files, ports, .. } = match rtl {
             Some(rtl) => rtl.clone(),

@@ -72,7 +72,8 @@ fn a_round_robin_from_elsewhere_is_held_against_the_golden_model_and_proved() {
     assert!(same.starts_with("turns: no difference from the golden model of round_robin in 5"), "{same}");
     // The lemmas are about registers of the generated one.
     let (proved, _) = ends(0, &[&["prove", "--depth", "6"][..], &rtl].concat());
-    let missing = "no induction: its lemmas are about registers that this Verilog does not have: last_q";
+    let missing =
+        "no induction, because its lemmas are about registers that this Verilog does not have: last_q";
     assert!(proved.contains("4 properties hold for some cycles") && proved.contains(missing), "{proved}");
     assert!(proved.contains("holds for 6 cycles"), "{proved}");
     let (covered, _) = ends(0, &[&["cover", "--cycles", "1000"][..], &rtl].concat());
@@ -243,4 +244,75 @@ fn what_does_not_fit_is_refused_with_what_to_do() {
     let (_folder, file) = written("module turns (input clk_i;\n");
     let (_, broken) = ends(2, &[&["lockstep", "--rtl", path(&file)][..], &OF_FOUR].concat());
     assert!(broken.contains("Verilator failed") && broken.contains("turns.sv:1"), "{broken}");
+}
+
+/// A find-first of four with a fault that a tool may take as it likes: none may call it good.
+#[test]
+fn faults_that_tools_take_in_different_ways_are_noticed_by_all() {
+    let ports = "input logic [3:0] req_i, output logic [3:0] gnt_o";
+    let lowest = "req_i & (~req_i + 4'h1)";
+    let four = ["--block", "find_first", "--slots", "4"];
+    let run = |command: &[&str], body: &str, status: i32| -> String {
+        let (_folder, file) = written(&format!("module turns ({ports});\n{body}\nendmodule\n"));
+        let (stdout, stderr) = ends(status, &[command, &["--rtl", path(&file)], &four].concat());
+        stdout + &stderr
+    };
+    let (lockstep, prove) = (["lockstep", "--cycles", "2000"], ["prove", "--covers", "0"]);
+    let proved = run(&prove, &format!("assign gnt_o = {lowest};"), 0);
+    assert!(proved.contains("1 property holds for all time"), "{proved}");
+    let undriven = format!("wire u; assign gnt_o = (&req_i & u) ? 4'h0 : {lowest};");
+    assert!(run(&lockstep, &undriven, 2).contains("u is used but has no driver"));
+    assert!(run(&prove, &undriven, 2).contains("u is used but has no driver"));
+    let twice = format!("assign gnt_o = {lowest}; assign gnt_o = 4'h0;");
+    assert!(run(&lockstep, &twice, 2).contains("conflicting drivers for turns.gnt_o"));
+    assert!(run(&prove, &twice, 2).contains("conflicting drivers for turns.gnt_o"));
+    // Unknown is not what suits best; and what it assumes itself is not believed.
+    let unknown = format!("assign gnt_o = &req_i ? 4'hx : {lowest};");
+    assert!(run(&prove, &unknown, 1).contains("FAILS"));
+    let assumed = format!("assign gnt_o = &req_i ? 4'h0 : {lowest}; always_comb assume (~&req_i);");
+    assert!(run(&prove, &assumed, 1).contains("FAILS"));
+    assert!(run(&lockstep, &assumed, 1).contains("Assertion failed"));
+
+    let (_folder, file) = written(&format!(
+        "module turns ({ports}, input logic cheat_i);\nassign gnt_o = cheat_i ? 4'h0 : {lowest};\nendmodule\n"
+    ));
+    for command in ["lockstep", "prove", "cover"] {
+        let (_, text) = ends(2, &[&[command, "--rtl", path(&file)][..], &four].concat());
+        assert!(text.contains("has a port `cheat_i` that is not in the list"), "{text}");
+    }
+    let (own, top) = generated(&four);
+    edit(
+        &own.path().join(format!("{top}.v")),
+        "  output wire [3:0] gnt_o",
+        "  input  wire cheat_i,\n  output wire [3:0] gnt_o",
+    );
+    let (_, text) = ends(2, &["report", "--rtl", path(own.path()), "--flow", "area"]);
+    assert!(text.contains("has a port `cheat_i` that is not in the list"), "{text}");
+    let (_, model) = ends(2, &["report", "--rtl", path(own.path()), "--dispatcher", "behavioural"]);
+    assert!(model.contains("the golden model has no Verilog"), "{model}");
+}
+
+#[test]
+fn what_registers_mean_and_how_they_are_reset_is_a_designs_own_affair() {
+    // Two registers change their names: the lemmas find them, and they are others.
+    let (own, top) = generated(&["--block", "oldest_first", "--slots", "4"]);
+    let file = own.path().join(format!("{top}.v"));
+    let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{e}"));
+    let swapped = text.replace("row_1_", "row_x_").replace("row_2_", "row_1_").replace("row_x_", "row_2_");
+    assert_ne!(text, swapped);
+    fs::write(&file, swapped).unwrap_or_else(|e| panic!("{e}"));
+    let rtl = ["--rtl", path(own.path())];
+    ends(0, &[&["lockstep", "--cycles", "2000"][..], &rtl].concat());
+    let (proved, _) = ends(0, &[&["prove", "--covers", "0"][..], &rtl].concat());
+    assert!(proved.contains("no induction, because its lemmas do not hold of this Verilog: "), "{proved}");
+    assert!(proved.contains("holds for 8 cycles") && !proved.contains("FAILS"), "{proved}");
+
+    let (own, _) = generated(&["--block", "round_robin", "--slots", "4", "--reset", "async"]);
+    let rtl = ["--rtl", path(own.path())];
+    for command in ["lockstep", "cover"] {
+        let (_, text) = ends(2, &[&[command][..], &rtl].concat());
+        assert!(text.contains("has an asynchronous reset, and its golden model a synchronous one"), "{text}");
+    }
+    let (proved, _) = ends(0, &[&["prove", "--covers", "0"][..], &rtl].concat());
+    assert!(proved.contains("hold for all time"), "{proved}");
 }

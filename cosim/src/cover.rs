@@ -109,6 +109,7 @@ pub fn cover(
     stimulus: &mut dyn Stimulus,
     cycles: u64,
 ) -> Result<CoverReport, CoverError> {
+    engine::comparable(rtl)?;
     let top = rtl.top.clone();
     let library = engine::library_of(rtl, BuildSpec::coverage)?;
     let seed = stimulus.seed().unwrap_or(0);

@@ -9,7 +9,8 @@ use crate::wave::Wave;
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
 use windlass_gen::emit::EmitErrors;
-use windlass_gen::rtl::Rtl;
+use windlass_gen::rtl::{self, Rtl};
+use windlass_gen::synth::{SynthesisError, Yosys};
 use windlass_rtl::params::FrontEndParams;
 use windlass_rtl::port::MissingPort;
 
@@ -58,6 +59,17 @@ pub enum EngineError {
     /// A port of the front end is missing.
     #[error("the generated front end: {0}")]
     Ports(#[from] MissingPort),
+    /// Verilog that was not emitted has faults, or other ports.
+    #[error(transparent)]
+    Faults(#[from] SynthesisError),
+    /// The golden model takes the reset at a clock edge.
+    #[error(
+        "`{top}` has an asynchronous reset, and its golden model a synchronous one: they differ while it is low; compare the design of `windlass gen --reset sync`"
+    )]
+    Reset {
+        /// The top module.
+        top: String,
+    },
     /// A waveform was asked for without Verilog.
     #[error("the golden model has no waveform; use --dispatcher hardware or both")]
     NoWave,
@@ -80,8 +92,24 @@ pub fn library(
 
 /// Builds `rtl` as `adjust` says, and loads it.
 pub fn library_of(rtl: &Rtl, adjust: impl FnOnce(BuildSpec) -> BuildSpec) -> Result<Library, EngineError> {
-    let build = BuildSpec::new(&rtl.top, rtl.files.clone(), rtl.ports.clone());
+    let mut build = BuildSpec::new(&rtl.top, rtl.files.clone(), rtl.ports.clone());
+    if rtl.path.is_some() {
+        // A signal without a driver has the value of the seed, one with two that of either: neither is what was meant.
+        build.verilator_args = ["-Wwarn-UNDRIVEN", "-Werror-UNDRIVEN"].map(String::from).to_vec();
+        // What Yosys does not read may be good all the same: whether it simulates, Verilator says.
+        if let Ok(yosys) = Yosys::find()
+            && let Err(error @ (SynthesisError::Ports { .. } | SynthesisError::Faults { .. })) =
+                rtl::check(rtl, &yosys)
+        {
+            return Err(error.into());
+        }
+    }
     Ok(Verilated::build(&adjust(build), &Cache::from_env()?)?)
+}
+
+/// Refuses what no golden model can be compared with.
+pub fn comparable(rtl: &Rtl) -> Result<(), EngineError> {
+    if rtl.asynchronous { Err(EngineError::Reset { top: rtl.top.clone() }) } else { Ok(()) }
 }
 
 /// Makes the front end `kind` with `params`.
@@ -98,6 +126,9 @@ pub fn engine(
     }
     let spec = BlockSpec::FrontEnd(params);
     let trace = options.wave.as_ref().map(Wave::format);
+    if let (DispatcherKind::Both, Some(rtl)) = (kind, &options.rtl) {
+        comparable(rtl)?;
+    }
     let build = |build: BuildSpec| build.optimise(Optimise::Long).trace(trace);
     let library = match &options.rtl {
         Some(rtl) => library_of(rtl, build)?,

@@ -1,5 +1,6 @@
 //! A design's files in a folder that may have files already: an older run's, another design's, or somebody's own.
 
+use crate::emit::ResetKind;
 use crate::output::WriteError;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -32,6 +33,12 @@ pub(crate) struct Written {
     formal: Vec<String>,
     axis: Option<Axis>,
     axil: Option<Axil>,
+    reset: Option<Reset>,
+}
+
+#[derive(Deserialize)]
+struct Reset {
+    kind: String,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +64,11 @@ impl Written {
         let is_name = |name: &String| Path::new(name).file_name() == Some(name.as_ref());
         let is_ours = written.generator.starts_with("windlass ") && written.names().all(|n| is_name(&n));
         is_ours.then_some(written)
+    }
+
+    /// Its registers take the reset at once.
+    pub(crate) fn is_asynchronous(&self) -> bool {
+        self.reset.as_ref().is_some_and(|reset| reset.kind == ResetKind::Asynchronous.name())
     }
 
     /// All its files but for the testbench, which is somebody's to change.

@@ -2,15 +2,17 @@
 //!
 //! docs/own-rtl.md shows what can be done with it.
 
-use crate::emit::{Design, EmitErrors, emit};
+use crate::emit::{Design, EmitErrors, ResetKind, emit};
 use crate::folder::Written;
 use crate::output;
+use crate::synth::flow::{self, Workplace};
+use crate::synth::{SynthesisError, Yosys};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use thiserror::Error;
 use windlass_catalog::BlockSpec;
-use windlass_rtl::port::Port;
+use windlass_rtl::port::{Direction, Port};
 
 /// Verilog that has the ports of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Rtl {
     pub ports: Vec<Port>,
     /// Where it was read; none where it was emitted.
     pub path: Option<PathBuf>,
+    /// Its metadata say that its registers take the reset at once, which no golden model does.
+    pub asynchronous: bool,
 }
 
 impl Rtl {
@@ -40,8 +44,83 @@ impl From<&Design> for Rtl {
             files: output::verilog_files(design),
             ports: top.ports.clone(),
             path: None,
+            asynchronous: design.reset_kind() == ResetKind::Asynchronous,
         }
     }
+}
+
+/// How the `real` ports of a module, with no direction where it is an inout, differ from those that it should have.
+pub fn port_differences(ports: &[Port], real: &[(&str, Option<Direction>, u32)]) -> Vec<String> {
+    let named = |direction| match direction {
+        Some(Direction::Input) => "an input",
+        Some(Direction::Output) => "an output",
+        None => "an inout",
+    };
+    let mut wrong = Vec::new();
+    for Port { name, direction, width: wanted, .. } in ports {
+        match real.iter().find(|(real, ..)| real == name) {
+            None => wrong.push(format!("`{name}` is not a port of the Verilog module")),
+            Some(&(_, is, width)) => {
+                if is != Some(*direction) {
+                    wrong.push(format!("`{name}` is {} in the Verilog module", named(is)));
+                }
+                if width != *wanted {
+                    wrong.push(format!("`{name}` is {width} bits wide in the Verilog module, not {wanted}"));
+                }
+            }
+        }
+    }
+    let more = real.iter().filter(|(name, ..)| !ports.iter().any(|port| port.name == *name));
+    wrong.extend(
+        more.map(|(name, ..)| format!("the Verilog module has a port `{name}` that is not in the list")),
+    );
+    wrong
+}
+
+/// Refuses Verilog that a tool would take for something else than was meant: with other ports than it should have; with signals that have no
+/// driver or several, or loops of gates.
+pub fn check(rtl: &Rtl, yosys: &Yosys) -> Result<(), SynthesisError> {
+    let shelf = flow::shelf(None, "rtl")?;
+    let work = Workplace::new(&shelf, &rtl.top, &flow::key(&rtl.files, &["check"]), flow::TIME_LIMIT)?;
+    for (name, text) in &rtl.files {
+        work.write(name, text)?;
+    }
+    let top = &rtl.top;
+    let script = format!(
+        "{}hierarchy -check -top {top}\ntee -q -o ports.txt portlist {top}\nproc\nflatten\ntee -q -o check.txt check\n",
+        flow::read_commands(&rtl.files, top, yosys)
+    );
+    work.write("check.ys", &script)?;
+    if let Err(failure) = yosys.run(&work, "check.ys", "check") {
+        return Err(work.failed(failure));
+    }
+    let listed = flow::read_lossy(&work.path().join("ports.txt"));
+    let problems = port_differences(&rtl.ports, &listed.lines().filter_map(real_port).collect::<Vec<_>>());
+    if !problems.is_empty() {
+        return Err(SynthesisError::Ports { top: top.clone(), problems });
+    }
+    let found = flow::read_lossy(&work.path().join("check.txt"));
+    let warnings =
+        found.lines().filter_map(|line| line.strip_prefix("Warning: ")).map(|line| line.replace('\\', ""));
+    let problems = warnings.map(|warning| warning.trim_end_matches(':').to_string()).collect::<Vec<_>>();
+    if !problems.is_empty() {
+        return Err(SynthesisError::Faults { top: top.clone(), problems });
+    }
+    Ok(())
+}
+
+/// A line of Yosys' `portlist`, such as `input [7:0] req_i`.
+fn real_port(line: &str) -> Option<(&str, Option<Direction>, u32)> {
+    let (kind, rest) = line.split_once(" [")?;
+    let (range, name) = rest.split_once("] ")?;
+    let (high, low) = range.split_once(':')?;
+    let direction = match kind {
+        "input" => Some(Direction::Input),
+        "output" => Some(Direction::Output),
+        _ => None,
+    };
+    let width = high.parse::<i64>().ok()?.abs_diff(low.parse().ok()?).checked_add(1)?;
+    Some((name, direction, width.try_into().ok()?))
 }
 
 /// Verilog that cannot be read.
@@ -117,6 +196,7 @@ pub struct Source {
     path: PathBuf,
     top: String,
     files: Vec<(String, String)>,
+    asynchronous: bool,
     /// Which block it is: words of a command line, where `windlass gen` has written them beside it.
     pub arguments: Option<Vec<String>>,
 }
@@ -134,14 +214,15 @@ impl Source {
                 // Whatever else is in it, a file of that name is ours only if it says that it is.
                 let written = Written::read(&list.with_extension("json")).filter(|w| w.top == stem);
                 let files = listed(&list)?;
+                let asynchronous = written.as_ref().is_some_and(Written::is_asynchronous);
                 let arguments = written.map(|w| w.arguments).filter(|words| !words.is_empty());
-                Ok(Self { path: path.to_path_buf(), top: stem, files, arguments })
+                Ok(Self { path: path.to_path_buf(), top: stem, files, asynchronous, arguments })
             }
             Some("v" | "sv") => {
                 let name = name(path);
                 check_names(path, std::slice::from_ref(&name))?;
-                let files = vec![(name, fs::read_to_string(path).map_err(failed(path))?)];
-                Ok(Self { path: path.to_path_buf(), top: stem, files, arguments: None })
+                let files = vec![(name, text(path).map_err(failed(path))?)];
+                Ok(Self { path: path.to_path_buf(), top: stem, files, asynchronous: false, arguments: None })
             }
             _ => Err(RtlError::Kind { path: path.to_path_buf() }),
         }
@@ -154,13 +235,19 @@ impl Source {
 
     /// The same as Verilog of `block`, whose ports it has to have. Whether it has them is for those to say who build it.
     pub fn of(self, block: BlockSpec) -> Rtl {
-        Rtl { top: self.top, files: self.files, ports: block.ports(), path: Some(self.path) }
+        let Self { path, top, files, asynchronous, .. } = self;
+        Rtl { top, files, ports: block.ports(), path: Some(path), asynchronous }
     }
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> RtlError {
     let path = path.to_path_buf();
     move |source| RtlError::Read { path, source }
+}
+
+/// What is no UTF-8 is in a comment, if the tools are to read it.
+fn text(path: &Path) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
 fn name(path: &Path) -> String {
@@ -184,10 +271,10 @@ fn list_of(folder: &Path) -> Result<PathBuf, RtlError> {
 
 /// The files that a list names.
 fn listed(list: &Path) -> Result<Vec<(String, String)>, RtlError> {
-    let text = fs::read_to_string(list).map_err(failed(list))?;
+    let listed = text(list).map_err(failed(list))?;
     let here = list.parent().unwrap_or(Path::new(""));
     let (mut paths, mut lines) = (Vec::new(), Vec::new());
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in listed.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.split_once("//").map_or(line, |(before, _)| before).trim();
         match line {
             "" => {}
@@ -209,11 +296,7 @@ fn listed(list: &Path) -> Result<Vec<(String, String)>, RtlError> {
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     check_names(list, &names)?;
     let read = |path: PathBuf| {
-        fs::read_to_string(&path).map_err(|source| RtlError::Listed {
-            list: list.to_path_buf(),
-            path,
-            source,
-        })
+        text(&path).map_err(|source| RtlError::Listed { list: list.to_path_buf(), path, source })
     };
     names.into_iter().zip(paths).map(|(name, path)| Ok((name, read(path)?))).collect()
 }

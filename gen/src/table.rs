@@ -2,6 +2,16 @@
 
 use std::fmt::Display;
 
+/// So many that one sees what is wrong.
+pub fn first_lines(problems: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let more = match problems.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    problems.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n  ") + &more
+}
+
 /// The text in one line, without control characters, which would break a table or do something to a terminal: names come from files.
 pub fn without_controls(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

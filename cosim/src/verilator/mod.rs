@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 use windlass_files::new_file::NewFile;
+use windlass_gen::table::first_lines;
 use windlass_gen::tools::ToolError;
 use windlass_rtl::model::{CycleError, CycleModel};
 use windlass_rtl::port::{Direction, Layout, Port};
@@ -144,7 +145,7 @@ pub enum BuildError {
         problem: String,
     },
     /// The list of ports is not that of the Verilog.
-    #[error("the ports of `{top}` are not those of its Verilog:\n  {}", first(problems))]
+    #[error("the ports of `{top}` are not those of its Verilog:\n  {}", first_lines(problems))]
     Ports {
         /// The top module.
         top: String,
@@ -181,16 +182,6 @@ pub enum BuildError {
         /// What the system said.
         reason: String,
     },
-}
-
-/// So many that one sees what is wrong.
-fn first(problems: &[String]) -> String {
-    const SHOWN: usize = 12;
-    let more = match problems.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!("\n  and {more} more"),
-    };
-    problems.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n  ") + &more
 }
 
 /// An instance that cannot be made.

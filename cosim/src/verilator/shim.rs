@@ -2,6 +2,7 @@
 
 use crate::wave::WaveFormat;
 use std::fmt::Write as _;
+use windlass_gen::rtl;
 use windlass_rtl::port::{CLOCK, Direction, Layout, Port, Slot};
 
 /// Prefix of every name that Verilator makes.
@@ -89,38 +90,7 @@ fn read(text: &mut String, name: &str, slot: Slot) {
 ///
 /// A port of the wrong width would not be noticed by the C++ compiler: values would silently be cut.
 pub(super) fn compare_with_header(ports: &[Port], header: &str) -> Vec<String> {
-    let real = header_ports(header);
-    let mut wrong = Vec::new();
-    for port in ports {
-        match real.iter().find(|(name, ..)| *name == port.name) {
-            None => wrong.push(format!("`{}` is not a port of the Verilog module", port.name)),
-            Some(&(_, direction, width)) => {
-                if direction != Some(port.direction) {
-                    let is = direction.map_or("an inout", |d| direction_text(d));
-                    wrong.push(format!("`{}` is {is} in the Verilog module", port.name));
-                }
-                if width != port.width {
-                    wrong.push(format!(
-                        "`{}` is {width} bits wide in the Verilog module, not {}",
-                        port.name, port.width
-                    ));
-                }
-            }
-        }
-    }
-    for (name, ..) in &real {
-        if !ports.iter().any(|p| p.name == *name) {
-            wrong.push(format!("the Verilog module has a port `{name}` that is not in the list"));
-        }
-    }
-    wrong
-}
-
-fn direction_text(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Input => "an input",
-        Direction::Output => "an output",
-    }
+    rtl::port_differences(ports, &header_ports(header))
 }
 
 /// The ports in a Verilated header: lines such as `VL_INW(&a_i,64,0,3);`.

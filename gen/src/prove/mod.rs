@@ -26,7 +26,7 @@ pub use trace::Trace;
 use crate::emit::{self, Design, EmitErrors, Form, ResetKind};
 use crate::mutate::Mutants;
 use crate::mutate::aiger::{Aiger, AigerError};
-use crate::rtl::Rtl;
+use crate::rtl::{self, Rtl};
 use crate::synth::flow::{self, Workplace};
 use crate::synth::{SynthesisError, Yosys};
 use crate::tools::{self, ToolError};
@@ -221,13 +221,23 @@ pub struct ProofReport {
     pub induction: Option<usize>,
     /// Lemmas that hold, of all.
     pub lemmas: (usize, usize),
-    /// Registers that the lemmas of an induction are about and the Verilog does not have, so that there was no induction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
+    /// Why there was no induction where the block has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_induction: Option<NoInduction>,
     /// Properties, then covers, each in the order of the text.
     pub properties: Vec<PropertyResult>,
     /// Lemmas that do not hold.
     pub failed_lemmas: Vec<PropertyResult>,
+}
+
+/// Why nothing is proved for all time of Verilog that was not emitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "why", content = "names")]
+pub enum NoInduction {
+    /// The lemmas are about registers that it does not have: these.
+    Missing(Vec<String>),
+    /// These lemmas do not hold of it.
+    Lemmas(Vec<String>),
 }
 
 impl ProofReport {
@@ -276,19 +286,33 @@ fn prove_beside(
 ) -> Result<ProofReport, ProveError> {
     let bench = Bench::of(spec).complete(emitted);
     let tools = Tools::find(options.solver, &bench)?;
+    if rtl.path.is_some() {
+        rtl::check(rtl, &tools.yosys)?;
+    }
     if !options.unbounded || bench.induction.is_none() {
         return prove_bench(&tools, rtl, &bench.alone(), options);
     }
-    if rtl.path.is_some() {
+    let own = rtl.path.is_some();
+    let without = |bench: Bench, why: NoInduction| -> Result<ProofReport, ProveError> {
+        Ok(ProofReport { no_induction: Some(why), ..prove_bench(&tools, rtl, &bench.alone(), options)? })
+    };
+    if own {
         // Not all blocks of a kind have all registers that its lemmas name.
-        let [there, own] = [&Rtl::from(emitted), rtl].map(|rtl| not_found(rtl, &bench, &tools.yosys));
-        let (there, own) = (there?, own?);
-        let missing: Vec<String> = own.difference(&there).cloned().collect();
+        let [there, lost] = [&Rtl::from(emitted), rtl].map(|rtl| not_found(rtl, &bench, &tools.yosys));
+        let (there, lost) = (there?, lost?);
+        let missing: Vec<String> = lost.difference(&there).cloned().collect();
         if !missing.is_empty() {
-            return Ok(ProofReport { missing, ..prove_bench(&tools, rtl, &bench.alone(), options)? });
+            return without(bench, NoInduction::Missing(missing));
         }
     }
     let mut report = prove_bench(&tools, rtl, &bench, &ProveOptions { covers: 0, ..options.clone() })?;
+    if own && !report.failed_lemmas.is_empty() {
+        // What its registers mean is its own affair.
+        return without(
+            bench,
+            NoInduction::Lemmas(report.failed_lemmas.into_iter().map(|lemma| lemma.name).collect()),
+        );
+    }
     if options.covers > 0 {
         // The states that matter are found sooner where no lemma is looked at.
         let options = ProveOptions { depth: 0, unbounded: false, ..options.clone() };
@@ -466,6 +490,11 @@ fn flattened(
         work.write(name, text)?;
     }
     let read = match mutants {
+        None if rtl.path.is_some() => {
+            // What it assumes itself would be believed, and what it leaves open would be as it suits best.
+            let read = flow::read_commands(&rtl.files, &rtl.top, yosys);
+            format!("{read}hierarchy -check -top {}\nproc\nchformal -remove\nsetundef -anyseq\n", rtl.top)
+        }
         None => flow::read_commands(&rtl.files, &rtl.top, yosys),
         Some(mutants) => {
             // A clock that is a function of signals is none to a solver.
@@ -544,7 +573,7 @@ impl Proof<'_> {
             solver: name.into(),
             induction: induction.filter(|_| !failed),
             lemmas: (0, 0),
-            missing: Vec::new(),
+            no_induction: None,
             properties: Vec::new(),
             failed_lemmas: Vec::new(),
         };

@@ -58,6 +58,25 @@ pub enum SynthesisError {
         /// The command that does the same again.
         command: String,
     },
+    /// The module has other ports than its block.
+    #[error("the ports of `{top}` are not those of its Verilog:\n  {}", crate::table::first_lines(problems))]
+    Ports {
+        /// Module at the top.
+        top: String,
+        /// Every difference.
+        problems: Vec<String>,
+    },
+    /// Signals that are not driven once, or depend on themselves.
+    #[error(
+        "`{top}` has faults that tools take in different ways:\n  {}",
+        crate::table::first_lines(problems)
+    )]
+    Faults {
+        /// Module at the top.
+        top: String,
+        /// What Yosys says.
+        problems: Vec<String>,
+    },
     /// The design has latches, and no block of Windlass may.
     #[error("`{top}` has latches: {}\n  assign these signals on every path through their `always @(*)`, or clock them", latches.join(", "))]
     Latches {
