@@ -262,6 +262,18 @@ fn own(costs: &Costs) -> Result<Option<Report>, Failure> {
     let front_ends = all.iter().filter(|own| matches!(own.block, BlockSpec::FrontEnd(_)));
     let slots = front_ends.filter_map(|own| Some(scheduler_of(own.block).ok()?.window().slots())).max();
     let mut workloads = slots.map(|slots| Workloads::load(args, slots)).transpose()?;
+    if let (true, Some(own)) = (args.energy, all.iter().find(|own| own.rtl.asynchronous)) {
+        let path = own.path.display();
+        return Err(format!(
+            "--energy measures designs with a synchronous reset only: leave out --energy or {path}"
+        )
+        .into());
+    }
+    if args.energy && workloads.is_none() {
+        return Err(
+            "--energy measures whole front ends, and none of these designs is one; leave --energy out".into(),
+        );
+    }
     if let (None, Some(gpu)) = (&workloads, &args.gpu) {
         return Err(format!("--gpu {gpu}: none of these designs is a front_end; leave --gpu out").into());
     }

@@ -221,6 +221,8 @@ fn folders_are_reported_side_by_side() {
 
     let (_, gpu) = ends(2, &["report", "--rtl", path(first.path()), "--flow", "area", "--gpu", "rtx3070"]);
     assert!(gpu.contains("none of these designs is a front_end"), "{gpu}");
+    let (_, energy) = ends(2, &["report", "--rtl", path(first.path()), "--energy"]);
+    assert!(energy.contains("measures whole front ends"), "{energy}");
     let (_file, file) = written(ROUND_ROBIN);
     let (_, nothing) = ends(2, &["report", "--rtl", path(&file), "--flow", "area"]);
     assert!(nothing.contains("nothing says which block it is"), "{nothing}");
