@@ -88,7 +88,10 @@ fn processors() -> usize {
 pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let mut stdout = std::io::stdout().lock();
     let small = |block: &BlockArgs| block.small_spec(if args.both_windows { 4 } else { 8 });
-    let (spec, rtl) = args.block.with_rtl(&args.rtl, small)?;
+    let (spec, rtl) = match args.rtl.rtl {
+        Some(_) => args.block.with_rtl(&args.rtl, small).map(|(spec, rtl)| (spec, Some(rtl)))?,
+        None => (small(&args.block)?, None),
+    };
     let options = ProveOptions {
         depth: args.depth.unwrap_or(if args.both_windows {
             BOTH_DEPTH
@@ -116,11 +119,11 @@ pub fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     }
     let vcd = args.vcd.as_deref().map(|path| OutputFile::begin(path, "--vcd")).transpose()?;
     let started = Instant::now();
-    let report = match (args.both_windows, spec) {
-        (false, _) if args.rtl.rtl.is_some() => prove::prove_rtl(spec, &rtl, &options)?,
-        (false, _) => prove::prove(spec, &options)?,
-        (true, BlockSpec::KernelScheduler(params)) => BothWindows::new(params)?.prove(&options)?,
-        (true, _) => {
+    let report = match (&rtl, args.both_windows, spec) {
+        (Some(rtl), _, _) => prove::prove_rtl(spec, rtl, &options)?,
+        (None, false, _) => prove::prove(spec, &options)?,
+        (None, true, BlockSpec::KernelScheduler(params)) => BothWindows::new(params)?.prove(&options)?,
+        (None, true, _) => {
             return Err(
                 "--both-windows needs --block kernel_scheduler: only its ports are the same with both windows".into()
             );

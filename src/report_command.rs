@@ -286,6 +286,8 @@ fn own(costs: &Costs) -> Result<Option<Report>, Failure> {
                 None => return Ok(None),
             }
         } else {
+            // That of a front end was looked at before it ran.
+            rtl::check(&rtl, &Yosys::find()?)?;
             let parameters = vec![Parameter::new("block", block.name()), of_folder(&path)];
             designs.push(costs.design(name, block, Some(&rtl), parameters)?);
         }
@@ -576,9 +578,6 @@ impl<'a> Costs<'a> {
         rtl: Option<&Rtl>,
         parameters: Vec<Parameter>,
     ) -> Result<Design, Failure> {
-        if let (Some(rtl), false) = (rtl, self.args.no_area) {
-            rtl::check(rtl, &Yosys::find()?)?;
-        }
         let reset = self.args.reset.into();
         let Rtl { top, files, ports, .. } = match rtl {
             Some(rtl) => rtl.clone(),
