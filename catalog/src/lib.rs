@@ -455,12 +455,21 @@ impl BlockSpec {
     /// What commands take to name this block: `--block`, and every parameter that it has.
     pub fn arguments(self) -> Vec<String> {
         let mut all = vec!["--block".to_string(), self.name().to_string()];
-        let mut add =
-            |option: &str, value: &dyn Display| all.extend([format!("--{option}"), value.to_string()]);
+        let mut add = |option: &str, value: &dyn Display| match value.to_string().as_str() {
+            // A flag is there or not.
+            "false" => {}
+            "true" => all.push(format!("--{option}")),
+            value => all.extend([format!("--{option}"), value.to_string()]),
+        };
         match self {
             Self::FindFirst(p) | Self::OldestFirst(p) => add("slots", &p.requests()),
             Self::RoundRobin(p) => add("slots", &p.requests()),
-            Self::Window { params, .. } => window_arguments(params, &mut add),
+            Self::Window { kind, params } => {
+                window_arguments(
+                    params.with_pipeline(kind == WindowKind::Matrix && params.pipelined()),
+                    &mut add,
+                );
+            }
             Self::UpstreamLoad(params) => {
                 add("slots", &params.slots());
                 upstream_arguments(params, &mut add);
@@ -498,18 +507,6 @@ impl BlockSpec {
                 add("places", &dispatch.places());
             }
         }
-        let (pipelined, holds) = match self {
-            Self::Window { kind, params } => (kind == WindowKind::Matrix && params.pipelined(), false),
-            Self::KernelScheduler(params) => (params.window().pipelined(), false),
-            Self::SmOccupancy { params, .. } | Self::SmPartitions { params, .. } => (false, params.holds()),
-            Self::CtaArbiter(params) => (false, params.sms().holds()),
-            Self::FrontEnd(params) => {
-                (params.scheduler().window().pipelined(), params.dispatch().sms().holds())
-            }
-            _ => (false, false),
-        };
-        all.extend(pipelined.then(|| "--pipelined".to_string()));
-        all.extend(holds.then(|| "--hold-idle".to_string()));
         all
     }
 
@@ -578,6 +575,7 @@ fn asks(kinds: usize) -> &'static str {
 fn window_arguments(params: WindowParams, add: &mut Add) {
     add("slots", &params.slots());
     add("retire-ports", &params.retire_ports());
+    add("pipelined", &params.pipelined());
 }
 
 fn upstream_arguments(params: UpstreamParams, add: &mut Add) {
@@ -596,6 +594,7 @@ fn scheduler_arguments(params: SchedulerParams, add: &mut Add) {
 
 fn sm_arguments(params: SmParams, limits: bool, add: &mut Add) {
     add("sms", &params.sms());
+    add("hold-idle", &params.holds());
     if limits {
         let of_each = params.limits();
         add("sm-ctas", &of_each.ctas());
