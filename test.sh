@@ -35,7 +35,7 @@ counted=(hazards runtime kernels)
 tier "tests" env WINDLASS_OPTIMISE=0 cargo test --workspace "${counted[@]/#/--exclude=windlass-}" --locked --quiet
 tier "tests of the runtime, and which lines run" scripts/coverage.sh "${counted[@]/#/--package=windlass-}" --locked --quiet
 # A minute on the clock each, all at once.
-tier "fuzzing" env JOBS=8 scripts/fuzz.sh 60
+tier "fuzzing" env JOBS=99 scripts/fuzz.sh 60
 if [[ -n $long ]]; then
   tier "long lints of Verilog" env WINDLASS_LONG=1 cargo test --locked --test lint
   # Rust-hdl's simulator runs for hours: what it simulates is worth its minutes in the compiler.
@@ -43,6 +43,8 @@ if [[ -n $long ]]; then
     --workspace --locked --release --test lockstep -- --nocapture
   tier "long proofs" env WINDLASS_LONG=1 cargo test -p windlass-gen --locked --test prove -- --include-ignored --nocapture
   tier "long second forms" cargo test --locked --test semantics larger -- --ignored --nocapture
+  tier "long synthesis" cargo test --workspace --locked --test explore --test synth_fpga -- --ignored --nocapture
+  tier "long timing" env WINDLASS_LONG=1 cargo test --locked --test timing
   tier "long hazard tests" env WINDLASS_LONG=1 cargo test -p windlass-hazards --locked --release --tests -- --nocapture
 fi
 

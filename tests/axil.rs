@@ -60,8 +60,10 @@ fn simulated(folder: &Path, top: &str, queue_bits: u32) -> (String, String) {
     output(
         Command::new(verilator)
             .current_dir(folder)
-            .args(["--cc", "--exe", "--build", "-Wno-fatal", "--prefix", "Vtop", "--top-module"])
+            .args(["--cc", "--exe", "--build", "-O0", "-Wno-fatal", "--prefix", "Vtop", "--top-module"])
             .args([&format!("{top}_axil"), &format!("-GQUEUE_BITS={queue_bits}"), "-CFLAGS", &header])
+            // It runs for a moment.
+            .args(["-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"])
             .args(["-f", &format!("{top}_axil.f"), software]),
     );
     let program = folder.join("obj_dir/Vtop");
@@ -282,7 +284,9 @@ fn registers_keep_what_they_promise() {
         assert_eq!(REGISTERS_TEXT.matches(right).count(), 1, "{right}");
         problem(folder.path(), &REGISTERS_TEXT.replace(right, wrong), 2, 1);
         // What takes a full queue is seen by induction: many cycles by themselves take long.
-        let said = run(&["-t", "6"]) + &run(&["-i", "-t", "4"]);
-        assert!(said.contains("Assert failed") && said.contains(rule), "{wrong}: {said}");
+        let seen = |said: &str| said.contains("Assert failed") && said.contains(rule);
+        let said = run(&["-t", "6"]);
+        let said = if seen(&said) { said } else { run(&["-i", "-t", "4"]) };
+        assert!(seen(&said), "{wrong}: {said}");
     }
 }

@@ -162,6 +162,8 @@ fn the_checker_binds_and_says_what_the_page_shows() {
                 "--top-module",
                 "tb",
             ])
+            // It runs for a moment.
+            .args(["-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"])
             .args([&define, "-f", &files, "tb.v"]),
     );
     let run = |plus: Option<&str>| {
@@ -235,14 +237,14 @@ impl Generated {
 #[test]
 fn a_testbench_is_written_for_every_design() {
     for (arguments, kernels) in [
-        ("--arbiter single --slots 8 --sms 22", 30),
-        ("--arbiter typed --slots 32 --sms 28", 30),
+        ("--arbiter single --slots 8 --sms 22", 12),
+        ("--arbiter typed --slots 32 --sms 28", 12),
         ("--slots 4 --lanes 2 --sms 5 --places 2 --sm-ctas 2 --sm-warps 4 --sm-registers 4 --sm-smem 4", 80),
-        ("--slots 8 --sms 13 --window list --places 4 --arbiter single", 80),
-        ("--slots 8 --sms 14 --hold-idle --sm-ctas 4 --sm-warps 8", 80),
-        ("--slots 8 --sms 8 --encoding mask --scheduled 32 --retire-ports 4", 80),
+        ("--slots 8 --sms 13 --window list --places 4 --arbiter single", 20),
+        ("--slots 8 --sms 14 --hold-idle --sm-ctas 4 --sm-warps 8", 30),
+        ("--slots 8 --sms 8 --encoding mask --scheduled 32 --retire-ports 4", 40),
         ("--slots 4 --sms 1 --lanes 1 --scheduled 8 --retire-ports 1 --pipelined --sm-smem 2047", 50),
-        ("--slots 8 --sms 8 --reset async", 100),
+        ("--slots 8 --sms 8 --reset async", 40),
     ] {
         let generated = Generated::new(arguments);
         let Generated { folder, top } = &generated;
@@ -435,7 +437,7 @@ fn streams_carry_what_the_channels_carry() {
     ] {
         let generated = Generated::new(arguments);
         let Generated { folder, top } = &generated;
-        let said = generated.run("-g2005", 200);
+        let said = generated.run("-g2005", 60);
         assert!(said.starts_with("PASSED"), "{top}: {said}");
         let file = |name: &str| folder.path().join(name);
         let read = |name: &str| std::fs::read_to_string(file(name)).expect("written");
@@ -459,12 +461,12 @@ fn streams_carry_what_the_channels_carry() {
         std::fs::write(file(&format!("{top}.f")), list).expect("written");
         std::fs::write(file("around.v"), around_streams(top, &data)).expect("written");
         std::fs::write(file(&axis), &wrapped).expect("written");
-        assert_eq!(generated.run("-g2005", 200), said, "{top}");
+        assert_eq!(generated.run("-g2005", 60), said, "{top}");
         // One field somewhere else is noticed.
         let wrong = wrapped.replace("(s_axis_done_0_tdata[7:0])", "(s_axis_done_1_tdata[7:0])");
         assert_ne!(wrong, wrapped, "{top}");
         std::fs::write(file(&axis), wrong).expect("written");
-        assert!(!generated.run("-g2005", 200).starts_with("PASSED"), "{top}");
+        assert!(!generated.run("-g2005", 60).starts_with("PASSED"), "{top}");
     }
 }
 

@@ -119,15 +119,10 @@ fn check_with(test: &str, bench: Bench, name: &str, request: Request) {
 
 /// At several sizes; in the long run at all. With 8 slots the tests of parameters run, for all but the pickers.
 fn sizes(test: &str, name: &str, request: Request) {
-    // What compares every two slots takes a minute to build with 128. One queue is half of two, and the scheduler's list has its own test.
-    let largest = match name {
-        "kernel_scheduler" if request.window == WindowKind::List => 32,
-        "kernel_table" if request.arbiter == ArbiterKind::Single => 32,
-        "oldest_first" | "window_list" | "kernel_table" => 64,
-        _ => 128,
-    };
+    // Ports of several words, in blocks that are soon built: seconds of a C++ compiler are most of the time that a design takes.
+    let wide = matches!(name, "find_first" | "window_matrix" | "upstream_load") && !request.pipelined;
     for slots in WINDOW_SLOTS {
-        if long() || [4, 24, largest].contains(&slots) {
+        if long() || [4, 24].contains(&slots) || wide && slots == 128 {
             check(test, name, Request { slots, ..request });
         }
     }
@@ -193,12 +188,9 @@ blocks! {
     };
     front_end => |name| {
         for arbiter in ARBITERS {
-            let request = with(|r| r.arbiter = arbiter);
-            // A large one takes long to build; these have all that is in the others.
+            // The arbiters have tests of their own; these two have all that is around the others.
             if long() || matches!(arbiter, ArbiterKind::Single | ArbiterKind::Typed { active: 2 }) {
-                sm_sizes(name, name, request);
-            } else {
-                check(name, name, Request { sms: 8, ..request });
+                sm_sizes(name, name, with(|r| r.arbiter = arbiter));
             }
         }
     };
@@ -379,14 +371,12 @@ fn kernel_scheduler_with_masks() {
     }
 }
 
-/// At several numbers of SMs; in the long run at all. Real GPUs' sizes, and one that leaves slices without SMs. 132 at once in the default
-/// front end, and in blocks that are small without its state.
+/// At several numbers of SMs; in the long run at all. One that leaves slices without SMs, and a real GPU's: 132 in blocks that are small.
 fn sm_sizes(test: &str, name: &str, request: Request) {
     for sms in SM_SIZES.into_iter().chain([1]) {
-        let largest = match (name, request.arbiter) {
-            ("front_end", ArbiterKind::Typed { active: 2 }) => 132,
-            ("front_end", ArbiterKind::Typed { .. }) => 8,
-            ("front_end" | "sm_occupancy", _) => 46,
+        let largest = match name {
+            "front_end" => 8,
+            "sm_occupancy" => 28,
             _ => 132,
         };
         // One SM is for the parts to show.
@@ -406,10 +396,12 @@ const ARBITERS: [ArbiterKind; 4] = [
 
 #[test]
 fn sm_occupancy_with_other_limits() {
+    // Where the SMs are few, one of the banks is not full.
+    let sms = if long() { 16 } else { 6 };
     for limits in [(16, 48, 256, 800), (1, 1, 1, 1), (2, 64, 5, 2047)] {
         let (ctas, warps, registers, smem) = limits;
         let limits = SmLimits::new(ctas, warps, registers, smem).expect("in range");
-        check("sm_occupancy_with_other_limits", "sm_occupancy", with(|r| (r.sms, r.limits) = (16, limits)));
+        check("sm_occupancy_with_other_limits", "sm_occupancy", with(|r| (r.sms, r.limits) = (sms, limits)));
     }
 }
 
@@ -454,9 +446,9 @@ fn arbiters_of_several_places() {
         for places in [2, 4] {
             for (at, arbiter) in ARBITERS.into_iter().enumerate() {
                 let short = match (sms, places) {
-                    (46, 2) | (8, 4) => true,
+                    (46, 2) | (8, 4) => at % 2 == 0,
                     (3, 2) => at == 3,
-                    (132, 4) => at == 2,
+                    (28, 4) => at == 1,
                     _ => false,
                 };
                 if long() || short {
@@ -486,7 +478,8 @@ fn slices_that_stand_still() {
             for name in ["sm_occupancy", "sm_partitions", &format!("cta_arbiter_{}", arbiter.name())] {
                 check(test, name, request);
             }
-            if long() || arbiter == ArbiterKind::Single {
+            // Else the one below has all of it.
+            if long() {
                 check(test, "front_end", request);
             }
         }
@@ -504,7 +497,7 @@ fn front_end_of_several_places() {
         (ArbiterKind::Single, 2, 8),
         (ArbiterKind::Typed { active: 4 }, 4, 132),
     ] {
-        if long() || matches!(sms, 8 | 46) {
+        if long() || sms == 8 {
             let request = with(|r| (r.sms, r.arbiter, r.places) = (sms, arbiter, places));
             check("front_end_of_several_places", "front_end", request);
         }

@@ -58,10 +58,10 @@ impl Scheduler {
     }
 }
 
-/// The slots with which schedulers are measured: small, no power of two, largest.
+/// The slots with which schedulers are measured: small, and no power of two.
 fn sizes() -> Vec<usize> {
     let long = std::env::var("WINDLASS_LONG").is_ok_and(|v| v == "1");
-    WINDOW_SLOTS.into_iter().filter(|slots| long || [8, 24, 128].contains(slots)).collect()
+    WINDOW_SLOTS.into_iter().filter(|slots| long || [8, 24].contains(slots)).collect()
 }
 
 fn kernel(id: u8, upstream: &[u8]) -> SchedulerIn {
